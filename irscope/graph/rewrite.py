@@ -1,0 +1,60 @@
+"""Copying a graph while changing it: passes return new graphs, and the one before is always there to show."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from irscope.graph.builder import Builder
+from irscope.graph.node import Graph, Module, Node
+from irscope.graph.walk import callees_first, live
+
+Rule = Callable[[Builder, Node, Sequence[Node]], Node | None]
+
+
+def copy_node(builder: Builder, node: Node, operands: Sequence[Node], bodies: Sequence[Graph] | None = None) -> Node:
+    """Append a copy of ``node`` over new operands; it keeps name, type, attributes and place."""
+    made = builder.add(node.op, operands, node.attrs, node.type, node.bodies if bodies is None else bodies, node.name, node.synthetic)
+    made.loc, made.origin = node.loc, (node,)
+    return made
+
+
+def rewrite(graph: Graph, rule: Rule, bodies: dict[Graph, Graph] | None = None, keep_dead: bool = False) -> Graph:
+    """A new graph in which ``rule(builder, node, new_operands)`` says what each node becomes (None: a copy).
+
+    ``bodies`` maps old callees to new ones. Dead nodes are left out unless ``keep_dead``; parameters always stay.
+    Whatever the rule builds takes the node's place and origin.
+    """
+    made = Graph(graph.name, loc=graph.loc, notes=dict(graph.notes))
+    builder = Builder(made)
+    alive = [True] * len(graph.nodes) if keep_dead else live(graph)
+    new: list[Node | None] = [None] * len(graph.nodes)
+    params: dict[int, Node] = {}
+    is_param = {p.index for p in graph.params}
+    for node in graph.nodes:
+        if not alive[node.index]:
+            continue
+        operands = [_known(new[o.index]) for o in node.operands]
+        builder.at = (node,)
+        became = None if node.index in is_param else rule(builder, node, operands)
+        if became is None:
+            became = copy_node(builder, node, operands, [bodies.get(b, b) for b in node.bodies] if bodies else None)
+        new[node.index] = became
+        if node.index in is_param:
+            params[node.index] = became
+    made.params = [params[p.index] for p in graph.params]
+    made.root = _known(new[graph.root.index]) if graph.root is not None else None
+    return made
+
+
+def rewrite_module(module: Module, rule: Rule, keep_dead: bool = False) -> Module:
+    """Every graph of a module rewritten by one rule, callees first; shared graphs stay shared."""
+    made = module.derived()
+    became: dict[Graph, Graph] = {}
+    for graph in callees_first(module):
+        became[graph] = rewrite(graph, rule, became, keep_dead)
+    made.graphs = {name: became[g] for name, g in module.graphs.items()}
+    return made
+
+
+def _known(node: Node | None) -> Node:
+    assert node is not None, "operands stand before their users"
+    return node

@@ -1,0 +1,167 @@
+"""Types of values: tensors, tuples, tokens, and whatever a format names that is none of these."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+
+from irscope.graph.dtypes import DTYPES, DType
+
+
+@dataclass(frozen=True, slots=True)
+class DynamicDim:
+    """A dimension that the text leaves open: ``?``, a name such as ``batch``, or bounded (``<=8``)."""
+
+    name: str = ""
+    bound: int | None = None
+
+    def __str__(self) -> str:
+        return f"<={self.bound}" if self.bound is not None else self.name or "?"
+
+
+Dim = int | DynamicDim
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where the elements lie in memory: ``minor_to_major`` lists dimensions, the fastest first.
+
+    ``rest`` is what follows the colon as written (tiling, memory space, element bits), kept as text;
+    ``memory_space`` is its ``S(n)`` (0 by default).
+    """
+
+    minor_to_major: tuple[int, ...]
+    rest: str = ""
+    memory_space: int = 0
+
+    def __str__(self) -> str:
+        return "{" + ",".join(map(str, self.minor_to_major)) + (":" + self.rest if self.rest else "") + "}"
+
+
+class Type:
+    """What a value is. Types are immutable, and the readers share one object for equal texts."""
+
+    __slots__ = ()
+
+    def leaves(self) -> Iterator[Type]:
+        """The types that are no tuples, in order, walking into tuples."""
+        stack: list[Type] = [self]
+        while stack:
+            top = stack.pop()
+            if isinstance(top, TupleType):
+                stack.extend(reversed(top.elements))
+            else:
+                yield top
+
+
+@dataclass(frozen=True, slots=True)
+class TensorType(Type):
+    """An array. Equality includes the layout; :meth:`compatible` leaves it out, as HLO's "Compatible" does."""
+
+    dtype: DType
+    shape: tuple[Dim, ...]
+    layout: Layout | None = None
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape)
+
+    @property
+    def is_static(self) -> bool:
+        return all(isinstance(d, int) for d in self.shape)
+
+    def dims(self) -> tuple[int, ...]:
+        """The shape as ints. Bounded dimensions count as their bound; raises ValueError where a dimension is open."""
+        out = []
+        for d in self.shape:
+            size = d if isinstance(d, int) else d.bound
+            if size is None:
+                raise ValueError(f"{self} has an open dimension")
+            out.append(size)
+        return tuple(out)
+
+    @property
+    def elements(self) -> int:
+        """Number of elements; open dimensions count as 1."""
+        return prod(d if isinstance(d, int) else d.bound or 1 for d in self.shape)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of the data, sub-byte types packed, as XLA counts them."""
+        return (self.elements * self.dtype.bits + 7) // 8
+
+    def compatible(self, other: Type) -> bool:
+        return isinstance(other, TensorType) and self.dtype is other.dtype and self.shape == other.shape
+
+    def with_shape(self, shape: tuple[Dim, ...]) -> TensorType:
+        """The same element type under another shape, in the default layout."""
+        return TensorType(self.dtype, shape)
+
+    def with_dtype(self, dtype: DType) -> TensorType:
+        return TensorType(dtype, self.shape, self.layout)
+
+    def __str__(self) -> str:
+        return f"{self.dtype.name}[{','.join(map(str, self.shape))}]" + (str(self.layout) if self.layout else "")
+
+
+@dataclass(frozen=True, slots=True)
+class TupleType(Type):
+    """Several values in one; also what an operator with several results has."""
+
+    elements: tuple[Type, ...]
+
+    def __str__(self) -> str:
+        return "(" + ", ".join(map(str, self.elements)) + ")"
+
+
+@dataclass(frozen=True, slots=True)
+class NamedType(Type):
+    """A type that carries no tensor: ``token``, ``int``, ``str``, ``Optional``, a class of a module; by its own text."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionType(Type):
+    """The type of a function value."""
+
+    params: tuple[Type, ...]
+    result: Type
+
+    def __str__(self) -> str:
+        return "(" + ", ".join(map(str, self.params)) + ") -> " + str(self.result)
+
+
+TOKEN = NamedType("token[]")
+OPAQUE = NamedType("opaque[]")
+UNKNOWN = NamedType("?")
+
+
+def tensor(dtype: str | DType, *shape: Dim) -> TensorType:
+    """``tensor("f32", 2, 3)`` is ``f32[2,3]``."""
+    return TensorType(DTYPES[dtype] if isinstance(dtype, str) else dtype, shape)
+
+
+def same_type(a: Type, b: Type) -> bool:
+    """Equal apart from layouts, deeply (HLO calls it Compatible)."""
+    stack = [(a, b)]
+    while stack:
+        x, y = stack.pop()
+        if isinstance(x, TupleType) and isinstance(y, TupleType):
+            if len(x.elements) != len(y.elements):
+                return False
+            stack.extend(zip(x.elements, y.elements, strict=True))
+        elif isinstance(x, TensorType):
+            if not x.compatible(y):
+                return False
+        elif x != y:
+            return False
+    return True
+
+
+def bytes_of(t: Type) -> int:
+    """Bytes of all tensors in a type."""
+    return sum(leaf.bytes for leaf in t.leaves() if isinstance(leaf, TensorType))

@@ -1,0 +1,55 @@
+"""Orders and reachability; no recursion, because real graphs are a million nodes deep."""
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from irscope.graph.node import Graph, Module, Node
+from irscope.graph.op import Effect
+
+
+def reachable(graph: Graph, roots: Iterable[Node]) -> list[bool]:
+    """For each node, by index, whether a root needs its value."""
+    seen = [False] * len(graph.nodes)
+    stack = list(roots)
+    while stack:
+        node = stack.pop()
+        if not seen[node.index]:
+            seen[node.index] = True
+            stack.extend(node.operands)
+    return seen
+
+
+def live(graph: Graph) -> list[bool]:
+    """For each node, by index, whether the result or an effect needs it. Parameters always live."""
+    roots = [n for n in graph.nodes if n.op.effect in (Effect.WRITES, Effect.CONTROL)]
+    roots += graph.params
+    if graph.root is not None:
+        roots.append(graph.root)
+    return reachable(graph, roots)
+
+
+def callees_first(module: Module, entry: Graph | None = None) -> list[Graph]:
+    """The graphs that ``entry`` (default: every graph of the module) reaches, each after the graphs it calls."""
+    order: list[Graph] = []
+    done: set[int] = set()
+    for start in [entry] if entry else list(module.graphs.values()):
+        if id(start) in done:
+            continue
+        done.add(id(start))
+        stack: list[tuple[Graph, Iterator[Graph]]] = [(start, bodies_of(start))]
+        while stack:
+            graph, todo = stack[-1]
+            for body in todo:
+                if id(body) not in done:
+                    done.add(id(body))
+                    stack.append((body, bodies_of(body)))
+                    break
+            else:
+                order.append(graph)
+                stack.pop()
+    return order
+
+
+def bodies_of(graph: Graph) -> Iterator[Graph]:
+    """The graphs that the nodes of a graph call, in order, with repeats."""
+    return (body for node in graph.nodes for body in node.bodies)

@@ -1,0 +1,116 @@
+"""Attribute values that are more than a number or a tuple: windows, convolution dimensions, literals."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from irscope.graph import Type
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A sliding window, one entry a dimension. Negative padding crops (the dilated operand)."""
+
+    size: tuple[int, ...]
+    stride: tuple[int, ...]
+    pad_low: tuple[int, ...]
+    pad_high: tuple[int, ...]
+    lhs_dilate: tuple[int, ...]
+    rhs_dilate: tuple[int, ...]
+    rhs_reversal: tuple[bool, ...]
+
+    @staticmethod
+    def make(size: tuple[int, ...], stride: tuple[int, ...] | None = None, pad: tuple[tuple[int, int], ...] | None = None,
+             lhs_dilate: tuple[int, ...] | None = None, rhs_dilate: tuple[int, ...] | None = None,
+             rhs_reversal: tuple[bool, ...] | None = None) -> Window:
+        """A window with HLO's defaults: stride and dilation 1, no padding, no reversal."""
+        n = len(size)
+        one, pad = (1,) * n, pad or ((0, 0),) * n
+        return Window(size, stride or one, tuple(p[0] for p in pad), tuple(p[1] for p in pad), lhs_dilate or one, rhs_dilate or one,
+                      rhs_reversal or (False,) * n)
+
+    def output_size(self, dimension: int, size: int) -> int:
+        """How many windows fit along a dimension of ``size`` elements (XLA's ``window_util``: dilated + padding - dilated window)."""
+        dilated = (size - 1) * self.lhs_dilate[dimension] + 1 if size > 0 else 0
+        padded = dilated + self.pad_low[dimension] + self.pad_high[dimension]
+        reach = (self.size[dimension] - 1) * self.rhs_dilate[dimension] + 1 if self.size[dimension] > 0 else 0
+        return 0 if padded < reach or padded <= 0 else (padded - reach) // self.stride[dimension] + 1
+
+
+@dataclass(frozen=True, slots=True)
+class ConvDims:
+    """``dim_labels``: which dimension is what. ``*_spatial[i]`` is the dimension that holds spatial number i."""
+
+    lhs_batch: int
+    lhs_feature: int
+    lhs_spatial: tuple[int, ...]
+    rhs_input: int
+    rhs_output: int
+    rhs_spatial: tuple[int, ...]
+    out_batch: int
+    out_feature: int
+    out_spatial: tuple[int, ...]
+
+    @staticmethod
+    def parse(text: str) -> ConvDims:
+        """``b01f_01io->b01f``. Raises ValueError when a letter or a spatial number is missing or repeated."""
+        lhs, rest = text.split("_", 1)
+        rhs, out = rest.split("->", 1)
+        n = len(lhs) - 2
+
+        def places(labels: str, first: str, second: str) -> tuple[int, int, tuple[int, ...]]:
+            wanted = [first, second, *map(str, range(n))]
+            if sorted(labels) != sorted(wanted):
+                raise ValueError(f"{labels} must hold each of {', '.join(wanted)} once")
+            return labels.index(first), labels.index(second), tuple(labels.index(str(i)) for i in range(n))
+
+        lb, lf, ls = places(lhs, "b", "f")
+        ri, ro, rs = places(rhs, "i", "o")
+        ob, of, os_ = places(out, "b", "f")
+        return ConvDims(lb, lf, ls, ri, ro, rs, ob, of, os_)
+
+    def __str__(self) -> str:
+        def labels(first: str, i: int, second: str, j: int, spatial: tuple[int, ...]) -> str:
+            chars = [""] * (2 + len(spatial))
+            chars[i], chars[j] = first, second
+            for number, place in enumerate(spatial):
+                chars[place] = str(number)
+            return "".join(chars)
+        return (labels("b", self.lhs_batch, "f", self.lhs_feature, self.lhs_spatial) + "_"
+                + labels("i", self.rhs_input, "o", self.rhs_output, self.rhs_spatial) + "->"
+                + labels("b", self.out_batch, "f", self.out_feature, self.out_spatial))
+
+
+@dataclass(slots=True, eq=False)
+class Literal:
+    """The value of a constant, kept as it came until somebody asks.
+
+    ``text`` is how the dump wrote it (None when built from an array); ``elided`` means that the dump left the value out
+    (``{...}``); ``parse`` turns the text into an array when ``value()`` is first called. Tuples give a tuple of arrays.
+    """
+
+    type: Type
+    text: str | None = None
+    elided: bool = False
+    parse: Callable[[Literal], Any] | None = field(default=None, repr=False)
+    _value: Any = field(default=None, repr=False)
+
+    @staticmethod
+    def of(array: np.ndarray[Any, Any], type: Type) -> Literal:
+        """A literal that holds ``array``."""
+        return Literal(type, _value=array)
+
+    def value(self) -> Any:
+        """The array (read-only), or a tuple of arrays. Raises ValueError when the value was elided."""
+        if self._value is None:
+            if self.elided or self.parse is None:
+                raise ValueError("the text elides the value of this constant")
+            self._value = self.parse(self)
+        return self._value
+
+    def __str__(self) -> str:
+        return self.text if self.text is not None else str(self._value)
