@@ -1,0 +1,27 @@
+"""The words of scalar arithmetic: what every backend and the interpreter must give for ``unary``, ``binary``, ``compare``, ``convert``.
+
+The semantics are HLO's (measured on XLA CPU where the specification is silent):
+
+* integers wrap; ``div`` truncates, x/0 is -1 (all ones unsigned), INT_MIN/-1 is INT_MIN; ``rem`` has the sign of the dividend, x rem 0 is x,
+  INT_MIN rem -1 is 0; shifts by the width or more (or a negative amount) give 0, arithmetic ones the sign fill;
+* ``max`` and ``min`` give NaN when either is NaN, and order -0 below +0;
+* on pred ``add``/``max``/``or`` are or, ``mul``/``min``/``and`` are and;
+* ``convert``: float to integer truncates, saturates, NaN gives 0; integer to integer wraps; anything to pred is ``!= 0``;
+  to a narrower float rounds to nearest even; 8-bit floats without infinity give NaN on overflow;
+* ``compare`` directions are EQ NE LT LE GT GE; with NaN all are false but NE. The result is pred.
+"""
+from __future__ import annotations
+
+UNARY = frozenset("""
+neg abs sign not popcnt clz
+exp expm1 log log1p sqrt rsqrt cbrt logistic erf
+tanh sin cos tan sinh cosh asin acos atan asinh acosh atanh
+floor ceil round_even round_away is_finite real imag
+""".split())
+
+BINARY = frozenset("add sub mul div rem max min pow atan2 and or xor shl shr_logical shr_arithmetic mulhi".split())
+
+REDUCE = frozenset("add mul max min and or xor".split())
+"""Horizontal reductions of a vector to one lane."""
+
+COMPARE = frozenset("EQ NE LT LE GT GE".split())
