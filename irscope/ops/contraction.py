@@ -1,0 +1,2 @@
+"""Contractions: dot, convolution and their kin."""
+from __future__ import annotations

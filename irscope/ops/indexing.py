@@ -1,0 +1,2 @@
+"""Indexing by values: gather, scatter, dynamic slices."""
+from __future__ import annotations

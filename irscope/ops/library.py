@@ -1,0 +1,2 @@
+"""Custom calls: what the library functions behind them mean."""
+from __future__ import annotations

@@ -1,0 +1,2 @@
+"""Sorting: sort and topk."""
+from __future__ import annotations

@@ -1,0 +1,2 @@
+"""Sliding windows: reduce-window and select-and-scatter."""
+from __future__ import annotations
