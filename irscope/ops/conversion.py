@@ -1,0 +1,2 @@
+"""Operators that change the element type, or read the same bits as another type."""
+from __future__ import annotations

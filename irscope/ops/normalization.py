@@ -1,0 +1,2 @@
+"""Batch normalisation: each operator is defined by the primitives that it expands to."""
+from __future__ import annotations
