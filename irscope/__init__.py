@@ -1,2 +1,29 @@
-"""irscope reads what machine-learning compilers print."""
+"""irscope reads what machine-learning compilers print.
+
+>>> import irscope
+>>> reading = irscope.load("model.hlo")         # doctest: +SKIP
+"""
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from irscope.api import load
+    from irscope.source import UserError
+
 __version__ = "0.1.0"
+__all__ = ["UserError", "__version__", "load"]
+
+# Imported when first used: `irscope --version` must not wait for the graph model.
+_LAZY = {"load": "irscope.api", "compile": "irscope.api", "UserError": "irscope.source"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module 'irscope' has no attribute {name!r}")
+    return getattr(importlib.import_module(_LAZY[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY})

@@ -1,0 +1,111 @@
+"""From exceptions to exit codes: the one place where irscope decides how it ends.
+
+0 fine, 1 findings or a failed comparison or gate, 2 usage, unreadable or unparsable input, 3 a defect of irscope, 130 interrupted.
+"""
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from irscope.source import UserError
+
+OK = 0
+FINDINGS = 1
+USAGE = 2
+DEFECT = 3
+INTERRUPTED = 130
+
+
+def run(command: click.Command, args: Sequence[str] | None, name: str) -> int:
+    """Run a click command and return its exit status. Nothing escapes, but what ends the interpreter itself.
+
+    A command ends well by returning None, and otherwise by returning its status as an int or by ``ctx.exit``.
+    """
+    try:
+        status = _invoke(command, list(sys.argv[1:] if args is None else args), name)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # `irscope show big.hlo | head` is no fault. The interpreter flushes stdout once more at its end; give it somewhere to go.
+        _close_stdout()
+        return OK
+    except (KeyboardInterrupt, click.Abort):
+        _say("interrupted")
+        return INTERRUPTED
+    except click.ClickException as error:
+        error.show()
+        return USAGE
+    except UserError as error:
+        _say(error.render())
+        return USAGE
+    except MemoryError:
+        _say("error: this machine has not enough memory for that\n   help: give a smaller file, or a part of the graph (--around NODE, --depth N)")
+        return USAGE
+    except Exception as error:
+        _say(defect(error))
+        return DEFECT
+    return status
+
+
+def defect(error: BaseException) -> str:
+    """What to say of an exception that nobody expected: it is ours, and how to tell us."""
+    lines = []
+    if os.environ.get("IRSCOPE_TRACEBACK", "") not in ("", "0"):
+        import traceback
+
+        lines.append("".join(traceback.format_exception(error)).rstrip())
+    what = f"{type(error).__name__}: {error}".splitlines()[0].rstrip(": ")
+    lines.append(f"error: this is a defect of irscope, not of your input: {what[:300]}")
+    if not lines[:-1]:
+        lines.append("   help: IRSCOPE_TRACEBACK=1 shows where; please report it with that, the input and the output of `irscope doctor`")
+    else:
+        lines.append("   help: please report it with this traceback, the input and the output of `irscope doctor`")
+    return "\n".join(lines)
+
+
+def _invoke(command: click.Command, args: list[str], name: str) -> int:
+    """click's own main without its treatment of errors: it would turn a broken pipe into status 1."""
+    completing = os.environ.get("_IRSCOPE_COMPLETE")
+    if completing:
+        from click.shell_completion import shell_complete
+
+        return shell_complete(command, {}, name, "_IRSCOPE_COMPLETE", completing)
+    try:
+        with command.make_context(name, args) as context:
+            status = command.invoke(context)
+    except click.exceptions.Exit as end:
+        status = end.exit_code
+    except SystemExit as end:
+        if isinstance(end.code, str):
+            raise UserError(end.code) from None
+        status = end.code
+    return status if isinstance(status, int) else OK
+
+
+def _say(text: str) -> None:
+    """Write to stderr, the leading word of each error in red where stderr is a terminal that wants colour."""
+    if wants_colour(sys.stderr):
+        text = "\n".join(click.style("error:", fg="red", bold=True) + line[6:] if line.startswith("error:") else line for line in text.splitlines())
+    try:
+        print(text, file=sys.stderr)
+    except BrokenPipeError:
+        pass
+
+
+def wants_colour(stream: object) -> bool:
+    """Whether to colour what goes to ``stream``: a terminal that can, unless NO_COLOR; anything when FORCE_COLOR."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR") or os.environ.get("CLICOLOR_FORCE"):
+        return True
+    isatty = getattr(stream, "isatty", None)
+    return bool(isatty and isatty()) and os.environ.get("TERM") != "dumb"
+
+
+def _close_stdout() -> None:
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (OSError, ValueError):
+        pass

@@ -1,0 +1,88 @@
+"""What every command that reads a dump shares: its options, and loading with the errors of the contract."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from irscope.formats import FORMATS
+from irscope.graph import Reading
+from irscope.source import Severity, UserError
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+from_option = click.option(
+    "--from", "from_", type=click.Choice(list(FORMATS)), help="Read the input as this format, whatever it looks like.",
+)
+
+
+def binding_options(command: F) -> F:
+    """``--shape NAME=8,3,224,224`` and ``--dtype NAME=f32``, for what a text leaves open. They arrive as dicts ``shapes`` and ``dtypes``."""
+    shape = click.option("--shape", "shapes", multiple=True, metavar="NAME=8,3,224", callback=_shapes, help="Bind the shape of an input that the text leaves open.")
+    dtype = click.option("--dtype", "dtypes", multiple=True, metavar="NAME=f32", callback=_dtypes, help="Bind the dtype of an input that the text leaves open.")
+    return shape(dtype(command))
+
+
+def load(path: str, from_: str | None = None) -> Reading:
+    """Read one input. A text that is no dump raises UserError; faults inside a dump are in the Reading."""
+    from irscope import api
+
+    return api.load(path, format=from_) if path == "-" or "\n" not in path else _no_path(path)
+
+
+def load_ok(path: str, from_: str | None = None) -> Reading:
+    """Read one input that must be whole: the reader's errors are told in full and end the command with status 2."""
+    reading = load(path, from_)
+    require_ok(reading)
+    return reading
+
+
+def require_ok(reading: Reading) -> None:
+    """Raise UserError with every error in a Reading that its format's own parser would refuse."""
+    if reading.ok and reading.modules:
+        return
+    errors = [finding for finding in reading.findings if finding.severity is Severity.ERROR]
+    n = len(errors)
+    message = f"{reading.source.name}: {n} {'error' if n == 1 else 'errors'} in the text" if n else f"{reading.source.name}: no module in it"
+    raise UserError(message, findings=errors)
+
+
+def once_stdin(paths: tuple[str, ...]) -> tuple[str, ...]:
+    """The paths as given; raises UserError when standard input is asked for twice, because it can be read once."""
+    if paths.count("-") > 1:
+        raise UserError("standard input (-) can be given once", "write one of the inputs into a file")
+    return paths
+
+
+def _no_path(path: str) -> Reading:
+    raise UserError(f"{path.splitlines()[0][:60]!r}... is no path", "give a text by standard input: irscope COMMAND - < FILE")
+
+
+def _shapes(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> dict[str, tuple[int, ...]]:
+    shapes: dict[str, tuple[int, ...]] = {}
+    for pair in given:
+        name, equals, text = pair.partition("=")
+        try:
+            dims = tuple(int(d) for d in text.strip("[]() ").split(",") if d.strip())
+        except ValueError:
+            dims = (-1,)
+        if not name or not equals or any(d < 0 for d in dims):
+            raise click.BadParameter(f"{pair!r} is not NAME=DIM,DIM,... with sizes from 0 (x=8,3,224,224; x= for a scalar)", ctx, param)
+        shapes[name] = dims
+    return shapes
+
+
+def _dtypes(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
+    from irscope.graph import DTYPES
+    from irscope.source import did_you_mean
+
+    dtypes: dict[str, str] = {}
+    for pair in given:
+        name, equals, dtype = pair.partition("=")
+        if not name or not equals:
+            raise click.BadParameter(f"{pair!r} is not NAME=DTYPE, such as x=f32", ctx, param)
+        if dtype not in DTYPES:
+            raise click.BadParameter(f"there is no dtype {dtype!r}; {did_you_mean(dtype, DTYPES) or 'known are ' + ', '.join(DTYPES)}", ctx, param)
+        dtypes[name] = dtype
+    return dtypes

@@ -1,0 +1,98 @@
+"""A progress bar for work that takes longer than a second: on stderr, on a terminal only, gone at the end."""
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Iterable, Iterator, Sized
+from types import TracebackType
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+# Below this nobody looks up; and rich, which draws the bar, is not even imported.
+DELAY = 1.0
+
+
+def track(items: Iterable[T], label: str, total: int | None = None, delay: float = DELAY) -> Iterator[T]:
+    """The items, with a bar that says how many of them are done.
+
+    >>> for path in track(["a.hlo", "b.hlo"], "reading"):
+    ...     print(path)
+    a.hlo
+    b.hlo
+    """
+    if total is None and isinstance(items, Sized):
+        total = len(items)
+    with Progress(label, total, delay) as progress:
+        for item in items:
+            yield item
+            progress.advance()
+
+
+class Progress:
+    """A bar (with ``total``) or a spinner (without), shown once the work has taken ``delay`` seconds.
+
+    ``with Progress("compiling") as progress: ...; progress.say("compiling, 3 of 12 kernels")``
+    """
+
+    def __init__(self, label: str, total: int | None = None, delay: float = DELAY) -> None:
+        self.label = label
+        self.total = total
+        self.done = 0
+        self._delay = delay
+        self._timer: threading.Timer | None = None
+        self._lock = threading.Lock()
+        self._bar: Any = None
+        self._ended = False
+
+    def __enter__(self) -> Progress:
+        if _wanted():
+            self._timer = threading.Timer(self._delay, self._show)
+            self._timer.daemon = True
+            self._timer.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._timer is None:
+            return
+        self._timer.cancel()
+        with self._lock:
+            self._ended = True
+            if self._bar is not None:
+                self._bar.stop()
+
+    def advance(self, n: int = 1) -> None:
+        """``n`` more of the total are done."""
+        self.done += n
+        if self._bar is not None:
+            self._bar.update(0, completed=self.done)
+
+    def say(self, label: str) -> None:
+        """Another word for what is going on."""
+        self.label = label
+        if self._bar is not None:
+            self._bar.update(0, description=label)
+
+    def _show(self) -> None:
+        """Runs in the timer's thread. The lock keeps it from drawing after the work has ended."""
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+        from rich.progress import Progress as RichProgress
+
+        columns: list[Any] = [SpinnerColumn(), TextColumn("{task.description}")]
+        if self.total is not None:
+            columns += [BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()]
+        bar = RichProgress(*columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True)
+        bar.add_task(self.label, total=self.total, completed=self.done)
+        with self._lock:
+            if not self._ended:
+                self._bar = bar
+                bar.start()
+
+
+def _wanted() -> bool:
+    """A terminal that can move its cursor, and nobody said no."""
+    if os.environ.get("IRSCOPE_NO_PROGRESS") or os.environ.get("CI") or os.environ.get("TERM") == "dumb":
+        return False
+    return bool(sys.stderr and sys.stderr.isatty())

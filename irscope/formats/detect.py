@@ -1,0 +1,64 @@
+"""From bytes or text to a Reading: which format it is, by content and never by suffix, and what to do when it is none of ours."""
+from __future__ import annotations
+
+import codecs
+
+from irscope.formats import FORMATS, format_named, not_read_yet, readable
+from irscope.formats.neighbours import by_sight, in_bytes, in_text, looks_printed
+from irscope.graph import Reading
+from irscope.source import SourceText, UserError
+
+# A reader that is this sure has seen its own header; nothing that stands around it changes that.
+SURE = 0.9
+
+
+def decode(data: bytes, name: str) -> SourceText:
+    """The text of a file. Raises UserError where it is binary, and says which kind when it knows it."""
+    for bom, encoding in ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16")):
+        if data.startswith(bom):
+            return SourceText(name, data.decode(encoding, "replace"))
+    neighbour = in_bytes(data)
+    if neighbour is not None:
+        raise UserError(f"{name} is {neighbour.what}, not a text that irscope reads", neighbour.help)
+    if not looks_printed(data):
+        raise UserError(f"{name} is binary, not a text", f"irscope reads the text that a compiler prints: {', '.join(readable())}")
+    # A dump may quote bytes that are no UTF-8 (a file name, a string constant): they are shown as a replacement mark.
+    return SourceText(name, data.decode("utf-8", "replace"))
+
+
+def detect(text: str) -> str | None:
+    """The name of the format that a text is written in, or None."""
+    scores = {name: float(format_named(name).sniff(text)) for name in readable()}
+    best = max(scores, key=lambda name: scores[name], default=None)
+    if best is not None and scores[best] >= SURE:
+        return best
+    if in_text(text) is not None:
+        return None
+    if best is not None and scores[best] > 0:
+        return best
+    return by_sight(text)
+
+
+def read(source: SourceText, format: str | None = None) -> Reading:
+    """Read a text in the given or the detected format. Raises UserError when it is none that irscope reads."""
+    if format is not None:
+        return format_named(format).read(source)
+    found = detect(source.text)
+    if found is None:
+        raise unknown(source)
+    if found not in readable():
+        raise not_read_yet(found, source.name)
+    return format_named(found).read(source)
+
+
+def unknown(source: SourceText) -> UserError:
+    """What to say of a text in no known format: what it is when we know it, else what it begins with."""
+    neighbour = in_text(source.text)
+    if neighbour is not None:
+        return UserError(f"{source.name} is {neighbour.what}, which irscope does not read", neighbour.help)
+    first = next((line.strip() for line in source.text[:4096].splitlines() if line.strip()), "")
+    shown = first if len(first) <= 60 else first[:57] + "..."
+    return UserError(
+        f"{source.name}: the format is not recognised; it begins with {shown!r}",
+        f"irscope reads {', '.join(readable())}; --from {'|'.join(FORMATS)} reads a text as that format, whatever it looks like",
+    )

@@ -1,0 +1,105 @@
+"""Bytes from a path, a .gz or standard input; every way in which that fails is told in words."""
+from __future__ import annotations
+
+import os
+import sys
+import zlib
+from difflib import get_close_matches
+from pathlib import Path
+from typing import BinaryIO
+
+from irscope.source.errors import UserError
+
+STDIN = "-"
+# A dump of 500 MB is real, one of 8 GB is a mistake (a core file, an endless pipe), and a .gz may grow a thousandfold.
+MAX_BYTES = 8 << 30
+CHUNK = 1 << 20
+GZIP_MAGIC = b"\x1f\x8b"
+
+
+def read_bytes(path: str | os.PathLike[str], limit: int = MAX_BYTES) -> bytes:
+    """The content of a file (``-``: standard input), unpacked when it is gzip. Raises UserError with what to do."""
+    name = os.fspath(path)
+    try:
+        if name == STDIN:
+            data = _read_stdin(limit)
+        else:
+            with open(name, "rb") as file:
+                data = _read_up_to(file, name, limit)
+    except FileNotFoundError:
+        raise UserError(f"{name}: no such file", _near_files(name)) from None
+    except IsADirectoryError:
+        raise UserError(f"{name} is a folder, not a file", _inside(name)) from None
+    except PermissionError:
+        raise UserError(f"{name}: permission denied", "give yourself the right to read it (chmod u+r), or a copy that you may read") from None
+    except OSError as error:
+        raise UserError(f"{name}: cannot be read: {error.strerror or error}") from None
+    except ValueError:
+        raise UserError(f"{name!r} is no name of a file: it holds a NUL character") from None
+    if data.startswith(GZIP_MAGIC):
+        data = _unzip(data, name, limit)
+    if not data.strip():
+        raise UserError(f"{name} is empty" if not data else f"{name} holds nothing but blanks",
+                        "was the program that wrote it stopped, or its output sent elsewhere (2> instead of >)?")
+    return data
+
+
+def _read_stdin(limit: int) -> bytes:
+    if sys.stdin is None:
+        raise UserError("there is no standard input to read", "give the path of a file")
+    if sys.stdin.isatty():
+        print("reading from the terminal; end with Ctrl-D, or give a file", file=sys.stderr)
+    return _read_up_to(sys.stdin.buffer, "standard input", limit)
+
+
+def _read_up_to(file: BinaryIO, name: str, limit: int) -> bytes:
+    data = file.read(limit + 1)
+    if len(data) > limit:
+        raise UserError(f"{name} is larger than {limit >> 20} MiB", "is it a dump at all? If so, give a part of it")
+    return data
+
+
+def _unzip(data: bytes, name: str, limit: int) -> bytes:
+    """All members of a gzip file, in pieces, so that a small file cannot ask for all the memory there is."""
+    out: list[bytes] = []
+    size = 0
+    while data.startswith(GZIP_MAGIC):
+        unpacker = zlib.decompressobj(wbits=31)
+        try:
+            while not unpacker.eof and (piece := unpacker.decompress(data, CHUNK)):
+                out.append(piece)
+                size += len(piece)
+                data = unpacker.unconsumed_tail
+                if size > limit:
+                    raise UserError(f"{name} unpacks to more than {limit >> 20} MiB", "is it a dump at all? If so, give a part of it")
+        except zlib.error as error:
+            raise UserError(f"{name} is gzip, but damaged: {error}", "copy it again, or test it with gzip -t") from None
+        if not unpacker.eof:
+            raise UserError(f"{name} is gzip, but cut off in the middle", "copy it again, or wait until its writer is done")
+        data = unpacker.unused_data
+    return b"".join(out)
+
+
+def _near_files(name: str) -> str:
+    """What the user may have meant: a file of a near name in the same folder, or the folder that is missing."""
+    path = Path(name)
+    folder = path.parent
+    try:
+        siblings = sorted(entry.name for entry in os.scandir(folder))
+    except OSError:
+        return f"there is no folder {folder}"
+    near = get_close_matches(path.name, siblings, n=3, cutoff=0.6)
+    if near:
+        return "did you mean " + ", ".join(str(folder / n) if str(folder) != "." else n for n in near) + "?"
+    return "" if str(folder) != "." else f"looked in {Path.cwd()}"
+
+
+def _inside(folder: str) -> str:
+    """A folder was given where a file is wanted: name one that lies in it."""
+    try:
+        files = sorted(entry.name for entry in os.scandir(folder) if entry.is_file())
+    except OSError:
+        return "give one of the files in it"
+    if not files:
+        return "it holds no files"
+    return f"give one of the {len(files)} files in it, such as {Path(folder) / files[0]}"
