@@ -42,7 +42,11 @@ class Op:
     whose result cannot be inferred keep) and raises :class:`irscope.ops.TypeFault`.
     ``reference(run, node, *arrays)`` computes it with numpy; ``run(graph, arrays)`` evaluates a body.
     ``scalar``, ``element`` and ``nest`` are its meaning for code generation, see :mod:`irscope.ops.meaning`: at least one for a
-    primitive, none where ``expand`` is given. ``cost(node)`` gives FLOPs (default: none for movement, one an element otherwise).
+    primitive, none where ``expand`` is given. Where both ``element`` and ``nest`` are given, ``whole(node)`` says for which nodes
+    the nest is the one to take (a running sum written as a window over everything).
+    ``expand(builder, node, operands, raw)`` appends what the node stands for and gives the node that has its value, or None where
+    this node stays as it is; ``raw`` holds the attributes that the format kept as text (``module.raw(node)``).
+    ``cost(node)`` gives FLOPs (default: none for movement, one an element otherwise).
     """
 
     name: str
@@ -55,6 +59,7 @@ class Op:
     scalar: Callable[..., Any] | None = None
     element: Callable[..., Any] | None = None
     nest: Callable[..., Any] | None = None
+    whole: Callable[[Node], bool] | None = None
     expand: Callable[..., Any] | None = None
     cost: Callable[[Node], float] | None = None
     known: bool = True

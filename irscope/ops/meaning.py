@@ -12,6 +12,8 @@ An operator declares at least one of three, from the most to the least fusible:
 ``nest(k, node, ins, outs)``
     Whole: loops that read the views ``ins`` and write the views ``outs`` (sort, scatter, fft): for what is no function of one index.
 
+``scratch`` and ``table`` give views: memory of the kernel's own, and constant data (a numpy array) that travels with the kernel.
+
 ``k`` is an :class:`Emitter`. Values carry an element type and a number of lanes; mixing one lane with many splats the one.
 Float arithmetic narrower than 32 bits is computed in f32 and rounded once per call, by the emitter itself.
 """
@@ -77,6 +79,7 @@ class Emitter(Protocol):
     def when(self, condition: Any) -> AbstractContextManager[None]: ...
     def reg(self, dtype: DType, init: Any) -> Any: ...
     def scratch(self, dtype: DType, shape: Sequence[int]) -> Any: ...
+    def table(self, values: Any, dtype: DType) -> Any: ...
     def inline(self, graph: Graph, args: Sequence[Any]) -> list[Any]: ...
 
 
