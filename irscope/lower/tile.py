@@ -7,7 +7,7 @@ Indices are ``s64`` expressions counting elements of a flat buffer.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from irscope.graph import DType
 from irscope.graph.dtypes import S64
@@ -17,11 +17,18 @@ from irscope.graph.dtypes import S64
 class Expr:
     """A value. ``op`` is one of
 
-    ``const`` (value), ``var`` (value: name; a loop variable or the result of a Load or Let), ``reg`` (value: Register),
-    ``lane`` (0, 1, ... per lane), ``splat``, ``convert``, ``bitcast``, ``select``, ``fma``, ``complex``,
-    ``cmp.EQ`` ... ``cmp.GE``, ``reduce.add`` ... (vector to one lane), ``shuffle`` (two vectors; value: lanes to take),
-    ``scale2`` (x * 2**n, n an integer of the same width), or a word of :mod:`irscope.ops.vocabulary`.
-    Arithmetic on floats narrower than f32 does not exist here: the builder converts.
+    ``const`` (value; a tuple of values, one a lane, when ``lanes`` > 1), ``var`` (value: name; a loop variable or the result of a
+    Load or Let), ``reg`` (value: Register), ``lane`` (0, 1, ... per lane), ``splat``, ``convert``, ``bitcast``, ``select``, ``fma``,
+    ``complex``, ``real``, ``imag``, ``cmp.EQ`` ... ``cmp.GE``, ``reduce.add`` ... (vector to one lane), ``shuffle`` (two vectors;
+    value: lanes to take), ``scale2`` (x * 2**n, n an integer of the same width), ``floordiv`` and ``floormod`` (s64 by a positive
+    constant, rounding down), or a word of :mod:`irscope.ops.vocabulary`.
+
+    What is left to do for a backend is small, because the builder has done the rest: arithmetic on floats narrower than f32, on
+    integers narrower than a byte and on complex values does not exist here (only ``convert``, ``bitcast``, ``select``, loads, stores),
+    and pred knows ``and or xor not`` and comparisons.
+
+    ``range`` bounds an s64 value (both ends included) where that is known. ``home`` is the builder that made it: ``+ - * // %`` ask it.
+    ``number`` counts the expressions of a kernel in order of making: operands have smaller ones.
     """
 
     op: str
@@ -29,11 +36,49 @@ class Expr:
     dtype: DType
     lanes: int = 1
     value: Any = None
+    range: tuple[int, int] | None = None
+    number: int = 0
+    home: Home | None = field(default=None, repr=False)
 
     @property
     def constant(self) -> int | None:
         """The value of an integer constant, else None."""
         return self.value if self.op == "const" and self.dtype.is_integer and self.lanes == 1 else None
+
+    def _do(self, name: str, x: Any, y: Any) -> Expr:
+        if self.home is None:
+            raise ValueError("arithmetic on an expression that no builder made")
+        return self.home.binary(name, x, y)
+
+    def __add__(self, other: Any) -> Expr:
+        return self._do("add", self, other)
+
+    def __radd__(self, other: Any) -> Expr:
+        return self._do("add", other, self)
+
+    def __sub__(self, other: Any) -> Expr:
+        return self._do("sub", self, other)
+
+    def __rsub__(self, other: Any) -> Expr:
+        return self._do("sub", other, self)
+
+    def __mul__(self, other: Any) -> Expr:
+        return self._do("mul", self, other)
+
+    def __rmul__(self, other: Any) -> Expr:
+        return self._do("mul", other, self)
+
+    def __floordiv__(self, other: Any) -> Expr:
+        return self._do("floordiv", self, other)
+
+    def __mod__(self, other: Any) -> Expr:
+        return self._do("floormod", self, other)
+
+
+class Home(Protocol):
+    """What an expression needs of its builder."""
+
+    def binary(self, name: str, x: Any, y: Any) -> Expr: ...
 
 
 @dataclass(slots=True, eq=False)
@@ -49,7 +94,8 @@ class Register:
 class Buffer:
     """Flat memory. ``scope``: ``in`` (read), ``out`` (written), ``inout``, ``scratch`` (private to the kernel or chunk, uninitialised),
     ``const`` (values in ``data``). ``shape`` is for printing; ``elements`` counts.
-    ``align`` is the guaranteed alignment of element 0 in bytes.
+    ``align`` is the guaranteed alignment of element 0 in bytes. Two buffers of one call never overlap, but a call may pass the same
+    memory for several ``in`` buffers; what is updated in place is one ``inout`` buffer.
     """
 
     name: str
@@ -174,7 +220,8 @@ class Kernel:
 
     ``lanes`` is the preferred vector width; ``tuned`` says that the statements are vectors already and LLVM needs no passes over it,
     otherwise the backend may run LLVM's own optimiser. ``flops``, ``bytes`` are of the work done, ``origin`` names the user's nodes.
-    ``schedule`` is the data that the family was called with.
+    ``schedule`` is the data that the family was called with. ``precision``: ``exact`` rounds every operation as written, ``default``
+    lets multiplications and additions contract, ``fast`` also takes cheaper approximations (see docs/accuracy.md).
     """
 
     name: str
@@ -186,6 +233,7 @@ class Kernel:
     bytes: float = 0.0
     origin: tuple[str, ...] = ()
     schedule: dict[str, Any] = field(default_factory=dict)
+    precision: str = "default"
 
     def params(self) -> list[Buffer]:
         """The buffers that a call passes pointers for."""
