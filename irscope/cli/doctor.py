@@ -68,12 +68,12 @@ def _version(package: str) -> str:
 def _processor() -> dict[str, str]:
     facts = {"machine": platform.machine(), "cores": f"{_usable_cores()} usable of {os.cpu_count()}"}
     try:
-        import llvmlite.binding as llvm
+        from irscope.backends.llvm_host import host
 
-        features = llvm.get_host_cpu_features()
-        facts["name"] = str(llvm.get_host_cpu_name())
-        facts["vectors"] = " ".join(name for name in FEATURES if features.get(name)) or "none that irscope knows"
-        facts["llvm"] = ".".join(map(str, llvm.llvm_version_info))
+        found = host()
+        facts["name"] = found.name
+        facts["vectors"] = " ".join(name for name in FEATURES if name in found.features) or "none that irscope knows"
+        facts["llvm"] = found.llvm
     except Exception as error:  # a broken llvmlite is what a doctor is asked about
         facts["llvm"] = f"unusable: {error}"
     return facts

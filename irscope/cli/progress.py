@@ -83,7 +83,8 @@ class Progress:
         columns: list[Any] = [SpinnerColumn(), TextColumn("{task.description}")]
         if self.total is not None:
             columns += [BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()]
-        bar = RichProgress(*columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True)
+        # rich would send what is printed meanwhile to its own stream: right on a terminal, where it keeps the bar below, wrong in a pipe.
+        bar = RichProgress(*columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True, redirect_stdout=sys.stdout.isatty())
         bar.add_task(self.label, total=self.total, completed=self.done)
         with self._lock:
             if not self._ended:
