@@ -30,9 +30,14 @@ def live(graph: Graph) -> list[bool]:
 
 def callees_first(module: Module, entry: Graph | None = None) -> list[Graph]:
     """The graphs that ``entry`` (default: every graph of the module) reaches, each after the graphs it calls."""
+    return callees_first_of([entry] if entry else module.graphs.values())
+
+
+def callees_first_of(graphs: Iterable[Graph]) -> list[Graph]:
+    """These graphs and all that they reach, each after the graphs it calls."""
     order: list[Graph] = []
     done: set[int] = set()
-    for start in [entry] if entry else list(module.graphs.values()):
+    for start in graphs:
         if id(start) in done:
             continue
         done.add(id(start))

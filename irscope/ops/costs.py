@@ -1,0 +1,53 @@
+"""Floating point (and integer) operations of nodes, counted as XLA's cost analysis does: one an element of the result."""
+from __future__ import annotations
+
+from threading import local
+
+from irscope.graph import Graph, Kind, Node, TensorType
+from irscope.graph.walk import callees_first_of
+
+_running = local()
+
+
+def result_elements(node: Node) -> float:
+    """One operation for each element of the (first) result."""
+    return float(next((leaf.elements for leaf in node.type.leaves() if isinstance(leaf, TensorType)), 0))
+
+
+def no_cost(node: Node) -> float:
+    """Nothing is computed."""
+    return 0.0
+
+
+def operand_elements(node: Node) -> float:
+    """One operation for each element of the operands."""
+    return float(sum(leaf.elements for o in node.operands for leaf in o.type.leaves() if isinstance(leaf, TensorType)))
+
+
+def flops(node: Node) -> float:
+    """The operations of one node: its own count, or the default of its kind."""
+    if node.op.cost is not None:
+        return node.op.cost(node)
+    return result_elements(node) if node.op.kind in (Kind.ELEMENTWISE, Kind.REDUCTION, Kind.CONTRACTION) else 0.0
+
+
+def body_flops(graph: Graph) -> float:
+    """The operations of one run of a graph, with the graphs that it calls."""
+    memo: dict[Graph, float] | None = getattr(_running, "memo", None)
+    if memo is None:
+        _running.memo = {}
+        try:
+            return body_flops(graph)
+        finally:
+            _running.memo = None
+    # Callees come first, so the costs that ask for their bodies find them in the memo: no recursion however deep calls nest.
+    for callee in callees_first_of([graph]):
+        if callee not in memo:
+            memo[callee] = 0.0  # a graph that calls itself counts once
+            memo[callee] = sum(map(flops, callee.nodes))
+    return memo[graph]
+
+
+def calls_cost(node: Node) -> float:
+    """The operations of all bodies, once."""
+    return sum(map(body_flops, node.bodies))
