@@ -1,2 +1,309 @@
-"""Sliding windows: reduce-window and select-and-scatter."""
+"""Sliding windows: reduce-window (pooling, running sums) and select-and-scatter (the gradient of max pooling)."""
 from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from irscope.graph import DType, Kind, Node, Op, TensorType, TupleType, Type
+from irscope.graph.dtypes import PRED, S64
+from irscope.ops import infer
+from irscope.ops.attrs import Window
+from irscope.ops.bodies import COMBINERS, combine, combiner, over_arrays, scalar_results
+from irscope.ops.costs import body_flops
+from irscope.ops.faults import TypeFault
+from irscope.ops.lazy import LazyModule
+from irscope.ops.meaning import Emitter, Read, View
+from irscope.ops.nests import below, both, flat, guard, loops, not_below, split, widened
+from irscope.ops.registry import declare
+from irscope.ops.shapes import fits, same_sizes, size
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, Any]
+else:
+    np = LazyModule("numpy")
+
+
+def window_of(node: Node, rank: int) -> Window:
+    """The window attribute, whose every dimension must make sense."""
+    window: Window = infer.attr(node, "window")
+    if len(window.size) != rank:
+        raise TypeFault(f"the window of {node.op.name} has {len(window.size)} dimensions, but rank {rank} is needed")
+    for d, (n, stride, lhs, rhs) in enumerate(zip(window.size, window.stride, window.lhs_dilate, window.rhs_dilate, strict=True)):
+        for what, value, least in (("size", n, 0), ("stride", stride, 1), ("lhs_dilate", lhs, 1), ("rhs_dilate", rhs, 1)):
+            if value < least:
+                raise TypeFault(f"the window of {node.op.name} has {what} {value} in dimension {d}, which must be at least {least}")
+    return window
+
+
+def windowed(t: TensorType, window: Window) -> TensorType:
+    """The type of one element a window: open dimensions stay open."""
+    sizes = [d if (n := size(d)) is None else window.output_size(i, n) for i, d in enumerate(t.shape)]
+    return TensorType(t.dtype, tuple(sizes))
+
+
+def operand_place(k: Emitter, window: Window, d: int, out: Any, at: Any, length: int, out_length: int) -> tuple[Any, Any]:
+    """Where window element ``at`` of window ``out`` lies in dimension ``d`` of the operand, and the condition that it lies in it.
+
+    The condition is None where it always does.
+    """
+    stride, dilate, low, hole = window.stride[d], window.rhs_dilate[d], window.pad_low[d], window.lhs_dilate[d]
+    reach = out * stride + at * dilate          # from the first element of the padding
+    dilated = (length - 1) * hole + 1 if length else 0
+    last = (out_length - 1) * stride + (window.size[d] - 1) * dilate - low
+    condition = not_below(k, reach, low) if low > 0 else None
+    if last >= dilated:
+        condition = both(k, condition, below(k, reach, low + dilated))
+    if hole == 1:
+        return reach - low, condition
+    blocks = -(-max(low, 0) // hole)            # whole holes that make the division one of non-negative numbers
+    shifted = reach + (blocks * hole - low)
+    return shifted // hole - blocks, both(k, condition, k.compare("EQ", shifted % hole, k.index(0)))
+
+
+def _places(k: Emitter, window: Window, out: Sequence[Any], at: Sequence[Any], shape: Sequence[int],
+            out_shape: Sequence[int]) -> tuple[list[Any], Any]:
+    found = [operand_place(k, window, d, o, a, shape[d], out_shape[d]) for d, (o, a) in enumerate(zip(out, at, strict=True))]
+    return [p for p, _ in found], both(k, *(c for _, c in found))
+
+
+def _meeting(window: Window, at: Sequence[int], shape: Sequence[int], out_shape: Sequence[int]) -> tuple[Any, Any]:
+    """The windows whose element ``at`` lies in the operand, and the places where it lies, as index grids of numpy."""
+    found = [_valid(window, d, a, shape[d], out_shape[d]) for d, a in enumerate(at)]
+    return (np.ix_(*(to for to, _ in found)), np.ix_(*(whence for _, whence in found))) if found else ((), ())
+
+
+def _valid(window: Window, d: int, at: int, length: int, out_length: int) -> tuple[Array, Array]:
+    """The windows of dimension ``d`` whose element ``at`` lies in the operand, and where it lies."""
+    out = np.arange(out_length)
+    place = out * window.stride[d] + at * window.rhs_dilate[d] - window.pad_low[d]
+    hole = window.lhs_dilate[d]
+    out = out[(place >= 0) & (place % hole == 0) & (place // hole < length)]
+    return out, (out * window.stride[d] + at * window.rhs_dilate[d] - window.pad_low[d]) // hole
+
+
+# ---------------------------------------------------------------- reduce-window
+
+def _reduce_window_type(node: Node) -> Type:
+    n = len(node.operands) // 2
+    if not n or len(node.operands) % 2:
+        raise TypeFault(f"{node.op.name} takes operands and as many init values, but has {len(node.operands)} operands")
+    operands = [infer.array(node, i) for i in range(n)]
+    inits = [infer.scalar(node, n + i, "the init value") for i in range(n)]
+    for t in operands[1:]:
+        if not same_sizes(t.shape, operands[0].shape):
+            raise TypeFault(f"the operands of {node.op.name} must have equal dimensions, but are {operands[0]} and {t}")
+    window = window_of(node, operands[0].rank)
+    body = infer.body(node, 0, "reducer")
+    infer.reducer(node, body, inits, [t.dtype for t in operands])
+    results = [windowed(t.with_dtype(init.dtype), window) for t, init in zip(operands, inits, strict=True)]
+    return TupleType(tuple(results)) if isinstance(body.result().type, TupleType) else results[0]
+
+
+def running_dimension(node: Node) -> int | None:
+    """The dimension along which a reduce-window is a running reduction (cumsum): its window holds all that came before, or after."""
+    window, t = node.attrs["window"], infer.array(node, 0)
+    wide = [d for d, n in enumerate(window.size) if n != 1]
+    if len(wide) != 1:
+        return None
+    d, length = wide[0], t.dims()[wide[0]]
+    ones = (window.stride, window.lhs_dilate, window.rhs_dilate)
+    narrow = all(low == high == 0 for i, (low, high) in enumerate(zip(window.pad_low, window.pad_high, strict=True)) if i != d)
+    pads = (window.pad_low[d], window.pad_high[d])
+    if all(set(values) <= {1} for values in ones) and narrow and window.size[d] == length and pads in ((length - 1, 0), (0, length - 1)):
+        return d
+    return None
+
+
+def _reduce_window_reference(run: Any, node: Node, *arrays: Array) -> Any:
+    window: Window = node.attrs["window"]
+    n, body = len(arrays) // 2, node.bodies[0]
+    xs, inits = arrays[:n], arrays[n:]
+    shape = xs[0].shape
+    out_shape = tuple(window.output_size(d, length) for d, length in enumerate(shape))
+    opcode = combiner(body) if n == 1 else None
+    dtypes = [init.dtype for init in inits]
+    wide = [sum_type(infer.array(node, n), opcode).numpy()] if opcode else dtypes
+    d = running_dimension(node)
+    if d is not None and opcode in _RUNNING:
+        along = np.flip(xs[0], d) if window.pad_low[d] == 0 else xs[0]
+        total = getattr(np, opcode).accumulate(along.astype(wide[0]), axis=d, dtype=wide[0])
+        total = combine(opcode)(total, inits[0].astype(wide[0]))
+        return (np.flip(total, d) if window.pad_low[d] == 0 else total).astype(dtypes[0])
+    fold = over_arrays(run, body)
+    out = [np.full(out_shape, init, t) for init, t in zip(inits, wide, strict=True)]
+    for at in np.ndindex(*window.size):
+        to, source = _meeting(window, at, shape, out_shape)
+        given, have = [x[source] for x in xs], [o[to] for o in out]
+        if not have[0].size:
+            continue
+        new = [combine(opcode)(have[0], given[0].astype(wide[0]))] if opcode else scalar_results(node, fold([*have, *given]))
+        for o, value in zip(out, new, strict=True):
+            o[to] = value
+    done = [o.astype(t) for o, t in zip(out, dtypes, strict=True)]
+    return tuple(done) if isinstance(node.type, TupleType) else done[0]
+
+
+_RUNNING = ("add", "multiply", "maximum", "minimum")
+
+
+def sum_type(t: TensorType, opcode: str | None) -> DType:
+    """The element type that values of type ``t`` are folded in: sums and products of narrow floats are kept in f32."""
+    return widened(t.dtype) if opcode in ("add", "multiply") else t.dtype
+
+
+def _combine(k: Emitter, node: Node, registers: Sequence[Any], elements: Sequence[Any], opcode: str | None) -> None:
+    """Fold the elements into the registers."""
+    if opcode is not None:
+        have = registers[0].get()
+        registers[0].set(k.binary(COMBINERS[opcode], have, k.convert(elements[0], have.dtype)))
+        return
+    for register, value in zip(registers, k.inline(node.bodies[0], [*(r.get() for r in registers), *elements]), strict=True):
+        register.set(value)
+
+
+def _registers(k: Emitter, inits: Sequence[Any], opcode: str | None) -> list[Any]:
+    """Accumulators that begin with the init values."""
+    dtypes = [widened(init.dtype) if opcode in ("add", "multiply") else init.dtype for init in inits]
+    return [k.reg(dtype, k.convert(init, dtype)) for dtype, init in zip(dtypes, inits, strict=True)]
+
+
+def _reduce_window_element(k: Emitter, node: Node, index: Sequence[Any], read: Read) -> Any:
+    window: Window = node.attrs["window"]
+    n = len(node.operands) // 2
+    shape = infer.array(node, 0).dims()
+    out_shape = [window.output_size(d, length) for d, length in enumerate(shape)]
+    opcode = combiner(node.bodies[0]) if n == 1 else None
+    inits = [read(n + i, ()) for i in range(n)]
+    registers = _registers(k, inits, opcode)
+    with loops(k, window.size) as at:
+        places, inside = _places(k, window, index, at, shape, out_shape)
+        with guard(k, inside):
+            _combine(k, node, registers, [read(i, places) for i in range(n)], opcode)
+    results = [k.convert(r.get(), init.dtype) for r, init in zip(registers, inits, strict=True)]
+    return results if isinstance(node.type, TupleType) else results[0]
+
+
+def _running_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View]) -> None:
+    """A running reduction: one step an element, where the window by itself would take one a pair."""
+    d = running_dimension(node)
+    assert d is not None, "asked for only where the window runs"
+    n = len(outs)
+    opcode = combiner(node.bodies[0]) if n == 1 else None
+    shape = ins[0].shape
+    reverse = node.attrs["window"].pad_low[d] == 0
+    inits = [ins[n + i].load(()) for i in range(n)]
+    with loops(k, [1 if i == d else length for i, length in enumerate(shape)]) as at:
+        registers = _registers(k, inits, opcode)
+        with k.loop(0, shape[d]) as step:
+            here = [*at[:d], (shape[d] - 1) - step if reverse else step, *at[d + 1:]]
+            _combine(k, node, registers, [view.load(here) for view in ins[:n]], opcode)
+            for view, register in zip(outs, registers, strict=True):
+                view.store(here, k.convert(register.get(), view.dtype))
+
+
+def _reduce_window_cost(node: Node) -> float:
+    out = next((t.elements for t in node.type.leaves() if isinstance(t, TensorType)), 0)
+    work = body_flops(node.bodies[0]) if node.bodies else 1.0
+    return float(out * max(0, prod(node.attrs["window"].size) - 1)) * work
+
+
+reduce_window = declare(Op(
+    name="reduce-window",
+    doc="Every window of the operand reduced to one element. Each begins with the init value once; padding and holes are not fed.",
+    kind=Kind.REDUCTION,
+    infer=_reduce_window_type,
+    reference=_reduce_window_reference,
+    element=_reduce_window_element,
+    nest=_running_nest,
+    whole=lambda node: running_dimension(node) is not None,
+    cost=_reduce_window_cost,
+))
+
+
+# ---------------------------------------------------------------- select-and-scatter
+
+def _select_and_scatter_type(node: Node) -> Type:
+    infer.arity(node, 3)
+    operand, source = infer.array(node, 0, "the operand"), infer.array(node, 1, "the source")
+    init = infer.scalar(node, 2, "the init value")
+    select, scatter = infer.body(node, 0, "select"), infer.body(node, 1, "scatter")
+    infer.takes(node, select, 2)
+    result = infer.results(select)
+    if len(result) != 1 or not isinstance(result[0], TensorType) or result[0].dtype is not PRED or result[0].rank:
+        raise TypeFault(f"the select computation {select.name} of {node.op.name} must give pred[], but gives {select.result().type}")
+    for number, parameter in enumerate(select.params):
+        if not fits(parameter.type, TensorType(operand.dtype, ()), any_precision=True):
+            raise TypeFault(f"parameter {number} of the select computation {select.name} is {parameter.type}, "
+                            f"but the operand of {node.op.name} has elements {operand.dtype}[]")
+    infer.reducer(node, scatter, [init], [source.dtype])
+    expected = windowed(operand, window_of(node, operand.rank))
+    if not fits(expected, source, any_precision=True):
+        raise TypeFault(f"the source of {node.op.name} is {source}, but its windows give {expected}", "the source has one element a window")
+    return infer.plain(operand)
+
+
+def _select_and_scatter_reference(run: Any, node: Node, operand: Array, source: Array, init: Array) -> Array:
+    window: Window = node.attrs["window"]
+    select, scatter = node.bodies
+    shape, out_shape = operand.shape, source.shape
+    flat_places = np.arange(operand.size).reshape(shape)
+    best, place = np.zeros(out_shape, operand.dtype), np.full(out_shape, -1)
+    stays = over_arrays(run, select)
+    for at in np.ndindex(*window.size):
+        to, whence = _meeting(window, at, shape, out_shape)
+        candidate, have = operand[whence], best[to]
+        if candidate.size:
+            keep = (place[to] >= 0) & scalar_results(node, stays([have, candidate]))[0]
+            best[to] = np.where(keep, have, candidate)
+            place[to] = np.where(keep, place[to], flat_places[whence])
+    result = np.full(operand.size, init, init.dtype)
+    for i, value in zip(place.reshape(-1), source.reshape(-1), strict=True):
+        if i >= 0:
+            result[i] = scalar_results(node, run(scatter, [np.asarray(value), np.asarray(result[i])]))[0]
+    return result.reshape(shape)
+
+
+def _select_and_scatter_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View]) -> None:
+    window: Window = node.attrs["window"]
+    select, scatter = node.bodies
+    operand, source, out = ins[0], ins[1], outs[0]
+    init = ins[2].load(())
+    with loops(k, out.shape) as at:
+        out.store(at, init)
+    with loops(k, source.shape) as at:
+        found = k.reg(PRED, k.const(False, PRED))
+        best = k.reg(operand.dtype, k.const(0, operand.dtype))
+        best_place = k.reg(S64, k.index(0))
+        with loops(k, window.size) as step:
+            places, inside = _places(k, window, at, step, operand.shape, source.shape)
+            with guard(k, inside):
+                candidate = operand.load(places)
+                [keep] = k.inline(select, [best.get(), candidate])
+                taken = k.binary("or", k.unary("not", found.get()), k.unary("not", keep))
+                best.set(k.select(taken, candidate, best.get()))
+                best_place.set(k.select(taken, flat(places, operand.shape) + k.index(0), best_place.get()))
+                found.set(k.const(True, PRED))
+        with k.when(found.get()):
+            target = split(best_place.get(), operand.shape)
+            out.store(target, k.inline(scatter, [source.load(at), out.load(target)])[0])
+
+
+def _select_and_scatter_cost(node: Node) -> float:
+    source = node.operands[1].type
+    count = source.elements if isinstance(source, TensorType) else 0
+    select, scatter = (body_flops(b) for b in node.bodies)
+    return float(count) * (max(0, prod(node.attrs["window"].size) - 1) * select + scatter)
+
+
+select_and_scatter = declare(Op(
+    name="select-and-scatter",
+    doc="In every window one element is selected (the current one stays while select is true); the source is combined into its place.",
+    kind=Kind.OPAQUE,
+    infer=_select_and_scatter_type,
+    reference=_select_and_scatter_reference,
+    nest=_select_and_scatter_nest,
+    cost=_select_and_scatter_cost,
+))
