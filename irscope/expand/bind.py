@@ -1,0 +1,111 @@
+"""Binding what the text leaves open: shapes and element types of inputs, weights that stay fixed, constants that were elided."""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from irscope.graph import DTYPES, Builder, Graph, Module, Node, TensorType, Type, callees_first
+from irscope.graph.rewrite import copy_node
+from irscope.ops import TypeFault, get
+from irscope.ops.attrs import Literal
+from irscope.source import UserError, did_you_mean
+
+if TYPE_CHECKING:
+    import numpy as np
+
+Array = "np.ndarray[Any, Any]"
+
+
+def bind_types(module: Module, shapes: Mapping[str, tuple[int, ...]], dtypes: Mapping[str, str] | None = None) -> Module:
+    """The module with inputs of the given shapes and element types, and every type behind them inferred anew.
+
+    Raises UserError for a name that is no input, and where an operator does not take the new types.
+    """
+    dtypes = dtypes or {}
+    main = module.main()
+    names = {p.name: p for p in main.params} | {f"arg{i}": p for i, p in enumerate(main.params)}
+    for name in [*shapes, *dtypes]:
+        if name not in names:
+            raise UserError(f"there is no input {name!r}", did_you_mean(name, names) or "the inputs are " + ", ".join(p.name for p in main.params))
+    if not shapes and not dtypes:
+        return module
+    bound: dict[int, Type] = {}
+    for name in dict.fromkeys([*shapes, *dtypes]):
+        param = names[name]
+        old = bound.get(param.index, param.type)
+        if not isinstance(old, TensorType):
+            raise UserError(f"input {name} is {old}, not a tensor: --shape cannot bind it")
+        bound[param.index] = TensorType(DTYPES[dtypes[name]] if name in dtypes else old.dtype, shapes.get(name, old.shape))
+    made = module.derived()
+    became: dict[Graph, Graph] = {}
+    for graph in callees_first(module, main):
+        became[graph] = _retyped(graph, bound, became) if graph is main else graph
+    for name, graph in module.graphs.items():
+        made.graphs[name] = became.get(graph, graph)
+    return made
+
+
+def bind_inputs(module: Module, values: Mapping[int, Array]) -> Module:
+    """The module whose entry has constants in the place of the parameters with these numbers: weights that stay fixed.
+
+    The parameters that are left keep their ``number`` and stand in the same order.
+    """
+    if not values:
+        return module
+    main = module.main()
+    fixed = {main.params[number].index: value for number, value in values.items()}
+    made_graph = Graph(main.name, loc=main.loc, notes=dict(main.notes))
+    builder = Builder(made_graph)
+    new: list[Node] = []
+    for node in main.nodes:
+        if node.index in fixed:
+            builder.at = node.origin or (node,)
+            made = builder.add(get("constant"), (), {"literal": Literal.of(fixed[node.index], node.type)}, node.type, name=node.name)
+        else:
+            made = copy_node(builder, node, [new[o.index] for o in node.operands])
+            made.origin = node.origin or (node,)
+        new.append(made)
+    made_graph.params = [new[p.index] for p in main.params if p.index not in fixed]
+    made_graph.root = new[main.result().index]
+    return _with_main(module, made_graph)
+
+
+def bind_constants(module: Module, values: Mapping[str, Array]) -> Module:
+    """The module with values for constants that the text elides, by name. Literals are shared, so every graph sees them."""
+    for graph in module.graphs.values():
+        for node in graph.nodes:
+            if node.op.name == "constant" and node.name in values:
+                literal = node.attrs["literal"]
+                node.attrs = {**node.attrs, "literal": Literal.of(values[node.name], literal.type)}
+    return module
+
+
+def elided_constants(module: Module) -> list[Node]:
+    """The constants, in every graph, whose values the text left out."""
+    return [node for graph in module.graphs.values() for node in graph.nodes if node.op.name == "constant" and node.attrs["literal"].elided]
+
+
+def _with_main(module: Module, graph: Graph) -> Module:
+    made = module.derived()
+    made.graphs = dict(module.graphs)
+    made.graphs[module.entry] = graph
+    return made
+
+
+def _retyped(graph: Graph, bound: Mapping[int, Type], became: Mapping[Graph, Graph]) -> Graph:
+    made = Graph(graph.name, loc=graph.loc, notes=dict(graph.notes))
+    builder = Builder(made)
+    new: list[Node] = []
+    for node in graph.nodes:
+        copied = copy_node(builder, node, [new[o.index] for o in node.operands], [became.get(b, b) for b in node.bodies])
+        if node.index in bound:
+            copied.type = bound[node.index]
+        elif node.op.infer is not None and any(a.type is not b.type for a, b in zip(copied.operands, node.operands)):
+            try:
+                copied.type = node.op.infer(copied)
+            except TypeFault as fault:
+                raise UserError(f"%{node.name} does not take the bound shapes: {fault.message}", fault.help) from None
+        new.append(copied)
+    made.params = [new[p.index] for p in graph.params]
+    made.root = new[graph.result().index]
+    return made

@@ -1,0 +1,58 @@
+"""A bitcast between layouts as the transposes and reshapes that it is.
+
+``bitcast`` reads the physical buffer of its operand under the layout of its result, so its value depends on both layouts:
+f32[2,3]{0,1} -> f32[3,2]{1,0} is a transpose. Once it is spelled out, no layout changes a value any more.
+"""
+from __future__ import annotations
+
+from irscope.graph import Builder, Node, TensorType
+from irscope.ops import get
+
+
+def as_movement(builder: Builder, node: Node, operand: Node) -> Node:
+    """What ``node`` (a bitcast) is, built over ``operand``: at most transpose, bitcast-convert, reshape, transpose."""
+    before = node.operands[0].type
+    after = node.type
+    if not isinstance(before, TensorType) or not isinstance(after, TensorType):
+        return operand
+    order = _major_to_minor(before)
+    value = _transpose(builder, operand, order)
+    if before.dtype is not after.dtype:
+        value = _reinterpret(builder, value, after)
+    target = _major_to_minor(after)
+    physical = tuple(after.dims()[d] for d in target)
+    if value.type != TensorType(after.dtype, physical):
+        value = builder.add(get("reshape"), (value,), {}, TensorType(after.dtype, physical), name=node.name)
+    return _transpose(builder, value, tuple(target.index(d) for d in range(len(target))))
+
+
+def _major_to_minor(type: TensorType) -> tuple[int, ...]:
+    if type.layout is None or not type.layout.minor_to_major:
+        return tuple(range(type.rank))
+    return tuple(reversed(type.layout.minor_to_major))
+
+
+def _transpose(builder: Builder, value: Node, order: tuple[int, ...]) -> Node:
+    assert isinstance(value.type, TensorType)
+    if order == tuple(range(len(order))):
+        return value
+    dims = value.type.dims()
+    return builder.add(get("transpose"), (value,), {"dimensions": order}, TensorType(value.type.dtype, tuple(dims[d] for d in order)))
+
+
+def _reinterpret(builder: Builder, value: Node, after: TensorType) -> Node:
+    """The bytes as another element type; widths that differ split or join the fastest dimension."""
+    assert isinstance(value.type, TensorType)
+    old, new, dims = value.type.dtype, after.dtype, value.type.dims()
+    if old.bits == new.bits:
+        shape = dims
+    elif old.bits > new.bits:
+        shape = (*dims, old.bits // new.bits)
+    else:
+        ratio = new.bits // old.bits
+        if dims and dims[-1] != ratio:
+            split = (*dims[:-1], dims[-1] // ratio, ratio)
+            value = builder.add(get("reshape"), (value,), {}, TensorType(old, split))
+            dims = split
+        shape = dims[:-1]
+    return builder.add(get("bitcast-convert"), (value,), {}, TensorType(new, shape))

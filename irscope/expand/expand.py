@@ -1,0 +1,192 @@
+"""The primitive graph of a module: what lowering, fusion and cost read.
+
+    fused { p = f32[2] parameter(0)                     ENTRY main { x = f32[2] parameter(0)
+            ROOT n = f32[2] negate(p) }          ->                  ROOT n = f32[2] negate(x) }
+    ENTRY main { x = f32[2] parameter(0)
+                 ROOT f = f32[2] fusion(x), kind=kLoop, calls=fused }
+
+Calls and fusions are gone, composites are what they stand for, asynchronous pairs are plain operators, tuples are taken apart
+wherever both ends are seen. What is left of bodies belongs to ``while``, ``conditional`` and to operators with a scalar function
+(``reduce``, ``sort``, ``scatter``). Each node keeps its name, its place in the text, and says by ``origin`` which written node it is.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from irscope.expand.bitcast import as_movement
+from irscope.expand.values import Value, as_node
+from irscope.graph import Builder, Graph, Module, Node, TensorType, TupleType, callees_first, live, rewrite
+from irscope.ops import get
+from irscope.ops.attrs import Literal
+from irscope.source import UserError
+
+MAX_NODES = 5_000_000
+"""A graph that grows beyond this while calls are inlined is a mistake, or a bomb."""
+
+INLINED = frozenset(("call", "fusion"))
+IDENTITIES = frozenset((
+    "copy", "opt-barrier", "domain", "add-dependency", "async-update", "all-reduce-done", "custom-call-done",
+))
+STARTED = {"all-reduce-start": "all-reduce", "all-gather-start": "all-gather", "collective-permute-start": "collective-permute"}
+"""Operators that begin something; on one machine they do it at once."""
+
+
+def expand(module: Module) -> Module:
+    """The primitive graphs of what the entry runs, in a new module. Raises UserError when inlining would not end."""
+    made = module.derived()
+    became: dict[Graph, Graph] = {}
+    for graph in callees_first(module, module.main()):
+        became[graph] = _expand_composites(module, _Expansion(module, graph, became).run())
+    main = became[module.main()]
+    made.entry = main.name
+    for graph in callees_first(module, main):
+        made.graphs[graph.name if graph.name not in made.graphs else made.fresh_name(graph.name)] = graph
+    return made
+
+
+class _Expansion:
+    """One graph being copied without its calls; ``became`` holds the primitive graphs of all it calls."""
+
+    def __init__(self, module: Module, graph: Graph, became: dict[Graph, Graph]) -> None:
+        self.module = module
+        self.graph = graph
+        self.became = became
+        self.made = Graph(graph.name, loc=graph.loc, notes=dict(graph.notes))
+        self.builder = Builder(self.made)
+
+    def run(self) -> Graph:
+        params = {p.index: self._param(p) for p in self.graph.params}
+        self.made.params = [as_node(self.builder, params[p.index]) for p in self.graph.params]
+        root = self._copy(self.graph, params)
+        self.builder.at = (self.graph.result(),)
+        self.made.root = as_node(self.builder, root)
+        return self.made
+
+    def _param(self, param: Node) -> Value:
+        self.builder.at = (param,)
+        return self.builder.add(param.op, (), param.attrs, param.type, name=param.name)
+
+    def _copy(self, graph: Graph, values: dict[int, Value]) -> Value:
+        """Append the nodes of ``graph``; ``values`` holds its parameters by index. What it calls was expanded before it, so calls are one deep."""
+        for node in _needed(graph):
+            if node.index in values:
+                continue
+            operands = [values[o.index] for o in node.operands]
+            if node.bodies and node.op.name in INLINED:
+                values[node.index] = self._inlined(node.bodies[0], operands)
+            elif node.bodies and node.op.name == "async-start":
+                values[node.index] = [operands, self._inlined(node.bodies[0], operands)]
+            else:
+                values[node.index] = self._value(node, operands)
+        return values[graph.result().index]
+
+    def _inlined(self, written: Graph, operands: list[Value]) -> Value:
+        if len(self.made.nodes) > MAX_NODES:
+            raise UserError(f"inlining the calls of {self.graph.name} gives more than {MAX_NODES} nodes", "run a smaller part of the program")
+        body = self.became[written]
+        values = {p.index: value for p, value in zip(body.params, operands, strict=True)}
+        for node in _needed(body):
+            if node.index not in values:
+                values[node.index] = self._value(node, [values[o.index] for o in node.operands])
+        return values[body.result().index]
+
+    def _value(self, node: Node, operands: Sequence[Value]) -> Value:
+        """What one node that calls nothing becomes."""
+        name = node.op.name
+        self.builder.at = node.origin or (node,)
+        if name == "tuple":
+            return list(operands)
+        if name == "get-tuple-element":
+            whole = operands[0]
+            if isinstance(whole, list):
+                return whole[node.attrs["index"]]
+            if whole.op.name == "tuple":
+                return whole.operands[node.attrs["index"]]
+        if name in IDENTITIES:
+            return operands[0]
+        if name == "bitcast":
+            return as_movement(self.builder, node, as_node(self.builder, operands[0]))
+        if name == "copy-start":
+            return [operands[0], operands[0], self._zero(node)]
+        if name in ("copy-done", "async-done", "all-gather-done", "collective-permute-done") and isinstance(operands[0], list):
+            return operands[0][0 if name == "copy-done" else 1]
+        if name in STARTED:
+            return self._started(node, operands)
+        if name == "constant" and isinstance(node.type, TupleType):
+            return self._constant_tuple(node.type, node.attrs["literal"], node)
+        return self._plain(node, operands)
+
+    def _plain(self, node: Node, operands: Sequence[Value]) -> Node:
+        nodes = [as_node(self.builder, operand) for operand in operands]
+        bodies = [self.became.get(body, body) for body in node.bodies]
+        made = self.builder.add(node.op, nodes, node.attrs, node.type, bodies, node.name, node.synthetic)
+        made.loc = node.loc
+        return made
+
+    def _started(self, node: Node, operands: Sequence[Value]) -> Value:
+        """``all-gather-start`` has the type (operand, result); the operator that it starts has the result's."""
+        op = get(STARTED[node.op.name])
+        nodes = [as_node(self.builder, operand) for operand in operands]
+        bodies = [self.became.get(body, body) for body in node.bodies]
+        if node.op.name == "all-reduce-start":
+            return self.builder.add(op, nodes, node.attrs, node.type, bodies, node.name)
+        assert isinstance(node.type, TupleType)
+        done = self.builder.add(op, nodes, node.attrs, node.type.elements[1], bodies, node.name)
+        return [operands[0] if len(operands) == 1 else list(operands), done]
+
+    def _zero(self, node: Node) -> Node:
+        """The context of an asynchronous copy: a number that nobody reads."""
+        import numpy as np
+
+        from irscope.graph import tensor
+        type = tensor("u32")
+        return self.builder.add(get("constant"), (), {"literal": Literal.of(np.zeros((), np.uint32), type)}, type, name=node.name + ".context")
+
+    def _constant_tuple(self, type: TupleType, literal: Literal, node: Node) -> Value:
+        """A constant that is a tuple, as constants that are not. The value stays unread until one of them is asked for."""
+        values: list[Value] = []
+        for i, element in enumerate(type.elements):
+            part = Literal(element, elided=literal.elided, parse=None if literal.elided else lambda _, i=i: literal.value()[i])  # type: ignore[misc]
+            if isinstance(element, TupleType):
+                values.append(self._constant_tuple(element, part, node))
+            else:
+                values.append(self.builder.add(node.op, (), {**node.attrs, "literal": part}, element, name=f"{node.name}.{i}"))
+        return values
+
+
+def _needed(graph: Graph) -> list[Node]:
+    alive = live(graph)
+    return [node for node in graph.nodes if alive[node.index]]
+
+
+def _expand_composites(module: Module, graph: Graph) -> Graph:
+    """Replace operators by what they stand for, until none changes; what that leaves unused goes with it."""
+    for _ in range(8):
+        if not any(node.op.expand for node in graph.nodes):
+            break
+        changed = False
+
+        def rule(builder: Builder, node: Node, operands: Sequence[Node]) -> Node | None:
+            nonlocal changed
+            if node.op.expand is None:
+                return None
+            written = node.origin[0] if node.origin else node
+            builder.at = node.origin or (node,)
+            became: Node | None = node.op.expand(builder, node, operands, module.raw(written))
+            changed = changed or became is not None
+            return became
+        graph = _rewritten(graph, rule)
+        if not changed:
+            break
+        graph = _Expansion(module, graph, {}).run()
+    return rewrite(graph, lambda builder, node, operands: None) if not all(live(graph)) else graph
+
+
+def _rewritten(graph: Graph, rule: object) -> Graph:
+    """:func:`irscope.graph.rewrite`, with origins that reach back to the text and not to the step in between."""
+    made = rewrite(graph, rule)  # type: ignore[arg-type]
+    own = {id(node) for node in graph.nodes}
+    for node in made.nodes:
+        if len(node.origin) == 1 and id(node.origin[0]) in own:
+            node.origin = node.origin[0].origin or node.origin
+    return made

@@ -1,0 +1,82 @@
+"""What a fusion policy decides: which nodes make one kernel, and for every edge what became of it and why."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from irscope.graph import Graph, Node
+
+
+@dataclass(slots=True, eq=False)
+class Group:
+    """Nodes that one kernel computes.
+
+    ``nodes`` stand in definition order. A node that is cheap to compute again (a broadcast, an iota, a scalar) may belong to several
+    groups; every other node belongs to one. ``outputs`` are the nodes whose values leave the kernel, ``inputs`` the nodes outside
+    whose values it reads. ``anchor`` is the node that decides how the loops run:
+
+    * ``contraction``, ``convolution``, ``window``: the anchor, and pointwise nodes that work on its result (an epilogue);
+    * ``rows``: one or more reductions over the same trailing axes and pointwise nodes around them; the anchor is the last reduction;
+    * ``reduction``: one reduction (or several over the same operand space) and what it reads, and pointwise nodes on its result;
+    * ``map``: pointwise nodes and movement only; no anchor;
+    * ``whole``: one node that stands alone (sort, scatter, while, a custom call).
+    """
+
+    kind: str
+    nodes: list[Node]
+    outputs: list[Node]
+    inputs: list[Node]
+    anchor: Node | None = None
+
+    @property
+    def root(self) -> Node:
+        """The last output."""
+        return self.outputs[-1]
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} group of {len(self.nodes)}: {', '.join('%' + o.name for o in self.outputs)}>"
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeVerdict:
+    """What became of one edge of the graph.
+
+    ``fused`` is ``all`` (the consumer's kernel computes the producer, and nobody else reads it from memory), ``some`` (the consumer's
+    kernel computes it, and it is stored or computed again for others) or ``none``. ``reason`` holds the words of the compiler whose policy it is (None:
+    it says none), ``rule`` the short name of the rule that decided, ``cause`` the root cause in irscope's words.
+    """
+
+    computation: str
+    producer: str
+    consumer: str
+    fused: str
+    reason: str | None = None
+    rule: str = ""
+    cause: str = ""
+
+
+@dataclass(slots=True, eq=False)
+class Plan:
+    """The groups of one graph, in an order in which they can run, and the verdicts on its edges."""
+
+    graph: Graph
+    groups: list[Group] = field(default_factory=list)
+    verdicts: list[EdgeVerdict] = field(default_factory=list)
+
+    def kernels(self) -> int:
+        """How many kernels the plan launches."""
+        return len(self.groups)
+
+    def group_of(self, node: Node) -> Group | None:
+        """The first group that gives the node's value to others, or else that computes it."""
+        inside: Group | None = None
+        for group in self.groups:
+            if node in group.outputs:
+                return group
+            if inside is None and node in group.nodes:
+                inside = group
+        return inside
+
+    def unfused(self) -> Iterator[EdgeVerdict]:
+        """The edges that go through memory."""
+        return (v for v in self.verdicts if v.fused == "none")

@@ -1,0 +1,143 @@
+"""Kernel families: each turns groups of the kind that it knows into loops; the first that takes a group builds it.
+
+A family is a module in this folder with a ``FAMILY`` that follows the protocol below, and a row in ``FAMILIES``. ``generic`` is the last row and
+takes everything, so that a family may refuse whatever it does not do well.
+
+What happens to a group, in order:
+
+1. ``wishes(group, fixed)``: before memory is laid out, a family says how it would like to find its inputs and leave its outputs (order of
+   dimensions, halo, pitch). Wishes that agree are granted where irscope owns the memory; the program's inputs and outputs stay row-major.
+   A family must be able to live (or refuse in ``match``) when its wish is not granted: it looks at the Storage that it got.
+   ``fixed(node)`` says whether the value of an input is known before the program runs (a weight).
+2. ``match(problem)``: now each input and output has a Storage. The family returns whatever it wants to remember (its own description of the
+   work), or None: not mine.
+3. ``schedule(problem, match)``: the choices, as data: a plain dict that prints and can be kept. The tuner may hand in another one to ``build``.
+4. ``build(problem, match, schedule)``: the kernels. Usually one Stage whose arguments are ``problem.arguments()``; a family that needs several
+   kernels, room of its own between them, or weights in another order, says so with several stages, :class:`Temp` and :class:`Packed`.
+
+Kernels are shared: two groups of the same structure (operators, attributes, types, strides; not names, not offsets) get one kernel. So a kernel
+must depend on nothing but what ``Problem.key`` covers, and buffers are addressed from the first element of their Storage: the launch adds
+``Storage.offset``. (Negative strides make negative indices.)
+
+How the pointwise part of a group is written, whatever the family: :class:`irscope.lower.pull.Pull` gives the value of any node of the group at an
+index, and stores outputs; a family with an anchor first tells it the anchor's value at that index (``pull.give``).
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+from irscope.fusion import Group
+from irscope.graph import DType, Node
+from irscope.lower.storage import Storage, Wish
+from irscope.lower.tile import Kernel
+
+if TYPE_CHECKING:
+    import numpy as np
+
+FAMILIES: tuple[str, ...] = (
+    "attention", "winograd", "depthwise", "convolution", "contraction", "window",
+    "rows", "reduction", "transposition", "map", "generic",
+)
+"""In order of asking. A row whose module does not exist is passed over."""
+
+
+@dataclass(slots=True, eq=False)
+class Problem:
+    """A group whose values have places.
+
+    ``ins`` holds the Storage of each input (``group.inputs``, and views of what lies behind them), ``outs`` that of each output.
+    ``constants`` has the arrays of the inputs that are known before the program runs. ``lanes`` is the number of f32 that a vector of the machine
+    holds, ``threads`` how many may work. Options of the compiler stand in ``options`` (``precision``: exact, default, fast).
+    """
+
+    group: Group
+    ins: dict[Node, Storage]
+    outs: dict[Node, Storage]
+    constants: dict[Node, np.ndarray[Any, Any]] = field(default_factory=dict)
+    name: str = "kernel"
+    lanes: int = 16
+    threads: int = 1
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def arguments(self) -> list[Arg]:
+        """Inputs, then outputs, in order: the arguments of a kernel that takes them all."""
+        return [*self.ins, *self.outs]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Temp:
+    """Memory that the stages of one group share and nobody else sees; lives as long as the group runs. ``zeroed``: never written where it must be zero."""
+
+    name: str
+    dtype: DType
+    elements: int
+    zeroed: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Packed:
+    """A constant input in another order, made once before the first run: ``make`` gets the array (logical order) and gives a flat one.
+
+    Two requests with equal ``key`` for the same constant share one copy.
+    """
+
+    node: Node
+    key: tuple[Any, ...]
+    make: Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]]
+
+
+Arg = Node | Temp | Packed
+
+
+@dataclass(slots=True, eq=False)
+class Stage:
+    """One launch: the kernel, and what its parameters (``kernel.params()``, in order) are: a node of the problem, a Temp, a Packed constant."""
+
+    kernel: Kernel
+    args: list[Arg]
+
+
+@dataclass(slots=True, eq=False)
+class Built:
+    """The launches of a group, in order."""
+
+    stages: list[Stage]
+
+
+Fixed = Callable[[Node], bool]
+
+
+class Family(Protocol):
+    """What a module of this folder offers as ``FAMILY``."""
+
+    name: str
+
+    def wishes(self, group: Group, fixed: Fixed) -> dict[Node, Wish]:
+        """How the family would like to find inputs and leave outputs; empty when it does not care."""
+
+    def match(self, problem: Problem) -> Any | None:
+        """The family's own description of the work, or None when it does not take the group."""
+
+    def schedule(self, problem: Problem, match: Any) -> dict[str, Any]:
+        """The choices by rule."""
+
+    def build(self, problem: Problem, match: Any, schedule: dict[str, Any]) -> Built:
+        """The kernels."""
+
+
+@cache
+def families() -> tuple[Family, ...]:
+    """The families that exist, in order of asking."""
+    found = []
+    for name in FAMILIES:
+        module = f"{__name__}.{name}"
+        if find_spec(module) is not None:
+            offered = getattr(import_module(module), "FAMILY", None)
+            if offered is not None:
+                found.append(cast(Family, offered))
+    return tuple(found)
