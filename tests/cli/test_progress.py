@@ -1,8 +1,8 @@
 """The bar: silent where nobody looks, there when work is long."""
 from __future__ import annotations
 
-import sys
 import time
+from contextlib import redirect_stderr
 
 import pytest
 
@@ -30,12 +30,11 @@ class Terminal:
 
 @pytest.fixture
 def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    """A terminal that wants a bar. Each test puts it in place itself: pytest sets its own stderr between a fixture and the test."""
     for name in ("CI", "IRSCOPE_NO_PROGRESS", "NO_COLOR"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TERM", "xterm")
-    stderr = Terminal()
-    monkeypatch.setattr(sys, "stderr", stderr)
-    return stderr
+    return Terminal()
 
 
 def wait_for(word: str, terminal: Terminal) -> None:
@@ -51,18 +50,20 @@ def test_items_pass_through_in_order(capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_short_work_shows_nothing(terminal: Terminal) -> None:
-    assert list(progress.track([1, 2], "reading", delay=30)) == [1, 2]
+    with redirect_stderr(terminal):
+        assert list(progress.track([1, 2], "reading", delay=30)) == [1, 2]
     assert terminal.said == ""
 
 
 def test_long_work_shows_how_far_it_is(terminal: Terminal) -> None:
-    for _ in progress.track(range(3), "reading files", delay=0.01):
-        wait_for("/3", terminal)
+    with redirect_stderr(terminal):
+        for _ in progress.track(range(3), "reading files", delay=0.01):
+            wait_for("/3", terminal)
     assert "reading files" in terminal.said and "/3" in terminal.said
 
 
 def test_a_stage_without_a_count_shows_its_name(terminal: Terminal) -> None:
-    with progress.Progress("compiling", delay=0.01) as stage:
+    with redirect_stderr(terminal), progress.Progress("compiling", delay=0.01) as stage:
         wait_for("compiling", terminal)
         stage.say("linking")
         wait_for("linking", terminal)
@@ -71,13 +72,14 @@ def test_a_stage_without_a_count_shows_its_name(terminal: Terminal) -> None:
 
 def test_ci_gets_no_bar(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CI", "true")
-    for _ in progress.track(range(2), "reading", delay=0.01):
-        time.sleep(0.1)
+    with redirect_stderr(terminal):
+        for _ in progress.track(range(2), "reading", delay=0.01):
+            time.sleep(0.1)
     assert terminal.said == ""
 
 
 def test_an_error_inside_the_loop_ends_the_bar(terminal: Terminal) -> None:
-    with pytest.raises(ValueError, match="stop"):
+    with redirect_stderr(terminal), pytest.raises(ValueError, match="stop"):
         for _ in progress.track(range(2), "reading", delay=0.01):
             wait_for("reading", terminal)
             raise ValueError("stop")

