@@ -1,2 +1,383 @@
-"""Contractions: dot, convolution and their kin."""
+"""Contractions: dot, ragged-dot and scaled-dot. Narrow floats are summed in f32 and rounded once, integers wrap in the result's type."""
 from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from irscope.graph import Dim, DType, Kind, Node, Op, TensorType, Type
+from irscope.graph.dtypes import S64
+from irscope.ops import infer
+from irscope.ops.faults import TypeFault
+from irscope.ops.lazy import LazyModule
+from irscope.ops.meaning import Emitter, Read
+from irscope.ops.nests import accumulator, as_index, below, both, loops, not_below, zero
+from irscope.ops.numerics import convert
+from irscope.ops.registry import declare
+from irscope.ops.shapes import higher_precision, merge, same_size, size
+
+if TYPE_CHECKING:
+    import numpy as np
+else:
+    np = LazyModule("numpy")
+
+Array = Any
+
+
+@dataclass(frozen=True, slots=True)
+class DotDims:
+    """Which dimension of which side is what; ``lhs_free`` and ``rhs_free`` are those left over, in order."""
+
+    lhs_batch: tuple[int, ...]
+    rhs_batch: tuple[int, ...]
+    lhs_contracting: tuple[int, ...]
+    rhs_contracting: tuple[int, ...]
+    lhs_free: tuple[int, ...]
+    rhs_free: tuple[int, ...]
+
+    @staticmethod
+    def of(node: Node) -> DotDims:
+        """The dimension numbers of a dot; those that the text leaves out are none."""
+        attrs = node.attrs
+        lb, rb = attrs.get("lhs_batch_dims", ()), attrs.get("rhs_batch_dims", ())
+        lc, rc = attrs.get("lhs_contracting_dims", ()), attrs.get("rhs_contracting_dims", ())
+        lhs, rhs = infer.array(node, 0, "the left side"), infer.array(node, 1, "the right side")
+        return DotDims(lb, rb, lc, rc, tuple(d for d in range(lhs.rank) if d not in (*lb, *lc)),
+                       tuple(d for d in range(rhs.rank) if d not in (*rb, *rc)))
+
+    def check(self, node: Node, lhs: TensorType, rhs: TensorType) -> None:
+        """Every number is in range, comes once, and the sizes of pairs are equal."""
+        for side, rank, batch, contracting in (("lhs", lhs.rank, self.lhs_batch, self.lhs_contracting),
+                                               ("rhs", rhs.rank, self.rhs_batch, self.rhs_contracting)):
+            for number in (*batch, *contracting):
+                infer.dimension(node, number, rank, f"{side} dimension")
+            infer.distinct(node, (*batch, *contracting), f"the batch and contracting dimensions of the {side}")
+        for what, mine, other in (("contracting", self.lhs_contracting, self.rhs_contracting), ("batch", self.lhs_batch, self.rhs_batch)):
+            if len(mine) != len(other):
+                raise TypeFault(f"{node.op.name} has {len(mine)} {what} dimensions on the left, but {len(other)} on the right")
+            for i, j in zip(mine, other, strict=True):
+                if not same_size(lhs.shape[i], rhs.shape[j]):
+                    raise TypeFault(f"{what} dimensions of {node.op.name} differ: dimension {i} of {lhs} is {lhs.shape[i]}, "
+                                    f"dimension {j} of {rhs} is {rhs.shape[j]}")
+
+    def result(self, lhs: TensorType, rhs: TensorType) -> tuple[Dim, ...]:
+        """Batch, then what is left of the left side, then of the right."""
+        batch = tuple(merge(lhs.shape[i], rhs.shape[j]) for i, j in zip(self.lhs_batch, self.rhs_batch, strict=True))
+        return batch + tuple(lhs.shape[d] for d in self.lhs_free) + tuple(rhs.shape[d] for d in self.rhs_free)
+
+    def places(self, index: Sequence[Any], at: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        """Where the operands are read for a result index and an index into the contracting dimensions."""
+        batch, free = index[:len(self.lhs_batch)], index[len(self.lhs_batch):]
+        lhs = dict(zip((*self.lhs_batch, *self.lhs_free, *self.lhs_contracting), (*batch, *free[:len(self.lhs_free)], *at), strict=True))
+        rhs = dict(zip((*self.rhs_batch, *self.rhs_free, *self.rhs_contracting), (*batch, *free[len(self.lhs_free):], *at), strict=True))
+        return [lhs[d] for d in range(len(lhs))], [rhs[d] for d in range(len(rhs))]
+
+
+def contracted_dtype(node: Node, lhs: DType, rhs: DType) -> DType:
+    """The element type of the result: the declared one, where there is one that is wide enough; else the wider of the operands'."""
+    own = higher_precision(lhs, rhs)
+    declared = node.type.dtype if isinstance(node.type, TensorType) else own
+    if declared is own:
+        return own
+    if not own.is_float and declared.bits < own.bits:
+        raise TypeFault(f"{node.op.name} of {lhs} and {rhs} gives {declared}, which must not be narrower than {own}")
+    return declared
+
+
+def multiply_add(k: Emitter, register: Any, x: Any, y: Any) -> None:
+    """``register += x * y`` in the register's own element type; or of and, on pred."""
+    have = register.get()
+    x, y = k.convert(x, have.dtype), k.convert(y, have.dtype)
+    if have.dtype.is_float:
+        register.set(k.fma(x, y, have))
+    else:
+        register.set(k.binary("add", have, k.binary("mul", x, y)))
+
+
+def _dot_type(node: Node) -> Type:
+    infer.arity(node, 2)
+    return _pair_type(node)
+
+
+def _pair_type(node: Node) -> TensorType:
+    dims = DotDims.of(node)
+    lhs, rhs = infer.array(node, 0), infer.array(node, 1)
+    dims.check(node, lhs, rhs)
+    return TensorType(contracted_dtype(node, lhs.dtype, rhs.dtype), dims.result(lhs, rhs))
+
+
+def _sizes(node: Node) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    return infer.array(node, 0).dims(), infer.array(node, 1).dims()
+
+
+def matmul(node: Node, dims: DotDims, lhs: Array, rhs: Array) -> Array:
+    """The dot of two arrays in the element type that products are summed in: batch, left free, right free."""
+    wide = sum_type(node).numpy()
+    x, y = (convert(a, sum_type(node)) for a in (lhs, rhs))
+    batch = tuple(lhs.shape[d] for d in dims.lhs_batch)
+    depth = prod(lhs.shape[d] for d in dims.lhs_contracting)
+    left, right = tuple(lhs.shape[d] for d in dims.lhs_free), tuple(rhs.shape[d] for d in dims.rhs_free)
+    x = x.transpose(*dims.lhs_batch, *dims.lhs_free, *dims.lhs_contracting).reshape(prod(batch), prod(left), depth)
+    y = y.transpose(*dims.rhs_batch, *dims.rhs_contracting, *dims.rhs_free).reshape(prod(batch), depth, prod(right))
+    with np.errstate(all="ignore"):
+        return np.matmul(x, y, dtype=wide).reshape(batch + left + right)
+
+
+def result_dtype(node: Node) -> DType:
+    """The element type of the (array) result."""
+    return infer.declared_array(node).dtype
+
+
+def sum_type(node: Node) -> DType:
+    """The element type in which a contraction sums up."""
+    return accumulator(result_dtype(node), infer.array(node, 0).dtype, infer.array(node, 1).dtype)
+
+
+def _dot_reference(run: Any, node: Node, lhs: Array, rhs: Array) -> Array:
+    return convert(matmul(node, DotDims.of(node), lhs, rhs), result_dtype(node))
+
+
+def _dot_element(k: Emitter, node: Node, index: Sequence[Any], read: Read) -> Any:
+    dims = DotDims.of(node)
+    shape, _ = _sizes(node)
+    total = k.reg(sum_type(node), zero(k, sum_type(node)))
+    with loops(k, [shape[d] for d in dims.lhs_contracting]) as at:
+        left, right = dims.places(index, at)
+        multiply_add(k, total, read(0, left), read(1, right))
+    return k.convert(total.get(), result_dtype(node))
+
+
+def _depth(node: Node) -> int:
+    lhs = infer.array(node, 0)
+    return prod(size(lhs.shape[d]) or 1 for d in node.attrs.get("lhs_contracting_dims", ()))
+
+
+def _dot_cost(node: Node) -> float:
+    out = infer.declared_array(node)
+    return 2.0 * out.elements * _depth(node) * (4 if out.dtype.is_complex else 1)
+
+
+dot = declare(Op(
+    name="dot",
+    doc="Sums of products over the contracting dimensions: batch, left free, right free. Without contracting dimensions the outer product.",
+    kind=Kind.CONTRACTION,
+    infer=_dot_type,
+    reference=_dot_reference,
+    element=_dot_element,
+    cost=_dot_cost,
+))
+
+
+# ---------------------------------------------------------------- ragged-dot
+
+def _ragged(node: Node) -> tuple[int, str]:
+    """The ragged dimension of the left side, and what it is there: free, contracting or batch."""
+    ragged: tuple[int, ...] = infer.attr(node, "lhs_ragged_dims")
+    if len(ragged) != 1:
+        raise TypeFault(f"ragged-dot needs one ragged dimension, but has {len(ragged)}")
+    d = infer.dimension(node, ragged[0], infer.array(node, 0).rank, "lhs ragged dimension")
+    dims = DotDims.of(node)
+    return d, "contracting" if d in dims.lhs_contracting else "batch" if d in dims.lhs_batch else "free"
+
+
+def _prefix(node: Node, dims: DotDims) -> tuple[int, ...]:
+    """The dimensions of the left side that the group sizes are told for one by one: those that come before the ragged one in its role."""
+    d, role = _ragged(node)
+    if role == "batch":
+        return tuple(b for b in dims.lhs_batch[:dims.lhs_batch.index(d)])
+    if role == "contracting":
+        return (*dims.lhs_batch, *dims.lhs_contracting[:dims.lhs_contracting.index(d)])
+    return (*dims.lhs_batch, *dims.lhs_free[:dims.lhs_free.index(d)])
+
+
+def _ragged_dims(node: Node) -> DotDims:
+    """The dimension numbers; the group dimension of the right side is neither free nor contracted."""
+    dims = DotDims.of(node)
+    group = node.attrs.get("rhs_group_dims", ())
+    return DotDims(dims.lhs_batch, dims.rhs_batch, dims.lhs_contracting, dims.rhs_contracting, dims.lhs_free,
+                   tuple(d for d in dims.rhs_free if d not in group))
+
+
+def _ragged_dot_type(node: Node) -> Type:
+    infer.arity(node, 3)
+    dims = _ragged_dims(node)
+    lhs, rhs, sizes = infer.array(node, 0), infer.array(node, 1), infer.array(node, 2, "the group sizes")
+    dims.check(node, lhs, rhs)
+    _, role = _ragged(node)
+    group = node.attrs.get("rhs_group_dims", ())
+    infer.kind_of(node, sizes, ("int", "uint"), "group sizes operand")
+    if role == "free":
+        if len(group) != 1:
+            raise TypeFault(f"ragged-dot with a free ragged dimension needs one group dimension on the right, but has {len(group)}")
+        infer.dimension(node, group[0], rhs.rank, "rhs group dimension")
+        if group[0] in (*dims.rhs_batch, *dims.rhs_contracting):
+            raise TypeFault(f"the group dimension {group[0]} of ragged-dot must be neither a batch nor a contracting dimension of {rhs}")
+    elif group:
+        raise TypeFault(f"ragged-dot with a {role} ragged dimension takes no group dimension on the right, but has {{{group[0]}}}")
+    prefix = _prefix(node, dims)
+    if sizes.rank not in (1, len(prefix) + 1):
+        raise TypeFault(f"the group sizes of ragged-dot are {sizes}, but must have rank {len(prefix) + 1} (or 1)")
+    if sizes.rank > 1:
+        for i, d in enumerate(prefix):
+            infer.equal_dims(node, sizes.shape[i], lhs.shape[d], f"dimension {i} of the group sizes and dimension {d} of the left side")
+    count = sizes.shape[-1]
+    if role == "free":
+        infer.equal_dims(node, count, rhs.shape[group[0]], "the number of group sizes and the group dimension of the right side")
+    shape = dims.result(lhs, rhs)
+    return TensorType(contracted_dtype(node, lhs.dtype, rhs.dtype), (count, *shape) if role == "contracting" else shape)
+
+
+def _ragged_dot_reference(run: Any, node: Node, lhs: Array, rhs: Array, sizes: Array) -> Array:
+    dims = _ragged_dims(node)
+    d, role = _ragged(node)
+    if role == "batch":
+        return convert(matmul(node, dims, lhs, rhs), result_dtype(node))
+    prefix = _prefix(node, dims)
+    count = sizes.shape[-1]
+    told = np.broadcast_to(sizes.astype(np.int64), (*(lhs.shape[p] for p in prefix), count))
+    ends = np.cumsum(told, -1)
+    grid = [1] * lhs.ndim
+    for p in prefix:
+        grid[p] = lhs.shape[p]
+    rows = np.arange(lhs.shape[d]).reshape([-1 if i == d else 1 for i in range(lhs.ndim)])
+    parts = []
+    order = sorted(range(len(prefix)), key=lambda i: prefix[i])
+    for g in range(count):
+        end, start = (a.transpose(order).reshape(grid) for a in (ends[..., g], ends[..., g] - told[..., g]))
+        mine = np.where((rows >= start) & (rows < end), lhs, np.zeros((), lhs.dtype))
+        theirs = np.take(rhs, g, node.attrs["rhs_group_dims"][0]) if role == "free" else rhs
+        parts.append(matmul(node, _without(dims, node.attrs["rhs_group_dims"][0]) if role == "free" else dims, mine, theirs))
+    total = np.stack(parts) if role == "contracting" else sum(parts[1:], parts[0])
+    return convert(total, result_dtype(node))
+
+
+def _without(dims: DotDims, group: int) -> DotDims:
+    """The dimension numbers after the group dimension of the right side was taken away."""
+    def shifted(numbers: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(d - (d > group) for d in numbers)
+    return DotDims(dims.lhs_batch, shifted(dims.rhs_batch), dims.lhs_contracting, shifted(dims.rhs_contracting),
+                   dims.lhs_free, shifted(dims.rhs_free))
+
+
+def _ragged_dot_element(k: Emitter, node: Node, index: Sequence[Any], read: Read) -> Any:
+    dims = _ragged_dims(node)
+    d, role = _ragged(node)
+    shape, _ = _sizes(node)
+    total = k.reg(sum_type(node), zero(k, sum_type(node)))
+    depth = [shape[c] for c in dims.lhs_contracting]
+    if role == "batch":
+        with loops(k, depth) as at:
+            left, right = dims.places(index, at)
+            multiply_add(k, total, read(0, left), read(1, right))
+        return k.convert(total.get(), result_dtype(node))
+    prefix = _prefix(node, dims)
+    sizes = infer.array(node, 2)
+    count = sizes.dims()[-1]
+
+    def told(place_of: dict[int, Any], group: Any) -> Any:
+        return as_index(k, read(2, [*(place_of[p] for p in prefix), group] if sizes.rank > 1 else [group]))
+
+    if role == "free":
+        row_place = dict(zip((*dims.lhs_batch, *dims.lhs_free), index, strict=False))
+        end = k.reg(S64, k.index(0))
+        with k.loop(0, count) as group:
+            start = end.get()
+            end.set(start + told(row_place, group))
+            with k.when(both(k, not_below(k, row_place[d], start), below(k, row_place[d], end.get()))), loops(k, depth) as at:
+                left, right = _free_places(node, dims, index, at, group)
+                multiply_add(k, total, read(0, left), read(1, right))
+        return k.convert(total.get(), result_dtype(node))
+    group, rest = index[0], index[1:]
+    with loops(k, depth) as at:
+        left, right = dims.places(rest, at)
+        here = dict(enumerate(left))
+        before = k.reg(S64, k.index(0))
+        with k.loop(0, group) as earlier:
+            before.set(before.get() + told(here, earlier))
+        inside = both(k, not_below(k, left[d], before.get()), below(k, left[d], before.get() + told(here, group)))
+        with k.when(inside):
+            multiply_add(k, total, read(0, left), read(1, right))
+    return k.convert(total.get(), result_dtype(node))
+
+
+def _free_places(node: Node, dims: DotDims, index: Sequence[Any], at: Sequence[Any], group: Any) -> tuple[list[Any], list[Any]]:
+    """Where both sides are read when the right one has a group dimension."""
+    of_group = node.attrs["rhs_group_dims"][0]
+    left, right = _without(dims, of_group).places(index, at)
+    return left, [*right[:of_group], group, *right[of_group:]]
+
+
+ragged_dot = declare(Op(
+    name="ragged-dot",
+    doc="A dot whose rows (or depth, or batch) fall into groups of given sizes, one after the other; each group meets its own right side.",
+    kind=Kind.CONTRACTION,
+    infer=_ragged_dot_type,
+    reference=_ragged_dot_reference,
+    element=_ragged_dot_element,
+    cost=_dot_cost,
+))
+
+
+# ---------------------------------------------------------------- scaled-dot
+
+def _scaled_dot_type(node: Node) -> Type:
+    infer.arity(node, 4)
+    result = _pair_type(node)
+    scaled = False
+    for number, side in ((2, "left"), (3, "right")):
+        scale, operand = infer.array(node, number, f"the scale of the {side} side"), infer.array(node, number - 2)
+        if scale.rank == 0 and operand.rank:
+            continue
+        scaled = True
+        if scale.rank != operand.rank:
+            raise TypeFault(f"the scale of the {side} side of scaled-dot has a different number of dimensions than its operand: "
+                            f"{infer.plain(scale)} and {infer.plain(operand)}", "a scalar scale stands for none")
+        for d, (n, blocks) in enumerate(zip(operand.shape, scale.shape, strict=True)):
+            whole, parts = size(n), size(blocks)
+            if whole is not None and parts is not None and (whole % parts if parts else whole):
+                raise TypeFault(f"dimension {d} of the scale {infer.plain(scale)} does not divide that of {infer.plain(operand)}")
+    if not scaled:
+        raise TypeFault("scaled-dot has two scalar scales, but at least one side must be scaled", "write dot instead")
+    return result
+
+
+def _scaled_dot_reference(run: Any, node: Node, lhs: Array, rhs: Array, lhs_scale: Array, rhs_scale: Array) -> Array:
+    wide = sum_type(node)
+
+    def scaled(x: Array, scale: Array) -> Array:
+        if scale.ndim != x.ndim:
+            return convert(x, wide)
+        for d, (n, blocks) in enumerate(zip(x.shape, scale.shape, strict=True)):
+            scale = np.repeat(scale, n // blocks if blocks else 1, d)
+        return convert(x, wide) * convert(scale, wide)
+    return convert(matmul(node, DotDims.of(node), scaled(lhs, lhs_scale), scaled(rhs, rhs_scale)), result_dtype(node))
+
+
+def _scaled_dot_element(k: Emitter, node: Node, index: Sequence[Any], read: Read) -> Any:
+    dims = DotDims.of(node)
+    shapes = _sizes(node)
+    total = k.reg(sum_type(node), zero(k, sum_type(node)))
+
+    def scaled(number: int, at: Sequence[Any]) -> Any:
+        scale = infer.array(node, number + 2)
+        x = k.convert(read(number, at), sum_type(node))
+        if scale.rank != len(at):
+            return x
+        blocks = [i // (n // b) for i, n, b in zip(at, shapes[number], scale.dims(), strict=True)]
+        return k.binary("mul", x, k.convert(read(number + 2, blocks), sum_type(node)))
+    with loops(k, [shapes[0][d] for d in dims.lhs_contracting]) as at:
+        left, right = dims.places(index, at)
+        multiply_add(k, total, scaled(0, left), scaled(1, right))
+    return k.convert(total.get(), result_dtype(node))
+
+
+scaled_dot = declare(Op(
+    name="scaled-dot",
+    doc="``dot(lhs * lhs_scale, rhs * rhs_scale)``, where one element of a scale stands for a block; a scalar scale stands for none.",
+    kind=Kind.CONTRACTION,
+    infer=_scaled_dot_type,
+    reference=_scaled_dot_reference,
+    element=_scaled_dot_element,
+    cost=_dot_cost,
+))

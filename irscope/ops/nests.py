@@ -65,10 +65,13 @@ def zero(k: Emitter, dtype: DType) -> Any:
 
 
 def accumulator(result: DType, *operands: DType) -> DType:
-    """The element type that products are summed in: at least f32 for floats, the result's own for integers and pred."""
+    """The element type that products are summed in: at least f32 for floats, the result's own for integers and pred.
+
+    Floats that give an integer are summed as floats and truncated once.
+    """
     if result.is_complex:
         return C128 if result is C128 or F64 in operands or C128 in operands else C64
-    if result.is_float:
+    if result.is_float or any(operand.is_float for operand in operands):
         return F64 if result is F64 or F64 in operands else F32
     return result
 
