@@ -69,7 +69,7 @@ def _places(k: Emitter, window: Window, out: Sequence[Any], at: Sequence[Any], s
     return [p for p, _ in found], both(k, *(c for _, c in found))
 
 
-def _meeting(window: Window, at: Sequence[int], shape: Sequence[int], out_shape: Sequence[int]) -> tuple[Any, Any]:
+def meeting(window: Window, at: Sequence[int], shape: Sequence[int], out_shape: Sequence[int]) -> tuple[Any, Any]:
     """The windows whose element ``at`` lies in the operand, and the places where it lies, as index grids of numpy."""
     found = [_valid(window, d, a, shape[d], out_shape[d]) for d, a in enumerate(at)]
     return (np.ix_(*(to for to, _ in found)), np.ix_(*(whence for _, whence in found))) if found else ((), ())
@@ -135,7 +135,7 @@ def _reduce_window_reference(run: Any, node: Node, *arrays: Array) -> Any:
     fold = over_arrays(run, body)
     out = [np.full(out_shape, init, t) for init, t in zip(inits, wide, strict=True)]
     for at in np.ndindex(*window.size):
-        to, source = _meeting(window, at, shape, out_shape)
+        to, source = meeting(window, at, shape, out_shape)
         given, have = [x[source] for x in xs], [o[to] for o in out]
         if not have[0].size:
             continue
@@ -253,7 +253,7 @@ def _select_and_scatter_reference(run: Any, node: Node, operand: Array, source: 
     best, place = np.zeros(out_shape, operand.dtype), np.full(out_shape, -1)
     stays = over_arrays(run, select)
     for at in np.ndindex(*window.size):
-        to, whence = _meeting(window, at, shape, out_shape)
+        to, whence = meeting(window, at, shape, out_shape)
         candidate, have = operand[whence], best[to]
         if candidate.size:
             keep = (place[to] >= 0) & scalar_results(node, stays([have, candidate]))[0]
@@ -295,7 +295,8 @@ def _select_and_scatter_cost(node: Node) -> float:
     source = node.operands[1].type
     count = source.elements if isinstance(source, TensorType) else 0
     select, scatter = (body_flops(b) for b in node.bodies)
-    return float(count) * (max(0, prod(node.attrs["window"].size) - 1) * select + scatter)
+    windows: float = max(0, prod(node.attrs["window"].size) - 1)
+    return count * (windows * select + scatter)
 
 
 select_and_scatter = declare(Op(

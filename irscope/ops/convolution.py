@@ -1,0 +1,218 @@
+"""Convolution with everything HLO has: strides, padding of either sign, dilation on both sides, reversal, feature and batch groups."""
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from irscope.graph import Kind, Node, Op, TensorType, Type
+from irscope.ops import infer
+from irscope.ops.attrs import ConvDims, Window
+from irscope.ops.contraction import contracted_dtype, multiply_add, result_dtype, sum_type
+from irscope.ops.faults import TypeFault
+from irscope.ops.lazy import LazyModule
+from irscope.ops.meaning import Emitter, Read
+from irscope.ops.nests import both, guard, loops, zero
+from irscope.ops.numerics import convert
+from irscope.ops.registry import declare
+from irscope.ops.shapes import size
+from irscope.ops.window import meeting, operand_place, window_of
+
+if TYPE_CHECKING:
+    import numpy as np
+else:
+    np = LazyModule("numpy")
+
+Array = Any
+
+
+@dataclass(frozen=True, slots=True)
+class Conv:
+    """A convolution in one canonical order: operand [batch, *spatial, feature], kernel [*spatial, in, out], result as the operand.
+
+    ``features`` is the number of input features that one kernel sees, ``outputs`` all output features.
+    """
+
+    dims: ConvDims
+    window: Window
+    feature_groups: int
+    batch_groups: int
+    batch: int
+    spatial: tuple[int, ...]
+    out_spatial: tuple[int, ...]
+    features: int
+    outputs: int
+
+    @staticmethod
+    def of(node: Node) -> Conv:
+        """The convolution of a node whose types are right and whose dimensions are known."""
+        dims, window = _dims(node), _window(node)
+        lhs, rhs = infer.array(node, 0).dims(), infer.array(node, 1).dims()
+        spatial = tuple(lhs[d] for d in dims.lhs_spatial)
+        out_spatial = tuple(window.output_size(i, n) for i, n in enumerate(spatial))
+        return Conv(dims, window, *_groups(node), lhs[dims.lhs_batch], spatial, out_spatial, rhs[dims.rhs_input], rhs[dims.rhs_output])
+
+    def result_index(self, index: Sequence[Any]) -> tuple[Any, list[Any], Any]:
+        """Batch, spatial and feature part of an index into the result."""
+        return index[self.dims.out_batch], [index[d] for d in self.dims.out_spatial], index[self.dims.out_feature]
+
+    def lhs_index(self, batch: Any, spatial: Sequence[Any], feature: Any) -> list[Any]:
+        """The index of an operand element."""
+        return _ordered((self.dims.lhs_batch, *self.dims.lhs_spatial, self.dims.lhs_feature), (batch, *spatial, feature))
+
+    def rhs_index(self, spatial: Sequence[Any], feature: Any, output: Any) -> list[Any]:
+        """The index of a kernel element; ``spatial`` counts in the direction of the operand, so that reversal happens here."""
+        turned = [n - 1 - i if reverse else i for i, n, reverse in zip(spatial, self.window.size, self.window.rhs_reversal, strict=True)]
+        return _ordered((*self.dims.rhs_spatial, self.dims.rhs_input, self.dims.rhs_output), (*turned, feature, output))
+
+
+def _ordered(dimensions: Sequence[int], values: Sequence[Any]) -> list[Any]:
+    return [value for _, value in sorted(zip(dimensions, values, strict=True), key=lambda pair: pair[0])]
+
+
+def _dims(node: Node) -> ConvDims:
+    dims: ConvDims = infer.attr(node, "dim_labels")
+    return dims
+
+
+def _window(node: Node) -> Window:
+    window: Window = node.attrs.get("window") or Window.make(())
+    return window
+
+
+def _groups(node: Node) -> tuple[int, int]:
+    return node.attrs.get("feature_group_count", 1), node.attrs.get("batch_group_count", 1)
+
+
+def _check_groups(node: Node, lhs: TensorType, rhs: TensorType) -> None:
+    dims, (feature_groups, batch_groups) = _dims(node), _groups(node)
+    for what, count in (("feature_group_count", feature_groups), ("batch_group_count", batch_groups)):
+        if count < 1:
+            raise TypeFault(f"{what} of convolution must be at least 1, but is {count}")
+    if feature_groups > 1 and batch_groups > 1:
+        raise TypeFault(f"convolution has feature_group_count={feature_groups} and batch_group_count={batch_groups}: one must be 1")
+    features, batch = size(lhs.shape[dims.lhs_feature]), size(lhs.shape[dims.lhs_batch])
+    inputs, outputs = size(rhs.shape[dims.rhs_input]), size(rhs.shape[dims.rhs_output])
+    if features is not None and inputs is not None and features != inputs * feature_groups:
+        raise TypeFault(f"the operand {lhs} of convolution has {features} features, but the kernel {rhs} takes {inputs} "
+                        f"in {feature_groups} group{'s' * (feature_groups != 1)}",
+                        "the features of the operand are those of the kernel times feature_group_count")
+    for what, total, groups in (("output features", outputs, feature_groups), ("output features", outputs, batch_groups),
+                                ("elements in the batch", batch, batch_groups)):
+        if total is not None and total % groups:
+            raise TypeFault(f"convolution has {total} {what}, which {groups} groups do not divide: {lhs} and {rhs}")
+
+
+def _convolution_type(node: Node) -> Type:
+    infer.arity(node, 2)
+    lhs, rhs = infer.array(node, 0, "the operand"), infer.array(node, 1, "the kernel")
+    dims = _dims(node)
+    rank = len(dims.lhs_spatial) + 2
+    for role, t in (("operand", lhs), ("kernel", rhs)):
+        if t.rank != rank:
+            raise TypeFault(f"the {role} of convolution is {t}, but dim_labels={dims} needs rank {rank}")
+    window = window_of(node, rank - 2) if rank > 2 or "window" in node.attrs else _window(node)
+    _check_groups(node, lhs, rhs)
+    for i, d in enumerate(dims.rhs_spatial):
+        infer.equal_dims(node, rhs.shape[d], window.size[i], f"dimension {d} of the kernel {rhs} and size {i} of the window")
+    shape: list[Any] = [0] * rank
+    batch = lhs.shape[dims.lhs_batch]
+    groups = _groups(node)[1]
+    shape[dims.out_batch] = batch // groups if isinstance(batch, int) else batch
+    shape[dims.out_feature] = rhs.shape[dims.rhs_output]
+    for i, (source, target) in enumerate(zip(dims.lhs_spatial, dims.out_spatial, strict=True)):
+        length = size(lhs.shape[source])
+        shape[target] = lhs.shape[source] if length is None else window.output_size(i, length)
+    return TensorType(contracted_dtype(node, lhs.dtype, rhs.dtype), tuple(shape))
+
+
+def _convolution_reference(run: Any, node: Node, lhs: Array, rhs: Array) -> Array:
+    conv, wide = Conv.of(node), sum_type(node)
+    dims, window, n = conv.dims, conv.window, len(conv.spatial)
+    x = convert(lhs, wide).transpose(dims.lhs_batch, *dims.lhs_spatial, dims.lhs_feature)
+    w = convert(rhs, wide).transpose(*dims.rhs_spatial, dims.rhs_input, dims.rhs_output)
+    w = np.flip(w, tuple(i for i in range(n) if window.rhs_reversal[i]))
+    batch = conv.batch // conv.batch_groups
+    out = np.zeros((batch, *conv.out_spatial, conv.outputs), wide.numpy())
+    groups = max(conv.feature_groups, conv.batch_groups)
+    with np.errstate(all="ignore"):
+        for at in np.ndindex(*window.size):
+            to, whence = meeting(window, at, conv.spatial, conv.out_spatial)
+            seen = _at(x, whence)
+            for g in range(groups):
+                mine = slice(g * conv.outputs // groups, (g + 1) * conv.outputs // groups)
+                block = seen[..., g * conv.features:(g + 1) * conv.features] if conv.feature_groups > 1 else seen
+                block = block[g * batch:(g + 1) * batch] if conv.batch_groups > 1 else block
+                part = np.matmul(block.reshape(-1, conv.features), w[at][:, mine], dtype=wide.numpy())
+                out[_grid(to, batch, mine)] += part.reshape(*block.shape[:-1], -1)
+    inverse = _ordered((dims.out_batch, *dims.out_spatial, dims.out_feature), range(n + 2))
+    return convert(out.transpose(inverse), result_dtype(node))
+
+
+def _at(x: Array, places: tuple[Array, ...]) -> Array:
+    """The elements at a grid of spatial places, for all of the batch and all features."""
+    for d, p in enumerate(places):
+        x = np.take(x, p.reshape(-1), d + 1)
+    return x
+
+
+def _grid(places: tuple[Array, ...], batch: int, outputs: slice) -> tuple[Array, ...]:
+    """An open grid over batch, spatial places and output features."""
+    return tuple(np.ix_(np.arange(batch), *(p.reshape(-1) for p in places), np.arange(outputs.start, outputs.stop)))
+
+
+def _convolution_element(k: Emitter, node: Node, index: Sequence[Any], read: Read) -> Any:
+    conv = Conv.of(node)
+    batch, out, output = conv.result_index(index)
+    if conv.batch_groups > 1:
+        batch = batch + output // (conv.outputs // conv.batch_groups) * (conv.batch // conv.batch_groups)
+    first = output // (conv.outputs // conv.feature_groups) * conv.features if conv.feature_groups > 1 else 0
+    total = k.reg(sum_type(node), zero(k, sum_type(node)))
+    with loops(k, conv.window.size) as at:
+        found = [operand_place(k, conv.window, d, out[d], at[d], n, conv.out_spatial[d]) for d, n in enumerate(conv.spatial)]
+        with guard(k, both(k, *(inside for _, inside in found))), loops(k, [conv.features]) as [feature]:
+            x = read(0, conv.lhs_index(batch, [p for p, _ in found], feature + first))
+            multiply_add(k, total, x, read(1, conv.rhs_index(at, feature, output)))
+    return k.convert(total.get(), result_dtype(node))
+
+
+def valid_positions(conv: Conv) -> int:
+    """How many pairs of window and window element meet the operand, over all spatial dimensions."""
+    total = 1
+    for d, pairs in enumerate(_pairs(conv)):
+        total *= pairs if conv.spatial[d] else 0
+    return total
+
+
+def _pairs(conv: Conv) -> Iterator[int]:
+    window = conv.window
+    for d, length in enumerate(conv.spatial):
+        hole, count = window.lhs_dilate[d], 0
+        for at in range(window.size[d]):
+            shift = at * window.rhs_dilate[d] - window.pad_low[d]
+            if hole == 1:
+                # Windows o with 0 <= o * stride + shift < length: counted without walking over them.
+                first = max(0, -(shift // window.stride[d]))
+                last = min(conv.out_spatial[d] - 1, (length - 1 - shift) // window.stride[d])
+                count += max(0, last - first + 1)
+            else:
+                places = (o * window.stride[d] + shift for o in range(conv.out_spatial[d]))
+                count += sum(1 for p in places if p >= 0 and p % hole == 0 and p // hole < length)
+        yield count
+
+
+def _convolution_cost(node: Node) -> float:
+    conv = Conv.of(node)
+    work = conv.features * conv.outputs * (conv.batch // conv.batch_groups) * valid_positions(conv)
+    return 2.0 * work * (4 if result_dtype(node).is_complex else 1)
+
+
+convolution = declare(Op(
+    name="convolution",
+    doc="Sums of products of a kernel laid over the operand at every place of a window (a correlation: the kernel is not turned).",
+    kind=Kind.CONTRACTION,
+    infer=_convolution_type,
+    reference=_convolution_reference,
+    element=_convolution_element,
+    cost=_convolution_cost,
+))
