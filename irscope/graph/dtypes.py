@@ -48,7 +48,8 @@ class DType:
         if self.numpy_name in _NUMPY_OWN:
             return np.dtype(self.numpy_name)
         import ml_dtypes
-        return np.dtype(getattr(ml_dtypes, self.numpy_name))
+        found: np.dtype[Any] = np.dtype(getattr(ml_dtypes, self.numpy_name))
+        return found
 
     def __repr__(self) -> str:
         return self.name

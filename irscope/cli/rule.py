@@ -1,0 +1,65 @@
+"""``irscope rule``: what a lint rule finds, why it matters, and what to write instead."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from irscope.lint.rule import Rule, all_rules, find_rule
+from irscope.source import UserError
+
+
+@click.command()
+@click.argument("code", required=False)
+@click.option("--all", "all_", is_flag=True, help="All rules.")
+@click.option(
+    "--format", "format_", type=click.Choice(["text", "markdown", "json"]), default="text", show_default=True, help="How to print."
+)
+def command(code: str | None, all_: bool, format_: str) -> None:
+    """Explain the rule CODE (or its name): what it does, why it is bad, an example, what to write instead.
+
+    \b
+    Examples:
+      irscope rule DTY001
+      irscope rule --all --format json
+    """
+    if all_ == bool(code):
+        raise UserError("give one rule, or --all", "irscope rule DTY001, or irscope rule --all")
+    rules = list(all_rules()) if all_ else [find_rule(code or "")]
+    if format_ == "json":
+        documents = [as_dict(rule) for rule in rules]
+        click.echo(json.dumps(documents if all_ else documents[0], indent=1))
+    elif format_ == "markdown" or not all_:
+        click.echo("\n\n".join(as_markdown(rule) if format_ == "markdown" else as_text(rule) for rule in rules))
+    else:
+        for rule in rules:
+            click.echo(f"{rule.code}  {rule.name:<28} {rule.severity!s:<8} {rule.title()}")
+
+
+def as_dict(rule: type[Rule]) -> dict[str, Any]:
+    """A rule with its documentation by heading."""
+    return {
+        "code": rule.code,
+        "name": rule.name,
+        "severity": str(rule.severity),
+        "title": rule.title(),
+        "sections": {section.heading: section.text for section in rule.sections()},
+        "formats": sorted({f.format for f in rule.bad}),
+    }
+
+
+def as_text(rule: type[Rule]) -> str:
+    """The page of a rule for a terminal."""
+    lines = [f"{rule.code} {rule.name} ({rule.severity})", "", rule.title()]
+    for section in rule.sections():
+        body = "\n".join("  " + line for line in section.text.splitlines() if not line.startswith("```"))
+        lines += ["", section.heading, body]
+    return "\n".join(lines)
+
+
+def as_markdown(rule: type[Rule]) -> str:
+    """The page of a rule for the documentation."""
+    sections = "\n\n".join(f"## {section.heading}\n{section.text}" for section in rule.sections())
+    return f"# {rule.code} {rule.name}\n\nSeverity: {rule.severity}\n\n{rule.title()}\n\n{sections}\n"

@@ -1,0 +1,54 @@
+"""Findings that are known and accepted: told apart by what they are about, not by their line."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+
+from irscope.source import Finding, UserError
+
+VERSION = 1
+
+
+def fingerprint(finding: Finding) -> str:
+    """What stays the same when a model is exported again: rule, graph and message without the numbers that compilers put behind names."""
+
+    def plain(text: str) -> str:
+        return re.sub(r"(%[A-Za-z_][\w-]*?)(?:\.\d+)+", r"\1", text)
+
+    key = "\0".join((finding.code, re.sub(r"\.\d+$", "", finding.graph), plain("%" + finding.node), plain(finding.message)))
+    return hashlib.sha256(key.encode()).hexdigest()[:16]
+
+
+def write_baseline(path: str, findings: Iterable[Finding]) -> None:
+    """Store the findings as accepted, each with its message for the reader of the file."""
+    counted = Counter((fingerprint(f), f.code, f.message) for f in findings)
+    rows = [{"fingerprint": print_, "code": code, "message": message, "count": n} for (print_, code, message), n in sorted(counted.items())]
+    Path(path).write_text(json.dumps({"version": VERSION, "findings": rows}, indent=1) + "\n")
+
+
+def read_baseline(path: str) -> Counter[str]:
+    """How often each fingerprint is accepted. Raises UserError for a file that is no baseline."""
+    try:
+        data = json.loads(Path(path).read_text())
+        return Counter({row["fingerprint"]: int(row["count"]) for row in data["findings"]})
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}", f"irscope lint --write-baseline {path} makes one") from None
+    except (ValueError, KeyError, TypeError, UnicodeDecodeError):
+        raise UserError(f"{path} is no baseline of irscope", f"irscope lint --write-baseline {path} makes one") from None
+
+
+def unknown_to(baseline: Counter[str], findings: Iterable[Finding]) -> list[Finding]:
+    """The findings beyond those that the baseline accepts."""
+    left, new = Counter(baseline), []
+    for finding in findings:
+        print_ = fingerprint(finding)
+        if left[print_] > 0:
+            left[print_] -= 1
+        else:
+            new.append(finding)
+    return new

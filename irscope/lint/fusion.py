@@ -1,0 +1,62 @@
+"""What a fusion policy makes of a module, told for ``lint``: verdicts on edges, and the gate on kernels."""
+
+from __future__ import annotations
+
+from irscope.expand import expand
+from irscope.fusion import EdgeVerdict, policy_named
+from irscope.graph import Module, callees_first
+from irscope.lint.context import Context
+from irscope.source import Finding, Severity, UserError, did_you_mean
+
+
+class _MaxKernels:
+    """The gate ``--max-kernels``, as what a finding names."""
+
+    code, name, severity = "KRN003", "too-many-kernels", Severity.ERROR
+
+
+def judge(module: Module, policy: str, device: str | None = None, pair: tuple[str, str] | None = None) -> list[EdgeVerdict]:
+    """A verdict on every edge of the primitive graphs that the entry runs, or on the edges between the two nodes of ``pair``.
+
+    Raises UserError for an unknown policy or node, and when no path of one edge joins the pair.
+    """
+    chosen = policy_named(policy)
+    if device is not None and policy != "xla-gpu":
+        raise UserError(f"--device {device} means nothing to the policy {policy}", "it belongs to xla-gpu")
+    primitive = expand(module)
+    scalar = Context(primitive).scalar_bodies
+    verdicts = [v for graph in callees_first(primitive, primitive.main()) if graph not in scalar for v in chosen.plan(graph).verdicts]
+    if pair is None:
+        return verdicts
+    names = {node.name for graph in module.graphs.values() for node in graph.nodes} | {
+        n for v in verdicts for n in (v.producer, v.consumer)
+    }
+    for name in pair:
+        if name not in names:
+            raise UserError(f"there is no node {name}", did_you_mean(name, names))
+    found = [v for v in verdicts if {v.producer, v.consumer} == set(pair)]
+    if not found:
+        raise UserError(
+            f"no edge joins %{pair[0]} and %{pair[1]} in the primitive graph",
+            "give a producer and its direct consumer; irscope show --around NODE --radius 1 names them",
+        )
+    return found
+
+
+def kernels_over(module: Module, policy: str, device: str | None, limit: int) -> list[Finding]:
+    """A finding when the policy makes more kernels of the entry than ``limit``."""
+    primitive = expand(module)
+    kernels = policy_named(policy).plan(primitive.main()).kernels()
+    if kernels <= limit:
+        return []
+    rule = _MaxKernels()
+    return [
+        Finding(
+            rule.code,
+            rule.name,
+            rule.severity,
+            f"{policy} makes {kernels} kernels of {module.entry}, {limit} are allowed",
+            module.source,
+            help="irscope lint --why-not-fused says what keeps operators apart",
+        )
+    ]

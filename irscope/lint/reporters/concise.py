@@ -1,0 +1,16 @@
+"""One line a finding: for editors and grep."""
+
+from __future__ import annotations
+
+from irscope.lint.report import Report
+
+
+def write(report: Report) -> str:
+    """``file:line:col: severity[CODE]: message``, a line each, then the summary."""
+    lines = [finding.headline() for finding in report.findings()]
+    for file in report.files:
+        for edge in file.edges:
+            if edge.fused != "all":
+                why = edge.reason or edge.cause or ""
+                lines.append(f"{file.file}: {edge.computation}: %{edge.producer} -> %{edge.consumer}: fused {edge.fused}: {why}")
+    return "\n".join([*lines, report.summary()])

@@ -1,0 +1,42 @@
+"""Findings with their line, carets, notes and help: for people."""
+
+from __future__ import annotations
+
+from irscope.fusion.plan import EdgeVerdict
+from irscope.lint.report import FileReport, Report
+from irscope.lint.savings import human_bytes
+from irscope.source import Finding
+
+
+def write(report: Report) -> str:
+    """The report as plain text; the terminal colours it."""
+    blocks = [_finding(f) for file in report.files for f in file.findings]
+    blocks += [_edges(file, report.policy) for file in report.files if report.policy]
+    blocks.append(report.summary())
+    return "\n\n".join(blocks)
+
+
+def _finding(finding: Finding) -> str:
+    text = finding.render()
+    saves = finding.saves or {}
+    parts = []
+    if saves.get("us"):
+        parts.append(f"about {saves['us']:.3g} us")
+    if saves.get("bytes"):
+        parts.append(f"{human_bytes(saves['bytes'])} of traffic")
+    if saves.get("kernels"):
+        parts.append(f"{saves['kernels']:.0f} kernel{'s' if saves['kernels'] != 1 else ''}")
+    return text + (f"\n  saves: {', '.join(parts)}" if parts else "")
+
+
+def _edges(file: FileReport, policy: str) -> str:
+    """What was fused and what not, the unfused edges with their reasons."""
+    shown: list[EdgeVerdict] = [e for e in file.edges if e.fused != "all"]
+    lines = [f"{file.file}: {len(file.edges)} edges under {policy}, {len(shown)} of them not fused or not everywhere"]
+    for edge in shown:
+        lines.append(f"  %{edge.producer} -> %{edge.consumer}  fused: {edge.fused}  ({edge.computation})")
+        if edge.reason:
+            lines.append(f"      {policy} says: {edge.reason}")
+        if edge.cause:
+            lines.append(f"      because: {edge.cause}" + (f"  [{edge.rule}]" if edge.rule else ""))
+    return "\n".join(lines)

@@ -1,0 +1,28 @@
+"""Workflow commands that GitHub shows as annotations."""
+
+from __future__ import annotations
+
+from irscope.lint.report import Report
+from irscope.source import Finding, Severity
+
+LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
+
+
+def write(report: Report) -> str:
+    """``::warning file=...,line=...,col=...,title=CODE name::message``, a line each."""
+    return "\n".join(_line(finding) for finding in report.findings())
+
+
+def _line(finding: Finding) -> str:
+    place = finding.place()
+    at = f"file={_escape(finding.source.name, True)}" if finding.source else ""
+    if place:
+        at += f",line={place.line},col={place.column}"
+    message = finding.message + (f" ({finding.source_line})" if finding.source_line else "") + (f"\n{finding.help}" if finding.help else "")
+    return f"::{LEVELS[finding.severity]} {at},title={_escape(f'{finding.code} {finding.name}', True)}::{_escape(message)}"
+
+
+def _escape(text: str, property: bool = False) -> str:
+    """The escapes of GitHub's toolkit: percent and line ends, in properties also colon and comma."""
+    text = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return text.replace(":", "%3A").replace(",", "%2C") if property else text

@@ -1,0 +1,52 @@
+"""Findings and edges as one JSON document (version 1 of the schema)."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from irscope.fusion.plan import EdgeVerdict
+from irscope.lint.report import FileReport, Report
+from irscope.source import Finding
+
+
+def write(report: Report) -> str:
+    """``{"version": 1, "files": [{"file", "findings", "edges"}]}``."""
+    return json.dumps({"version": 1, "files": [as_dict(file) for file in report.files]}, indent=1)
+
+
+def as_dict(file: FileReport) -> dict[str, Any]:
+    """One file of the report."""
+    return {"file": file.file, "findings": [finding_dict(f) for f in file.findings], "edges": [edge_dict(e) for e in file.edges]}
+
+
+def finding_dict(finding: Finding) -> dict[str, Any]:
+    """A finding with the keys of the contract; ``source`` is the user's own program line."""
+    place = finding.place()
+    return {
+        "code": finding.code,
+        "name": finding.name,
+        "severity": str(finding.severity),
+        "message": finding.message,
+        "node": finding.node or None,
+        "graph": finding.graph or None,
+        "line": place.line if place else None,
+        "column": place.column if place else None,
+        "source": finding.source_line or None,
+        "notes": [note.text for note in finding.notes],
+        "help": finding.help or None,
+        "saves": finding.saves,
+    }
+
+
+def edge_dict(edge: EdgeVerdict) -> dict[str, Any]:
+    """An edge with the keys of the contract."""
+    return {
+        "computation": edge.computation,
+        "producer": edge.producer,
+        "consumer": edge.consumer,
+        "fused": edge.fused,
+        "reason": edge.reason or None,
+        "rule": edge.rule or None,
+        "cause": edge.cause or None,
+    }

@@ -1,0 +1,15 @@
+"""One JSON object a finding, a line each: for streams and jq."""
+
+from __future__ import annotations
+
+import json
+
+from irscope.lint.report import Report
+from irscope.lint.reporters.json_ import edge_dict, finding_dict
+
+
+def write(report: Report) -> str:
+    """Each line holds ``file`` and either the keys of a finding or, under ``edge``, those of an edge."""
+    lines = [json.dumps({"file": file.file, **finding_dict(f)}) for file in report.files for f in file.findings]
+    lines += [json.dumps({"file": file.file, "edge": edge_dict(e)}) for file in report.files for e in file.edges]
+    return "\n".join(lines)

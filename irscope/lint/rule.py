@@ -1,0 +1,105 @@
+"""A rule: one file, one class, from which its test, its page and ``irscope rule`` come."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from textwrap import dedent
+from typing import TYPE_CHECKING, ClassVar
+
+from irscope.source import Finding, Severity, did_you_mean
+from irscope.source.errors import UserError
+
+if TYPE_CHECKING:
+    from irscope.lint.context import Context
+
+HEADINGS = ("What it does", "Why is this bad?", "Example", "Use instead", "Known false positives")
+"""The sections that every rule's documentation has, in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fixture:
+    """A small dump. ``nodes`` names the nodes that must be found in a bad one (empty: any); a good one must give none."""
+
+    format: str
+    text: str
+    nodes: tuple[str, ...] = ()
+
+    @staticmethod
+    def hlo(text: str, *nodes: str) -> Fixture:
+        """An HLO fixture; ``text`` is indented as its surroundings and needs no header."""
+        return Fixture("hlo", "HloModule m\n\n" + dedent(text).strip() + "\n", nodes)
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One heading of a rule's documentation and the text under it."""
+
+    heading: str
+    text: str
+
+
+class Rule:
+    """What all rules share. A subclass documents itself in its docstring, under :data:`HEADINGS`.
+
+    ``code`` is never re-used; ``name`` is the pattern that is found, so that "allow cast-ping-pong" reads well;
+    ``severity`` is what a finding has unless the rule says otherwise for a case.
+    """
+
+    code: ClassVar[str]
+    name: ClassVar[str]
+    severity: ClassVar[Severity]
+    bad: ClassVar[tuple[Fixture, ...]]
+    good: ClassVar[tuple[Fixture, ...]]
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        """The findings in one module."""
+        raise TypeError(f"{type(self).__name__} does not say what it checks")
+
+    @classmethod
+    def title(cls) -> str:
+        """The first line of the documentation."""
+        return inspect.cleandoc(cls.__doc__ or "").split("\n", 1)[0]
+
+    @classmethod
+    def sections(cls) -> list[Section]:
+        """The documentation by heading (a heading is a line ``## ...``)."""
+        parts = inspect.cleandoc(cls.__doc__ or "").split("\n## ")[1:]
+        return [Section(part.split("\n", 1)[0].strip(), part.split("\n", 1)[1].strip()) for part in parts]
+
+
+@cache
+def all_rules() -> tuple[type[Rule], ...]:
+    """Every rule in ``lint/rules``, by code."""
+    from irscope.lint import rules
+
+    for info in pkgutil.iter_modules(rules.__path__):
+        importlib.import_module(f"{rules.__name__}.{info.name}")
+    return tuple(sorted(Rule.__subclasses__(), key=lambda rule: rule.code))
+
+
+def find_rule(word: str) -> type[Rule]:
+    """The rule of a code or name. Raises UserError with the nearest one."""
+    for rule in all_rules():
+        if word.upper() == rule.code or word.lower() == rule.name:
+            return rule
+    known = [w for rule in all_rules() for w in (rule.code, rule.name)]
+    raise UserError(f"there is no rule {word}", did_you_mean(word, known) or "irscope rule --all lists them")
+
+
+def select(chosen: Iterable[str], ignored: Iterable[str]) -> list[type[Rule]]:
+    """The rules that ``--select`` and ``--ignore`` leave: codes, names, or the letters of a family; UserError for an unknown word."""
+
+    def matches(word: str) -> set[type[Rule]]:
+        family = {rule for rule in all_rules() if rule.code.startswith(word.upper())}
+        return family or {find_rule(word)}
+
+    chosen = list(chosen)
+    keep = set(all_rules()) if not chosen else set().union(*(matches(word) for word in chosen))
+    for word in ignored:
+        keep -= matches(word)
+    return [rule for rule in all_rules() if rule in keep]

@@ -1,0 +1,1 @@
+"""The rules, one file each; a new file here is a new rule."""

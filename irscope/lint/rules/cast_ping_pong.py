@@ -1,0 +1,130 @@
+"""DTY003: a value is converted to another type and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irscope.graph import Graph, Node, TensorType
+from irscope.lint.context import Context
+from irscope.lint.rule import Fixture, Rule
+from irscope.lint.savings import human_bytes, saving
+from irscope.source import Finding, Note, Severity
+
+MOVEMENT = frozenset(("reshape", "transpose", "broadcast", "slice", "reverse", "copy", "bitcast"))
+"""Operators that give elements on as they are."""
+
+
+class CastPingPong(Rule):
+    """A value is converted to another element type and back, with nothing computed between.
+
+    ## What it does
+    Finds ``convert`` to a type and ``convert`` back to the type it came from, also across reshapes, transposes, broadcasts and slices.
+
+    ## Why is this bad?
+    Both conversions cost time and, when a kernel boundary lies between them, memory traffic. When the type between is the narrower one,
+    digits are lost on the way: that is an error of the model unless it is meant.
+
+    ## Example
+    ```
+    %wide = f32[1024] convert(bf16[1024] %x)
+    %back = bf16[1024] convert(f32[1024] %wide)
+    ```
+
+    ## Use instead
+    Use the value before the first conversion; convert once, after the last operation that needs the other type.
+
+    ## Known false positives
+    Quantisation is emulated by rounding to a narrower type and back on purpose; allow the rule for those scopes.
+    """
+
+    code, name, severity = "DTY003", "cast-ping-pong", Severity.WARNING
+    bad = (
+        Fixture.hlo(
+            """
+            ENTRY e {
+              p = bf16[1024] parameter(0)
+              w = f32[1024] convert(p)
+              ROOT b = bf16[1024] convert(w)
+            }
+        """,
+            "b",
+        ),
+        Fixture.hlo(
+            """
+            ENTRY e {
+              p = f32[8,4] parameter(0)
+              n = f16[8,4] convert(p)
+              t = f16[4,8] transpose(n), dimensions={1,0}
+              ROOT b = f32[4,8] convert(t)
+            }
+        """,
+            "b",
+        ),
+    )
+    good = (
+        Fixture.hlo("""
+            ENTRY e {
+              p = bf16[1024] parameter(0)
+              w = f32[1024] convert(p)
+              s = f32[1024] exponential(w)
+              ROOT b = bf16[1024] convert(s)
+            }
+        """),
+        Fixture.hlo("""
+            ENTRY e {
+              p = s32[8] parameter(0)
+              w = f32[8] convert(p)
+              ROOT b = f64[8] convert(w)
+            }
+        """),
+    )
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        for graph in context.array_graphs:
+            for node in graph.nodes:
+                first = _earlier_convert(node)
+                if first is not None:
+                    yield self._finding(context, graph, node, first)
+
+    def _finding(self, context: Context, graph: Graph, node: Node, first: Node) -> Finding:
+        outer, inner = node.type, first.type
+        assert isinstance(outer, TensorType) and isinstance(inner, TensorType)
+        lossy = not _holds(inner, outer)
+        what = "loses digits on the way" if lossy else "changes nothing"
+        saved = inner.bytes + outer.bytes
+        return context.finding(
+            self,
+            node,
+            graph,
+            f"{outer.dtype} -> {inner.dtype} -> {outer.dtype} {what} ({human_bytes(saved)} written)",
+            severity=Severity.WARNING,
+            notes=(Note(f"the first conversion is %{first.name}", first.loc),),
+            help=f"use %{first.operands[0].name} where %{node.name} is used" + (", if the rounding is not meant" if lossy else ""),
+            saves=saving(bytes=float(saved)),
+        )
+
+
+def _earlier_convert(node: Node) -> Node | None:
+    """The conversion that ``node`` undoes, looking through movement."""
+    if node.op.name != "convert" or not isinstance(node.type, TensorType):
+        return None
+    at = node.operands[0]
+    while at.op.name in MOVEMENT and at.operands:
+        at = at.operands[0]
+    if at.op.name != "convert" or not isinstance(at.type, TensorType):
+        return None
+    source = at.operands[0].type
+    if isinstance(source, TensorType) and source.dtype is node.type.dtype and at.type.dtype is not node.type.dtype:
+        return at
+    return None
+
+
+def _holds(wide: TensorType, narrow: TensorType) -> bool:
+    """Whether every value of ``narrow``'s element type survives a trip through ``wide``'s."""
+    w, n = wide.dtype, narrow.dtype
+    if w.kind == n.kind:
+        return w.bits > n.bits and {w.name, n.name} != {"f16", "bf16"}
+    mantissa = {"f16": 11, "bf16": 8, "f32": 24, "f64": 53}.get(w.name, 0)
+    return (
+        (n.is_integer and w.is_float and n.bits <= mantissa) or (w.is_complex and n.is_float and n.bits * 2 <= w.bits) or n.kind == "pred"
+    )

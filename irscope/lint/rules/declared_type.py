@@ -1,0 +1,75 @@
+"""SHP006: the text declares a type that the operator does not have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irscope.analysis.types import check_types
+from irscope.lint.context import Context
+from irscope.lint.rule import Fixture, Rule
+from irscope.source import Finding, Severity
+
+
+class DeclaredType(Rule):
+    """The declared type, or the way operands and attributes are put together, is not what the operator gives.
+
+    ## What it does
+    Infers the type of every node from its operands, attributes and bodies, and compares it with the declared one. Also checks what XLA's
+    verifier checks beyond shapes: signatures of called computations, layouts that must agree, groups and pairs of collectives.
+
+    ## Why is this bad?
+    The compiler refuses such a module, or a hand-made edit computes something else than it says.
+
+    ## Example
+    ```
+    %sum = f32[3] add(f32[2] %x, f32[2] %y)
+    ```
+
+    ## Use instead
+    Declare the inferred type, or mend the operands: both types are in the message.
+
+    ## Known false positives
+    None known: a wrong finding is a defect of irscope or of the text.
+    """
+
+    code, name, severity = "SHP006", "declared-type", Severity.ERROR
+    bad = (
+        Fixture.hlo(
+            """
+            ENTRY e {
+              x = f32[2] parameter(0)
+              ROOT s = f32[3] add(x, x)
+            }
+        """,
+            "s",
+        ),
+        Fixture.hlo(
+            """
+            ENTRY e {
+              x = f32[2,3] parameter(0)
+              ROOT t = f32[2,3] transpose(x), dimensions={1,0}
+            }
+        """,
+            "t",
+        ),
+    )
+    good = (
+        Fixture.hlo("""
+            ENTRY e {
+              x = f32[2] parameter(0)
+              ROOT s = f32[2]{0} add(x, x)
+            }
+        """),
+        Fixture.hlo("""
+            ENTRY e {
+              a = bf16[2,3] parameter(0)
+              b = bf16[3,4] parameter(1)
+              ROOT d = f32[2,4] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+            }
+        """),
+    )
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        for finding in check_types(context.module):
+            finding.code, finding.name = self.code, self.name
+            yield finding

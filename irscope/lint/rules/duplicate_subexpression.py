@@ -1,0 +1,123 @@
+"""ALG002: the same value is computed twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irscope.graph import Effect, Graph, Kind, Node, bytes_of
+from irscope.lint.context import Context
+from irscope.lint.rule import Fixture, Rule
+from irscope.lint.savings import human_bytes, saving
+from irscope.source import Finding, Note, Severity
+
+WORTH_BYTES = 64 * 1024
+"""Below this size computing a value twice is often cheaper than keeping it, so that a finding is information only."""
+
+
+class DuplicateSubexpression(Rule):
+    """The same operator is applied to the same operands twice.
+
+    ## What it does
+    Compares operator, operands (recursively), attributes, bodies and type of all pure nodes of a graph.
+    Of a chain that stands there twice, only the last node is told.
+
+    ## Why is this bad?
+    The work is done twice, and the two copies keep their operands alive.
+
+    ## Example
+    ```
+    %a = f32[1024] exponential(%x)
+    %b = f32[1024] exponential(%x)
+    ROOT %r = f32[1024] multiply(%a, %b)
+    ```
+
+    ## Use instead
+    Compute it once and use it twice.
+
+    ## Known false positives
+    XLA shares such nodes itself, so in text from before optimisation the finding is information unless the work is heavy.
+    A value may be recomputed on purpose, to free memory in between (rematerialisation).
+    """
+
+    code, name, severity = "ALG002", "duplicate-subexpression", Severity.WARNING
+    bad = (
+        Fixture.hlo(
+            """
+            ENTRY e {
+              p = f32[128,1024] parameter(0)
+              a = f32[128,1024] exponential(p)
+              b = f32[128,1024] exponential(p)
+              ROOT r = f32[128,1024] multiply(a, b)
+            }
+        """,
+            "b",
+        ),
+        Fixture.hlo(
+            """
+            ENTRY e {
+              p = f32[8] parameter(0)
+              a = f32[8] tanh(p)
+              c = f32[8] negate(a)
+              b = f32[8] tanh(p)
+              d = f32[8] negate(b)
+              ROOT r = f32[8] add(c, d)
+            }
+        """,
+            "d",
+        ),
+    )
+    good = (
+        Fixture.hlo("""
+            ENTRY e {
+              p = f32[8] parameter(0)
+              a = f32[8] exponential(p)
+              b = f32[8] negate(p)
+              ROOT r = f32[8] multiply(a, b)
+            }
+        """),
+        Fixture.hlo("""
+            ENTRY e {
+              p = f32[8,8] parameter(0)
+              a = f32[4,8] slice(p), slice={[0:4], [0:8]}
+              b = f32[4,8] slice(p), slice={[4:8], [0:8]}
+              ROOT r = f32[4,8] multiply(a, b)
+            }
+        """),
+    )
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        for graph in context.array_graphs:
+            twins = _twins(graph)
+            for node in graph.nodes:
+                first = twins[node.index]
+                if first is node or node.op.kind in (Kind.LEAF, Kind.TUPLE, Kind.BROADCAST) or node.op.name == "iota":
+                    continue
+                users = context.users(node, graph)
+                if users and all(twins[u.index] is not u for u in users):
+                    continue
+                size = bytes_of(node.type)
+                heavy = size >= WORTH_BYTES or node.op.kind == Kind.CONTRACTION
+                yield context.finding(
+                    self,
+                    node,
+                    graph,
+                    f"%{node.name} computes again what %{first.name} holds: {node.op.name}, {human_bytes(size)}",
+                    severity=self.severity if heavy else Severity.INFO,
+                    notes=(Note(f"%{first.name} is here", first.loc),),
+                    help=f"use %{first.name}",
+                    saves=saving(bytes=float(size), kernels=1.0),
+                )
+
+
+def _twins(graph: Graph) -> list[Node]:
+    """For each node, by index, the first node of the graph with the same value."""
+    seen: dict[object, Node] = {}
+    first: list[Node] = []
+    for node in graph.nodes:
+        if node.op.effect is not Effect.PURE or node.op.name == "parameter" or not node.op.known:
+            first.append(node)
+            continue
+        attrs = tuple(sorted((key, repr(value)) for key, value in node.attrs.items()))
+        key = (node.op, node.type, tuple(first[o.index].index for o in node.operands), attrs, tuple(map(id, node.bodies)))
+        first.append(seen.setdefault(key, node))
+    return first

@@ -1,0 +1,127 @@
+"""DTY001: double precision in a graph whose inputs have none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irscope.graph import Graph, Node, TensorType
+from irscope.lint.context import Context
+from irscope.lint.rule import Fixture, Rule
+from irscope.lint.savings import human_bytes, saving
+from irscope.source import Finding, Severity
+
+DOUBLE = frozenset(("f64", "c128"))
+
+
+class Float64Leak(Rule):
+    """Double precision appears in a graph that has no double precision input.
+
+    ## What it does
+    Names the node where ``f64`` (or ``c128``) first appears - a constant, a conversion, an iota - and counts the nodes it spreads to.
+
+    ## Why is this bad?
+    It is usually a Python float that was promoted, or a NumPy constant that nobody converted. Vectors hold half as many elements,
+    traffic doubles, and GPUs for inference compute ``f64`` at 1/32 to 1/64 of the speed of ``f32``.
+
+    ## Example
+    ```
+    %wide = f64[1024] convert(f32[1024] %x)
+    %sum = f64[1024] add(%wide, f64[1024] %constant)
+    ```
+
+    ## Use instead
+    Give literals a type (``jnp.float32(0.5)``, ``torch.tensor(0.5, dtype=x.dtype)``), create arrays with ``dtype=``,
+    and leave ``jax_enable_x64`` off.
+
+    ## Known false positives
+    A sum that is computed in double precision for accuracy. Inputs in ``f64`` switch the rule off: such a program means it.
+    """
+
+    code, name, severity = "DTY001", "float64-leak", Severity.ERROR
+    bad = (
+        Fixture.hlo(
+            """
+            ENTRY e {
+              p = f32[8] parameter(0)
+              w = f64[8] convert(p)
+              s = f64[8] multiply(w, w)
+              ROOT r = f32[8] convert(s)
+            }
+        """,
+            "w",
+        ),
+        Fixture.hlo(
+            """
+            ENTRY e {
+              p = s32[8] parameter(0)
+              c = f64[] constant(0.5)
+              b = f64[8] broadcast(c), dimensions={}
+              w = f64[8] convert(p)
+              ROOT r = f64[8] add(w, b)
+            }
+        """,
+            "c",
+            "w",
+        ),
+    )
+    good = (
+        Fixture.hlo("""
+            ENTRY e {
+              p = f64[8] parameter(0)
+              c = f64[] constant(2)
+              b = f64[8] broadcast(c), dimensions={}
+              ROOT r = f64[8] add(p, b)
+            }
+        """),
+        Fixture.hlo("""
+            ENTRY e {
+              p = f32[8] parameter(0)
+              ROOT r = f16[8] convert(p)
+            }
+        """),
+    )
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        entry = context.module.main()
+        if any(_is_double(leaf) for param in entry.params for leaf in param.type.leaves()):
+            return
+        for graph in context.array_graphs:
+            for node in graph.nodes:
+                if self._begins(node):
+                    yield self._finding(context, graph, node)
+
+    @staticmethod
+    def _begins(node: Node) -> bool:
+        if not _is_double(node.type) or node.op.name in ("parameter", "get-tuple-element", "tuple"):
+            return False
+        return not node.bodies and not any(_is_double(leaf) for o in node.operands for leaf in o.type.leaves())
+
+    def _finding(self, context: Context, graph: Graph, node: Node) -> Finding:
+        spread = _spread(context, graph, node)
+        wasted = sum(n.type.bytes // 2 for n in spread if isinstance(n.type, TensorType))
+        dtype = node.type.dtype.name if isinstance(node.type, TensorType) else "f64"
+        return context.finding(
+            self,
+            node,
+            graph,
+            f"{dtype} begins here, in a graph without {dtype} inputs, and spreads to {len(spread)} nodes ({human_bytes(wasted)} too much)",
+            help="give the literal or the conversion the element type of its neighbours",
+            saves=saving(bytes=float(wasted)),
+        )
+
+
+def _is_double(type: object) -> bool:
+    return isinstance(type, TensorType) and type.dtype.name in DOUBLE
+
+
+def _spread(context: Context, graph: Graph, start: Node) -> list[Node]:
+    """The double precision nodes that depend on ``start`` through double precision alone, itself among them."""
+    seen, stack, out = {start.index}, [start], []
+    while stack:
+        node = stack.pop()
+        out.append(node)
+        for user in context.users(node, graph):
+            if user.index not in seen and _is_double(user.type):
+                seen.add(user.index)
+                stack.append(user)
+    return out

@@ -1,0 +1,127 @@
+"""DTY004: a long sum in half precision."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+
+from irscope.graph import Node, TensorType
+from irscope.lint.context import Context
+from irscope.lint.rule import Fixture, Rule
+from irscope.source import Finding, Severity
+
+LONG = 1024
+"""Terms from which a half-precision sum is worth a word: of 1024 equal terms, a bf16 sum (8 bits of mantissa) keeps the first 256."""
+
+HALF = frozenset(("f16", "bf16"))
+
+
+class HalfAccumulation(Rule):
+    """A sum of many terms is declared to accumulate in half precision.
+
+    ## What it does
+    Finds ``reduce`` with an adding body, and ``dot``/``convolution``, whose result is ``f16`` or ``bf16`` and whose sums have
+    1024 terms or more.
+
+    ## Why is this bad?
+    ``bf16`` has 8 bits of mantissa: once a running sum is 256 times its next term, the term is lost. Means and losses come out wrong.
+
+    ## Example
+    ```
+    %sum = bf16[] reduce(bf16[4096] %x, bf16[] %zero), dimensions={0}, to_apply=%add
+    ```
+
+    ## Use instead
+    Sum in ``f32`` and convert the result: ``jnp.sum(x, dtype=jnp.float32)``, ``preferred_element_type=jnp.float32`` for matrix products.
+
+    ## Known false positives
+    Matrix units and XLA's CPU backend accumulate in ``f32`` whatever the text says; findings about ``dot`` and ``convolution`` are
+    therefore information only.
+    """
+
+    code, name, severity = "DTY004", "half-accumulation", Severity.WARNING
+    bad = (
+        Fixture.hlo(
+            """
+            add {
+              a = bf16[] parameter(0)
+              b = bf16[] parameter(1)
+              ROOT s = bf16[] add(a, b)
+            }
+            ENTRY e {
+              p = bf16[4096] parameter(0)
+              z = bf16[] constant(0)
+              ROOT r = bf16[] reduce(p, z), dimensions={0}, to_apply=add
+            }
+        """,
+            "r",
+        ),
+        Fixture.hlo(
+            """
+            ENTRY e {
+              a = f16[8,2048] parameter(0)
+              b = f16[2048,8] parameter(1)
+              ROOT d = f16[8,8] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+            }
+        """,
+            "d",
+        ),
+    )
+    good = (
+        Fixture.hlo("""
+            add {
+              a = bf16[] parameter(0)
+              b = bf16[] parameter(1)
+              ROOT s = bf16[] add(a, b)
+            }
+            ENTRY e {
+              p = bf16[64] parameter(0)
+              z = bf16[] constant(0)
+              ROOT r = bf16[] reduce(p, z), dimensions={0}, to_apply=add
+            }
+        """),
+        Fixture.hlo("""
+            ENTRY e {
+              a = bf16[8,2048] parameter(0)
+              b = bf16[2048,8] parameter(1)
+              ROOT d = f32[8,8] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+            }
+        """),
+    )
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        for graph in context.array_graphs:
+            for node in graph.nodes:
+                terms = _terms(node)
+                if terms >= LONG and isinstance(node.type, TensorType) and node.type.dtype.name in HALF:
+                    reduce = node.op.name == "reduce"
+                    yield context.finding(
+                        self,
+                        node,
+                        graph,
+                        f"{terms} terms are summed in {node.type.dtype}",
+                        severity=self.severity if reduce else Severity.INFO,
+                        help="accumulate in f32 and convert the result"
+                        if reduce
+                        else "declare an f32 result (preferred_element_type) and convert after it",
+                    )
+
+
+def _terms(node: Node) -> int:
+    """How many terms each result element sums; 0 when the node is no sum."""
+    if not node.operands or not isinstance(node.operands[0].type, TensorType) or not node.operands[0].type.is_static:
+        return 0
+    dims = node.operands[0].type.dims()
+    if node.op.name == "reduce":
+        root = node.bodies[0].root if node.bodies else None
+        adds = root is not None and root.op.name == "add"
+        return prod(dims[d] for d in node.attrs.get("dimensions", ()) if d < len(dims)) if adds else 0
+    if node.op.name == "dot":
+        return prod(dims[d] for d in node.attrs.get("lhs_contracting_dims", ()) if d < len(dims))
+    if node.op.name == "convolution" and "window" in node.attrs and "dim_labels" in node.attrs:
+        kernel = node.operands[1].type
+        labels = node.attrs["dim_labels"]
+        if isinstance(kernel, TensorType) and kernel.is_static and labels.rhs_input < kernel.rank:
+            channels: int = kernel.dims()[labels.rhs_input]
+            return prod(node.attrs["window"].size) * channels
+    return 0

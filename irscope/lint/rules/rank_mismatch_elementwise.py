@@ -1,0 +1,140 @@
+"""BRD002: operands of different rank were aligned by broadcasting."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irscope.graph import Kind, Node, TensorType
+from irscope.lint.context import Context
+from irscope.lint.rule import Fixture, Rule
+from irscope.source import Finding, Severity
+
+
+class RankMismatchElementwise(Rule):
+    """An elementwise operator joins tensors of different rank, one of them stretched to fit.
+
+    ## What it does
+    Finds elementwise operators with one operand that is a broadcast of a tensor of lower rank, and one that has the full rank.
+    A vector along the last axis (a bias), scalars, and what was just reduced (the mean of a normalisation) are not told.
+    When both operands are vectors stretched along different axes, the result is an outer product: that is a warning.
+
+    ## Why is this bad?
+    Frameworks align axes silently from the right. A forgotten ``keepdims`` or ``unsqueeze`` still runs, with another meaning:
+    ``(N, 1) - (N,)`` is an N x N matrix.
+
+    ## Example
+    ```
+    %s = f32[64,128] broadcast(f32[64] %scale), dimensions={0}
+    %y = f32[64,128] multiply(%x, %s)
+    ```
+
+    ## Use instead
+    Write the axes out: ``scale[:, None]``, ``keepdims=True``, ``unsqueeze(-1)``; for an outer product ``jnp.outer``.
+
+    ## Known false positives
+    Per-row scales, masks and pairwise distances are written this way on purpose; therefore most findings are information only.
+    """
+
+    code, name, severity = "BRD002", "rank-mismatch-elementwise", Severity.INFO
+    bad = (
+        Fixture.hlo(
+            """
+            ENTRY e {
+              x = f32[64,128] parameter(0)
+              s = f32[64] parameter(1)
+              b = f32[64,128] broadcast(s), dimensions={0}
+              ROOT r = f32[64,128] multiply(x, b)
+            }
+        """,
+            "r",
+        ),
+        Fixture.hlo(
+            """
+            ENTRY e {
+              x = f32[64] parameter(0)
+              y = f32[64] parameter(1)
+              a = f32[64,64] broadcast(x), dimensions={0}
+              b = f32[64,64] broadcast(y), dimensions={1}
+              ROOT r = f32[64,64] subtract(a, b)
+            }
+        """,
+            "r",
+        ),
+    )
+    good = (
+        Fixture.hlo("""
+            ENTRY e {
+              x = f32[64,128] parameter(0)
+              s = f32[128] parameter(1)
+              b = f32[64,128] broadcast(s), dimensions={1}
+              ROOT r = f32[64,128] add(x, b)
+            }
+        """),
+        Fixture.hlo("""
+            ENTRY e {
+              x = f32[64,128] parameter(0)
+              c = f32[] constant(2)
+              b = f32[64,128] broadcast(c), dimensions={}
+              ROOT r = f32[64,128] add(x, b)
+            }
+        """),
+    )
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        for graph in context.array_graphs:
+            if graph in context.inlined:
+                continue
+            for node, type in context.tensors(graph):
+                if node.op.kind is not Kind.ELEMENTWISE or len(node.operands) < 2 or type.rank < 2:
+                    continue
+                stretched = [(o, s) for o in node.operands if (s := _stretched(o)) is not None]
+                if not stretched:
+                    continue
+                (first, small), full = stretched[0], [o for o in node.operands if o.op.name != "broadcast"]
+                axes = first.attrs.get("dimensions", ())
+                if full:
+                    if len(axes) == 1 and axes[0] == type.rank - 1:
+                        continue
+                    yield context.finding(
+                        self,
+                        node,
+                        graph,
+                        f"{small.type} is stretched along axes {_others(axes, type.rank)} to meet {full[0].type}",
+                        help="if it is meant, write the axes out in the model (keepdims, [:, None])",
+                    )
+                elif len(stretched) == 2 and _outer(stretched[0][0], stretched[1][0]):
+                    other = stretched[1][1]
+                    yield context.finding(
+                        self,
+                        node,
+                        graph,
+                        f"{small.type} and {other.type} meet in an outer product {type}",
+                        severity=Severity.WARNING,
+                        help="if both should run along the same axis, squeeze or reshape one of them before",
+                    )
+
+
+def _stretched(node: Node) -> Node | None:
+    """The tensor of lower rank that ``node`` broadcasts; None for scalars, results of reductions, and everything else."""
+    if node.op.name != "broadcast" or not node.operands or not isinstance(node.type, TensorType):
+        return None
+    small = node.operands[0]
+    if not isinstance(small.type, TensorType) or not 0 < small.type.rank < node.type.rank or small.type.elements <= 1:
+        return None
+    at = small
+    while at.op.kind is Kind.ELEMENTWISE or at.op.name in ("reshape", "bitcast"):
+        inner = [o for o in at.operands if o.op.name not in ("broadcast", "constant")]
+        if len(inner) != 1:
+            break
+        at = inner[0]
+    return None if at.op.kind is Kind.REDUCTION or at.op.name in ("iota", "constant") else small
+
+
+def _outer(a: Node, b: Node) -> bool:
+    """Whether two broadcasts of vectors run along different axes."""
+    x, y = a.attrs.get("dimensions", ()), b.attrs.get("dimensions", ())
+    return len(x) == len(y) == 1 and x != y
+
+
+def _others(axes: tuple[int, ...], rank: int) -> str:
+    return ", ".join(str(d) for d in range(rank) if d not in axes)

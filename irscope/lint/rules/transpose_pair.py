@@ -1,0 +1,126 @@
+"""LAY001: a transposition that a later one undoes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irscope.graph import Kind, Node, bytes_of
+from irscope.lint.context import Context
+from irscope.lint.rule import Fixture, Rule
+from irscope.lint.savings import human_bytes, saving
+from irscope.source import Finding, Note, Severity
+
+
+class TransposePair(Rule):
+    """A transposition is undone by a later one, with only elementwise work between.
+
+    ## What it does
+    Follows an operand chain of elementwise operators from a ``transpose`` up to another whose permutation is the inverse.
+    Two transpositions in direct succession are found whatever their permutations, because one can do the work of both.
+
+    ## Why is this bad?
+    Each transposition reads and writes the whole tensor, and is a wall for fusion in most compilers.
+
+    ## Example
+    ```
+    %t = f32[64,128] transpose(%x), dimensions={1,0}
+    %e = f32[64,128] exponential(%t)
+    ROOT %b = f32[128,64] transpose(%e), dimensions={1,0}
+    ```
+
+    ## Use instead
+    Do the elementwise work in the original order of the axes; keep one layout (channels last, say) through the whole model.
+
+    ## Known false positives
+    The value between may have another user that needs the transposed order; then only one of the two falls away.
+    """
+
+    code, name, severity = "LAY001", "transpose-pair", Severity.WARNING
+    bad = (
+        Fixture.hlo(
+            """
+            ENTRY e {
+              p = f32[8,4] parameter(0)
+              t = f32[4,8] transpose(p), dimensions={1,0}
+              x = f32[4,8] exponential(t)
+              ROOT b = f32[8,4] transpose(x), dimensions={1,0}
+            }
+        """,
+            "b",
+        ),
+        Fixture.hlo(
+            """
+            ENTRY e {
+              p = f32[2,3,4] parameter(0)
+              t = f32[4,2,3] transpose(p), dimensions={2,0,1}
+              ROOT b = f32[3,4,2] transpose(t), dimensions={2,0,1}
+            }
+        """,
+            "b",
+        ),
+    )
+    good = (
+        Fixture.hlo("""
+            ENTRY e {
+              p = f32[2,3,4] parameter(0)
+              t = f32[4,2,3] transpose(p), dimensions={2,0,1}
+              x = f32[4,2,3] negate(t)
+              ROOT b = f32[3,4,2] transpose(x), dimensions={2,0,1}
+            }
+        """),
+        Fixture.hlo("""
+            ENTRY e {
+              p = f32[8,4] parameter(0)
+              q = f32[4,8] parameter(1)
+              t = f32[4,8] transpose(p), dimensions={1,0}
+              x = f32[4,8] add(t, q)
+              ROOT b = f32[8,4] transpose(x), dimensions={1,0}
+            }
+        """),
+    )
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        for graph in context.array_graphs:
+            for node in graph.nodes:
+                if node.op.name != "transpose" or not node.operands:
+                    continue
+                first, direct = _earlier_transpose(node)
+                if first is None:
+                    continue
+                outer, inner = node.attrs.get("dimensions", ()), first.attrs.get("dimensions", ())
+                identity = len(outer) == len(inner) and [inner[d] for d in outer if d < len(inner)] == list(range(len(outer)))
+                if not identity and not direct:
+                    continue
+                saved = bytes_of(node.type) * (4 if identity else 2)
+                what = (
+                    f"%{node.name} undoes %{first.name}"
+                    if identity
+                    else f"%{first.name} and %{node.name} are one transposition done in two"
+                )
+                yield context.finding(
+                    self,
+                    node,
+                    graph,
+                    f"{what} ({human_bytes(saved)} of traffic)",
+                    notes=(Note(f"%{first.name} is here", first.loc),),
+                    help="leave out both" if identity else "transpose once, with the product of the permutations",
+                    saves=saving(bytes=float(saved), kernels=2.0 if identity else 1.0),
+                )
+
+
+def _earlier_transpose(node: Node) -> tuple[Node | None, bool]:
+    """The transposition whose result, through elementwise operators only, ``node`` transposes; and whether nothing lies between."""
+    at, direct = node.operands[0], True
+    while at.op.name != "transpose":
+        if at.op.kind is not Kind.ELEMENTWISE:
+            return None, False
+        varying = [o for o in at.operands if not _uniform(o)]
+        if len({id(o) for o in varying}) != 1:
+            return None, False
+        at, direct = varying[0], False
+    return at, direct
+
+
+def _uniform(node: Node) -> bool:
+    """Whether all elements are one value, so that no order of axes matters."""
+    return node.op.name == "broadcast" and not node.attrs.get("dimensions")

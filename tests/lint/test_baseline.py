@@ -1,0 +1,39 @@
+"""Accepted findings stay accepted when a model is exported again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import irscope
+from irscope.lint import lint_reading
+from irscope.lint.baseline import fingerprint, read_baseline, unknown_to, write_baseline
+from irscope.source import UserError
+
+TEXT = """HloModule m
+ENTRY e {{
+  p = f32[8] parameter(0)
+  {dead} = f32[8] exponential(p)
+  ROOT r = f32[8] negate(p)
+}}
+"""
+
+
+def test_a_baseline_hides_what_it_accepts_whatever_the_numbers_behind_the_names(tmp_path: Path) -> None:
+    first = lint_reading(irscope.load(TEXT.format(dead="exp.3")))
+    again = lint_reading(irscope.load("\n\n" + TEXT.format(dead="exp.41")))
+    assert [fingerprint(f) for f in first] == [fingerprint(f) for f in again]
+    path = str(tmp_path / "baseline.json")
+    write_baseline(path, first)
+    assert unknown_to(read_baseline(path), again) == []
+    assert len(unknown_to(read_baseline(path), [*again, *again])) == len(again)
+
+
+def test_a_file_that_is_no_baseline_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    path.write_text("[1]")
+    with pytest.raises(UserError, match="is no baseline"):
+        read_baseline(str(path))
+    with pytest.raises(UserError):
+        read_baseline(str(tmp_path / "missing.json"))

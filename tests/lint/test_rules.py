@@ -1,0 +1,78 @@
+"""Every rule documents itself, finds what its bad fixtures hold, and is silent on the good ones."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import irscope
+from irscope.lint import Fixture, Rule, all_rules, find_rule, lint_module, select
+from irscope.lint.rule import HEADINGS
+from irscope.source import Finding, UserError
+
+RULES = all_rules()
+
+
+def lint(rule: type[Rule], fixture: Fixture) -> list[Finding]:
+    reading = irscope.load(fixture.text, format=fixture.format)
+    assert not [f for f in reading.findings if f.severity.name == "ERROR"]
+    return lint_module(reading.module(), [rule])
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda r: r.code)
+def test_a_rule_is_documented(rule: type[Rule]) -> None:
+    assert tuple(s.heading for s in rule.sections()) == HEADINGS
+    assert all(s.text for s in rule.sections())
+    assert rule.title().endswith(".")
+    assert re.fullmatch(r"(FUS|BRD|DTY|SHP|LAY|ALG|CTL|MEM|KRN|VEC)\d{3}", rule.code)
+    assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)+", rule.name)
+    assert len(rule.bad) >= 2
+    assert len(rule.good) >= 2
+
+
+def test_codes_and_names_are_unique() -> None:
+    assert len({r.code for r in RULES}) == len({r.name for r in RULES}) == len(RULES)
+
+
+@pytest.mark.parametrize(("rule", "fixture"), [(r, f) for r in RULES for f in r.bad], ids=lambda x: getattr(x, "code", "bad"))
+def test_bad_fixtures_are_found(rule: type[Rule], fixture: Fixture) -> None:
+    findings = lint(rule, fixture)
+    assert findings
+    assert {f.node for f in findings} == set(fixture.nodes)
+    for finding in findings:
+        assert finding.code == rule.code
+        place = finding.place()
+        assert place is not None
+        line = fixture.text.splitlines()[place.line - 1]
+        assert line[place.column - 1 :].startswith(finding.node), finding.render()
+
+
+@pytest.mark.parametrize(("rule", "fixture"), [(r, f) for r in RULES for f in r.good], ids=lambda x: getattr(x, "code", "good"))
+def test_good_fixtures_are_not(rule: type[Rule], fixture: Fixture) -> None:
+    assert [f.render() for f in lint(rule, fixture)] == []
+
+
+@pytest.mark.parametrize(("rule", "fixture"), [(r, f) for r in RULES for f in r.bad], ids=lambda x: getattr(x, "code", "renamed"))
+def test_names_and_percent_signs_change_nothing(rule: type[Rule], fixture: Fixture) -> None:
+    """The same graph with every name behind a % gives the same findings."""
+    names = re.findall(r"^  (?:ROOT )?(\w+) =", fixture.text, re.M)
+    text = fixture.text
+    for name in set(names):
+        text = re.sub(rf"(?<![\w%=.\-\[]){name}(?=[ ,)])(?!\()", f"%{name}", text)
+    found = lint(rule, Fixture(fixture.format, text))
+    assert {f.node for f in found} == {f.node for f in lint(rule, fixture)}
+
+
+def test_a_rule_is_found_by_code_and_name() -> None:
+    assert find_rule("dty001").name == "float64-leak"
+    assert find_rule("float64-leak").code == "DTY001"
+    with pytest.raises(UserError, match="there is no rule float64-leek") as error:
+        find_rule("float64-leek")
+    assert "float64-leak" in error.value.help
+
+
+def test_select_takes_families_codes_and_names() -> None:
+    assert {r.code[:3] for r in select(["DTY"], [])} == {"DTY"}
+    assert [r.code for r in select(["DTY", "dead-code"], ["DTY003", "DTY004"])] == ["ALG003", "DTY001"]
+    assert not {r.code for r in select([], ["ALG"])} & {"ALG002", "ALG003"}
