@@ -1,2 +1,187 @@
-"""Elementwise operators: one result element from one element of each operand."""
+"""Elementwise operators: one result element from one element of each operand.
+
+Operands have equal shapes: HLO never broadcasts by itself. Only the bounds of ``clamp`` and the predicate of ``select`` may be scalars.
+"""
 from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from irscope.graph import DTYPES, Kind, Node, Op, TensorType, Type
+from irscope.ops import complexes, numerics
+from irscope.ops.faults import TypeFault
+from irscope.ops.infer import agree, arity, array, arrays, kind_of, plain
+from irscope.ops.lazy import LazyModule
+from irscope.ops.meaning import Emitter, ScalarMeaning
+from irscope.ops.numerics import Function, numeric
+from irscope.ops.registry import declare
+from irscope.ops.shapes import higher_precision
+from irscope.ops.vocabulary import UNARY
+
+if TYPE_CHECKING:
+    import numpy as np
+else:
+    np = LazyModule("numpy")
+
+FLOATS = ("float",)
+ANALYTIC = ("float", "complex")
+INTEGERS = ("int", "uint")
+BITS = ("pred", "int", "uint")
+NUMBERS = ("int", "uint", "float", "complex")
+ORDERED = ("pred", "int", "uint", "float")
+ALL = ("pred", "int", "uint", "float", "complex")
+
+
+def operands_alike(k: Emitter, values: Sequence[Any]) -> list[Any]:
+    """Operands of one element type: floats of mixed precision are converted to the highest."""
+    dtype = values[0].dtype
+    for value in values[1:]:
+        dtype = higher_precision(dtype, value.dtype)
+    return [v if v.dtype is dtype else k.convert(v, dtype) for v in values]
+
+
+def word(name: str) -> ScalarMeaning:
+    """The scalar meaning that is one word of the vocabulary."""
+    def scalar(k: Emitter, node: Node, *values: Any) -> Any:
+        same = operands_alike(k, values)
+        if same[0].dtype.is_complex:
+            result = complexes.apply(name, k, *same)
+        else:
+            result = k.unary(name, *same) if name in UNARY else k.binary(name, *same)
+        wanted = numerics.dtype_of_result(node)
+        return result if result.dtype is wanted else k.convert(result, wanted)
+    return scalar
+
+
+def unary(name: str, meaning: str | ScalarMeaning, kinds: Sequence[str], function: Function, doc: str,
+          result: Callable[[TensorType], TensorType] | None = None, traits: str = "") -> Op:
+    """Declare an elementwise operator of one operand; ``result`` says where its type differs from the operand's."""
+    def infer(node: Node) -> Type:
+        arity(node, 1)
+        t = array(node, 0)
+        kind_of(node, t, kinds)
+        return result(t) if result else plain(t)
+    return declare(Op(name, doc=doc, kind=Kind.ELEMENTWISE, infer=infer, reference=numeric(function),
+                      scalar=word(meaning) if isinstance(meaning, str) else meaning, traits=frozenset(traits.split())))
+
+
+def binary(name: str, meaning: str, kinds: Sequence[str], function: Function, doc: str, traits: str = "") -> Op:
+    """Declare an elementwise operator of two operands of one type."""
+    def infer(node: Node) -> Type:
+        arity(node, 2)
+        types = arrays(node)
+        for t in types:
+            kind_of(node, t, kinds)
+        return agree(node, types)
+    return declare(Op(name, doc=doc, kind=Kind.ELEMENTWISE, infer=infer, reference=numeric(function), scalar=word(meaning),
+                      traits=frozenset(traits.split())))
+
+
+def component(t: TensorType) -> TensorType:
+    """The type of the real part."""
+    parts = {"c64": "f32", "c128": "f64"}
+    return TensorType(DTYPES[parts.get(t.dtype.name, t.dtype.name)], t.shape)
+
+
+def as_pred(t: TensorType) -> TensorType:
+    """The same shape of pred."""
+    return TensorType(DTYPES["pred"], t.shape)
+
+
+# ---- arithmetic
+
+add = binary("add", "add", ALL, lambda x, y: np.add(x, y), "``x + y``; ints wrap, pred: or.", "commutative associative")
+subtract = binary("subtract", "sub", NUMBERS, lambda x, y: np.subtract(x, y), "``x - y``; ints wrap.")
+multiply = binary("multiply", "mul", ALL, lambda x, y: np.multiply(x, y), "``x * y``; ints wrap, pred: and.", "commutative associative")
+divide = binary("divide", "div", NUMBERS, numerics.divide,
+                "``x / y``; ints truncate, x/0 is -1 (all ones unsigned), INT_MIN/-1 is INT_MIN.")
+remainder = binary("remainder", "rem", ("int", "uint", "float"), numerics.remainder,
+                   "The rest of the truncated division: it has the sign of x; ints: x rem 0 is x.")
+maximum = binary("maximum", "max", ORDERED, numerics.maximum, "The larger; NaN when either is NaN, 0 above -0.",
+                 "commutative associative idempotent")
+minimum = binary("minimum", "min", ORDERED, numerics.minimum, "The smaller; NaN when either is NaN, -0 below 0.",
+                 "commutative associative idempotent")
+power = binary("power", "pow", NUMBERS, numerics.power, "``x ** y``; 1 for y = 0 and for x = 1; ints: 0 for negative y unless x is 1.")
+atan2 = binary("atan2", "atan2", ANALYTIC, numerics.atan2, "The angle of the point (y, x), with signed zeros as in C.")
+mulhi = binary("mulhi", "mulhi", INTEGERS, numerics.multiply_high, "The upper half of the product.", "commutative")
+negate = unary("negate", "neg", NUMBERS, lambda x: np.negative(x), "``-x``; ints wrap.", traits="involution")
+abs_ = unary("abs", "abs", ("int", "float", "complex"), lambda x: np.abs(x), "``|x|``; real for complex x.", component)
+sign = unary("sign", "sign", ("int", "float", "complex"), numerics.sign, "-1, 0 or 1; zeros keep their sign, NaN stays; complex: z/abs(z).")
+
+# ---- bits
+
+and_ = binary("and", "and", BITS, lambda x, y: np.bitwise_and(x, y), "Bitwise; logical on pred.", "commutative associative idempotent")
+or_ = binary("or", "or", BITS, lambda x, y: np.bitwise_or(x, y), "Bitwise; logical on pred.", "commutative associative idempotent")
+xor = binary("xor", "xor", BITS, lambda x, y: np.bitwise_xor(x, y), "Bitwise; logical on pred.", "commutative associative")
+not_ = unary("not", "not", BITS, numerics.bitwise_not, "All bits turned; logical on pred.", traits="involution")
+shift_left = binary("shift-left", "shl", INTEGERS, numerics.shift_left, "``x << y``; 0 when y is out of range.")
+shift_right_logical = binary("shift-right-logical", "shr_logical", INTEGERS, numerics.shift_right_logical,
+                             "Zeros come in from above; 0 when y is out of range.")
+shift_right_arithmetic = binary("shift-right-arithmetic", "shr_arithmetic", INTEGERS, numerics.shift_right_arithmetic,
+                                "The sign comes in from above; all sign when y is out of range.")
+popcnt = unary("popcnt", "popcnt", INTEGERS, numerics.count_ones, "The number of set bits.")
+count_leading_zeros = unary("count-leading-zeros", "clz", INTEGERS, numerics.count_leading_zeros,
+                            "The number of zeros above the highest set bit; the width for 0.")
+
+# ---- exponentials and roots
+
+exponential = unary("exponential", "exp", ANALYTIC, lambda x: np.exp(x), "``e ** x``.")
+exponential_minus_one = unary("exponential-minus-one", "expm1", ANALYTIC, lambda x: np.expm1(x), "``e ** x - 1``, exact near 0.")
+log = unary("log", "log", ANALYTIC, lambda x: np.log(x), "The natural logarithm.")
+log_plus_one = unary("log-plus-one", "log1p", ANALYTIC, lambda x: np.log1p(x), "``log(1 + x)``, exact near 0.")
+sqrt = unary("sqrt", "sqrt", ANALYTIC, lambda x: np.sqrt(x), "The square root.")
+rsqrt = unary("rsqrt", "rsqrt", ANALYTIC, numerics.rsqrt, "``1 / sqrt(x)``.")
+cbrt = unary("cbrt", "cbrt", ANALYTIC, numerics.cbrt, "The cube root; real for negative x.")
+logistic = unary("logistic", "logistic", ANALYTIC, numerics.logistic, "``1 / (1 + exp(-x))``.")
+erf = unary("erf", "erf", FLOATS, numerics.erf, "The error function.")
+
+# ---- trigonometry
+
+sine = unary("sine", "sin", ANALYTIC, lambda x: np.sin(x), "The sine.")
+cosine = unary("cosine", "cos", ANALYTIC, lambda x: np.cos(x), "The cosine.")
+tan = unary("tan", "tan", ANALYTIC, lambda x: np.tan(x), "The tangent.")
+sinh = unary("sinh", "sinh", ANALYTIC, lambda x: np.sinh(x), "The hyperbolic sine.")
+cosh = unary("cosh", "cosh", ANALYTIC, lambda x: np.cosh(x), "The hyperbolic cosine.")
+tanh = unary("tanh", "tanh", ANALYTIC, lambda x: np.tanh(x), "The hyperbolic tangent.")
+asin = unary("asin", "asin", ANALYTIC, lambda x: np.arcsin(x), "The inverse of the sine.")
+acos = unary("acos", "acos", ANALYTIC, lambda x: np.arccos(x), "The inverse of the cosine.")
+atan = unary("atan", "atan", ANALYTIC, lambda x: np.arctan(x), "The inverse of the tangent.")
+asinh = unary("asinh", "asinh", ANALYTIC, lambda x: np.arcsinh(x), "The inverse of the hyperbolic sine.")
+acosh = unary("acosh", "acosh", ANALYTIC, lambda x: np.arccosh(x), "The inverse of the hyperbolic cosine.")
+atanh = unary("atanh", "atanh", ANALYTIC, lambda x: np.arctanh(x), "The inverse of the hyperbolic tangent.")
+
+# ---- rounding and parts
+
+floor = unary("floor", "floor", FLOATS, lambda x: np.floor(x), "Down to a whole number.", traits="idempotent")
+ceil = unary("ceil", "ceil", FLOATS, lambda x: np.ceil(x), "Up to a whole number.", traits="idempotent")
+round_nearest_afz = unary("round-nearest-afz", "round_away", FLOATS, numerics.round_away,
+                          "To the nearest whole number, halves away from zero.", traits="idempotent")
+round_nearest_even = unary("round-nearest-even", "round_even", FLOATS, lambda x: np.rint(x),
+                           "To the nearest whole number, halves to the even one.", traits="idempotent")
+is_finite = unary("is-finite", "is_finite", FLOATS, lambda x: np.isfinite(x), "Neither infinite nor NaN.", as_pred)
+
+
+def _real(k: Emitter, node: Node, x: Any) -> Any:
+    return k.unary("real", x) if x.dtype.is_complex else x
+
+
+def _imag(k: Emitter, node: Node, x: Any) -> Any:
+    return k.unary("imag", x) if x.dtype.is_complex else k.const(0, x.dtype)
+
+
+real = unary("real", _real, ANALYTIC, lambda x: np.real(x), "The real part.", component)
+imag = unary("imag", _imag, ANALYTIC, lambda x: np.imag(x), "The imaginary part.", component)
+
+
+def _infer_complex(node: Node) -> Type:
+    arity(node, 2)
+    t = agree(node, arrays(node))
+    pairs = {"f32": "c64", "f64": "c128"}
+    if t.dtype.name not in pairs:
+        raise TypeFault(f"complex is made of f32 or f64 parts, but got {plain(t)}", "convert the parts first")
+    return TensorType(DTYPES[pairs[t.dtype.name]], t.shape)
+
+
+complex_ = declare(Op(
+    "complex", doc="A complex number from its real and imaginary part.", kind=Kind.ELEMENTWISE, infer=_infer_complex,
+    reference=numeric(numerics.complex_of), scalar=lambda k, node, re, im: k.complex(*operands_alike(k, (re, im)))))

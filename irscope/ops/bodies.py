@@ -1,0 +1,103 @@
+"""Small computations that reductions, windows, sorts and scatters call on scalars: recognising them, running them on arrays."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from irscope.graph import Graph, Kind, Node, TensorType, TupleType, Type
+from irscope.graph.walk import callees_first_of
+from irscope.ops.lazy import LazyModule
+from irscope.ops.numerics import maximum, minimum
+
+if TYPE_CHECKING:
+    import numpy as np
+else:
+    np = LazyModule("numpy")
+
+Array = Any
+Run = Callable[[Graph, Sequence[Any]], Any]
+
+COMBINERS = {"add": "add", "multiply": "mul", "maximum": "max", "minimum": "min", "and": "and", "or": "or", "xor": "xor"}
+"""Opcodes that combine two values in any order, and the word of :mod:`irscope.ops.vocabulary` for each."""
+
+
+def combiner(graph: Graph) -> str | None:
+    """The opcode, when a computation of two scalars is just one commutative and associative operation on them.
+
+        add(x: f32[], y: f32[]) -> add(x, y)        "add"
+    """
+    root = graph.root
+    if root is None or root.op.name not in COMBINERS or root.op.dialect != "hlo" or len(graph.params) != 2:
+        return None
+    if {id(o) for o in root.operands} != {id(p) for p in graph.params}:
+        return None
+    types = [root.type, *(p.type for p in graph.params)]
+    dtypes = {t.dtype if isinstance(t, TensorType) and not t.shape else None for t in types}
+    return root.op.name if len(dtypes) == 1 and None not in dtypes else None
+
+
+def identity(opcode: str, dtype: np.dtype[Any]) -> Array:
+    """The value that a combiner leaves others unchanged with."""
+    if opcode in ("add", "or", "xor"):
+        return np.zeros((), dtype)
+    if opcode == "multiply":
+        return np.ones((), dtype)
+    if opcode == "and":
+        return np.invert(np.zeros((), dtype))
+    if dtype.kind == "b":
+        return np.asarray(opcode == "minimum", dtype)
+    if dtype.kind in "iu":
+        info = np.iinfo(dtype)
+        return np.asarray(info.min if opcode == "maximum" else info.max, dtype)
+    return np.asarray(-np.inf if opcode == "maximum" else np.inf, dtype)
+
+
+def combine(opcode: str) -> Callable[[Array, Array], Array]:
+    """The numpy function of a combiner; the operands are already widened."""
+    table: dict[str, Callable[[Array, Array], Array]] = {
+        "add": np.add, "multiply": np.multiply, "maximum": maximum, "minimum": minimum,
+        "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}
+    return table[opcode]
+
+
+def is_elementwise(graph: Graph) -> bool:
+    """Whether a scalar computation can be run on whole arrays at once: nothing in it but elementwise operators and tuples."""
+    return all(node.op.kind in (Kind.ELEMENTWISE, Kind.LEAF, Kind.TUPLE) or node.op.name in _PASS_ON
+               for callee in callees_first_of([graph]) for node in callee.nodes)
+
+
+_PASS_ON = frozenset(("call", "fusion"))
+
+
+def over_arrays(run: Run, graph: Graph) -> Callable[[Sequence[Array]], Any]:
+    """A scalar computation as a function of equally shaped arrays; tuples come back as tuples."""
+    if is_elementwise(graph):
+        def whole(arguments: Sequence[Array]) -> Any:
+            return _spread(run(graph, arguments), np.broadcast_shapes(*(np.shape(a) for a in arguments)), graph.result().type)
+        return whole
+
+    def one_by_one(arguments: Sequence[Array]) -> Any:
+        shape = np.broadcast_shapes(*(np.shape(a) for a in arguments))
+        columns = [np.broadcast_to(a, shape).reshape(-1) for a in arguments]
+        rows = [run(graph, [np.asarray(c[i]) for c in columns]) for i in range(len(columns[0]))]
+        return _gathered(rows, shape, graph.result().type)
+    return one_by_one
+
+
+def _spread(value: Any, shape: tuple[int, ...], t: Type) -> Any:
+    """A result that does not depend on every argument, in full size."""
+    if isinstance(t, TupleType):
+        return tuple(_spread(v, shape, e) for v, e in zip(value, t.elements, strict=True))
+    return np.broadcast_to(value, shape)
+
+
+def _gathered(rows: list[Any], shape: tuple[int, ...], t: Type) -> Any:
+    if isinstance(t, TupleType):
+        return tuple(_gathered([r[i] for r in rows], shape, e) for i, e in enumerate(t.elements))
+    assert isinstance(t, TensorType)
+    return np.array(rows, t.dtype.numpy()).reshape(shape)
+
+
+def scalar_results(node: Node, values: Any) -> list[Any]:
+    """The results of a body as a list, whether it gives one or a tuple."""
+    return list(values) if isinstance(values, (tuple, list)) else [values]

@@ -1,0 +1,313 @@
+"""HLO's arithmetic in numpy: what the references of scalar operators compute.
+
+Floats narrower than 32 bits are widened to f32 and rounded once at the end, 4-bit and narrower integers are computed in 8 bits
+and wrapped, as XLA's CPU backend does. No function warns.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import erf as _erf
+from typing import TYPE_CHECKING, Any
+
+from irscope.graph import DType, Node, TensorType
+from irscope.ops.lazy import LazyModule
+
+if TYPE_CHECKING:
+    import numpy as np
+else:
+    np = LazyModule("numpy")
+
+Array = Any  # an ndarray; scalars of numpy appear where it makes them
+Function = Callable[..., Array]
+
+
+def numeric(function: Function) -> Callable[..., Array]:
+    """A reference that widens its operands, applies ``function`` and rounds to the element type of the node."""
+    def reference(run: Any, node: Node, *operands: Array) -> Array:
+        with np.errstate(all="ignore"):
+            return convert(function(*map(widen, operands)), dtype_of_result(node))
+    return reference
+
+
+def dtype_of_result(node: Node) -> DType:
+    """The element type of a node's result, which is an array."""
+    assert isinstance(node.type, TensorType)
+    return node.type.dtype
+
+
+def widen(x: Array) -> Array:
+    """The same values in a type that numpy computes with: f32 for narrow floats, 8 bits for narrow integers."""
+    x = np.asarray(x)
+    name = x.dtype.name
+    if name in ("float16", "bfloat16") or name.startswith(("float8", "float6", "float4")):
+        return x.astype(np.float32)
+    if name in _NARROW_INTEGERS:
+        return x.astype(_NARROW_INTEGERS[name])
+    return x
+
+
+_NARROW_INTEGERS = {"int1": "int8", "int2": "int8", "int4": "int8", "uint1": "uint8", "uint2": "uint8", "uint4": "uint8"}
+
+
+def convert(x: Array, dtype: DType) -> Array:
+    """``convert``: floats to integers truncate and saturate, NaN to 0; integers wrap; anything to pred is ``!= 0``."""
+    x = np.asarray(x)
+    target = dtype.numpy()
+    if x.dtype == target:
+        return x
+    with np.errstate(all="ignore"):
+        if dtype.kind == "pred":
+            return widen(x) != 0
+        if x.dtype.kind == "c" and not dtype.is_complex:
+            x = x.real
+        if dtype.is_integer:
+            x = widen(x)
+            if x.dtype.kind == "f":
+                return _truncated(x, dtype)
+            return x.astype(target)
+        if x.dtype.kind in "iu" and x.dtype.itemsize == 8 and dtype.bits < 32:
+            # ml_dtypes goes by way of f32, which would round twice; no 64-bit integer that matters needs more than f64 has.
+            x = x.astype(np.float64)
+        return x.astype(target)
+
+
+def _truncated(x: Array, dtype: DType) -> Array:
+    low = -(1 << dtype.bits - 1) if dtype.kind == "int" else 0
+    high = (1 << dtype.bits - (dtype.kind == "int")) - 1
+    whole = np.trunc(np.where(np.isnan(x), 0, x))
+    # float(high) may round up to high + 1: everything from there on saturates, everything below is exact.
+    inside = np.where((whole > low) & (whole < float(high)), whole, 0).astype(np.int64 if dtype.kind == "int" else np.uint64)
+    full = np.where(whole >= float(high), high, np.where(whole <= low, low, inside))
+    return full.astype(np.int64 if dtype.kind == "int" else np.uint64).astype(dtype.numpy())
+
+
+def is_integer(x: Array) -> bool:
+    """Whether an array holds integers."""
+    return bool(x.dtype.kind in "iu")
+
+
+def is_complex(x: Array) -> bool:
+    """Whether an array holds complex numbers."""
+    return bool(x.dtype.kind == "c")
+
+
+def divide(x: Array, y: Array) -> Array:
+    """Integers truncate; x/0 is all ones, INT_MIN/-1 is INT_MIN."""
+    if not is_integer(x):
+        return np.divide(x, y)
+    zero = y == 0
+    quotient = _truncated_quotient(x, _harmless(x, y))
+    return np.where(zero, np.asarray(-1).astype(x.dtype), quotient)
+
+
+def remainder(x: Array, y: Array) -> Array:
+    """The sign of the dividend; integers: x rem 0 is x."""
+    if not is_integer(x):
+        return np.fmod(x, y)
+    safe = _harmless(x, y)
+    return np.where(y == 0, x, x - _truncated_quotient(x, safe) * safe)
+
+
+def _harmless(x: Array, y: Array) -> Array:
+    """The divisor with 0, and -1 under INT_MIN, replaced by 1: both quotients are then right without a trap."""
+    bad = y == 0
+    if x.dtype.kind == "i":
+        bad = bad | ((y == -1) & (x == np.iinfo(x.dtype).min))
+    return np.where(bad, np.asarray(1, x.dtype), y)
+
+
+def _truncated_quotient(x: Array, y: Array) -> Array:
+    floored = x // y
+    if x.dtype.kind == "u":
+        return floored
+    return floored + ((floored * y != x) & ((x < 0) != (y < 0))).astype(x.dtype)
+
+
+def maximum(x: Array, y: Array) -> Array:
+    """NaN when either is NaN; 0 is above -0."""
+    result = np.maximum(x, y)
+    return np.where((x == 0) & (y == 0), x + y, result) if x.dtype.kind == "f" else result
+
+
+def minimum(x: Array, y: Array) -> Array:
+    """NaN when either is NaN; -0 is below 0."""
+    result = np.minimum(x, y)
+    return np.where((x == 0) & (y == 0), -(-x - y), result) if x.dtype.kind == "f" else result
+
+
+def power(x: Array, y: Array) -> Array:
+    """Floats as C does; integers wrap, and a negative exponent gives 0 unless the base is 1."""
+    if not is_integer(x):
+        # XLA gives 1 for exponent 0 and 0 for base 0 with a positive exponent, where numpy's complex power gives NaN.
+        result = np.power(x, y)
+        return np.where(y == 0, np.asarray(1, result.dtype), result) if is_complex(result) else result
+    result = np.ones(np.broadcast(x, y).shape, x.dtype)
+    base, exponent = x + np.zeros_like(result), y.astype(np.uint64)
+    for _ in range(x.dtype.itemsize * 8):
+        result = np.where(exponent & np.uint64(1) != 0, result * base, result)
+        base = base * base
+        exponent = exponent >> np.uint64(1)
+    return np.where((y < 0), (x == 1).astype(x.dtype), result)
+
+
+def shift_left(x: Array, y: Array) -> Array:
+    """0 where the amount is negative or as wide as the type."""
+    inside = _shiftable(x, y)
+    return np.where(inside, np.left_shift(x, np.where(inside, y, 0)), 0).astype(x.dtype)
+
+
+def shift_right_logical(x: Array, y: Array) -> Array:
+    """Zeros come in from above; 0 where the amount is out of range."""
+    inside = _shiftable(x, y)
+    unsigned = np.dtype(f"u{x.dtype.itemsize}")
+    return np.where(inside, np.right_shift(x.astype(unsigned), np.where(inside, y, 0).astype(unsigned)), 0).astype(x.dtype)
+
+
+def shift_right_arithmetic(x: Array, y: Array) -> Array:
+    """The sign comes in from above; all sign where the amount is out of range."""
+    signed = np.dtype(f"i{x.dtype.itemsize}")
+    amount = np.where(_shiftable(x, y), y, x.dtype.itemsize * 8 - 1)
+    return np.right_shift(x.astype(signed), amount.astype(signed)).astype(x.dtype)
+
+
+def _shiftable(x: Array, y: Array) -> Array:
+    return (y >= 0) & (y < x.dtype.itemsize * 8)
+
+
+def sign(x: Array) -> Array:
+    """Signed zeros and NaN stay; a complex number becomes z/abs(z)."""
+    if is_complex(x):
+        size = np.abs(x)
+        return np.where(size == 0, np.asarray(0, x.dtype), x / np.where(size == 0, 1, size))
+    if x.dtype.kind == "f":
+        return np.where((x == 0) | np.isnan(x), x, np.copysign(np.asarray(1, x.dtype), x))
+    return np.sign(x)
+
+
+def round_away(x: Array) -> Array:
+    """To the nearest whole number, halves away from zero."""
+    whole = np.trunc(x)
+    return np.copysign(whole + np.copysign((np.abs(x - whole) >= 0.5).astype(x.dtype), x), x)
+
+
+def logistic(x: Array) -> Array:
+    """``1 / (1 + exp(-x))``."""
+    return 1 / (1 + np.exp(-x))
+
+
+def rsqrt(x: Array) -> Array:
+    """``1 / sqrt(x)``."""
+    return (1 / np.sqrt(x)).astype(x.dtype)
+
+
+def erf(x: Array) -> Array:
+    """The error function, from the C library: numpy has none."""
+    return np.frompyfunc(_erf, 1, 1)(x.astype(np.float64)).astype(np.float64).astype(x.dtype)
+
+
+def log_plus_one(x: Array) -> Array:
+    """``log(1 + x)``, exact near 0."""
+    return np.log1p(x)
+
+
+def bitwise_not(x: Array) -> Array:
+    """All bits turned; logical on pred."""
+    return np.logical_not(x) if x.dtype.kind == "b" else np.invert(x)
+
+
+def count_ones(x: Array) -> Array:
+    """The number of set bits."""
+    return sum((unsigned(x) >> bit) & 1 for bit in range(x.dtype.itemsize * 8))
+
+
+def count_leading_zeros(x: Array) -> Array:
+    """The number of zeros above the highest set bit; the width for 0."""
+    bits = x.dtype.itemsize * 8
+    left, count = unsigned(x), np.zeros(x.shape, np.int64)
+    for bit in range(bits):
+        count += left >> bit != 0
+    return bits - count
+
+
+def unsigned(x: Array) -> Array:
+    """The bits of integers as unsigned integers."""
+    return np.asarray(x).reshape(-1).view(np.dtype(f"u{x.dtype.itemsize}")).reshape(np.shape(x))
+
+
+def multiply_high(x: Array, y: Array) -> Array:
+    """The upper half of the product."""
+    bits = x.dtype.itemsize * 8
+    if bits < 64:
+        wide = np.int64 if x.dtype.kind == "i" else np.uint64
+        return (x.astype(wide) * y.astype(wide) >> np.asarray(bits, wide)).astype(x.dtype)
+    # Schoolbook on 32-bit halves; the upper halves carry the sign.
+    half, mask = np.asarray(32, x.dtype), np.asarray(0xFFFFFFFF, x.dtype)
+    x0, x1, y0, y1 = x & mask, x >> half, y & mask, y >> half
+    low = x0.astype(np.uint64) * y0.astype(np.uint64)
+    middle = x1 * y0 + (low >> np.uint64(32)).astype(x.dtype)
+    other = x0 * y1 + (middle & mask)
+    return x1 * y1 + (middle >> half) + (other >> half)
+
+
+def total_order(x: Array) -> Array:
+    """Integers that order floats as IEEE's total order does: -NaN, -inf ... -0, 0 ... inf, NaN."""
+    bits = x.reshape(-1).view(np.dtype(f"i{x.dtype.itemsize}")).reshape(x.shape)
+    return np.where(bits < 0, np.iinfo(bits.dtype).max ^ bits, bits)
+
+
+def reduce_precision(x: Array, exponent_bits: int, mantissa_bits: int) -> Array:
+    """Round to fewer mantissa bits (nearest even), then overflow to infinity and flush below the smallest normal to zero.
+
+    ``x`` is f16, bf16, f32 or f64; NaN stays NaN while a mantissa bit is left.
+    """
+    info = MANTISSAS[x.dtype.name]
+    bits = x.dtype.itemsize * 8
+    word = np.dtype(f"u{x.dtype.itemsize}")
+    pattern = np.asarray(x).reshape(-1).view(word)
+
+    def const(value: int) -> Array:
+        return np.asarray(value, word)
+    exponent_width = bits - 1 - info
+    magnitude = pattern & const((1 << bits - 1) - 1)
+    sign_bit = pattern & const(1 << bits - 1)
+    result = magnitude
+    if mantissa_bits < info:
+        last = const(info - mantissa_bits)
+        odd = (magnitude >> last) & const(1)
+        rounded = magnitude + odd + const((1 << info - mantissa_bits - 1) - 1)
+        result = rounded & const(~((1 << info - mantissa_bits) - 1) & (1 << bits) - 1)
+    if exponent_bits < exponent_width:
+        bias, small_bias = (1 << exponent_width - 1) - 1, (1 << exponent_bits - 1) - 1
+        exponent = result >> const(info)
+        infinity = const((1 << exponent_width) - 1 << info)
+        result = np.where(exponent > bias + small_bias, infinity, result)
+        result = np.where(exponent <= bias - small_bias, const(0), result)
+    result = result | sign_bit
+    nan = magnitude > const((1 << exponent_width) - 1 << info)
+    if mantissa_bits > 0:
+        result = np.where(nan, pattern, result)
+    else:
+        result = np.where(nan, sign_bit | const((1 << exponent_width) - 1 << info), result)
+    return result.astype(word).view(x.dtype).reshape(np.shape(x))
+
+
+MANTISSAS = {"float16": 10, "bfloat16": 7, "float32": 23, "float64": 52, "float8_e5m2": 2, "float8_e4m3": 3, "float8_e3m4": 4}
+"""Mantissa bits of the float types that have infinities and an IEEE layout."""
+
+
+def atan2(y: Array, x: Array) -> Array:
+    """The angle of a point; for complex numbers by its definition with the logarithm."""
+    if not is_complex(x):
+        return np.arctan2(y, x)
+    return -1j * np.log((x + 1j * y) / np.sqrt(x * x + y * y))
+
+
+def cbrt(x: Array) -> Array:
+    """The cube root, the principal one of complex numbers."""
+    return np.where(x == 0, x, np.power(x, 1 / 3)) if is_complex(x) else np.cbrt(x)
+
+
+def complex_of(re: Array, im: Array) -> Array:
+    """Complex numbers from parts, without the arithmetic that would lose signed zeros and infinities."""
+    parts = np.stack(np.broadcast_arrays(re, im), -1)
+    return parts.view(np.complex64 if parts.dtype == np.float32 else np.complex128)[..., 0]
