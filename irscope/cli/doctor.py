@@ -15,7 +15,8 @@ from irscope.cli.errors import FINDINGS, wants_colour
 
 NEEDED = ("click", "rich", "numpy", "llvmlite", "ml_dtypes", "graphviz")
 # The vector units that decide how fast compiled code is; whatever else LLVM names is left out.
-FEATURES = ("sse4.2", "avx", "avx2", "fma", "f16c", "avx512f", "avx512vl", "avx512bw", "avx512vnni", "avx512bf16", "amx-tile", "amx-bf16", "neon", "sve", "dotprod")
+FEATURES = ("sse4.2", "avx", "avx2", "fma", "f16c", "avx512f", "avx512vl", "avx512bw", "avx512vnni", "avx512bf16", "amx-tile", "amx-bf16",
+            "neon", "sve", "dotprod")
 
 
 @click.command()

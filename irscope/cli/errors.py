@@ -41,7 +41,7 @@ def run(command: click.Command, args: Sequence[str] | None, name: str) -> int:
         _say(error.render())
         return USAGE
     except MemoryError:
-        _say("error: this machine has not enough memory for that\n   help: give a smaller file, or a part of the graph (--around NODE, --depth N)")
+        _say(UserError("this machine has not enough memory for that", "give a smaller file, or a part of the graph").render())
         return USAGE
     except Exception as error:
         _say(defect(error))
@@ -87,7 +87,8 @@ def _invoke(command: click.Command, args: list[str], name: str) -> int:
 def _say(text: str) -> None:
     """Write to stderr, the leading word of each error in red where stderr is a terminal that wants colour."""
     if wants_colour(sys.stderr):
-        text = "\n".join(click.style("error:", fg="red", bold=True) + line[6:] if line.startswith("error:") else line for line in text.splitlines())
+        red = click.style("error:", fg="red", bold=True)
+        text = "\n".join(red + line[6:] if line.startswith("error:") else line for line in text.splitlines())
     try:
         print(text, file=sys.stderr)
     except BrokenPipeError:

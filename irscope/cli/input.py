@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import click
 
 from irscope.formats import FORMATS
+from irscope.formats.detect import called
 from irscope.graph import Reading
 from irscope.source import Severity, UserError
 
@@ -18,9 +19,11 @@ from_option = click.option(
 
 
 def binding_options(command: F) -> F:
-    """``--shape NAME=8,3,224,224`` and ``--dtype NAME=f32``, for what a text leaves open. They arrive as dicts ``shapes`` and ``dtypes``."""
-    shape = click.option("--shape", "shapes", multiple=True, metavar="NAME=8,3,224", callback=_shapes, help="Bind the shape of an input that the text leaves open.")
-    dtype = click.option("--dtype", "dtypes", multiple=True, metavar="NAME=f32", callback=_dtypes, help="Bind the dtype of an input that the text leaves open.")
+    """``--shape NAME=8,3,224,224`` and ``--dtype NAME=f32``, for what a text leaves open. They arrive as dicts ``shapes``, ``dtypes``."""
+    shape = click.option("--shape", "shapes", multiple=True, metavar="NAME=8,3,224", callback=_shapes,
+                         help="Bind the shape of an input that the text leaves open.")
+    dtype = click.option("--dtype", "dtypes", multiple=True, metavar="NAME=f32", callback=_dtypes,
+                         help="Bind the dtype of an input that the text leaves open.")
     return shape(dtype(command))
 
 
@@ -43,9 +46,10 @@ def require_ok(reading: Reading) -> None:
     if reading.ok and reading.modules:
         return
     errors = [finding for finding in reading.findings if finding.severity is Severity.ERROR]
-    n = len(errors)
-    message = f"{reading.source.name}: {n} {'error' if n == 1 else 'errors'} in the text" if n else f"{reading.source.name}: no module in it"
-    raise UserError(message, findings=errors)
+    name = called(reading.source.name)
+    if not errors:
+        raise UserError(f"{name}: there is no module in it")
+    raise UserError(f"{name}: {len(errors)} {'error' if len(errors) == 1 else 'errors'} in the text", findings=errors)
 
 
 def once_stdin(paths: tuple[str, ...]) -> tuple[str, ...]:
@@ -83,6 +87,7 @@ def _dtypes(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) 
         if not name or not equals:
             raise click.BadParameter(f"{pair!r} is not NAME=DTYPE, such as x=f32", ctx, param)
         if dtype not in DTYPES:
-            raise click.BadParameter(f"there is no dtype {dtype!r}; {did_you_mean(dtype, DTYPES) or 'known are ' + ', '.join(DTYPES)}", ctx, param)
+            hint = did_you_mean(dtype, DTYPES) or f"known are {', '.join(DTYPES)}"
+            raise click.BadParameter(f"there is no dtype {dtype!r}; {hint}", ctx, param)
         dtypes[name] = dtype
     return dtypes

@@ -1,10 +1,8 @@
 """``irscope list``: what irscope knows, by kind."""
 from __future__ import annotations
 
-import importlib
 import json
 from collections.abc import Callable
-from importlib.util import find_spec
 
 import click
 

@@ -17,7 +17,7 @@ FORMATS: dict[str, str] = {
     "torchscript": "irscope.formats.torchscript",
     "relay": "irscope.formats.relay",
 }
-TITLES = {"hlo": "XLA HLO text", "torchscript": "TorchScript graph", "relay": "Relay text"}
+TITLES = {"hlo": "XLA HLO text", "torchscript": "a TorchScript graph", "relay": "Relay text"}
 
 
 class Format(Protocol):
@@ -51,8 +51,8 @@ def not_read_yet(name: str, where: str = "") -> UserError:
     """The text is of a format that irscope knows by sight alone."""
     from irscope import __version__
 
-    subject = f"{where}: this is a {TITLES[name]}, which" if where else f"{TITLES[name]} is a format that"
-    return UserError(f"{subject} irscope {__version__} does not read yet", f"it reads: {', '.join(readable())}; a newer irscope may read more")
+    subject = f"{where}: this is {TITLES[name]}, which" if where else f"{TITLES[name]} is a format that"
+    return UserError(f"{subject} irscope {__version__} does not read yet", f"this version reads {' and '.join(readable())}")
 
 
 def _has_code(package: str) -> bool:

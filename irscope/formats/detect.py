@@ -19,9 +19,9 @@ def decode(data: bytes, name: str) -> SourceText:
             return SourceText(name, data.decode(encoding, "replace"))
     neighbour = in_bytes(data)
     if neighbour is not None:
-        raise UserError(f"{name} is {neighbour.what}, not a text that irscope reads", neighbour.help)
+        raise UserError(f"{called(name)} is {neighbour.what}, not a text that irscope reads", neighbour.help_for(name))
     if not looks_printed(data):
-        raise UserError(f"{name} is binary, not a text", f"irscope reads the text that a compiler prints: {', '.join(readable())}")
+        raise UserError(f"{called(name)} is binary, not a text", f"irscope reads the text that a compiler prints: {', '.join(readable())}")
     # A dump may quote bytes that are no UTF-8 (a file name, a string constant): they are shown as a replacement mark.
     return SourceText(name, data.decode("utf-8", "replace"))
 
@@ -47,7 +47,7 @@ def read(source: SourceText, format: str | None = None) -> Reading:
     if found is None:
         raise unknown(source)
     if found not in readable():
-        raise not_read_yet(found, source.name)
+        raise not_read_yet(found, called(source.name))
     return format_named(found).read(source)
 
 
@@ -55,10 +55,15 @@ def unknown(source: SourceText) -> UserError:
     """What to say of a text in no known format: what it is when we know it, else what it begins with."""
     neighbour = in_text(source.text)
     if neighbour is not None:
-        return UserError(f"{source.name} is {neighbour.what}, which irscope does not read", neighbour.help)
+        return UserError(f"{called(source.name)} is {neighbour.what}, which irscope does not read", neighbour.help_for(source.name))
     first = next((line.strip() for line in source.text[:4096].splitlines() if line.strip()), "")
     shown = first if len(first) <= 60 else first[:57] + "..."
     return UserError(
-        f"{source.name}: the format is not recognised; it begins with {shown!r}",
+        f"{called(source.name)}: the format is not recognised; it begins with {shown!r}",
         f"irscope reads {', '.join(readable())}; --from {'|'.join(FORMATS)} reads a text as that format, whatever it looks like",
     )
+
+
+def called(name: str) -> str:
+    """How a message calls a source: its path, or standard input, whose path is ``-``."""
+    return "standard input" if name == "-" else name

@@ -11,8 +11,11 @@ from dataclasses import dataclass
 HEAD = 1 << 18
 
 PRINT_TORCHSCRIPT = "print(torch.jit.trace(model.eval(), (example_input,)).inlined_graph)"
-PRINT_HLO = "print(jax.jit(f).lower(*args).as_text(dialect='hlo')), or after XLA's own passes: print(jax.jit(f).lower(*args).compile().as_text())"
-DUMP_HLO = "XLA_FLAGS='--xla_dump_to=DIR --xla_dump_hlo_as_text' makes XLA write *.before_optimizations.txt and *.after_optimizations.txt"
+PRINT_HLO = "print(jax.jit(f).lower(*args).as_text(dialect='hlo'))"
+PRINT_TF = "print(tf.function(f, jit_compile=True).experimental_get_compiler_ir(*args)(stage='hlo'))"
+PRINT_EITHER = f"for PyTorch:\n{PRINT_TORCHSCRIPT}\nfor jax:\n{PRINT_HLO}"
+DUMP_HLO = "XLA_FLAGS='--xla_dump_to=DIR --xla_dump_hlo_as_text' makes XLA write *.before_optimizations.txt and *after_optimizations.txt"
+ARRAYS = "it holds arrays and no graph: give the graph's text, and this file by --inputs or --weights to compile-and-run"
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +24,10 @@ class Neighbour:
 
     what: str
     help: str
+
+    def help_for(self, path: str) -> str:
+        """The help with the user's own path in the command that it gives."""
+        return self.help if path == "-" else self.help.replace("'FILE'", f"'{path}'")
 
 
 def looks_printed(data: bytes) -> bool:
@@ -42,7 +49,7 @@ def in_bytes(data: bytes) -> Neighbour | None:
     if data.startswith(b"PK\x03\x04"):
         return _in_zip(data)
     if len(data) > 9 and data[8:9] == b"{" and 0 < int.from_bytes(data[:8], "little") < 1 << 32 and b"\0" in data[:8]:
-        return Neighbour("a safetensors file", "it holds weights and no graph: give the graph's text, and this file by --weights to compile-and-run")
+        return Neighbour("a safetensors file", ARRAYS)
     if data[:1] == b"\x80" and data[1:2] in b"\x02\x03\x04\x05":
         return PICKLE
     head = data[:HEAD]
@@ -75,10 +82,10 @@ def _in_zip(data: bytes) -> Neighbour:
 
     try:
         names = zipfile.ZipFile(io.BytesIO(data)).namelist()
-    except zipfile.BadZipFile:
+    except (zipfile.BadZipFile, OSError, ValueError):
         return Neighbour("a damaged zip archive (cut off?)", "copy it again; then say what is in it with unzip -l")
     if names and all(name.endswith(".npy") for name in names):
-        return Neighbour("a numpy .npz archive", "it holds arrays and no graph: give the graph's text, and this file by --inputs or --weights to compile-and-run")
+        return Neighbour("a numpy .npz archive", ARRAYS)
     if any("exported_program" in name or name.endswith("models/model.json") for name in names):
         return Neighbour("a torch.export archive (.pt2)", "print its graph as TorchScript:\n"
                          "import torch; m = torch.export.load('FILE').module(); print(torch.jit.trace(m, (example_input,)).inlined_graph)")
@@ -95,84 +102,101 @@ def _in_zip(data: bytes) -> Neighbour:
     return Neighbour("a zip archive", "unpack it, and give the text file in it that holds the dump")
 
 
-ONNX = Neighbour("an ONNX model (binary protobuf)", f"print the graph of the framework it came from instead; for PyTorch:\n{PRINT_TORCHSCRIPT}\nfor jax:\n{PRINT_HLO}")
-PICKLE = Neighbour("a Python pickle", f"irscope opens no pickles, because that runs code; print the graph instead, for PyTorch:\n{PRINT_TORCHSCRIPT}")
-TFLITE = Neighbour("a TensorFlow Lite model", f"print the HLO of the function before conversion:\n{PRINT_HLO}")
-TF_HLO = "tf.function(f, jit_compile=True).experimental_get_compiler_ir(*args)(stage='hlo')"
-GRAPHDEF = f"irscope reads the HLO that TensorFlow compiles it to: print({TF_HLO}),\nor {DUMP_HLO} (the old TF_DUMP_GRAPH_PREFIX and --xla_generate_hlo_graph do not)"
-HLO_PROTO = f"give the text that lies beside it, or ask for it: {DUMP_HLO}"
-COMPRESSED = "unpack it first"
+ONNX = Neighbour("an ONNX model (binary protobuf)", f"print the graph of the framework it came from instead; {PRINT_EITHER}")
+PICKLE = Neighbour("a Python pickle",
+                   f"irscope opens none, because that runs code; print the graph instead, for PyTorch:\n{PRINT_TORCHSCRIPT}")
+TFLITE = Neighbour("a TensorFlow Lite model", f"print the HLO of the function before its conversion:\n{PRINT_TF}")
+GRAPHDEF = Neighbour("a TensorFlow GraphDef or SavedModel",
+                     f"irscope reads the HLO that TensorFlow compiles it to:\n{PRINT_TF}\n{DUMP_HLO}\n"
+                     "(TF_DUMP_GRAPH_PREFIX and --tf_xla_clustering_debug write GraphDefs, which are not HLO)")
+HLO_PROTO = Neighbour("an HLO proto (.hlo.pb)", f"give the text that lies beside it, or have it written:\n{DUMP_HLO}")
 
 MAGIC: tuple[tuple[bytes, Neighbour], ...] = (
     (b"\x89HDF\r\n", Neighbour("an HDF5 file (Keras weights?)", f"it holds weights; print the graph in Python:\n{PRINT_HLO}")),
-    (b"\x89PNG", Neighbour("a PNG picture", "give the text that the picture was drawn from")),
-    (b"\xff\xd8\xff", Neighbour("a JPEG picture", "give the text that the picture was drawn from")),
+    (b"\x89PNG", PICTURE := Neighbour("a picture", "give the text of the dump that it was drawn from")),
+    (b"\xff\xd8\xff", PICTURE),
     (b"%PDF", Neighbour("a PDF", "give the text that it was made from")),
-    (b"\x7fELF", Neighbour("compiled machine code (ELF)", f"give the text of the graph; {DUMP_HLO}")),
-    (b"BC\xc0\xde", Neighbour("LLVM bitcode", f"give the text of the graph; {DUMP_HLO}")),
+    (b"\x7fELF", Neighbour("compiled machine code (ELF)", f"give the text of the graph instead:\n{DUMP_HLO}")),
+    (b"BC\xc0\xde", Neighbour("LLVM bitcode", f"give the text of the graph instead:\n{DUMP_HLO}")),
     (b"ML\xefR", Neighbour("MLIR bytecode (a StableHLO artefact?)", f"print HLO text instead:\n{PRINT_HLO}")),
-    (b"\x93NUMPY", Neighbour("a numpy .npy array", "it holds an array and no graph: put inputs into an .npz and give it by --inputs to compile-and-run")),
-    (b"\x28\xb5\x2f\xfd", Neighbour("a zstd archive", f"{COMPRESSED}: zstd -d FILE")),
-    (b"\xfd7zXZ", Neighbour("an xz archive", f"{COMPRESSED}: xz -d FILE")),
-    (b"BZh", Neighbour("a bzip2 archive", f"{COMPRESSED}: bzip2 -d FILE")),
-    (b"7z\xbc\xaf\x27\x1c", Neighbour("a 7z archive", f"{COMPRESSED}: 7z x FILE")),
-    (b"SQLite format 3", Neighbour("an SQLite database (a profiler's trace?)", f"give the text of the graph; {DUMP_HLO}")),
+    (b"\x93NUMPY", Neighbour("a numpy .npy array", ARRAYS)),
+    (b"\x28\xb5\x2f\xfd", Neighbour("a zstd archive", "unpack it first: zstd -d 'FILE'")),
+    (b"\xfd7zXZ", Neighbour("an xz archive", "unpack it first: xz -d 'FILE'")),
+    (b"BZh", Neighbour("a bzip2 archive", "unpack it first: bzip2 -d 'FILE'")),
+    (b"7z\xbc\xaf\x27\x1c", Neighbour("a 7z archive", "unpack it first: 7z x 'FILE'")),
+    (b"SQLite format 3", Neighbour("an SQLite database (a profiler's trace?)", f"give the text of the graph instead:\n{DUMP_HLO}")),
     (b"GGUF", Neighbour("a GGUF model", "it holds weights and no graph; print the graph in the framework that trains it")),
 )
 
-# Length-delimited strings inside: the operators' names in the fields where each of these keeps them.
+# A protobuf names nothing, but its strings are operators, each behind the tag and length that its schema gives them.
 PROTOBUFS: tuple[tuple[re.Pattern[bytes], Neighbour], ...] = (
-    (re.compile(rb"\x12\x09parameter|\x12\x08constant[\x1a\x0a]"), Neighbour("a binary HLO proto (.hlo.pb)", HLO_PROTO)),
-    (re.compile(rb"\A\x08[\x01-\x1f]\x12.[a-zA-Z]|\x22[\x03-\x20](?:Conv|Gemm|MatMul|Relu|Add|Mul|Constant|Identity|Reshape|Transpose)[\x2a\x32\x3a\x0a\x12]"), ONNX),
-    (re.compile(rb"\x12\x0bPlaceholder|\x12\x05Const[\x1a\x22\x2a]|saved_model|\x12\x0eVarHandleOp"),
-     Neighbour("a TensorFlow GraphDef or SavedModel (binary protobuf)", GRAPHDEF)),
+    (re.compile(rb"\x12\x09parameter|\x12\x08constant[\x1a\x0a]"), HLO_PROTO),
+    (re.compile(rb"\A\x08[\x01-\x1f]\x12.[a-zA-Z]"
+                rb"|\x22[\x03-\x20](?:Conv|Gemm|MatMul|Relu|Add|Mul|Constant|Identity)[\x2a\x32\x3a\x0a\x12]"), ONNX),
+    (re.compile(rb"\x12\x0bPlaceholder|\x12\x05Const[\x1a\x22\x2a]|saved_model|\x12\x0eVarHandleOp"), GRAPHDEF),
 )
 
 
-def _line(pattern: str) -> re.Pattern[str]:
-    """A pattern that must begin a line (after blanks)."""
-    return re.compile(r"^[ \t]*(?:" + pattern + ")", re.MULTILINE)
+def _line(*patterns: str) -> re.Pattern[str]:
+    """Any of the patterns at the beginning of a line, behind blanks."""
+    return re.compile(rf"^[ \t]*(?:{'|'.join(patterns)})", re.MULTILINE)
 
 
-def _start(pattern: str) -> re.Pattern[str]:
-    """A pattern that must begin the text (after blanks)."""
-    return re.compile(r"\A\s*(?:" + pattern + ")")
+def _start(*patterns: str) -> re.Pattern[str]:
+    """Any of the patterns at the beginning of the text, behind blanks."""
+    return re.compile(rf"\A\s*(?:{'|'.join(patterns)})")
 
-
-FX = f"torch.fx and torch.export graphs are not read; print the same model as TorchScript:\n{PRINT_TORCHSCRIPT}\n" \
-     "(of an ExportedProgram ep, model is ep.module())"
-RELAX = "Relax and TIR are not read; print the model where it came from instead, or from a TVM that has Relay: print(mod['main'])"
-SIDE_FILE = "give the module itself, *.before_optimizations.txt or *.after_optimizations.txt, which lie in the same folder"
 
 TEXTS: tuple[tuple[re.Pattern[str], Neighbour], ...] = (
-    (_start(r"<!DOCTYPE|<html|<\?xml|<svg|<HTML"), Neighbour("HTML (a web page, or a drawing of a graph)", "give the text of the dump; a browser's 'save as text', or the raw file")),
-    (re.compile(r"\bstablehlo\.[a-z_]+|\bvhlo\.|\bchlo\.|\bmhlo\.[a-z_]+"), Neighbour(
-        "StableHLO (MLIR) text", f"print HLO instead: lowered.as_text(dialect='hlo'), or lowered.compile().as_text() for what XLA made of it:\n{PRINT_HLO}")),
-    (_line(r"module (?:@\S+ )?(?:attributes )?\{|func\.func |llvm\.func |tt\.func |#map\d* = affine_map|\"builtin\.module\"|%\S+ = (?:arith|tensor|linalg|memref|scf|vector|tt|gpu)\."),
-     Neighbour("MLIR text", f"irscope reads HLO, not MLIR dialects; for jax:\n{PRINT_HLO}")),
-    (_line(r"@I\.ir_module|@R\.function|@T\.prim_func|from tvm\.script import|@tvm\.script\.ir_module|import tvm\.script"), Neighbour("TVMScript (Relax or TIR)", RELAX)),
-    (_line(r"ExportedProgram:|class GraphModule\(|GraphModule\(|%\S+ : .*= (?:placeholder|call_function|call_module|call_method|get_attr|output)\[target=|graph\(\):$|opcode\s+name\s+target\s+args\s+kwargs"),
-     Neighbour("a torch.fx or torch.export print", FX)),
-    (re.compile(r"\{ ?lambda ?(?:[a-z0-9_:\[\],; ]*|\S.*); .*\. ?let\b|\blet\s*\n.*:\w+\[[\d,]*\] = "), Neighbour("a jaxpr", f"print the HLO of the same function:\n{PRINT_HLO}")),
-    (_line(r"<ir_version: ?\d+|opset_import ?[:{]|ir_version: \d+$|producer_name: \"|graph \S+ \($"), Neighbour("a text print of an ONNX model", ONNX.help)),
-    (_line(r"hlo_module ?\{|entry_computation_name: \"|computations ?\{$"), Neighbour("an HLO proto in text form (pbtxt)", HLO_PROTO)),
-    (re.compile(r"^node \{\s*\n\s*name: \"|^meta_graphs \{|^saved_model_schema_version:", re.MULTILINE), Neighbour("a TensorFlow GraphDef (pbtxt)", GRAPHDEF)),
-    (_start(r"(?:strict )?(?:di)?graph\b[^(\n]*\{"), Neighbour("a graphviz .dot file", f"a drawing cannot be read back; give the dump it was drawn from; {DUMP_HLO}")),
-    (_line(r"BufferAssignment(?: OOM Debugging)?[.:]|HloLiveRange|Total bytes used:|Allocations sorted by size|xla_[a-z_]+: (?:true|false|\d+|\")"),
-     Neighbour("a report that XLA writes beside its dumps", SIDE_FILE)),
-    (_line(r"; ModuleID = |target triple = \"|define .*@\S+\(.*\{$"), Neighbour("LLVM IR", f"irscope reads graphs; {DUMP_HLO}")),
-    (_line(r"\.version \d+\.\d+$|\.target sm_\d+|\.visible \.entry"), Neighbour("PTX", f"irscope reads graphs; {DUMP_HLO}")),
-    (re.compile(r"^Model: \"|Layer \(type\) {2,}Output Shape", re.MULTILINE), Neighbour("a Keras model.summary()", f"it names layers, but no operations; print the HLO:\n{PRINT_HLO}")),
-    (_line(r"\(\w+\): \w+\(.*(?:in_features|kernel_size|num_features|normalized_shape|inplace)="), Neighbour(
-        "the print of a torch.nn.Module", f"it names layers, but no operations; print the graph:\n{PRINT_TORCHSCRIPT}")),
-    (_start(r"[\[{]\s*(?:\"|\{|\[|\})"), Neighbour("JSON", "irscope reads the text that a compiler prints, not JSON; give the dump that it was made from")),
-    (_line(r"Traceback \(most recent call last\):"), Neighbour("a Python traceback, not a dump", "the program that should have printed the graph failed; mend that first")),
-    (_line(r"#!.*\bpython|import \w+(?:\.\w+)*(?: as \w+)?$|from [\w.]+ import |def \w+\(.*\).*:$|class \w+.*:$"), Neighbour(
-        "Python source", f"irscope reads what the program prints, not the program; add to it, for PyTorch:\n{PRINT_TORCHSCRIPT}\nfor jax:\n{PRINT_HLO}")),
+    (_start(r"<!DOCTYPE", r"<html", r"<HTML", r"<\?xml", r"<svg"),
+     Neighbour("HTML (a web page, or a drawing of a graph)", "give the text of the dump itself")),
+    (re.compile(r"\b(?:stablehlo|vhlo|chlo|mhlo)\.[a-z_]+"),
+     Neighbour("StableHLO (MLIR) text", "where you printed lowered.as_text(), print lowered.as_text(dialect='hlo'),\n"
+               "or lowered.compile().as_text() for what XLA made of it")),
+    (_line(r"module (?:@\S+ )?(?:attributes )?\{", r"(?:func|llvm|tt)\.func ", r"#\w+ = (?:affine_map|loc\()", r'"builtin\.module"',
+           r"%\S+ = (?:arith|tensor|linalg|memref|scf|vector|tt|gpu|torch)\."),
+     Neighbour("MLIR text", f"irscope reads HLO, not the dialects of MLIR; for jax:\n{PRINT_HLO}")),
+    (_line(r"@I\.ir_module", r"@R\.function", r"@T\.prim_func", r"from tvm\.script import", r"@tvm\.script\."),
+     Neighbour("TVMScript (Relax or TIR)", "print the model where it came from instead, or from a TVM that still has Relay: print(mod)")),
+    (re.compile(r"^ExportedProgram:|^[ \t]*class GraphModule\(|^graph\(\):$|^[ \t]*opcode +name +target +args +kwargs"
+                r"|^[ \t]*%\S+ : .*= (?:placeholder|call_function|call_module|call_method|get_attr|output)\[target="
+                r"|graph_module\.print_readable\(\)|;  \w+ = (?:\w+ = )*None"
+                r"|^\s*class \w+\(torch\.nn\.Module\):\n\s+def forward\(self.*\n\s+# *(?:No stacktrace|File:)", re.MULTILINE),
+     Neighbour("a torch.fx or torch.export print",
+               f"print the same model as TorchScript (of an ExportedProgram ep, model is ep.module()):\n{PRINT_TORCHSCRIPT}")),
+    (re.compile(r"^def \w+\(self,?\n|: Tensor\) -> (?:Tensor|Tuple\[|List\[|Dict\[)", re.MULTILINE),
+     Neighbour("the Python view of a TorchScript model (.code)", "print its graph instead: print(model.inlined_graph)")),
+    (re.compile(r"\{ ?lambda ?(?:[^\n]*);[^\n]*\blet\b"), Neighbour("a jaxpr", f"print the HLO of the same function:\n{PRINT_HLO}")),
+    (_line(r"<ir_version: ?\d+", r"opset_import ?[:{]", r"ir_version: \d+$", r'producer_name: "', r"graph \S+ \($"),
+     Neighbour("a text print of an ONNX model", ONNX.help)),
+    (_line(r"hlo_module ?\{", r'entry_computation_name: "', r"computations ?\{$"), Neighbour("an HLO proto in text form", HLO_PROTO.help)),
+    (re.compile(r"^node \{\s*\n\s*name: \"|^meta_graphs \{|^saved_model_schema_version:", re.MULTILINE),
+     Neighbour("a TensorFlow GraphDef (pbtxt)", GRAPHDEF.help)),
+    (_start(r"(?:strict )?(?:di)?graph\b[^(\n]*\{"),
+     Neighbour("a graphviz .dot file", f"a drawing cannot be read back; give the dump that it was drawn from:\n{DUMP_HLO}")),
+    (_line(r"BufferAssignment(?: OOM Debugging)?[.:]", r"HloLiveRange", r"Total bytes used:", r"Allocations sorted by size",
+           r"xla_[a-z_]+: (?:true|false|\d+|\")"),
+     Neighbour("a report that XLA writes beside its dumps",
+               "give the module itself, *.before_optimizations.txt or *after_optimizations.txt, which lies in the same folder")),
+    (re.compile(r"Unknown flags? in XLA_FLAGS|xla_generate_hlo_(?:text_to|graph)|--xla_dump_hlo_text_to"),
+     Neighbour("XLA's complaint about a flag that it no longer has", DUMP_HLO)),
+    (_line(r"; ModuleID = ", r'target triple = "', r"define .*@\S+\(.*\{$"), Neighbour("LLVM IR", f"irscope reads graphs:\n{DUMP_HLO}")),
+    (_line(r"\.version \d+\.\d+$", r"\.target sm_\d+", r"\.visible \.entry"), Neighbour("PTX", f"irscope reads graphs:\n{DUMP_HLO}")),
+    (re.compile(r"^Model: \"|Layer \(type\) {2,}Output Shape", re.MULTILINE),
+     Neighbour("a Keras model.summary()", f"it names layers, but no operations; print the HLO:\n{PRINT_HLO}")),
+    (_line(r"\(\w+\): \w+\(.*(?:in_features|kernel_size|num_features|normalized_shape|inplace)="),
+     Neighbour("the print of a torch.nn.Module", f"it names layers, but no operations; print the graph:\n{PRINT_TORCHSCRIPT}")),
+    (_start(r'[\[{]\s*(?:"|\{|\[|\})'), Neighbour("JSON", "give the text that the compiler printed")),
+    (_line(r"Traceback \(most recent call last\):"),
+     Neighbour("a Python traceback", "the program that should have printed the graph failed; mend that first")),
+    (_line(r"#!.*\bpython", r"import \w+(?:\.\w+)*(?: as \w+)?$", r"from [\w.]+ import ", r"def \w+\(.*\).*:$", r"class \w+.*:$"),
+     Neighbour("Python source", f"irscope reads what the program prints, not the program; add to it, {PRINT_EITHER}")),
 )
 
+# What the formats of irscope look like, for those whose reader is not here.
 SIGHT: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("hlo", re.compile(r"^[^\n\"]{0,200}\bHloModule [\w.%-]|^[ \t]*ENTRY [%\w]|^[ \t]*(?:ROOT )?%?[\w.-]+ = [a-z0-9]+\[[\d,]*\]", re.MULTILINE)),
+    ("hlo", re.compile(r"^[^\n\"]{0,200}\bHloModule [\w.%-]|^[ \t]*ENTRY [%\w]|^[ \t]*(?:ROOT )?%?[\w.-]+ = [a-z0-9]+\[[\d,]*\]",
+                       re.MULTILINE)),
     ("torchscript", re.compile(r"\bgraph\((?:%|\):)|= (?:aten|prim|onnx)::\w+[\[(]")),
     ("relay", re.compile(r"#\[version = \"|^[ \t]*def @\w+\(|^[ \t]*fn \(%|%\w+ = nn\.\w+\(", re.MULTILINE)),
 )

@@ -31,7 +31,7 @@ def read_bytes(path: str | os.PathLike[str], limit: int = MAX_BYTES) -> bytes:
     except IsADirectoryError:
         raise UserError(f"{name} is a folder, not a file", _inside(name)) from None
     except PermissionError:
-        raise UserError(f"{name}: permission denied", "give yourself the right to read it (chmod u+r), or a copy that you may read") from None
+        raise UserError(f"{name}: permission denied", "give yourself the right to read it: chmod u+r") from None
     except OSError as error:
         raise UserError(f"{name}: cannot be read: {error.strerror or error}") from None
     except ValueError:
@@ -39,7 +39,8 @@ def read_bytes(path: str | os.PathLike[str], limit: int = MAX_BYTES) -> bytes:
     if data.startswith(GZIP_MAGIC):
         data = _unzip(data, name, limit)
     if not data.strip():
-        raise UserError(f"{name} is empty" if not data else f"{name} holds nothing but blanks",
+        what = "standard input" if name == STDIN else name
+        raise UserError(f"{what} is empty" if not data else f"{what} holds nothing but blanks",
                         "was the program that wrote it stopped, or its output sent elsewhere (2> instead of >)?")
     return data
 
