@@ -1,2 +1,324 @@
-"""Indexing by values: gather, scatter, dynamic slices."""
+"""Reading and writing at places that arrays of index vectors give: gather and scatter."""
 from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from irscope.graph import Dim, Kind, Node, Op, TensorType, TupleType, Type
+from irscope.ops import infer
+from irscope.ops.bodies import COMBINERS, combiner, over_arrays, scalar_results
+from irscope.ops.costs import body_flops, no_cost
+from irscope.ops.dynamic_slices import clamp_starts
+from irscope.ops.faults import TypeFault
+from irscope.ops.lazy import LazyModule
+from irscope.ops.meaning import Emitter, Read, View
+from irscope.ops.nests import as_index, below, both, clamped, loops, not_below
+from irscope.ops.registry import declare
+from irscope.ops.shapes import same_sizes, size
+
+if TYPE_CHECKING:
+    import numpy as np
+else:
+    np = LazyModule("numpy")
+
+Array = Any
+
+
+def _increasing(node: Node, numbers: Sequence[int], rank: int, what: str) -> None:
+    """Dimension numbers in range, in order, none twice."""
+    for number in numbers:
+        infer.dimension(node, number, rank, what)
+    infer.distinct(node, numbers, what)
+    if list(numbers) != sorted(numbers):
+        raise TypeFault(f"{what} of {node.op.name} must be in increasing order, but are {{{', '.join(map(str, numbers))}}}")
+
+
+@dataclass(frozen=True, slots=True)
+class Indexed:
+    """How index vectors address an operand, in words that gather and scatter share.
+
+    ``window`` are the dimensions of the other array (gather's result, scatter's updates) that run inside one window, the rest run over
+    the index vectors; ``dropped`` the operand dimensions that a window does not have; ``to_operand`` says which operand dimension each
+    component of an index vector is for; ``batch`` pairs operand dimensions with dimensions of the indices that run along with them.
+    """
+
+    window: tuple[int, ...]
+    dropped: tuple[int, ...]
+    to_operand: tuple[int, ...]
+    batch: tuple[tuple[int, int], ...]
+    vector: int
+    operand_rank: int
+    indices_rank: int
+
+    @staticmethod
+    def of(node: Node, operand: TensorType, indices: TensorType) -> Indexed:
+        """From the attributes of a gather or a scatter."""
+        attrs = node.attrs
+        names = _GATHER if node.op.name == "gather" else _SCATTER
+        window, dropped, to_operand = (infer.attr(node, name) for name in names[:3])
+        mine, theirs = (attrs.get(name, ()) for name in names[3:])
+        if len(mine) != len(theirs):
+            raise TypeFault(f"{node.op.name} has {len(mine)} batching dimensions in the operand, but {len(theirs)} in the indices")
+        return Indexed(window, dropped, to_operand, tuple(zip(mine, theirs, strict=True)), infer.attr(node, "index_vector_dim"),
+                       operand.rank, indices.rank)
+
+    @property
+    def kept(self) -> list[int]:
+        """The operand dimensions that a window has, in order."""
+        away = {*self.dropped, *(d for d, _ in self.batch)}
+        return [d for d in range(self.operand_rank) if d not in away]
+
+    def check(self, node: Node, operand: TensorType, indices: TensorType, other_rank: int) -> list[Dim]:
+        """All numbers make sense; gives the sizes that index vectors are arranged in."""
+        infer.kind_of(node, indices, ("int", "uint"), "indices operand")
+        if not 0 <= self.vector <= indices.rank:
+            raise TypeFault(f"index_vector_dim={self.vector} of {node.op.name} is out of range for indices {infer.plain(indices)}")
+        names = _GATHER if node.op.name == "gather" else _SCATTER
+        _increasing(node, self.window, other_rank, names[0])
+        _increasing(node, self.dropped, operand.rank, names[1])
+        for number in self.to_operand:
+            infer.dimension(node, number, operand.rank, f"Invalid {names[2]} mapping: operand dimension")
+        infer.distinct(node, self.to_operand, names[2])
+        length = indices.shape[self.vector] if self.vector < indices.rank else 1
+        if (n := size(length)) is not None and n != len(self.to_operand):
+            raise TypeFault(f"{names[2]} of {node.op.name} has {len(self.to_operand)} components, but an index vector has {n}: "
+                            f"{infer.plain(indices)} with index_vector_dim={self.vector}")
+        for d, i in self.batch:
+            infer.dimension(node, d, operand.rank, names[3])
+            infer.dimension(node, i, indices.rank, names[4])
+            if d in self.dropped or d in self.to_operand or i == self.vector:
+                raise TypeFault(f"batching dimension {d} of {node.op.name} is also dropped, or addressed by the indices")
+            infer.equal_dims(node, operand.shape[d], indices.shape[i], f"batching dimension {d} of the operand and {i} of the indices")
+        if len(self.window) != len(self.kept):
+            raise TypeFault(f"{node.op.name} has {len(self.window)} window dimensions, but {len(self.kept)} dimensions of the operand "
+                            f"{infer.plain(operand)} are left after {len(self.dropped) + len(self.batch)} were dropped")
+        return [n for d, n in enumerate(indices.shape) if d != self.vector]
+
+    def parts(self, index: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        """An index into the other array: where the index vector is, where inside the window."""
+        return [i for d, i in enumerate(index) if d not in self.window], [index[d] for d in self.window]
+
+    def vector_index(self, batch: Sequence[Any], component: Any) -> list[Any]:
+        """The index of one component of an index vector."""
+        return [*batch, component][:self.indices_rank] if self.vector >= self.indices_rank else \
+            [*batch[:self.vector], component, *batch[self.vector:]]
+
+    def batch_places(self, batch: Sequence[Any]) -> dict[int, Any]:
+        """Where in the batching dimensions of the operand an index vector looks."""
+        return {d: batch[i - (i > self.vector)] for d, i in self.batch}
+
+
+_GATHER = ("offset_dims", "collapsed_slice_dims", "start_index_map", "operand_batching_dims", "start_indices_batching_dims")
+_SCATTER = ("update_window_dims", "inserted_window_dims", "scatter_dims_to_operand_dims", "input_batching_dims",
+            "scatter_indices_batching_dims")
+
+
+# ---------------------------------------------------------------- gather
+
+def _gather_type(node: Node) -> Type:
+    infer.arity(node, 2)
+    operand, indices = infer.array(node, 0, "the operand"), infer.array(node, 1, "the indices")
+    how = Indexed.of(node, operand, indices)
+    sizes: tuple[int, ...] = infer.attr(node, "slice_sizes")
+    if len(sizes) != operand.rank:
+        raise TypeFault(f"gather has {len(sizes)} slice_sizes, but its operand {infer.plain(operand)} has rank {operand.rank}")
+    for d, (n, whole) in enumerate(zip(sizes, operand.shape, strict=True)):
+        if n < 0 or ((limit := size(whole)) is not None and n > limit):
+            raise TypeFault(f"slice size {n} of gather does not fit dimension {d} of {infer.plain(operand)}, which has {whole} elements")
+        if n > 1 and (d in how.dropped or d in (b for b, _ in how.batch)):
+            raise TypeFault(f"gather drops dimension {d} of its operand, so its slice size must be 1 (or 0), but is {n}")
+    batch = iter(how.check(node, operand, indices, indices.rank - (how.vector < indices.rank) + len(how.window)))
+    window = iter([operand.shape[d] if sizes[d] == size(operand.shape[d]) else sizes[d] for d in how.kept])
+    rank = indices.rank - (how.vector < indices.rank) + len(how.window)
+    return TensorType(operand.dtype, tuple(next(window) if d in how.window else next(batch) for d in range(rank)))
+
+
+def _gather_element(k: Emitter, node: Node, index: Sequence[Any], read: Read) -> Any:
+    operand, indices = infer.array(node, 0), infer.array(node, 1)
+    how, sizes, shape = Indexed.of(node, operand, indices), node.attrs["slice_sizes"], operand.dims()
+    batch, inside = how.parts(index)
+    at: list[Any] = [0] * operand.rank
+    for d, i in zip(how.kept, inside, strict=True):
+        at[d] = i
+    for d, place in how.batch_places(batch).items():
+        at[d] = place
+    for component, d in enumerate(how.to_operand):
+        start = read(1, how.vector_index(batch, k.index(component)))
+        at[d] = clamped(k, start, shape[d] - sizes[d]) + at[d]
+    return read(0, [k.index(i) if isinstance(i, int) else i for i in at])
+
+
+def _gather_reference(run: Any, node: Node, operand: Array, indices: Array) -> Array:
+    t, ti = infer.array(node, 0), infer.array(node, 1)
+    how, sizes = Indexed.of(node, t, ti), node.attrs["slice_sizes"]
+    shape = tuple(infer.declared_array(node).dims())
+    grids = np.indices(shape, sparse=True)
+    batch, inside = how.parts(grids)
+    at: list[Any] = [0] * operand.ndim
+    for d, i in zip(how.kept, inside, strict=True):
+        at[d] = i
+    for d, place in how.batch_places(batch).items():
+        at[d] = place
+    for component, d in enumerate(how.to_operand):
+        start = indices[tuple(how.vector_index(batch, component))]
+        at[d] = at[d] + clamp_starts(start, operand.shape[d] - sizes[d])
+    return np.broadcast_to(operand[tuple(at)], shape).copy()
+
+
+gather = declare(Op(
+    name="gather",
+    doc="Slices of the operand, at starts that an array of index vectors gives. Starts are clamped so that every slice fits.",
+    kind=Kind.INJECTIVE,
+    infer=_gather_type,
+    reference=_gather_reference,
+    element=_gather_element,
+    cost=no_cost,
+))
+
+
+# ---------------------------------------------------------------- scatter
+
+def _scatter_type(node: Node) -> Type:
+    n = len(node.operands) // 2
+    if not n or len(node.operands) != 2 * n + 1:
+        raise TypeFault(f"scatter takes operands, indices and as many updates, but has {len(node.operands)} operands")
+    operands = [infer.array(node, i) for i in range(n)]
+    indices = infer.array(node, n, "the indices")
+    for i, operand in enumerate(operands):
+        updates = infer.array(node, n + 1 + i, "the updates")
+        how = Indexed.of(node, operand, indices)
+        rank = indices.rank - (how.vector < indices.rank) + len(how.window)
+        if updates.rank != rank:
+            raise TypeFault(f"the updates of scatter are {infer.plain(updates)}, but must have rank {rank}")
+        if not same_sizes(operand.shape, operands[0].shape) or not same_sizes(updates.shape, infer.array(node, n + 1).shape):
+            raise TypeFault(f"operands of scatter disagree on shape: {infer.plain(operands[0])} and {infer.plain(operand)}")
+        batch = iter(how.check(node, operand, indices, rank))
+        window = dict(zip(how.window, how.kept, strict=True))
+        for d, mine in enumerate(updates.shape):
+            length = size(mine)
+            if d in window:
+                limit = size(operand.shape[window[d]])
+                if length is not None and limit is not None and length > limit:
+                    raise TypeFault(f"dimension {d} of the updates {infer.plain(updates)} exceeds dimension {window[d]} "
+                                    f"of the operand {infer.plain(operand)}: {length} > {limit}")
+            else:
+                infer.equal_dims(node, mine, next(batch), f"dimension {d} of the updates and the matching one of the indices")
+    _check_update(node, operands, [infer.array(node, n + 1 + i) for i in range(n)])
+    plain = [TensorType(t.dtype, t.shape) for t in operands]
+    return TupleType(tuple(plain)) if isinstance(node.bodies[0].result().type, TupleType) else plain[0]
+
+
+def _check_update(node: Node, operands: Sequence[TensorType], updates: Sequence[TensorType]) -> None:
+    body = infer.body(node, 0, "update")
+    infer.reducer(node, body, [TensorType(t.dtype, ()) for t in operands], [t.dtype for t in updates])
+
+
+def _scatter_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View]) -> None:
+    n = len(outs)
+    how = Indexed.of(node, infer.array(node, 0), infer.array(node, n))
+    shape, indices, updates = outs[0].shape, ins[n], ins[n + 1:]
+    for source, out in zip(ins[:n], outs, strict=True):
+        with loops(k, shape) as at:
+            out.store(at, source.load(at))
+    other = updates[0].shape
+    outer = [length for d, length in enumerate(other) if d not in how.window]
+    inner = [other[d] for d in how.window]
+    with loops(k, outer) as batch:
+        starts: list[Any] = [0] * len(shape)
+        for d, place in how.batch_places(batch).items():
+            starts[d] = place
+        fits = None
+        extent = dict(zip(how.kept, inner, strict=True))
+        for component, d in enumerate(how.to_operand):
+            start = as_index(k, indices.load(how.vector_index(batch, k.index(component))))
+            starts[d] = start
+            # A window with one element out of bounds is skipped as a whole.
+            fits = both(k, fits, not_below(k, start, 0), below(k, start, shape[d] - extent.get(d, 1) + 1))
+        with k.when(fits) if fits is not None else loops(k, ()), loops(k, inner) as inside:
+            at = list(starts)
+            for d, i in zip(how.kept, inside, strict=True):
+                at[d] = at[d] + i
+            at = [k.index(i) if isinstance(i, int) else i for i in at]
+            whence = _joined(how, batch, inside)
+            given = [update.load(whence) for update in updates]
+            have = [out.load(at) for out in outs]
+            for out, value in zip(outs, _updated(k, node, have, given), strict=True):
+                out.store(at, k.convert(value, out.dtype))
+
+
+def _updated(k: Emitter, node: Node, have: Sequence[Any], given: Sequence[Any]) -> Sequence[Any]:
+    opcode = combiner(node.bodies[0]) if len(have) == 1 else None
+    if opcode is not None:
+        return [k.binary(COMBINERS[opcode], have[0], k.convert(given[0], have[0].dtype))]
+    return k.inline(node.bodies[0], [*have, *given])
+
+
+def _joined(how: Indexed, batch: Sequence[Any], inside: Sequence[Any]) -> list[Any]:
+    """The index into the updates of a place inside a window."""
+    outer, inner = iter(batch), iter(inside)
+    return [next(inner) if d in how.window else next(outer) for d in range(len(batch) + len(inside))]
+
+
+def _scatter_reference(run: Any, node: Node, *arrays: Array) -> Any:
+    n = len(arrays) // 2
+    operands, indices, updates = arrays[:n], arrays[n], arrays[n + 1:]
+    how = Indexed.of(node, infer.array(node, 0), infer.array(node, n))
+    shape, other = operands[0].shape, updates[0].shape
+    results = [np.array(a) for a in operands]
+    if updates[0].size and operands[0].size:
+        at, valid = _scatter_places(how, indices, shape, other)
+        flat = np.broadcast_to(np.ravel_multi_index(tuple(at), shape), other).reshape(-1)
+        keep = np.broadcast_to(valid, other).reshape(-1)
+        _scatter_in_rounds(run, node, [r.reshape(-1) for r in results], flat[keep], [u.reshape(-1)[keep] for u in updates])
+    return tuple(results) if isinstance(node.type, TupleType) else results[0]
+
+
+def _scatter_places(how: Indexed, indices: Array, shape: Sequence[int], other: Sequence[int]) -> tuple[list[Array], Array]:
+    """For every element of the updates its place in the operand (0 where its window is skipped), and whether it is used."""
+    grids = np.indices(other, sparse=True)
+    batch, inside = how.parts(grids)
+    extent = dict(zip(how.kept, (other[d] for d in how.window), strict=True))
+    at: list[Any] = [0] * len(shape)
+    for d, i in zip(how.kept, inside, strict=True):
+        at[d] = i
+    for d, place in how.batch_places(batch).items():
+        at[d] = place
+    valid = np.ones((1,) * len(other), bool)
+    for component, d in enumerate(how.to_operand):
+        start = indices[tuple(how.vector_index(batch, component))].astype(np.int64)
+        valid = valid & (start >= 0) & (start <= shape[d] - extent.get(d, 1))
+        at[d] = at[d] + start
+    return [np.where(valid, a, 0) for a in at], valid
+
+
+def _scatter_in_rounds(run: Any, node: Node, results: Sequence[Array], places: Array, updates: Sequence[Array]) -> None:
+    """Combine in order: the first update of every place, then the second of those that have one, and so on."""
+    combine = over_arrays(run, node.bodies[0])
+    order = np.argsort(places, kind="stable")
+    ordered = places[order]
+    first = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if ordered.size else ordered
+    counts = np.diff(np.r_[first, ordered.size])
+    for turn in range(int(counts.max()) if counts.size else 0):
+        now = order[first[counts > turn] + turn]
+        to = places[now]
+        made = scalar_results(node, combine([*(r[to] for r in results), *(u[now] for u in updates)]))
+        for result, value in zip(results, made, strict=True):
+            result[to] = value
+
+
+def _scatter_cost(node: Node) -> float:
+    updates = node.operands[-1].type
+    count = updates.elements if isinstance(updates, TensorType) else 0
+    return count * body_flops(node.bodies[0])
+
+
+scatter = declare(Op(
+    name="scatter",
+    doc="Updates combined into a copy of the operand, in order, at places that index vectors give. A window that does not fit is skipped.",
+    kind=Kind.OPAQUE,
+    infer=_scatter_type,
+    reference=_scatter_reference,
+    nest=_scatter_nest,
+    cost=_scatter_cost,
+))
