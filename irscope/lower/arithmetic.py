@@ -1,0 +1,479 @@
+"""Scalar arithmetic by element type: what is folded, and what the narrow, sub-byte, pred and complex types turn into.
+
+* Floats narrower than f32 are computed in f32 and rounded once per call; integers narrower than a byte are computed in bytes.
+* pred knows and, or, xor, not and comparisons; its other words become those.
+* Complex values are pairs from the start: ``complex(re, im)``, see :mod:`irscope.lower.complex`.
+"""
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable
+from typing import Any
+
+from irscope.graph import DTYPES, DType
+from irscope.graph.dtypes import F32, F64, PRED, S8, S64, U8
+from irscope.lower import complex as complex_rules
+from irscope.lower.expressions import Expressions, wrap
+from irscope.lower.tile import Expr
+from irscope.ops.vocabulary import BINARY, COMPARE, REDUCE, UNARY
+
+_PRED_BINARY = {"add": "or", "max": "or", "or": "or", "mul": "and", "min": "and", "and": "and", "xor": "xor", "sub": "xor"}
+_PRED_REDUCE = {"add": "or", "max": "or", "or": "or", "mul": "and", "min": "and", "and": "and", "xor": "xor"}
+_FLOAT_BINARY = frozenset("add sub mul div rem max min pow atan2".split())
+_FLOAT_UNARY = UNARY - {"not", "popcnt", "clz"}
+_INTEGER_UNARY = frozenset("neg abs sign not popcnt clz real imag is_finite".split())
+_COMMUTES = frozenset("add mul and or xor min max".split())
+_KEEPS = {0: frozenset("add sub or xor shl shr_logical shr_arithmetic".split()), 1: frozenset(("mul", "div"))}
+
+
+def is_narrow(dtype: DType) -> bool:
+    """Whether a float is computed in f32."""
+    return dtype.kind == "float" and dtype.bits < 32
+
+
+def is_sub_byte(dtype: DType) -> bool:
+    """Whether an integer is computed in a byte."""
+    return dtype.is_integer and dtype.bits < 8
+
+
+def byte_of(dtype: DType) -> DType:
+    """The byte type that holds a sub-byte integer."""
+    return S8 if dtype.kind == "int" else U8
+
+
+def part_of(dtype: DType) -> DType:
+    """The element type of the parts of a complex type."""
+    return F32 if dtype.bits == 64 else F64
+
+
+class Arithmetic(Expressions):
+    """The half of the emitter that makes values and touches no memory."""
+
+    # ---- constants
+
+    def const(self, value: Any, dtype: DType) -> Expr:
+        """A constant of a type, rounded or wrapped to it."""
+        if dtype.kind == "pred":
+            return self.pred(bool(value))
+        if dtype.is_integer:
+            return self.make("const", (), dtype, 1, wrap(int(value), dtype))
+        if dtype.is_complex:
+            value = complex(value)
+            part = part_of(dtype)
+            return self.complex(self.const(value.real, part), self.const(value.imag, part))
+        return self.make("const", (), dtype, 1, _round_to(float(value), dtype))
+
+    def zero_like(self, x: Expr) -> Expr:
+        return self.const(0, x.dtype)
+
+    def one_like(self, x: Expr) -> Expr:
+        return self.const(1, x.dtype)
+
+    def vector(self, values: list[Any] | tuple[Any, ...], dtype: DType = S64) -> Expr:
+        """A constant vector, one value a lane."""
+        if dtype.is_integer:
+            values = tuple(wrap(int(v), dtype) for v in values)
+        elif dtype.kind == "pred":
+            values = tuple(bool(v) for v in values)
+        else:
+            values = tuple(_round_to(float(v), dtype) for v in values)
+        return self.make("const", (), dtype, len(values), values)
+
+    def lane(self, lanes: int, dtype: DType = S64) -> Expr:
+        """The vector 0, 1, 2, ..."""
+        return self.make("lane", (), dtype, lanes) if lanes > 1 else self.const(0, dtype)
+
+    def splat(self, x: Expr, lanes: int) -> Expr:
+        """One value in every lane."""
+        if x.lanes == lanes:
+            return x
+        if x.lanes != 1:
+            raise ValueError(f"a vector of {x.lanes} lanes does not spread over {lanes}")
+        if x.dtype.is_complex:
+            return self.complex(self.splat(self.real(x), lanes), self.splat(self.imag(x), lanes))
+        return self.make("splat", (x,), x.dtype, lanes)
+
+    def shuffle(self, x: Expr, y: Expr, take: tuple[int, ...] | list[int]) -> Expr:
+        """The lanes ``take`` of the two vectors written one after the other."""
+        if x.lanes != y.lanes or x.dtype is not y.dtype or x.lanes == 1:
+            raise TypeError(f"shuffle of {x.dtype}x{x.lanes} and {y.dtype}x{y.lanes}")
+        if x.dtype.is_complex:
+            return self.complex(self.shuffle(self.real(x), self.real(y), take), self.shuffle(self.imag(x), self.imag(y), take))
+        return self.make("shuffle", (x, y), x.dtype, len(take), tuple(take))
+
+    def reduce(self, name: str, x: Expr) -> Expr:
+        """All lanes into one, in any order."""
+        if name not in REDUCE:
+            raise ValueError(f"no reduction {name}")
+        if x.lanes == 1:
+            return x
+        if x.dtype.is_complex:
+            if name != "add":
+                raise TypeError(f"reduce {name} of complex lanes")
+            return self.complex(self.reduce("add", self.real(x)), self.reduce("add", self.imag(x)))
+        if x.dtype.kind == "pred":
+            return self.make(f"reduce.{_PRED_REDUCE[name]}", (x,), PRED)
+        wide = self._compute_type(x.dtype)
+        return self.convert(self.make(f"reduce.{name}", (self.convert(x, wide),), wide), x.dtype)
+
+    # ---- words
+
+    def unary(self, name: str, x: Expr) -> Expr:
+        """A word of one operand."""
+        if name not in UNARY:
+            raise ValueError(f"the vocabulary has no unary {name}")
+        dtype = x.dtype
+        if dtype.is_complex:
+            return complex_rules.unary(self, name, x)
+        if name == "real":
+            return x
+        if name == "imag":
+            return self.splat(self.const(0, dtype), x.lanes)
+        if dtype.kind == "pred":
+            if name == "not":
+                return self._not(x)
+            if name == "is_finite":
+                return self.splat(self.pred(True), x.lanes)
+            if name in ("abs", "sign"):
+                return x
+            raise TypeError(f"{name} of pred")
+        if dtype.is_integer:
+            return self._integer_unary(name, x)
+        if name not in _FLOAT_UNARY:
+            raise TypeError(f"{name} of {dtype}")
+        if name == "is_finite":
+            wide = self._widen(x)
+            return self.compare("LT", self.unary("abs", wide), self.const(math.inf, wide.dtype))
+        if is_narrow(dtype):
+            return self.convert(self.unary(name, self._widen(x)), dtype)
+        return self.make(name, (x,), dtype, x.lanes)
+
+    def binary(self, name: str, x: Any, y: Any) -> Expr:
+        """A word of two operands. One of them may be a Python number."""
+        x, y = self._pair(x, y)
+        dtype = x.dtype
+        if dtype is S64 and x.lanes == 1 and y.lanes == 1:
+            folded = self._index_binary(name, x, y)
+            if folded is not None:
+                return folded
+        if name in ("floordiv", "floormod"):
+            return self._lane_floor(name, x, y)
+        if name not in BINARY:
+            raise ValueError(f"the vocabulary has no binary {name}")
+        if dtype.is_complex:
+            return complex_rules.binary(self, name, x, y)
+        if dtype.kind == "pred":
+            return self._pred_binary(name, x, y)
+        if dtype.is_integer:
+            return self._integer_binary(name, x, y)
+        if name not in _FLOAT_BINARY:
+            raise TypeError(f"{name} of {dtype}")
+        if is_narrow(dtype):
+            return self.convert(self.binary(name, self._widen(x), self._widen(y)), dtype)
+        return self._lift(name, (x, y), dtype)
+
+    def fma(self, x: Any, y: Any, z: Any) -> Expr:
+        """``x * y + z``, rounded once."""
+        if not isinstance(z, Expr):
+            z = self.const(z, (x if isinstance(x, Expr) else y).dtype)
+        x, y = self._pair(x, y)
+        dtype = z.dtype
+        if x.dtype is not dtype:
+            raise TypeError(f"fma of {x.dtype}, {y.dtype} and {dtype}")
+        if not dtype.is_float:
+            return self.binary("add", self.binary("mul", x, y), z)
+        if is_narrow(dtype):
+            return self.convert(self.fma(self._widen(x), self._widen(y), self._widen(z)), dtype)
+        return self._lift("fma", (x, y, z), dtype)
+
+    def compare(self, direction: str, x: Any, y: Any) -> Expr:
+        """EQ NE LT LE GT GE; the result is pred."""
+        if direction not in COMPARE:
+            raise ValueError(f"no comparison {direction}")
+        x, y = self._pair(x, y)
+        if x.dtype.is_complex:
+            return complex_rules.compare(self, direction, x, y)
+        if x.dtype.is_integer and x.lanes == y.lanes == 1:
+            known = self._known_comparison(direction, x, y)
+            if known is not None:
+                return self.pred(known)
+        if x.dtype.is_float:
+            x, y = self._widen(x), self._widen(y)
+        return self._lift(f"cmp.{direction}", (x, y), PRED)
+
+    def select(self, condition: Expr, x: Any, y: Any) -> Expr:
+        """``x`` where the condition holds, else ``y``."""
+        x, y = self._pair(x, y)
+        if condition.dtype is not PRED:
+            raise TypeError(f"select by {condition.dtype}")
+        lanes = max(condition.lanes, x.lanes, y.lanes)
+        plain = condition.args[0] if condition.op == "splat" else condition
+        if plain.op == "const" and plain.lanes == 1:
+            return self.splat(x if plain.value else y, lanes)
+        if x is y:
+            return self.splat(x, lanes)
+        if x.dtype.is_complex:
+            return self.complex(self.select(condition, self.real(x), self.real(y)), self.select(condition, self.imag(x), self.imag(y)))
+        if x.dtype.kind == "pred":
+            return self._or(self._and(condition, x), self._and(self._not(condition), y))
+        return self._lift("select", (condition, x, y), x.dtype)
+
+    def convert(self, x: Expr, dtype: DType) -> Expr:
+        """The same number in another type, as the vocabulary says."""
+        source = x.dtype
+        if source is dtype:
+            return x
+        if source.is_complex:
+            if dtype.is_complex:
+                part = part_of(dtype)
+                return self.complex(self.convert(self.real(x), part), self.convert(self.imag(x), part))
+            if dtype.kind == "pred":
+                return self.compare("NE", x, self.const(0, source))
+            return self.convert(self.real(x), dtype)
+        if dtype.is_complex:
+            return self.complex(self.convert(x, part_of(dtype)), self.splat(self.const(0, part_of(dtype)), x.lanes))
+        if dtype.kind == "pred":
+            return self.compare("NE", x, self.const(0, source))
+        if x.op == "const" and x.lanes == 1 and source.kind != "float" and dtype.kind != "float":
+            return self.const(x.value, dtype)
+        if x.op == "const" and x.lanes == 1 and dtype.bits >= 32 and dtype.kind == "float":
+            return self.const(x.value, dtype)
+        # What is not a step of its own goes through f32: a narrow float to anything but f32, and anything but a wide float to a narrow one.
+        if is_narrow(source) and dtype is not F32:
+            return self.convert(self.convert(x, F32), dtype)
+        if is_narrow(dtype) and source not in (F32, F64):
+            return self.convert(self.convert(x, F32), dtype)
+        return self.make("convert", (x,), dtype, x.lanes)
+
+    def bitcast(self, x: Expr, dtype: DType) -> Expr:
+        """The same bits as another type of the same width."""
+        if x.dtype is dtype:
+            return x
+        if x.dtype.bits != dtype.bits and x.dtype.storage != dtype.storage:
+            raise TypeError(f"bitcast of {x.dtype} to {dtype}")
+        if x.dtype.is_complex or dtype.is_complex:
+            return complex_rules.bitcast(self, x, dtype)
+        if x.dtype.kind == "pred" or dtype.kind == "pred":
+            byte = self.convert(x, U8) if x.dtype.kind == "pred" else self.bitcast(x, U8)
+            return self.convert(byte, PRED) if dtype.kind == "pred" else self.bitcast(byte, dtype)
+        return self.make("bitcast", (x,), dtype, x.lanes)
+
+    def scale2(self, x: Expr, n: Expr) -> Expr:
+        """``x * 2**n`` for f32 and s32, or f64 and s64."""
+        return self._lift("scale2", (x, n), x.dtype)
+
+    def complex(self, re: Any, im: Any) -> Expr:
+        """A complex value of two f32 or f64."""
+        x, y = self._pair(re, im)
+        if x.dtype not in (F32, F64):
+            raise TypeError(f"complex of {x.dtype}")
+        if x.op == "real" and y.op == "imag" and x.args == y.args:
+            return x.args[0]
+        return self._lift("complex", (x, y), DTYPES["c64" if x.dtype is F32 else "c128"])
+
+    def real(self, x: Expr) -> Expr:
+        """The real part; of a real value, itself."""
+        if not x.dtype.is_complex:
+            return x
+        return x.args[0] if x.op == "complex" else self.make("real", (x,), part_of(x.dtype), x.lanes)
+
+    def imag(self, x: Expr) -> Expr:
+        """The imaginary part; of a real value, 0."""
+        if not x.dtype.is_complex:
+            return self.unary("imag", x)
+        return x.args[1] if x.op == "complex" else self.make("imag", (x,), part_of(x.dtype), x.lanes)
+
+    # ---- pairs
+
+    def _pair(self, x: Any, y: Any) -> tuple[Expr, Expr]:
+        if not isinstance(x, Expr):
+            if not isinstance(y, Expr):
+                return self.index(x), self.index(y)
+            x = self.const(x, y.dtype)
+        elif not isinstance(y, Expr):
+            y = self.const(y, x.dtype)
+        if x.dtype is not y.dtype:
+            raise TypeError(f"operands of {x.dtype} and {y.dtype}")
+        return x, y
+
+    def _lift(self, op: str, args: tuple[Expr, ...], dtype: DType) -> Expr:
+        """Make an expression of operands with one or equally many lanes."""
+        lanes = max(a.lanes for a in args)
+        if lanes > 1:
+            args = tuple(a if op == "select" and i == 0 else self.splat(a, lanes) for i, a in enumerate(args))
+        return self.make(op, args, dtype, lanes)
+
+    def _compute_type(self, dtype: DType) -> DType:
+        return F32 if is_narrow(dtype) else byte_of(dtype) if is_sub_byte(dtype) else dtype
+
+    def _widen(self, x: Expr) -> Expr:
+        return self.convert(x, self._compute_type(x.dtype))
+
+    # ---- pred
+
+    def _not(self, x: Expr) -> Expr:
+        if x.op == "const" and x.lanes == 1:
+            return self.pred(not x.value)
+        return x.args[0] if x.op == "not" else self.make("not", (x,), PRED, x.lanes)
+
+    def _and(self, x: Expr, y: Expr) -> Expr:
+        for a, b in ((x, y), (y, x)):
+            if a.op == "const" and a.lanes == 1:
+                return self.splat(b, max(x.lanes, y.lanes)) if a.value else self.splat(a, max(x.lanes, y.lanes))
+        return x if x is y else self._lift("and", (x, y), PRED)
+
+    def _or(self, x: Expr, y: Expr) -> Expr:
+        for a, b in ((x, y), (y, x)):
+            if a.op == "const" and a.lanes == 1:
+                return self.splat(a, max(x.lanes, y.lanes)) if a.value else self.splat(b, max(x.lanes, y.lanes))
+        return x if x is y else self._lift("or", (x, y), PRED)
+
+    def _pred_binary(self, name: str, x: Expr, y: Expr) -> Expr:
+        word = _PRED_BINARY.get(name)
+        if word is None:
+            raise TypeError(f"{name} of pred")
+        return self._or(x, y) if word == "or" else self._and(x, y) if word == "and" else self._lift("xor", (x, y), PRED)
+
+    # ---- integers
+
+    def _integer_unary(self, name: str, x: Expr) -> Expr:
+        dtype = x.dtype
+        if name not in _INTEGER_UNARY:
+            raise TypeError(f"{name} of {dtype}")
+        if name == "is_finite":
+            return self.splat(self.pred(True), x.lanes)
+        if dtype.kind == "uint" and name == "abs":
+            return x
+        if dtype.kind == "uint" and name == "sign":
+            return self.binary("min", x, self.const(1, dtype))
+        if is_sub_byte(dtype):
+            if name in ("popcnt", "clz"):
+                plain = self.convert(self.convert(x, DTYPES[f"u{dtype.bits}"]), U8)
+                count = self.unary(name, plain)
+                return self.convert(count if name == "popcnt" else self.binary("sub", count, 8 - dtype.bits), dtype)
+            return self.convert(self.unary(name, self._widen(x)), dtype)
+        if name == "neg" and dtype is S64 and x.lanes == 1:
+            return self.index_mul(x, self.index(-1))
+        if x.op == "const" and x.lanes == 1:
+            folded = _UNARY_FOLD[name](x.value, dtype)
+            return self.const(folded, dtype)
+        return self.make(name, (x,), dtype, x.lanes)
+
+    def _integer_binary(self, name: str, x: Expr, y: Expr) -> Expr:
+        dtype = x.dtype
+        if name == "atan2":
+            raise TypeError(f"{name} of {dtype}")
+        if is_sub_byte(dtype):
+            return self._sub_byte_binary(name, x, y)
+        if x.op == "const" and y.op == "const" and x.lanes == y.lanes == 1:
+            fold = _BINARY_FOLD.get(name)
+            if fold is not None:
+                return self.const(fold(x.value, y.value), dtype)
+        if name in _COMMUTES and x.op == "const":
+            x, y = y, x
+        if y.op == "const" and y.lanes == 1 and name in _KEEPS.get(y.value, ()):
+            return x
+        if name in ("min", "max") and x.lanes == y.lanes == 1:
+            settled = self._known_extreme(name, x, y)
+            if settled is not None:
+                return settled
+        return self._lift(name, (x, y), dtype)
+
+    def _sub_byte_binary(self, name: str, x: Expr, y: Expr) -> Expr:
+        """In bytes, whose wide results are cut back; a logical shift sees only the value's own bits, mulhi the upper half of its own."""
+        dtype = x.dtype
+        if name == "mulhi":
+            product = self.binary("mul", self._widen(x), self._widen(y))
+            return self.convert(self.binary("shr_arithmetic" if dtype.kind == "int" else "shr_logical", product, dtype.bits), dtype)
+        if name.startswith("sh") and dtype.kind == "int":
+            # A negative amount counts as too far, and stays negative in a signed byte.
+            if name == "shr_logical":
+                plain = self.convert(self.convert(self.convert(x, DTYPES[f"u{dtype.bits}"]), U8), S8)
+                return self.convert(self.binary(name, plain, self._widen(y)), dtype)
+        return self.convert(self.binary(name, self._widen(x), self._widen(y)), dtype)
+
+    def _index_binary(self, name: str, x: Expr, y: Expr) -> Expr | None:
+        if name == "add":
+            return self.index_add(x, y)
+        if name == "sub":
+            return self.index_add(x, y, -1)
+        if name == "mul":
+            return self.index_mul(x, y)
+        if name in ("floordiv", "floormod"):
+            if y.op != "const" or y.value <= 0:
+                raise ValueError("// and % take a positive constant")
+            return self.floordiv(x, y.value) if name == "floordiv" else self.floormod(x, y.value)
+        if name in ("div", "rem") and y.op == "const" and y.value > 0 and x.range is not None and x.range[0] >= 0:
+            return self.floordiv(x, y.value) if name == "div" else self.floormod(x, y.value)
+        return None
+
+    def _lane_floor(self, name: str, x: Expr, y: Expr) -> Expr:
+        divisor = y.args[0] if y.op == "splat" else y
+        if not x.dtype.is_integer or divisor.op != "const" or divisor.lanes != 1 or divisor.value <= 0:
+            raise ValueError("// and % take integers and a positive constant")
+        if divisor.value == 1:
+            return x if name == "floordiv" else self.splat(self.const(0, x.dtype), x.lanes)
+        return self._lift(name, (x, divisor), x.dtype)
+
+    def _known_comparison(self, direction: str, x: Expr, y: Expr) -> bool | None:
+        """What the ranges of two integers already say."""
+        if x is y:
+            return direction in ("EQ", "LE", "GE")
+        if x.range is None or y.range is None:
+            return None
+        (a, b), (c, d) = x.range, y.range
+        if direction in ("EQ", "NE"):
+            if b < c or d < a:
+                return direction == "NE"
+            return direction == "EQ" if a == b == c == d else None
+        if direction in ("GT", "GE"):
+            return self._known_comparison({"GT": "LT", "GE": "LE"}[direction], y, x)
+        if direction == "LT":
+            return True if b < c else False if a >= d else None
+        return True if b <= c else False if a > d else None
+
+    def _known_extreme(self, name: str, x: Expr, y: Expr) -> Expr | None:
+        below = self._known_comparison("LE", x, y)
+        if below is None:
+            below = False if self._known_comparison("LE", y, x) else None
+        if below is None:
+            return None
+        return (x if below else y) if name == "min" else (y if below else x)
+
+
+_UNARY_FOLD: dict[str, Callable[[int, DType], int]] = {
+    "neg": lambda x, t: -x,
+    "abs": lambda x, t: abs(x),
+    "sign": lambda x, t: (x > 0) - (x < 0),
+    "not": lambda x, t: ~x,
+    "popcnt": lambda x, t: (x & ((1 << t.bits) - 1)).bit_count(),
+    "clz": lambda x, t: t.bits - (x & ((1 << t.bits) - 1)).bit_length(),
+}
+
+_BINARY_FOLD: dict[str, Callable[[int, int], int]] = {
+    "add": lambda x, y: x + y,
+    "sub": lambda x, y: x - y,
+    "mul": lambda x, y: x * y,
+    "and": lambda x, y: x & y,
+    "or": lambda x, y: x | y,
+    "xor": lambda x, y: x ^ y,
+    "min": min,
+    "max": max,
+}
+
+
+def _round_to(value: float, dtype: DType) -> float:
+    """The float of the type that is nearest, as a Python float."""
+    if dtype.bits == 64 or not math.isfinite(value):
+        if dtype.bits == 64 or dtype.bits == 32 or math.isnan(value):
+            return value
+    if dtype.bits == 32:
+        try:
+            return float(struct.unpack("<f", struct.pack("<f", value))[0])
+        except OverflowError:
+            return math.copysign(math.inf, value)
+    import numpy as np
+    with np.errstate(all="ignore"):
+        return float(np.float64(value).astype(dtype.numpy()))
+

@@ -1,0 +1,86 @@
+"""Evaluating a body graph on values while code is made: reducers, comparators, the functions of map and scatter."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from irscope.graph import Graph, Node, TensorType, TupleType
+from irscope.lower.tile import Expr
+
+if TYPE_CHECKING:
+    from irscope.lower.build import KernelBuilder
+
+_SAME = frozenset("reshape copy bitcast broadcast transpose opt-barrier optimization-barrier domain add-dependency".split())
+_CALLS = frozenset("call fusion map".split())
+Values = list[Expr]
+
+
+class NoScalarMeaning(Exception):
+    """A body uses an operator that has no meaning on single values."""
+
+    def __init__(self, graph: Graph, node: Node, why: str) -> None:
+        super().__init__(f"{graph.name}: %{node.name} = {node.type} {node.op.name}(...) {why}")
+        self.graph, self.node = graph, node
+
+
+def evaluate(k: KernelBuilder, graph: Graph, args: Sequence[Any]) -> Values:
+    """The leaves of a body's result. ``args`` are the leaves of its parameters, in order."""
+    return _Evaluation(k).run(graph, list(args))
+
+
+class _Evaluation:
+    def __init__(self, builder: KernelBuilder) -> None:
+        self.k = builder
+
+    def run(self, graph: Graph, args: Values) -> Values:
+        """Calls nest as deep as the text does, and a body never calls itself, so this recursion is shallow."""
+        held: list[Values] = [[] for _ in graph.nodes]
+        taken = 0
+        for param in graph.params:
+            count = sum(1 for _ in param.type.leaves())
+            held[param.index] = list(args[taken:taken + count])
+            taken += count
+        if taken != len(args):
+            raise ValueError(f"{graph.name} takes {taken} values, not {len(args)}")
+        for node in _needed(graph):
+            if node.op.name != "parameter":
+                held[node.index] = self._node(graph, node, [held[o.index] for o in node.operands])
+        return held[graph.result().index]
+
+    def _node(self, graph: Graph, node: Node, operands: list[Values]) -> Values:
+        k, name = self.k, node.op.name
+        if name == "tuple":
+            return [leaf for operand in operands for leaf in operand]
+        if name == "get-tuple-element":
+            source = node.operands[0].type
+            if not isinstance(source, TupleType):
+                raise NoScalarMeaning(graph, node, "takes an element of what is no tuple")
+            sizes = [sum(1 for _ in t.leaves()) for t in source.elements]
+            begin = sum(sizes[:node.attrs["index"]])
+            return operands[0][begin:begin + sizes[node.attrs["index"]]]
+        if name in _CALLS:
+            return self.run(node.bodies[0], [leaf for operand in operands for leaf in operand])
+        if not isinstance(node.type, TensorType) or node.type.elements != 1:
+            raise NoScalarMeaning(graph, node, "is no single value")
+        dtype = node.type.dtype
+        if name == "constant":
+            return [k.const(node.attrs["literal"].value().reshape(())[()], dtype)]
+        if name == "iota":
+            return [k.const(0, dtype)]
+        if node.op.scalar is not None:
+            return [node.op.scalar(k, node, *(operand[0] for operand in operands))]
+        if name in _SAME:
+            return [operands[0][0]]
+        raise NoScalarMeaning(graph, node, "has no meaning on single values")
+
+
+def _needed(graph: Graph) -> list[Node]:
+    """The nodes that the result depends on, in order."""
+    seen = {graph.result().index}
+    stack = [graph.result()]
+    while stack:
+        for operand in stack.pop().operands:
+            if operand.index not in seen:
+                seen.add(operand.index)
+                stack.append(operand)
+    return [node for node in graph.nodes if node.index in seen]
