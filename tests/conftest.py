@@ -1,4 +1,4 @@
-"""What all tests share: the command line, called in this process."""
+"""What all tests share: the command line, called in this process, and golden files."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -35,3 +35,22 @@ def cli(monkeypatch: pytest.MonkeyPatch) -> Cli:
         return CliRunner().invoke(group, [str(arg) for arg in args], input=input, **extra)
 
     return call
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-golden", action="store_true", help="write the golden files anew instead of comparing with them")
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """``golden("tree.txt", text)`` holds the text to the file ``golden/tree.txt`` beside the test; ``make golden`` writes it anew."""
+
+    def compare(name: str, text: str) -> None:
+        path = request.path.parent / "golden" / name
+        if request.config.getoption("--update-golden"):
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        assert path.is_file(), f"{path} is not there yet: make golden writes it"
+        assert text == path.read_text(encoding="utf-8")
+
+    return compare
