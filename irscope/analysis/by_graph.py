@@ -1,0 +1,137 @@
+"""The outline of a module by its computations: what calls what, and the stretches of each that repeat."""
+from __future__ import annotations
+
+import re
+
+from irscope.analysis.calls import BodyUse, body_use, is_fusion
+from irscope.analysis.cost import Costs, is_kernel
+from irscope.analysis.outline import Folder, Section, add_up, run_title
+from irscope.analysis.repeats import repeats
+from irscope.analysis.structure import Structure
+from irscope.graph import Graph, Kind, Node
+
+_NUMBER = re.compile(r"\d+")
+
+MAX_SECTIONS = 20_000
+"""More sections than this say nothing; bodies beyond stay closed."""
+
+
+def outline_by_graph(title: str, start: Graph, costs: Costs, structure: Structure) -> Section:
+    """The section of ``start``: its repeating stretches, and the bodies of its calls, loops and branches, each under its caller.
+
+    Bodies of fusions are their kernel's own affair and stay closed; calls of equal bodies are folded.
+    """
+    root = Section(title, "graph", start)
+    folder = Folder()
+    made = 1
+    todo: list[tuple[Section, list[Node], float, bool]] = [(root, list(start.nodes), costs.calls.times.get(start, 1.0), True)]
+    finished: list[tuple[Section, list[int]]] = []
+    while todo:
+        section, nodes, times, split = todo.pop()
+        graph = section.graph
+        assert graph is not None, "every section of this outline has a graph"
+        if split:
+            parts, nodes = _stretches(graph, nodes, structure)
+            for unit in parts:
+                copies = [Section("block", "repeat", graph) for _ in unit]
+                for copy, own in zip(copies, unit, strict=True):
+                    todo.append((copy, own, times, False))
+                section.children.extend(copies)
+                made += len(copies)
+        section.nodes = nodes
+        cost = costs.graphs[graph]
+        for node in nodes:
+            i = node.index
+            if not node.synthetic:
+                section.n_nodes += 1
+                section.ops[node.op.name] += 1
+            section.flops += times * cost.flops[i]
+            section.bytes += times * (cost.read[i] + cost.written[i])
+            if node.bodies and not is_fusion(node) and body_use(node) is not BodyUse.ELEMENT:
+                for child, child_times in _bodies(node, times, costs):
+                    if made < MAX_SECTIONS and child.graph is not None:
+                        made += 1
+                        section.children.append(child)
+                        todo.append((child, list(child.graph.nodes), child_times, True))
+            section.kernels += times * is_kernel(node)
+        # What is leaf-like may be hoisted out of one copy and not of the next; the steps alone say whether two stretches are the same.
+        finished.append((section, [structure.nodes[graph][node.index] for node in nodes if not _leaflike(node)]))
+    for section, classes in reversed(finished):
+        add_up(section)
+        folder.fold(section, classes)
+        for child in section.children:
+            if child.kind == "repeat":
+                _name_block(child)
+    return root
+
+
+def _bodies(node: Node, times: float, costs: Costs) -> list[tuple[Section, float]]:
+    use = body_use(node)
+    trips = costs.calls.trips.get(node)
+    found = []
+    for i, body in enumerate(node.bodies):
+        if use is BodyUse.LOOP:
+            role = "body" if i == len(node.bodies) - 1 else "condition"
+            note = f"{trips} trips" if trips is not None else "trips unknown"
+            found.append((Section(f"%{node.name} {role}", "loop", body, note=note), times * (trips or 1)))
+        elif use is BodyUse.BRANCH:
+            found.append((Section(f"%{node.name} branch {i}", "branch", body), times))
+        else:
+            found.append((Section(body.name, "call", body), times))
+    return found
+
+
+def _stretches(graph: Graph, nodes: list[Node], structure: Structure) -> tuple[list[list[list[Node]]], list[Node]]:
+    """The repeating stretches as lists of copies, and the nodes that are in none. A leaf goes where its first user is."""
+    classes = structure.nodes[graph]
+    steps = [node for node in nodes if not _leaflike(node)]
+    found = repeats([classes[node.index] for node in steps])
+    if not found:
+        return [], nodes
+    owner: list[int] = [-1] * len(graph.nodes)
+    n_copies = 0
+    shape: list[tuple[int, int]] = []
+    for repeat in found:
+        shape.append((n_copies, repeat.times))
+        for step in range(repeat.period * repeat.times):
+            owner[steps[repeat.begin + step].index] = n_copies + step // repeat.period
+        n_copies += repeat.times
+    for node in reversed(nodes):
+        if owner[node.index] >= 0 or not _leaflike(node):
+            for operand in node.operands:
+                if _leaflike(operand):
+                    owner[operand.index] = owner[node.index]
+    copies: list[list[Node]] = [[] for _ in range(n_copies)]
+    rest: list[Node] = []
+    for node in nodes:
+        at = owner[node.index]
+        (copies[at] if at >= 0 else rest).append(node)
+    return [copies[at:at + times] for at, times in shape], rest
+
+
+def _leaflike(node: Node) -> bool:
+    """Leaves, and the broadcast of a scalar constant: compilers hoist and share them, so they break every pattern."""
+    if node.op.kind is Kind.LEAF or node.op.name in ("parameter", "constant", "iota"):
+        return True
+    return node.op.name == "broadcast" and bool(node.operands) and node.operands[0].op.name == "constant"
+
+
+def _name_block(block: Section) -> None:
+    """Call a block by what the names of its parameters have in common, which is often the layer; else by its first step."""
+    titles = [_common_name(copy) for copy in block.copies or [block]]
+    if all(titles) and (len(set(titles)) == len(titles) or len(titles) == 1):
+        block.title = run_title(titles)
+    elif block.nodes:
+        steps = [node for node in block.nodes if not _leaflike(node)]
+        block.title = f"block at %{(steps or block.nodes)[0].name}"
+
+
+def _common_name(block: Section) -> str:
+    names = [node.name for node in block.nodes if node.op.name == "parameter"]
+    if len(names) < 2:
+        return ""
+    first, last = min(names), max(names)
+    common = first[:next((i for i, (a, b) in enumerate(zip(first, last)) if a != b), min(len(first), len(last)))]
+    numbers = list(_NUMBER.finditer(common))
+    # "h_0_ln" is cut to "h_0": what follows the last number names the first parameter, not the layer.
+    return common[:numbers[-1].end()] if numbers else ""

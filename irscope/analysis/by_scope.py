@@ -1,0 +1,104 @@
+"""The outline of a module by the scopes of the user's program, computations and fusions seen through."""
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from irscope.analysis.cost import Costs, is_kernel
+from irscope.analysis.outline import Folder, Section, add_up, bottom_up
+from irscope.analysis.scopes import Scope
+from irscope.analysis.structure import Structure
+from irscope.graph import Graph, Kind
+
+MANY_CHILDREN = 12
+_HEAD = re.compile(r"[^\d/()]*\d+(?=[_./\-])")
+
+
+def outline_by_scope(title: str, costs: Costs, structure: Structure, scopes: Callable[[Graph], list[Scope]]) -> Section:
+    """Sections after the name paths of all nodes that run, reducers left out.
+
+    A fused operation counts where the user wrote it; its kernel and its traffic count where the fusion stands.
+    A chain of scopes with nothing else in them becomes one section, ``jit(step)/jvp(GPT)``.
+    """
+    calls = costs.calls
+    root = Section(title, "module")
+    places: dict[Scope, Section] = {(): root}
+    classes: dict[Section, list[int]] = {root: []}
+    for graph in reversed(calls.order):
+        if graph in calls.scalar:
+            continue
+        times, fused = calls.times[graph], graph in calls.fused
+        cost, kinds = costs.graphs[graph], structure.nodes[graph]
+        paths = scopes(graph)
+        for i, node in enumerate(graph.nodes):
+            if node.synthetic or (node.op.kind is Kind.LEAF and node.op.name == "parameter"):
+                continue
+            section = places.get(paths[i]) or _place(paths[i], places, classes)
+            section.nodes.append(node)
+            section.n_nodes += 1
+            section.ops[node.op.name] += 1
+            classes[section].append(kinds[i])
+            if node.op.name != "fusion":
+                section.flops += times * cost.flops[i]
+            if not fused:
+                section.bytes += times * (cost.read[i] + cost.written[i])
+                section.kernels += times * is_kernel(node)
+    for section in list(root.walk()):
+        _group_numbered(section, classes)
+    folder = Folder()
+    for section in bottom_up(root):
+        add_up(section)
+        folder.fold(section, classes[section])
+        if len(section.children) == 1 and not section.nodes and section is not root:
+            _absorb(section)
+    return root
+
+
+def _place(path: Scope, places: dict[Scope, Section], classes: dict[Section, list[int]]) -> Section:
+    """The section of a path, made together with those above it that are missing."""
+    known = len(path)
+    while path[:known] not in places:
+        known -= 1
+    section = places[path[:known]]
+    for n in range(known + 1, len(path) + 1):
+        child = Section(path[n - 1], "scope")
+        section.children.append(child)
+        places[path[:n]] = child
+        classes[child] = []
+        section = child
+    return section
+
+
+def _group_numbered(section: Section, classes: dict[Section, list[int]]) -> None:
+    """Put siblings that share a numbered head (``block_1_expand``, ``block_1_project``) under it: flat names often hide a hierarchy."""
+    todo = [(section, "")]
+    while todo:
+        parent, above = todo.pop()
+        if len(parent.children) <= MANY_CHILDREN:
+            continue
+        groups: dict[str, list[Section]] = {}
+        for child in parent.children:
+            head = _HEAD.match(child.title, len(above))
+            groups.setdefault(head.group() if head else child.title, []).append(child)
+        if len(groups) < 2:
+            continue
+        children: list[Section] = []
+        for head_text, members in groups.items():
+            head_text = above + head_text if not head_text.startswith(above) else head_text
+            if len(members) < 2:
+                children += members
+                continue
+            group = Section(head_text, "scope", children=members)
+            classes[group] = []
+            children.append(group)
+            todo.append((group, head_text))
+        parent.children = children
+
+
+def _absorb(section: Section) -> None:
+    """Take the place of an only child."""
+    child = section.children[0]
+    if child.times > 1:
+        return
+    section.title += "/" + child.title
+    section.nodes, section.children, section.shape = child.nodes, child.children, child.shape

@@ -1,0 +1,86 @@
+"""Who calls whom, how often, and in which way a body runs."""
+from __future__ import annotations
+
+from enum import Enum
+
+from irscope.analysis.trips import trip_count
+from irscope.graph import Graph, Module, Node, callees_first
+
+
+class BodyUse(Enum):
+    """How an operator runs its bodies."""
+
+    ONCE = "once"          # call, fusion: as if its text stood here
+    LOOP = "loop"          # while: condition and body, trip by trip
+    BRANCH = "branch"      # conditional: one of them
+    ELEMENT = "element"    # reduce, sort, map: scalar code, part of the operator itself
+
+
+_LOOPS = frozenset({"while", "scan", "prim::Loop"})
+_BRANCHES = frozenset({"conditional", "if", "prim::If", "match"})
+_ELEMENT = frozenset({
+    "reduce", "reduce-window", "map", "sort", "scatter", "select-and-scatter", "all-reduce", "all-reduce-start", "reduce-scatter",
+    "reduce-scatter-start", "reduce-precision", "custom-call", "topk",
+})
+
+
+def body_use(node: Node) -> BodyUse:
+    """How ``node`` runs its bodies; ``ONCE`` for an operator that irscope does not know."""
+    name = node.op.name
+    if name in _ELEMENT:
+        return BodyUse.ELEMENT
+    if name in _LOOPS:
+        return BodyUse.LOOP
+    return BodyUse.BRANCH if name in _BRANCHES else BodyUse.ONCE
+
+
+def is_fusion(node: Node) -> bool:
+    """Whether the node is one kernel made of what its body holds."""
+    return node.op.name == "fusion"
+
+
+class Calls:
+    """The call structure of a module: which graphs run, how often each, and what they are to their caller.
+
+    ``order`` lists the graphs that the entry reaches, callees first. ``times[graph]`` is how often it runs in one run of the entry;
+    a loop whose trip count the text does not tell counts as one trip, and ``open_loops`` lists those nodes. Branches count fully.
+    """
+
+    def __init__(self, module: Module) -> None:
+        entry = module.graphs.get(module.entry)
+        self.order: list[Graph] = callees_first(module, entry) if entry is not None else list(module.graphs.values())
+        self.times: dict[Graph, float] = dict.fromkeys(self.order, 0.0)
+        self.scalar: set[Graph] = set()
+        self.fused: set[Graph] = set()
+        self.callers: dict[Graph, list[tuple[Graph, Node]]] = {graph: [] for graph in self.order}
+        self.trips: dict[Node, int] = {}
+        self.open_loops: list[Node] = []
+        if entry is not None:
+            self.times[entry] = 1.0
+        for graph in reversed(self.order):
+            times = self.times[graph]
+            inside_fusion, inside_scalar = graph in self.fused, graph in self.scalar
+            for node in graph.nodes:
+                if not node.bodies:
+                    continue
+                use = body_use(node)
+                trips = self._trips(module, node) if use is BodyUse.LOOP else 1
+                for body in node.bodies:
+                    self.times[body] += times * trips
+                    self.callers[body].append((graph, node))
+                    if inside_scalar or use is BodyUse.ELEMENT:
+                        self.scalar.add(body)
+                    if inside_fusion or is_fusion(node):
+                        self.fused.add(body)
+
+    def runs_alone(self, graph: Graph) -> bool:
+        """Whether the nodes of ``graph`` are steps of their own, and no part of a fusion or of a reducer."""
+        return graph not in self.fused and graph not in self.scalar
+
+    def _trips(self, module: Module, node: Node) -> int:
+        known = trip_count(module, node)
+        if known is None:
+            self.open_loops.append(node)
+            return 1
+        self.trips[node] = known
+        return known

@@ -1,0 +1,58 @@
+"""What sort of work a node does, in the classes that XLA's own graph dumper colours by."""
+from __future__ import annotations
+
+from irscope.graph import Kind, Node, TensorType
+
+CLASSES = ("contraction", "reduction", "elementwise", "movement", "fusion", "control", "collective", "custom", "parameter", "constant",
+           "free", "unknown")
+"""All classes, the heavy ones first."""
+
+_CONTRACTION = frozenset({"dot", "convolution", "ragged-dot", "scaled-dot", "fft", "cholesky", "triangular-solve"})
+_REDUCTION = frozenset({"reduce", "reduce-window", "scatter", "select-and-scatter", "sort", "topk", "reduce-precision", "scan",
+                        "batch-norm-training", "batch-norm-grad", "batch-norm-inference"})
+_MOVEMENT = frozenset({
+    "transpose", "reshape", "gather", "broadcast", "copy", "slice", "dynamic-slice", "dynamic-update-slice", "concatenate", "pad",
+    "reverse",
+    "iota", "copy-start", "copy-done", "dynamic-reshape", "bitcast-convert",
+    "set-dimension-size",
+})
+_COLLECTIVE = frozenset({
+    "all-reduce", "all-gather", "all-to-all", "collective-permute", "reduce-scatter", "collective-broadcast", "ragged-all-to-all", "send",
+    "recv", "send-done", "recv-done", "partition-id", "replica-id", "infeed", "outfeed",
+})
+_CONTROL = frozenset({
+    "while", "conditional", "call", "async-start", "async-update", "async-done", "after-all", "add-dependency", "opt-barrier", "prim::If",
+    "prim::Loop", "if", "match",
+})
+_FREE = frozenset({"tuple", "get-tuple-element", "get", "bitcast", "domain", "get-dimension-size"})
+
+
+def work_class(node: Node) -> str:
+    """The class of a node, one of :data:`CLASSES`."""
+    name = node.op.name
+    known = _BY_NAME.get(name)
+    if known is not None:
+        return known
+    if name.endswith(("-start", "-done", "-update")) and name.rpartition("-")[0] in _COLLECTIVE:
+        return "collective"
+    if not node.op.known:
+        return "unknown"
+    kind = node.op.kind
+    if kind is Kind.LEAF:
+        return "constant"
+    return _BY_KIND.get(kind, "custom")
+
+
+def is_scalar(node: Node) -> bool:
+    """Whether the node gives a single number."""
+    return isinstance(node.type, TensorType) and not node.type.shape
+
+
+_BY_KIND = {Kind.ELEMENTWISE: "elementwise", Kind.BROADCAST: "movement", Kind.INJECTIVE: "movement", Kind.REDUCTION: "reduction",
+            Kind.CONTRACTION: "contraction", Kind.TUPLE: "free"}
+_BY_NAME = {
+    **dict.fromkeys(_CONTRACTION, "contraction"), **dict.fromkeys(_REDUCTION, "reduction"), **dict.fromkeys(_MOVEMENT, "movement"),
+    **dict.fromkeys(_COLLECTIVE, "collective"), **dict.fromkeys(_CONTROL, "control"), **dict.fromkeys(_FREE, "free"),
+    "parameter": "parameter", "constant": "constant", "fusion": "fusion", "custom-call": "custom", "rng": "elementwise",
+    "rng-bit-generator": "elementwise",
+}

@@ -1,0 +1,218 @@
+"""What each node costs: FLOPs, bytes read, bytes written; and what the whole module costs.
+
+The bytes are what a kernel of its own moves: each distinct operand once, the result once. Where an operator looks at a part of an
+operand only (slice, gather, an update in place), that part counts. A fusion counts as one kernel: its operands, its result, and the
+FLOPs of its body. What only renames a value (tuple, bitcast, parameter) costs nothing.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from irscope.analysis.calls import BodyUse, Calls, body_use
+from irscope.graph import Graph, Kind, Node, TensorType, Type, bytes_of
+from irscope.ops.faults import TypeFault
+
+# A declared cost reads attributes and shapes; on an ill-typed text it may stumble over either, and such a node costs "unknown", that is 0.
+_ILL_TYPED = (LookupError, ValueError, TypeError, AttributeError, ArithmeticError, TypeFault)
+
+FREE = frozenset({
+    "parameter", "constant", "tuple", "get-tuple-element", "bitcast", "opt-barrier", "add-dependency", "after-all", "partition-id",
+    "replica-id", "domain", "get", "while", "call", "conditional", "async-start", "async-update", "async-done", "copy-done",
+    "all-reduce-done", "all-gather-done", "collective-permute-done", "send-done", "recv-done",
+})
+"""Operators that move no data themselves: they name a value, or their bodies do the work."""
+
+_SLICES = frozenset({"slice", "dynamic-slice", "gather"})
+
+
+def is_kernel(node: Node) -> bool:
+    """Whether a node does work of its own: it is a fusion, or an operation that is neither free nor only the caller of bodies."""
+    if node.op.name == "fusion":
+        return True
+    if node.bodies and body_use(node) is not BodyUse.ELEMENT:
+        return False
+    return node.op.name not in FREE and node.op.kind is not Kind.LEAF and node.op.kind is not Kind.TUPLE
+
+
+@dataclass(slots=True)
+class GraphCost:
+    """Costs of the nodes of a graph, by index; bodies that a node calls are in :attr:`flops` for a fusion alone."""
+
+    flops: list[float]
+    read: list[float]
+    written: list[float]
+
+
+@dataclass(slots=True)
+class Totals:
+    """Sums over one run of a graph and all that it calls: loops by their trips, of branches the costliest.
+
+    ``kernels`` counts the nodes that do work of their own; what lies inside a fusion belongs to the fusion's one kernel.
+    """
+
+    flops: float = 0.0
+    read: float = 0.0
+    written: float = 0.0
+    kernels: float = 0.0
+    fusions: float = 0.0
+
+    @property
+    def bytes(self) -> float:
+        return self.read + self.written
+
+    def add(self, other: Totals, times: float = 1.0) -> None:
+        self.flops += other.flops * times
+        self.read += other.read * times
+        self.written += other.written * times
+        self.kernels += other.kernels * times
+        self.fusions += other.fusions * times
+
+
+class Costs:
+    """Costs of all nodes that the entry of a module reaches; each graph is looked at once."""
+
+    def __init__(self, calls: Calls) -> None:
+        self.calls = calls
+        self.graphs: dict[Graph, GraphCost] = {}
+        self.totals: dict[Graph, Totals] = {}
+        self._sizes: dict[int, tuple[int, int]] = {}
+        for graph in calls.order:
+            self._measure(graph)
+
+    def size(self, type: Type) -> int:
+        """Bytes of a type; found once a type object, because readers share them."""
+        return self._size(type)[0]
+
+    def flops(self, node: Node, graph: Graph) -> float:
+        """FLOPs of one run of a node, bodies included."""
+        own = self.graphs[graph].flops[node.index]
+        return own if node.op.name == "fusion" else own + self._called(node).flops
+
+    def traffic(self, node: Node, graph: Graph) -> float:
+        """Bytes read and written by one run of a node, bodies included where they are kernels of their own."""
+        cost = self.graphs[graph]
+        own = cost.read[node.index] + cost.written[node.index]
+        return own if node.op.name == "fusion" else own + self._called(node).bytes
+
+    def _measure(self, graph: Graph) -> None:
+        n = len(graph.nodes)
+        cost = GraphCost([0.0] * n, [0.0] * n, [0.0] * n)
+        total = Totals()
+        flops, read, written = cost.flops, cost.read, cost.written
+        sum_flops = sum_read = sum_written = 0.0
+        kernels = fusions = 0
+        for i, node in enumerate(graph.nodes):
+            name = node.op.name
+            if node.bodies and body_use(node) is not BodyUse.ELEMENT:
+                if name == "fusion":
+                    flops[i] = sum(self.totals[body].flops for body in node.bodies)
+                    read[i], written[i] = self._fusion_traffic(node)
+                    kernels += 1
+                    fusions += 1
+                else:
+                    total.add(self._called(node))
+                    continue
+            elif name in FREE or node.op.kind is Kind.LEAF or node.op.kind is Kind.TUPLE:
+                continue
+            else:
+                flops[i] = self._flops(node)
+                read[i], written[i] = self._traffic(node)
+                kernels += 1
+            sum_flops += flops[i]
+            sum_read += read[i]
+            sum_written += written[i]
+        total.add(Totals(sum_flops, sum_read, sum_written, kernels, fusions))
+        self.graphs[graph] = cost
+        self.totals[graph] = total
+
+    def _called(self, node: Node) -> Totals:
+        """What the bodies of a node cost in one run of the node."""
+        total = Totals()
+        if not node.bodies:
+            return total
+        use = body_use(node)
+        if use is BodyUse.ELEMENT:
+            return total
+        if use is BodyUse.BRANCH:
+            total.add(max((self.totals[b] for b in node.bodies), key=lambda t: (t.flops, t.bytes)))
+            return total
+        times = self.calls.trips.get(node, 1) if use is BodyUse.LOOP else 1
+        for body in node.bodies:
+            total.add(self.totals[body], times)
+        return total
+
+    def _flops(self, node: Node) -> float:
+        if node.op.cost is not None:
+            try:
+                return float(node.op.cost(node))
+            except _ILL_TYPED:
+                return 0.0
+        kind = node.op.kind
+        if kind is Kind.ELEMENTWISE:
+            return float(self._size(node.type)[1])
+        if kind is Kind.REDUCTION and node.operands:
+            return float(self._size(node.operands[0].type)[1])
+        return 0.0
+
+    def _traffic(self, node: Node) -> tuple[float, float]:
+        name, operands = node.op.name, node.operands
+        result = self._size(node.type)[0]
+        if name in _SLICES and operands:
+            return result + sum(self._size(o.type)[0] for o in operands[1:]), result
+        if name == "dynamic-update-slice" and len(operands) > 1:
+            update = self._size(operands[1].type)[0]
+            return update + sum(self._size(o.type)[0] for o in operands[2:]), update
+        if len(operands) == 1:
+            return self._size(operands[0].type)[0], result
+        return sum(self._size(o.type)[0] for o in dict.fromkeys(operands)), result
+
+    def _fusion_traffic(self, node: Node) -> tuple[float, float]:
+        """Operands of which the body takes slices alone count by those slices; a root that updates in place writes the update."""
+        body = node.bodies[0]
+        used = self._part_used(body)
+        read = 0.0
+        for i, operand in enumerate(node.operands):
+            whole = self._size(operand.type)[0]
+            read += min(whole, used[i]) if i < len(used) else whole
+        root = body.root
+        if root is None:
+            return read, self._size(node.type)[0]
+        results = root.operands if root.op.name == "tuple" else (root,)
+        return read, float(sum(self._written_by(result) for result in results))
+
+    def _written_by(self, root: Node) -> int:
+        while root.op.name == "bitcast" and root.operands:
+            root = root.operands[0]
+        if root.op.name == "dynamic-update-slice" and len(root.operands) > 1:
+            return self._size(root.operands[1].type)[0]
+        return self._size(root.type)[0]
+
+    def _part_used(self, body: Graph) -> list[float]:
+        """For each parameter of a fused body, how many bytes of it the body looks at."""
+        numbers = {p.index: i for i, p in enumerate(body.params)}
+        if not numbers:
+            return []
+        parts = [0.0] * len(body.params)
+        whole = [False] * len(body.params)
+        used = [False] * len(body.params)
+        for node in body.nodes:
+            for place, operand in enumerate(node.operands):
+                number = numbers.get(operand.index)
+                if number is None:
+                    continue
+                used[number] = True
+                if place == 0 and node.op.name in _SLICES:
+                    parts[number] += self._size(node.type)[0]
+                elif not (place == 0 and node.op.name == "dynamic-update-slice"):
+                    whole[number] = True
+        if body.root is not None and body.root.index in numbers:
+            whole[numbers[body.root.index]] = True
+        return [float("inf") if whole[i] else parts[i] if used[i] else 0.0 for i in range(len(parts))]
+
+    def _size(self, type: Type) -> tuple[int, int]:
+        """Bytes and elements of a type. Keyed by identity: the graph that holds the type outlives this object's use."""
+        known = self._sizes.get(id(type))
+        if known is None:
+            known = bytes_of(type), sum(leaf.elements for leaf in type.leaves() if isinstance(leaf, TensorType))
+            self._sizes[id(type)] = known
+        return known

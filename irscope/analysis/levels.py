@@ -1,0 +1,72 @@
+"""What depends on what: levels, the longest chain, and what could run side by side."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from irscope.graph import Graph, Kind, Node
+
+
+@dataclass(slots=True)
+class Levels:
+    """``level[i]`` is the length of the longest chain of working nodes that ends at node i; leaves have 0.
+
+    Nodes of one level need nothing of each other: :meth:`independent` lists them. ``depth`` is the highest level,
+    ``width`` the size of the largest one.
+    """
+
+    graph: Graph
+    level: list[int]
+    depth: int
+    width: int
+
+    def independent(self) -> list[list[Node]]:
+        """The working nodes by level, from level 1 on."""
+        sets: list[list[Node]] = [[] for _ in range(self.depth)]
+        for node in self.graph.nodes:
+            if works(node):
+                sets[self.level[node.index] - 1].append(node)
+        return sets
+
+
+def works(node: Node) -> bool:
+    """Whether a node does something, and is no leaf and no plumbing."""
+    return node.op.kind is not Kind.LEAF and node.op.kind is not Kind.TUPLE and node.op.name not in ("bitcast", "parameter", "constant")
+
+
+def levels(graph: Graph) -> Levels:
+    """The levels of a graph. Order that only effects ask for is not counted."""
+    level = [0] * len(graph.nodes)
+    count: dict[int, int] = {}
+    for i, node in enumerate(graph.nodes):
+        above = 0
+        for operand in node.operands:
+            if level[operand.index] > above:
+                above = level[operand.index]
+        if works(node):
+            above += 1
+            count[above] = count.get(above, 0) + 1
+        level[i] = above
+    return Levels(graph, level, max(count, default=0), max(count.values(), default=0))
+
+
+def critical_path(graph: Graph, weight: Sequence[float] | None = None) -> list[Node]:
+    """The chain from a leaf to the result, or to whatever costs most, whose weights add up highest (default: one a working node)."""
+    n = len(graph.nodes)
+    if n == 0:
+        return []
+    best = [0.0] * n
+    before = [-1] * n
+    for i, node in enumerate(graph.nodes):
+        most, via = 0.0, -1
+        for operand in node.operands:
+            if best[operand.index] > most or via < 0:
+                most, via = best[operand.index], operand.index
+        own = weight[i] if weight is not None else float(works(node))
+        best[i], before[i] = most + own, via
+    at = max(range(n), key=lambda i: best[i])
+    path = []
+    while at >= 0:
+        path.append(graph.nodes[at])
+        at = before[at]
+    return path[::-1]

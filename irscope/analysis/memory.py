@@ -1,0 +1,135 @@
+"""How long each value lives in memory, and how much lives at once.
+
+The schedule is the order of the text: the compiler's own in a scheduled module, an estimate elsewhere. Values that only rename others
+(tuple, get, bitcast, the result of a loop) hold no memory of their own. An elementwise operation may write over an operand that dies with
+it. Parameters and results belong to the caller and live through the whole run.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from irscope.analysis.calls import BodyUse, Calls, body_use, is_fusion
+from irscope.analysis.cost import Costs
+from irscope.graph import Graph, Kind, Node
+
+_ALIASES = frozenset({
+    "bitcast", "opt-barrier", "add-dependency", "domain", "copy-done", "all-reduce-done", "all-gather-done", "collective-permute-done",
+    "async-update", "async-done", "send-done", "recv-done", "after-all", "while",
+})
+_GETS = frozenset({"get-tuple-element", "get"})
+_IN_PLACE = frozenset({"dynamic-update-slice", "scatter"})
+
+Holds = int | tuple["Holds", ...]
+"""The buffer that a value lies in (its node's index), or those of the elements of a tuple."""
+
+
+@dataclass(slots=True)
+class Lifetimes:
+    """When the buffers of one graph live. ``last[i]`` is the place of the last use of node i's buffer; -1: it has none of its own.
+
+    ``live[t]`` are the bytes of temporaries while node t runs, those of bodies that it calls included; ``peak`` is their maximum,
+    at node ``peak_at`` (-1: no temporaries).
+    """
+
+    last: list[int]
+    size: list[int]
+    live: list[int]
+    peak: int = 0
+    peak_at: int = -1
+    results: set[int] = field(default_factory=set)
+
+
+class Memory:
+    """Lifetimes of every graph that the entry reaches, and the memory of one run of the module."""
+
+    def __init__(self, calls: Calls, costs: Costs) -> None:
+        self._costs = costs
+        self.graphs: dict[Graph, Lifetimes] = {}
+        for graph in calls.order:
+            if calls.runs_alone(graph):
+                self.graphs[graph] = self._lifetimes(graph)
+
+    def live_at(self, graph: Graph, place: int) -> list[Node]:
+        """The nodes whose buffers live while node number ``place`` runs, largest first."""
+        life = self.graphs[graph]
+        found = [n for n in graph.nodes[:place + 1] if life.last[n.index] >= place and life.size[n.index]]
+        return sorted(found, key=lambda n: -life.size[n.index])
+
+    def _lifetimes(self, graph: Graph) -> Lifetimes:
+        nodes = graph.nodes
+        n = len(nodes)
+        size = [0] * n
+        last = [-1] * n
+        holds: list[Holds] = [()] * n
+        for i, node in enumerate(nodes):
+            holds[i] = held = self._holds(node, i, holds)
+            if held == i and node.op.kind is not Kind.LEAF and node.op.name not in ("parameter", "constant"):
+                size[i] = self._costs.size(node.type)
+            if last[i] < 0:
+                last[i] = i
+            if node.op.kind is not Kind.TUPLE and node.op.name not in _GETS and node.op.name != "tuple":
+                for operand in node.operands:
+                    for buffer in _flat(holds[operand.index]):
+                        last[buffer] = i
+        results = set(_flat(holds[graph.root.index])) if graph.root is not None else set()
+        for buffer in results:
+            last[buffer] = n
+        live, peak, peak_at = self._walk(graph, size, last, holds)
+        return Lifetimes(last, size, live, peak, peak_at, results)
+
+    def _holds(self, node: Node, i: int, holds: list[Holds]) -> Holds:
+        name, operands = node.op.name, node.operands
+        if name == "tuple":
+            return tuple(holds[o.index] for o in operands)
+        if name in _GETS and operands:
+            inner, index = holds[operands[0].index], node.attrs.get("index")
+            return inner[index] if isinstance(inner, tuple) and isinstance(index, int) and index < len(inner) else inner
+        if name in _ALIASES and operands:
+            return holds[operands[0].index]
+        return i
+
+    def _walk(self, graph: Graph, size: list[int], last: list[int], holds: list[Holds]) -> tuple[list[int], int, int]:
+        dying: list[int] = [0] * (len(size) + 1)
+        live: list[int] = [0] * len(size)
+        now = peak = 0
+        peak_at = -1
+        for i, node in enumerate(graph.nodes):
+            own = size[i]
+            now += own
+            extra = self._body_peak(node)
+            here = now + max(0, extra - own)
+            if own and (node.op.kind is Kind.ELEMENTWISE or node.op.name in _IN_PLACE or is_fusion(node)):
+                here -= self._written_over(node, i, own, size, last, holds)
+            live[i] = here
+            if here > peak:
+                peak, peak_at = here, i
+            dying[last[i]] += own
+            now -= dying[i]
+        return live, peak, peak_at
+
+    def _written_over(self, node: Node, i: int, own: int, size: list[int], last: list[int], holds: list[Holds]) -> int:
+        for operand in node.operands:
+            buffer = holds[operand.index]
+            if isinstance(buffer, int) and last[buffer] == i and size[buffer] == own:
+                return own
+        return 0
+
+    def _body_peak(self, node: Node) -> int:
+        if not node.bodies or body_use(node) is BodyUse.ELEMENT or is_fusion(node):
+            return 0
+        return max((self.graphs[b].peak for b in node.bodies if b in self.graphs), default=0)
+
+
+def _flat(holds: Holds) -> list[int]:
+    """The buffers in a value, tuples opened."""
+    if isinstance(holds, int):
+        return [holds]
+    found: list[int] = []
+    stack: list[Holds] = [holds]
+    while stack:
+        top = stack.pop()
+        if isinstance(top, int):
+            found.append(top)
+        else:
+            stack.extend(top)
+    return found

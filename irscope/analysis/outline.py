@@ -1,0 +1,138 @@
+"""The module as sections within sections: what a person reads first. Identical sections are folded into one that says how many."""
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from irscope.graph import Graph, Node
+
+_DIGITS = re.compile(r"\d+")
+
+
+@dataclass(slots=True, eq=False)
+class Section:
+    """A part of a module: a computation, a scope of the user's program, a stretch that repeats.
+
+    ``nodes`` stand directly in it, ``children`` below it. ``copies`` are the identical sections that are folded into this one, itself
+    first; ``times`` their number. The sums are over all copies and all that lies below.
+    """
+
+    title: str
+    kind: str
+    graph: Graph | None = None
+    nodes: list[Node] = field(default_factory=list)
+    children: list[Section] = field(default_factory=list)
+    copies: list[Section] = field(default_factory=list)
+    note: str = ""
+    n_nodes: int = 0
+    kernels: float = 0.0
+    flops: float = 0.0
+    bytes: float = 0.0
+    ops: Counter[str] = field(default_factory=Counter)
+    shape: int = -1
+
+    @property
+    def times(self) -> int:
+        return max(1, len(self.copies))
+
+    def walk(self) -> Iterator[Section]:
+        """This section and all below it, in order; copies that were folded are not visited."""
+        stack = [self]
+        while stack:
+            top = stack.pop()
+            yield top
+            stack.extend(reversed(top.children))
+
+    def all_nodes(self) -> Iterator[Node]:
+        """Every node in this section, in its copies and below."""
+        stack = [self]
+        while stack:
+            top = stack.pop()
+            if len(top.copies) > 1:
+                stack.extend(c for c in top.copies if c is not top)
+            yield from top.nodes
+            stack.extend(top.children)
+
+
+def bottom_up(root: Section) -> list[Section]:
+    """All sections, children before parents."""
+    order: list[Section] = []
+    stack = [root]
+    while stack:
+        top = stack.pop()
+        order.append(top)
+        stack.extend(top.children)
+    return order[::-1]
+
+
+def add_up(section: Section) -> None:
+    """Add the sums of the children to a section that knows its own."""
+    for child in section.children:
+        section.n_nodes += child.n_nodes
+        section.kernels += child.kernels
+        section.flops += child.flops
+        section.bytes += child.bytes
+        section.ops.update(child.ops)
+
+
+class Folder:
+    """Folds equal siblings. Two sections are equal when their names differ in numbers alone and they hold the same nodes and sections."""
+
+    def __init__(self) -> None:
+        self._shapes: dict[object, int] = {}
+
+    def fold(self, section: Section, classes: Iterable[int]) -> None:
+        """Give a section its shape from the classes of its own nodes and from its children, and fold equal children. Children first."""
+        own = tuple(sorted(Counter(classes).items()))
+        below = tuple(sorted(Counter(self._name_shape(child) for child in section.children).items()))
+        section.shape = self._shapes.setdefault((own, below), len(self._shapes))
+        groups: dict[tuple[str, int], list[Section]] = {}
+        for child in section.children:
+            groups.setdefault((_DIGITS.sub("#", child.title), child.shape), []).append(child)
+        if len(groups) == len(section.children):
+            return
+        folded: list[Section] = []
+        for same in groups.values():
+            folded.append(same[0] if len(same) == 1 else _merge(same))
+        section.children = folded
+
+    def _name_shape(self, child: Section) -> int:
+        return self._shapes.setdefault((_DIGITS.sub("#", child.title), child.shape), len(self._shapes))
+
+
+def _merge(same: list[Section]) -> Section:
+    first = same[0]
+    title = run_title([s.title for s in same])
+    merged = Section(title, first.kind, first.graph, first.nodes, first.children, note=first.note, shape=first.shape)
+    merged.copies = [merged, *same[1:]]
+    for one in same:
+        merged.n_nodes += one.n_nodes
+        merged.kernels += one.kernels
+        merged.flops += one.flops
+        merged.bytes += one.bytes
+        merged.ops.update(one.ops)
+    return merged
+
+
+def run_title(titles: list[str]) -> str:
+    """One title for names that differ in numbers.
+
+    >>> run_title(["layer_0", "layer_1", "layer_2"]), run_title(["h1", "h3", "h5"]), run_title(["s1_b1", "s2_b4"])
+    ('layer_0..2', 'h1,3,5', 's1_b1 .. s2_b4')
+    """
+    if len(set(titles)) == 1:
+        return titles[0]
+    numbers = [[int(n) for n in _DIGITS.findall(title)] for title in titles]
+    varying = [i for i in range(len(numbers[0])) if len({row[i] for row in numbers}) > 1]
+    if len(varying) != 1:
+        return f"{titles[0]} .. {titles[-1]}"
+    place = varying[0]
+    found = list(_DIGITS.finditer(titles[0]))[place]
+    head, tail = titles[0][:found.start()], titles[0][found.end():]
+    values = sorted(row[place] for row in numbers)
+    if values == list(range(values[0], values[-1] + 1)):
+        return f"{head}{values[0]}..{values[-1]}{tail}"
+    shown = ",".join(map(str, values)) if len(values) <= 6 else f"{values[0]},{values[1]},..,{values[-1]}"
+    return f"{head}{shown}{tail}"

@@ -1,0 +1,83 @@
+"""Stretches of a sequence that stand several times in a row: the layers of a network whose names are gone."""
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from operator import eq
+
+MAX_CANDIDATES = 12
+MIN_UNIT = 4
+"""A unit of fewer elements is folded only when it stands :data:`MIN_SHORT` times."""
+MIN_SHORT = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """``times`` copies of ``period`` elements each, from ``begin`` on."""
+
+    begin: int
+    period: int
+    times: int
+
+    @property
+    def end(self) -> int:
+        return self.begin + self.period * self.times
+
+
+def repeats(sequence: Sequence[int]) -> list[Repeat]:
+    """The repeats of a sequence, in order and apart from each other; the period that covers most is taken first.
+
+    >>> repeats([7, 1, 2, 3, 4, 1, 2, 3, 4, 9])
+    [Repeat(begin=1, period=4, times=2)]
+    """
+    found: list[Repeat] = []
+    todo = [(0, len(sequence))]
+    while todo:
+        begin, end = todo.pop()
+        best = _best(sequence[begin:end])
+        if not best:
+            continue
+        at = begin
+        for repeat in best:
+            moved = Repeat(begin + repeat.begin, repeat.period, repeat.times)
+            found.append(moved)
+            todo.append((at, moved.begin))
+            at = moved.end
+        todo.append((at, end))
+    return sorted(found, key=lambda r: r.begin)
+
+
+def _best(part: Sequence[int]) -> list[Repeat]:
+    """The runs of the one period that covers most of ``part``; of two that cover about the same, the shorter."""
+    if len(part) < 2 * MIN_UNIT:
+        return []
+    last: dict[int, int] = {}
+    gaps: Counter[int] = Counter()
+    for i, element in enumerate(part):
+        before = last.get(element)
+        if before is not None:
+            gaps[i - before] += 1
+        last[element] = i
+    best: list[Repeat] = []
+    covered = 0
+    frequent = [gap for gap, _ in gaps.most_common(MAX_CANDIDATES)]
+    # Elements that stand once a copy have the true period as their gap; they are the rare ones when copies hold much of the same.
+    long = [gap for gap, n in sorted(gaps.items(), key=lambda g: -g[0] * min(g[1], 64))[:MAX_CANDIDATES]]
+    for period in sorted({*frequent, *long}):
+        runs = _runs(part, period)
+        cover = sum(run.period * run.times for run in runs)
+        if cover > covered * 1.05:
+            best, covered = runs, cover
+    return best
+
+
+def _runs(part: Sequence[int], period: int) -> list[Repeat]:
+    same = bytes(map(eq, part[period:], part))
+    found = []
+    for match in re.finditer(rb"\x01{%d,}" % period, same):
+        times = (match.end() - match.start()) // period + 1
+        if period >= MIN_UNIT or times >= MIN_SHORT:
+            found.append(Repeat(match.start(), period, times))
+    return found

@@ -1,0 +1,55 @@
+"""The hierarchy that the user's program had, from the names that the compiler kept."""
+from __future__ import annotations
+
+from functools import lru_cache
+
+from irscope.graph import Graph, Kind, Module, Node
+
+Scope = tuple[str, ...]
+
+
+@lru_cache(maxsize=65536)
+def split_scope(name: str) -> Scope:
+    """The components of a name path; slashes inside brackets belong to a component.
+
+    >>> split_scope("jit(f)/transpose(jvp(a/b))/layer_0/dot_general")
+    ('jit(f)', 'transpose(jvp(a/b))', 'layer_0', 'dot_general')
+    """
+    if "(" not in name and "[" not in name:
+        return tuple(part for part in name.split("/") if part)
+    parts: list[str] = []
+    depth = begin = 0
+    for i, c in enumerate(name):
+        if c in "([{":
+            depth += 1
+        elif c in ")]}":
+            depth = max(0, depth - 1)
+        elif c == "/" and depth == 0:
+            parts.append(name[begin:i])
+            begin = i + 1
+    parts.append(name[begin:])
+    return tuple(part for part in parts if part)
+
+
+def scope_of(module: Module, node: Node) -> Scope:
+    """Where the node stands in the user's program, without the name of the operation itself; empty where the text does not say."""
+    name = module.scope(node)
+    if not name:
+        return ()
+    parts = split_scope(name)
+    # HLO's op_name ends with the primitive that made the instruction; and a parameter carries the name of the argument alone.
+    return parts[:-1] if module.format == "hlo" else parts
+
+
+def scopes(module: Module, graph: Graph) -> list[Scope]:
+    """The scope of each node of a graph, by index. A node without one (a constant, a broadcast) stands with its first user."""
+    found = [scope_of(module, node) for node in graph.nodes]
+    users: list[Node | None] = [None] * len(graph.nodes)
+    for node in reversed(graph.nodes):
+        for operand in node.operands:
+            users[operand.index] = node
+    for node in reversed(graph.nodes):
+        first = users[node.index]
+        if not found[node.index] and first is not None and not (node.op.kind is Kind.LEAF and node.op.name == "parameter"):
+            found[node.index] = found[first.index]
+    return found

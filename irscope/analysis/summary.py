@@ -1,0 +1,179 @@
+"""The figures of a module that fit on one screen."""
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from irscope.analysis.calls import is_fusion
+from irscope.analysis.classes import work_class
+from irscope.analysis.survey import Survey
+from irscope.graph import Graph, Node, TensorType, TupleType, Type, bytes_of
+
+# Asking each of a million nodes for its source line is for the one who asks; a summary looks at this many.
+MAX_ASKED = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """An input or a result of the entry."""
+
+    name: str
+    type: Type
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Costly:
+    """One of the nodes that cost most, for all its runs together; ``share`` is of the whole module's cost."""
+
+    node: Node
+    graph: Graph
+    flops: float
+    bytes: float
+    times: float
+    share: float
+    source: str
+
+
+@dataclass(slots=True)
+class Summary:
+    """What :func:`summarise` found. Sums are over one run of the entry."""
+
+    name: str
+    format: str
+    entry: str
+    n_nodes: int
+    n_graphs: int
+    entry_nodes: int
+    depth: int
+    width: int
+    inputs: list[Value]
+    outputs: list[Value]
+    parameter_bytes: int
+    flops: float
+    read: float
+    written: float
+    kernels: float
+    fusions: float
+    peak_bytes: int
+    peak_at: str
+    scheduled: bool
+    ops: Counter[str]
+    classes: Counter[str]
+    dtypes: Counter[str]
+    loops: list[tuple[str, int | None]]
+    unknown_ops: Counter[str]
+    costly: list[Costly] = field(default_factory=list)
+    sources: Counter[str] = field(default_factory=Counter)
+    source_files: int = 0
+
+    @property
+    def bytes(self) -> float:
+        return self.read + self.written
+
+
+# A processor does about this many FLOPs while it moves a byte; what costs more of either is what the other hides behind.
+FLOPS_PER_BYTE = 16.0
+
+
+def estimate(flops: float, bytes: float) -> float:
+    """Time of some work in the time of moving a byte: the larger of computing and moving, under :data:`FLOPS_PER_BYTE`."""
+    return max(flops / FLOPS_PER_BYTE, bytes)
+
+
+def summarise(survey: Survey, n_costly: int = 5) -> Summary:
+    """The figures of a module. Linear in its nodes."""
+    module, calls, entry = survey.module, survey.calls, survey.entry
+    totals = survey.totals
+    depth = width = peak = 0
+    peak_at = ""
+    if entry is not None:
+        chain = survey.levels(entry)
+        depth, width = chain.depth, chain.width
+        life = survey.memory.graphs[entry]
+        peak = life.peak
+        peak_at = entry.nodes[life.peak_at].name if life.peak_at >= 0 else ""
+    scheduled = str(module.attrs.get("is_scheduled", "")).lower() == "true"
+    loops: list[tuple[str, int | None]] = [(node.name, trips) for node, trips in calls.trips.items()]
+    loops += [(node.name, None) for node in calls.open_loops]
+    all_nodes = [node for graph in module.graphs.values() for node in graph.nodes if not node.synthetic]
+    unknown = Counter(node.op.name for node in all_nodes if not node.op.known)
+    sources, files = _sources(survey, all_nodes)
+    return Summary(
+        name=module.name, format=module.format, entry=module.entry, n_nodes=len(all_nodes), n_graphs=len(module.graphs),
+        entry_nodes=len(entry.nodes) if entry is not None else 0, depth=depth, width=width, inputs=inputs(entry), outputs=outputs(entry),
+        parameter_bytes=survey.parameter_bytes(), flops=totals.flops, read=totals.read, written=totals.written, kernels=totals.kernels,
+        fusions=totals.fusions, peak_bytes=peak, peak_at=peak_at, scheduled=scheduled, ops=survey.ops,
+        classes=Counter(work_class(node) for node in all_nodes), dtypes=survey.dtypes, loops=loops, unknown_ops=unknown,
+        costly=costliest(survey, n_costly), sources=sources, source_files=files)
+
+
+def inputs(entry: Graph | None) -> list[Value]:
+    """The parameters of the entry, in order."""
+    return [Value(p.name, p.type, bytes_of(p.type)) for p in entry.params] if entry is not None else []
+
+
+def outputs(entry: Graph | None) -> list[Value]:
+    """The results of the entry; a tuple is told element by element."""
+    if entry is None or entry.root is None:
+        return []
+    root = entry.root
+    if isinstance(root.type, TupleType):
+        operands = root.operands if root.op.name == "tuple" and len(root.operands) == len(root.type.elements) else ()
+        names = [o.name for o in operands] or [f"{root.name}#{i}" for i in range(len(root.type.elements))]
+        return [Value(name, type, bytes_of(type)) for name, type in zip(names, root.type.elements, strict=True)]
+    return [Value(root.name, root.type, bytes_of(root.type))]
+
+
+def costliest(survey: Survey, n: int) -> list[Costly]:
+    """The ``n`` nodes that cost most over all their runs: kernels, and what stands alone; loops and calls are told by what is in them."""
+    found: list[tuple[float, int, int, Graph]] = []
+    whole = 0.0
+    calls, costs = survey.calls, survey.costs
+    for number, graph in enumerate(calls.order):
+        if not calls.runs_alone(graph):
+            continue
+        cost, times = costs.graphs[graph], calls.times[graph]
+        best: list[tuple[float, int, int, Graph]] = []
+        for i in range(len(graph.nodes)):
+            time = estimate(cost.flops[i], cost.read[i] + cost.written[i]) * times
+            if time > 0:
+                whole += time
+                best.append((time, -number, -i, graph))
+        best.sort(key=lambda b: b[:3], reverse=True)
+        found += best[:n]
+    found.sort(key=lambda b: b[:3], reverse=True)
+    result = []
+    for time, _, place, graph in found[:n]:
+        i, cost = -place, costs.graphs[graph]
+        node, times = graph.nodes[i], calls.times[graph]
+        result.append(Costly(node, graph, cost.flops[i] * times, (cost.read[i] + cost.written[i]) * times, times, time / whole,
+                             source_line(survey, node)))
+    return result
+
+
+def source_line(survey: Survey, node: Node) -> str:
+    """``file:line`` of the user's program for a node; for a fusion without one, that of its result."""
+    stack = survey.module.call_stack(node)
+    if not stack and is_fusion(node) and node.bodies[0].root is not None:
+        stack = survey.module.call_stack(node.bodies[0].root)
+    return f"{stack[0].file}:{stack[0].line}" if stack else ""
+
+
+def describe_type(type: Type) -> str:
+    """A type without layouts: what a reader wants to see first."""
+    if isinstance(type, TensorType):
+        return f"{type.dtype.name}[{','.join(map(str, type.shape))}]"
+    if isinstance(type, TupleType):
+        return "(" + ", ".join(describe_type(t) for t in type.elements) + ")"
+    return str(type)
+
+
+def _sources(survey: Survey, nodes: list[Node]) -> tuple[Counter[str], int]:
+    step = max(1, -(-len(nodes) // MAX_ASKED))
+    lines: Counter[str] = Counter()
+    for node in nodes[::step]:
+        stack = survey.module.call_stack(node)
+        if stack:
+            lines[f"{stack[0].file}:{stack[0].line}"] += 1
+    return lines, len({line.rpartition(":")[0] for line in lines})

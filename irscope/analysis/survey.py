@@ -1,0 +1,135 @@
+"""All facts about one module in one place; each is found when it is first asked for, and once."""
+from __future__ import annotations
+
+from collections import Counter
+from functools import cached_property
+
+from irscope.analysis.by_graph import outline_by_graph
+from irscope.analysis.by_scope import outline_by_scope
+from irscope.analysis.calls import Calls
+from irscope.analysis.cost import Costs, Totals
+from irscope.analysis.levels import Levels, levels
+from irscope.analysis.memory import Memory
+from irscope.analysis.outline import Section
+from irscope.analysis.scopes import Scope, scopes
+from irscope.analysis.structure import Structure
+from irscope.graph import Graph, Kind, Module, Node, TensorType, Type, bytes_of
+
+# Below this share of named operations the scopes say less than the computations do.
+ENOUGH_SCOPES = 0.4
+
+
+class Survey:
+    """The facts about a module. ``survey.costs``, ``survey.memory``, ``survey.outline`` and so on."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self._scopes: dict[Graph, list[Scope]] = {}
+        self._users: dict[Graph, list[list[Node]]] = {}
+        self._levels: dict[Graph, Levels] = {}
+
+    @cached_property
+    def entry(self) -> Graph | None:
+        """The graph that runs; None when the text holds none."""
+        return self.module.graphs.get(self.module.entry)
+
+    @cached_property
+    def calls(self) -> Calls:
+        return Calls(self.module)
+
+    @cached_property
+    def costs(self) -> Costs:
+        return Costs(self.calls)
+
+    @cached_property
+    def memory(self) -> Memory:
+        return Memory(self.calls, self.costs)
+
+    @cached_property
+    def structure(self) -> Structure:
+        return Structure(self.calls.order)
+
+    @cached_property
+    def totals(self) -> Totals:
+        """Sums over one run of the entry."""
+        return self.costs.totals[self.entry] if self.entry is not None else Totals()
+
+    @cached_property
+    def n_nodes(self) -> int:
+        """The statements of the text, over all graphs, whether the entry reaches them or not."""
+        return sum(not node.synthetic for graph in self.module.graphs.values() for node in graph.nodes)
+
+    @cached_property
+    def ops(self) -> Counter[str]:
+        """The statements of the text by operator."""
+        return Counter(node.op.name for graph in self.module.graphs.values() for node in graph.nodes if not node.synthetic)
+
+    @cached_property
+    def dtypes(self) -> Counter[str]:
+        """Bytes of all values that the entry reaches, by element type (reducers left out)."""
+        counted: dict[int, tuple[Type, int]] = {}
+        for graph in self.calls.order:
+            if graph in self.calls.scalar:
+                continue
+            for node in graph.nodes:
+                key = id(node.type)
+                counted[key] = node.type, counted[key][1] + 1 if key in counted else 1
+        found: Counter[str] = Counter()
+        for type, n in counted.values():
+            for leaf in type.leaves():
+                if isinstance(leaf, TensorType):
+                    found[leaf.dtype.name] += n * leaf.bytes
+        return found
+
+    @cached_property
+    def outline(self) -> Section:
+        """The outline that says most: by the user's scopes where the text names enough of them, otherwise by computation."""
+        return self.scope_outline if self.has_scopes else self.graph_outline
+
+    @cached_property
+    def has_scopes(self) -> bool:
+        """Whether enough operations carry a scope of at least two components, or of several different ones."""
+        if self.entry is None:
+            return False
+        steps = named = 0
+        different: set[Scope] = set()
+        for graph in self.calls.order:
+            if graph in self.calls.scalar:
+                continue
+            for node, scope in zip(graph.nodes, self.scopes(graph), strict=True):
+                if node.op.kind is not Kind.LEAF:
+                    steps += 1
+                    named += bool(scope)
+                    different.add(scope)
+        return named >= ENOUGH_SCOPES * steps and len(different) > 2
+
+    @cached_property
+    def scope_outline(self) -> Section:
+        return outline_by_scope(self.module.entry or self.module.name, self.costs, self.structure, self.scopes)
+
+    @cached_property
+    def graph_outline(self) -> Section:
+        if self.entry is None:
+            return Section(self.module.name, "module")
+        return outline_by_graph(self.entry.name, self.entry, self.costs, self.structure)
+
+    def scopes(self, graph: Graph) -> list[Scope]:
+        """The scope of each node of a graph, by index."""
+        if graph not in self._scopes:
+            self._scopes[graph] = scopes(self.module, graph)
+        return self._scopes[graph]
+
+    def users(self, graph: Graph) -> list[list[Node]]:
+        """The users of each node of a graph, by index."""
+        if graph not in self._users:
+            self._users[graph] = graph.users()
+        return self._users[graph]
+
+    def levels(self, graph: Graph) -> Levels:
+        if graph not in self._levels:
+            self._levels[graph] = levels(graph)
+        return self._levels[graph]
+
+    def parameter_bytes(self) -> int:
+        """Bytes of the parameters of the entry."""
+        return sum(bytes_of(p.type) for p in self.entry.params) if self.entry is not None else 0

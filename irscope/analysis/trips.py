@@ -1,0 +1,141 @@
+"""How often a loop runs, where the text itself says so."""
+from __future__ import annotations
+
+import re
+
+from irscope.graph import Graph, Module, Node
+from irscope.ops.attrs import Literal
+
+_KNOWN = re.compile(r'"?known_trip_count"?\s*[:=]\s*\{\s*"?n"?\s*[:=]\s*"?(\d+)"?')
+_PASS_THROUGH = frozenset({"copy", "bitcast", "convert", "reshape", "opt-barrier", "add-dependency"})
+
+
+def trip_count(module: Module, node: Node) -> int | None:
+    """The number of trips of a ``while``, ``scan`` or counted loop, or None where only a run would tell.
+
+    A compiler's own note (``known_trip_count``) is believed; otherwise the usual counter is recognised: it begins at a constant,
+    the condition compares it with a constant, the body adds a constant.
+    """
+    if node.op.name == "scan":
+        return _scan_trips(node)
+    if node.op.name != "while" or len(node.bodies) != 2:
+        return None
+    raw = module.raw(node).get("backend_config", "")
+    noted = _KNOWN.search(raw) if raw else None
+    if noted:
+        return int(noted.group(1))
+    condition, body = node.bodies
+    if condition.root is None or body.root is None:
+        return None
+    test = _through(condition.root)
+    if test.op.name != "compare" or len(test.operands) != 2:
+        return None
+    direction = str(test.attrs.get("direction", ""))
+    left, right = (_through(o) for o in test.operands)
+    counter, limit = _counter(left), _integer(right)
+    if counter is None or limit is None:
+        counter, limit, direction = _counter(right), _integer(left), _MIRROR.get(direction, "")
+    if counter is None or limit is None:
+        return None
+    start, step = _initial(node, counter), _step(body, counter)
+    if start is None or not step:
+        return None
+    return _count(start, limit, step, direction)
+
+
+_MIRROR = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE", "NE": "NE", "EQ": "EQ"}
+
+
+def _count(start: int, limit: int, step: int, direction: str) -> int | None:
+    if direction == "LT" and step > 0:
+        return max(0, -((start - limit) // step))
+    if direction == "LE" and step > 0:
+        return max(0, (limit - start) // step + 1)
+    if direction == "GT" and step < 0:
+        return max(0, -((limit - start) // -step))
+    if direction == "GE" and step < 0:
+        return max(0, (start - limit) // -step + 1)
+    if direction == "NE" and (limit - start) % step == 0 and (limit - start) // step >= 0:
+        return (limit - start) // step
+    return None
+
+
+def _scan_trips(node: Node) -> int | None:
+    dimensions = node.attrs.get("dimensions")
+    if not node.operands or not isinstance(dimensions, tuple) or len(dimensions) != 1:
+        return None
+    shape = getattr(node.operands[0].type, "shape", ())
+    size = shape[dimensions[0]] if dimensions[0] < len(shape) else None
+    return size if isinstance(size, int) else None
+
+
+def _through(node: Node) -> Node:
+    """The node whose value this is, past copies, and past a fusion or call that holds a single operation."""
+    for _ in range(64):
+        if node.op.name in _PASS_THROUGH and node.operands:
+            node = node.operands[0]
+        elif node.op.name in ("fusion", "call") and len(node.bodies) == 1 and node.bodies[0].root is not None:
+            inner = node.bodies[0].root
+            if not all(o.op.name in ("parameter", "constant") for o in inner.operands):
+                return node
+            arguments = [_argument(node, o) for o in inner.operands]
+            return Node(inner.op, inner.name, inner.type, tuple(arguments), inner.attrs)
+        else:
+            return node
+    return node
+
+
+def _argument(call: Node, inner: Node) -> Node:
+    number = inner.attrs.get("number")
+    if inner.op.name == "parameter" and isinstance(number, int) and number < len(call.operands):
+        return call.operands[number]
+    return inner
+
+
+def _counter(node: Node) -> int | None:
+    """The index of the loop value that ``node`` reads; -1 when the loop carries a single value that is no tuple."""
+    node = _through(node)
+    if node.op.name == "parameter":
+        return -1
+    if node.op.name == "get-tuple-element" and node.operands and _through(node.operands[0]).op.name == "parameter":
+        index = node.attrs.get("index")
+        return index if isinstance(index, int) else None
+    return None
+
+
+def _integer(node: Node) -> int | None:
+    literal = node.attrs.get("literal") if node.op.name == "constant" else None
+    if not isinstance(literal, Literal) or literal.text is None:
+        return None
+    try:
+        return int(literal.text)
+    except ValueError:
+        return None
+
+
+def _element(node: Node | None, index: int) -> Node | None:
+    if node is None or index == -1:
+        return node
+    node = _through(node)
+    return node.operands[index] if node.op.name == "tuple" and index < len(node.operands) else None
+
+
+def _initial(loop: Node, counter: int) -> int | None:
+    value = _element(loop.operands[0] if loop.operands else None, counter)
+    return _integer(_through(value)) if value is not None else None
+
+
+def _step(body: Graph, counter: int) -> int | None:
+    value = _element(body.root, counter)
+    if value is None:
+        return None
+    value = _through(value)
+    if value.op.name not in ("add", "subtract") or len(value.operands) != 2:
+        return None
+    left, right = (_through(o) for o in value.operands)
+    sign = 1 if value.op.name == "add" else -1
+    if _counter(left) == counter and (amount := _integer(right)) is not None:
+        return sign * amount
+    if value.op.name == "add" and _counter(right) == counter:
+        return _integer(left)
+    return None

@@ -1,0 +1,111 @@
+"""The figures of one file as ``irscope stats`` gives them, and of many."""
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import TypedDict
+
+from irscope.analysis.summary import Value, inputs, outputs
+from irscope.analysis.survey import Survey
+from irscope.fleet.pool import map_files
+from irscope.formats.detect import decode, read
+from irscope.graph import Reading, TensorType, TupleType, Type
+from irscope.source import Severity, UserError
+from irscope.source.files import read_bytes
+
+
+class SignatureValue(TypedDict):
+    """An input or output; ``dtype`` and ``shape`` are null where it is no tensor."""
+
+    name: str
+    dtype: str | None
+    shape: list[int | str] | None
+
+
+class Stats(TypedDict, total=False):
+    """What is said of one file; the keys are a promise of the command line."""
+
+    file: str
+    format: str | None
+    ok: bool
+    error: str | None
+    graphs: int
+    nodes: int
+    ops: dict[str, int]
+    parameters: int
+    parameter_bytes: int
+    flops: int
+    bytes: int
+    inputs: list[SignatureValue]
+    outputs: list[SignatureValue]
+
+
+def stats_of(files: Sequence[str], from_: str | None = None, signature: bool = False, jobs: int | None = None) -> Iterator[Stats]:
+    """The figures of each file, in order, whatever happens to the others."""
+    return map_files(partial(stats_of_file, from_=from_, signature=signature), _died, files, jobs)
+
+
+def stats_of_file(file: str, from_: str | None = None, signature: bool = False) -> Stats:
+    """The figures of one file. Nothing that the file holds makes it raise."""
+    try:
+        reading = read(decode(read_bytes(file), file), from_)
+        return stats_of_reading(reading, file, signature)
+    except UserError as error:
+        return _failed(file, _error_of(error), from_)
+    except (MemoryError, RecursionError) as error:
+        return _failed(file, f"1:1: too much for this machine ({type(error).__name__})", from_)
+    except Exception as error:
+        # A defect of ours on one file of thousands must not cost the user the answers about the others.
+        return _failed(file, f"1:1: defect of irscope: {type(error).__name__}: {error}"[:300], from_)
+
+
+def stats_of_reading(reading: Reading, file: str, signature: bool = False) -> Stats:
+    """The figures of what was read; several modules in one text are added up, the signature is the first one's."""
+    surveys = [Survey(module) for module in reading.modules]
+    ops: Counter[str] = Counter()
+    for survey in surveys:
+        ops.update(survey.ops)
+    entries = [s.entry for s in surveys if s.entry is not None]
+    record = Stats(
+        file=file, format=reading.format, ok=reading.ok, error=None if reading.ok else first_error(reading),
+        graphs=sum(len(s.module.graphs) for s in surveys), nodes=sum(ops.values()), ops=dict(ops.most_common()),
+        parameters=sum(len(entry.params) for entry in entries), parameter_bytes=sum(s.parameter_bytes() for s in surveys),
+        flops=round(sum(s.totals.flops for s in surveys)), bytes=round(sum(s.totals.bytes for s in surveys)))
+    if signature:
+        entry = surveys[0].entry if surveys else None
+        record["inputs"] = [_signature(v) for v in inputs(entry)]
+        record["outputs"] = [_signature(v) for v in outputs(entry)]
+    return record
+
+
+def first_error(reading: Reading) -> str:
+    """``line:col: message`` of the first error in a text."""
+    for finding in reading.findings:
+        if finding.severity is Severity.ERROR:
+            return f"{finding.place() or '1:1'}: {finding.message}"
+    return "1:1: nothing was read"
+
+
+def _signature(value: Value) -> SignatureValue:
+    type: Type = value.type
+    if isinstance(type, TensorType):
+        return {"name": value.name, "dtype": type.dtype.name, "shape": [d if isinstance(d, int) else str(d) for d in type.shape]}
+    return {"name": value.name, "dtype": "tuple" if isinstance(type, TupleType) else None, "shape": None}
+
+
+def _error_of(error: UserError) -> str:
+    for finding in error.findings:
+        place = finding.place()
+        if place is not None:
+            return f"{place}: {finding.message}"
+    return f"1:1: {error.message}"
+
+
+def _failed(file: str, error: str, format: str | None = None) -> Stats:
+    return Stats(file=file, format=format, ok=False, error=error, graphs=0, nodes=0, ops={}, parameters=0, parameter_bytes=0, flops=0,
+                 bytes=0)
+
+
+def _died(file: str) -> Stats:
+    return _failed(file, "1:1: the process that read it died (out of memory?)")

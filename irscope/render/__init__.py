@@ -1,0 +1,1 @@
+"""Graphs for people: terminal trees, drawings, pages."""

@@ -1,0 +1,97 @@
+"""``stats`` records as a table, as json, or as json lines; each is written as soon as it is known."""
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Protocol, TextIO
+
+from irscope.render.paint import Paint
+from irscope.render.units import bytes_, count, flops, short
+
+Record = Mapping[str, Any]
+
+
+class Writer(Protocol):
+    """Takes records one by one; ``failed`` counts those that are not ok."""
+
+    failed: int
+
+    def add(self, record: Record) -> None: ...
+    def end(self) -> None: ...
+
+
+class JsonLines:
+    """One object a line."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream, self.failed = stream, 0
+
+    def add(self, record: Record) -> None:
+        self.failed += not record["ok"]
+        self.stream.write(json.dumps(record, ensure_ascii=False) + "\n")
+        self.stream.flush()
+
+    def end(self) -> None:
+        pass
+
+
+class Json:
+    """A list of the objects, an object a line, so that it can be read as it grows and compared by line."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream, self.failed, self._n = stream, 0, 0
+
+    def add(self, record: Record) -> None:
+        self.failed += not record["ok"]
+        self.stream.write(("[\n " if self._n == 0 else ",\n ") + json.dumps(record, ensure_ascii=False))
+        self._n += 1
+
+    def end(self) -> None:
+        self.stream.write("\n]\n" if self._n else "[]\n")
+
+
+class Table:
+    """A row a file and a last row of sums. The columns are fixed, because the first row is printed before the last file is read."""
+
+    def __init__(self, stream: TextIO, paint: Paint) -> None:
+        self.stream, self.paint, self.failed, self._n = stream, paint, 0, 0
+        self._sums: dict[str, int] = dict.fromkeys(("graphs", "nodes", "parameters", "parameter_bytes", "flops", "bytes"), 0)
+        self._name = max(20, paint.width - 62)
+
+    def add(self, record: Record) -> None:
+        if self._n == 0:
+            header = self._cells("file", "graphs", "nodes", "inputs", "bytes of them", "work", "traffic")
+            self.stream.write(self.paint(header, "bold") + "\n")
+        self._n += 1
+        name = short(str(record["file"]), self._name)
+        if not record["ok"] and not record["nodes"]:
+            self.failed += 1
+            self.stream.write(f"{name:<{self._name}}  {self.paint(self._error(record), 'red')}\n")
+            return
+        for key in self._sums:
+            self._sums[key] += record[key]
+        self.stream.write(self._row(name, record) + "\n")
+        if not record["ok"]:
+            self.failed += 1
+            self.stream.write("  " + self.paint(self._error(record), "red") + "\n")
+
+    def end(self) -> None:
+        if self._n > 1:
+            self.stream.write(self.paint(self._row(f"{count(self._n)} files", self._sums), "bold") + "\n")
+
+    def _error(self, record: Record) -> str:
+        return short(str(record["error"]), max(30, self.paint.width - 4)) if self.paint.colour else str(record["error"])
+
+    def _row(self, name: str, record: Record) -> str:
+        return self._cells(name, count(record["graphs"]), count(record["nodes"]), count(record["parameters"]),
+                           bytes_(record["parameter_bytes"]), flops(record["flops"]), bytes_(record["bytes"]))
+
+    def _cells(self, name: str, graphs: str, nodes: str, parameters: str, size: str, work: str, traffic: str) -> str:
+        return f"{name:<{self._name}} {graphs:>6} {nodes:>9} {parameters:>6} {size:>13} {work:>11} {traffic:>9}"
+
+
+def writer(format: str, stream: TextIO, paint: Paint) -> Writer:
+    """The writer of a format: ``table``, ``json`` or ``jsonl``."""
+    if format == "table":
+        return Table(stream, paint)
+    return Json(stream) if format == "json" else JsonLines(stream)

@@ -1,0 +1,105 @@
+"""The summary of a module for a terminal."""
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from irscope.analysis.summary import Costly, Summary, Value, describe_type
+from irscope.render.paint import Paint
+from irscope.render.units import bytes_, count, flops, percent, plural, short
+
+LABEL = 11
+_STATEMENTS = {"hlo": ("instruction", "computation"), "torchscript": ("node", "graph"), "relay": ("expression", "function")}
+
+
+def summary_lines(summary: Summary, paint: Paint) -> Iterator[str]:
+    """The figures, a line a subject; no line is wider than the terminal."""
+    one, graphs = _STATEMENTS.get(summary.format, ("node", "graph"))
+    yield _fit(f"{paint(_title(summary), 'bold')}", _title(summary), paint)
+    where = f", entry {summary.entry}" if summary.entry else ""
+    size = f"{plural(summary.n_nodes, one)} in {plural(summary.n_graphs, graphs)}{where}"
+    if summary.n_graphs > 1 and summary.entry:
+        size += f" ({count(summary.entry_nodes)})"
+    yield from _row("size", [size, f"{count(summary.depth)} deep, {count(summary.width)} wide"], paint)
+    yield from _row("inputs", _values(summary.inputs, paint, summary.parameter_bytes), paint)
+    yield from _row("outputs", _values(summary.outputs, paint, sum(v.bytes for v in summary.outputs)), paint)
+    work = [flops(summary.flops), f"{bytes_(summary.bytes)} traffic"]
+    if summary.flops and summary.bytes:
+        work.append(f"{summary.flops / summary.bytes:.3g} FLOP/byte")
+    kernels = plural(summary.kernels, "kernel")
+    kernels += f", {count(summary.fusions)} of them fusions" if summary.fusions else " if nothing fuses"
+    yield from _row("work", [*work, kernels], paint)
+    if summary.peak_bytes:
+        order = "as scheduled" if summary.scheduled else "in the order of the text"
+        yield from _row("memory", [f"peak {bytes_(summary.peak_bytes)} at %{summary.peak_at}, {order}"], paint)
+    whole = sum(summary.dtypes.values())
+    if whole:
+        yield from _row("dtypes", [f"{name} {percent(n / whole)}" for name, n in summary.dtypes.most_common(6)], paint)
+    steps = [(name, n) for name, n in summary.ops.most_common() if name not in ("parameter", "constant")]
+    yield from _row("operators", [f"{name} {count(n)}" for name, n in steps], paint)
+    if summary.loops:
+        yield from _row("loops", _loops(summary), paint)
+    if summary.sources:
+        line, n = summary.sources.most_common(1)[0]
+        yield from _row("source", [plural(summary.source_files, "file"), f"most from {short(line, 60)} ({plural(n, one)})"], paint)
+    if summary.unknown_ops:
+        yield from _row("unknown", [f"{name} {count(n)}" for name, n in summary.unknown_ops.most_common()], paint)
+
+
+def costly_lines(costly: Sequence[Costly], paint: Paint) -> Iterator[str]:
+    """The costliest nodes as a table."""
+    if not costly:
+        return
+    yield paint("costliest", "bold") + paint("  share of the estimated time; FLOPs and bytes over all runs", "dim")
+    wide = paint.width >= 110
+    space = max(24, paint.width - (46 if not wide else 82))
+    for item in costly:
+        name = f"%{item.node.name} {item.node.op.name} {describe_type(item.node.type)}"
+        runs = f" {paint.times}{count(item.times)}" if item.times != 1 else ""
+        line = f"  {percent(item.share):>5}  {short(name + runs, space):<{space}}  {flops(item.flops):>11}  {bytes_(item.bytes):>9}"
+        if wide and item.source:
+            line += "  " + paint(short(item.source, max(10, paint.width - len(line) - 2)), "dim")
+        yield line
+        if not wide and item.source:
+            yield "         " + paint(short(item.source, paint.width - 9), "dim")
+
+
+def _title(summary: Summary) -> str:
+    names = {"hlo": "HLO module", "torchscript": "TorchScript graph", "relay": "Relay module"}
+    return f"{names.get(summary.format, 'module')} {summary.name}"
+
+
+def _row(label: str, parts: Sequence[str], paint: Paint) -> Iterator[str]:
+    """A label and as many of its parts as the width takes; the first always stands, cut where it must be."""
+    if not parts:
+        return
+    space = paint.width - LABEL - 2
+    text = short(parts[0], space)
+    separator = f" {paint.dot} "
+    for i, part in enumerate(parts[1:], 1):
+        left = len(parts) - i - 1
+        more = f"{separator}+{left} more" if left else ""
+        if len(text) + len(separator) + len(part) + len(more) > space:
+            rest = f"{separator}+{left + 1} more"
+            text += rest if len(text) + len(rest) <= space else ""
+            break
+        text += separator + part
+    yield "  " + paint(label.ljust(LABEL), "dim") + text
+
+
+def _fit(painted: str, plain: str, paint: Paint) -> str:
+    return painted if len(plain) <= paint.width else short(plain, paint.width)
+
+
+def _values(values: Sequence[Value], paint: Paint, size: int) -> list[str]:
+    if not values:
+        return ["none"]
+    shown = [f"{v.name} {describe_type(v.type)}" for v in values]
+    return [f"{count(len(values))}, {bytes_(size)}: {shown[0]}", *shown[1:]]
+
+
+def _loops(summary: Summary) -> list[str]:
+    known = [f"%{name} {count(trips)} trips" for name, trips in summary.loops if trips is not None]
+    unknown = sum(trips is None for _, trips in summary.loops)
+    if unknown:
+        known.append(f"{plural(unknown, 'loop')} of unknown length (counted as one trip)")
+    return known

@@ -1,0 +1,118 @@
+"""The folded tree of a module for a terminal: sections, how many nodes, what they cost."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from irscope.analysis.outline import Section
+from irscope.analysis.summary import estimate
+from irscope.render.paint import Paint
+from irscope.render.units import bytes_, count, flops, percent, short
+
+MAX_ROWS = 40
+BAR = 8
+
+
+@dataclass(slots=True)
+class _Row:
+    section: Section
+    prefix: str
+    times: float
+    hidden: int = 0
+
+
+def tree_lines(root: Section, paint: Paint, depth: int, max_rows: int = MAX_ROWS, title: str = "tree") -> Iterator[str]:
+    """A header, and the tree down to ``depth`` levels and ``max_rows`` rows, breadth before depth.
+
+    The figures of a repeated section, and of what is in it, count all its copies.
+    """
+    whole = estimate(root.flops, root.bytes) or 1.0
+    open_ = _opened(root, depth, max_rows)
+    rows = list(_rows(root, paint, open_))
+    figures = [_figures(row, whole, paint) for row in rows]
+    tail = max((len(f) for f in figures), default=0)
+    space = max(20, paint.width - tail - 1)
+    widest = min(space, max(len(title) + 1, *(_plain_width(row, paint) for row in rows)))
+    yield paint(title, "bold") + paint(" " * max(1, widest - len(title)) + _header(paint), "dim")
+    for row, figure in zip(rows, figures, strict=True):
+        yield _line(row, figure, widest, paint)
+
+
+def _opened(root: Section, depth: int, max_rows: int) -> set[Section]:
+    """Which sections show their children: level by level, the costliest first, as long as rows are left."""
+    opened: set[Section] = set()
+    rows = 1
+    level = [root]
+    for _ in range(depth):
+        below: list[Section] = []
+        for section in sorted(level, key=lambda s: -estimate(s.flops, s.bytes)):
+            # A section of very many children shows its costliest; the rest becomes one line.
+            cost = min(len(section.children), 16)
+            if not section.children or rows + cost > max_rows:
+                continue
+            rows += cost
+            opened.add(section)
+            below += section.children
+        level = below
+    return opened
+
+
+def _rows(root: Section, paint: Paint, opened: set[Section]) -> Iterator[_Row]:
+    stack: list[tuple[Section, str, str, float]] = [(root, "", "", 1.0)]
+    while stack:
+        section, head, stem, times = stack.pop()
+        shown = _shown(section) if section in opened else []
+        yield _Row(section, head, times, len(section.children) - len(shown) if section in opened else 0)
+        for i, child in reversed(list(enumerate(shown))):
+            last = i == len(shown) - 1
+            stack.append((child, stem + paint.branch(last), stem + paint.stem(last), times * section.times))
+
+
+def _shown(section: Section) -> list[Section]:
+    if len(section.children) <= 16:
+        return section.children
+    best = set(sorted(section.children, key=lambda s: -estimate(s.flops, s.bytes))[:15])
+    return [child for child in section.children if child in best]
+
+
+def _label(row: _Row, paint: Paint) -> tuple[str, str]:
+    section = row.section
+    extra = f" {paint.times}{section.times}" if section.times > 1 else ""
+    if section.note:
+        extra += f"  {section.note}"
+    if row.hidden:
+        extra += f"  (+{row.hidden} smaller below)"
+    return section.title, extra
+
+
+def _plain_width(row: _Row, paint: Paint) -> int:
+    title, extra = _label(row, paint)
+    return len(row.prefix) + len(title) + len(extra)
+
+
+def _figures(row: _Row, whole: float, paint: Paint) -> str:
+    section, times = row.section, row.times
+    share = estimate(section.flops * times, section.bytes * times) / whole
+    cells = [f"{count(section.n_nodes * times):>9}", f"{flops(section.flops * times):>11}", f"{bytes_(section.bytes * times):>9}"]
+    if paint.width >= 100:
+        cells.append(f"{count(section.kernels * times):>8}")
+    cells.append(f"{percent(share):>6} {paint.bar(share, BAR if paint.width < 120 else 2 * BAR)}")
+    return "".join(cells)
+
+
+def _header(paint: Paint) -> str:
+    cells = [f"{'nodes':>9}", f"{'work':>11}", f"{'traffic':>9}"]
+    if paint.width >= 100:
+        cells.append(f"{'kernels':>8}")
+    return "".join(cells) + f"{'share':>6}"
+
+
+def _line(row: _Row, figures: str, width: int, paint: Paint) -> str:
+    title, extra = _label(row, paint)
+    space = width - len(row.prefix) - len(extra)
+    if space < 8:
+        extra, space = "", width - len(row.prefix)
+    title = short(title, max(1, space))
+    padding = " " * max(0, width - len(row.prefix) - len(title) - len(extra))
+    style = "bold" if row.prefix == "" else "cyan" if row.section.kind == "scope" else ""
+    return paint(row.prefix, "dim") + paint(title, style) + paint(extra, "yellow") + padding + figures.rstrip()

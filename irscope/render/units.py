@@ -1,0 +1,55 @@
+"""Numbers as people read them."""
+from __future__ import annotations
+
+_BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+_DECIMAL = ("", "k", "M", "G", "T", "P", "E")
+
+
+def count(n: float) -> str:
+    """``15,740``; from ten million on ``15.7 M``."""
+    if n < 10_000_000:
+        return f"{n:,.0f}"
+    return _scaled(n, 1000.0, _DECIMAL)
+
+
+def bytes_(n: float) -> str:
+    """``1.5 MiB``."""
+    return _scaled(n, 1024.0, _BINARY)
+
+
+def flops(n: float) -> str:
+    """``4.1 GFLOP``."""
+    return _scaled(n, 1000.0, _DECIMAL, "FLOP")
+
+
+def percent(share: float) -> str:
+    """``12 %``, and ``0.4 %`` below one."""
+    return f"{share * 100:.1f} %" if 0 < share < 0.0095 else f"{share * 100:.0f} %"
+
+
+def plural(n: float, one: str, many: str = "") -> str:
+    """``1 kernel``, ``2 kernels``."""
+    return f"{count(n)} {one if n == 1 else many or one + 's'}"
+
+
+def short(text: str, width: int) -> str:
+    """A text cut in its middle to ``width`` characters, because names differ at their ends.
+
+    >>> short("broadcast_maximum_fusion.123", 16)
+    'broadca..ion.123'
+    """
+    if len(text) <= width:
+        return text
+    if width <= 4:
+        return text[:width]
+    head = (width - 2) // 2
+    return text[:head] + ".." + text[len(text) - (width - 2 - head):]
+
+
+def _scaled(n: float, base: float, units: tuple[str, ...], unit: str = "") -> str:
+    size, i = float(n), 0
+    while size >= base * 0.9995 and i < len(units) - 1:
+        size /= base
+        i += 1
+    number = f"{size:.0f}" if i == 0 and size == int(size) else f"{size:.3g}" if size < 999.5 else f"{size:.0f}"
+    return f"{number} {units[i]}{unit}".rstrip()
