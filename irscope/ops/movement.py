@@ -1,2 +1,241 @@
-"""Operators that move elements and compute nothing."""
+"""Operators that put elements elsewhere and compute nothing: broadcast, reshape, bitcast, transpose, reverse, copy."""
 from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from irscope.graph import Dim, Kind, Node, Op, TensorType, Type
+from irscope.ops.bodies import Run
+from irscope.ops.conversion import converted
+from irscope.ops.costs import no_cost
+from irscope.ops.faults import TypeFault
+from irscope.ops.infer import arity, array, attr, declared_array, dimension, distinct, plain, same_as
+from irscope.ops.lazy import LazyModule
+from irscope.ops.meaning import Emitter, Read
+from irscope.ops.numerics import bits_of, dtype_of_result, from_bits
+from irscope.ops.registry import declare
+from irscope.ops.shapes import elements, merge, same_size
+
+if TYPE_CHECKING:
+    import numpy as np
+else:
+    np = LazyModule("numpy")
+
+Index = Sequence[Any]
+
+
+def operand_dims(node: Node, number: int = 0) -> tuple[int, ...]:
+    """The sizes of an operand that is known to be an array."""
+    t = node.operands[number].type
+    assert isinstance(t, TensorType)
+    return t.dims()
+
+
+def result_dims(node: Node) -> tuple[int, ...]:
+    """The sizes of the result, which is known to be an array."""
+    assert isinstance(node.type, TensorType)
+    return node.type.dims()
+
+
+# ---- broadcast
+
+def _infer_broadcast(node: Node) -> Type:
+    arity(node, 1)
+    x, result = array(node, 0), declared_array(node)
+    dimensions = node.attrs.get("dimensions", ()) if not x.rank else attr(node, "dimensions")
+    shown = "{" + ",".join(map(str, dimensions)) + "}"
+    if x.dtype is not result.dtype:
+        raise TypeFault(f"broadcast keeps the element type, but goes from {plain(x)} to {plain(result)}", "convert before or after")
+    if len(dimensions) != x.rank:
+        raise TypeFault(f"broadcast of {plain(x)} needs {x.rank} dimensions, one for each of the operand's, but has dimensions={shown}")
+    distinct(node, dimensions, "dimensions")
+    shape = list(result.shape)
+    for number, place in enumerate(dimensions):
+        dimension(node, place, result.rank, "result dimension")
+        if not same_size(x.shape[number], result.shape[place]):
+            raise TypeFault(f"broadcast puts dimension {number} of {plain(x)} at dimension {place} of {plain(result)}: the sizes differ",
+                            "a dimension of size 1 does not stretch: reshape it away, then broadcast")
+        shape[place] = merge(result.shape[place], x.shape[number])
+    return TensorType(result.dtype, tuple(shape))
+
+
+def _broadcast(run: Run, node: Node, x: Any) -> Any:
+    x = np.asarray(x)
+    places = node.attrs.get("dimensions", ())
+    dims, shape = list(result_dims(node)), [1] * len(result_dims(node))
+    for number, place in enumerate(places):
+        shape[place] = dims[place] = x.shape[number]
+    order = sorted(range(len(places)), key=lambda i: places[i])
+    return np.broadcast_to(x.transpose(order).reshape(shape), dims)
+
+
+def _broadcast_element(k: Emitter, node: Node, index: Index, read: Read) -> Any:
+    return read(0, [index[place] for place in node.attrs.get("dimensions", ())])
+
+
+broadcast = declare(Op(
+    "broadcast", doc="Dimension i of the operand becomes dimension dimensions[i] of the result; along the others it repeats.",
+    kind=Kind.BROADCAST, infer=_infer_broadcast, reference=_broadcast, element=_broadcast_element, cost=no_cost))
+
+
+# ---- reshape
+
+def _infer_reshape(node: Node) -> Type:
+    arity(node, 1)
+    x, result = array(node, 0), declared_array(node)
+    if x.dtype is not result.dtype:
+        raise TypeFault(f"reshape keeps the element type, but goes from {plain(x)} to {plain(result)}", "convert before or after")
+    before, after = elements(x.shape), elements(result.shape)
+    if before is not None and after is not None and before != after:
+        raise TypeFault(f"reshape keeps the number of elements, but goes from {plain(x)} with {before} to {plain(result)} with {after}")
+    return plain(result)
+
+
+def reshaped(x: Any, dims: Sequence[int], declared: Sequence[Dim]) -> Any:
+    """``x`` under new sizes; where it is smaller than the declared bound, the dynamic dimension takes what is left."""
+    if np.size(x) == prod(dims):
+        return np.reshape(x, dims)
+    return np.reshape(x, [d if isinstance(d, int) else -1 for d in declared])
+
+
+def _reshape(run: Run, node: Node, x: Any, *sizes: Any) -> Any:
+    assert isinstance(node.type, TensorType)
+    return reshaped(x, node.type.dims(), node.type.shape)
+
+
+def _reshape_element(k: Emitter, node: Node, index: Index, read: Read) -> Any:
+    return read(0, reindexed(k, result_dims(node), operand_dims(node), index))
+
+
+def reindexed(k: Emitter, to: Sequence[int], source: Sequence[int], index: Index) -> list[Any]:
+    """The index into an array of sizes ``source`` of the element that stands at ``index`` after a reshape to sizes ``to``.
+
+    Dimensions that the reshape leaves alone pass through, so that loops over them stay loops over consecutive elements:
+    from [2,3,4] to [2,12] only the 12 is taken apart.
+    """
+    mine = [i for i in range(len(to)) if to[i] != 1]
+    theirs = [j for j in range(len(source)) if source[j] != 1]
+    result: list[Any] = [k.index(0)] * len(source)
+    i = j = 0
+    while i < len(mine) and j < len(theirs):
+        i_end, j_end, left, right = i + 1, j + 1, to[mine[i]], source[theirs[j]]
+        while left != right:
+            if left < right:
+                left *= to[mine[i_end]]
+                i_end += 1
+            else:
+                right *= source[theirs[j_end]]
+                j_end += 1
+        linear = index[mine[i]]
+        for place in mine[i + 1:i_end]:
+            linear = linear * to[place] + index[place]
+        for place in reversed(theirs[j + 1:j_end]):
+            result[place] = linear % source[place]
+            linear = linear // source[place]
+        result[theirs[j]] = linear
+        i, j = i_end, j_end
+    return result
+
+
+reshape = declare(Op(
+    "reshape", doc="The same elements, in row-major order, under other sizes.", kind=Kind.INJECTIVE, infer=_infer_reshape,
+    reference=_reshape, element=_reshape_element, cost=no_cost))
+
+
+# ---- bitcast
+
+def _infer_bitcast(node: Node) -> Type:
+    arity(node, 1)
+    x, result = array(node, 0), declared_array(node)
+    if x.dtype is not result.dtype:
+        raise TypeFault(f"bitcast keeps the element type, but goes from {plain(x)} to {plain(result)}",
+                        "bitcast-convert reads bits as another type")
+    before, after = elements(x.shape), elements(result.shape)
+    if before is not None and after is not None and before != after:
+        raise TypeFault(f"bitcast keeps the memory, but goes from {plain(x)} with {before} elements to {plain(result)} with {after}")
+    return plain(result)
+
+
+def memory_order(t: TensorType) -> tuple[int, ...]:
+    """The dimensions from the slowest to the fastest in memory."""
+    known = t.layout is not None and len(t.layout.minor_to_major) == t.rank
+    return tuple(reversed(t.layout.minor_to_major)) if known and t.layout else tuple(range(t.rank))
+
+
+def _bitcast(run: Run, node: Node, x: Any) -> Any:
+    source, target = node.operands[0].type, node.type
+    assert isinstance(source, TensorType) and isinstance(target, TensorType)
+    memory = np.asarray(x).transpose(memory_order(source)).reshape(-1)
+    if source.dtype is not target.dtype:
+        memory = from_bits(bits_of(memory), target.dtype)
+    order, dims = memory_order(target), target.dims()
+    back = sorted(range(len(order)), key=lambda i: order[i])
+    return memory.reshape([dims[d] for d in order]).transpose(back)
+
+
+def _bitcast_element(k: Emitter, node: Node, index: Index, read: Read) -> Any:
+    source, target = node.operands[0].type, node.type
+    assert isinstance(source, TensorType) and isinstance(target, TensorType)
+    into, out = memory_order(target), memory_order(source)
+    found = reindexed(k, [target.dims()[d] for d in into], [source.dims()[d] for d in out], [index[d] for d in into])
+    place: list[Any] = [None] * len(out)
+    for d, value in zip(out, found, strict=True):
+        place[d] = value
+    value = read(0, place)
+    return value if source.dtype is target.dtype else k.bitcast(value, target.dtype)
+
+
+bitcast = declare(Op(
+    "bitcast", doc="The same memory under another shape and layout: with layouts that differ this moves elements, logically.",
+    kind=Kind.INJECTIVE, infer=_infer_bitcast, reference=_bitcast, element=_bitcast_element, cost=no_cost))
+
+
+# ---- transpose, reverse
+
+def _infer_transpose(node: Node) -> Type:
+    arity(node, 1)
+    x, permutation = array(node, 0), attr(node, "dimensions")
+    if sorted(permutation) != list(range(x.rank)):
+        raise TypeFault(f"transpose of {plain(x)} needs each of its {x.rank} dimensions once, "
+                        f"but has dimensions={{{','.join(map(str, permutation))}}}")
+    return TensorType(x.dtype, tuple(x.shape[d] for d in permutation))
+
+
+def _transpose_element(k: Emitter, node: Node, index: Index, read: Read) -> Any:
+    place: list[Any] = [None] * len(index)
+    for i, d in enumerate(node.attrs["dimensions"]):
+        place[d] = index[i]
+    return read(0, place)
+
+
+transpose = declare(Op(
+    "transpose", doc="Dimension i of the result is dimension dimensions[i] of the operand.", kind=Kind.INJECTIVE, infer=_infer_transpose,
+    reference=lambda run, node, x: np.transpose(x, node.attrs["dimensions"]), element=_transpose_element, cost=no_cost))
+
+
+def _infer_reverse(node: Node) -> Type:
+    arity(node, 1)
+    x, dimensions = array(node, 0), attr(node, "dimensions")
+    distinct(node, dimensions, "dimensions")
+    for d in dimensions:
+        dimension(node, d, x.rank, "dimension")
+    return plain(x)
+
+
+def _reverse_element(k: Emitter, node: Node, index: Index, read: Read) -> Any:
+    dims, turned = result_dims(node), node.attrs["dimensions"]
+    return read(0, [dims[d] - 1 - i if d in turned else i for d, i in enumerate(index)])
+
+
+reverse = declare(Op(
+    "reverse", doc="Backwards along ``dimensions``.", kind=Kind.INJECTIVE, infer=_infer_reverse,
+    reference=lambda run, node, x: np.flip(x, node.attrs["dimensions"]), element=_reverse_element, cost=no_cost,
+    traits=frozenset(("involution",))))
+
+
+# ---- copy
+
+copy = declare(Op(
+    "copy", doc="The same value in memory of its own; the layout may change.", kind=Kind.ELEMENTWISE,
+    infer=same_as(0), reference=lambda run, node, x: x, scalar=lambda k, node, x: converted(k, x, dtype_of_result(node)), cost=no_cost))

@@ -311,3 +311,20 @@ def complex_of(re: Array, im: Array) -> Array:
     """Complex numbers from parts, without the arithmetic that would lose signed zeros and infinities."""
     parts = np.stack(np.broadcast_arrays(re, im), -1)
     return parts.view(np.complex64 if parts.dtype == np.float32 else np.complex128)[..., 0]
+
+
+def bits_of(x: Array) -> Array:
+    """The stored bits as unsigned integers."""
+    x = np.ascontiguousarray(x)
+    return x.reshape(-1).view(np.dtype(f"u{x.dtype.itemsize}")).reshape(x.shape)
+
+
+def from_bits(pattern: Array, dtype: DType) -> Array:
+    """Values of ``dtype`` from their bits; types below a byte take the low bits, sign extended where they are signed."""
+    target = dtype.numpy()
+    stored = pattern.astype(np.dtype(f"u{target.itemsize}"))
+    if dtype.is_integer and dtype.bits < 8:
+        unsigned_value = stored & ((1 << dtype.bits) - 1)
+        top = 1 << dtype.bits - 1 if dtype.kind == "int" else 0
+        return ((unsigned_value ^ top).astype(np.int16) - top).astype(target)
+    return stored.reshape(-1).view(target).reshape(stored.shape)

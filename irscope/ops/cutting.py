@@ -1,0 +1,188 @@
+"""Operators that take arrays apart and put them together: slice, concatenate, pad."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from irscope.graph import Dim, Kind, Node, Op, TensorType, Type
+from irscope.ops.bodies import Run
+from irscope.ops.conversion import converted
+from irscope.ops.costs import no_cost
+from irscope.ops.faults import TypeFault
+from irscope.ops.infer import arity, array, arrays, attr, dimension, plain
+from irscope.ops.lazy import LazyModule
+from irscope.ops.meaning import Emitter, Read
+from irscope.ops.movement import operand_dims
+from irscope.ops.numerics import convert, dtype_of_result
+from irscope.ops.registry import declare
+from irscope.ops.shapes import higher_precision, merge, resized, same_dtype, same_size, size
+
+if TYPE_CHECKING:
+    import numpy as np
+else:
+    np = LazyModule("numpy")
+
+Index = Sequence[Any]
+
+
+# ---- slice
+
+def _infer_slice(node: Node) -> Type:
+    arity(node, 1)
+    x, ranges = array(node, 0), attr(node, "slice")
+    if len(ranges) != x.rank:
+        raise TypeFault(f"slice of {plain(x)} needs {x.rank} ranges, but has {len(ranges)}")
+    shape: list[Dim] = []
+    for d, (start, limit, stride) in enumerate(ranges):
+        available = size(x.shape[d])
+        shown = f"[{start}:{limit}:{stride}]"
+        if start < 0 or limit < start or (available is not None and limit > available):
+            raise TypeFault(f"slice {shown} of dimension {d} does not lie within {plain(x)}",
+                            "0 <= start <= limit <= size; the limit is not part of the slice")
+        if stride <= 0:
+            raise TypeFault(f"slice {shown} of dimension {d} of {plain(x)} needs a stride of at least 1")
+        length = -(-(limit - start) // stride)
+        # One element of a dynamic dimension is always there.
+        shape.append(length if length == 1 else resized(x.shape[d], length))
+    return TensorType(x.dtype, tuple(shape))
+
+
+def _slice_element(k: Emitter, node: Node, index: Index, read: Read) -> Any:
+    return read(0, [i * stride + start for i, (start, _, stride) in zip(index, node.attrs["slice"], strict=True)])
+
+
+slice_ = declare(Op(
+    "slice", doc="From start to limit (not included) with a stride, in each dimension.", kind=Kind.INJECTIVE, infer=_infer_slice,
+    reference=lambda run, node, x: np.asarray(x)[tuple(slice(*r) for r in node.attrs["slice"])], element=_slice_element, cost=no_cost))
+
+
+# ---- concatenate
+
+def _infer_concatenate(node: Node) -> Type:
+    types = arrays(node)
+    if not types:
+        raise TypeFault("concatenate needs an operand")
+    dimensions = attr(node, "dimensions")
+    if len(dimensions) != 1:
+        raise TypeFault(f"concatenate goes along one dimension, but has dimensions={{{','.join(map(str, dimensions))}}}")
+    first = types[0]
+    along = dimension(node, dimensions[0], first.rank, "dimension")
+    shape, dtype, total = list(first.shape), first.dtype, size(first.shape[along])
+    for t in types[1:]:
+        if t.rank != first.rank:
+            raise TypeFault(f"concatenate joins arrays of one rank, but got {plain(first)} and {plain(t)}")
+        if not same_dtype(t.dtype, dtype, any_precision=True):
+            raise TypeFault(f"operands of concatenate disagree on dtype: {plain(first)} and {plain(t)}", f"convert one side to {dtype}")
+        for d in range(first.rank):
+            if d != along and not same_size(first.shape[d], t.shape[d]):
+                raise TypeFault(f"concatenate along dimension {along}: {plain(first)} and {plain(t)} differ in dimension {d} too")
+            if d != along or not isinstance(t.shape[d], int):
+                shape[d] = merge(shape[d], t.shape[d])
+        dtype = higher_precision(dtype, t.dtype)
+        more = size(t.shape[along])
+        total = None if total is None or more is None else total + more
+    if total is not None:
+        shape[along] = resized(shape[along], total)
+    return TensorType(dtype, tuple(shape))
+
+
+def _concatenate(run: Run, node: Node, *operands: Any) -> Any:
+    dtype = dtype_of_result(node)
+    return np.concatenate([convert(x, dtype) for x in operands], axis=node.attrs["dimensions"][0])
+
+
+def _concatenate_element(k: Emitter, node: Node, index: Index, read: Read) -> Any:
+    """Every operand is read at the nearest place that it has, then the right one is chosen."""
+    along, dtype = node.attrs["dimensions"][0], dtype_of_result(node)
+    sizes = [operand_dims(node, n)[along] for n in range(len(node.operands))]
+    filled = [n for n, length in enumerate(sizes) if length]
+    value: Any = None
+    for n in filled:
+        start = sum(sizes[:n])
+        place = index[along] - start if start else index[along]
+        if n != filled[0]:
+            place = k.binary("max", place, k.index(0))
+        if n != filled[-1]:
+            place = k.binary("min", place, k.index(sizes[n] - 1))
+        here = converted(k, read(n, [*index[:along], place, *index[along + 1:]]), dtype)
+        value = here if value is None else k.select(k.compare("GE", index[along], k.index(start)), here, value)
+    return value
+
+
+concatenate = declare(Op(
+    "concatenate", doc="One operand after the other along a dimension.", kind=Kind.INJECTIVE, infer=_infer_concatenate,
+    reference=_concatenate, element=_concatenate_element, cost=no_cost))
+
+
+# ---- pad
+
+def _infer_pad(node: Node) -> Type:
+    arity(node, 2)
+    x, value, padding = array(node, 0), array(node, 1), attr(node, "padding")
+    if value.rank:
+        raise TypeFault(f"pad fills with a scalar, but %{node.operands[1].name} is {plain(value)}")
+    if len(padding) != x.rank:
+        raise TypeFault(f"pad of {plain(x)} needs padding for {x.rank} dimensions, but has it for {len(padding)}")
+    if not same_dtype(x.dtype, value.dtype, any_precision=True):
+        raise TypeFault(f"operands of pad disagree on dtype: {plain(x)} and {plain(value)}", f"convert the value to {x.dtype}")
+    shape: list[Dim] = []
+    for d, (low, high, interior) in enumerate(padding):
+        if interior < 0:
+            raise TypeFault(f"interior padding cannot be negative, but is {interior} in dimension {d}")
+        length = size(x.shape[d])
+        if length is None:
+            shape.append(x.shape[d])
+            continue
+        total = length + low + high + max(length - 1, 0) * interior
+        if total < 0:
+            raise TypeFault(f"padding {low}_{high}_{interior} leaves dimension {d} of {plain(x)} with the negative size {total}")
+        shape.append(resized(x.shape[d], total))
+    return TensorType(higher_precision(x.dtype, value.dtype), tuple(shape))
+
+
+def _pad(run: Run, node: Node, x: Any, value: Any) -> Any:
+    x, dtype = np.asarray(x), dtype_of_result(node)
+    kept, places, dims = [], [], []
+    for length, (low, high, interior) in zip(x.shape, node.attrs["padding"], strict=True):
+        total = length + low + high + max(length - 1, 0) * interior
+        place = low + np.arange(length) * (interior + 1)
+        inside = (place >= 0) & (place < total)
+        kept.append(np.flatnonzero(inside))
+        places.append(place[inside])
+        dims.append(total)
+    result = np.full(dims, convert(value, dtype))
+    result[np.ix_(*places)] = convert(x[np.ix_(*kept)], dtype)
+    return result
+
+
+def _pad_element(k: Emitter, node: Node, index: Index, read: Read) -> Any:
+    dtype = dtype_of_result(node)
+    dims = operand_dims(node)
+    fill = converted(k, read(1, ()), dtype)
+    if 0 in dims:
+        return fill
+    inside: Any = None
+    place: list[Any] = []
+
+    def need(condition: Any) -> None:
+        nonlocal inside
+        inside = condition if inside is None else k.binary("and", inside, condition)
+    for i, length, (low, high, interior) in zip(index, dims, node.attrs["padding"], strict=True):
+        at = i - low if low else i
+        if low > 0:
+            need(k.compare("GE", at, k.index(0)))
+            at = k.binary("max", at, k.index(0))
+        if interior:
+            need(k.compare("EQ", at % (interior + 1), k.index(0)))
+            at = at // (interior + 1)
+        if high > 0:
+            need(k.compare("LT", at, k.index(length)))
+            at = k.binary("min", at, k.index(length - 1))
+        place.append(at)
+    value = converted(k, read(0, place), dtype)
+    return value if inside is None else k.select(inside, value, fill)
+
+
+pad = declare(Op(
+    "pad", doc="Interior padding between the elements, then low and high around them; negative low and high crop.", kind=Kind.INJECTIVE,
+    infer=_infer_pad, reference=_pad, element=_pad_element, cost=no_cost))
