@@ -11,25 +11,57 @@ from irscope.formats import FORMATS, TITLES, readable
 Row = dict[str, str]
 
 
-@click.command()
-@click.argument("kind", type=click.Choice(["formats", "ops", "rules", "passes", "policies", "targets"]))
-@click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", help="How to print.", show_default=True)
-def command(kind: str, format_: str) -> None:
-    """List what irscope knows: formats, ops, rules, passes, policies or targets."""
-    rows = KINDS[kind]()
-    if format_ == "json":
-        click.echo(json.dumps(rows, indent=2))
-        return
-    width = max((len(row["name"]) for row in rows), default=0)
-    for row in rows:
-        rest = "  ".join(value for key, value in row.items() if key != "name" and value)
-        click.echo(f"{row['name']:<{width}}  {rest}".rstrip())
-
-
 def formats() -> list[Row]:
-    """The formats, and which of them are read by this version."""
+    """The formats, and which of them this version reads."""
     known = readable()
     return [{"name": name, "title": TITLES[name], "reads": "yes" if name in known else "not yet"} for name in FORMATS]
 
 
-KINDS: dict[str, Callable[[], list[Row]]] = {"formats": formats}
+def ops() -> list[Row]:
+    """The operators, with their place in fusion and the first sentence of their documentation."""
+    from irscope.ops import all_ops
+
+    return [{"name": op.name, "dialect": op.dialect, "kind": op.kind.name.lower(), "doc": _first_line(op.doc)} for op in all_ops()]
+
+
+def rules() -> list[Row]:
+    """The lint rules; ``irscope rule CODE`` explains one."""
+    from irscope.lint.rule import all_rules
+
+    return [{"name": rule.code, "rule": rule.name, "severity": str(rule.severity), "doc": rule.title()} for rule in all_rules()]
+
+
+def policies() -> list[Row]:
+    """Whose fusion decisions irscope can tell; ``irscope lint --why-not-fused --policy NAME``."""
+    from importlib import import_module
+
+    from irscope.fusion import POLICIES
+
+    return [{"name": name, "doc": _first_line(import_module(module).__doc__)} for name, module in POLICIES.items()]
+
+
+def _first_line(doc: str | None) -> str:
+    return (doc or "").strip().partition("\n")[0]
+
+
+KINDS: dict[str, Callable[[], list[Row]]] = {"formats": formats, "ops": ops, "rules": rules, "policies": policies}
+
+
+@click.command()
+@click.argument("kind", type=click.Choice(list(KINDS)))
+@click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", help="How to print.", show_default=True)
+def command(kind: str, format_: str) -> None:
+    """List what irscope knows of a kind.
+
+    \b
+    Examples:
+      irscope list rules
+      irscope list ops --format json
+    """
+    rows = KINDS[kind]()
+    if format_ == "json":
+        click.echo(json.dumps(rows, indent=1))
+        return
+    widths = [max(len(value) for value in column) for column in zip(*(row.values() for row in rows))]
+    for row in rows:
+        click.echo("  ".join(value.ljust(width) for value, width in zip(row.values(), widths)).rstrip())

@@ -1,0 +1,71 @@
+"""The options that every reading command shares, and loading through them."""
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from irscope.cli.input import binding_options, once_stdin, require_ok
+from irscope.graph import Module, Reading
+from irscope.source import Finding, Severity, SourceText, UserError
+
+
+@click.command()
+@binding_options
+def bound(shapes: dict[str, tuple[int, ...]], dtypes: dict[str, str]) -> None:
+    """Prints what the options were read as."""
+    click.echo(f"{shapes} {dtypes}")
+
+
+def test_shapes_and_dtypes_are_bound_by_name() -> None:
+    result = CliRunner().invoke(bound, ["--shape", "x=8,3,224", "--shape", "s=", "--dtype", "x=bf16"])
+    assert result.output == "{'x': (8, 3, 224), 's': ()} {'x': 'bf16'}\n"
+
+
+@pytest.mark.parametrize(("args", "words"), [
+    (["--shape", "x"], "'x' is not NAME=DIM"),
+    (["--shape", "x=2,-1"], "'x=2,-1' is not NAME=DIM"),
+    (["--shape", "x=2,three"], "'x=2,three' is not NAME=DIM"),
+    (["--dtype", "x"], "'x' is not NAME=DTYPE"),
+    (["--dtype", "x=bf61"], "did you mean bf16?"),
+])
+def test_odd_bindings_are_usage_errors(args: list[str], words: str) -> None:
+    result = CliRunner().invoke(bound, args)
+    assert result.exit_code == 2
+    assert words in result.output
+
+
+def test_standard_input_can_be_given_once() -> None:
+    assert once_stdin(("-", "a")) == ("-", "a")
+    with pytest.raises(UserError, match="once"):
+        once_stdin(("-", "a", "-"))
+
+
+def test_a_reading_with_errors_is_told_in_full() -> None:
+    source = SourceText("m.hlo", "x")
+    warning = Finding("HLO050", "odd", Severity.WARNING, "odd", source, 0)
+    errors = [Finding("HLO001", "bad", Severity.ERROR, f"bad {i}", source, 0) for i in range(2)]
+    with pytest.raises(UserError, match="m.hlo: 2 errors in the text") as caught:
+        require_ok(Reading(source, "hlo", [Module("m", "hlo")], [warning, *errors], ok=False))
+    assert caught.value.findings == tuple(errors)
+
+
+def test_a_reading_without_a_module_is_an_error() -> None:
+    with pytest.raises(UserError, match="no module"):
+        require_ok(Reading(SourceText("m.hlo", "x"), "hlo"))
+
+
+def test_a_whole_reading_passes() -> None:
+    require_ok(Reading(SourceText("m.hlo", "x"), "hlo", [Module("m", "hlo")]))
+
+
+def test_the_package_offers_load_lazily(tmp_path: Path) -> None:
+    import irscope
+
+    assert "load" in dir(irscope)
+    with pytest.raises(irscope.UserError, match="no such file"):
+        irscope.load(tmp_path / "none.hlo")
+    with pytest.raises(AttributeError, match="no attribute 'lood'"):
+        irscope.lood  # noqa: B018
