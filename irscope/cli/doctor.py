@@ -101,7 +101,7 @@ def _dot() -> str:
 
     path = shutil.which("dot")
     if path is None:
-        return "not found (SVG needs none; for PNG: install graphviz, or pip install 'irscope[draw]')"
+        return "not found: the wheel draws PNG" if _has_wheel() else "not found: PNG needs it, or pip install 'irscope[draw]'; SVG does not"
     try:
         said = subprocess.run([path, "-V"], capture_output=True, text=True, timeout=10, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -109,11 +109,12 @@ def _dot() -> str:
     return f"{path} ({(said.stderr or said.stdout).strip()})"
 
 
+def _has_wheel() -> bool:
+    return not _version("pygraphviz").startswith("missing")
+
+
 def _wheel() -> str:
-    try:
-        return metadata.version("pygraphviz")
-    except metadata.PackageNotFoundError:
-        return "not installed (only needed for PNG where there is no dot)"
+    return _version("pygraphviz") if _has_wheel() else "not installed: only PNG without dot needs it"
 
 
 def _cache() -> str:

@@ -158,7 +158,7 @@ TEXTS: tuple[tuple[re.Pattern[str], Neighbour], ...] = (
      Neighbour("MLIR text", f"irscope reads HLO, not the dialects of MLIR; for jax:\n{PRINT_HLO}")),
     (_line(r"@I\.ir_module", r"@R\.function", r"@T\.prim_func", r"from tvm\.script import", r"@tvm\.script\."),
      Neighbour("TVMScript (Relax or TIR)", "print the model where it came from instead, or from a TVM that still has Relay: print(mod)")),
-    (re.compile(r"^ExportedProgram:|^[ \t]*class GraphModule\(|^graph\(\):$|^[ \t]*opcode +name +target +args +kwargs"
+    (re.compile(r"^ExportedProgram:|^[ \t]*class GraphModule\(|^[ \t]*opcode +name +target +args +kwargs"
                 r"|^[ \t]*%\S+ : .*= (?:placeholder|call_function|call_module|call_method|get_attr|output)\[target="
                 r"|graph_module\.print_readable\(\)|;  \w+ = (?:\w+ = )*None"
                 r"|^\s*class \w+\(torch\.nn\.Module\):\n\s+def forward\(self.*\n\s+# *(?:No stacktrace|File:)", re.MULTILINE),
