@@ -1,0 +1,109 @@
+"""Nodes by name, what stands around them, and what lies between two of them."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from irscope.analysis.survey import Survey
+from irscope.graph import Graph, Node
+from irscope.source import UserError, did_you_mean
+
+FAN_OUT = 16
+"""A value with more users than this is shown, but its users are not followed: they have nothing to do with each other."""
+
+Place = tuple[Graph, Node]
+
+
+def find_node(survey: Survey, name: str) -> Place:
+    """The node of a name: ``%name`` or ``name``, of the entry before any other graph; ``graph/name`` says which graph.
+
+    Raises UserError with the nearest name where there is none, and with the graphs where the name stands in several but the entry.
+    """
+    wanted = name.strip().lstrip("%")
+    graphs = _entry_first(survey)
+    found = [(graph, node) for graph in graphs for node in graph.nodes if node.name == wanted]
+    if not found and "/" in wanted:
+        of, _, inner = wanted.rpartition("/")
+        graph = find_graph(survey, of)
+        found = [(graph, node) for node in graph.nodes if node.name == inner.lstrip("%")]
+    if not found:
+        raise UserError(f"there is no node %{wanted}", _near(wanted, (node.name for graph in graphs for node in graph.nodes)))
+    if len(found) > 1 and found[0][0] is not survey.entry:
+        where = ", ".join(graph.name for graph, _ in found[:5])
+        raise UserError(f"%{wanted} stands in {len(found)} graphs: {where}", f"say which: {found[0][0].name}/{wanted}")
+    return found[0]
+
+
+def find_graph(survey: Survey, name: str) -> Graph:
+    """The graph of a name; raises UserError with the nearest name where there is none."""
+    graphs = survey.module.graphs
+    found = graphs.get(name.strip().lstrip("%"))
+    if found is None:
+        raise UserError(f"there is no graph {name}", _near(name, graphs) or f"the entry is {survey.module.entry}")
+    return found
+
+
+def around(survey: Survey, graph: Graph, centre: Node, radius: int) -> set[Node]:
+    """The nodes of ``graph`` within ``radius`` steps, against the edges and along them; crowds of users are not followed."""
+    users = survey.users(graph)
+    seen = {centre}
+    ring = [centre]
+    for _ in range(radius):
+        beyond: list[Node] = []
+        for node in ring:
+            near = list(node.operands)
+            if len(users[node.index]) <= FAN_OUT or node is centre:
+                near += users[node.index]
+            for other in near:
+                if other not in seen:
+                    seen.add(other)
+                    beyond.append(other)
+        ring = beyond
+    return seen
+
+
+def needed_by(graph: Graph, node: Node) -> set[Node]:
+    """All that a node depends on, itself included."""
+    return _reach([node], lambda n: n.operands)
+
+
+def needing(survey: Survey, graph: Graph, node: Node) -> set[Node]:
+    """All that depends on a node, itself included."""
+    users = survey.users(graph)
+    return _reach([node], lambda n: users[n.index])
+
+
+def between(survey: Survey, graph: Graph, first: Node, second: Node) -> set[Node]:
+    """The nodes on all paths from one node to the other, whichever comes first; empty where no path is."""
+    if first.index > second.index:
+        first, second = second, first
+    nodes = needed_by(graph, second) & needing(survey, graph, first)
+    return nodes if first in nodes and second in nodes else set()
+
+
+def _reach(start: list[Node], near: Callable[[Node], Iterable[Node]]) -> set[Node]:
+    seen = set(start)
+    stack = list(start)
+    while stack:
+        for other in near(stack.pop()):
+            if other not in seen:
+                seen.add(other)
+                stack.append(other)
+    return seen
+
+
+def _entry_first(survey: Survey) -> list[Graph]:
+    graphs = list(survey.module.graphs.values())
+    return sorted(graphs, key=lambda g: g is not survey.entry)
+
+
+def _near(name: str, known: Iterable[str]) -> str:
+    """The nearest names; among a million of them only those that begin alike, because comparing with all takes minutes."""
+    names = list(dict.fromkeys(known))
+    if len(names) > 5000:
+        head = name[:3].lower()
+        names = [n for n in names if n.lower().startswith(head)][:5000]
+    hint = did_you_mean(name, names)
+    if hint:
+        return hint
+    inside = [n for n in names if name.lower() in n.lower()][:5]
+    return f"names that hold it: {', '.join(inside)}" if inside else ""

@@ -1,0 +1,97 @@
+"""What can be asked about a node: a name, what it means, and how it is found."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from irscope.analysis.classes import work_class
+from irscope.analysis.summary import source_line
+from irscope.analysis.survey import Survey
+from irscope.graph import Graph, Node, TensorType, Type
+
+Answer = str | float | bool
+Ask = Callable[[Survey, Graph, Node], Answer]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A property of nodes; ``kind`` is ``text``, ``number`` or ``flag``."""
+
+    name: str
+    kind: str
+    doc: str
+    ask: Ask
+
+
+def _first_tensor(type: Type) -> TensorType | None:
+    return next((leaf for leaf in type.leaves() if isinstance(leaf, TensorType)), None)
+
+
+def _dtype(survey: Survey, graph: Graph, node: Node) -> str:
+    tensor = _first_tensor(node.type)
+    return tensor.dtype.name if tensor is not None else str(node.type)
+
+
+def _shape(survey: Survey, graph: Graph, node: Node) -> str:
+    tensor = _first_tensor(node.type)
+    return ",".join(map(str, tensor.shape)) if tensor is not None else ""
+
+
+def _rank(survey: Survey, graph: Graph, node: Node) -> float:
+    tensor = _first_tensor(node.type)
+    return float(len(tensor.shape)) if tensor is not None else 0.0
+
+
+def _elements(survey: Survey, graph: Graph, node: Node) -> float:
+    return float(sum(leaf.elements for leaf in node.type.leaves() if isinstance(leaf, TensorType)))
+
+
+def _flops(survey: Survey, graph: Graph, node: Node) -> float:
+    return survey.costs.flops(node, graph) if graph in survey.costs.graphs else 0.0
+
+
+def _traffic(survey: Survey, graph: Graph, node: Node) -> float:
+    return survey.costs.traffic(node, graph) if graph in survey.costs.graphs else 0.0
+
+
+def _intensity(survey: Survey, graph: Graph, node: Node) -> float:
+    traffic = _traffic(survey, graph, node)
+    return _flops(survey, graph, node) / traffic if traffic else 0.0
+
+
+def _line(survey: Survey, graph: Graph, node: Node) -> float:
+    return float(survey.module.source.place(node.loc).line) if node.loc >= 0 else 0.0
+
+
+def _times(survey: Survey, graph: Graph, node: Node) -> float:
+    return survey.calls.times.get(graph, 0.0)
+
+
+COLUMNS: dict[str, Column] = {c.name: c for c in (
+    Column("op", "text", "the operator: dot, add, fusion", lambda s, g, n: n.op.name),
+    Column("name", "text", "the node's name, without %", lambda s, g, n: n.name),
+    Column("graph", "text", "the computation, function or block it stands in", lambda s, g, n: g.name),
+    Column("scope", "text", "the user's name for the place: HLO op_name, module path", lambda s, g, n: s.module.scope(n)),
+    Column("source", "text", "file:line of the user's program", lambda s, g, n: source_line(s, n)),
+    Column("class", "text", "sort of work: contraction, reduction, elementwise, movement, fusion...", lambda s, g, n: work_class(n)),
+    Column("dtype", "text", "element type of the (first) result", _dtype),
+    Column("shape", "text", "shape of the (first) result: 8,128 or 8x128; a star stands for anything", _shape),
+    Column("type", "text", "the whole type as the text has it", lambda s, g, n: str(n.type)),
+    Column("calls", "text", "names of the bodies it calls", lambda s, g, n: ",".join(b.name for b in n.bodies)),
+    Column("rank", "number", "number of dimensions of the (first) result", _rank),
+    Column("elements", "number", "elements of the result", _elements),
+    Column("bytes", "number", "bytes of the result", lambda s, g, n: float(s.costs.size(n.type))),
+    Column("flops", "number", "FLOPs of one run, bodies included", _flops),
+    Column("traffic", "number", "bytes read and written by one run", _traffic),
+    Column("intensity", "number", "FLOPs a byte of traffic", _intensity),
+    Column("users", "number", "nodes that take its value", lambda s, g, n: float(len(s.users(g)[n.index]))),
+    Column("operands", "number", "values that it takes", lambda s, g, n: float(len(n.operands))),
+    Column("times", "number", "how often it runs in one run of the module", _times),
+    Column("level", "number", "length of the longest chain that ends here", lambda s, g, n: float(s.levels(g).level[n.index])),
+    Column("line", "number", "line of the text", _line),
+    Column("fused", "flag", "it stands inside a fusion", lambda s, g, n: g in s.calls.fused),
+    Column("entry", "flag", "it stands in the entry computation", lambda s, g, n: g is s.entry),
+    Column("root", "flag", "it is the result of its graph", lambda s, g, n: g.root is n),
+    Column("scalar", "flag", "its result is a single number", lambda s, g, n: isinstance(n.type, TensorType) and not n.type.shape),
+    Column("known", "flag", "irscope has a declaration of its operator", lambda s, g, n: n.op.known),
+)}
