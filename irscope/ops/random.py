@@ -1,2 +1,324 @@
-"""Random bits: rng-bit-generator and its state."""
+"""Random bits: three-fry and Philox bit for bit as XLA makes them; rng and the hidden state have types only.
+
+Both generators turn a counter into a few words with nothing but 32-bit sums, products, exclusive or and rotations. They are written
+once, over :class:`Words`, and computed with numpy or turned into code.
+"""
 from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import TYPE_CHECKING, Any, Protocol
+
+from irscope.graph import DType, Effect, Kind, Node, Op, TensorType, TupleType, Type, tensor
+from irscope.graph.dtypes import U32, U64
+from irscope.ops import infer
+from irscope.ops.costs import result_elements
+from irscope.ops.faults import TypeFault
+from irscope.ops.lazy import LazyModule
+from irscope.ops.meaning import Emitter, View
+from irscope.ops.nests import below, guard, loops, split
+from irscope.ops.registry import declare
+from irscope.ops.shapes import fits
+
+if TYPE_CHECKING:
+    import numpy as np
+else:
+    np = LazyModule("numpy")
+
+Array = Any
+
+
+class Words(Protocol):
+    """Arithmetic of unsigned integers that wrap."""
+
+    def const(self, value: int) -> Any: ...
+    def add(self, x: Any, y: Any) -> Any: ...
+    def xor(self, x: Any, y: Any) -> Any: ...
+    def rotate(self, x: Any, distance: int) -> Any: ...
+    def product(self, x: Any, factor: int) -> tuple[Any, Any]: ...
+
+
+class ArrayWords:
+    """Words as arrays of numpy."""
+
+    def const(self, value: int) -> Any:
+        return np.uint32(value)
+
+    def add(self, x: Any, y: Any) -> Any:
+        with np.errstate(over="ignore"):
+            return x + y
+
+    def xor(self, x: Any, y: Any) -> Any:
+        return x ^ y
+
+    def rotate(self, x: Any, distance: int) -> Any:
+        return (x << np.uint32(distance)) | (x >> np.uint32(32 - distance))
+
+    def product(self, x: Any, factor: int) -> tuple[Any, Any]:
+        whole = np.asarray(x, np.uint64) * np.uint64(factor)
+        return (whole >> np.uint64(32)).astype(np.uint32), whole.astype(np.uint32)
+
+
+class CodeWords:
+    """Words as values of an emitter."""
+
+    def __init__(self, k: Emitter) -> None:
+        self.k = k
+
+    def const(self, value: int) -> Any:
+        return self.k.const(value, U32)
+
+    def add(self, x: Any, y: Any) -> Any:
+        return self.k.binary("add", x, y)
+
+    def xor(self, x: Any, y: Any) -> Any:
+        return self.k.binary("xor", x, y)
+
+    def rotate(self, x: Any, distance: int) -> Any:
+        up = self.k.binary("shl", x, self.const(distance))
+        return self.k.binary("or", up, self.k.binary("shr_logical", x, self.const(32 - distance)))
+
+    def product(self, x: Any, factor: int) -> tuple[Any, Any]:
+        whole = self.k.binary("mul", self.k.convert(x, U64), self.k.const(factor, U64))
+        return self.k.convert(self.k.binary("shr_logical", whole, self.k.const(32, U64)), U32), self.k.convert(whole, U32)
+
+
+def three_fry(w: Words, counter: tuple[Any, Any], key: tuple[Any, Any]) -> tuple[Any, Any]:
+    """Threefry2x32 with 20 rounds (Salmon et al. 2011)."""
+    keys = [*key, w.xor(w.xor(w.const(0x1BD11BDA), key[0]), key[1])]
+    x, y = w.add(counter[0], keys[0]), w.add(counter[1], keys[1])
+    for block in range(5):
+        for rotation in ((13, 15, 26, 6), (17, 29, 16, 24))[block % 2]:
+            x = w.add(x, y)
+            y = w.xor(x, w.rotate(y, rotation))
+        x = w.add(x, keys[(block + 1) % 3])
+        y = w.add(w.add(y, keys[(block + 2) % 3]), w.const(block + 1))
+    return x, y
+
+
+def philox(w: Words, counter: Sequence[Any], key: tuple[Any, Any]) -> list[Any]:
+    """Philox4x32 with 10 rounds (Salmon et al. 2011)."""
+    a, b, c, d = counter
+    low, high = key
+    for _ in range(10):
+        first, second = w.product(a, 0xD2511F53), w.product(c, 0xCD9E8D57)
+        a, b, c, d = w.xor(w.xor(second[0], b), low), second[1], w.xor(w.xor(first[0], d), high), first[1]
+        low, high = w.add(low, w.const(0x9E3779B9)), w.add(high, w.const(0xBB67AE85))
+    return [a, b, c, d]
+
+
+# ---------------------------------------------------------------- rng-bit-generator
+
+_THREE_FRY = "rng_three_fry"
+
+
+def _rng_bit_generator_type(node: Node) -> Type:
+    infer.arity(node, 1)
+    state = infer.array(node, 0, "the state")
+    if isinstance(node.type, TupleType):
+        if len(node.type.elements) != 2 or not fits(node.type.elements[0], state):
+            raise TypeFault(f"rng-bit-generator gives the new state and the bits, but is declared {infer.plain(node.type)} "
+                            f"over the state {infer.plain(state)}")
+    elif not isinstance(node.type, TensorType):
+        raise TypeFault(f"the result of rng-bit-generator must be declared, but is {node.type}")
+    return infer.plain(node.type)
+
+
+def _bits_type(node: Node) -> TensorType:
+    t = node.type.elements[1] if isinstance(node.type, TupleType) else node.type
+    assert isinstance(t, TensorType)
+    return t
+
+
+def _is_three_fry(node: Node) -> bool:
+    """rng_default is Philox, as on XLA's CPU."""
+    return bool(node.attrs.get("algorithm") == _THREE_FRY)
+
+
+def _halves(shape: Sequence[int]) -> tuple[int, tuple[int, ...]]:
+    """Which dimension three-fry's pairs of words lie along, and the shape that counts the pairs."""
+    if not shape:
+        return 0, (1,)
+    even = [d for d, n in enumerate(shape) if n % 2 == 0]
+    chosen = even[0] if even else max(range(len(shape)), key=lambda d: (shape[d], -d))
+    return chosen, tuple((n + 1) // 2 if d == chosen else n for d, n in enumerate(shape))
+
+
+def _blocks(node: Node) -> int:
+    """By how much the counter grows."""
+    t = _bits_type(node)
+    if _is_three_fry(node):
+        return t.elements if t.dtype.bits == 64 else prod(_halves(t.dims())[1])
+    return -(-t.elements * (2 if t.dtype.bits == 64 else 1) // 4)
+
+
+def _as_bits(word: Array, dtype: DType) -> Array:
+    """The element that a word becomes: a reinterpreted word, or its low bits."""
+    if dtype.storage < word.dtype.itemsize:
+        return word.astype(f"u{dtype.storage}").view(dtype.numpy())
+    return word.view(dtype.numpy())
+
+
+def _rng_bit_generator_reference(run: Any, node: Node, state: Array) -> Any:
+    t = _bits_type(node)
+    bits = _three_fry_array(t, state) if _is_three_fry(node) else _philox_array(t, state)
+    if not isinstance(node.type, TupleType):
+        return bits
+    after = state.copy()
+    grown = _blocks(node)
+    with np.errstate(over="ignore"):
+        if _is_three_fry(node) or len(state) < 3:
+            after[1] += np.uint64(grown)
+        else:
+            after[1] += np.uint64(grown)
+            after[2] += np.uint64(after[1] < np.uint64(grown))
+    return after, bits
+
+
+def _pair(word: Array) -> tuple[Array, Array]:
+    word = np.asarray(word, np.uint64)
+    return word.astype(np.uint32), (word >> np.uint64(32)).astype(np.uint32)
+
+
+def _three_fry_array(t: TensorType, state: Array) -> Array:
+    shape, words = t.dims(), ArrayWords()
+    wide = t.dtype.bits == 64
+    chosen, half = (0, shape) if wide else _halves(shape)
+    with np.errstate(over="ignore"):
+        counter = state[1] + np.arange(prod(half), dtype=np.uint64)
+    x, y = three_fry(words, _pair(counter), _pair(state[0]))
+    if wide:
+        return _as_bits((x.astype(np.uint64) | (y.astype(np.uint64) << np.uint64(32))).reshape(shape), t.dtype)
+    both = np.stack([x.reshape(half), y.reshape(half)], chosen + 1)
+    if not shape:
+        return _as_bits(both.reshape(-1)[:1], t.dtype).reshape(())
+    both = both.reshape([2 * n if d == chosen else n for d, n in enumerate(half)])
+    return _as_bits(np.ascontiguousarray(np.take(both, np.arange(shape[chosen]), chosen)), t.dtype)
+
+
+def _philox_array(t: TensorType, state: Array) -> Array:
+    count = t.elements * (2 if t.dtype.bits == 64 else 1)
+    blocks = np.arange(-(-count // 4), dtype=np.uint64)
+    start, upper = (state[1], state[2]) if len(state) >= 3 else (state[1], state[0])
+    with np.errstate(over="ignore"):
+        low = start + blocks
+        high = upper + (low < start).astype(np.uint64)
+    words = np.stack(philox(ArrayWords(), (*_pair(low), *_pair(high)), _pair(state[0])), -1).reshape(-1)
+    if t.dtype.bits == 64:
+        words = words[0::2].astype(np.uint64) | (words[1::2].astype(np.uint64) << np.uint64(32))
+    return _as_bits(words[:t.elements], t.dtype).reshape(t.dims())
+
+
+def _rng_bit_generator_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View]) -> None:
+    state = ins[0]
+    words = [state.load([k.index(i)]) for i in range(state.shape[0])]
+    if _is_three_fry(node):
+        _three_fry_nest(k, words, outs[-1])
+    else:
+        _philox_nest(k, words, outs[-1])
+    if len(outs) == 1:
+        return
+    grown = k.const(_blocks(node), U64)
+    after = list(words)
+    after[1] = k.binary("add", words[1], grown)
+    if not _is_three_fry(node) and len(words) >= 3:
+        after[2] = k.binary("add", words[2], k.convert(k.compare("LT", after[1], grown), U64))
+    for i, word in enumerate(after):
+        outs[0].store([k.index(i)], word)
+
+
+def _code_pair(k: Emitter, word: Any) -> tuple[Any, Any]:
+    return k.convert(word, U32), k.convert(k.binary("shr_logical", word, k.const(32, U64)), U32)
+
+
+def _joined(k: Emitter, low: Any, high: Any) -> Any:
+    return k.binary("or", k.convert(low, U64), k.binary("shl", k.convert(high, U64), k.const(32, U64)))
+
+
+def _store_bits(k: Emitter, out: View, at: Sequence[Any], word: Any) -> None:
+    """The element that a word becomes: a reinterpreted word, or its low bits."""
+    unsigned = {1: "u8", 2: "u16", 4: "u32", 8: "u64"}[out.dtype.storage]
+    narrow = k.convert(word, tensor(unsigned).dtype)
+    out.store(at, narrow if narrow.dtype is out.dtype else k.bitcast(narrow, out.dtype))
+
+
+def _three_fry_nest(k: Emitter, state: Sequence[Any], out: View) -> None:
+    shape, w, key = out.shape, CodeWords(k), _code_pair(k, state[0])
+    wide = out.dtype.bits == 64
+    chosen, half = (0, shape) if wide else _halves(shape)
+    with loops(k, [prod(half)]) as [block]:
+        counter = k.binary("add", state[1], k.convert(block, U64))
+        x, y = three_fry(w, _code_pair(k, counter), key)
+        at = split(block, half)
+        if wide:
+            _store_bits(k, out, at, _joined(k, x, y))
+            return
+        if not shape:
+            _store_bits(k, out, (), x)
+            return
+        for number, word in enumerate((x, y)):
+            place = at[chosen] * 2 + number
+            with guard(k, below(k, place, shape[chosen]) if number and shape[chosen] % 2 else None):
+                _store_bits(k, out, [*at[:chosen], place, *at[chosen + 1:]], word)
+
+
+def _philox_nest(k: Emitter, state: Sequence[Any], out: View) -> None:
+    w, key = CodeWords(k), _code_pair(k, state[0])
+    wide, count = out.dtype.bits == 64, prod(out.shape)
+    each = 2 if wide else 4
+    start, upper = (state[1], state[2]) if len(state) >= 3 else (state[1], state[0])
+    with loops(k, [-(-count // each)]) as [block]:
+        low = k.binary("add", start, k.convert(block, U64))
+        high = k.binary("add", upper, k.convert(k.compare("LT", low, start), U64))
+        words = philox(w, (*_code_pair(k, low), *_code_pair(k, high)), key)
+        if wide:
+            words = [_joined(k, words[0], words[1]), _joined(k, words[2], words[3])]
+        for number, word in enumerate(words):
+            place = block * each + number
+            with guard(k, below(k, place, count) if number and count % each else None):
+                _store_bits(k, out, split(place, out.shape), word)
+
+
+rng_bit_generator = declare(Op(
+    name="rng-bit-generator",
+    doc="Random bits and the next state, from a state: three-fry, or Philox (which rng_default is).",
+    kind=Kind.OPAQUE,
+    infer=_rng_bit_generator_type,
+    reference=_rng_bit_generator_reference,
+    nest=_rng_bit_generator_nest,
+    cost=result_elements,
+))
+
+
+# ---------------------------------------------------------------- rng, and its state
+
+def _rng_type(node: Node) -> Type:
+    result = infer.declared_array(node)
+    if len(node.operands) < 2:
+        infer.arity(node, 2)
+    a, b = infer.scalar(node, 0, "the first bound"), infer.scalar(node, 1, "the second bound")
+    if a.dtype is not b.dtype or a.dtype is not result.dtype:
+        raise TypeFault(f"rng needs one element type, but its operands are {a.dtype}[] and {b.dtype}[], its result {infer.plain(result)}",
+                        "convert the operands to the type of the result")
+    kinds = ("float",) if infer.attr(node, "distribution") == "rng_normal" else ("float", "int", "uint", "pred")
+    infer.kind_of(node, result, kinds, "type")
+    return TensorType(result.dtype, result.shape)
+
+
+rng = declare(Op(
+    name="rng",
+    doc="Random numbers of a hidden state. They cannot be reproduced, so they have types but no value: irscope does not run them.",
+    kind=Kind.OPAQUE,
+    effect=Effect.WRITES,
+    infer=_rng_type,
+    cost=result_elements,
+))
+
+rng_get_and_update_state = declare(Op(
+    name="rng-get-and-update-state",
+    doc="The hidden state of the random numbers, which grows by delta. It outlives a run, so irscope does not run it.",
+    kind=Kind.OPAQUE,
+    effect=Effect.WRITES,
+    infer=lambda node: infer.plain(infer.declared_array(node)),
+    cost=lambda node: 0.0,
+))
