@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from irscope.graph import DTYPES, DType, Kind, Node, Op, TensorType, Type
 from irscope.graph.dtypes import PRED
-from irscope.ops import complexes, numerics
+from irscope.ops import numerics
 from irscope.ops.bodies import Run, over_arrays
 from irscope.ops.costs import body_flops, result_elements
 from irscope.ops.elementwise import operands_alike
@@ -58,8 +58,6 @@ def _compare(run: Run, node: Node, x: Any, y: Any) -> Any:
 def _compare_scalar(k: Emitter, node: Node, x: Any, y: Any) -> Any:
     x, y = operands_alike(k, (x, y))
     direction = node.attrs["direction"]
-    if x.dtype.is_complex:
-        return complexes.compare(k, direction, x, y)
     if node.attrs.get("type") == "TOTALORDER":
         x, y = total_order(k, x), total_order(k, y)
     return k.compare(direction, x, y)
@@ -98,10 +96,7 @@ def _select(run: Run, node: Node, condition: Any, yes: Any, no: Any) -> Any:
 
 def _select_scalar(k: Emitter, node: Node, condition: Any, yes: Any, no: Any) -> Any:
     yes, no = operands_alike(k, (yes, no))
-    if yes.dtype.is_complex:
-        return complexes.select(k, condition, yes, no)
-    wanted, chosen = numerics.dtype_of_result(node), k.select(condition, yes, no)
-    return chosen if chosen.dtype is wanted else k.convert(chosen, wanted)
+    return k.convert(k.select(condition, yes, no), numerics.dtype_of_result(node))
 
 
 select = declare(Op(
@@ -130,8 +125,7 @@ def _clamp(low: Any, x: Any, high: Any) -> Any:
 
 def _clamp_scalar(k: Emitter, node: Node, *values: Any) -> Any:
     low, x, high = operands_alike(k, values)
-    wanted, clamped = numerics.dtype_of_result(node), k.binary("min", k.binary("max", x, low), high)
-    return clamped if clamped.dtype is wanted else k.convert(clamped, wanted)
+    return k.convert(k.binary("min", k.binary("max", x, low), high), numerics.dtype_of_result(node))
 
 
 clamp = declare(Op(

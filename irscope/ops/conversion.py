@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from irscope.graph import DTYPES, DType, Kind, Node, Op, TensorType, Type
+from irscope.graph import DTYPES, Kind, Node, Op, TensorType, Type
 from irscope.graph.dtypes import F32, F64
 from irscope.ops import numerics
 from irscope.ops.bodies import Run
@@ -33,27 +33,10 @@ def _convert(run: Run, node: Node, x: Any) -> Any:
     return numerics.convert(x, dtype_of_result(node))
 
 
-def _convert_scalar(k: Emitter, node: Node, x: Any) -> Any:
-    return converted(k, x, dtype_of_result(node))
-
-
-def converted(k: Emitter, x: Any, dtype: DType) -> Any:
-    """``convert`` for complex types too: to real takes the real part, from real has no imaginary part."""
-    if x.dtype is dtype:
-        return x
-    if x.dtype.is_complex and not dtype.is_complex:
-        return k.convert(k.unary("real", x), dtype)
-    if dtype.is_complex:
-        part = F32 if dtype.bits == 64 else F64
-        if x.dtype.is_complex:
-            return k.complex(k.convert(k.unary("real", x), part), k.convert(k.unary("imag", x), part))
-        return k.complex(x if x.dtype is part else k.convert(x, part), k.const(0, part))
-    return k.convert(x, dtype)
-
-
 convert = declare(Op(
     "convert", doc="The value in another type: floats to integers truncate and saturate, NaN gives 0; integers wrap; to pred is != 0.",
-    kind=Kind.ELEMENTWISE, infer=_infer_convert, reference=_convert, scalar=_convert_scalar))
+    kind=Kind.ELEMENTWISE, infer=_infer_convert, reference=_convert,
+    scalar=lambda k, node, x: k.convert(x, dtype_of_result(node))))
 
 
 # ---- reduce-precision
@@ -153,7 +136,7 @@ def _stochastic_convert_scalar(k: Emitter, node: Node, x: Any, noise: Any) -> An
         return k.convert((whole + step).value, dtype)
     source, target = numerics.MANTISSAS.get(source_dtype.numpy_name, 0), numerics.MANTISSAS.get(dtype.numpy_name, 0)
     if target >= source:
-        return converted(k, x, dtype)
+        return k.convert(x, dtype)
     mask = (1 << source - target) - 1
     bits = Term(k, k.bitcast(x, DTYPES[f"u{source_dtype.bits}"]))
     noisy = bits + (Term(k, noise) & mask) & (1 << source_dtype.bits) - 1 - mask

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from irscope.graph import Dim, Kind, Node, Op, TensorType, Type
 from irscope.ops.bodies import Run
-from irscope.ops.conversion import converted
 from irscope.ops.costs import no_cost
 from irscope.ops.faults import TypeFault
 from irscope.ops.infer import arity, array, arrays, attr, dimension, plain
@@ -104,7 +103,7 @@ def _concatenate_element(k: Emitter, node: Node, index: Index, read: Read) -> An
             place = k.binary("max", place, k.index(0))
         if n != filled[-1]:
             place = k.binary("min", place, k.index(sizes[n] - 1))
-        here = converted(k, read(n, [*index[:along], place, *index[along + 1:]]), dtype)
+        here = k.convert(read(n, [*index[:along], place, *index[along + 1:]]), dtype)
         value = here if value is None else k.select(k.compare("GE", index[along], k.index(start)), here, value)
     return value
 
@@ -158,7 +157,7 @@ def _pad(run: Run, node: Node, x: Any, value: Any) -> Any:
 def _pad_element(k: Emitter, node: Node, index: Index, read: Read) -> Any:
     dtype = dtype_of_result(node)
     dims = operand_dims(node)
-    fill = converted(k, read(1, ()), dtype)
+    fill = k.convert(read(1, ()), dtype)
     if 0 in dims:
         return fill
     inside: Any = None
@@ -179,7 +178,7 @@ def _pad_element(k: Emitter, node: Node, index: Index, read: Read) -> Any:
             need(k.compare("LT", at, k.index(length)))
             at = k.binary("min", at, k.index(length - 1))
         place.append(at)
-    value = converted(k, read(0, place), dtype)
+    value = k.convert(read(0, place), dtype)
     return value if inside is None else k.select(inside, value, fill)
 
 

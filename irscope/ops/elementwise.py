@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from irscope.graph import DTYPES, Kind, Node, Op, TensorType, Type
-from irscope.ops import complexes, numerics
+from irscope.ops import numerics
 from irscope.ops.faults import TypeFault
 from irscope.ops.infer import agree, arity, array, arrays, kind_of, plain
 from irscope.ops.lazy import LazyModule
@@ -37,23 +37,19 @@ def operands_alike(k: Emitter, values: Sequence[Any]) -> list[Any]:
     dtype = values[0].dtype
     for value in values[1:]:
         dtype = higher_precision(dtype, value.dtype)
-    return [v if v.dtype is dtype else k.convert(v, dtype) for v in values]
+    return [k.convert(v, dtype) for v in values]
 
 
 def word(name: str) -> ScalarMeaning:
     """The scalar meaning that is one word of the vocabulary."""
     def scalar(k: Emitter, node: Node, *values: Any) -> Any:
         same = operands_alike(k, values)
-        if same[0].dtype.is_complex:
-            result = complexes.apply(name, k, *same)
-        else:
-            result = k.unary(name, *same) if name in UNARY else k.binary(name, *same)
-        wanted = numerics.dtype_of_result(node)
-        return result if result.dtype is wanted else k.convert(result, wanted)
+        result = k.unary(name, *same) if name in UNARY else k.binary(name, *same)
+        return k.convert(result, numerics.dtype_of_result(node))
     return scalar
 
 
-def unary(name: str, meaning: str | ScalarMeaning, kinds: Sequence[str], function: Function, doc: str,
+def unary(name: str, meaning: str, kinds: Sequence[str], function: Function, doc: str,
           result: Callable[[TensorType], TensorType] | None = None, traits: str = "") -> Op:
     """Declare an elementwise operator of one operand; ``result`` says where its type differs from the operand's."""
     def infer(node: Node) -> Type:
@@ -62,7 +58,7 @@ def unary(name: str, meaning: str | ScalarMeaning, kinds: Sequence[str], functio
         kind_of(node, t, kinds)
         return result(t) if result else plain(t)
     return declare(Op(name, doc=doc, kind=Kind.ELEMENTWISE, infer=infer, reference=numeric(function),
-                      scalar=word(meaning) if isinstance(meaning, str) else meaning, traits=frozenset(traits.split())))
+                      scalar=word(meaning), traits=frozenset(traits.split())))
 
 
 def binary(name: str, meaning: str, kinds: Sequence[str], function: Function, doc: str, traits: str = "") -> Op:
@@ -159,18 +155,8 @@ round_nearest_afz = unary("round-nearest-afz", "round_away", FLOATS, numerics.ro
 round_nearest_even = unary("round-nearest-even", "round_even", FLOATS, lambda x: np.rint(x),
                            "To the nearest whole number, halves to the even one.", traits="idempotent")
 is_finite = unary("is-finite", "is_finite", FLOATS, lambda x: np.isfinite(x), "Neither infinite nor NaN.", as_pred)
-
-
-def _real(k: Emitter, node: Node, x: Any) -> Any:
-    return k.unary("real", x) if x.dtype.is_complex else x
-
-
-def _imag(k: Emitter, node: Node, x: Any) -> Any:
-    return k.unary("imag", x) if x.dtype.is_complex else k.const(0, x.dtype)
-
-
-real = unary("real", _real, ANALYTIC, lambda x: np.real(x), "The real part.", component)
-imag = unary("imag", _imag, ANALYTIC, lambda x: np.imag(x), "The imaginary part.", component)
+real = unary("real", "real", ANALYTIC, lambda x: np.real(x), "The real part.", component)
+imag = unary("imag", "imag", ANALYTIC, lambda x: np.imag(x), "The imaginary part.", component)
 
 
 def _infer_complex(node: Node) -> Type:

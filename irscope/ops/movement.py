@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from irscope.graph import Dim, Kind, Node, Op, TensorType, Type
 from irscope.ops.bodies import Run
-from irscope.ops.conversion import converted
 from irscope.ops.costs import no_cost
 from irscope.ops.faults import TypeFault
 from irscope.ops.infer import arity, array, attr, declared_array, dimension, distinct, plain, same_as
@@ -238,4 +237,4 @@ reverse = declare(Op(
 
 copy = declare(Op(
     "copy", doc="The same value in memory of its own; the layout may change.", kind=Kind.ELEMENTWISE,
-    infer=same_as(0), reference=lambda run, node, x: x, scalar=lambda k, node, x: converted(k, x, dtype_of_result(node)), cost=no_cost))
+    infer=same_as(0), reference=lambda run, node, x: x, scalar=lambda k, node, x: k.convert(x, dtype_of_result(node)), cost=no_cost))
