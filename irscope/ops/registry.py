@@ -6,7 +6,7 @@ from importlib import import_module
 from irscope.graph import Op
 
 FAMILIES = ("leaf", "elementwise", "choice", "conversion", "movement", "cutting", "bitcasting", "dynamic", "reduction", "window",
-            "contraction", "convolution", "dynamic_slices", "indexing", "sorting", "control", "collective", "linalg", "random",
+            "contraction", "convolution", "dynamic_slices", "indexing", "sorting", "control", "asynchronous", "collective", "linalg", "random",
             "normalization", "library")
 """Modules of this room that declare primitives; imported at the first look-up."""
 

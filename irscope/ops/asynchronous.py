@@ -1,0 +1,191 @@
+"""Work that begins at one place and ends at another: asynchronous calls and copies, and transfers to other devices and the host.
+
+Alone, what is begun is done at once. What waits for somebody else (recv, infeed) cannot run.
+"""
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from irscope.graph import TOKEN, Effect, Kind, Node, Op, TensorType, TupleType, Type
+from irscope.graph.dtypes import U32
+from irscope.ops.bodies import Run
+from irscope.ops.control import Steps
+from irscope.ops.costs import calls_cost, no_cost
+from irscope.ops.faults import TypeFault
+from irscope.ops.infer import arity, body, passes, plain, token
+from irscope.ops.registry import declare
+from irscope.ops.shapes import fits
+from irscope.source import UserError
+
+CONTEXT = TensorType(U32, ())
+
+
+# ---- asynchronous calls
+
+def async_parts(node: Node, t: Type, what: str) -> tuple[TupleType, Type]:
+    """The operand types and the result type of the type of an asynchronous value: ((operands), result, context...)."""
+    if not isinstance(t, TupleType) or len(t.elements) < 2:
+        raise TypeFault(f"{node.op.name}: {what} must be a tuple of at least two elements, but is {plain(t)}")
+    operands = t.elements[0]
+    if not isinstance(operands, TupleType):
+        raise TypeFault(f"{node.op.name}: element 0 of {what} must be the tuple of the operand types, but is {plain(operands)}")
+    return operands, t.elements[1]
+
+
+def _infer_async_start(node: Node) -> Type:
+    operands, result = async_parts(node, node.type, "the result")
+    given = TupleType(tuple(o.type for o in node.operands))
+    if len(given.elements) != len(operands.elements):
+        raise TypeFault(f"async-start has {len(given.elements)} operands, but its result lists {len(operands.elements)}: {plain(operands)}")
+    for number, (t, wanted) in enumerate(zip(given.elements, operands.elements, strict=True)):
+        if not fits(t, wanted):
+            raise TypeFault(f"operand {number} of async-start is {plain(t)}, but element 0 of its result says {plain(wanted)}")
+    if node.bodies:
+        graph = body(node, 0, "calls")
+        passes(node, graph, operands.elements)
+        if not fits(graph.result().type, result):
+            raise TypeFault(f"the computation {graph.name} gives {plain(graph.result().type)}, "
+                            f"but element 1 of the result of async-start is {plain(result)}")
+    return plain(node.type)
+
+
+def _async_start(run: Run, node: Node, *operands: Any) -> Steps:
+    result = yield node.bodies[0], operands
+    assert isinstance(node.type, TupleType)
+    return (tuple(operands), result, *(None for _ in node.type.elements[2:]))
+
+
+async_start = declare(Op(
+    "async-start", doc="Begins a computation whose value async-done gives.", infer=_infer_async_start, reference=_async_start,
+    cost=calls_cost))
+
+
+def _infer_async_update(node: Node) -> Type:
+    arity(node, 1)
+    async_parts(node, node.operands[0].type, "the operand")
+    return plain(node.operands[0].type)
+
+
+async_update = declare(Op(
+    "async-update", doc="The same asynchronous computation, some steps on.", kind=Kind.TUPLE, infer=_infer_async_update,
+    reference=lambda run, node, x: x, cost=no_cost))
+
+
+def _infer_async_done(node: Node) -> Type:
+    arity(node, 1)
+    return plain(async_parts(node, node.operands[0].type, "the operand")[1])
+
+
+async_done = declare(Op(
+    "async-done", doc="The value of an asynchronous computation.", kind=Kind.TUPLE, infer=_infer_async_done,
+    reference=lambda run, node, x: x[1], cost=no_cost))
+
+
+# ---- copies
+
+def _infer_copy_start(node: Node) -> Type:
+    arity(node, 1)
+    t = plain(node.operands[0].type)
+    return TupleType((t, t, CONTEXT))
+
+
+copy_start = declare(Op(
+    "copy-start", doc="Begins a copy: (target, source, context).", kind=Kind.TUPLE, infer=_infer_copy_start,
+    reference=lambda run, node, x: (x, x, None), cost=no_cost))
+
+
+def _infer_copy_done(node: Node) -> Type:
+    arity(node, 1)
+    started = node.operands[0].type
+    if not isinstance(started, TupleType) or len(started.elements) < 2:
+        raise TypeFault(f"copy-done takes what copy-start gives, but %{node.operands[0].name} is {plain(started)}")
+    if not fits(started.elements[0], started.elements[1]):
+        raise TypeFault(f"copy-done: source and target must have one type, but are {plain(started.elements[1])} and "
+                        f"{plain(started.elements[0])}")
+    return plain(started.elements[0])
+
+
+copy_done = declare(Op(
+    "copy-done", doc="The copy that copy-start began.", kind=Kind.TUPLE, infer=_infer_copy_done,
+    reference=lambda run, node, x: x[0], cost=no_cost))
+
+
+# ---- other devices, the host
+
+def _unable(run: Run, node: Node, *operands: Any) -> NoReturn:
+    whom = "the host" if node.op.name == "infeed" or node.attrs.get("is_host_transfer") else "another device"
+    raise UserError(f"%{node.name} = {node.op.name}(...) waits for data from {whom}, which is not there",
+                    "cut the program before it, or make its value a parameter")
+
+
+def _infer_send(node: Node) -> Type:
+    arity(node, 2)
+    token(node, 1)
+    return TupleType((plain(node.operands[0].type), CONTEXT, TOKEN))
+
+
+send = declare(Op(
+    "send", doc="Begins to send a value to another device or the host.", effect=Effect.CONTROL, infer=_infer_send,
+    reference=lambda run, node, x, _: (x, None, None), cost=no_cost))
+
+
+def _infer_send_done(node: Node) -> Type:
+    arity(node, 1)
+    return TOKEN
+
+
+send_done = declare(Op(
+    "send-done", doc="A token for the time when the value was sent.", effect=Effect.CONTROL, infer=_infer_send_done,
+    reference=lambda run, node, x: None, cost=no_cost))
+
+
+def _infer_recv(node: Node) -> Type:
+    arity(node, 1)
+    token(node, 0)
+    if not isinstance(node.type, TupleType) or not node.type.elements:
+        raise TypeFault(f"recv gives (value, u32[], token[]), but is declared {plain(node.type)}")
+    return TupleType((plain(node.type.elements[0]), CONTEXT, TOKEN))
+
+
+recv = declare(Op(
+    "recv", doc="Begins to receive a value from another device or the host.", effect=Effect.CONTROL, infer=_infer_recv, reference=_unable,
+    cost=no_cost))
+
+
+def _infer_recv_done(node: Node) -> Type:
+    arity(node, 1)
+    begun = node.operands[0].type
+    if not isinstance(begun, TupleType) or not begun.elements:
+        raise TypeFault(f"recv-done takes what recv gives, but %{node.operands[0].name} is {plain(begun)}")
+    return TupleType((plain(begun.elements[0]), TOKEN))
+
+
+recv_done = declare(Op(
+    "recv-done", doc="The value that was received, and a token.", effect=Effect.CONTROL, infer=_infer_recv_done, reference=_unable,
+    cost=no_cost))
+
+
+def _infer_infeed(node: Node) -> Type:
+    arity(node, 1)
+    token(node, 0)
+    if not isinstance(node.type, TupleType) or len(node.type.elements) != 2 or node.type.elements[1] != TOKEN:
+        raise TypeFault(f"infeed gives (value, token[]), but is declared {plain(node.type)}")
+    return plain(node.type)
+
+
+infeed = declare(Op(
+    "infeed", doc="A value from the host, and a token.", effect=Effect.CONTROL, infer=_infer_infeed, reference=_unable, cost=no_cost))
+
+
+def _infer_outfeed(node: Node) -> Type:
+    arity(node, 2)
+    token(node, 1)
+    shape = node.attrs.get("outfeed_shape")
+    if isinstance(shape, Type) and not fits(shape, node.operands[0].type):
+        raise TypeFault(f"outfeed_shape is {plain(shape)}, but the operand of outfeed is {plain(node.operands[0].type)}")
+    return TOKEN
+
+
+outfeed = declare(Op(
+    "outfeed", doc="Gives a value to the host.", effect=Effect.CONTROL, infer=_infer_outfeed, reference=lambda run, node, *_: None,
+    cost=no_cost))
