@@ -1,0 +1,329 @@
+"""Fourier transforms of any length: mixed radix where the length has small factors, Bluestein's chirps where it has not.
+
+Complex numbers are pairs of values here, so that the butterflies stay plain sums and products. All tables are computed in double
+precision while code is made.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import cos, floor, log2, pi, sin
+from typing import TYPE_CHECKING, Any
+
+from irscope.graph import DType, Kind, Node, Op, TensorType, Type
+from irscope.graph.dtypes import C64, C128, F32, F64
+from irscope.ops import infer
+from irscope.ops.faults import TypeFault
+from irscope.ops.lazy import LazyModule
+from irscope.ops.meaning import Emitter, View
+from irscope.ops.nests import below, loops
+from irscope.ops.registry import declare
+from irscope.ops.shapes import resized, size
+
+if TYPE_CHECKING:
+    import numpy as np
+else:
+    np = LazyModule("numpy")
+
+Array = Any
+Pair = tuple[Any, Any]
+Load = Callable[[Any], Pair]
+Store = Callable[[Any, Pair], None]
+RADICES = (4, 2, 3, 5, 7, 11, 13)
+
+
+def _fft_type(node: Node) -> Type:
+    infer.arity(node, 1)
+    operand = infer.array(node, 0)
+    kind, lengths = infer.attr(node, "fft_type"), infer.attr(node, "fft_length")
+    if not 1 <= len(lengths) <= 3:
+        raise TypeFault(f"fft transforms 1 to 3 dimensions, but fft_length has {len(lengths)}")
+    if operand.rank < len(lengths):
+        raise TypeFault(f"fft of {len(lengths)} dimensions needs an operand of at least that rank, but got {infer.plain(operand)}")
+    if kind == "RFFT":
+        if operand.dtype not in (F32, F64):
+            raise TypeFault(f"RFFT needs an operand of f32 or f64, but got {infer.plain(operand)}", "convert it first")
+    elif not operand.dtype.is_complex:
+        raise TypeFault(f"{kind} needs a complex operand, but got {infer.plain(operand)}", "make one with complex(re, im)")
+    first = operand.rank - len(lengths)
+    for i, length in enumerate(lengths):
+        innermost = i == len(lengths) - 1
+        expected = length // 2 + 1 if kind == "IRFFT" and innermost else length
+        found = size(operand.shape[first + i])
+        if kind in ("RFFT", "IRFFT") and found is not None and found != expected and (found or length):
+            raise TypeFault(f"dimension {first + i} of the operand {infer.plain(operand)} of {kind} must be {expected} "
+                            f"for fft_length={{{','.join(map(str, lengths))}}}")
+    last, shape = lengths[-1], list(operand.shape)
+    if kind == "RFFT":
+        shape[-1] = resized(shape[-1], last // 2 + 1) if last else shape[-1]
+        return TensorType(C64 if operand.dtype is F32 else C128, tuple(shape))
+    if kind == "IRFFT":
+        shape[-1] = resized(shape[-1], last)
+        return TensorType(_part(operand.dtype), tuple(shape))
+    return infer.plain(operand)
+
+
+def _part(dtype: DType) -> DType:
+    """The element type of the parts of a complex type; of a real one, itself."""
+    return F32 if dtype in (C64, F32) else F64
+
+
+def _fft_reference(run: Any, node: Node, operand: Array) -> Array:
+    lengths = node.attrs["fft_length"]
+    t = infer.declared_array(node)
+    if not operand.size or not t.elements:
+        return np.zeros(t.dims(), t.dtype.numpy())
+    axes = tuple(range(operand.ndim - len(lengths), operand.ndim))
+    function: Callable[..., Array] = getattr(np.fft, {"FFT": "fftn", "IFFT": "ifftn", "RFFT": "rfftn", "IRFFT": "irfftn"}[node.attrs["fft_type"]])
+    wide = operand.astype(np.complex128 if operand.dtype.kind == "c" else np.float64)
+    with np.errstate(all="ignore"):
+        return function(wide, s=lengths, axes=axes).astype(t.dtype.numpy())
+
+
+# ---------------------------------------------------------------- butterflies
+
+def _add(k: Emitter, x: Pair, y: Pair) -> Pair:
+    return k.binary("add", x[0], y[0]), k.binary("add", x[1], y[1])
+
+
+def _sub(k: Emitter, x: Pair, y: Pair) -> Pair:
+    return k.binary("sub", x[0], y[0]), k.binary("sub", x[1], y[1])
+
+
+def _mul(k: Emitter, x: Pair, y: Pair) -> Pair:
+    re = k.binary("sub", k.binary("mul", x[0], y[0]), k.binary("mul", x[1], y[1]))
+    return re, k.binary("add", k.binary("mul", x[0], y[1]), k.binary("mul", x[1], y[0]))
+
+
+def _turned(k: Emitter, x: Pair) -> Pair:
+    """``-i * x``."""
+    return x[1], k.unary("neg", x[0])
+
+
+def _butterfly(k: Emitter, x: Sequence[Pair], dtype: DType) -> list[Pair]:
+    """The transform of a handful of numbers."""
+    if len(x) == 2:
+        return [_add(k, x[0], x[1]), _sub(k, x[0], x[1])]
+    if len(x) == 4:
+        even, odd = _butterfly(k, x[0::2], dtype), _butterfly(k, x[1::2], dtype)
+        odd[1] = _turned(k, odd[1])
+        return [_add(k, even[0], odd[0]), _add(k, even[1], odd[1]), _sub(k, even[0], odd[0]), _sub(k, even[1], odd[1])]
+    return _odd_butterfly(k, x, dtype)
+
+
+def _odd_butterfly(k: Emitter, x: Sequence[Pair], dtype: DType) -> list[Pair]:
+    """Any odd radix: elements j and r - j meet the same cosines and opposite sines, so their sums and differences are enough."""
+    r, half = len(x), len(x) // 2
+    sums = [_add(k, x[j], x[r - j]) for j in range(1, half + 1)]
+    differences = [_sub(k, x[j], x[r - j]) for j in range(1, half + 1)]
+    out: list[Pair] = [x[0]] * r
+    for s in sums:
+        out[0] = _add(k, out[0], s)
+    for f in range(1, half + 1):
+        even, odd = x[0], (k.const(0.0, dtype), k.const(0.0, dtype))
+        for j in range(1, half + 1):
+            angle = 2 * pi * (f * j % r) / r
+            c, s = k.const(cos(angle), dtype), k.const(sin(angle), dtype)
+            even = k.fma(sums[j - 1][0], c, even[0]), k.fma(sums[j - 1][1], c, even[1])
+            odd = k.fma(differences[j - 1][0], s, odd[0]), k.fma(differences[j - 1][1], s, odd[1])
+        odd = _turned(k, odd)
+        out[f], out[r - f] = _add(k, even, odd), _sub(k, even, odd)
+    return out
+
+
+def factors(n: int) -> list[int] | None:
+    """The radices of a mixed-radix transform of length n, or None where a factor is too large."""
+    found = []
+    for r in RADICES:
+        while n % r == 0:
+            found.append(r)
+            n //= r
+    return found if n == 1 else None
+
+
+# ---------------------------------------------------------------- one line
+
+class Line:
+    """The transform of one line of ``n`` numbers: tables and scratch are made once, :meth:`run` is called inside the loops over lines."""
+
+    def __init__(self, k: Emitter, n: int, dtype: DType) -> None:
+        self.k, self.n, self.dtype = k, n, dtype
+        self.radices = factors(n) or []
+        self.halves = [[k.scratch(dtype, (n,)) for _ in "ri"] for _ in "ab"]
+        angles = -2 * pi * np.arange(n) / n
+        self.twiddles = [k.table(part(angles), dtype) for part in (np.cos, np.sin)]
+
+    def run(self, load: Load) -> Load:
+        """Read a line by ``load`` and give the function that loads its transform."""
+        done, source = 1, load
+        for i, r in enumerate(self.radices):
+            target = self.halves[i % 2]
+            self._stage(source, self._storer(target), r, done)
+            source = self._loader(target)
+            done *= r
+        return source
+
+    def _loader(self, views: Sequence[View]) -> Load:
+        return lambda j: (views[0].load([j]), views[1].load([j]))
+
+    def _storer(self, views: Sequence[View]) -> Store:
+        def store(j: Any, value: Pair) -> None:
+            views[0].store([j], value[0])
+            views[1].store([j], value[1])
+        return store
+
+    def _stage(self, load: Load, store: Store, r: int, done: int) -> None:
+        """One step of Stockham's algorithm: what is interleaved by ``done`` becomes interleaved by ``done * r``."""
+        k, m = self.k, self.n // (r * done)
+        with loops(k, [m]) as [p], loops(k, [done]) as [q]:
+            x = [load(q + (p + m * j) * done) for j in range(r)]
+            for f, value in enumerate(_butterfly(k, x, self.dtype)):
+                if f and m > 1:
+                    value = _mul(k, value, (self.twiddles[0].load([p * (f * done)]), self.twiddles[1].load([p * (f * done)])))
+                store(q + (p * r + f) * done, value)
+
+
+class Chirped:
+    """A line of any length as a convolution with chirps, by lines whose length is a power of two. Summed in f64."""
+
+    def __init__(self, k: Emitter, n: int, dtype: DType) -> None:
+        self.k, self.n, self.dtype = k, n, dtype
+        self.wide = 1
+        while self.wide < 2 * n - 1:
+            self.wide *= 2
+        self.line = Line(k, self.wide, F64)
+        # t * t grows beyond what the angle resolves, but only its remainder counts.
+        angles = pi * (np.arange(n, dtype=np.int64) ** 2 % (2 * n)) / n
+        chirp = np.exp(1j * angles)
+        wrapped = np.zeros(self.wide, np.complex128)
+        wrapped[:n] = chirp
+        wrapped[self.wide - n + 1:] = chirp[1:][::-1]
+        spectrum = np.fft.fft(wrapped) / self.wide
+        self.chirp = [k.table(part, F64) for part in (chirp.real, -chirp.imag)]
+        self.spectrum = [k.table(part, F64) for part in (spectrum.real, spectrum.imag)]
+        self.product = [k.scratch(F64, (self.wide,)) for _ in "ri"]
+
+    def _chirp(self, j: Any) -> Pair:
+        return self.chirp[0].load([j]), self.chirp[1].load([j])
+
+    def run(self, load: Load) -> Load:
+        """Read a line by ``load`` and give the function that loads its transform."""
+        k, re, im = self.k, *self.product
+        zero = k.const(0.0, F64)
+        with loops(k, [self.n]) as [j]:
+            x = load(j)
+            value = _mul(k, (k.convert(x[0], F64), k.convert(x[1], F64)), self._chirp(j))
+            re.store([j], value[0])
+            im.store([j], value[1])
+        with k.loop(self.n, self.wide) as j:
+            re.store([j], zero)
+            im.store([j], zero)
+        forward = self.line.run(lambda j: (re.load([j]), im.load([j])))
+        with loops(k, [self.wide]) as [j]:
+            value = _mul(k, forward(j), (self.spectrum[0].load([j]), self.spectrum[1].load([j])))
+            re.store([j], value[0])
+            im.store([j], value[1])
+        # Back by a forward transform with real and imaginary part exchanged on both sides.
+        back = self.line.run(lambda j: (im.load([j]), re.load([j])))
+
+        def result(j: Any) -> Pair:
+            turned = back(j)
+            value = _mul(k, (turned[1], turned[0]), self._chirp(j))
+            return k.convert(value[0], self.dtype), k.convert(value[1], self.dtype)
+        return result
+
+
+def _line(k: Emitter, n: int, dtype: DType) -> Line | Chirped:
+    return Chirped(k, n, dtype) if factors(n) is None else Line(k, n, dtype)
+
+
+# ---------------------------------------------------------------- all lines, all dimensions
+
+def _along(k: Emitter, shape: Sequence[int], d: int, n: int, inverse: bool, dtype: DType, load: Callable[[list[Any]], Pair],
+           store: Callable[[list[Any], Pair], None], out_length: int) -> None:
+    """Transform dimension ``d``, of length ``n``, for all lines of ``shape``; the first ``out_length`` results are kept."""
+    line = _line(k, n, dtype)
+    scale = k.const(1.0 / n, dtype)
+    with loops(k, [1 if i == d else length for i, length in enumerate(shape)]) as at:
+        def place(j: Any) -> list[Any]:
+            return [*at[:d], j, *at[d + 1:]]
+
+        def element(j: Any) -> Pair:
+            re, im = load(place(j))
+            return (im, re) if inverse else (re, im)
+        result = line.run(element)
+        with loops(k, [out_length]) as [j]:
+            re, im = result(j)
+            if inverse:
+                re, im = k.binary("mul", im, scale), k.binary("mul", re, scale)
+            store(place(j), (re, im))
+
+
+def _reader(k: Emitter, view: View) -> Callable[[list[Any]], Pair]:
+    def load(at: list[Any]) -> Pair:
+        x = view.load(at)
+        return (k.unary("real", x), k.unary("imag", x)) if view.dtype.is_complex else (x, k.const(0.0, view.dtype))
+    return load
+
+
+def _writer(k: Emitter, view: View) -> Callable[[list[Any], Pair], None]:
+    return lambda at, value: view.store(at, k.complex(*value) if view.dtype.is_complex else value[0])
+
+
+def _fft_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View]) -> None:
+    kind, lengths = node.attrs["fft_type"], node.attrs["fft_length"]
+    source, out = ins[0], outs[0]
+    dtype, inverse = _part(out.dtype), kind in ("IFFT", "IRFFT")
+    first = len(source.shape) - len(lengths)
+    load, store = _reader(k, source), _writer(k, out)
+    if kind == "IRFFT":
+        _inverse_real(k, source, out, lengths, dtype)
+        return
+    # The last dimension goes first: a real operand is halved there.
+    for i in reversed(range(len(lengths))):
+        d = first + i
+        _along(k, out.shape, d, lengths[i], inverse, dtype, load, store, out.shape[d])
+        load = _reader(k, out)
+
+
+def _inverse_real(k: Emitter, source: View, out: View, lengths: Sequence[int], dtype: DType) -> None:
+    """All dimensions but the last as they come, then the last from its half of a symmetric spectrum."""
+    first, last = len(source.shape) - len(lengths), len(source.shape) - 1
+    load = _reader(k, source)
+    if len(lengths) > 1:
+        between = [k.scratch(dtype, source.shape) for _ in "ri"]
+
+        def keep(at: list[Any], value: Pair) -> None:
+            between[0].store(at, value[0])
+            between[1].store(at, value[1])
+        for i in range(len(lengths) - 1):
+            _along(k, source.shape, first + i, lengths[i], True, dtype, load, keep, source.shape[first + i])
+            load = _between_reader(between)
+    n = lengths[-1]
+
+    def symmetric(at: list[Any]) -> Pair:
+        j = at[last]
+        near = below(k, j, n // 2 + 1)
+        re, im = load([*at[:last], k.select(near, j, (k.index(n) - j) % n)])
+        return re, k.select(near, im, k.unary("neg", im))
+    _along(k, out.shape, last, n, True, dtype, symmetric, _writer(k, out), n)
+
+
+def _between_reader(views: Sequence[View]) -> Callable[[list[Any]], Pair]:
+    return lambda at: (views[0].load(at), views[1].load(at))
+
+
+def _fft_cost(node: Node) -> float:
+    result = infer.declared_array(node)
+    whole = max(result.elements, infer.array(node, 0).elements)
+    return 8.0 * whole * sum(floor(log2(n)) for n in node.attrs["fft_length"] if n > 1)
+
+
+fft = declare(Op(
+    name="fft",
+    doc="Discrete Fourier transforms of the last dimensions. RFFT keeps the half of a real signal's spectrum, IRFFT begins with it.",
+    kind=Kind.OPAQUE,
+    infer=_fft_type,
+    reference=_fft_reference,
+    nest=_fft_nest,
+    cost=_fft_cost,
+))
