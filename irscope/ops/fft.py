@@ -73,7 +73,8 @@ def _fft_reference(run: Any, node: Node, operand: Array) -> Array:
     if not operand.size or not t.elements:
         return np.zeros(t.dims(), t.dtype.numpy())
     axes = tuple(range(operand.ndim - len(lengths), operand.ndim))
-    function: Callable[..., Array] = getattr(np.fft, {"FFT": "fftn", "IFFT": "ifftn", "RFFT": "rfftn", "IRFFT": "irfftn"}[node.attrs["fft_type"]])
+    name: str = node.attrs["fft_type"].lower() + "n"
+    function: Callable[..., Array] = getattr(np.fft, name)
     wide = operand.astype(np.complex128 if operand.dtype.kind == "c" else np.float64)
     with np.errstate(all="ignore"):
         return function(wide, s=lengths, axes=axes).astype(t.dtype.numpy())
