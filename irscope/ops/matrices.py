@@ -1,0 +1,74 @@
+"""Patterns of matrix code: reading a symmetric matrix by one triangle, sums of products, conjugates."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from irscope.graph import DType
+from irscope.graph.dtypes import C64, F32, F64
+from irscope.ops.meaning import Emitter, View
+
+Matrix = Callable[[Any, Any], Any]
+"""An element by row and column."""
+
+
+def part_of(dtype: DType) -> DType:
+    """The element type of absolute values."""
+    return dtype if not dtype.is_complex else F32 if dtype is C64 else F64
+
+
+def conjugate(k: Emitter, x: Any) -> Any:
+    """The complex conjugate; a real number is its own."""
+    return k.complex(k.unary("real", x), k.unary("neg", k.unary("imag", x))) if x.dtype.is_complex else x
+
+
+def real(k: Emitter, x: Any) -> Any:
+    """The real part."""
+    return k.unary("real", x) if x.dtype.is_complex else x
+
+
+def square_size(k: Emitter, x: Any) -> Any:
+    """``|x|**2``, of the type of the parts."""
+    if not x.dtype.is_complex:
+        return k.binary("mul", x, x)
+    re, im = k.unary("real", x), k.unary("imag", x)
+    return k.fma(re, re, k.binary("mul", im, im))
+
+
+def reciprocal(k: Emitter, x: Any) -> Any:
+    """``1 / x``."""
+    return k.binary("div", k.const(1, x.dtype), x)
+
+
+def times(k: Emitter, x: Any, y: Any) -> Any:
+    """``x * y``, where one may be real and the other complex."""
+    if x.dtype is y.dtype:
+        return k.binary("mul", x, y)
+    if not x.dtype.is_complex:
+        x, y = y, x
+    return k.complex(k.binary("mul", k.unary("real", x), y), k.binary("mul", k.unary("imag", x), y))
+
+
+def load_square(k: Emitter, view: View, batch: Sequence[Any], dtype: DType, lower: bool) -> Matrix:
+    """Elements (i, j) with i >= j of a Hermitian matrix of which one triangle is given."""
+    def load(i: Any, j: Any) -> Any:
+        if lower:
+            return k.convert(view.load([*batch, i, j]), dtype)
+        return conjugate(k, k.convert(view.load([*batch, j, i]), dtype))
+    return load
+
+
+def sub_product(k: Emitter, dtype: DType, start: Any, count: Any, x: Callable[[Any], Any], y: Callable[[Any], Any]) -> Any:
+    """``start - sum(x(j) * y(j) for j in range(count))``."""
+    total = k.reg(dtype, start)
+    with k.loop(0, count) as j:
+        total.set(k.binary("sub", total.get(), k.binary("mul", x(j), y(j))))
+    return total.get()
+
+
+def sum_of(k: Emitter, dtype: DType, low: Any, high: Any, term: Callable[[Any], Any]) -> Any:
+    """``sum(term(j) for j in range(low, high))``."""
+    total = k.reg(dtype, k.const(0, dtype))
+    with k.loop(low, high) as j:
+        total.set(k.binary("add", total.get(), term(j)))
+    return total.get()
