@@ -13,7 +13,7 @@ from irscope.source import UserError, did_you_mean
 if TYPE_CHECKING:
     import numpy as np
 
-Array = "np.ndarray[Any, Any]"
+    Array = np.ndarray[Any, Any]
 
 
 def bind_types(module: Module, shapes: Mapping[str, tuple[int, ...]], dtypes: Mapping[str, str] | None = None) -> Module:
@@ -26,7 +26,8 @@ def bind_types(module: Module, shapes: Mapping[str, tuple[int, ...]], dtypes: Ma
     names = {p.name: p for p in main.params} | {f"arg{i}": p for i, p in enumerate(main.params)}
     for name in [*shapes, *dtypes]:
         if name not in names:
-            raise UserError(f"there is no input {name!r}", did_you_mean(name, names) or "the inputs are " + ", ".join(p.name for p in main.params))
+            known = ", ".join(p.name for p in main.params)
+            raise UserError(f"there is no input {name!r}", did_you_mean(name, names) or f"the inputs are {known}")
     if not shapes and not dtypes:
         return module
     bound: dict[int, Type] = {}

@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from irscope.expand.bitcast import as_movement
-from irscope.expand.values import Value, as_node
-from irscope.graph import Builder, Graph, Module, Node, TensorType, TupleType, callees_first, live, rewrite
+from irscope.expand.values import Value, as_node, parts_of
+from irscope.graph import Builder, Graph, Module, Node, TupleType, callees_first, live, rewrite, see_through
 from irscope.ops import get
 from irscope.ops.attrs import Literal
 from irscope.source import UserError
@@ -55,19 +55,18 @@ class _Expansion:
         self.builder = Builder(self.made)
 
     def run(self) -> Graph:
-        params = {p.index: self._param(p) for p in self.graph.params}
-        self.made.params = [as_node(self.builder, params[p.index]) for p in self.graph.params]
-        root = self._copy(self.graph, params)
+        self.made.params = [self._param(p) for p in self.graph.params]
+        root = self._copy(self.graph, {p.index: parts_of(self.builder, made) for p, made in zip(self.graph.params, self.made.params)})
         self.builder.at = (self.graph.result(),)
         self.made.root = as_node(self.builder, root)
         return self.made
 
-    def _param(self, param: Node) -> Value:
+    def _param(self, param: Node) -> Node:
         self.builder.at = (param,)
         return self.builder.add(param.op, (), param.attrs, param.type, name=param.name)
 
     def _copy(self, graph: Graph, values: dict[int, Value]) -> Value:
-        """Append the nodes of ``graph``; ``values`` holds its parameters by index. What it calls was expanded before it, so calls are one deep."""
+        """Append the nodes of ``graph``; ``values`` holds its parameters by index. Callees were expanded before, so calls are one deep."""
         for node in _needed(graph):
             if node.index in values:
                 continue
@@ -82,7 +81,7 @@ class _Expansion:
 
     def _inlined(self, written: Graph, operands: list[Value]) -> Value:
         if len(self.made.nodes) > MAX_NODES:
-            raise UserError(f"inlining the calls of {self.graph.name} gives more than {MAX_NODES} nodes", "run a smaller part of the program")
+            raise UserError(f"inlining the calls of {self.graph.name} makes over {MAX_NODES} nodes", "give a smaller part of the program")
         body = self.became[written]
         values = {p.index: value for p, value in zip(body.params, operands, strict=True)}
         for node in _needed(body):
@@ -97,11 +96,11 @@ class _Expansion:
         if name == "tuple":
             return list(operands)
         if name == "get-tuple-element":
-            whole = operands[0]
+            whole, index = operands[0], int(node.attrs["index"])
             if isinstance(whole, list):
-                return whole[node.attrs["index"]]
+                return whole[index]
             if whole.op.name == "tuple":
-                return whole.operands[node.attrs["index"]]
+                return parts_of(self.builder, whole.operands[index])
         if name in IDENTITIES:
             return operands[0]
         if name == "bitcast":
@@ -116,12 +115,12 @@ class _Expansion:
             return self._constant_tuple(node.type, node.attrs["literal"], node)
         return self._plain(node, operands)
 
-    def _plain(self, node: Node, operands: Sequence[Value]) -> Node:
+    def _plain(self, node: Node, operands: Sequence[Value]) -> Value:
         nodes = [as_node(self.builder, operand) for operand in operands]
         bodies = [self.became.get(body, body) for body in node.bodies]
         made = self.builder.add(node.op, nodes, node.attrs, node.type, bodies, node.name, node.synthetic)
         made.loc = node.loc
-        return made
+        return parts_of(self.builder, made)
 
     def _started(self, node: Node, operands: Sequence[Value]) -> Value:
         """``all-gather-start`` has the type (operand, result); the operator that it starts has the result's."""
@@ -140,7 +139,8 @@ class _Expansion:
 
         from irscope.graph import tensor
         type = tensor("u32")
-        return self.builder.add(get("constant"), (), {"literal": Literal.of(np.zeros((), np.uint32), type)}, type, name=node.name + ".context")
+        attrs = {"literal": Literal.of(np.zeros((), np.uint32), type)}
+        return self.builder.add(get("constant"), (), attrs, type, name=node.name + ".context")
 
     def _constant_tuple(self, type: TupleType, literal: Literal, node: Node) -> Value:
         """A constant that is a tuple, as constants that are not. The value stays unread until one of them is asked for."""
@@ -175,18 +175,8 @@ def _expand_composites(module: Module, graph: Graph) -> Graph:
             became: Node | None = node.op.expand(builder, node, operands, module.raw(written))
             changed = changed or became is not None
             return became
-        graph = _rewritten(graph, rule)
+        graph = see_through(rewrite(graph, rule), graph)
         if not changed:
             break
         graph = _Expansion(module, graph, {}).run()
-    return rewrite(graph, lambda builder, node, operands: None) if not all(live(graph)) else graph
-
-
-def _rewritten(graph: Graph, rule: object) -> Graph:
-    """:func:`irscope.graph.rewrite`, with origins that reach back to the text and not to the step in between."""
-    made = rewrite(graph, rule)  # type: ignore[arg-type]
-    own = {id(node) for node in graph.nodes}
-    for node in made.nodes:
-        if len(node.origin) == 1 and id(node.origin[0]) in own:
-            node.origin = node.origin[0].origin or node.origin
-    return made
+    return see_through(rewrite(graph, lambda builder, node, operands: None), graph) if not all(live(graph)) else graph

@@ -28,3 +28,16 @@ def as_node(builder: Builder, value: Value) -> Node:
             done.append(item)
         else:
             stack.append((item, []))
+
+
+def parts_of(builder: Builder, node: Node) -> Value:
+    """The value of a node; one with several results is the list of its parts, each a ``get-tuple-element`` that nobody wrote."""
+    if not isinstance(node.type, TupleType):
+        return node
+    if node.op.name == "tuple":
+        return [parts_of(builder, operand) for operand in node.operands]
+    get_part = get("get-tuple-element")
+    return [
+        parts_of(builder, builder.add(get_part, (node,), {"index": i}, element, name=f"{node.name}.{i}", synthetic=True))
+        for i, element in enumerate(node.type.elements)
+    ]

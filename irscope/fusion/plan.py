@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from irscope.fusion.views import Chain
 from irscope.graph import Graph, Node
 
 
@@ -20,6 +21,9 @@ class Group:
     * ``reduction``: one reduction (or several over the same operand space) and what it reads, and pointwise nodes on its result;
     * ``map``: pointwise nodes and movement only; no anchor;
     * ``whole``: one node that stands alone (sort, scatter, while, a custom call).
+
+    ``space`` is what the loops run over; of ``rows`` groups, the first ``rows`` axes of it are the rows and the others one row.
+    ``chains`` says for each output by which views the loops reach it (None: iteration i is element i).
     """
 
     kind: str
@@ -27,6 +31,9 @@ class Group:
     outputs: list[Node]
     inputs: list[Node]
     anchor: Node | None = None
+    space: tuple[int, ...] = ()
+    rows: int = 0
+    chains: dict[Node, Chain | None] = field(default_factory=dict)
 
     @property
     def root(self) -> Node:
@@ -41,9 +48,9 @@ class Group:
 class EdgeVerdict:
     """What became of one edge of the graph.
 
-    ``fused`` is ``all`` (the consumer's kernel computes the producer, and nobody else reads it from memory), ``some`` (the consumer's
-    kernel computes it, and it is stored or computed again for others) or ``none``. ``reason`` holds the words of the compiler whose policy it is (None:
-    it says none), ``rule`` the short name of the rule that decided, ``cause`` the root cause in irscope's words.
+    ``fused`` is ``all`` (the consumer's kernel computes the producer, and nobody else reads it from memory), ``some`` (it does, and
+    the producer is stored or computed again for others) or ``none``. ``reason`` holds the words of the compiler whose policy it is
+    (None: it says none), ``rule`` the short name of the rule that decided, ``cause`` the root cause in irscope's words.
     """
 
     computation: str

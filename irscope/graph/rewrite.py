@@ -55,6 +55,18 @@ def rewrite_module(module: Module, rule: Rule, keep_dead: bool = False) -> Modul
     return made
 
 
+def see_through(made: Graph, before: Graph) -> Graph:
+    """Let the origins in ``made``, which was rewritten from ``before``, name what the nodes of ``before`` stand for themselves.
+
+    A chain of passes then keeps the first graph alive, and none of the steps in between.
+    """
+    own = {id(node) for node in before.nodes}
+    for node in made.nodes:
+        if any(id(o) in own and o.origin for o in node.origin):
+            node.origin = tuple(dict.fromkeys(deeper for o in node.origin for deeper in (o.origin if id(o) in own and o.origin else (o,))))
+    return made
+
+
 def _known(node: Node | None) -> Node:
     assert node is not None, "operands stand before their users"
     return node

@@ -1,26 +1,28 @@
 """Kernel families: each turns groups of the kind that it knows into loops; the first that takes a group builds it.
 
-A family is a module in this folder with a ``FAMILY`` that follows the protocol below, and a row in ``FAMILIES``. ``generic`` is the last row and
-takes everything, so that a family may refuse whatever it does not do well.
+A family is a module in this folder with a ``FAMILY`` that follows the protocol below, and a row in ``FAMILIES``. ``generic`` is the last
+row and takes everything, so that a family may refuse whatever it does not do well.
 
 What happens to a group, in order:
 
-1. ``wishes(group, fixed)``: before memory is laid out, a family says how it would like to find its inputs and leave its outputs (order of
-   dimensions, halo, pitch). Wishes that agree are granted where irscope owns the memory; the program's inputs and outputs stay row-major.
-   A family must be able to live (or refuse in ``match``) when its wish is not granted: it looks at the Storage that it got.
+1. ``wishes(group, fixed)``: before memory is laid out, a family says how it would like to find its inputs and leave its outputs (order
+   of dimensions, halo, pitch). Wishes that agree are granted where irscope owns the memory; the program's inputs and outputs stay row-
+   major. A family must be able to live (or refuse in ``match``) when its wish is not granted: it looks at the Storage that it got.
    ``fixed(node)`` says whether the value of an input is known before the program runs (a weight).
-2. ``match(problem)``: now each input and output has a Storage. The family returns whatever it wants to remember (its own description of the
-   work), or None: not mine.
-3. ``schedule(problem, match)``: the choices, as data: a plain dict that prints and can be kept. The tuner may hand in another one to ``build``.
-4. ``build(problem, match, schedule)``: the kernels. Usually one Stage whose arguments are ``problem.arguments()``; a family that needs several
-   kernels, room of its own between them, or weights in another order, says so with several stages, :class:`Temp` and :class:`Packed`.
+2. ``match(problem)``: now each input and output has a Storage. The family returns whatever it wants to remember (its own description of
+   the work), or None: not mine.
+3. ``schedule(problem, match)``: the choices, as data: a plain dict that prints and can be kept. The tuner may hand in another one to
+   ``build``.
+4. ``build(problem, match, schedule)``: the kernels. Usually one Stage whose arguments are ``problem.arguments()``; a family that needs
+   several kernels, room of its own between them, or weights in another order, says so with several stages, :class:`Temp` and
+   :class:`Packed`.
 
-Kernels are shared: two groups of the same structure (operators, attributes, types, strides; not names, not offsets) get one kernel. So a kernel
-must depend on nothing but what ``Problem.key`` covers, and buffers are addressed from the first element of their Storage: the launch adds
-``Storage.offset``. (Negative strides make negative indices.)
+Kernels are shared: two groups of the same structure (operators, attributes, types, strides; not names, not offsets) get one kernel. So a
+kernel must depend on nothing but what ``Problem.key`` covers, and buffers are addressed from the first element of their Storage: the
+launch adds ``Storage.offset``. (Negative strides make negative indices.)
 
-How the pointwise part of a group is written, whatever the family: :class:`irscope.lower.pull.Pull` gives the value of any node of the group at an
-index, and stores outputs; a family with an anchor first tells it the anchor's value at that index (``pull.give``).
+How the pointwise part of a group is written, whatever the family: :class:`irscope.lower.pull.Pull` gives the value of any node of the
+group at an index, and stores outputs; a family with an anchor first tells it the anchor's value at that index (``pull.give``).
 """
 from __future__ import annotations
 
@@ -51,8 +53,8 @@ class Problem:
     """A group whose values have places.
 
     ``ins`` holds the Storage of each input (``group.inputs``, and views of what lies behind them), ``outs`` that of each output.
-    ``constants`` has the arrays of the inputs that are known before the program runs. ``lanes`` is the number of f32 that a vector of the machine
-    holds, ``threads`` how many may work. Options of the compiler stand in ``options`` (``precision``: exact, default, fast).
+    ``constants`` has the arrays of the inputs that are known before the program runs. ``lanes`` is the number of f32 that a vector
+    of the machine holds, ``threads`` how many may work. Options of the compiler stand in ``options`` (``precision``: exact, default, fast).
     """
 
     group: Group
@@ -71,7 +73,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Temp:
-    """Memory that the stages of one group share and nobody else sees; lives as long as the group runs. ``zeroed``: never written where it must be zero."""
+    """Memory that the stages of one group share; it lives as long as the group runs. ``zeroed``: zero at first, and never written there."""
 
     name: str
     dtype: DType
@@ -96,7 +98,7 @@ Arg = Node | Temp | Packed
 
 @dataclass(slots=True, eq=False)
 class Stage:
-    """One launch: the kernel, and what its parameters (``kernel.params()``, in order) are: a node of the problem, a Temp, a Packed constant."""
+    """One launch: the kernel, and its arguments in the order of ``kernel.params()``: nodes of the problem, Temps, Packed constants."""
 
     kernel: Kernel
     args: list[Arg]

@@ -1,0 +1,209 @@
+"""Kernels while a policy makes them: what they hold, who reads whom, and by which way."""
+from __future__ import annotations
+
+from enum import Enum
+from heapq import heapify, heappop, heappush
+
+from irscope.fusion.plan import Group
+from irscope.fusion.views import Chain, Repeat
+from irscope.graph import Graph, Node, TensorType, TupleType
+
+
+class Way(Enum):
+    """Ways to read a value that are no chain of views."""
+
+    MOVED = "moved"    # element by element, at indices that are computed (a gather, a window)
+    WHOLE = "whole"    # from memory
+    BEHIND = "behind"  # from memory, as the view of it that is read
+
+
+MOVED, WHOLE, BEHIND = Way.MOVED, Way.WHOLE, Way.BEHIND
+Reach = Chain | Way | None
+"""How a kernel reads a node: a chain of views (None: element i in iteration i), or one of the ways."""
+
+MAX_SEARCH = 1000
+"""Kernels that are looked at before a possible circle counts as one."""
+
+
+class Draft:
+    """One kernel in the making.
+
+    ``space`` is what its loops run over (``rows`` leading axes of it are rows where ``kind`` is ``rows``), ``outputs`` the nodes that it
+    stores with the chain to each, ``free`` the movement that it sees through, ``moved`` whether some of its reads compute indices.
+    """
+
+    __slots__ = ("anchor", "free", "kind", "moved", "nodes", "number", "outputs", "repeated", "rows", "space")
+
+    def __init__(self, number: int, kind: str, space: tuple[int, ...]) -> None:
+        self.number = number
+        self.kind = kind
+        self.space = space
+        self.rows = 0
+        self.nodes: dict[Node, None] = {}
+        self.free: dict[Node, None] = {}
+        self.outputs: dict[Node, Chain | None] = {}
+        self.anchor: Node | None = None
+        self.moved = False
+        self.repeated = 0
+
+    def last(self) -> int:
+        """The place of its last node."""
+        return max(node.index for node in self.nodes)
+
+
+class Drafts:
+    """All kernels of one graph, and the readers of every node."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.all: list[Draft] = []
+        self._readers: list[dict[Draft, list[Reach]]] = [{} for _ in graph.nodes]
+        self._stored = [False] * len(graph.nodes)
+        self._result = [False] * len(graph.nodes)
+        self._sources: dict[Node, Draft] = {}
+        self._pending: dict[Draft, set[Node]] = {}
+
+    def new(self, kind: str, space: tuple[int, ...]) -> Draft:
+        """A kernel without nodes."""
+        draft = Draft(len(self.all), kind, space)
+        self.all.append(draft)
+        return draft
+
+    def of_source(self, node: Node) -> Draft:
+        """The kernel that stands for an operator with several results."""
+        if node not in self._sources:
+            draft = self._sources[node] = self.new("whole", ())
+            draft.nodes[node] = None
+            draft.anchor = node
+            if not isinstance(node.type, TupleType):
+                draft.outputs[node] = None
+        return self._sources[node]
+
+    # ---- reading
+
+    def reach(self, node: Node, draft: Draft, reach: Reach) -> None:
+        """Note that a kernel reads a node this way."""
+        reaches = self._readers[node.index].setdefault(draft, [])
+        if reach not in reaches:
+            reaches.append(reach)
+        self._pending.setdefault(draft, set()).add(node)
+
+    def readers(self, node: Node) -> dict[Draft, list[Reach]]:
+        """The kernels that read a node, and how."""
+        return self._readers[node.index]
+
+    def store(self, node: Node) -> None:
+        """The node's value is a result, or part of a tuple: it must be in memory of its own."""
+        self._stored[node.index] = self._result[node.index] = True
+
+    def store_view(self, node: Node) -> None:
+        """The node's value must be in memory, because a view of it must."""
+        self._stored[node.index] = True
+
+    def is_stored(self, node: Node) -> bool:
+        return self._stored[node.index]
+
+    def is_result(self, node: Node) -> bool:
+        return self._result[node.index]
+
+    def widen(self, draft: Draft, columns: int) -> None:
+        """Give a kernel over rows a further axis: what it reads so far is a row's value."""
+        draft.space = (*draft.space, columns)
+        step = Repeat(draft.space)
+        draft.outputs = {node: _outermost(chain, step) for node, chain in draft.outputs.items()}
+        for node in self._pending.get(draft, ()):
+            reaches = self._readers[node.index].get(draft)
+            if reaches is not None and node not in draft.nodes:
+                self._readers[node.index][draft] = [_outermost(r, step) if isinstance(r, Chain | None) else r for r in reaches]
+
+    def reaches(self, sources: list[Draft], target: Draft) -> bool:
+        """Whether what these kernels give comes back to ``target``; when the search grows long, it counts as coming back."""
+        limit = target.last()
+        seen: set[Draft] = set()
+        stack = list(sources)
+        while stack:
+            draft = stack.pop()
+            if draft is target:
+                return True
+            if draft in seen:
+                continue
+            seen.add(draft)
+            if len(seen) > MAX_SEARCH:
+                return True
+            for output in draft.outputs:
+                if output.index < limit:
+                    stack.extend(self._beyond(output))
+        return False
+
+    def _beyond(self, node: Node) -> list[Draft]:
+        """The kernels that read a node, also through tuples and parts."""
+        return list(self._readers[node.index])
+
+    # ---- the result
+
+    def groups(self) -> list[Group]:
+        """The kernels in an order in which they can run: each after those whose results it reads."""
+        made: dict[Node, Draft] = {}
+        for draft in self.all:
+            for output in draft.outputs:
+                made[output] = draft
+            for node in draft.nodes:
+                made.setdefault(node, draft)
+        inputs = {draft: self._inputs(draft) for draft in self.all}
+        waiting: dict[Draft, int] = {}
+        users: dict[Draft, list[Draft]] = {draft: [] for draft in self.all}
+        for draft in self.all:
+            before = {made[n] for n in inputs[draft] if n in made} - {draft}
+            for node in inputs[draft]:
+                before |= {made[n] for n in _behind(node) if n in made and made[n] is not draft}
+            waiting[draft] = len(before)
+            for earlier in before:
+                users[earlier].append(draft)
+        ready = [(d.last(), d.number, d) for d in self.all if not waiting[d]]
+        heapify(ready)
+        order: list[Group] = []
+        while ready:
+            _, _, draft = heappop(ready)
+            nodes = sorted([*draft.nodes, *(n for n in draft.free if n not in draft.nodes)], key=lambda n: n.index)
+            outputs = sorted(draft.outputs, key=lambda n: n.index)
+            order.append(Group(draft.kind, nodes, outputs, inputs[draft], draft.anchor, draft.space, draft.rows, dict(draft.outputs)))
+            for user in users[draft]:
+                waiting[user] -= 1
+                if not waiting[user]:
+                    heappush(ready, (user.last(), user.number, user))
+        assert len(order) == len(self.all), "kernels that wait for each other"
+        return order
+
+    def _inputs(self, draft: Draft) -> list[Node]:
+        """What a kernel reads and does not compute. Operands that are read whole count as they are, others behind their views."""
+        found: dict[Node, None] = {}
+        for node in sorted(self._pending.get(draft, ()), key=lambda n: n.index):
+            reaches = self._readers[node.index].get(draft, [])
+            if node not in draft.nodes and reaches != [BEHIND] and (node not in draft.free or WHOLE in reaches):
+                found[node] = None
+        return list(found)
+
+
+def _behind(node: Node) -> list[Node]:
+    """The nodes whose memory a view, a part or a tuple stands for."""
+    found: list[Node] = []
+    stack = [node]
+    while stack:
+        top = stack.pop()
+        if top.op.name in ("reshape", "transpose", "slice", "reverse", "broadcast", "get-tuple-element", "tuple"):
+            stack.extend(top.operands)
+        found.append(top)
+    return found
+
+
+def _outermost(chain: Chain | None, step: Repeat) -> Chain:
+    """The chain with one more step at the side of the loops."""
+    made = Chain(step)
+    for inner in reversed(list(chain or ())):
+        made = Chain(inner, made)
+    return made
+
+
+def dims_of(node: Node) -> tuple[int, ...]:
+    """The static shape of a tensor; () for anything else."""
+    return node.type.dims() if isinstance(node.type, TensorType) and node.type.is_static else ()

@@ -1,0 +1,406 @@
+"""irscope's own fusion policy: which nodes one kernel of irscope's compiler computes.
+
+Nodes are taken from the last to the first. Each asks the kernels that read it, which are all known by then:
+
+* movement (reshape, transpose, slice, reverse, broadcast), counting and scalars belong to whoever reads them;
+* a pointwise node goes into the one kernel that reads it, unless that would compute its elements more than once; where several kernels
+  read it, one of them computes it and stores it beside its own result, if nothing runs in a circle then;
+* a contraction, convolution or window takes the pointwise kernel that reads it as its epilogue: results are finished in registers;
+* reductions over trailing axes and what surrounds them become one kernel that goes over rows (softmax, layer normalisation);
+* concatenation and padding are places that others write into; sort, scatter, loops and libraries stand alone.
+
+Work is never duplicated but for a few simple operations, so every edge that is not fused has one of the reasons that
+:mod:`irscope.fusion.verdicts` lists.
+"""
+from __future__ import annotations
+
+from math import prod
+
+from irscope.fusion.drafts import BEHIND, MOVED, WHOLE, Draft, Drafts, Reach, dims_of
+from irscope.fusion.plan import Plan
+from irscope.fusion.verdicts import Refusal, verdicts
+from irscope.fusion.views import VIEWS, Chain, Repeat, Reshape, Strides, access
+from irscope.fusion.weights import weight
+from irscope.graph import Effect, Graph, Kind, Node, TensorType, TupleType, live
+
+MAX_NODES = 300
+"""A kernel with more pointwise nodes than this compiles slowly and gains nothing."""
+MAX_REPEATED = 4
+"""Simple operations that a kernel may do again for every element of what they are repeated to."""
+MAX_ROW = 1 << 16
+"""Elements of a row that is read more than once: it should stay in the caches."""
+MAX_INLINE = 64
+"""Concatenations and paddings of at most this many elements are computed where they are read."""
+
+MULTIPLIERS = {"dot": "contraction", "convolution": "convolution", "reduce-window": "window"}
+STRUCTURE = frozenset(("parameter", "constant", "tuple", "get-tuple-element"))
+PLACES = frozenset(("concatenate", "pad"))
+
+
+class IrscopePolicy:
+    """See the module."""
+
+    name = "irscope"
+
+    def plan(self, graph: Graph) -> Plan:
+        """The kernels of irscope's own compiler."""
+        planner = _Planner(graph)
+        planner.run()
+        plan = Plan(graph, planner.drafts.groups())
+        plan.verdicts = list(verdicts(plan, planner.refusals))
+        return plan
+
+
+class _Planner:
+    """One graph being planned; ``drafts`` holds the kernels so far and who reads what."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.alive = live(graph)
+        self.drafts = Drafts(graph)
+        self.refusals: dict[tuple[Node, Draft], Refusal] = {}
+
+    def run(self) -> None:
+        root = self.graph.result()
+        for result in root.operands if root.op.name == "tuple" else (root,):
+            self.drafts.store(result)
+        for node in reversed(self.graph.nodes):
+            if self.alive[node.index]:
+                self.visit(node)
+
+    # ---- one node
+
+    def visit(self, node: Node) -> None:
+        """Find the kernel of a node whose readers are all known."""
+        name = node.op.name
+        if name in ("parameter", "constant"):
+            return
+        if name == "tuple":
+            self._tuple(node)
+        elif name == "get-tuple-element":
+            self._part(node)
+        elif not isinstance(node.type, TensorType) or node.op.effect is not Effect.PURE or not node.type.is_static:
+            self._alone(node)
+        elif is_free(node):
+            self._free(node)
+        elif node.op.scalar is not None:
+            self._pointwise(node)
+        elif name in MULTIPLIERS and not (node.op.whole is not None and node.op.whole(node)):
+            self._multiplier(node)
+        elif name == "reduce":
+            self._reduce(node)
+        elif name in ("gather", "dynamic-slice") or (name in PLACES and node.type.elements <= MAX_INLINE):
+            self._moving(node)
+        else:
+            self._alone(node)
+
+    def _tuple(self, node: Node) -> None:
+        """A tuple costs nothing; its parts must be in memory for whoever takes it (a loop, the caller)."""
+        for operand in node.operands:
+            self.drafts.store(operand)
+            for reader in self.drafts.readers(node):
+                self.drafts.reach(operand, reader, BEHIND)
+
+    def _part(self, node: Node) -> None:
+        """A part of several results: those of one operator are stored by the one kernel that computes them."""
+        source = node.operands[0]
+        if source.op.name not in STRUCTURE:
+            draft = self.drafts.of_source(source)
+            draft.outputs.setdefault(node, None)
+            draft.nodes[node] = None
+            for reader in self.drafts.readers(node):
+                self._refuse(node, reader, Refusal.SEVERAL_RESULTS)
+
+    def _free(self, node: Node) -> None:
+        """Movement and counting: whoever reads it sees through it."""
+        drafts = self.drafts
+        in_memory = any(reach in (WHOLE, BEHIND) for reaches in drafts.readers(node).values() for reach in reaches)
+        if drafts.is_result(node) or (in_memory and not node.operands):
+            self._start("map", node)
+            return
+        for draft, reaches in drafts.readers(node).items():
+            draft.free[node] = None
+            for operand in node.operands:
+                for reach in reaches:
+                    drafts.reach(operand, draft, Chain(node, reach) if isinstance(reach, Chain | None) and node.op.name in VIEWS
+                                 else _scalar_step(operand, draft, reach))
+
+    def _pointwise(self, node: Node) -> None:
+        """Into the kernel that reads it, or stored beside its result, or a kernel of its own."""
+        draft = self._home(node, lambda draft, reach: self._pointwise_fits(node, draft, reach))
+        if draft is None:
+            self._start("map", node)
+        else:
+            self._join(node, draft)
+
+    def _multiplier(self, node: Node) -> None:
+        """A contraction, convolution or window: takes one pointwise kernel over its own result as epilogue."""
+        kind = MULTIPLIERS[node.op.name]
+        draft = self._home(node, lambda draft, reach: self._epilogue_fits(node, draft, reach))
+        if draft is None:
+            draft = self._start(kind, node, reach_operands=False)
+        else:
+            draft.kind, draft.anchor = kind, node
+            draft.nodes[node] = None
+        draft.anchor = node
+        for operand in node.operands:
+            self.drafts.reach(operand, draft, WHOLE)
+
+    def _reduce(self, node: Node) -> None:
+        """Rows where the reduced axes are the last ones, else a kernel over the axes that are kept."""
+        if isinstance(node.type, TupleType) or len(node.operands) != 2:
+            self._variadic_reduction(node)
+        elif _is_trailing(node):
+            self._rows(node)
+        else:
+            self._strided_reduction(node)
+
+    def _moving(self, node: Node) -> None:
+        """A gather or dynamic slice, or a small concatenation: computed where it is read, once an element."""
+        draft = self._home(node, lambda draft, reach: self._moving_fits(node, draft, reach))
+        if draft is None:
+            draft = self._start("map", node, reach_operands=False)
+            reaches: list[Reach] = [None]
+        else:
+            reaches = list(self.drafts.readers(node)[draft])
+            draft.nodes[node] = None
+        sliced = node.op.name == "dynamic-slice"
+        draft.moved = draft.moved or not sliced
+        for number, operand in enumerate(node.operands):
+            if number == 0 and node.op.name in ("gather", "dynamic-slice"):
+                self.drafts.reach(operand, draft, WHOLE)
+            elif sliced:
+                self.drafts.reach(operand, draft, Chain(Repeat(draft.space)) if dims_of(operand) == () else WHOLE)
+            else:
+                for _ in reaches:
+                    self.drafts.reach(operand, draft, MOVED)
+
+    def _alone(self, node: Node) -> None:
+        """A kernel for one node, which reads whole operands from memory."""
+        draft = self.drafts.of_source(node) if isinstance(node.type, TupleType) else self._start("whole", node, reach_operands=False)
+        draft.anchor = node
+        for operand in node.operands:
+            self.drafts.reach(operand, draft, WHOLE)
+        for reader in self.drafts.readers(node):
+            self._refuse(node, reader, Refusal.STANDS_ALONE)
+
+    # ---- rows and reductions
+
+    def _rows(self, node: Node) -> None:
+        x, init = node.operands
+        rows, columns = prod(dims_of(node)), prod(dims_of(x)) // max(1, prod(dims_of(node)))
+        draft = self._home(node, lambda draft, reach: self._row_fits(node, draft, reach, rows, columns))
+        if draft is None:
+            draft = self.drafts.new("rows", (*dims_of(node), columns))
+            draft.rows = len(dims_of(node))
+            draft.outputs[node] = Chain(Repeat(draft.space))
+            for reader in self.drafts.readers(node):
+                self.refusals.setdefault((node, reader), Refusal.STANDS_ALONE)
+        elif draft.kind == "map" and prod(draft.space) == rows:
+            draft.rows = len(draft.space)
+            self.drafts.widen(draft, columns)
+        elif draft.kind == "map":
+            draft.rows = _leading(draft.space, rows)
+        draft.kind = "rows"
+        if draft.anchor is None:
+            draft.anchor = node
+        draft.nodes[node] = None
+        self.drafts.reach(x, draft, None if dims_of(x) == draft.space else Chain(Reshape(draft.space)))
+        self.drafts.reach(init, draft, Chain(Repeat(draft.space)))
+
+    def _row_fits(self, node: Node, draft: Draft, reach: Reach, rows: int, columns: int) -> Refusal | None:
+        """Whether a reduction over trailing axes can be a pass of a kernel that reads it once a row, or is followed by it."""
+        if draft.kind not in ("map", "rows") or draft.moved:
+            return Refusal.OTHER_LOOPS
+        if len(draft.nodes) >= MAX_NODES:
+            return Refusal.TOO_LARGE
+        if not isinstance(reach, Chain | None):
+            return Refusal.MOVED if reach is MOVED else Refusal.READ_WHOLE
+        walk = access(reach, node)
+        if walk is None:
+            return Refusal.MOVED
+        if draft.kind == "map" and prod(draft.space) == rows and walk.is_plain():
+            return None
+        if prod(draft.space) != rows * columns or columns > MAX_ROW:
+            return Refusal.LONG_ROW if prod(draft.space) == rows * columns else Refusal.OTHER_LOOPS
+        split = draft.rows if draft.kind == "rows" else _leading(draft.space, rows)
+        if split < 0 or prod(draft.space[:split]) != rows:
+            return Refusal.OTHER_LOOPS
+        inner = walk.strides[split:]
+        outer = Strides(walk.shape[:split], walk.strides[:split], walk.offset)
+        return None if not any(s for s, n in zip(inner, draft.space[split:]) if n > 1) and outer.is_plain() else Refusal.OTHER_LOOPS
+
+    def _strided_reduction(self, node: Node) -> None:
+        x, init = node.operands
+        draft = self._home(node, lambda draft, reach: self._epilogue_fits(node, draft, reach))
+        if draft is None:
+            draft = self._start("reduction", node, reach_operands=False)
+        draft.kind, draft.anchor = "reduction", node
+        draft.nodes[node] = None
+        self.drafts.reach(x, draft, MOVED)
+        self.drafts.reach(init, draft, Chain(Repeat(draft.space)) if dims_of(init) == () else WHOLE)
+
+    def _variadic_reduction(self, node: Node) -> None:
+        """Several results of one walk: a kernel of its own, which computes its operands on the way."""
+        draft = self.drafts.of_source(node)
+        draft.kind, draft.anchor = "reduction", node
+        draft.space = dims_of(next(iter(draft.outputs)))
+        for operand in node.operands:
+            self.drafts.reach(operand, draft, Chain(Repeat(draft.space)) if dims_of(operand) == () else MOVED)
+        for reader in self.drafts.readers(node):
+            self._refuse(node, reader, Refusal.STANDS_ALONE)
+
+    # ---- who may join whom
+
+    def _home(self, node: Node, fits: object) -> Draft | None:
+        """The kernel that a node can be computed in: its only reader, or the first of several that may store it for the others."""
+        assert callable(fits)
+        readers = self.drafts.readers(node)
+        only = len(readers) == 1 and not self.drafts.is_stored(node)
+        found: Draft | None = None
+        for draft, reaches in readers.items():
+            refusal = next((r for r in (fits(draft, reach) for reach in reaches) if r is not None), None)
+            if refusal is None and len(reaches) > 1 and weight(node) > 1 and not only:
+                refusal = Refusal.READ_TWICE
+            if refusal is None and not only:
+                refusal = self._cannot_store_too(node, draft, reaches)
+            if refusal is None and found is None:
+                found = draft
+            elif refusal is not None:
+                self._refuse(node, draft, refusal)
+            else:
+                self._refuse(node, draft, Refusal.STORED_FOR_OTHERS)
+        if found is not None and not only:
+            assert found is not None
+            found.outputs.setdefault(node, next(r for r in readers[found] if isinstance(r, Chain | None)))
+        return found
+
+    def _cannot_store_too(self, node: Node, draft: Draft, reaches: list[Reach]) -> Refusal | None:
+        """Why a kernel cannot store the node beside its own result."""
+        if draft.kind == "whole":
+            return Refusal.READ_WHOLE
+        reach = reaches[0]
+        walk = access(reach, node) if isinstance(reach, Chain | None) else None
+        if walk is None:
+            return Refusal.MOVED
+        split = draft.rows if draft.kind == "rows" and prod(dims_of(node)) < prod(draft.space) else len(draft.space)
+        once = not any(s for s, n in zip(walk.strides[split:], draft.space[split:]) if n > 1)
+        if not once or not Strides(walk.shape[:split], walk.strides[:split], walk.offset).is_plain():
+            return Refusal.OTHER_LOOPS
+        if prod(draft.space[:split]) != prod(dims_of(node)):
+            return Refusal.OTHER_LOOPS
+        if self.drafts.reaches([r for r in self.drafts.readers(node) if r is not draft], draft):
+            return Refusal.CYCLE
+        return None
+
+    def _pointwise_fits(self, node: Node, draft: Draft, reach: Reach) -> Refusal | None:
+        if reach in (WHOLE, BEHIND):
+            return Refusal.READ_WHOLE
+        if len(draft.nodes) >= MAX_NODES:
+            return Refusal.TOO_LARGE
+        work = prod(draft.space) if draft.kind != "reduction" else self._read_by_reduction(draft)
+        elements = prod(dims_of(node))
+        if reach is MOVED:
+            return None if work <= elements and draft.kind in ("map", "reduction") else Refusal.REPEATED
+        walk = access(reach, node) if isinstance(reach, Chain | None) else None
+        if walk is None:
+            return None if draft.kind == "map" and work <= elements else Refusal.MOVED
+        if _evaluations(walk) <= elements:
+            return None
+        if weight(node) + draft.repeated > MAX_REPEATED:
+            return Refusal.REPEATED
+        draft.repeated += weight(node)
+        return None
+
+    def _read_by_reduction(self, draft: Draft) -> int:
+        assert draft.anchor is not None
+        return prod(dims_of(draft.anchor.operands[0]))
+
+    def _moving_fits(self, node: Node, draft: Draft, reach: Reach) -> Refusal | None:
+        if reach in (WHOLE, BEHIND):
+            return Refusal.READ_WHOLE
+        if draft.kind != "map" and not (draft.kind == "rows" and node.op.name == "dynamic-slice"):
+            return Refusal.OTHER_LOOPS
+        if not isinstance(reach, Chain | None) or access(reach, node) is None:
+            return Refusal.MOVED
+        return None if prod(draft.space) <= prod(dims_of(node)) else Refusal.REPEATED
+
+    def _epilogue_fits(self, node: Node, draft: Draft, reach: Reach) -> Refusal | None:
+        if reach in (WHOLE, BEHIND):
+            return Refusal.READ_WHOLE
+        if draft.kind in MULTIPLIERS.values():
+            return Refusal.ONE_ANCHOR
+        if draft.kind != "map" or draft.moved:
+            return Refusal.OTHER_LOOPS
+        if reach is not None:
+            walk = access(reach, node) if isinstance(reach, Chain) else None
+            if walk is None or not walk.is_plain() or prod(draft.space) != prod(dims_of(node)):
+                return Refusal.MOVED
+        return None if draft.space == dims_of(node) else Refusal.RESHAPED
+
+    def _start(self, kind: str, node: Node, reach_operands: bool = True) -> Draft:
+        """A kernel that begins with one node and stores it."""
+        draft = self.drafts.new(kind, dims_of(node) if isinstance(node.type, TensorType) else ())
+        draft.outputs[node] = None
+        draft.nodes[node] = None
+        if reach_operands:
+            self._operands(node, draft, [None])
+        return draft
+
+    def _join(self, node: Node, draft: Draft) -> None:
+        draft.nodes[node] = None
+        self._operands(node, draft, self.drafts.readers(node)[draft])
+
+    def _operands(self, node: Node, draft: Draft, reaches: list[Reach]) -> None:
+        for operand in node.operands:
+            for reach in reaches:
+                if node.op.name in VIEWS and isinstance(reach, Chain | None):
+                    self.drafts.reach(operand, draft, Chain(node, reach))
+                elif dims_of(operand) == dims_of(node):
+                    self.drafts.reach(operand, draft, reach)
+                else:
+                    self.drafts.reach(operand, draft, _scalar_step(operand, draft, reach))
+
+    def _refuse(self, node: Node, draft: Draft, refusal: Refusal) -> None:
+        self.refusals[node, draft] = refusal
+
+
+def is_free(node: Node) -> bool:
+    """Whether a node costs nothing where it is read: movement that is strides, counting, and scalars of little work."""
+    if node.op.name in VIEWS or node.op.name == "iota":
+        return True
+    return node.op.kind is Kind.LEAF and not node.operands
+
+
+def _scalar_step(operand: Node, draft: Draft, reach: Reach) -> Reach:
+    """A scalar operand of a node that is no scalar is one value for all loops."""
+    if reach in (WHOLE, BEHIND):
+        return BEHIND
+    return Chain(Repeat(draft.space)) if dims_of(operand) == () else MOVED
+
+
+def _evaluations(walk: Strides) -> int:
+    """How often an element's work is done when it moves out of the inner loops that do not change it."""
+    last = max((d for d, (s, n) in enumerate(zip(walk.strides, walk.shape)) if s and n > 1), default=-1)
+    return prod(walk.shape[:last + 1])
+
+
+def _is_trailing(node: Node) -> bool:
+    """Whether the reduced axes come after all that are kept (axes of size 1 do not count)."""
+    shape, reduced = dims_of(node.operands[0]), set(node.attrs["dimensions"])
+    kept = [d for d, n in enumerate(shape) if d not in reduced and n > 1]
+    gone = [d for d in reduced if shape[d] > 1]
+    return not kept or not gone or max(kept) < min(gone)
+
+
+def _leading(space: tuple[int, ...], rows: int) -> int:
+    """How many leading axes of a space make ``rows`` together, axes of size 1 included; -1 when none do."""
+    total = 1
+    for d, n in enumerate(space):
+        if total == rows and n != 1:
+            return d
+        total *= n
+    return len(space) if total == rows else -1
+
+
+POLICY = IrscopePolicy()

@@ -1,0 +1,93 @@
+"""Why two nodes are in different kernels under irscope's own policy, edge by edge."""
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from enum import Enum
+
+from irscope.fusion.drafts import Draft
+from irscope.fusion.plan import EdgeVerdict, Group, Plan
+from irscope.graph import Node, live
+
+_UNTOLD = frozenset(("parameter", "constant", "tuple", "get-tuple-element"))
+
+
+class Refusal(Enum):
+    """The rules by which the policy keeps two nodes apart."""
+
+    READ_WHOLE = "reads-whole"
+    STANDS_ALONE = "stands-alone"
+    REPEATED = "repeated-work"
+    READ_TWICE = "read-twice"
+    STORED_FOR_OTHERS = "stored-for-others"
+    OTHER_LOOPS = "other-loops"
+    MOVED = "moved"
+    RESHAPED = "reshaped"
+    ONE_ANCHOR = "one-anchor"
+    CYCLE = "cycle"
+    LONG_ROW = "long-row"
+    TOO_LARGE = "too-large"
+    SEVERAL_RESULTS = "several-results"
+
+
+CAUSES: dict[Refusal, str] = {
+    Refusal.READ_WHOLE: "{op} (CONSUMER) reads its operands from memory: it visits elements of PRODUCER many times, or in an order of its own",
+    Refusal.STANDS_ALONE: "{producer_op} is a kernel of its own: its result is complete only when all of it was computed",
+    Refusal.REPEATED: "computing PRODUCER inside would do its work again for every element that it is repeated to; it is stored instead",
+    Refusal.READ_TWICE: "the kernel of CONSUMER reads PRODUCER in two orders; computing it twice costs more than storing it",
+    Refusal.STORED_FOR_OTHERS: "another kernel that reads PRODUCER computes and stores it; this one reads the result from memory",
+    Refusal.OTHER_LOOPS: "the loops of CONSUMER's kernel do not run over the elements of PRODUCER",
+    Refusal.MOVED: "CONSUMER's kernel reads PRODUCER in an order that no strides describe",
+    Refusal.RESHAPED: "a reshape stands between PRODUCER and its epilogue, whose loops have another shape",
+    Refusal.ONE_ANCHOR: "the kernel of CONSUMER already holds a contraction, convolution or window; a kernel holds one",
+    Refusal.CYCLE: "another reader of PRODUCER comes before CONSUMER's kernel, so that fusing would make kernels wait for each other",
+    Refusal.LONG_ROW: "a row of CONSUMER's kernel does not stay in the caches, so passes over it are kernels of their own",
+    Refusal.TOO_LARGE: "the kernel of CONSUMER has as many operations as one kernel takes",
+    Refusal.SEVERAL_RESULTS: "PRODUCER is one of several results of one operator, which stores them all",
+}
+
+
+def cause(refusal: Refusal, producer: Node, consumer: Node) -> str:
+    """The reason in a sentence, with the names of this edge."""
+    text = CAUSES[refusal].format(op=consumer.op.name, producer_op=producer.op.name)
+    return text.replace("CONSUMER", "%" + consumer.name).replace("PRODUCER", "%" + producer.name)
+
+
+def verdicts(plan: Plan, refusals: Mapping[tuple[Node, Draft], Refusal]) -> Iterator[EdgeVerdict]:
+    """A verdict on each edge between nodes that compute or move something, in the order of the text."""
+    graph = plan.graph
+    alive = live(graph)
+    homes: dict[Node, list[Group]] = {}
+    stored: set[Node] = set()
+    for group in plan.groups:
+        stored.update(group.outputs)
+        for node in group.nodes:
+            homes.setdefault(node, []).append(group)
+    why: dict[Node, list[Refusal]] = {}
+    for (node, _), refusal in refusals.items():
+        why.setdefault(node, []).append(refusal)
+    for consumer in graph.nodes:
+        if not alive[consumer.index] or consumer.op.name in _UNTOLD:
+            continue
+        for producer in dict.fromkeys(consumer.operands):
+            if producer.op.name in _UNTOLD:
+                continue
+            yield _verdict(graph.name, producer, consumer, homes, stored, why)
+
+
+def _verdict(computation: str, producer: Node, consumer: Node, homes: Mapping[Node, list[Group]], stored: set[Node],
+             why: Mapping[Node, list[Refusal]]) -> EdgeVerdict:
+    mine = homes.get(consumer, [])
+    together = [group for group in mine if producer in group.nodes]
+    if together or not mine:
+        alone = len(homes.get(producer, [])) <= 1 and producer not in stored
+        return EdgeVerdict(computation, producer.name, consumer.name, "all" if alone else "some")
+    reasons = why.get(producer) or why.get(_source(producer)) or [Refusal.READ_WHOLE]
+    refusal = reasons[0]
+    return EdgeVerdict(computation, producer.name, consumer.name, "none", None, refusal.value, cause(refusal, producer, consumer))
+
+
+def _source(node: Node) -> Node:
+    """What a chain of movement moves."""
+    while node.op.name in ("reshape", "transpose", "slice", "reverse", "broadcast") and node.operands:
+        node = node.operands[0]
+    return node

@@ -1,0 +1,166 @@
+"""Movement without copying: what reshape, transpose, slice, reverse and broadcast do to a value's strides.
+
+A *chain* is the way from a loop's space back to a node: the view nodes between them. Applied to the strides of a value it gives the
+strides over the loops; where those are row-major, loop iteration i reads element i.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import NamedTuple
+
+from irscope.graph import Node, TensorType
+
+VIEWS = frozenset(("reshape", "transpose", "slice", "reverse", "broadcast"))
+"""Operators whose result is the operand under other strides (a reshape only where the strides allow it)."""
+
+
+class Strides(NamedTuple):
+    """Element ``i`` lies at ``offset + sum(i[d] * strides[d])``."""
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int = 0
+
+    @staticmethod
+    def plain(shape: Sequence[int]) -> Strides:
+        """Row-major without gaps."""
+        return Strides(tuple(shape), row_major(shape))
+
+    def transposed(self, order: Sequence[int]) -> Strides:
+        """Result dimension i is dimension ``order[i]``."""
+        return Strides(tuple(self.shape[d] for d in order), tuple(self.strides[d] for d in order), self.offset)
+
+    def sliced(self, parts: Sequence[tuple[int, int, int]]) -> Strides:
+        """HLO's slice: (start, limit, stride) a dimension."""
+        shape = tuple(max(0, -(-(limit - start) // step)) for start, limit, step in parts)
+        offset = self.offset + sum(start * s for (start, _, _), s in zip(parts, self.strides))
+        return Strides(shape, tuple(s * step for (_, _, step), s in zip(parts, self.strides)), offset)
+
+    def reversed(self, dimensions: Sequence[int]) -> Strides:
+        """Counting from the end along these dimensions."""
+        strides, offset = list(self.strides), self.offset
+        for d in dimensions:
+            offset += (self.shape[d] - 1) * strides[d]
+            strides[d] = -strides[d]
+        return Strides(self.shape, tuple(strides), offset)
+
+    def broadcast(self, dimensions: Sequence[int], shape: Sequence[int]) -> Strides:
+        """HLO's broadcast: dimension d becomes ``dimensions[d]`` of the result, the others repeat."""
+        strides = [0] * len(shape)
+        for d, s in zip(dimensions, self.strides):
+            strides[d] = s
+        return Strides(tuple(shape), tuple(strides), self.offset)
+
+    def reshaped(self, shape: Sequence[int]) -> Strides | None:
+        """The same elements in row-major order under another shape, or None when no strides say that."""
+        made = reshape_strides(self.shape, self.strides, shape)
+        return None if made is None else Strides(tuple(shape), made, self.offset)
+
+    def through(self, node: Node) -> Strides | None:
+        """What a view node makes of it, or None when that takes copying."""
+        assert isinstance(node.type, TensorType)
+        shape = node.type.dims()
+        match node.op.name:
+            case "reshape":
+                return self.reshaped(shape)
+            case "transpose":
+                return self.transposed(node.attrs["dimensions"])
+            case "slice":
+                return self.sliced(node.attrs["slice"])
+            case "reverse":
+                return self.reversed(node.attrs["dimensions"])
+            case _:
+                return self.broadcast(node.attrs.get("dimensions", ()), shape)
+
+    def is_plain(self) -> bool:
+        """Whether iteration i is element i: row-major without gaps from the first element (dimensions of size 1 may have any stride)."""
+        return self.offset == 0 and all(s == w or n == 1 for n, s, w in zip(self.shape, self.strides, row_major(self.shape)))
+
+
+@dataclass(frozen=True, slots=True)
+class Reshape:
+    """A step of a chain that no node of the graph is: the elements in row-major order under another shape."""
+
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """A step of a chain that no node of the graph is: a row's value for every element of the row."""
+
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """The steps from the loops back to a node: ``step`` is the last one, next to the node; ``outer`` the others (None: the loops)."""
+
+    step: Node | Reshape | Repeat
+    outer: Chain | None = None
+
+    def __iter__(self) -> Iterator[Node | Reshape | Repeat]:
+        """The steps from the node's side outwards."""
+        at: Chain | None = self
+        while at is not None:
+            yield at.step
+            at = at.outer
+
+
+def seen_through(chain: Chain | None, strides: Strides) -> Strides | None:
+    """The strides of a value over the loops, or None when the chain takes copying."""
+    found: Strides | None = strides
+    for step in chain or ():
+        if found is None:
+            return None
+        if isinstance(step, Reshape):
+            found = found.reshaped(step.shape)
+        elif isinstance(step, Repeat):
+            found = found.broadcast(tuple(range(len(found.shape))), step.shape)
+        else:
+            found = found.through(step)
+    return found
+
+
+def access(chain: Chain | None, node: Node) -> Strides | None:
+    """How the loops walk a node's elements, numbered row-major; None when no strides say it."""
+    assert isinstance(node.type, TensorType)
+    return seen_through(chain, Strides.plain(node.type.dims()))
+
+
+def row_major(shape: Sequence[int]) -> tuple[int, ...]:
+    """The strides of an array without gaps."""
+    strides, step = [], 1
+    for n in reversed(shape):
+        strides.append(step)
+        step *= max(n, 1)
+    return tuple(reversed(strides))
+
+
+def reshape_strides(old: Sequence[int], strides: Sequence[int], new: Sequence[int]) -> tuple[int, ...] | None:
+    """The strides under which ``new`` walks the elements of (``old``, ``strides``) in row-major order, or None where there are none."""
+    if prod(old) == 0:
+        return row_major(new)
+    runs: list[tuple[int, int]] = []  # (size, stride of its fastest step), slowest first; neighbours that are one run are joined
+    for n, s in zip(old, strides):
+        if n == 1:
+            continue
+        if runs and runs[-1][1] == n * s:
+            runs[-1] = (runs[-1][0] * n, s)
+        else:
+            runs.append((n, s))
+    made = [0] * len(new)
+    left, step = 1, 1
+    for d in range(len(new) - 1, -1, -1):
+        if new[d] == 1:
+            made[d] = step
+            continue
+        if left == 1:
+            left, step = runs.pop()
+        if left % new[d]:
+            return None
+        made[d] = step
+        step *= new[d]
+        left //= new[d]
+    return tuple(made)

@@ -1,0 +1,1 @@
+"""Local rules: what one node over simplified operands may become."""

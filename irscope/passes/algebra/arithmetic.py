@@ -1,0 +1,142 @@
+"""Pointwise arithmetic: what changes nothing, what is cheaper said otherwise, and work that is done before values are repeated."""
+from __future__ import annotations
+
+from math import frexp, isfinite
+from typing import Any
+
+from irscope.graph import DType, Node, TensorType
+from irscope.passes.algebra.movement import unit_reshape
+from irscope.passes.algebra.simplifier import Draft, Rules, Simplifier, dims_of, is_static, of, scalar_of
+
+
+def add(s: Simplifier, d: Draft) -> Node | None:
+    """``x + 0``."""
+    x, y = d.operands
+    if not _is_number(d.tensor.dtype):
+        return None
+    return x if _is(y, 0) else y if _is(x, 0) else None
+
+
+def subtract(s: Simplifier, d: Draft) -> Node | None:
+    """``x - 0``."""
+    x, y = d.operands
+    return x if _is_number(d.tensor.dtype) and _is(y, 0) else None
+
+
+def multiply(s: Simplifier, d: Draft) -> Node | None:
+    """``x * 1``."""
+    x, y = d.operands
+    if not _is_number(d.tensor.dtype):
+        return None
+    return x if _is(y, 1) else y if _is(x, 1) else None
+
+
+def divide(s: Simplifier, d: Draft) -> Node | None:
+    """``x / 1``, and ``x / 8``, which is ``x * 0.125`` to the last bit."""
+    x, y = d.operands
+    if not _is_number(d.tensor.dtype):
+        return None
+    if _is(y, 1):
+        return x
+    value = scalar_of(y)
+    if value is None or d.tensor.dtype.kind != "float" or d.tensor.dtype.bits < 16:
+        return None
+    number = float(value)
+    # Powers of two whose inverse is far from the ends of the range, of every type down to f16.
+    if not isfinite(number) or number == 0 or abs(frexp(number)[0]) != 0.5 or not -12 <= frexp(number)[1] <= 12:
+        return None
+    inverse = s.broadcast(s.constant(1 / number, d.tensor), (), d.tensor.dims())
+    return s.make("multiply", (x, inverse), d.tensor)
+
+
+def negate(s: Simplifier, d: Draft) -> Node | None:
+    """``-(-x)``."""
+    x = d.operands[0]
+    return x.operands[0] if x.op.name == "negate" else None
+
+
+def convert(s: Simplifier, d: Draft) -> Node | None:
+    """To the same type; after a conversion that lost nothing."""
+    x = d.operands[0]
+    if of(x).dtype is d.tensor.dtype:
+        return x
+    if x.op.name == "convert" and _widens(of(x.operands[0]).dtype, of(x).dtype):
+        return s.make("convert", (x.operands[0],), d.tensor)
+    return None
+
+
+def select(s: Simplifier, d: Draft) -> Node | None:
+    """Between two equal values, and by a condition that is known."""
+    condition, x, y = d.operands
+    if x is y:
+        return x if dims_of(x) == d.tensor.dims() else None
+    known = scalar_of(condition)
+    if known is None or dims_of(x) != d.tensor.dims() or dims_of(y) != d.tensor.dims():
+        return None
+    return x if known else y
+
+
+def before_repeating(s: Simplifier, d: Draft) -> Node | None:
+    """Arithmetic on values that are all repeated in the same way, done on what is repeated.
+
+        b = f32[8] broadcast(eps), dimensions={}     ->     c = f32[] rsqrt(eps)
+        r = f32[8] rsqrt(b)                                 r = f32[8] broadcast(c), dimensions={}
+    """
+    if not d.operands or not all(o.op.name == "broadcast" and is_static(o) and dims_of(o) == d.tensor.dims() for o in d.operands):
+        return None
+    shapes = {(tuple(o.attrs.get("dimensions", ())), dims_of(o.operands[0])) for o in d.operands}
+    wide = {shape for shape in shapes if shape[1]}
+    if len(wide) > 1:
+        return None
+    dimensions, shape = next(iter(wide or shapes))
+    smalls = [o.operands[0] if dims_of(o.operands[0]) == shape else s.broadcast(o.operands[0], (), shape) for o in d.operands]
+    if d.op.name == "select" and any(dims_of(x) != shape for x in smalls):
+        return None
+    return s.broadcast(s.make(d.op.name, smalls, TensorType(d.tensor.dtype, shape), d.attrs), dimensions, d.tensor.dims())
+
+
+def before_reshaping(s: Simplifier, d: Draft) -> Node | None:
+    """Arithmetic on values that only got dimensions of size 1, done before they got them."""
+    before = {unit_reshape(o) for o in d.operands} - {None}
+    if len(before) != 1 or any(dims_of(o) != d.tensor.dims() for o in d.operands):
+        return None
+    shape = next(iter(before))
+    assert shape is not None
+    smalls = []
+    for operand in d.operands:
+        if unit_reshape(operand) is not None:
+            smalls.append(operand.operands[0])
+        elif operand.op.name == "broadcast" and dims_of(operand.operands[0]) == ():
+            smalls.append(s.broadcast(operand.operands[0], (), shape))
+        else:
+            return None
+    return s.reshape(s.make(d.op.name, smalls, TensorType(d.tensor.dtype, shape), d.attrs), d.tensor.dims())
+
+
+def _is(node: Node, value: int) -> bool:
+    found: Any = scalar_of(node)
+    return found is not None and bool(found == value)
+
+
+def _is_number(dtype: DType) -> bool:
+    return dtype.kind in ("int", "uint", "float", "complex")
+
+
+# Mantissa bits and exponent range of a float grow together along these.
+_WIDER = {"bf16": ("f32", "f64"), "f16": ("f32", "f64"), "f32": ("f64",), "c64": ("c128",)}
+
+
+def _widens(narrow: DType, wide: DType) -> bool:
+    """Whether every value of one type is a value of the other."""
+    if narrow.is_integer and wide.is_integer:
+        return wide.bits > narrow.bits and (wide.kind == "int" or narrow.kind == "uint")
+    if narrow.is_float and wide.name in ("f32", "f64") and narrow.bits <= 8:
+        return True
+    return wide.name in _WIDER.get(narrow.name, ())
+
+
+RULES: Rules = {
+    "add": (add,), "subtract": (subtract,), "multiply": (multiply,), "divide": (divide,), "negate": (negate,),
+    "convert": (convert,), "select": (select,),
+}
+POINTWISE = (before_repeating, before_reshaping)

@@ -1,0 +1,37 @@
+"""What a pass is, and how one rewrites every graph of a module."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import ClassVar
+
+from irscope.graph import Builder, Graph, Module, Node, callees_first, rewrite, see_through
+
+Rule = Callable[[Builder, Node, Sequence[Node]], Node | None]
+
+
+class Pass:
+    """A change that keeps a module's meaning. A subclass names it, says in its docstring what is true afterwards, and gives ``run``.
+
+    ``run`` gives a new module, or the same one when nothing changed; the module it got is never touched.
+    """
+
+    name: ClassVar[str] = ""
+
+    def run(self, module: Module) -> Module:
+        """The module after the pass."""
+        raise AssertionError(f"{type(self).__name__} is no pass: it has no run")
+
+
+def rewritten(module: Module, rule: Rule) -> Module:
+    """Every graph of a module rewritten by one rule, callees first; origins reach back to the graph as written."""
+    return per_graph(module, lambda graph, became: see_through(rewrite(graph, rule, became), graph))
+
+
+def per_graph(module: Module, change: Callable[[Graph, dict[Graph, Graph]], Graph]) -> Module:
+    """Every graph of a module changed, callees first; ``change`` gets the graph and what its callees became."""
+    made = module.derived()
+    became: dict[Graph, Graph] = {}
+    for graph in callees_first(module):
+        became[graph] = change(graph, became)
+    made.graphs = {name: became[graph] for name, graph in module.graphs.items()}
+    return made
