@@ -1,0 +1,185 @@
+"""Operators that send values from device to device. Alone, each has the meaning of one partition, which ``expand`` gives:
+
+    collective-permute(x) -> x when device 0 sends to itself, else zeros
+    collective-broadcast(x) -> x
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from irscope.graph import Builder, Node, Op, TensorType, TupleType, Type
+from irscope.graph.dtypes import U32
+from irscope.ops.bodies import Run
+from irscope.ops.building import apply, full, type_of
+from irscope.ops.collective import Raw, as_one, done_op, identity, some, together
+from irscope.ops.costs import no_cost
+from irscope.ops.faults import TypeFault
+from irscope.ops.infer import arity, arrays, attr, plain
+from irscope.ops.lazy import LazyModule
+from irscope.ops.meaning import Emitter, View
+from irscope.ops.nests import as_index, clamped, loops
+from irscope.ops.registry import declare
+from irscope.ops.shapes import fits, same_dtype, same_sizes
+
+if TYPE_CHECKING:
+    import numpy as np
+else:
+    np = LazyModule("numpy")
+
+
+def _infer_ragged(node: Node) -> Type:
+    arity(node, 6)
+    types = arrays(node)
+    given, result = types[0], types[1]
+    if given.dtype is not result.dtype:
+        raise TypeFault(f"ragged-all-to-all: input and output disagree on dtype: {plain(given)} and {plain(result)}")
+    for number, t in enumerate(types[2:], 2):
+        if not t.dtype.is_integer or not same_dtype(t.dtype, types[2].dtype) or not same_sizes(t.shape, types[2].shape):
+            raise TypeFault(f"ragged-all-to-all: offsets and sizes are integer arrays of one type, but operand {number} is {plain(t)} "
+                            f"and operand 2 is {plain(types[2])}")
+    return plain(result)
+
+
+def _ragged(run: Run, node: Node, given: Any, result: Any, starts: Any, lengths: Any, targets: Any, received: Any) -> Any:
+    """What this device sends to itself: the first rows of offsets and sizes."""
+    result = np.array(result)
+    per_device = max(1, np.size(starts))
+    for start, length, target in zip(*(np.reshape(v, -1)[:per_device].tolist() for v in (starts, lengths, targets)), strict=True):
+        result[target:target + length] = given[start:start + length]
+    return result
+
+
+def _ragged_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View]) -> None:
+    given, result, starts, lengths, targets = ins[:5]
+    out = outs[0]
+    with loops(k, out.shape) as at:
+        out.store(at, result.load(at))
+    if 0 in given.shape or 0 in out.shape:
+        return
+    with loops(k, starts.shape) as which:
+        start, length, target = (as_index(k, v.load(which)) for v in (starts, lengths, targets))
+        with k.loop(0, clamped(k, length, given.shape[0])) as row, loops(k, given.shape[1:]) as rest:
+            source = k.binary("min", start + row, k.index(given.shape[0] - 1))
+            into = k.binary("min", target + row, k.index(out.shape[0] - 1))
+            out.store([into, *rest], given.load([source, *rest]))
+
+
+ragged_all_to_all = declare(Op(
+    "ragged-all-to-all", doc="Rows of the input, as offsets and sizes say, into rows of the other devices' outputs.", infer=_infer_ragged,
+    reference=_ragged, nest=_ragged_nest, cost=no_cost))
+
+
+# ---- collective-permute, collective-broadcast
+
+def in_place(node: Node) -> bool:
+    """The form (input, output, input offset, output offset) that moves slices within given buffers."""
+    return len(node.operands) == 4 and "slice_sizes" in node.attrs
+
+
+def _check_offsets(node: Node, buffer: Type, offset: Type, what: str) -> None:
+    if isinstance(buffer, TupleType):
+        if not isinstance(offset, TupleType) or len(offset.elements) != len(buffer.elements):
+            raise TypeFault(f"{node.op.name}: unmatching {what} buffers and {what} offset: {plain(buffer)} and {plain(offset)}")
+        for b, o in zip(buffer.elements, offset.elements, strict=True):
+            _check_offset(node, b, o, what)
+    else:
+        _check_offset(node, buffer, offset, what)
+
+
+def _check_offset(node: Node, buffer: Type, offset: Type, what: str) -> None:
+    """An index for each dimension, or several such indices."""
+    if not isinstance(buffer, TensorType) or not isinstance(offset, TupleType):
+        raise TypeFault(f"{node.op.name}: the {what} offset of {plain(buffer)} must be a tuple, but is {plain(offset)}")
+    indices = offset.elements if all(isinstance(e, TupleType) for e in offset.elements) else (offset,)
+    for index in indices:
+        parts = index.elements if isinstance(index, TupleType) else (index,)
+        if len(parts) != buffer.rank or not all(isinstance(p, TensorType) for p in parts):
+            raise TypeFault(f"{node.op.name}: the {what} offset of {plain(buffer)} needs {buffer.rank} numbers, but is {plain(offset)}")
+
+
+def _checked_permute(node: Node) -> None:
+    if not node.operands:
+        raise TypeFault(f"{node.op.name} needs an operand")
+    attr(node, "source_target_pairs")
+    if in_place(node):
+        given, result, given_at, result_at = (o.type for o in node.operands)
+        tuples = isinstance(given, TupleType) and isinstance(result, TupleType)
+        if isinstance(given, TupleType) != isinstance(result, TupleType) or (
+                tuples and len(given.elements) != len(result.elements)):  # type: ignore[attr-defined]
+            raise TypeFault(f"{node.op.name}: unmatching input and output buffers: {plain(given)} and {plain(result)}")
+        _check_offsets(node, given, given_at, "input")
+        _check_offsets(node, result, result_at, "output")
+
+
+def _infer_permute(node: Node) -> Type:
+    _checked_permute(node)
+    return plain(node.operands[1].type) if in_place(node) else together([o.type for o in node.operands])
+
+
+def _infer_permute_start(node: Node) -> Type:
+    _checked_permute(node)
+    context: tuple[Type, ...] = ()
+    if isinstance(node.type, TupleType):
+        context = tuple(plain(t) for t in node.type.elements[2:])
+        if not all(fits(t, TensorType(U32, ())) for t in context):
+            raise TypeFault(f"{node.op.name} gives (operand, result, u32[]...), but is declared {plain(node.type)}")
+    if in_place(node):
+        return TupleType((plain(node.operands[0].type), plain(node.operands[1].type), *context))
+    both = together([o.type for o in node.operands])
+    return TupleType((both, both, *context))
+
+
+def _stays(node: Node) -> bool:
+    """Whether device 0 sends to itself."""
+    return any(tuple(pair) == (0, 0) for pair in node.attrs["source_target_pairs"])
+
+
+def _permuted(node: Node, operands: Sequence[Any]) -> Any:
+    if in_place(node):
+        return operands[1]
+    values = operands if _stays(node) else [np.zeros_like(x) for x in operands]
+    return values[0] if len(values) == 1 else tuple(values)
+
+
+def _expand_permuted(builder: Builder, node: Node, operands: Sequence[Node]) -> Node:
+    if in_place(node):
+        return operands[1]
+    return as_one(builder, [x if _stays(node) else full(builder, 0, type_of(x)) for x in operands])
+
+
+def _expand_permute_start(builder: Builder, node: Node, operands: Sequence[Node], raw: Raw) -> Node:
+    context = [full(builder, 0, TensorType(U32, ())) for _ in _context(node)]
+    first = operands[0] if in_place(node) else as_one(builder, operands)
+    return apply(builder, "tuple", first, _expand_permuted(builder, node, operands), *context)
+
+
+def _context(node: Node) -> Sequence[Type]:
+    return node.type.elements[2:] if isinstance(node.type, TupleType) else ()
+
+
+def _permute_start(run: Run, node: Node, *operands: Any) -> Any:
+    first = operands[0] if in_place(node) else identity(run, node, *operands)
+    return (first, _permuted(node, operands), *(None for _ in _context(node)))
+
+
+collective_permute = declare(Op(
+    "collective-permute", doc="Each source sends its value to its target; who gets none has zeros.", infer=_infer_permute,
+    reference=lambda run, node, *operands: _permuted(node, operands),
+    expand=lambda builder, node, operands, raw: _expand_permuted(builder, node, operands), cost=no_cost))
+collective_permute_start = declare(Op(
+    "collective-permute-start", doc="Begins a collective-permute: (operand, result, context...).", infer=_infer_permute_start,
+    reference=_permute_start, expand=_expand_permute_start, cost=no_cost))
+collective_permute_done = done_op("collective-permute-done", "a collective-permute")
+
+
+def _infer_collective_broadcast(node: Node) -> Type:
+    types = some(node)
+    return together(types[:1] if node.attrs.get("has_dynamic_root") else types)
+
+
+collective_broadcast = declare(Op(
+    "collective-broadcast", doc="The value of the first device of each group, in all of it.", infer=_infer_collective_broadcast,
+    reference=lambda run, node, *operands: operands[0] if node.attrs.get("has_dynamic_root") else identity(run, node, *operands),
+    expand=lambda builder, node, operands, raw: operands[0] if node.attrs.get("has_dynamic_root") else as_one(builder, operands),
+    cost=no_cost))
