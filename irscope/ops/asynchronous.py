@@ -4,7 +4,7 @@ Alone, what is begun is done at once. What waits for somebody else (recv, infeed
 """
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from irscope.graph import TOKEN, Effect, Kind, Node, Op, TensorType, TupleType, Type
 from irscope.graph.dtypes import U32
@@ -13,11 +13,24 @@ from irscope.ops.control import Steps
 from irscope.ops.costs import calls_cost, no_cost
 from irscope.ops.faults import TypeFault
 from irscope.ops.infer import arity, body, passes, plain, token
+from irscope.ops.lazy import LazyModule
 from irscope.ops.registry import declare
 from irscope.ops.shapes import fits
 from irscope.source import UserError
 
+if TYPE_CHECKING:
+    import numpy as np
+else:
+    np = LazyModule("numpy")
+
 CONTEXT = TensorType(U32, ())
+
+
+def blank(t: Type) -> Any:
+    """A value that nobody reads: zeros, or nothing for a token."""
+    if isinstance(t, TupleType):
+        return tuple(map(blank, t.elements))
+    return np.zeros(t.dims(), t.dtype.numpy()) if isinstance(t, TensorType) else None
 
 
 # ---- asynchronous calls
@@ -52,7 +65,7 @@ def _infer_async_start(node: Node) -> Type:
 def _async_start(run: Run, node: Node, *operands: Any) -> Steps:
     result = yield node.bodies[0], operands
     assert isinstance(node.type, TupleType)
-    return (tuple(operands), result, *(None for _ in node.type.elements[2:]))
+    return (tuple(operands), result, *map(blank, node.type.elements[2:]))
 
 
 async_start = declare(Op(
@@ -91,7 +104,7 @@ def _infer_copy_start(node: Node) -> Type:
 
 copy_start = declare(Op(
     "copy-start", doc="Begins a copy: (target, source, context).", kind=Kind.TUPLE, infer=_infer_copy_start,
-    reference=lambda run, node, x: (x, x, None), cost=no_cost))
+    reference=lambda run, node, x: (x, x, blank(CONTEXT)), cost=no_cost))
 
 
 def _infer_copy_done(node: Node) -> Type:
@@ -126,7 +139,7 @@ def _infer_send(node: Node) -> Type:
 
 send = declare(Op(
     "send", doc="Begins to send a value to another device or the host.", effect=Effect.CONTROL, infer=_infer_send,
-    reference=lambda run, node, x, _: (x, None, None), cost=no_cost))
+    reference=lambda run, node, x, _: (x, blank(CONTEXT), None), cost=no_cost))
 
 
 def _infer_send_done(node: Node) -> Type:

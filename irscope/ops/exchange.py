@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from irscope.graph import Builder, Node, Op, TensorType, TupleType, Type
 from irscope.graph.dtypes import U32
+from irscope.ops.asynchronous import blank
 from irscope.ops.bodies import Run
 from irscope.ops.building import apply, full, type_of
 from irscope.ops.collective import Raw, as_one, done_op, identity, some, together
@@ -160,7 +161,7 @@ def _context(node: Node) -> Sequence[Type]:
 
 def _permute_start(run: Run, node: Node, *operands: Any) -> Any:
     first = operands[0] if in_place(node) else identity(run, node, *operands)
-    return (first, _permuted(node, operands), *(None for _ in _context(node)))
+    return (first, _permuted(node, operands), *map(blank, _context(node)))
 
 
 collective_permute = declare(Op(
