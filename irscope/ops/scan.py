@@ -1,0 +1,209 @@
+"""scan: a loop along one dimension that carries values from slice to slice and stacks what it gives."""
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from irscope.graph import Builder, Dim, Graph, Kind, Node, Op, TensorType, TupleType, Type, copy_node, tensor
+from irscope.graph.dtypes import PRED
+from irscope.ops import infer
+from irscope.ops.attrs import Literal
+from irscope.ops.bodies import scalar_results
+from irscope.ops.costs import body_flops
+from irscope.ops.faults import TypeFault
+from irscope.ops.lazy import LazyModule
+from irscope.ops.meaning import Emitter, View
+from irscope.ops.registry import declare, get
+from irscope.ops.shapes import fits, size
+
+if TYPE_CHECKING:
+    import numpy as np
+else:
+    np = LazyModule("numpy")
+
+Array = Any
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """The parts of a scan: the first operands are walked over along ``dimension``, the rest are what the carries begin with."""
+
+    body: Graph
+    dimension: int
+    inputs: tuple[TensorType, ...]
+    inits: tuple[TensorType, ...]
+    outputs: tuple[TensorType, ...]
+    length: Dim
+    reverse: bool
+
+    @staticmethod
+    def of(node: Node) -> Scan:
+        """Checks everything that the parts say about each other."""
+        body, carries, dimensions = infer.body(node, 0, "step"), infer.attr(node, "num_carries"), infer.attr(node, "dimensions")
+        if len(dimensions) != 1:
+            raise TypeFault(f"scan walks along one dimension, but names {len(dimensions)}")
+        d, count = dimensions[0], len(node.operands) - carries
+        if carries < 0 or count < 1:
+            raise TypeFault(f"scan has {len(node.operands)} operands and num_carries={carries}: at least one operand must be walked over")
+        types = infer.arrays(node)
+        inputs, inits = tuple(types[:count]), tuple(types[count:])
+        for t in inputs:
+            infer.dimension(node, d, t.rank, "dimension")
+            infer.equal_dims(node, t.shape[d], inputs[0].shape[d], f"dimension {d} of {infer.plain(inputs[0])} and of {infer.plain(t)}")
+        slices = [TensorType(t.dtype, t.shape[:d] + t.shape[d + 1:]) for t in inputs]
+        infer.passes(node, body, [*slices, *inits])
+        results = infer.results(body)
+        if len(results) < carries or not all(isinstance(t, TensorType) for t in results):
+            raise TypeFault(f"the step {body.name} of scan must give arrays, the last {carries} of them the new carries, "
+                            f"but gives {infer.plain(body.result().type)}")
+        made = [t for t in results if isinstance(t, TensorType)]
+        outputs, carried = made[:len(made) - carries], made[len(made) - carries:]
+        for i, (new, init) in enumerate(zip(carried, inits, strict=True)):
+            if not fits(new, init):
+                raise TypeFault(f"carry {i} of scan begins as {infer.plain(init)}, but the step {body.name} gives {infer.plain(new)}")
+        for t in outputs:
+            infer.dimension(node, d, t.rank + 1, "dimension")
+        return Scan(body, d, inputs, inits, tuple(outputs), inputs[0].shape[d], node.attrs.get("is_reverse", False))
+
+    def stacked(self) -> list[TensorType]:
+        """The types of the stacked outputs."""
+        d = self.dimension
+        return [TensorType(t.dtype, (*t.shape[:d], self.length, *t.shape[d:])) for t in self.outputs]
+
+
+def _scan_type(node: Node) -> Type:
+    scan_ = Scan.of(node)
+    results = [*scan_.stacked(), *(TensorType(t.dtype, t.shape) for t in scan_.inits)]
+    return TupleType(tuple(results)) if isinstance(scan_.body.result().type, TupleType) else results[0]
+
+
+def _scan_reference(run: Any, node: Node, *arrays: Array) -> Any:
+    scan_ = Scan.of(node)
+    inputs, carries = arrays[:len(scan_.inputs)], list(arrays[len(scan_.inputs):])
+    outs = [np.empty(t.dims(), t.dtype.numpy()) for t in scan_.stacked()]
+    steps = range(inputs[0].shape[scan_.dimension])
+    for i in reversed(steps) if scan_.reverse else steps:
+        made = scalar_results(node, run(scan_.body, [*(np.take(a, i, scan_.dimension) for a in inputs), *carries]))
+        for out, value in zip(outs, made, strict=False):
+            out[(slice(None),) * scan_.dimension + (i,)] = value
+        carries = list(made[len(outs):])
+    results = [*outs, *carries]
+    return tuple(results) if isinstance(node.type, TupleType) else results[0]
+
+
+def _is_scalar(scan_: Scan) -> bool:
+    """Whether every step is one of single values."""
+    return all(t.rank == 1 for t in scan_.inputs) and all(t.rank == 0 for t in (*scan_.inits, *scan_.outputs))
+
+
+def _scan_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View]) -> None:
+    scan_ = Scan.of(node)
+    n, count = len(scan_.inputs), len(scan_.outputs)
+    carries = [k.reg(view.dtype, view.load(())) for view in ins[n:]]
+    length = ins[0].shape[0]
+    with k.loop(0, length) as step:
+        here = (length - 1) - step if scan_.reverse else step
+        made = k.inline(scan_.body, [*(view.load([here]) for view in ins[:n]), *(c.get() for c in carries)])
+        for view, value in zip(outs[:count], made, strict=False):
+            view.store([here], value)
+        for register, value in zip(carries, made[count:], strict=True):
+            register.set(value)
+    for view, register in zip(outs[count:], carries, strict=True):
+        view.store((), register.get())
+
+
+def _scan_expand(builder: Builder, node: Node, operands: Sequence[Node], raw: Mapping[str, str]) -> Node | None:
+    """A scan of arrays as the loop that it is; one of single values stays."""
+    scan_ = Scan.of(node)
+    if _is_scalar(scan_):
+        return None
+    counter = tensor("s32")
+    stacked = scan_.stacked()
+    zeros = [builder.add(get("broadcast"), (_constant(builder, 0, TensorType(t.dtype, ())),), {"dimensions": ()}, t) for t in stacked]
+    n = len(scan_.inputs)
+    begin = [_constant(builder, 0, counter), *zeros, *operands[n:], *operands[:n]]
+    state = builder.add(get("tuple"), begin)
+    loop = builder.add(get("while"), (state,), {}, state.type, (_condition(scan_, state.type), _step(scan_, state.type)), node.name)
+    results = [_element(builder, loop, 1 + i) for i in range(len(stacked) + len(scan_.inits))]
+    return builder.add(get("tuple"), results) if isinstance(node.type, TupleType) else results[0]
+
+
+def _constant(builder: Builder, value: int, t: TensorType) -> Node:
+    return builder.add(get("constant"), (), {"literal": Literal.of(np.asarray(value, t.dtype.numpy()), t)}, t)
+
+
+def _element(builder: Builder, whole: Node, index: int) -> Node:
+    assert isinstance(whole.type, TupleType)
+    return builder.add(get("get-tuple-element"), (whole,), {"index": index}, whole.type.elements[index])
+
+
+def _condition(scan_: Scan, state: Type) -> Graph:
+    graph = Graph(scan_.body.name + ".condition")
+    builder = Builder(graph)
+    counter = _element(builder, builder.param(get("parameter"), state, "state"), 0)
+    limit = _constant(builder, size(scan_.length) or 0, tensor("s32"))
+    graph.root = builder.add(get("compare"), (counter, limit), {"direction": "LT"}, TensorType(PRED, ()))
+    return graph
+
+
+def _step(scan_: Scan, state: Type) -> Graph:
+    graph = Graph(scan_.body.name + ".step")
+    builder = Builder(graph)
+    whole = builder.param(get("parameter"), state, "state")
+    count, n = len(scan_.outputs), len(scan_.inputs)
+    parts = [_element(builder, whole, i) for i in range(1 + count + len(scan_.inits) + n)]
+    counter, outs, carries, inputs = parts[0], parts[1:1 + count], parts[1 + count:-n], parts[-n:]
+    here = counter
+    if scan_.reverse:
+        last = _constant(builder, (size(scan_.length) or 1) - 1, tensor("s32"))
+        here = builder.add(get("subtract"), (last, counter))
+    zero, one = (_constant(builder, i, tensor("s32")) for i in (0, 1))
+    d = scan_.dimension
+
+    def starts(rank: int) -> Iterator[Node]:
+        return (here if i == d else zero for i in range(rank))
+    slices = []
+    for x, t in zip(inputs, scan_.inputs, strict=True):
+        sizes = tuple(1 if i == d else length for i, length in enumerate(t.dims()))
+        part = builder.add(get("dynamic-slice"), (x, *starts(t.rank)), {"dynamic_slice_sizes": sizes})
+        slices.append(builder.add(get("reshape"), (part,), {}, TensorType(t.dtype, t.shape[:d] + t.shape[d + 1:])))
+    made = _inlined(builder, scan_.body, [*slices, *carries])
+    stacked = []
+    for out, value, t in zip(outs, made, scan_.stacked(), strict=False):
+        one_slice = TensorType(t.dtype, tuple(1 if i == d else length for i, length in enumerate(t.shape)))
+        update = builder.add(get("reshape"), (value,), {}, one_slice)
+        stacked.append(builder.add(get("dynamic-update-slice"), (out, update, *starts(t.rank)), {}, t))
+    after = builder.add(get("add"), (counter, one))
+    graph.root = builder.add(get("tuple"), [after, *stacked, *made[count:], *inputs], {}, state)
+    return graph
+
+
+def _inlined(builder: Builder, body: Graph, arguments: Sequence[Node]) -> list[Node]:
+    """A copy of the body's nodes over the arguments; the leaves of its result."""
+    became = {p.index: argument for p, argument in zip(body.params, arguments, strict=True)}
+    for node in body.nodes:
+        if node.index not in became:
+            became[node.index] = copy_node(builder, node, [became[o.index] for o in node.operands])
+    root = body.result()
+    if root.op.name == "tuple":
+        return [became[o.index] for o in root.operands]
+    whole = became[root.index]
+    return [_element(builder, whole, i) for i in range(len(root.type.elements))] if isinstance(root.type, TupleType) else [whole]
+
+
+def _scan_cost(node: Node) -> float:
+    length = size(infer.array(node, 0).shape[node.attrs["dimensions"][0]]) or 1
+    return length * body_flops(node.bodies[0])
+
+
+scan = declare(Op(
+    name="scan",
+    doc="Steps along a dimension: the body gets a slice of each operand and the carries, and gives slices to stack and new carries.",
+    kind=Kind.OPAQUE,
+    infer=_scan_type,
+    reference=_scan_reference,
+    nest=_scan_nest,
+    expand=_scan_expand,
+    cost=_scan_cost,
+))
