@@ -1,0 +1,147 @@
+"""Literal text to numpy arrays and back; the only file of the reader that needs numpy."""
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from irscope.formats.hlo.literals import MAX_ELEMENTS
+from irscope.graph import DType, TensorType, TupleType, Type
+
+VALUE = re.compile(r"-?nan\(0x[0-9a-fA-F]+\)|[-+\w.]+", re.ASCII)
+COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+PAYLOAD_BITS = {2: 10, 4: 23, 8: 52}
+UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+
+
+def array_of(text: str, type: Type) -> Any:
+    """The array of a checked literal text, in logical order whatever the layout; tuples give tuples."""
+    if "/" in text:
+        text = COMMENT.sub(" ", text)
+    values = iter(VALUE.findall(text))
+    made = [_array(values, leaf) for leaf in type.leaves()]
+    leaves = iter(made)
+    return _in_tuples(leaves, type)
+
+
+def _in_tuples(leaves: Any, type: Type) -> Any:
+    if isinstance(type, TupleType):
+        return tuple(_in_tuples(leaves, element) for element in type.elements)
+    return next(leaves)
+
+
+def _array(values: Any, type: Type) -> Any:
+    if not isinstance(type, TensorType):
+        raise ValueError(f"a constant of type {type} has no array")
+    dims = type.dims()
+    count = type.elements
+    if count > MAX_ELEMENTS:
+        raise ValueError(f"a constant of type {type} is too large")
+    dtype = type.dtype
+    if dtype.is_complex:
+        parts = np.array([float(v) for _, v in zip(range(2 * count), values, strict=False)], dtype=np.float64)
+        out = (parts[0::2] + 1j * parts[1::2]).astype(dtype.numpy())
+        # Adding would turn -0.0 + 0j*inf into NaN: the parts are put in one by one.
+        out.real, out.imag = parts[0::2], parts[1::2]
+    else:
+        words = [v for _, v in zip(range(count), values, strict=False)]
+        words += ["0"] * (count - len(words))  # a bare number is the first element
+        out = _reals(words, dtype) if dtype.kind == "float" else _integers(words, dtype)
+    out = out.reshape(dims)
+    out.flags.writeable = False
+    return out
+
+
+def _reals(words: list[str], dtype: DType) -> Any:
+    payloads = [(i, w) for i, w in enumerate(words) if "(" in w]
+    for i, _ in payloads:
+        words[i] = "nan"
+    out = np.array([float(w) for w in words], dtype=np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        out = out.astype(dtype.numpy())
+    for i, word in payloads:
+        size = out.dtype.itemsize
+        bits = out.view(UNSIGNED[size])
+        mantissa = PAYLOAD_BITS.get(size, 0) if dtype.name != "bf16" else 7
+        if dtype.name.startswith("f8"):
+            mantissa = int(dtype.name[dtype.name.index("m") + 1])
+        payload = int(word[word.index("(") + 1:-1], 16)
+        exponent = (1 << (8 * size - 1)) - (1 << mantissa)
+        bits[i] = exponent | payload | (1 << (8 * size - 1) if word.startswith("-") else 0)
+    return out
+
+
+def _integers(words: list[str], dtype: DType) -> Any:
+    if dtype.kind == "pred":
+        return np.array([w == "true" or (w != "false" and int(w) != 0) for w in words], dtype=np.bool_)
+    numbers = [int(w) for w in words]
+    wide = np.uint64 if any(n >= 1 << 63 for n in numbers) else np.int64
+    if wide is np.uint64:
+        numbers = [n & ((1 << 64) - 1) for n in numbers]
+    return np.array(numbers, dtype=wide).astype(dtype.numpy())
+
+
+def text_of(value: Any, type: Type) -> str:
+    """The text of an array (or tuple of arrays): braces by dimension, numbers as short as reading them back allows."""
+    if isinstance(type, TupleType):
+        return "(" + ", ".join(text_of(v, t) for v, t in zip(value, type.elements, strict=True)) + ")"
+    if not isinstance(type, TensorType):
+        raise ValueError(f"a constant of type {type} has no text")
+    array = np.asarray(value).reshape(type.dims())
+    words = [_word(x, type.dtype) for x in array.reshape(-1)]
+    return _braced(words, array.shape)
+
+
+def _braced(words: list[str], shape: tuple[int, ...]) -> str:
+    if not shape:
+        return words[0]
+    groups = words
+    for level, size in enumerate(reversed(shape)):
+        count = 1
+        for d in shape[:len(shape) - 1 - level]:
+            count *= d
+        groups = [_brace(groups[i * size:(i + 1) * size], level) for i in range(count)]
+    return groups[0]
+
+
+def _brace(parts: list[str], level: int) -> str:
+    return "{" + ", ".join(parts) + "}" if level == 0 or not parts else "{ " + ", ".join(parts) + " }"
+
+
+def _word(x: Any, dtype: DType) -> str:
+    if dtype.kind == "pred":
+        return "true" if x else "false"
+    if dtype.is_integer:
+        return str(int(x))
+    if dtype.is_complex:
+        part = np.float32 if dtype.name == "c64" else np.float64
+        return f"({_real_word(part(x.real))}, {_real_word(part(x.imag))})"
+    return _real_word(x)
+
+
+def _real_word(x: Any) -> str:
+    if np.isnan(x):
+        return _nan_word(np.asarray(x))
+    number = float(x)
+    if number in (float("inf"), float("-inf")):
+        return "inf" if number > 0 else "-inf"
+    if isinstance(x, np.float64):
+        text = repr(number)
+    elif isinstance(x, np.float32):
+        text = str(x)
+    else:
+        text = next(t for t in (f"{number:.{p}g}" for p in range(1, 18)) if type(x)(float(t)) == x)
+    # "-0" would be read as the integer 0, and lose its sign.
+    return text[:-2] if text.endswith(".0") and number != 0 else "-0.0" if number == 0 and np.signbit(x) else "0" if number == 0 else text
+
+
+def _nan_word(x: Any) -> str:
+    size = x.dtype.itemsize
+    if size not in PAYLOAD_BITS:
+        return "nan"
+    mantissa = 7 if x.dtype.name == "bfloat16" else PAYLOAD_BITS[size]
+    bits = int(x.reshape(1).view(UNSIGNED[size])[0])
+    payload = bits & ((1 << mantissa) - 1)
+    sign = "-" if bits >> (8 * size - 1) else ""
+    return f"{sign}nan" if payload == 1 << (mantissa - 1) else f"{sign}nan({payload:#x})"

@@ -1,0 +1,242 @@
+"""A module while it is read: its computations, names and shared tables. Both paths of the reader put their instructions in here."""
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from irscope.formats.hlo.faults import (
+    ASYNC_CHAIN,
+    DUPLICATE_NAME,
+    ENTRY_OR_ROOT,
+    ILLEGAL_NAME,
+    PARAMETER_NUMBER,
+    RESULT_TYPE,
+    UNDEFINED_OPERAND,
+    Faults,
+)
+from irscope.formats.hlo.lexer import RESERVED_TYPES, Cursor
+from irscope.formats.hlo.opcodes import OPCODES
+from irscope.formats.hlo.types import TypeTable, compatible
+from irscope.graph import NO_ATTRS, UNKNOWN, Effect, Graph, Module, Node, Op, Type, unknown_op
+from irscope.ops.registry import lookup
+from irscope.source import Note, SourceText, did_you_mean
+
+MAX_GUESSED = 20000  # among more names than this, no "did you mean" is looked for
+
+UNDEFINED = Op("undefined", effect=Effect.CONTROL, known=False)
+"""Stands in for an operand that the text does not define, so that the rest of the graph can be read."""
+
+
+class Entry(NamedTuple):
+    """What an opcode and its attribute text come to; one for all instructions that spell them alike.
+
+    ``operands`` is their number, or one of the marks below. ``looks`` asks for the checks of the single instruction.
+    """
+
+    op: Op
+    operands: int
+    attrs: Mapping[str, Any]
+    bodies: tuple[Graph, ...]
+    looks: bool
+
+
+ANY, PARAMETER, CONSTANT = -1, -2, -3
+
+
+class Scope:
+    """A computation while it is read."""
+
+    __slots__ = ("graph", "names", "result", "result_at")
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.names: dict[str, Node] = {}
+        self.result: Type | None = None
+        self.result_at = -1
+
+    def free_name(self, wanted: str) -> str:
+        """A name that no instruction of the computation has yet."""
+        name, n = wanted, 0
+        while name in self.names:
+            n += 1
+            name = f"{wanted}.{n}"
+        return name
+
+
+class Assembly:
+    """One module under construction.
+
+    ``tables[opcode][attribute text]`` is an Entry; ``text`` is what is read: the source, with log prefixes blanked out.
+    """
+
+    def __init__(self, source: SourceText, text: str, faults: Faults, name: str, ops: dict[str, Op], begin: int) -> None:
+        self.source, self.text, self.faults = source, text, faults
+        self.module = Module(name, "hlo", source=source)
+        self.begin = begin
+        self.types = TypeTable()
+        self.ops = ops
+        self.tables: dict[str, dict[str, Entry]] = {}
+        self.numbers: dict[str, dict[str, Any]] = {}
+        self.literals: dict[tuple[str, str], dict[str, Any]] = {}
+        self.scopes: list[Scope] = []
+        self.missing: dict[str, Graph] = {}
+        self.async_starts: dict[Graph, Node] = {}
+        self.entry_at = -1
+        self.makes_parameters = False
+        # Set by the body reader: reads ``{ instructions }`` at a cursor as a computation of the given name.
+        self.read_nested: Callable[[Cursor, str], Graph]
+
+    @property
+    def scope(self) -> Scope:
+        """The innermost computation that is open."""
+        return self.scopes[-1]
+
+    def op(self, name: str) -> Op:
+        """The declaration of an opcode; an opaque operator where there is none."""
+        found = self.ops.get(name)
+        if found is None:
+            found = self.ops[name] = lookup(name) or (Op(name, effect=Effect.CONTROL) if name in OPCODES else unknown_op(name, "hlo"))
+        return found
+
+    def open(self, name: str, at: int) -> Scope:
+        """Begin a computation."""
+        scope = Scope(Graph(name, loc=at))
+        self.scopes.append(scope)
+        return scope
+
+    def close(self) -> Graph:
+        """End the innermost computation: duplicate names, parameters, root and result are looked at."""
+        scope = self.scopes.pop()
+        graph = scope.graph
+        if len(scope.names) != len(graph.nodes):
+            self._tell_duplicates(graph)
+        if not scope.names.keys().isdisjoint(RESERVED_TYPES):
+            for node in graph.nodes:
+                if node.name in RESERVED_TYPES:
+                    self.faults.add(ILLEGAL_NAME, f"{node.name} is the name of an element type", node.loc, len(node.name), f"call it {node.name}_",
+                                    (), node.name, graph.name)
+        if graph.root is None and graph.nodes:
+            graph.root = graph.nodes[-1]
+        self._number_parameters(graph)
+        if scope.result is not None and graph.root is not None and graph.root.op is not UNDEFINED and not compatible(scope.result, graph.root.type):
+            root = graph.root
+            self.faults.add(RESULT_TYPE, f"computation {graph.name} says that it gives {scope.result}, but its root {root.name} is {root.type}",
+                            scope.result_at, 1, "", (Note(f"the root is %{root.name}", root.loc),), root.name, graph.name)
+        return graph
+
+    def register(self, graph: Graph, is_entry: bool, at: int) -> None:
+        """Enter a named computation into the module."""
+        known = self.module.graphs.get(graph.name)
+        if known is not None:
+            self.faults.add(DUPLICATE_NAME, f"there is a computation {graph.name} already", graph.loc, len(graph.name), "",
+                            (Note("it is first defined here", known.loc),), "", graph.name)
+            graph.name = self.module.fresh_name(graph.name)
+        self.module.graphs[graph.name] = graph
+        if is_entry:
+            if self.module.entry:
+                self.faults.add(ENTRY_OR_ROOT, "a module has one ENTRY, and this is the second", at, 5, "",
+                                (Note(f"the first is {self.module.entry}", self.entry_at),), "", graph.name)
+            else:
+                self.module.entry, self.entry_at = graph.name, at
+
+    def add(self, node: Node, is_root: bool, root_at: int = -1) -> Node:
+        """Put an instruction into the open computation."""
+        scope = self.scope
+        graph = scope.graph
+        graph.add(node)
+        known = scope.names.get(node.name)
+        if known is None or known.op is UNDEFINED:
+            scope.names[node.name] = node
+        if is_root:
+            if graph.root is not None:
+                self.faults.add(ENTRY_OR_ROOT, "a computation has one ROOT, and this is the second", root_at, 4, "",
+                                (Note(f"the first is %{graph.root.name}", graph.root.loc),), node.name, graph.name)
+            else:
+                graph.root = node
+        return node
+
+    def operand(self, name: str, at: int) -> Node:
+        """The instruction of a name; tells when there is none, once a name, and gives a stand-in."""
+        scope = self.scope
+        node = scope.names.get(name)
+        if node is None:
+            near = did_you_mean(name, scope.names) if len(scope.names) < MAX_GUESSED else ""
+            self.faults.add(UNDEFINED_OPERAND, f"there is no instruction {name} before this one", at, len(name), near, self._where_else(name, at),
+                            "", scope.graph.name)
+            node = self.stand_in(name, at)
+        return node
+
+    def _where_else(self, name: str, at: int) -> tuple[Note, ...]:
+        """Where a name that is missing here is defined."""
+        outer = next((s.names[name] for s in reversed(self.scopes[:-1]) if name in s.names), None)
+        if outer is not None:
+            return (Note(f"%{name} belongs to the computation around this one; a computation sees its own instructions only", outer.loc),)
+        if name in self.module.graphs:
+            return (Note(f"{name} is a computation", self.module.graphs[name].loc),)
+        later = re.compile(rf"^[ \t]*(?:ROOT[ \t]+)?%?{re.escape(name)}[ \t]+=", re.MULTILINE).search(self.text, at)
+        end = self.text.find("\n}", at)
+        if later and (end < 0 or later.start() < end):
+            return (Note("it is defined later, here; an instruction stands before those that use it", later.end() - 1 - len(name)),)
+        return ()
+
+    def stand_in(self, name: str, at: int) -> Node:
+        """A node for a name that could not be read; it is not shown."""
+        scope = self.scope
+        node = scope.names.get(name)
+        if node is None:
+            node = scope.graph.add(Node(UNDEFINED, name, UNKNOWN, (), NO_ATTRS, (), at, -1, (), True))
+            scope.names[name] = node
+        return node
+
+    def check_name(self, name: str, at: int) -> None:
+        """Names that XLA would change: it refuses them."""
+        if name.startswith("__") and not name.startswith("__xla_"):
+            self.faults.add(ILLEGAL_NAME, f"names beginning with __ are reserved: {name}", at, len(name), f"call it a{name[1:]}", (), name)
+
+    def on_line(self, begin: int, end: int) -> int:
+        """How many of the characters between two offsets stand on the first line: what carets can underline."""
+        line_end = self.text.find("\n", begin)
+        return max(1, (end if line_end < 0 else min(end, line_end)) - begin)
+
+    def async_start(self, graph: Graph, node: Node) -> None:
+        """An async computation has one caller."""
+        known = self.async_starts.get(graph)
+        if known is not None:
+            self.faults.add(ASYNC_CHAIN, f"computation {graph.name} is called by more than one async-start", node.loc, len(node.name), "",
+                            (Note(f"%{known.name} calls it too", known.loc),), node.name, self.scope.graph.name)
+        self.async_starts[graph] = node
+
+    def finish(self) -> Module:
+        """The module as a whole: its entry."""
+        module = self.module
+        if not module.entry and module.graphs:
+            module.entry = next(reversed(module.graphs))
+        return module
+
+    def _tell_duplicates(self, graph: Graph) -> None:
+        first: dict[str, Node] = {}
+        for node in graph.nodes:
+            known = first.setdefault(node.name, node)
+            if known.op is UNDEFINED:
+                first[node.name] = node
+            elif known is not node:
+                self.faults.add(DUPLICATE_NAME, f"there is an instruction {node.name} already", node.loc, len(node.name), "",
+                                (Note("it is first defined here", known.loc),), node.name, graph.name)
+
+    def _number_parameters(self, graph: Graph) -> None:
+        parameter = self.ops.get("parameter")
+        found = [node for node in graph.nodes if node.op is parameter]
+        by_number: dict[int, Node] = {}
+        for node in found:
+            number = node.attrs.get("number", -1)
+            known = by_number.setdefault(number, node)
+            if known is not node:
+                self.faults.add(PARAMETER_NUMBER, f"duplicate parameter number {number}", node.loc, len(node.name), "",
+                                (Note(f"%{known.name} is parameter {number} already", known.loc),), node.name, graph.name)
+        graph.params = [by_number[number] for number in sorted(by_number)]
+        if len(by_number) == len(found) and sorted(by_number) != list(range(len(found))):
+            missing = next(n for n in range(len(found)) if n not in by_number)
+            last = graph.params[-1]
+            self.faults.add(PARAMETER_NUMBER, f"computation {graph.name} has no parameter {missing}, but a parameter {last.attrs['number']}",
+                            last.loc, len(last.name), "", (), last.name, graph.name)

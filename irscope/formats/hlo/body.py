@@ -1,0 +1,154 @@
+"""Computations: from the brace that opens one to the brace that closes it, line by line where it goes, by the cursor where it must."""
+from __future__ import annotations
+
+import re
+
+from irscope.formats.hlo.assembly import Assembly
+from irscope.formats.hlo.careful import COMPACTED, read_instruction
+from irscope.formats.hlo.faults import LOSSY_PRINT, SYNTAX, TRUNCATED, Refused
+from irscope.formats.hlo.lexer import Cursor
+from irscope.formats.hlo.lines import NAME, TYPE, read_lines
+from irscope.graph import Graph
+from irscope.source import Note
+
+# ``%name (p: f32[2]) -> f32[2] {`` on a line of its own, as compilers print it.
+_PARAMETERS = rf"(?:%?{NAME}: {TYPE}(?:, (?:/\*index=\d+\*/)?+)?+)*+"
+OPENING = re.compile(rf"[ \t]*+(ENTRY )?+%?+({NAME}) (?:\({_PARAMETERS}\) -> ({TYPE}) )?+\{{[ \t\r]*+\n[ \t]*+", re.ASCII)
+CLOSING = re.compile(r"[ \t\r\n]*+\}[ \t\r]*+\n(?=[ \t\r]*(?:\n|%|[A-Za-z]|$))")
+# Where reading goes on behind a line that could not be read.
+RESUME = re.compile(r"^[ \t]*(?:(?:ROOT[ \t]+)?%?[A-Za-z_][\w.\-]*[ \t]+=[ \t]|\}|(?:ENTRY|HloModule)\b|%?[A-Za-z_][\w.\-]*[ \t]+(?:\([^\n]*\)[ \t]*->[^\n]*)?\{[ \t]*$)",
+                    re.MULTILINE | re.ASCII)
+LEAVES = re.compile(r"(?:(?:ENTRY|HloModule)\b|%?[A-Za-z_][\w.\-]*[ \t]+(?:\([^\n]*\)[ \t]*->[^\n]*)?\{[ \t]*$)", re.MULTILINE | re.ASCII)
+
+
+def read_computation(assembly: Assembly, at: int) -> int:
+    """Read a computation with its header; the offset behind it."""
+    text = assembly.text
+    m = OPENING.match(text, at)
+    if m is not None:
+        name_at = m.start(2)
+        is_entry = m[1] is not None
+        scope = assembly.open(m[2], name_at)
+        if m[3] is not None:
+            try:
+                scope.result, scope.result_at = assembly.types.lookup(m[3]), m.start(3)
+            except Refused as refused:
+                refused.offset += m.start(3)
+                assembly.faults.take(refused, "", m[2])
+        end = _body(assembly, m.end(), 0)
+    else:
+        cursor = Cursor(text, at)
+        at = cursor.at
+        is_entry = cursor.kind == "word" and cursor.value == "ENTRY"
+        if is_entry:
+            cursor.next()
+        if cursor.sees("{") or cursor.sees("(") or (cursor.kind == "odd" and cursor.value == "%"):
+            cursor.refuse("this computation has no name: the text was printed without names or ids (fingerprint or canonical options)", LOSSY_PRINT,
+                          "print it again with the default HloPrintOptions", sees=False)
+        name_at = cursor.at
+        name = cursor.name("the name of a computation")
+        if text[name_at] == "%":
+            name_at += 1
+        scope = assembly.open(name, name_at)
+        try:
+            _signature(assembly, cursor)
+        except Refused:
+            assembly.scopes.pop()
+            raise
+        end = _body(assembly, cursor.at + 1, cursor.depth)
+    graph = assembly.close()
+    if graph.nodes:
+        assembly.register(graph, is_entry, name_at)
+    return end
+
+
+def read_nested(assembly: Assembly, cursor: Cursor, name: str) -> Graph:
+    """Read ``{ instructions }`` at the cursor, a computation written where it is called."""
+    cursor.nest()
+    begin, graphs = cursor.at, assembly.module.graphs
+    name = assembly.module.fresh_name(name)
+    graphs[name] = assembly.open(name, begin).graph  # the name is taken while its text is read
+    assembly.scope.graph.notes["inline"] = True
+    makes, assembly.makes_parameters = assembly.makes_parameters, False
+    end = _body(assembly, begin + 1, cursor.depth, named=False)
+    assembly.makes_parameters = makes
+    graph = assembly.close()
+    del graphs[name]  # and entered behind those that it calls
+    graphs[name] = graph
+    cursor.goto(end)
+    cursor.depth -= 1
+    return graph
+
+
+def _signature(assembly: Assembly, cursor: Cursor) -> None:
+    """``(name: type, ...) -> type``, where it is written, up to the brace that opens the body."""
+    scope = assembly.scope
+    if cursor.eat("("):
+        while not cursor.sees(")"):
+            cursor.name("the name of a parameter")
+            cursor.eat(":")
+            assembly.types.read(cursor)
+            if not cursor.eat(","):
+                break
+        cursor.expect(")", "behind the parameters")
+        cursor.expect("->", "before the type of the result")
+        scope.result_at = cursor.at
+        scope.result = assembly.types.read(cursor)
+    if not cursor.sees("{"):
+        cursor.refuse(f"expected '{{' to open the computation {scope.graph.name}")
+
+
+def _body(assembly: Assembly, at: int, depth: int, named: bool = True) -> int:
+    """Read instructions up to the closing brace; the offset behind it and what may follow it."""
+    text = assembly.text
+    scope = assembly.scope
+    while True:
+        at = read_lines(assembly, at)
+        if named and not depth:
+            closing = CLOSING.match(text, at)
+            if closing is not None and scope.graph.nodes:
+                return closing.end()
+        try:
+            cursor = Cursor(text, at)
+            cursor.depth = depth
+            if cursor.sees("}"):
+                if not scope.graph.nodes:
+                    assembly.faults.add(SYNTAX, f"computation {scope.graph.name} has no instructions", cursor.at, 1, "", (), "", scope.graph.name)
+                return _behind(assembly, cursor, named)
+            if cursor.kind == "end" or LEAVES.match(text, cursor.at):
+                assembly.faults.add(TRUNCATED, f"computation {scope.graph.name} is not closed", max(0, min(cursor.at, len(text.rstrip())) - 1), 1,
+                                    "was the dump cut off?", (Note("it opens here", scope.graph.loc),), "", scope.graph.name)
+                return cursor.at
+            read_instruction(assembly, cursor)
+            at = cursor.at
+        except Refused as refused:
+            if refused.fault is LOSSY_PRINT and refused.message == COMPACTED and any(f.message == COMPACTED for f in assembly.faults.findings):
+                pass  # every long operand list of such a text has it; once is enough
+            else:
+                assembly.faults.take(refused, "", scope.graph.name)
+            at = _resume(text, at)
+
+
+def _resume(text: str, begun: int) -> int:
+    """The offset of the next line that looks like an instruction or the end of a computation; the end of the text when there is none."""
+    line_end = text.find("\n", begun)
+    m = RESUME.search(text, line_end + 1) if line_end >= 0 else None
+    return m.start() if m is not None else len(text)
+
+
+def _behind(assembly: Assembly, cursor: Cursor, named: bool) -> int:
+    """The closing brace and ``, execution_thread="..."``; the offset behind them."""
+    end = cursor.after
+    if not named:
+        return end
+    cursor.next()
+    graph = assembly.scope.graph
+    while cursor.sees(","):
+        cursor.next()
+        if cursor.kind != "attribute" or cursor.value != "execution_thread":
+            cursor.refuse("expected execution_thread=\"...\", the one attribute of a computation")
+        cursor.next()
+        at = cursor.at
+        graph.notes["execution_thread"] = cursor.string("a string", SYNTAX)
+        end = at + len(cursor.text[at:cursor.at].rstrip())
+    return end

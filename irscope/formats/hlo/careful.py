@@ -1,0 +1,265 @@
+"""One instruction by the cursor: every form that HLO has, and every fault with its place."""
+from __future__ import annotations
+
+from typing import Any
+
+from irscope.formats.hlo.assembly import UNDEFINED, Assembly
+from irscope.formats.hlo.asynchronous import check_chain, wrap
+from irscope.formats.hlo.attributes import Attributes, read_attributes
+from irscope.formats.hlo.checks import check, check_branches
+from irscope.formats.hlo.faults import (
+    LOSSY_PRINT,
+    MISSING_TYPE,
+    OPERAND_COUNT,
+    OPERAND_TYPE,
+    PARAMETER_NUMBER,
+    SHORT_LITERAL,
+    STRAY_TYPE,
+    UNKNOWN_OPCODE,
+)
+from irscope.formats.hlo.lexer import Cursor
+from irscope.formats.hlo.literals import read_literal
+from irscope.formats.hlo.opcodes import OPCODES, Opcode, opcode_named
+from irscope.formats.hlo.types import begins_type, compatible
+from irscope.graph import NO_ATTRS, UNKNOWN, Node, TensorType, TupleType, Type
+from irscope.ops.faults import TypeFault
+from irscope.source import Note, did_you_mean
+
+COMPACTED = "the text was printed with compact operands (...), which leaves operands out"
+PRINT_AGAIN = "print it again with the default HloPrintOptions (as_text(), or a dump by XLA_FLAGS=--xla_dump_to=...)"
+
+
+def read_instruction(assembly: Assembly, cursor: Cursor) -> Node:
+    """Step over one instruction, ``ROOT`` included, and put it into the open computation."""
+    root_at = cursor.at
+    is_root = cursor.kind == "word" and cursor.value == "ROOT"
+    if is_root:
+        cursor.next()
+    at = cursor.at
+    if cursor.kind == "attribute":
+        cursor.refuse(f"a blank must stand between the name {cursor.value} and =", sees=False)
+    name = cursor.name("an instruction, name = type opcode(operands)")
+    if not cursor.sees("="):
+        cursor.refuse(f"expected '=' behind the name {name}")
+    try:
+        cursor.next()
+        node = read_right_side(assembly, cursor, name, at)
+    except Exception:
+        assembly.stand_in(name, at)
+        raise
+    assembly.check_name(name, at)
+    return assembly.add(node, is_root, root_at)
+
+
+def read_right_side(assembly: Assembly, cursor: Cursor, name: str, at: int, nested: bool = False) -> Node:
+    """``type opcode(operands), attributes``; a nested instruction has no attributes."""
+    type = assembly.types.read(cursor) if begins_type(cursor) else None
+    word, word_at = cursor.value, cursor.at
+    if cursor.kind != "word":
+        cursor.refuse("expected an opcode")
+    spec = opcode_named(word)
+    if spec is None:
+        spec = _unknown(assembly, word, word_at, name)
+    cursor.next()
+    if type is None and not spec.infers and spec.name in OPCODES:
+        assembly.faults.add(MISSING_TYPE, f"{word} must write the type of its result", word_at, len(word), f"e.g. f32[2,3] {word}(...)", (), name,
+                            assembly.scope.graph.name)
+        type = UNKNOWN
+    if spec.name == "parameter":
+        return _parameter(assembly, cursor, spec, name, at, type or UNKNOWN, nested)
+    if spec.name == "constant":
+        return _constant(assembly, cursor, spec, name, at, type or UNKNOWN, nested)
+    operands_at = cursor.at
+    operands = read_operands(assembly, cursor, name)
+    if spec.operands is not None and len(operands) != spec.operands:
+        assembly.faults.add(OPERAND_COUNT, f"{word} takes {spec.operands} operand{'s' * (spec.operands != 1)}, but has {len(operands)}", operands_at,
+                            assembly.on_line(operands_at, cursor.at), "", (), name,
+                            assembly.scope.graph.name)
+    found = _attributes(assembly, cursor, spec, word, name, nested)
+    op = assembly.op(spec.name)
+    node = Node(op, name, type or UNKNOWN, operands, found.values or NO_ATTRS, found.graphs(), at)
+    if spec.name == "conditional":
+        check_branches(assembly, node, found.at)
+    if spec.wraps and spec.name == "async-start":
+        wrap(assembly, node, spec.wraps)
+    if spec.name.startswith("async-"):
+        check_chain(assembly, node, spec, word)
+    if type is None and spec.name in OPCODES:
+        node.type = infer(assembly, node, word, word_at)
+    if spec.operands is None or len(operands) == spec.operands:
+        check(assembly, node)
+    return node
+
+
+def read_operands(assembly: Assembly, cursor: Cursor, owner: str) -> tuple[Node, ...]:
+    """Step over ``(operand, ...)``."""
+    cursor.nest()
+    cursor.expect("(", "before the operands")
+    operands: list[Node] = []
+    if not cursor.sees(")"):
+        while True:
+            operand = _operand(assembly, cursor, owner)
+            if operand is not None:
+                operands.append(operand)
+            if not cursor.eat(","):
+                break
+    if not cursor.sees(")"):
+        cursor.refuse("expected ',' or ')' behind an operand")
+    cursor.next()
+    cursor.depth -= 1
+    return tuple(operands)
+
+
+def _operand(assembly: Assembly, cursor: Cursor, owner: str) -> Node | None:
+    """``type? name``, ``name#1#0``, or an instruction written in place."""
+    if cursor.sees("..."):
+        cursor.refuse(COMPACTED, LOSSY_PRINT, PRINT_AGAIN, sees=False)
+    begin = cursor.at
+    type: Type | None = None
+    if begins_type(cursor):
+        type = assembly.types.read(cursor)
+    is_name = cursor.kind == "name" or (cursor.kind == "word" and cursor.peek() != ("mark", "("))
+    if not is_name and cursor.kind == "word":
+        cursor.goto(begin)
+        return _nested(assembly, cursor, begin)
+    if not is_name:
+        if assembly.makes_parameters and type is not None and len(assembly.scopes) == 1:
+            return _made_parameter(assembly, f"_{len(assembly.scope.graph.nodes)}", type, begin)
+        if type is not None and (cursor.sees(",") or cursor.sees(")")):
+            assembly.faults.add(STRAY_TYPE, "a type without the name of an operand; it is left out", begin, max(1, cursor.at - begin),
+                                "write the name behind the type, without a comma", (), owner, assembly.scope.graph.name)
+            return None
+        cursor.refuse("expected an operand: a name, a type and a name, or an instruction")
+    name, at, length = cursor.value, cursor.at, cursor.after - cursor.at
+    cursor.next()
+    if assembly.makes_parameters and len(assembly.scopes) == 1 and name not in assembly.scope.names:
+        if type is None:
+            cursor.goto(at)
+            cursor.refuse(f"the operand {name} has no type; in a single instruction, without a module around it, each operand needs one", sees=False,
+                          help=f"e.g. f32[2] {name}")
+        node = _made_parameter(assembly, name, type, begin)
+    else:
+        node = assembly.operand(name, at + (length - len(name) if assembly.text[at] == "%" else 0))
+    if cursor.sees("#"):
+        node = _element(assembly, cursor, node, at)
+    if type is not None and node.op is not UNDEFINED and node.type is not UNKNOWN and not compatible(type, node.type):
+        assembly.faults.add(OPERAND_TYPE, f"the operand is written as {type}, but %{node.name} is {node.type}", begin, at + length - begin, "",
+                            (Note(f"%{node.name} gets its type here", node.loc),), owner, assembly.scope.graph.name)
+    return node
+
+
+def _nested(assembly: Assembly, cursor: Cursor, begin: int) -> Node:
+    """An instruction written as an operand: ``add(max(x, y), z)``."""
+    cursor.nest()
+    probe = Cursor(cursor.text, begin, cursor.end)
+    if begins_type(probe):
+        assembly.types.read(probe)
+    node = read_right_side(assembly, cursor, f"{probe.value}.anon", begin, nested=True)
+    node.name = assembly.scope.free_name(node.name)
+    cursor.depth -= 1
+    return assembly.add(node, False)
+
+
+def _made_parameter(assembly: Assembly, name: str, type: Type, at: int) -> Node:
+    """A parameter that a single instruction leaves to be understood."""
+    number = sum(node.op.name == "parameter" for node in assembly.scope.graph.nodes)
+    return assembly.add(Node(assembly.op("parameter"), name, type, (), {"number": number}, (), at, -1, (), True), False)
+
+
+def _element(assembly: Assembly, cursor: Cursor, node: Node, at: int) -> Node:
+    """``%t#1#0``: parts of a tuple without an instruction of their own; they become one node each, which is not shown."""
+    scope = assembly.scope
+    while cursor.eat("#"):
+        index_at, length = cursor.at, cursor.after - cursor.at
+        index = cursor.integer("the number of an element (expects integer)")
+        if node.op is UNDEFINED:
+            continue
+        if not isinstance(node.type, TupleType):
+            assembly.faults.add(OPERAND_TYPE, f"%{node.name} is {node.type}, and # takes an element of a tuple (GTE operand must be tuple)", at,
+                                index_at + length - at, "", (), node.name, scope.graph.name)
+            return assembly.stand_in(f"{node.name}#{index}", at)
+        if not 0 <= index < len(node.type.elements):
+            assembly.faults.add(OPERAND_TYPE, f"GTE index {index} out of bounds: %{node.name} has {len(node.type.elements)} elements", index_at, length,
+                                "", (), node.name, scope.graph.name)
+            return assembly.stand_in(f"{node.name}#{index}", at)
+        name = f"{node.name}#{index}"
+        made = scope.names.get(name)
+        if made is None:
+            made = assembly.add(Node(assembly.op("get-tuple-element"), name, node.type.elements[index], (node,), {"index": index}, (), at, -1, (), True),
+                                False)
+        node = made
+    return node
+
+
+def _attributes(assembly: Assembly, cursor: Cursor, spec: Opcode, word: str, name: str, nested: bool) -> Attributes:
+    if nested:
+        # A comma behind a nested instruction separates operands; what it needs cannot be given.
+        return read_attributes(assembly, Cursor("", 0), spec, word, name) if spec.required else Attributes()
+    return read_attributes(assembly, cursor, spec, word, name)
+
+
+def _parameter(assembly: Assembly, cursor: Cursor, spec: Opcode, name: str, at: int, type: Type, nested: bool) -> Node:
+    cursor.expect("(", "before the number of the parameter")
+    number_at, length = cursor.at, cursor.after - cursor.at
+    number = cursor.integer("the number of the parameter")
+    if number < 0:
+        assembly.faults.add(PARAMETER_NUMBER, "the number of a parameter must be 0 or more", number_at, length, "", (), name, assembly.scope.graph.name)
+    cursor.expect(")", "behind the number of the parameter")
+    found = _attributes(assembly, cursor, spec, "parameter", name, nested)
+    replicated = found.values.pop("parameter_replication", None)
+    if replicated is not None and type is not UNKNOWN:
+        leaves = sum(1 for _ in type.leaves())
+        if leaves != len(replicated):
+            assembly.faults.add(OPERAND_COUNT, f"the parameter has {leaves} leaf buffers, but parameter_replication has {len(replicated)} values",
+                                found.at["parameter_replication"], 21, "", (), name, assembly.scope.graph.name)
+    return Node(assembly.op("parameter"), name, type, (), {"number": number, **found.values}, (), at)
+
+
+def _constant(assembly: Assembly, cursor: Cursor, spec: Opcode, name: str, at: int, type: Type, nested: bool) -> Node:
+    if not cursor.sees("("):
+        cursor.refuse("expected '(' before the value of the constant")
+    cursor.next()
+    values: dict[str, Any] = {}
+    if type is UNKNOWN:
+        _step_over_literal(cursor)
+    else:
+        if not cursor.sees("{") and isinstance(type, TensorType) and type.shape and not cursor.sees("("):
+            assembly.faults.add(SHORT_LITERAL, f"the constant is {type}, but is written as one number: the first element, with zeros behind it",
+                                cursor.at, cursor.after - cursor.at, "a constant that holds one number everywhere is a broadcast of a scalar", (), name,
+                                assembly.scope.graph.name)
+        values["literal"] = read_literal(cursor, type)
+        cursor.expect(")", "behind the value of the constant")
+    found = _attributes(assembly, cursor, spec, "constant", name, nested)
+    found.values.pop("parameter_replication", None)
+    return Node(assembly.op("constant"), name, type, (), {**values, **found.values}, (), at)
+
+
+def _step_over_literal(cursor: Cursor) -> None:
+    depth = 1
+    while depth:
+        depth += cursor.sees("(") - cursor.sees(")")
+        if cursor.kind == "end":
+            cursor.refuse("expected ')' behind the value of the constant")
+        cursor.next()
+
+
+def infer(assembly: Assembly, node: Node, word: str, word_at: int) -> Type:
+    """The type that the text leaves out."""
+    if any(operand.type is UNKNOWN for operand in node.operands):
+        return UNKNOWN
+    message, help = f"the type of {word} is left out, and cannot be told from its operands", f"write it before {word}"
+    if node.op.infer is not None:
+        try:
+            return assembly.types.keep(node.op.infer(node))
+        except TypeFault as fault:
+            message, help = f"the type of {word} is left out, and does not follow: {fault.message}", fault.help
+        except (IndexError, KeyError, ValueError, AttributeError):
+            pass  # operands or attributes are missing, which is told; the type cannot follow
+    assembly.faults.add(MISSING_TYPE, message, word_at, len(word), help, (), node.name, assembly.scope.graph.name)
+    return UNKNOWN
+
+
+def _unknown(assembly: Assembly, word: str, at: int, name: str) -> Opcode:
+    """An opcode that HLO does not have: told, and read with whatever operands and attributes it has."""
+    assembly.faults.add(UNKNOWN_OPCODE, f"Unknown opcode: {word}", at, len(word), did_you_mean(word, OPCODES), (), name, assembly.scope.graph.name)
+    return Opcode(word, None, {}, (), True)

@@ -1,0 +1,193 @@
+"""What XLA's parser asks of single instructions beyond their attributes: numbers of operands that depend, and types that must be so."""
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from irscope.formats.hlo.assembly import UNDEFINED, Assembly
+from irscope.formats.hlo.faults import (
+    ATTRIBUTE_VALUE,
+    MISPLACED_ATTRIBUTE,
+    MISSING_ATTRIBUTE,
+    OPERAND_COUNT,
+    OPERAND_TYPE,
+    RESULT_TYPE,
+    Fault,
+)
+from irscope.formats.hlo.types import compatible
+from irscope.graph import Node, TensorType, TupleType
+
+
+def check(assembly: Assembly, node: Node) -> None:
+    """Look at one instruction; tells what is wrong with it."""
+    if any(operand.op is UNDEFINED for operand in node.operands):
+        return  # told already, and all that would follow from it is noise
+    for name in node.attrs.get("control_predecessors", ()):
+        assembly.operand(name, node.loc)
+    asks = LOOKS.get(node.op.name)
+    if asks is not None:
+        asks(assembly, node)
+
+
+def _tell(assembly: Assembly, node: Node, fault: Fault, message: str, help: str = "") -> None:
+    assembly.faults.add(fault, message, node.loc, len(node.name), help, (), node.name, assembly.scope.graph.name)
+
+
+def _count(assembly: Assembly, node: Node, ok: bool, wanted: str) -> bool:
+    if not ok:
+        _tell(assembly, node, OPERAND_COUNT, f"{node.op.name} takes {wanted}, but has {len(node.operands)}")
+    return ok
+
+
+def _rank(node: Node) -> int | None:
+    return node.type.rank if isinstance(node.type, TensorType) else None
+
+
+def _one_dimension(assembly: Assembly, node: Node) -> None:
+    dimensions = node.attrs.get("dimensions")
+    if dimensions is not None and len(dimensions) != 1:
+        _tell(assembly, node, ATTRIBUTE_VALUE, f"{node.op.name} takes one dimension, not {len(dimensions)}")
+
+
+def _broadcast(assembly: Assembly, node: Node) -> None:
+    if "dimensions" not in node.attrs and _rank(node.operands[0]) != 0:
+        _tell(assembly, node, MISSING_ATTRIBUTE, "broadcast needs the attribute dimensions, because its operand is no scalar",
+              "dimensions={...} names the result dimension of each operand dimension")
+
+
+def _tuple(assembly: Assembly, node: Node) -> None:
+    if not isinstance(node.type, TupleType):
+        if isinstance(node.type, TensorType):
+            _tell(assembly, node, RESULT_TYPE, f"tuple gives a tuple, not {node.type}")
+    else:
+        _count(assembly, node, len(node.operands) == len(node.type.elements), f"{len(node.type.elements)} operands for its type {node.type}")
+
+
+def _pairs(assembly: Assembly, node: Node) -> None:
+    n = len(node.operands)
+    _count(assembly, node, n >= 2 and n % 2 == 0, "an even number of operands: the arrays, then as many start values")
+
+
+def _scatter(assembly: Assembly, node: Node) -> None:
+    n = len(node.operands)
+    _count(assembly, node, n >= 3 and n % 2 == 1, "an odd number of operands: the arrays, the indices, as many updates")
+
+
+def _some(assembly: Assembly, node: Node) -> None:
+    _count(assembly, node, len(node.operands) >= 1, "at least one operand")
+
+
+def _dynamic_slice(assembly: Assembly, node: Node) -> None:
+    fixed = 1 if node.op.name == "dynamic-slice" else 2
+    n = len(node.operands)
+    if not _count(assembly, node, n >= fixed, f"at least {fixed} operands"):
+        return
+    rank = _rank(node.operands[0])
+    vector = n == fixed + 1 and _rank(node.operands[fixed]) == 1
+    if rank is not None and not vector:
+        _count(assembly, node, n == fixed + rank, f"{fixed + rank} operands (a start index for each of {rank} dimensions)")
+
+
+def _conditional(assembly: Assembly, node: Node) -> None:
+    if not _count(assembly, node, len(node.operands) >= 1, "a predicate or index, and an operand for each branch"):
+        return
+    first = node.operands[0].type
+    if not isinstance(first, TensorType) or first.shape or first.dtype.name not in ("pred", "s32"):
+        _tell(assembly, node, OPERAND_TYPE, f"the first operand of conditional must be pred[] or s32[], not {first}")
+        return
+    if len(node.operands) != len(node.bodies) + 1:
+        _count(assembly, node, False, f"{len(node.bodies) + 1} operands (one for each of {len(node.bodies)} branches behind the first)")
+
+
+def check_branches(assembly: Assembly, node: Node, at: dict[str, int]) -> None:
+    """A predicate goes with true_computation and false_computation, an index with branch_computations."""
+    first = node.operands[0].type if node.operands else None
+    if not isinstance(first, TensorType) or first.dtype.name not in ("pred", "s32"):
+        return
+    pair = ("true_computation", "false_computation")
+    wanted, other = (pair, ("branch_computations",)) if first.dtype.name == "pred" else (("branch_computations",), pair)
+    graph = assembly.scope.graph.name
+    for name in other:
+        if name in at:
+            assembly.faults.add(MISPLACED_ATTRIBUTE, f'unexpected attribute "{name}": the first operand of this conditional is {first}', at[name],
+                                len(name), f"it takes {' and '.join(wanted)}", (), node.name, graph)
+    for name in wanted:
+        if name not in at:
+            _tell(assembly, node, MISSING_ATTRIBUTE, f"conditional on {first} needs the attribute {name}")
+
+
+def _infeed(assembly: Assembly, node: Node) -> None:
+    if not isinstance(node.type, TupleType) or not node.type.elements:
+        _tell(assembly, node, RESULT_TYPE, f"infeed gives a tuple of data and token, not {node.type}")
+
+
+def _receive(assembly: Assembly, node: Node) -> None:
+    if not isinstance(node.type, TupleType) or not node.type.elements:
+        _tell(assembly, node, RESULT_TYPE, f"recv gives a tuple (data, u32[], token[]), not {node.type}")
+
+
+def _done(assembly: Assembly, node: Node) -> None:
+    start = node.operands[0]
+    if start.op.name in ("send", "recv") and start.attrs.get("channel_id") != node.attrs.get("channel_id"):
+        _tell(assembly, node, ATTRIBUTE_VALUE, f"{node.op.name} names channel {node.attrs.get('channel_id', 'none')}, but %{start.name} is on channel "
+              f"{start.attrs.get('channel_id', 'none')}", "both ends of a transfer carry the same channel_id")
+
+
+def _permute(assembly: Assembly, node: Node) -> None:
+    pairs = node.attrs.get("source_target_pairs", ())
+    if any(len(pair) != 2 for pair in pairs):
+        _tell(assembly, node, ATTRIBUTE_VALUE, "source_target_pairs lists pairs {source,target}")
+    if "slice_sizes" in node.attrs:
+        _count(assembly, node, len(node.operands) == 4, "four operands when it has slice_sizes")
+    else:
+        _some(assembly, node)
+
+
+def _all_reduce(assembly: Assembly, node: Node) -> None:
+    if node.attrs.get("use_global_device_ids") and "channel_id" not in node.attrs and "mode" not in node.attrs:
+        _tell(assembly, node, ATTRIBUTE_VALUE, "use_global_device_ids=true needs a channel_id")
+    if node.op.name == "reduce-scatter":
+        _has_dimension(assembly, node)
+
+
+def _has_dimension(assembly: Assembly, node: Node) -> None:
+    if not node.attrs.get("dimensions", (0,)):
+        _tell(assembly, node, ATTRIBUTE_VALUE, f"{node.op.name} takes a dimension, and dimensions={{}} has none")
+
+
+def _custom_call(assembly: Assembly, node: Node) -> None:
+    constraints = node.attrs.get("operand_layout_constraints")
+    if constraints is None:
+        return
+    if len(constraints) != len(node.operands):
+        _count(assembly, node, False, f"{len(constraints)} operands, by its operand_layout_constraints,")
+        return
+    for number, (wanted, operand) in enumerate(zip(constraints, node.operands, strict=True)):
+        if not compatible(wanted, operand.type):
+            _tell(assembly, node, OPERAND_TYPE, f"operand_layout_constraints want {wanted} for operand {number}, but %{operand.name} is {operand.type}")
+
+
+def _scan(assembly: Assembly, node: Node) -> None:
+    body = node.bodies[0] if node.bodies else None
+    if body is not None and not body.notes.get("missing") and len(body.params) != len(node.operands):
+        _count(assembly, node, False, f"{len(body.params)} operands, as many as the parameters of {body.name},")
+    _one_dimension(assembly, node)
+    carries = node.attrs.get("num_carries", 0)
+    if not 0 <= carries <= len(node.operands):
+        _tell(assembly, node, ATTRIBUTE_VALUE, f"num_carries={carries}, but scan has {len(node.operands)} operands")
+        return
+    dimensions = node.attrs.get("dimensions") or (0,)
+    rank = _rank(node.operands[0]) if len(node.operands) > carries else None
+    if dimensions[0] < 0 or (rank is not None and dimensions[0] >= rank):
+        _tell(assembly, node, ATTRIBUTE_VALUE, f"scan runs over dimension {dimensions[0]}, but its first operand has {rank} dimensions")
+
+
+LOOKS: dict[str, Callable[[Assembly, Node], None]] = {
+    "broadcast": _broadcast, "tuple": _tuple, "reduce": _pairs, "reduce-window": _pairs, "scatter": _scatter, "dynamic-reshape": _some,
+    "rng-bit-generator": _some, "concatenate": _one_dimension, "sort": _one_dimension, "all-to-all": _one_dimension,
+    "ragged-all-to-all": _one_dimension, "dynamic-slice": _dynamic_slice, "dynamic-update-slice": _dynamic_slice, "conditional": _conditional,
+    "infeed": _infeed, "recv": _receive, "send-done": _done, "recv-done": _done, "collective-permute": _permute,
+    "collective-permute-start": _permute, "all-reduce": _all_reduce, "all-reduce-start": _all_reduce, "reduce-scatter": _all_reduce,
+    "all-gather": _has_dimension, "all-gather-start": _has_dimension, "get-dimension-size": _has_dimension, "set-dimension-size": _has_dimension,
+    "custom-call": _custom_call, "scan": _scan,
+}
+"""By opcode, those that need a look at every instruction; ``broadcast`` only without dimensions."""

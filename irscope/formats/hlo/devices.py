@@ -1,0 +1,272 @@
+"""Who talks to whom in a collective: replica groups in the three ways in which HLO writes them."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from irscope.formats.hlo.faults import ATTRIBUTE_VALUE, Refused
+from irscope.formats.hlo.lexer import Cursor
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """A mesh axis that a group runs over; ``pre`` and ``size`` cut a part out of it (``"x":(2)4``), 0 where it is whole."""
+
+    index: int
+    pre: int = 0
+    size: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaGroups:
+    """The groups as written, and worked out when asked: a mesh of ten thousand devices is one short line.
+
+    Either ``listed`` holds them, or ``dims`` gives their number and size, taken from ``iota(reshape)`` transposed by ``perm``,
+    or a ``mesh`` of axis sizes is cut along ``axes``; ``devices`` is the order of devices in the mesh where it is not 0, 1, 2...
+    """
+
+    text: str
+    listed: tuple[tuple[int, ...], ...] = ()
+    dims: tuple[int, ...] = ()
+    reshape: tuple[int, ...] = ()
+    perm: tuple[int, ...] = ()
+    mesh: tuple[int, ...] = ()
+    axes: tuple[Axis, ...] = ()
+    devices: tuple[int, ...] = ()
+
+    def groups(self) -> tuple[tuple[int, ...], ...]:
+        """Device numbers, a tuple a group, in order."""
+        if self.dims:
+            flat = _transposed(self.reshape, self.perm)
+            size = self.dims[-1]
+            return tuple(tuple(flat[i:i + size]) for i in range(0, len(flat), size)) if size else ()
+        if self.mesh:
+            return self._along_axes()
+        return self.listed
+
+    def _along_axes(self) -> tuple[tuple[int, ...], ...]:
+        # Every axis is split into (before, the part that is meant, behind); the meant parts are moved last.
+        sizes: list[int] = []
+        meant: dict[tuple[int, int], int] = {}
+        for index, size in enumerate(self.mesh):
+            cuts = sorted({cut for axis in self.axes if axis.index == index and axis.size for cut in (axis.pre, axis.pre * axis.size)} | {1, size})
+            for pre, post in zip(cuts, cuts[1:], strict=False):
+                meant[index, pre] = len(sizes)
+                sizes.append(post // pre)
+            if size == 1:
+                meant[index, 1] = len(sizes)
+                sizes.append(1)
+        last = [meant[axis.index, axis.pre or 1] for axis in self.axes]
+        perm = [i for i in range(len(sizes)) if i not in last] + last
+        flat = _transposed(tuple(sizes), tuple(perm))
+        if self.devices:
+            flat = [self.devices[i] for i in flat]
+        size = prod(sizes[i] for i in last)
+        return tuple(tuple(flat[i:i + size]) for i in range(0, len(flat), size))
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def _transposed(sizes: tuple[int, ...], perm: tuple[int, ...]) -> list[int]:
+    """``iota(prod(sizes))`` shaped by ``sizes`` and transposed by ``perm``, flat."""
+    strides = [prod(sizes[i + 1:]) for i in range(len(sizes))]
+    flat = [0]
+    for axis in perm:
+        flat = [base + i * strides[axis] for base in flat for i in range(sizes[axis])]
+    return flat
+
+
+def read_groups(cursor: Cursor) -> ReplicaGroups:
+    """Step over the value of ``replica_groups``."""
+    begin = cursor.at
+    if cursor.sees("{"):
+        listed = int_lists(cursor)
+        return ReplicaGroups(_braces(listed), listed)
+    if cursor.kind == "word" and cursor.value == "mesh":
+        return _mesh_groups(cursor)
+    dims = _square(cursor, "the number and size of the groups")
+    if len(dims) != 2:
+        raise Refused(ATTRIBUTE_VALUE, f"replica groups are [number,size]<=[...], not {len(dims)} dimensions", begin, cursor.at - begin)
+    cursor.expect("<=", "behind [number,size]", ATTRIBUTE_VALUE)
+    reshape, perm = read_iota(cursor)
+    if prod(dims) != prod(reshape):
+        raise Refused(ATTRIBUTE_VALUE, f"{dims[0]} groups of {dims[1]} are not {prod(reshape)} devices", begin, cursor.at - begin)
+    return ReplicaGroups(f"[{_commas(dims)}]<=[{_commas(reshape)}]" + (f"T({_commas(perm)})" if len(reshape) > 1 else ""), (), dims, reshape, perm)
+
+
+def read_iota(cursor: Cursor) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """``[4,2]T(1,0)``: how the devices are numbered."""
+    reshape = _square(cursor, "the device numbering")
+    if len(reshape) == 1:
+        return reshape, (0,)
+    begin = cursor.at
+    if cursor.kind != "word" or cursor.value != "T":
+        cursor.refuse("expected T(...), the order of the dimensions", ATTRIBUTE_VALUE)
+    cursor.next()
+    cursor.expect("(", "behind T", ATTRIBUTE_VALUE)
+    perm = [cursor.integer("a dimension", ATTRIBUTE_VALUE)]
+    while cursor.eat(","):
+        perm.append(cursor.integer("a dimension", ATTRIBUTE_VALUE))
+    cursor.expect(")", "behind T(...", ATTRIBUTE_VALUE)
+    if sorted(perm) != list(range(len(reshape))):
+        raise Refused(ATTRIBUTE_VALUE, f"T({_commas(perm)}) must list each of the dimensions 0 to {len(reshape) - 1} once", begin, cursor.at - begin)
+    return reshape, tuple(perm)
+
+
+def int_lists(cursor: Cursor) -> tuple[tuple[int, ...], ...]:
+    """``{{0,1},{2,3}}``."""
+    cursor.expect("{", "before a list of lists", ATTRIBUTE_VALUE)
+    lists: list[tuple[int, ...]] = []
+    if cursor.eat("}"):
+        return ()
+    while True:
+        lists.append(ints(cursor))
+        if not cursor.eat(","):
+            break
+    cursor.expect("}", "at the end of the list of lists", ATTRIBUTE_VALUE)
+    return tuple(lists)
+
+
+def ints(cursor: Cursor) -> tuple[int, ...]:
+    """``{0,1}``."""
+    cursor.expect("{", "before a list of integers", ATTRIBUTE_VALUE)
+    values: list[int] = []
+    if cursor.eat("}"):
+        return ()
+    while True:
+        values.append(cursor.integer("an integer", ATTRIBUTE_VALUE))
+        if not cursor.eat(","):
+            break
+    cursor.expect("}", "at the end of the list", ATTRIBUTE_VALUE)
+    return tuple(values)
+
+
+@dataclass(slots=True)
+class Mesh:
+    """``mesh["x"=2,"y"=4, device_ids=(...)]``."""
+
+    names: list[str]
+    sizes: list[int]
+    devices: tuple[int, ...] = ()
+
+
+def read_mesh(cursor: Cursor) -> Mesh:
+    """Step over a mesh; the cursor stands on the word ``mesh``."""
+    cursor.next()
+    cursor.expect("[", "behind mesh", ATTRIBUTE_VALUE)
+    mesh = Mesh([], [])
+    while not cursor.sees("]"):
+        if cursor.kind == "attribute" and cursor.value == "device_ids":
+            cursor.next()
+            mesh.devices = _device_ids(cursor, mesh)
+        else:
+            mesh.names.append(_axis_name(cursor))
+            mesh.sizes.append(cursor.integer("the size of an axis", ATTRIBUTE_VALUE))
+        if not cursor.eat(","):
+            break
+    cursor.expect("]", "at the end of the mesh", ATTRIBUTE_VALUE)
+    if cursor.sees(",") and cursor.peek() == ("attribute", "device_ids"):  # where older printers wrote it
+        cursor.next()
+        cursor.next()
+        mesh.devices = _device_ids(cursor, mesh)
+    return mesh
+
+
+def read_axis(cursor: Cursor, mesh: Mesh) -> Axis:
+    """``"x"`` or ``"x":(2)4``, by name or by number."""
+    begin, length = cursor.at, cursor.after - cursor.at
+    if cursor.kind == "string":
+        name = cursor.string()
+        part = cursor.eat(":")
+    else:
+        part = cursor.text.endswith(":", cursor.at, cursor.after)
+        name = str(cursor.integer()) if cursor.kind == "int" else cursor.name("the name of an axis", ATTRIBUTE_VALUE)
+    if name in mesh.names:
+        index = mesh.names.index(name)
+    elif name.isdecimal():
+        index = int(name)
+        if index >= len(mesh.names):
+            raise Refused(ATTRIBUTE_VALUE, f"axis {index} is out of bounds for mesh of {len(mesh.names)} axes", begin, length)
+    else:
+        raise Refused(ATTRIBUTE_VALUE, f"'{name}' is not a valid axis name or index in the mesh", begin, length,
+                      f"its axes are {', '.join(mesh.names)}" if mesh.names else "")
+    if part or cursor.sees("("):
+        cursor.expect("(", "before the size that stands before a sub-axis", ATTRIBUTE_VALUE)
+        pre = cursor.integer("a size", ATTRIBUTE_VALUE)
+        cursor.expect(")", "behind the size", ATTRIBUTE_VALUE)
+        size = cursor.integer("the size of the sub-axis", ATTRIBUTE_VALUE)
+        if pre < 1 or size < 1 or mesh.sizes[index] % (pre * size):
+            raise Refused(ATTRIBUTE_VALUE, f"({pre}){size} is no part of an axis of {mesh.sizes[index]}", begin, cursor.at - begin)
+        return Axis(index, pre, size)
+    return Axis(index)
+
+
+def read_axes(cursor: Cursor, mesh: Mesh, open_ok: bool = False) -> tuple[Axis, ...]:
+    """``{"x", "y"}``; with ``open_ok`` a ``?`` may stand last."""
+    cursor.expect("{", "before the axes", ATTRIBUTE_VALUE)
+    axes: list[Axis] = []
+    while not cursor.sees("}"):
+        if open_ok and cursor.eat("?"):
+            break
+        axes.append(read_axis(cursor, mesh))
+        if not cursor.eat(","):
+            break
+    cursor.expect("}", "behind the axes", ATTRIBUTE_VALUE)
+    return tuple(axes)
+
+
+def _mesh_groups(cursor: Cursor) -> ReplicaGroups:
+    begin = cursor.at
+    mesh = read_mesh(cursor)
+    axes = read_axes(cursor, mesh)
+    text = " ".join(cursor.text[begin:cursor.at].split())
+    return ReplicaGroups(text, (), (), (), (), tuple(mesh.sizes), axes, mesh.devices)
+
+
+def _device_ids(cursor: Cursor, mesh: Mesh) -> tuple[int, ...]:
+    begin = cursor.at
+    cursor.expect("(", "before the device_ids", ATTRIBUTE_VALUE)
+    if cursor.sees("["):
+        reshape, perm = read_iota(cursor)
+        count, devices = prod(reshape), tuple(_transposed(reshape, perm)) if prod(reshape) <= 1 << 20 else ()
+    else:
+        listed: list[int] = []
+        while not cursor.sees(")"):
+            listed.append(cursor.integer("a device number", ATTRIBUTE_VALUE))
+            if not cursor.eat(","):
+                break
+        count, devices = len(listed), tuple(listed)
+    cursor.expect(")", "behind the device_ids", ATTRIBUTE_VALUE)
+    if count != prod(mesh.sizes):
+        raise Refused(ATTRIBUTE_VALUE, f"{count} device_ids for a mesh of {prod(mesh.sizes)} devices", begin, cursor.at - begin)
+    return devices
+
+
+def _axis_name(cursor: Cursor) -> str:
+    if cursor.kind == "string":
+        name = cursor.string()
+        cursor.expect("=", "behind the name of an axis", ATTRIBUTE_VALUE)
+        return name
+    if cursor.kind != "attribute":
+        cursor.refuse("expected an axis, name=size", ATTRIBUTE_VALUE)
+    name = cursor.value
+    cursor.next()
+    return name
+
+
+def _square(cursor: Cursor, what: str) -> tuple[int, ...]:
+    cursor.expect("[", f"before {what}", ATTRIBUTE_VALUE)
+    values = [cursor.integer("an integer", ATTRIBUTE_VALUE)]
+    while cursor.eat(","):
+        values.append(cursor.integer("an integer", ATTRIBUTE_VALUE))
+    cursor.expect("]", f"behind {what}", ATTRIBUTE_VALUE)
+    return tuple(values)
+
+
+def _commas(values: tuple[int, ...] | list[int]) -> str:
+    return ",".join(map(str, values))
+
+
+def _braces(lists: tuple[tuple[int, ...], ...]) -> str:
+    return "{" + ",".join("{" + _commas(inner) + "}" for inner in lists) + "}"

@@ -1,0 +1,227 @@
+"""The first lines of a module: its name, its attributes and the tables of stack frames."""
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from irscope.formats.hlo.assembly import Assembly
+from irscope.formats.hlo.devices import ints
+from irscope.formats.hlo.faults import (
+    LOSSY_PRINT,
+    MISPLACED_ATTRIBUTE,
+    MODULE_ATTRIBUTE,
+    REPEATED_ATTRIBUTE,
+    UNKNOWN_ATTRIBUTE,
+    Faults,
+    Refused,
+)
+from irscope.formats.hlo.lexer import Cursor
+from irscope.formats.hlo.opcodes import KNOWN_ATTRIBUTES
+from irscope.formats.hlo.raw import bool_list, check_raw, origin_leaf, step_over_value
+from irscope.formats.hlo.types import TypeTable
+from irscope.source import did_you_mean
+
+MODULE_ATTRIBUTES: dict[str, str] = {
+    "is_scheduled": "bool", "replica_count": "int", "num_partitions": "int", "alias_passthrough_params": "bool",
+    "entry_computation_layout": "layout", "input_output_alias": "aliases", "buffer_donor": "donors", "frontend_attributes": "frontend",
+    "allow_spmd_sharding_propagation_to_parameters": "bools", "allow_spmd_sharding_propagation_to_output": "bools",
+    "origin_recovery_table": "recovery", "debug_attributes": "braces",
+}
+TABLES = ("FileNames", "FunctionNames", "FileLocations", "StackFrames")
+LOCATION = ("file_name_id", "function_name_id", "line", "end_line", "column", "end_column")
+FRAME = ("file_location_id", "parent_frame_id")
+# A line of a table as XLA prints it.
+PRINTED = {
+    "FileNames": re.compile(r'\d+ "(?:[^"\\\n]++|\\["\'\\nrt])*+"\n', re.ASCII),
+    "FunctionNames": re.compile(r'\d+ "(?:[^"\\\n]++|\\["\'\\nrt])*+"\n', re.ASCII),
+    "FileLocations": re.compile(r"\d+ \{" + " ".join(rf"{n}=\d{{1,9}}" for n in LOCATION) + r"\}\n", re.ASCII),
+    "StackFrames": re.compile(r"\d+ \{" + " ".join(rf"{n}=\d{{1,9}}" for n in FRAME) + r"\}\n", re.ASCII),
+}
+
+
+def read_header(assembly: Assembly, cursor: Cursor) -> int:
+    """Step over ``HloModule name, attributes`` and the tables; the offset where the first computation should begin.
+
+    What an attribute says goes to ``module.attrs``: parsed where irscope reads it, else as text.
+    """
+    cursor.next()
+    module = assembly.module
+    if cursor.sees(","):
+        assembly.faults.add(LOSSY_PRINT, "the module has no name: the text was printed without names (fingerprint or canonical options)", cursor.at, 1,
+                            "print it again with the default HloPrintOptions")
+    else:
+        module.name = cursor.name("the name of the module", MODULE_ATTRIBUTE)
+    seen: set[str] = set()
+    while cursor.eat(","):
+        if cursor.kind != "attribute":
+            cursor.refuse("expected an attribute of the module, name=value", MODULE_ATTRIBUTE)
+        _attribute(assembly, cursor, seen)
+    if cursor.kind == "word" and cursor.value == "FileNames":
+        begin = cursor.at
+        at = _tables(assembly, cursor)
+        module.attrs["stack_frames"] = (begin, at)
+        return at
+    return cursor.at
+
+
+def _attribute(assembly: Assembly, cursor: Cursor, seen: set[str]) -> None:
+    name, at = cursor.value, cursor.at
+    kind = MODULE_ATTRIBUTES.get(name)
+    faults = assembly.faults
+    cursor.next()
+    value_at = cursor.at
+    if name in seen:
+        faults.add(REPEATED_ATTRIBUTE, f"the module gives {name} twice", at, len(name))
+        kind = "any"
+    elif kind is None:
+        if name in KNOWN_ATTRIBUTES:
+            faults.add(MISPLACED_ATTRIBUTE, f'unexpected attribute "{name}" on the module', at, len(name), "it belongs to instructions")
+        else:
+            faults.add(UNKNOWN_ATTRIBUTE, f"the module has an attribute {name} that irscope does not know; it is kept as text", at, len(name),
+                       did_you_mean(name, MODULE_ATTRIBUTES))
+        kind = "any"
+    seen.add(name)
+    try:
+        value = _value(cursor, kind, assembly.types, faults)
+    except Refused as refused:
+        refused.fault = MODULE_ATTRIBUTE if refused.fault.code == "HLO011" else refused.fault
+        faults.take(refused)
+        cursor.goto(value_at)
+        value = step_over_value(cursor)
+    assembly.module.attrs.setdefault(name, value)
+
+
+def _value(cursor: Cursor, kind: str, types: TypeTable, faults: Faults) -> Any:
+    begin = cursor.at
+    if kind == "bool":
+        return bool_list(cursor)[0] if not cursor.sees("{") else cursor.refuse("expected true or false", MODULE_ATTRIBUTE)
+    if kind == "int":
+        return cursor.integer("an integer", MODULE_ATTRIBUTE)
+    if kind == "bools":
+        return bool_list(cursor)
+    if kind == "layout":
+        return _layout(cursor, types)
+    if kind == "aliases":
+        return _aliases(cursor)
+    if kind == "donors":
+        return _donors(cursor)
+    if kind == "frontend":
+        check_raw("frontend", cursor, faults)
+    elif kind == "recovery":
+        _recovery(cursor)
+    else:
+        return step_over_value(cursor)
+    return cursor.text[begin:cursor.at].rstrip()
+
+
+def _layout(cursor: Cursor, types: TypeTable) -> tuple[tuple[Any, ...], Any]:
+    cursor.expect("{", "before the entry computation layout", MODULE_ATTRIBUTE)
+    cursor.expect("(", "before the types of the parameters", MODULE_ATTRIBUTE)
+    params = []
+    while not cursor.sees(")"):
+        params.append(types.read(cursor))
+        if not cursor.eat(","):
+            break
+    cursor.expect(")", "behind the types of the parameters", MODULE_ATTRIBUTE)
+    cursor.expect("->", "before the type of the result", MODULE_ATTRIBUTE)
+    result = types.read(cursor)
+    cursor.expect("}", "behind the entry computation layout", MODULE_ATTRIBUTE)
+    return tuple(params), result
+
+
+def _aliases(cursor: Cursor) -> tuple[tuple[tuple[int, ...], tuple[int, tuple[int, ...], str]], ...]:
+    """``{ {0}: (1, {}, may-alias), ... }``."""
+    form = "as in {output index}: (parameter, {parameter index}, may-alias)"
+    cursor.expect("{", "before the aliases", MODULE_ATTRIBUTE)
+    aliases = []
+    while not cursor.sees("}"):
+        out = ints(cursor)
+        cursor.expect(":", form, MODULE_ATTRIBUTE)
+        cursor.expect("(", form, MODULE_ATTRIBUTE)
+        number = cursor.integer("the number of a parameter", MODULE_ATTRIBUTE)
+        cursor.expect(",", form, MODULE_ATTRIBUTE)
+        index = ints(cursor)
+        kind = "may-alias"
+        if cursor.eat(","):
+            if cursor.kind != "word" or cursor.value not in ("may-alias", "must-alias"):
+                cursor.refuse("expected may-alias or must-alias", MODULE_ATTRIBUTE)
+            kind = cursor.value
+            cursor.next()
+        cursor.expect(")", form, MODULE_ATTRIBUTE)
+        aliases.append((out, (number, index, kind)))
+        if not cursor.eat(","):
+            break
+    cursor.expect("}", "behind the aliases", MODULE_ATTRIBUTE)
+    return tuple(aliases)
+
+
+def _donors(cursor: Cursor) -> tuple[tuple[int, tuple[int, ...]], ...]:
+    """``{ (0, {}), ... }``."""
+    cursor.expect("{", "before the buffer donors", MODULE_ATTRIBUTE)
+    donors = []
+    while not cursor.sees("}"):
+        cursor.expect("(", "as in (parameter, {index})", MODULE_ATTRIBUTE)
+        number = cursor.integer("the number of a parameter", MODULE_ATTRIBUTE)
+        cursor.expect(",", "as in (parameter, {index})", MODULE_ATTRIBUTE)
+        donors.append((number, ints(cursor)))
+        cursor.expect(")", "as in (parameter, {index})", MODULE_ATTRIBUTE)
+        if not cursor.eat(","):
+            break
+    cursor.expect("}", "behind the buffer donors", MODULE_ATTRIBUTE)
+    return tuple(donors)
+
+
+def _recovery(cursor: Cursor) -> None:
+    """``{ {"a" {0}} : {"b"}, "HloModule ..." }``: which values stand for which, and how to compute them."""
+    cursor.expect("{", "before the recovery table", MODULE_ATTRIBUTE)
+    while not cursor.sees("}"):
+        origin_leaf(cursor)
+        cursor.expect(":", "between a value and what replaces it", MODULE_ATTRIBUTE)
+        origin_leaf(cursor)
+        if cursor.eat(",") and cursor.kind == "string":
+            cursor.string()
+            cursor.eat(",")
+    cursor.next()
+
+
+def _tables(assembly: Assembly, cursor: Cursor) -> int:
+    """The four tables; the offset behind them."""
+    text = assembly.text
+    for table in TABLES:
+        if cursor.kind != "word" or cursor.value != table:
+            cursor.refuse(f"expected the table {table}", MODULE_ATTRIBUTE, f"the tables are {', '.join(TABLES)}, in this order")
+        # Printed lines are taken by their pattern; a table of a million frames is no work for the cursor.
+        at = cursor.after
+        line = text.find("\n", at) + 1
+        if line and not text[at:line].strip():
+            match = PRINTED[table].match
+            m = match(text, line)
+            while m is not None:
+                line = m.end()
+                m = match(text, line)
+            at = line
+        cursor.goto(at)
+        _rows(cursor, table)
+    return cursor.at
+
+
+def _rows(cursor: Cursor, table: str) -> None:
+    """Rows of a table that were not printed as XLA prints them."""
+    fields = LOCATION if table == "FileLocations" else FRAME
+    while cursor.kind == "int":
+        cursor.next()
+        if table in ("FileNames", "FunctionNames"):
+            cursor.string("a name in quotes", MODULE_ATTRIBUTE)
+            continue
+        cursor.expect("{", f"before a row of {table}", MODULE_ATTRIBUTE)
+        seen: set[str] = set()
+        while not cursor.sees("}"):
+            cursor.eat(",")
+            if cursor.kind != "attribute" or cursor.value not in fields or cursor.value in seen:
+                cursor.refuse(f"expected {', '.join(f + '=' for f in fields if f not in seen)}", MODULE_ATTRIBUTE)
+            seen.add(cursor.value)
+            cursor.next()
+            cursor.integer("an integer", MODULE_ATTRIBUTE)
+        if len(seen) != len(fields):
+            cursor.refuse(f"the row needs {', '.join(f + '=' for f in fields if f not in seen)}", MODULE_ATTRIBUTE, sees=False)
+        cursor.next()

@@ -1,0 +1,228 @@
+"""The careful cursor: HLO's tokens one by one, wherever they stand. Slow next to the line reader, and right about everything."""
+from __future__ import annotations
+
+import re
+from typing import NoReturn
+
+from irscope.formats.hlo.faults import LIMIT, SYNTAX, TRUNCATED, Fault, Refused
+from irscope.graph import DTYPES
+
+# Deeper than any dump is; XLA's own limit is 8192, but Python's stack ends earlier.
+MAX_NESTING = 150
+
+RESERVED_TYPES = frozenset(DTYPES) - {"tuple", "buffer"}
+STRING = r'"(?:[^"\\]|\\.)*+"|\'(?:[^\'\\]|\\.)*+\''
+PAYLOAD = r"(?:\(0x[0-9a-fA-F]+\))?"
+
+BLANKS = re.compile(r"(?:[ \t\r\n]++|/\*(?:[^*]++|\*(?!/))*+\*/|//[^\r\n]*+)*+")
+TOKEN = re.compile(
+    r"(?P<labels>[0-9bf?]{2,}_[0-9io?]{2,}->[0-9bf?]{2,})"
+    r"|(?P<word>[A-Za-z_][A-Za-z0-9_.\-]*+)(?P<touch>[:=]?)"
+    r"|%(?P<name>[A-Za-z_][A-Za-z0-9_.\-]*+)"
+    r"|(?P<decimal>-?(?:(?:\d+\.\d*|\d*\.\d+|\d+)[eE][+-]?\d+|\d+\.\d*|\d*\.\d+)|-nan" + PAYLOAD + ")"
+    r"|(?P<dxd>\d+(?:x\d+)+)"
+    r"|(?P<pad>-?\d+_-?\d+(?:_\d+)?(?:x-?\d+_-?\d+(?:_\d+)?)*)"
+    r"|(?P<int>-?\d+)|(?P<inf>-inf)"
+    r"|(?P<mark>->|<=|\.\.\.|[=,:*#+~\[\]{}()?])"
+    r"|(?P<string>" + STRING + ")", re.DOTALL | re.ASCII)
+NAN_PAYLOAD = re.compile(r"\(0x[0-9a-fA-F]+\)")
+ESCAPE = re.compile(r"\\(?:[0-7]{1,3}|[xX][0-9a-fA-F]+|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[\s\S])")
+SIMPLE_ESCAPES = {"n": "\n", "r": "\r", "t": "\t", '"': '"', "'": "'", "\\": "\\", "?": "?", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
+KINDS = {"mark": "a mark", "word": "a word", "name": "a name", "attribute": "an attribute", "type": "an element type", "int": "an integer",
+         "decimal": "a number", "string": "a string", "end": "the end of the text", "labels": "dimension labels", "dxd": "sizes such as 3x3",
+         "pad": "padding such as 0_1x2_3", "inf": "-inf", "odd": "a character that HLO does not use"}
+
+
+class Cursor:
+    """A place in a text and the token that begins there.
+
+    ``kind`` is ``mark``, ``word``, ``name`` (``%x`` or ``x:``), ``attribute`` (``x=``), ``type``, ``int``, ``decimal``, ``inf``, ``labels``,
+    ``dxd``, ``pad``, ``string``, ``end`` or ``odd``; ``value`` its text without ``%``, ``:`` and ``=``; ``at`` and ``after`` where it begins
+    and ends; ``depth`` counts how deep the caller has nested.
+    """
+
+    __slots__ = ("after", "at", "depth", "end", "kind", "text", "value")
+
+    def __init__(self, text: str, at: int = 0, end: int | None = None) -> None:
+        self.text = text
+        self.end = len(text) if end is None else end
+        self.depth = 0
+        self.kind = self.value = ""
+        self.at = self.after = at
+        self.next()
+
+    def next(self) -> None:
+        """Go to the next token."""
+        blanks = BLANKS.match(self.text, self.after, self.end)
+        at = blanks.end() if blanks else self.after
+        self.at = at
+        if at >= self.end:
+            self.kind, self.value, self.after = "end", "", at
+            return
+        m = TOKEN.match(self.text, at, self.end)
+        if m is None:
+            self._odd(at)
+            return
+        self.after = m.end()
+        kind = str(m.lastgroup)
+        if kind == "touch":
+            self._word(m)
+            return
+        self.kind, self.value = kind, m[kind]
+
+    def goto(self, offset: int) -> None:
+        """Go to the first token at or behind an offset."""
+        self.after = offset
+        self.next()
+
+    def peek(self) -> tuple[str, str]:
+        """Kind and value of the token after this one."""
+        keep = self.kind, self.value, self.at, self.after
+        self.next()
+        ahead = self.kind, self.value
+        self.kind, self.value, self.at, self.after = keep
+        return ahead
+
+    def sees(self, mark: str) -> bool:
+        """Whether this token is the given mark."""
+        return self.value == mark and self.kind == "mark"
+
+    def eat(self, mark: str) -> bool:
+        """Step over a mark if it is here."""
+        if self.value == mark and self.kind == "mark":
+            self.next()
+            return True
+        return False
+
+    def expect(self, mark: str, where: str, fault: Fault = SYNTAX) -> None:
+        """Step over a mark that must be here; ``where`` completes "expected '(' ..."."""
+        if not self.eat(mark):
+            self.refuse(f"expected {mark!r} {where}", fault)
+
+    def integer(self, what: str = "an integer", fault: Fault = SYNTAX) -> int:
+        """Step over an integer."""
+        if self.kind != "int":
+            self.refuse(f"expected {what}", fault)
+        value = int(self.value) if len(self.value) < 40 else 1 << 64
+        if not -(1 << 63) <= value < 1 << 64:
+            self.refuse(f"the integer {self.value[:40]} does not fit into 64 bits", fault, sees=False)
+        self.next()
+        return value
+
+    def name(self, what: str = "a name", fault: Fault = SYNTAX) -> str:
+        """Step over a name, with or without ``%``."""
+        if self.kind not in ("name", "word"):
+            self.refuse(f"expected {what}", fault)
+        value = self.value
+        self.next()
+        return value
+
+    def string(self, what: str = "a string", fault: Fault = SYNTAX) -> str:
+        """Step over a quoted string and give what it says."""
+        if self.kind != "string":
+            self.refuse(f"expected {what}", fault)
+        value = unescape(self.value)
+        if value is None:
+            self.refuse("the string has an escape that HLO does not know", fault, sees=False)
+        self.next()
+        return value
+
+    def nest(self) -> None:
+        """Count one level deeper; refuses beyond the limit."""
+        self.depth += 1
+        if self.depth > MAX_NESTING:
+            raise Refused(LIMIT, f"nested more than {MAX_NESTING} levels deep", self.at, 1, "no compiler prints such text; is it damaged?")
+
+    def refuse(self, message: str, fault: Fault = SYNTAX, help: str = "", sees: bool = True) -> NoReturn:
+        """Stop with a fault at this token. The end of the text is a fault of its own."""
+        if self.kind == "end" and fault is not LIMIT:
+            raise Refused(TRUNCATED, f"the text ends here, but {message.replace('expected', 'needs', 1)}", max(0, self.at - 1), 1,
+                          help or "was the dump cut off?")
+        tail = f", but here is {self.shown()}" if sees else ""
+        raise Refused(fault, message + tail, self.at, max(1, min(self.after - self.at, 80)), help)
+
+    def shown(self) -> str:
+        """This token for a message."""
+        if self.kind == "end":
+            return "the end of the text"
+        text = self.text[self.at:self.after]
+        return repr(text if len(text) <= 40 else text[:37] + "...")
+
+    def balanced(self, where: str, fault: Fault = SYNTAX) -> str:
+        """Step over a ``{...}``, in which only braces and strings are looked at, and give its text."""
+        if not self.sees("{"):
+            self.refuse(f"expected '{{' {where}", fault)
+        end = closing_brace(self.text, self.at, self.end)
+        if end < 0:
+            raise Refused(TRUNCATED, f"the '{{' {where} is never closed", self.at, 1, "was the dump cut off?")
+        text = self.text[self.at:end]
+        self.goto(end)
+        return text
+
+    def _word(self, m: re.Match[str]) -> None:
+        word, touch = m["word"], m["touch"]
+        self.value = word
+        if touch == ":":
+            self.kind = "name"
+        elif touch == "=":
+            self.kind = "attribute"
+        elif word in RESERVED_TYPES:
+            self.kind = "type"
+        elif word == "nan":
+            payload = NAN_PAYLOAD.match(self.text, self.after, self.end)
+            if payload:
+                self.after = payload.end()
+                self.value = self.text[self.at:self.after]
+            self.kind = "decimal"
+        else:
+            self.kind = "word"
+
+    def _odd(self, at: int) -> None:
+        text = self.text
+        if text.startswith("/*", at):
+            raise Refused(TRUNCATED, "a comment begins here and is never closed", at, 2, "close it with */")
+        if text[at] in "\"'":
+            raise Refused(TRUNCATED, "a string begins here and is never closed", at, 1, "was the dump cut off?")
+        self.kind, self.value, self.after = "odd", text[at], at + 1
+
+
+BRACES = re.compile(r'[{}]|"(?:[^"\\]|\\.)*+"', re.DOTALL)
+
+
+def closing_brace(text: str, at: int, end: int) -> int:
+    """The offset behind the brace that closes the one at ``at``; -1 where there is none."""
+    depth = 0
+    for m in BRACES.finditer(text, at, end):
+        mark = text[m.start()]
+        if mark == "{":
+            depth += 1
+        elif mark == "}":
+            depth -= 1
+            if depth == 0:
+                return m.end()
+    return -1
+
+
+def unescape(quoted: str) -> str | None:
+    """What a quoted string says; None where an escape is not C's."""
+    body = quoted[1:-1]
+    if "\\" not in body:
+        return body
+    out: list[str] = []
+    at = 0
+    for m in ESCAPE.finditer(body):
+        out.append(body[at:m.start()])
+        at = m.end()
+        code = m[0][1:]
+        if code[0] in "01234567":
+            out.append(chr(int(code, 8) & 255))
+        elif code[0] in "xX" and len(code) > 1:
+            out.append(chr(int(code[1:], 16) & 255))
+        elif code[0] in "uU" and len(code) > 1:
+            out.append(chr(min(int(code[1:], 16), 0x10FFFF)))
+        elif code in SIMPLE_ESCAPES:
+            out.append(SIMPLE_ESCAPES[code])
+        else:
+            return None
+    out.append(body[at:])
+    return "".join(out)

@@ -1,0 +1,190 @@
+"""The quick path: instructions as compilers print them, one a line, by one pattern. What it does not surely understand, it leaves."""
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from irscope.formats.hlo.assembly import ANY, PARAMETER, Assembly, Entry
+from irscope.formats.hlo.attributes import quick_entry
+from irscope.formats.hlo.checks import check
+from irscope.formats.hlo.faults import Refused
+from irscope.formats.hlo.literals import is_plain, make_literal
+from irscope.formats.hlo.opcodes import OPCODES
+from irscope.formats.hlo.types import compatible
+from irscope.graph import Node, TensorType, Type
+
+NAME = r"[A-Za-z_][\w.\-]*+"
+_ARRAY = r"[a-z]\w*+\[[^\]\n]*+\](?:\{[^{}\n]*+\})?+"
+_TUPLE = r"\((?:[^()\n]++|\((?:[^()\n]++|\((?:[^()\n]++|\((?:[^()\n]++|\([^()\n]*+\))*+\))*+\))*+\))*+\)"
+TYPE = rf"(?:{_ARRAY}|{_TUPLE})"
+LINE = re.compile(
+    rf"[ \t]*+(ROOT )?+%?+({NAME}) = ({TYPE}) ([a-z][a-z0-9\-]*+)"
+    r"\(((?:[^()\n]++|\((?:[^()\n]++|\((?:[^()\n]++|\([^()\n]*+\))*+\))*+\))*+)\)((?:, [^\n]*+)?+)[ \t]*+\n[ \t]*+", re.ASCII)
+OPERAND = re.compile(rf"(?:({TYPE}) )?%?({NAME})(?:, (?:/\*index=\d+\*/)?|$)", re.ASCII)
+INDEX_COMMENT = re.compile(r"/\*index=\d+\*/", re.ASCII)
+
+_STRING = r'"(?:[^"\\\n]++|\\["\'\\nrt])*+"'
+_STRINGS = ("op_type", "op_name", "source_file")
+_NUMBERS = ("source_line", "source_end_line", "source_column", "source_end_column", "stack_frame_id")
+_METADATA = "".join(rf"(?:{n}={_STRING} ?+)?+" for n in _STRINGS) + "".join(rf"(?:{n}=\d{{1,9}} ?+)?+" for n in _NUMBERS) \
+    + "".join(rf"(?:{n}={_STRING} ?+)?+" for n in ("deduplicated_name", "scheduling_name"))
+
+
+def _braces(depth: int) -> str:
+    inner = r'[^{}"\n]++|"(?:[^"\\\n]++|\\.)*+"'
+    return r"\{(?:" + inner + ("|" + _braces(depth - 1) if depth else "") + r")*+\}"
+
+
+# The end of an attribute text, which printers always write last: checked, and then left in the dump.
+TAIL = re.compile(rf"(?:, metadata=\{{{_METADATA}\}})?+(?:, backend_config=(?:{_braces(5)}|{_STRING}))?+", re.ASCII)
+NUMBER = re.compile(r"\d{1,9}", re.ASCII)
+
+
+def read_lines(assembly: Assembly, at: int) -> int:
+    """Read instructions into the open computation, from ``at`` on; the offset where the first begins that is not read here.
+
+    Stops before a line that it does not understand, or in which anything may be wrong, so that the cursor can tell.
+    """
+    text, scope = assembly.text, assembly.scope
+    graph, names, tables = scope.graph, scope.names, assembly.tables
+    nodes = graph.nodes
+    append, find, index = nodes.append, names.__getitem__, len(nodes)
+    types = assembly.types.by_text
+    match_tail = TAIL.fullmatch
+    m: re.Match[str]
+    for m in _lines(text, at):
+        is_root, name, type_text, opcode, inside, rest = m.groups()
+        type = types.get(type_text)
+        if type is None:
+            type = _type(assembly, type_text)
+            if type is None:
+                return m.start()
+        if rest:
+            if rest[-1] == " ":
+                rest = rest.rstrip()
+            cut = rest.find(", metadata={")
+            if cut < 0:
+                cut = rest.find(", backend_config=")
+            if cut >= 0:
+                if match_tail(rest, cut) is None:
+                    return m.start()
+                rest = rest[:cut]
+        table = tables.get(opcode)
+        entry = table.get(rest) if table is not None else None
+        if entry is None:
+            entry = _entry(assembly, opcode, rest)
+            if entry is None:
+                return m.start()
+        op, count, attrs, bodies, looks = entry
+        operands: tuple[Node, ...]
+        if count >= ANY:
+            if inside:
+                if "*" in inside:
+                    inside = INDEX_COMMENT.sub("", inside)
+                try:
+                    operands = tuple(map(find, inside[1:].split(", %") if inside[0] == "%" else inside.split(", ")))
+                except KeyError:
+                    typed = _typed(assembly, inside)
+                    if typed is None:
+                        return m.start()
+                    operands = typed
+            else:
+                operands = ()
+            if count >= 0 and count != len(operands):
+                return m.start()
+        else:
+            operands = ()
+            own = _parameter(assembly, inside, attrs) if count == PARAMETER else _constant(assembly, m.start(5), inside, type_text, type, attrs)
+            if own is None:
+                return m.start()
+            attrs = own
+        if name[0] == "_":
+            assembly.check_name(name, m.start(2))
+        if is_root:
+            if graph.root is not None:
+                return m.start()
+            graph.root = node = Node(op, name, type, operands, attrs, bodies, m.start(2), index)
+        else:
+            node = Node(op, name, type, operands, attrs, bodies, m.start(2), index)
+        if looks:
+            check(assembly, node)
+            if len(nodes) != index:  # a stand-in came in between
+                node.index = index = len(nodes)
+        index += 1
+        names[name] = node
+        append(node)
+        at = m.end()
+    return at
+
+
+def _lines(text: str, at: int) -> Iterator[re.Match[str]]:
+    """The lines that follow each other from an offset on, as long as they match."""
+    match: Callable[[], Any] = LINE.scanner(text, at).match  # type: ignore[attr-defined]
+    return iter(match, None)
+
+
+def _type(assembly: Assembly, text: str) -> Type | None:
+    try:
+        return assembly.types.lookup(text)
+    except Refused:
+        return None
+
+
+def _entry(assembly: Assembly, opcode: str, text: str) -> Entry | None:
+    """The entry of an attribute text that is met for the first time; None where each instruction needs the cursor."""
+    spec = OPCODES.get(opcode)
+    if spec is None or opcode.startswith("async-") or (opcode == "conditional"):
+        return None
+    entry = quick_entry(assembly, opcode, spec, text)
+    if entry is not None:
+        assembly.tables.setdefault(opcode, {})[text] = entry
+    return entry
+
+
+def _typed(assembly: Assembly, inside: str) -> tuple[Node, ...] | None:
+    """Operands that write their types, as older compilers do; None when one is unknown or its type is another."""
+    names = assembly.scope.names
+    types = assembly.types
+    operands: list[Node] = []
+    at, end = 0, len(inside)
+    while at < end:
+        m = OPERAND.match(inside, at)
+        if m is None:
+            return None
+        node = names.get(m[2])
+        if node is None:
+            return None
+        if m[1] is not None:
+            declared = types.by_text.get(m[1]) or _type(assembly, m[1])
+            if declared is None or not (declared is node.type or compatible(declared, node.type)):
+                return None
+        operands.append(node)
+        at = m.end()
+    return None if inside.endswith(", ") else tuple(operands)
+
+
+def _parameter(assembly: Assembly, inside: str, attrs: Any) -> Any:
+    """The attributes of a parameter: one object for each number."""
+    numbered = assembly.numbers.get(inside) if not attrs else None
+    if numbered is None:
+        if NUMBER.fullmatch(inside) is None:
+            return None
+        numbered = {"number": int(inside), **attrs}
+        if not attrs:
+            assembly.numbers[inside] = numbered
+    return numbered
+
+
+def _constant(assembly: Assembly, begin: int, inside: str, type_text: str, type: Type, attrs: Any) -> Any:
+    """The attributes of a constant: one object for each type and text of a value."""
+    key = (type_text, inside) if len(inside) < 100 and not attrs else None
+    known = assembly.literals.get(key) if key else None
+    if known is not None:
+        return known
+    if not isinstance(type, TensorType) or type.dtype.is_complex or not is_plain(inside, type):
+        return None
+    made = {"literal": make_literal(type, assembly.text, begin, begin + len(inside)), **attrs}
+    if key:
+        assembly.literals[key] = made
+    return made

@@ -1,0 +1,285 @@
+"""Values of constants: checked where they stand, without making the array, and parsed when somebody asks for it."""
+from __future__ import annotations
+
+import math
+import re
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from irscope.formats.hlo.faults import LIMIT, LITERAL, Refused
+from irscope.formats.hlo.lexer import Cursor
+from irscope.graph import DType, TensorType, TupleType, Type
+from irscope.ops.attrs import Literal
+
+if TYPE_CHECKING:
+    from irscope.formats.hlo.types import TypeTable
+
+# Longer texts are not copied out of the dump: a constant table of 100 MB would stand in memory twice.
+MAX_COPIED = 256
+# What one constant may hold when its array is made.
+MAX_ELEMENTS = 1 << 31
+
+REAL_END = re.compile(r"[^()\"'/]*+(?=\))")
+ROW = re.compile(r"\{([^{}]*+)\}")
+INT_ROW = re.compile(r"[ \n\t]*+-?\d++(?:,[ \n\t]*+-?\d++)*+[ \n\t]*+", re.ASCII)
+BOOL_ROW = re.compile(r"[ \n\t]*+(?:true|false|\d++)(?:,[ \n\t]*+(?:true|false|\d++))*+[ \n\t]*+", re.ASCII)
+_REAL = r"(?:-?(?:\d++(?:\.\d*+)?+|\.\d++)(?:[eE][+-]?\d++)?+|-?inf|-?nan)"
+REAL_ROW = re.compile(r"[ \n\t]*+" + _REAL + r"(?:,[ \n\t]*+" + _REAL + r")*+[ \n\t]*+", re.ASCII)
+INT_VALUE = re.compile(r"-?\d+", re.ASCII)
+# Values that may be beyond the range of a float: with an exponent, or with so many digits.
+BIG_REAL = re.compile(r"\d*\.?\d*[eE]\+?\d+|(?<![\d.])\d{3,}(?:\.\d*)?", re.ASCII)
+REAL_VALUE = re.compile(r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+
+# The largest finite value, the bits of the mantissa, and how many bits of payload a NaN keeps.
+FLOATS: dict[str, tuple[float, int, int]] = {
+    "f16": (65504.0, 10, 10), "bf16": (3.3895313892515355e38, 7, 7), "f32": (3.4028234663852886e38, 23, 23),
+    "f64": (1.7976931348623157e308, 52, 52), "f8e5m2": (57344.0, 2, 2), "f8e4m3": (240.0, 3, 3), "f8e4m3fn": (448.0, 3, 0),
+    "f8e4m3b11fnuz": (30.0, 3, 0), "f8e3m4": (15.5, 4, 4), "f8e5m2fnuz": (57344.0, 2, 0), "f8e4m3fnuz": (240.0, 3, 0),
+    "f8e8m0fnu": (2.0 ** 127, 0, 0), "f4e2m1fn": (6.0, 1, 0), "f6e3m2fn": (28.0, 2, 0), "f6e2m3fn": (7.5, 3, 0),
+}
+SATURATING = frozenset(("f4e2m1fn", "f6e3m2fn", "f6e2m3fn"))  # neither infinity nor NaN: beyond the largest is the largest
+
+
+class TextLiteral(Literal):
+    """A literal whose text stays in the dump, and is cut out when asked for."""
+
+    __slots__ = ("_begin", "_end", "_source")
+
+    def __init__(self, type: Type, source: str, begin: int, end: int) -> None:
+        self.type = type
+        self.elided = False
+        self.parse = parse_literal
+        self._value = None
+        self._source, self._begin, self._end = source, begin, end
+
+    @property
+    def text(self) -> str | None:  # type: ignore[override]
+        return self._source[self._begin:self._end]
+
+
+def parse_literal(literal: Literal) -> Any:
+    """The array (or tuple of arrays) that a literal's text gives; numpy is imported here."""
+    from irscope.formats.hlo.arrays import array_of
+    return array_of(literal.text or "", literal.type)
+
+
+def make_literal(type: Type, source: str, begin: int, end: int) -> Literal:
+    """A literal of the text between two offsets, which has been checked."""
+    if end - begin > MAX_COPIED:
+        return TextLiteral(type, source, begin, end)
+    text = source[begin:end]
+    return Literal(type, text, "..." in text, parse_literal)
+
+
+def read_literal(cursor: Cursor, type: Type) -> Literal:
+    """Step over the value of a constant of a known type."""
+    begin = cursor.at
+    if isinstance(type, TensorType) and type.dtype.kind in ("pred", "int", "uint", "float"):
+        m = REAL_END.match(cursor.text, begin, cursor.end)
+        if m and is_plain(cursor.text[begin:m.end()], type):
+            cursor.goto(m.end())
+            return make_literal(type, cursor.text, begin, len(cursor.text[begin:m.end()].rstrip()) + begin)
+    end = _value(cursor, type)
+    return make_literal(type, cursor.text, begin, end)
+
+
+def read_typed_literal(cursor: Cursor, types: TypeTable) -> Literal:
+    """Step over a literal that writes its own type: ``f32[2]{0} {1, 2}``, or a tuple ``(f32[] 1, s32[] 2)``."""
+    begin = cursor.at
+    if cursor.sees("("):
+        cursor.nest()
+        cursor.next()
+        elements: list[Type] = []
+        while not cursor.sees(")"):
+            elements.append(read_typed_literal(cursor, types).type)
+            if not cursor.eat(","):
+                break
+        end = cursor.after
+        cursor.expect(")", "at the end of the tuple", LITERAL)
+        cursor.depth -= 1
+        return Literal(types.keep(TupleType(tuple(elements))), cursor.text[begin:end])
+    type = types.read(cursor)
+    return read_literal(cursor, type)
+
+
+def is_plain(text: str, type: TensorType) -> bool:
+    """Whether a text is surely a value of the type, as compilers print it; False says only that the cursor must judge."""
+    dims = type.shape
+    if not dims:
+        return "{" not in text and _row_fits(text, type.dtype, 1)
+    if text == "{...}":
+        return True
+    if not all(isinstance(d, int) and d > 0 for d in dims):
+        return False
+    last, outer = type.dims()[-1], type.dims()[:-1]
+    rows = 0
+    for m in ROW.finditer(text):
+        rows += 1
+        if not _row_fits(m[1], type.dtype, last):
+            return False
+    if rows != prod(outer):
+        return False
+    # Rows are put together to what holds them, level by level, until one brace holds all.
+    skeleton = ROW.sub("R", text)
+    for size in reversed(outer):
+        if not re.fullmatch(r"[\s,R]*(?:\{\s*R(?:,\s*R){%d}\s*\}[\s,]*)+" % (size - 1) if size > 1 else r"(?:\{\s*R\s*\}[\s,]*)+", _widen(skeleton)):
+            return False
+        skeleton = re.sub(r"\{[^{}]*\}", "R", skeleton)
+    return skeleton.strip() == "R"
+
+
+def _widen(skeleton: str) -> str:
+    """Only the innermost braces of a skeleton, one behind the other."""
+    return "".join(re.findall(r"\{[^{}]*\}", skeleton))
+
+
+def _row_fits(row: str, dtype: DType, count: int) -> bool:
+    """Whether a row holds ``count`` values that the element type can hold."""
+    if dtype.kind == "pred":
+        return BOOL_ROW.fullmatch(row) is not None and row.count(",") == count - 1
+    if dtype.is_integer:
+        if INT_ROW.fullmatch(row) is None or row.count(",") != count - 1:
+            return False
+        low, high = int_range(dtype)
+        digits = len(str(high))
+        return not re.search(r"\d{%d}" % digits, row) and (low < 0 or "-" not in row) or (
+            not re.search(r"\d{30}", row) and all(low <= int(v) <= high for v in INT_VALUE.findall(row)))
+    if REAL_ROW.fullmatch(row) is None or row.count(",") != count - 1:
+        return False
+    suspects = BIG_REAL if FLOATS[dtype.name][0] > 1000 else REAL_VALUE
+    return all(real_fits(float(v), dtype.name) for v in suspects.findall(row))
+
+
+def int_range(dtype: DType) -> tuple[int, int]:
+    """The smallest and largest integer of an element type."""
+    bits = dtype.bits
+    return (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if dtype.kind == "int" else (0, (1 << bits) - 1)
+
+
+def real_fits(value: float, name: str) -> bool:
+    """Whether a value that is written with digits rounds to a finite one of a float type."""
+    if math.isinf(value):
+        return False
+    largest, mantissa, _ = FLOATS[name]
+    if abs(value) <= largest or name in SATURATING:
+        return True
+    # Less than half a step above the largest value still rounds down to it.
+    return name != "f64" and abs(value) - largest < 2.0 ** (math.floor(math.log2(largest)) - mantissa - 1)
+
+
+def _value(cursor: Cursor, type: Type) -> int:
+    """Step over a value token by token and give the offset behind it; every fault is found here."""
+    if isinstance(type, TupleType):
+        cursor.nest()
+        cursor.expect("(", "before the elements of the tuple", LITERAL)
+        for i, element in enumerate(type.elements):
+            if i:
+                cursor.expect(",", f"before element {i} of the tuple", LITERAL)
+            _value(cursor, element)
+        end = cursor.after
+        cursor.expect(")", f"behind the {len(type.elements)} elements of the tuple", LITERAL)
+        cursor.depth -= 1
+        return end
+    if not isinstance(type, TensorType):
+        cursor.refuse(f"a constant cannot be of type {type}", LITERAL, sees=False)
+    return _dense(cursor, type)
+
+
+def _dense(cursor: Cursor, type: TensorType) -> int:
+    sizes = [d if isinstance(d, int) else d.bound for d in type.shape]
+    if None in sizes:
+        cursor.refuse(f"a constant cannot have the open type {type}", LITERAL, sees=False)
+    dims = [d for d in sizes if d is not None]
+    if prod(dims) >= 1 << 62:
+        cursor.refuse(f"a constant of type {type} does not fit into any memory", LIMIT, sees=False)
+    rank = len(dims)
+    seen = [0] * rank
+    level = 0
+    end = cursor.after
+    while True:
+        end = cursor.after
+        if cursor.eat("{"):
+            level += 1
+            if level > rank:
+                raise Refused(LITERAL, f"the value is nested deeper than the {rank} dimensions of {type}", end - 1)
+            if level > 1:
+                _count(cursor, seen, dims, level - 2, end)
+        elif cursor.eat("}"):
+            level -= 1
+            if level < 0:
+                raise Refused(LITERAL, "a '}' too many in the value", end - 1)
+            if seen[level] != dims[level]:
+                raise Refused(LITERAL, f"{type} needs {dims[level]} elements in dimension {level}, but here are {seen[level]}", end - 1)
+            seen[level] = 0
+        elif cursor.eat(","):
+            pass
+        elif cursor.sees("..."):
+            if level != 1:
+                cursor.refuse("'...' stands for all values and must be written {...}", LITERAL, sees=False)
+            seen[0] = dims[0]
+            cursor.next()
+            end = cursor.at
+        else:
+            if rank and level:
+                if level != rank:
+                    cursor.refuse(f"the value is nested {level} deep, but {type} has {rank} dimensions", LITERAL, sees=False)
+                _count(cursor, seen, dims, rank - 1, cursor.at)
+            end = _element(cursor, type.dtype)
+        if level <= 0:  # a bare number is read for any type: XLA makes it the first element, and the others zero
+            return end
+
+
+def _count(cursor: Cursor, seen: list[int], dims: list[int], dimension: int, at: int) -> None:
+    seen[dimension] += 1
+    if seen[dimension] > dims[dimension]:
+        raise Refused(LITERAL, f"more than the {dims[dimension]} elements that the type has in dimension {dimension}", max(0, at))
+
+
+def _element(cursor: Cursor, dtype: DType) -> int:
+    """Step over one scalar."""
+    if dtype.is_complex:
+        cursor.expect("(", f"before a complex number of {dtype.name}", LITERAL)
+        part = "f32" if dtype.name == "c64" else "f64"
+        _real(cursor, part, dtype.name)
+        cursor.expect(",", "between the parts of a complex number", LITERAL)
+        _real(cursor, part, dtype.name)
+        end = cursor.after
+        cursor.expect(")", "behind a complex number", LITERAL)
+        return end
+    end = cursor.after
+    if dtype.kind == "float":
+        _real(cursor, dtype.name, dtype.name)
+        return end
+    if dtype.kind == "pred" and cursor.kind == "word" and cursor.value in ("true", "false"):
+        cursor.next()
+        return end
+    if dtype.kind not in ("pred", "int", "uint"):
+        cursor.refuse(f"a constant cannot be of element type {dtype.name}", LITERAL, sees=False)
+    at, length = cursor.at, cursor.after - cursor.at
+    value = cursor.integer(f"an integer for {dtype.name}", LITERAL)
+    low, high = int_range(dtype)
+    if dtype.kind != "pred" and not low <= value <= high and not (dtype.bits == 64 and -(1 << 63) <= value < 1 << 64):
+        raise Refused(LITERAL, f"{value} is out of the range of {dtype.name}, {low} to {high}", at, length)
+    return end
+
+
+def _real(cursor: Cursor, name: str, shown: str) -> None:
+    at, length = cursor.at, cursor.after - cursor.at
+    largest, _, payload_bits = FLOATS[name]
+    if cursor.kind == "decimal" and "nan" in cursor.value:
+        if "(" in cursor.value:
+            payload = int(cursor.value[cursor.value.index("(") + 1:-1][:40], 16)
+            if not 0 < payload < 1 << payload_bits:
+                raise Refused(LITERAL, f"{shown} cannot hold the NaN payload {payload:#x}", at, length,
+                              f"it keeps {payload_bits} bits of payload" if payload_bits else "it has one NaN; write nan")
+    elif cursor.kind in ("int", "decimal"):
+        value = float(cursor.value)
+        if math.isinf(value):
+            raise Refused(LITERAL, f"{cursor.value[:40]} is out of the range of f64", at, length)
+        fits = abs(value) <= largest if shown in ("c64", "c128") else real_fits(value, name)
+        if not fits:
+            raise Refused(LITERAL, f"{cursor.value[:40]} is out of the range of {shown}, {-largest:g} to {largest:g}", at, length,
+                          "write inf for infinity")
+    elif not (cursor.kind == "inf" or (cursor.kind == "word" and cursor.value == "inf")):
+        cursor.refuse(f"expected a number for {shown}", LITERAL)
+    cursor.next()

@@ -1,0 +1,330 @@
+"""The attributes that stay text: their form is checked when they are read, their content when somebody asks (see provenance)."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+
+from irscope.formats.hlo.devices import ints, read_axes, read_iota, read_mesh
+from irscope.formats.hlo.faults import ATTRIBUTE_VALUE, UNKNOWN_ATTRIBUTE, Faults, Refused
+from irscope.formats.hlo.lexer import Cursor
+from irscope.source import did_you_mean
+
+METADATA: dict[str, str] = {
+    "op_type": "string", "op_name": "string", "source_file": "string", "source_line": "int", "source_end_line": "int", "source_column": "int",
+    "source_end_column": "int", "stack_frame_id": "int", "profile_type": "ints", "deduplicated_name": "string", "scheduling_name": "string",
+    "metadata_payload": "string", "size_of_generated_code_in_bytes": "int", "size_of_memory_working_set_in_bytes": "int",
+    "preserve_layout": "word", "profile_info": "braces", "creation_pass_id": "int", "logical_creation_pass_id": "int",
+}
+SHARDING_WORDS = frozenset("maximal replicated manual unknown unreduced last_tile_dim_replicate".split())
+TILE_TYPES = frozenset("maximal replicated manual unreduced".split())
+
+
+def check_raw(kind: str, cursor: Cursor, faults: Faults) -> None:
+    """Step over the value of an attribute that stays text. Raises Refused where XLA would not read it."""
+    CHECKS[kind](cursor, faults)
+
+
+def _metadata(cursor: Cursor, faults: Faults) -> None:
+    cursor.expect("{", "before the metadata", ATTRIBUTE_VALUE)
+    seen: set[str] = set()
+    while not cursor.sees("}"):
+        cursor.eat(",")
+        if cursor.kind != "attribute":
+            cursor.refuse("expected a field of the metadata, such as op_name=", ATTRIBUTE_VALUE)
+        name, at = cursor.value, cursor.at
+        if name in seen:
+            raise Refused(ATTRIBUTE_VALUE, f"the metadata gives {name} twice", at, len(name))
+        seen.add(name)
+        cursor.next()
+        kind = METADATA.get(name)
+        if kind is None:
+            faults.add(UNKNOWN_ATTRIBUTE, f"the metadata has a field {name}, which irscope does not know", at, len(name), did_you_mean(name, METADATA))
+            step_over_value(cursor)
+        elif kind == "string":
+            cursor.string(f"a string for {name}", ATTRIBUTE_VALUE)
+        elif kind == "int":
+            _int32(cursor, name)
+        elif kind == "ints":
+            ints(cursor)
+        else:
+            step_over_value(cursor)
+    cursor.next()
+
+
+def _int32(cursor: Cursor, name: str) -> None:
+    at, length = cursor.at, cursor.after - cursor.at
+    value = cursor.integer(f"an integer for {name}", ATTRIBUTE_VALUE)
+    if not -(1 << 31) <= value < 1 << 31:
+        raise Refused(ATTRIBUTE_VALUE, f"{name} does not fit into 32 bits", at, length)
+
+
+def _metadata_or_list(cursor: Cursor, faults: Faults) -> None:
+    if cursor.sees("{") and cursor.peek() == ("mark", "{"):
+        cursor.next()
+        while not cursor.sees("}"):
+            _metadata(cursor, faults)
+            if not cursor.eat(","):
+                break
+        cursor.expect("}", "at the end of the list of metadata", ATTRIBUTE_VALUE)
+    else:
+        _metadata(cursor, faults)
+
+
+def _sharding(cursor: Cursor, faults: Faults) -> None:
+    if cursor.sees("{") and cursor.peek() in (("mark", "{"), ("mark", "}")):
+        cursor.next()
+        while not cursor.sees("}"):
+            _one_sharding(cursor, faults)
+            if not cursor.eat(","):
+                break
+        cursor.expect("}", "at the end of the sharding", ATTRIBUTE_VALUE)
+    else:
+        _one_sharding(cursor, faults)
+
+
+def _one_sharding(cursor: Cursor, faults: Faults) -> None:
+    begin = cursor.at
+    cursor.expect("{", "before a sharding", ATTRIBUTE_VALUE)
+    if cursor.kind == "word" and cursor.value in ("mesh", "maximal_mesh"):
+        _named_sharding(cursor, faults)
+        return
+    words: set[str] = set()
+    devices = tiles = 0
+    while not cursor.sees("}"):
+        if cursor.kind == "word" and cursor.value in SHARDING_WORDS:
+            words.add(cursor.value)
+            cursor.next()
+        elif cursor.kind == "word" and cursor.value in ("shard_as", "shard_like"):
+            cursor.next()
+            cursor.integer("the number of the shard group", ATTRIBUTE_VALUE)
+        elif cursor.kind == "attribute" and cursor.value == "device":
+            cursor.next()
+            cursor.integer("a device number", ATTRIBUTE_VALUE)
+            devices = 1
+        elif cursor.kind == "attribute" and cursor.value == "devices":
+            cursor.next()
+            tiles, devices = _tiles(cursor)
+        elif cursor.kind == "attribute" and cursor.value == "metadata":
+            cursor.next()
+            _metadata_or_list(cursor, faults)
+        elif cursor.kind == "attribute" and cursor.value == "last_tile_dims":
+            cursor.next()
+            _tile_types(cursor)
+        else:
+            cursor.refuse("expected replicated, maximal, manual, unknown, unreduced, devices=, device=, last_tile_dims= or metadata=", ATTRIBUTE_VALUE)
+    length = cursor.after - begin
+    cursor.next()
+    whole = words & {"replicated", "manual", "unknown", "unreduced"}
+    if whole and devices:
+        raise Refused(ATTRIBUTE_VALUE, f"a sharding that is {min(whole)} has no devices", begin, length)
+    if "maximal" in words and not whole and devices != 1:
+        raise Refused(ATTRIBUTE_VALUE, "a maximal sharding has one device", begin, length)
+    if not whole and "maximal" not in words and not tiles:
+        raise Refused(ATTRIBUTE_VALUE, "a sharding needs devices=[...], or a word such as replicated", begin, length)
+
+
+def _tiles(cursor: Cursor) -> tuple[int, int]:
+    """``[2,4]<=[8]`` or ``[2,2]0,1,2,3``: the number of dimensions and of devices."""
+    begin = cursor.at
+    cursor.expect("[", "before the shape of the devices", ATTRIBUTE_VALUE)
+    dims = [cursor.integer("a size", ATTRIBUTE_VALUE)]
+    while cursor.eat(","):
+        dims.append(cursor.integer("a size", ATTRIBUTE_VALUE))
+    cursor.expect("]", "behind the shape of the devices", ATTRIBUTE_VALUE)
+    if cursor.eat("<="):
+        reshape, _ = read_iota(cursor)
+        return len(dims), prod(reshape)
+    count = 1
+    cursor.integer("a device number", ATTRIBUTE_VALUE)
+    while cursor.sees(",") and cursor.peek()[0] == "int":
+        cursor.next()
+        cursor.next()
+        count += 1
+    if count < 2 or count != prod(dims):
+        raise Refused(ATTRIBUTE_VALUE, f"{count} devices do not fill {'x'.join(map(str, dims))}", begin, max(1, cursor.at - begin))
+    return len(dims), count
+
+
+def _tile_types(cursor: Cursor) -> None:
+    cursor.expect("{", "before the types of the last tile dimensions", ATTRIBUTE_VALUE)
+    while not cursor.sees("}"):
+        if cursor.kind != "word" or cursor.value not in TILE_TYPES:
+            cursor.refuse("expected maximal, replicated, manual or unreduced", ATTRIBUTE_VALUE)
+        cursor.next()
+        if not cursor.eat(","):
+            break
+    cursor.expect("}", "behind the types of the last tile dimensions", ATTRIBUTE_VALUE)
+
+
+def _named_sharding(cursor: Cursor, faults: Faults) -> None:
+    """``mesh["x"=2,"y"=4], [{"x"}, {"y", ?}], replicated={"z"}}`` and its special forms; the brace before it is read."""
+    if cursor.value == "maximal_mesh":
+        cursor.next()
+        cursor.expect("[", "behind maximal_mesh", ATTRIBUTE_VALUE)
+        if cursor.kind != "attribute" or cursor.value != "device_id":
+            cursor.refuse("expected device_id=", ATTRIBUTE_VALUE)
+        cursor.next()
+        cursor.integer("a device number", ATTRIBUTE_VALUE)
+        cursor.expect("]", "behind the device", ATTRIBUTE_VALUE)
+        cursor.eat(",")
+        mesh = None
+    else:
+        mesh = read_mesh(cursor)
+        cursor.eat(",")
+        if cursor.kind == "word" and cursor.value in ("replicated", "unreduced", "manual"):
+            cursor.next()
+        elif cursor.eat("["):
+            while not cursor.sees("]"):
+                read_axes(cursor, mesh, open_ok=True)
+                if not cursor.eat(","):
+                    break
+            cursor.expect("]", "behind the axes of the dimensions", ATTRIBUTE_VALUE)
+    while not cursor.sees("}"):
+        cursor.eat(",")
+        if cursor.kind != "attribute":
+            cursor.refuse("expected replicated=, unreduced=, manual= or metadata=", ATTRIBUTE_VALUE)
+        name = cursor.value
+        cursor.next()
+        if name == "metadata":
+            _metadata_or_list(cursor, faults)
+        elif mesh is not None and name in ("replicated", "unreduced", "manual"):
+            if cursor.kind == "word":  # unreduced=sum{"x"}: how the parts are put together
+                cursor.next()
+            read_axes(cursor, mesh)
+        else:
+            cursor.refuse("expected replicated=, unreduced=, manual= or metadata=", ATTRIBUTE_VALUE)
+    cursor.next()
+
+
+def _frontend(cursor: Cursor, faults: Faults) -> None:
+    cursor.expect("{", "before the frontend attributes", ATTRIBUTE_VALUE)
+    while not cursor.sees("}"):
+        if cursor.kind != "attribute":
+            cursor.refuse("expected name=value", ATTRIBUTE_VALUE)
+        name = cursor.value
+        cursor.next()
+        if cursor.kind == "string":
+            cursor.string("a string", ATTRIBUTE_VALUE)
+        else:
+            cursor.balanced(f"or a string for {name}", ATTRIBUTE_VALUE)
+        if not cursor.eat(","):
+            break
+    cursor.expect("}", "at the end of the frontend attributes", ATTRIBUTE_VALUE)
+
+
+def _statistics(cursor: Cursor, faults: Faults) -> None:
+    cursor.expect("{", "before the statistics", ATTRIBUTE_VALUE)
+    first = True
+    while not cursor.sees("}"):
+        if cursor.kind != "attribute":
+            cursor.refuse("expected name=number", ATTRIBUTE_VALUE)
+        cursor.next()
+        if cursor.kind != "int" and (first or cursor.kind != "decimal"):
+            cursor.refuse("expected a number", ATTRIBUTE_VALUE)
+        cursor.next()
+        first = False
+        if not cursor.eat(","):
+            break
+    cursor.expect("}", "at the end of the statistics", ATTRIBUTE_VALUE)
+
+
+def _bools(cursor: Cursor, faults: Faults) -> None:
+    bool_list(cursor)
+
+
+def bool_list(cursor: Cursor) -> tuple[bool, ...]:
+    """``true``, or ``{true,false}``."""
+    if cursor.kind == "word" and cursor.value in ("true", "false"):
+        value = cursor.value == "true"
+        cursor.next()
+        return (value,)
+    cursor.expect("{", "before a list of true and false", ATTRIBUTE_VALUE)
+    values: list[bool] = []
+    while not cursor.sees("}"):
+        if cursor.kind != "word" or cursor.value not in ("true", "false"):
+            cursor.refuse("expected true or false", ATTRIBUTE_VALUE)
+        values.append(cursor.value == "true")
+        cursor.next()
+        if not cursor.eat(","):
+            break
+    cursor.expect("}", "at the end of the list", ATTRIBUTE_VALUE)
+    return tuple(values)
+
+
+def _origin(cursor: Cursor, faults: Faults) -> None:
+    """``{"name" {0}}`` leaves in a tree of parentheses, or ``[synthetic_call]``."""
+    cursor.expect("{", "before the origin", ATTRIBUTE_VALUE)
+    if cursor.eat("["):
+        cursor.name("synthetic_call", ATTRIBUTE_VALUE)
+        cursor.expect("]", "behind synthetic_call", ATTRIBUTE_VALUE)
+        cursor.expect("}", "at the end of the origin", ATTRIBUTE_VALUE)
+        return
+    depth = 0
+    while not cursor.sees("}"):
+        if cursor.eat("("):
+            depth += 1
+        elif cursor.eat(")"):
+            depth -= 1
+        elif depth and cursor.eat(","):
+            continue
+        elif cursor.sees("{"):
+            origin_leaf(cursor)
+        else:
+            cursor.refuse("expected a tree of {\"instruction\" {index}}", ATTRIBUTE_VALUE)
+        if depth < 0:
+            cursor.refuse("a ')' too many in the origin", ATTRIBUTE_VALUE, sees=False)
+    cursor.next()
+
+
+def origin_leaf(cursor: Cursor) -> None:
+    """``{"name" {0}}`` or ``{}``."""
+    cursor.expect("{", "before a value of the origin", ATTRIBUTE_VALUE)
+    if cursor.kind == "string":
+        cursor.string()
+        if cursor.sees("{"):
+            ints(cursor)
+    cursor.expect("}", "behind a value of the origin", ATTRIBUTE_VALUE)
+
+
+def _config(cursor: Cursor, faults: Faults) -> None:
+    if cursor.kind == "string":
+        cursor.string("a string", ATTRIBUTE_VALUE)
+    else:
+        cursor.balanced("or a string for the backend_config", ATTRIBUTE_VALUE)
+
+
+def step_over_value(cursor: Cursor) -> str:
+    """Step over a value of unknown form and give its text: one token, or all that brackets and braces hold together."""
+    begin = end = cursor.at
+    depth = 0
+    while cursor.kind != "end":
+        if cursor.kind == "mark" and cursor.value in "([{":
+            if cursor.value == "{":
+                at = cursor.at
+                end = at + len(cursor.balanced("of the value", ATTRIBUTE_VALUE))
+                if depth == 0 and not _goes_on(cursor):
+                    break
+                continue
+            depth += 1
+        elif cursor.kind == "mark" and cursor.value in ")]}":
+            if depth == 0:
+                break
+            depth -= 1
+        elif depth == 0 and (cursor.sees(",") or cursor.kind == "attribute"):
+            break
+        end = cursor.after
+        cursor.next()
+        if depth == 0 and not _goes_on(cursor):
+            break
+    return cursor.text[begin:end].strip()
+
+
+def _goes_on(cursor: Cursor) -> bool:
+    """Whether a value in several parts goes on: ``[4,2]<=[8]T(1,0)``, ``mesh[...] {...}``."""
+    return cursor.kind == "mark" and cursor.value in ("[", "(", "{", "<=", "->", "#", ":") or (cursor.kind == "word" and cursor.value == "T")
+
+
+CHECKS: dict[str, Callable[[Cursor, Faults], None]] = {
+    "metadata": _metadata, "sharding": _sharding, "frontend": _frontend, "statistics": _statistics, "bools": _bools, "origin": _origin,
+    "config": _config,
+}

@@ -1,0 +1,161 @@
+"""From a text to modules: finds them among whatever stands around, reads each, and says what could not be understood."""
+from __future__ import annotations
+
+import gc
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from irscope.formats.hlo.assembly import Assembly
+from irscope.formats.hlo.body import read_computation, read_nested
+from irscope.formats.hlo.careful import read_instruction, read_right_side
+from irscope.formats.hlo.faults import NO_MODULE, SYNTAX, TEXT_AROUND, TRUNCATED, Faults, Refused
+from irscope.formats.hlo.header import read_header
+from irscope.formats.hlo.lexer import BLANKS, Cursor
+from irscope.formats.hlo.provenance import HloProvenance
+from irscope.formats.hlo.surroundings import without_prefixes
+from irscope.formats.hlo.types import begins_type
+from irscope.graph import Module, Op, Reading
+from irscope.source import Note, SourceText
+
+HLO_MODULE = re.compile(r"[ \t]*HloModule\b(?![ \t]*[=({])")
+# What may open a computation: a name, then its body or its signature.
+OPENS = re.compile(r"[ \t]*(?:ENTRY\b|%?[A-Za-z_][\w.\-]*\s*\{|%?[A-Za-z_][\w.\-]*\s*\((?=[^\n]*->|(?:[^{}]|\{[\d,]*\})*?->)|\{[ \t]*$|%\()", re.MULTILINE)
+NEXT_START = re.compile(
+    r"^[ \t]*(?:HloModule\b(?![ \t]*[=({])|ENTRY\b|%?[A-Za-z_][\w.\-]*[ \t]*(?:\([^\n]*\)[ \t]*->[^\n]*)?\{)", re.MULTILINE)
+
+
+def read(source: SourceText) -> Reading:
+    """What irscope understood of an HLO text: its modules, and findings. Never raises on a stranger's text."""
+    reading = Reading(source, "hlo")
+    faults = Faults(source)
+    text = without_prefixes(source.text)
+    if "\r" in text:
+        text = text.replace("\r\n", " \n")
+    with collector_paused():
+        _Reader(source, text, faults, reading.modules).run()
+    reading.findings, reading.ok = faults.close(), faults.ok
+    return reading
+
+
+@contextmanager
+def collector_paused() -> Iterator[None]:
+    """A graph of a million nodes is no garbage; looking for some in it would take twice as long as building it."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+class _Reader:
+    """Walks over the top level of a text."""
+
+    def __init__(self, source: SourceText, text: str, faults: Faults, modules: list[Module]) -> None:
+        self.source, self.text, self.faults, self.modules = source, text, faults, modules
+        self.ops: dict[str, Op] = {}
+        self.open: Assembly | None = None
+
+    def run(self) -> None:
+        """Read all there is."""
+        at = 0
+        while True:
+            at = self._skip_blanks(at)
+            if at >= len(self.text):
+                break
+            try:
+                at = self._next(at)
+            except Refused as refused:
+                self.faults.take(refused)
+                at = self._find_start(max(at + 1, self.text.find("\n", at)))
+        self._close()
+        if not self.modules:
+            self._tell_nothing()
+
+    def _next(self, at: int) -> int:
+        """Read what begins at an offset; the offset behind it."""
+        text = self.text
+        if HLO_MODULE.match(text, at):
+            self._close()
+            self._begin("", at)
+            assert self.open is not None
+            return read_header(self.open, Cursor(text, at))
+        if OPENS.match(text, at):
+            if self.open is None:
+                self._begin("", at)
+            assert self.open is not None
+            return read_computation(self.open, at)
+        if self.open is None and not self.modules and not re.search(r"\bHloModule\b", text) and not NEXT_START.search(text, at):
+            return self._single(at)
+        return self._around(at)
+
+    def _begin(self, name: str, at: int) -> None:
+        self.open = Assembly(self.source, self.text, self.faults, name, self.ops, at)
+        self.open.read_nested = lambda cursor, name, assembly=self.open: read_nested(assembly, cursor, name)
+
+    def _close(self) -> None:
+        """The module that is open ends here."""
+        assembly, self.open = self.open, None
+        if assembly is None:
+            return
+        module = assembly.finish()
+        if not module.graphs:
+            self.faults.add(TRUNCATED, f"module {module.name or '(without a name)'} has no computations", assembly.begin, 9, "was the dump cut off?")
+        if not module.name:
+            module.name = f"module_{module.entry}"
+        module.provenance = HloProvenance(self.text, module.attrs.get("stack_frames"))
+        self.modules.append(module)
+
+    def _single(self, at: int) -> int:
+        """One instruction without a module around it; its operands write their types and become parameters."""
+        self._begin("", at)
+        assembly = self.open
+        assert assembly is not None
+        assembly.makes_parameters = True
+        assembly.open("main", at)
+        cursor = Cursor(self.text, at)
+        try:
+            if begins_type(cursor):
+                assembly.add(read_right_side(assembly, cursor, "result", cursor.at), True, cursor.at)
+            else:
+                read_instruction(assembly, cursor)
+            if cursor.kind != "end":
+                cursor.refuse("expected the text to end behind a single instruction", help="a module begins with HloModule, a computation with name {")
+        finally:
+            graph = assembly.close()
+            if graph.nodes:
+                assembly.register(graph, True, at)
+            else:
+                self.open = None
+        return cursor.at
+
+    def _around(self, at: int) -> int:
+        """Text that is none of HLO: left aside, and told once for each piece."""
+        end = self._find_start(at + 1)
+        piece = self.text[at:end]
+        line = piece.split("\n", 1)[0].strip()
+        shown = line if len(line) <= 40 else line[:37] + "..."
+        if "}" in line and not line.strip("}, \t"):
+            self.faults.add(SYNTAX, "a '}' closes nothing here", at, 1)
+        else:
+            lines = piece.strip().count("\n") + 1
+            self.faults.add(TEXT_AROUND, f"{lines} line{'s' * (lines > 1)} that are no HLO left aside: {shown!r}", at, max(1, len(line)))
+        return end
+
+    def _find_start(self, at: int) -> int:
+        m = NEXT_START.search(self.text, at)
+        return m.start() if m else len(self.text)
+
+    def _skip_blanks(self, at: int) -> int:
+        m = BLANKS.match(self.text, at)
+        return m.end() if m else at
+
+    def _tell_nothing(self) -> None:
+        text = self.text.strip()
+        if not text:
+            self.faults.add(NO_MODULE, "the text is empty", 0, 1, "was the dump written at all?")
+        elif self.faults.ok:
+            self.faults.add(NO_MODULE, "no HLO module was found in the text", 0, 1, "an HLO dump has a line HloModule name, or computations name { ... }",
+                            (Note("the text begins here", len(self.text) - len(self.text.lstrip())),))

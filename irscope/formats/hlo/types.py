@@ -1,0 +1,244 @@
+"""Types as HLO writes them: ``f32[2,3]{1,0:T(8,128)}``, tuples, tokens; every distinct text is read once."""
+from __future__ import annotations
+
+import re
+
+from irscope.formats.hlo.faults import TYPE_SYNTAX, Refused
+from irscope.formats.hlo.lexer import RESERVED_TYPES, Cursor
+from irscope.graph import DTYPES, OPAQUE, TOKEN, DynamicDim, Layout, NamedType, TensorType, TupleType, Type
+from irscope.graph.types import Dim
+from irscope.source import did_you_mean
+
+# As compilers print it: no blanks, no dynamic dimensions, at most the plain layout.
+PLAIN = re.compile(r"([a-z]\w*)\[([\d,]*)\](?:\{([\d,]*)\})?", re.ASCII)
+# In the order in which a layout lists them.
+LAYOUT_PARTS = ("D", "T", "L", "#", "*", "E", "S", "SC", "P", "M")
+LEVEL = frozenset("DCSH")
+MAX_DIMENSION = (1 << 63) - 1
+
+
+class TypeTable:
+    """The types of one text, each distinct spelling read once and equal types one object."""
+
+    def __init__(self) -> None:
+        self.by_text: dict[str, Type] = {}
+        self._own: dict[Type, Type] = {}
+
+    def lookup(self, text: str) -> Type:
+        """The type that a text spells. Raises Refused, with offsets into ``text``."""
+        found = self.by_text.get(text)
+        if found is None:
+            found = self._plain(text)
+            if found is None:
+                cursor = Cursor(text)
+                found = self.read(cursor)
+                if cursor.kind != "end":
+                    cursor.refuse("expected the type to end", TYPE_SYNTAX)
+            self.by_text[text] = found
+        return found
+
+    def keep(self, type: Type) -> Type:
+        """The one object that stands for this type."""
+        return self._own.setdefault(type, type)
+
+    def read(self, cursor: Cursor) -> Type:
+        """Step over a type."""
+        if cursor.kind == "word" and cursor.value == "b" and cursor.peek() == ("mark", "("):
+            return self._buffer(cursor)
+        if cursor.sees("("):
+            return self._tuple(cursor)
+        if cursor.kind != "type":
+            refuse_element_type(cursor)
+        name = cursor.value
+        cursor.next()
+        dims = self._dims(cursor)
+        if name in ("token", "opaque"):
+            if dims:
+                raise Refused(TYPE_SYNTAX, f"{name} has no dimensions", cursor.at)
+            layout = _layout(cursor, 0) if opens_layout(cursor) else None
+            return (TOKEN if name == "token" else OPAQUE) if not layout or not layout.rest else self.keep(NamedType(f"{name}[]{layout}"))
+        layout = _layout(cursor, len(dims)) if opens_layout(cursor) else None
+        return self.keep(TensorType(DTYPES[name], dims, layout))
+
+    def _plain(self, text: str) -> Type | None:
+        m = PLAIN.fullmatch(text)
+        if m is None or m[1] not in RESERVED_TYPES or m[1] in ("token", "opaque"):
+            return None
+        try:
+            dims: tuple[Dim, ...] = tuple(map(int, m[2].split(","))) if m[2] else ()
+            order = tuple(map(int, m[3].split(","))) if m[3] else ()
+        except ValueError:
+            return None
+        if (m[3] and not _is_order(order, len(dims))) or any(d > MAX_DIMENSION for d in dims if isinstance(d, int)):
+            return None
+        return self.keep(TensorType(DTYPES[m[1]], dims, Layout(order) if m[3] else None))
+
+    def _tuple(self, cursor: Cursor) -> Type:
+        cursor.nest()
+        cursor.next()
+        elements: list[Type] = []
+        if not cursor.sees(")"):
+            elements.append(self.read(cursor))
+            while cursor.eat(","):
+                elements.append(self.read(cursor))
+        cursor.expect(")", "at the end of the tuple type", TYPE_SYNTAX)
+        cursor.depth -= 1
+        return self.keep(TupleType(tuple(elements)))
+
+    def _buffer(self, cursor: Cursor) -> Type:
+        cursor.nest()
+        cursor.next()
+        cursor.next()
+        at = cursor.at
+        inner = self.read(cursor)
+        if not isinstance(inner, TensorType):
+            raise Refused(TYPE_SYNTAX, "a buffer holds an array", at, max(1, cursor.at - at))
+        cursor.expect(")", "at the end of the buffer type", TYPE_SYNTAX)
+        cursor.depth -= 1
+        return self.keep(NamedType(f"b({inner})"))
+
+    def _dims(self, cursor: Cursor) -> tuple[Dim, ...]:
+        cursor.expect("[", "behind the element type", TYPE_SYNTAX)
+        dims: list[Dim] = []
+        if cursor.eat("]"):
+            return ()
+        while True:
+            if cursor.eat("?"):
+                dims.append(DynamicDim())
+            else:
+                bounded = cursor.eat("<=")
+                at, length = cursor.at, cursor.after - cursor.at
+                size = cursor.integer("a dimension", TYPE_SYNTAX)
+                if not 0 <= size <= MAX_DIMENSION:
+                    raise Refused(TYPE_SYNTAX, f"a dimension cannot be {size}", at, length, "write ? for a dimension that is open")
+                dims.append(DynamicDim(bound=size) if bounded else size)
+            if not cursor.eat(","):
+                break
+        cursor.expect("]", "at the end of the dimensions", TYPE_SYNTAX)
+        return tuple(dims)
+
+
+def compatible(a: Type, b: Type) -> bool:
+    """Whether two types are the same to XLA's parser: layouts aside, and a bound is as good as a size."""
+    if a is b:
+        return True
+    stack = [(a, b)]
+    while stack:
+        x, y = stack.pop()
+        if isinstance(x, TupleType) and isinstance(y, TupleType):
+            if len(x.elements) != len(y.elements):
+                return False
+            stack.extend(zip(x.elements, y.elements, strict=True))
+        elif isinstance(x, TensorType) and isinstance(y, TensorType):
+            if x.dtype is not y.dtype or x.rank != y.rank or not all(map(_same_size, x.shape, y.shape)):
+                return False
+        elif x != y:
+            return False
+    return True
+
+
+def _same_size(a: Dim, b: Dim) -> bool:
+    a, b = (d if isinstance(d, int) else d.bound for d in (a, b))
+    return a is None or b is None or a == b
+
+
+def begins_type(cursor: Cursor) -> bool:
+    """Whether a type begins here."""
+    return cursor.kind == "type" or cursor.sees("(") or (cursor.kind == "word" and cursor.value == "b" and cursor.peek() == ("mark", "("))
+
+
+def refuse_element_type(cursor: Cursor) -> None:
+    """Stop at something that should have been a type."""
+    looks = cursor.kind == "word" and cursor.text.startswith("[", cursor.after)
+    if looks:
+        help = did_you_mean(cursor.value, RESERVED_TYPES) or "element types are pred, s8..s64, u8..u64, f16, bf16, f32, f64, f8..., c64, c128, token"
+        raise Refused(TYPE_SYNTAX, f"{cursor.value} is no element type", cursor.at, len(cursor.value), help)
+    cursor.refuse("expected a type", TYPE_SYNTAX)
+
+
+def opens_layout(cursor: Cursor) -> bool:
+    """Whether the brace here opens a layout. ``f32[2] {`` may also open a computation: then no number and no colon follows."""
+    if not cursor.sees("{"):
+        return False
+    kind, value = cursor.peek()
+    return kind == "int" or (kind == "mark" and (value == ":" or value == "}"))
+
+
+def _is_order(order: tuple[int, ...], rank: int) -> bool:
+    return len(order) == rank and sorted(order) == list(range(rank))
+
+
+def _layout(cursor: Cursor, rank: int) -> Layout:
+    begin = cursor.at
+    cursor.next()
+    order: list[int] = []
+    while cursor.kind == "int":
+        order.append(cursor.integer())
+        if not cursor.eat(","):
+            break
+    rest, space = "", 0
+    if cursor.eat(":"):
+        rest, space = _rest(cursor)
+    end = cursor.at + 1
+    cursor.expect("}", "at the end of the layout", TYPE_SYNTAX)
+    if len(order) != rank:
+        raise Refused(TYPE_SYNTAX, f"the layout orders {len(order)} dimensions, but the type has {rank}", begin, end - begin,
+                      "a layout lists every dimension, the fastest first: {1,0} is row-major for two")
+    if order and not _is_order(tuple(order), rank):
+        raise Refused(TYPE_SYNTAX, f"the layout must list each of the dimensions 0 to {rank - 1} once", begin, end - begin)
+    return Layout(tuple(order), rest, space)
+
+
+def _rest(cursor: Cursor) -> tuple[str, int]:
+    """What follows the colon of a layout, without blanks, and the memory space in it."""
+    out: list[str] = []
+    space, last = 0, -1
+    while not cursor.sees("}"):
+        part = cursor.value
+        if part not in LAYOUT_PARTS:
+            cursor.refuse("expected a part of a layout: D, T, L, #, *, E, S, SC, P or M", TYPE_SYNTAX)
+        place = LAYOUT_PARTS.index(part)
+        if place <= last:
+            cursor.refuse(f"the parts of a layout come in the order {' '.join(LAYOUT_PARTS)}, each once", TYPE_SYNTAX)
+        last = place
+        cursor.next()
+        inside = _part(cursor, part)
+        while part in ("T", "SC") and cursor.sees("("):
+            inside += _part(cursor, part)
+        out.append(part + inside)
+        if part == "S":
+            space = int(inside[1:-1])
+    return "".join(out), space
+
+
+def _part(cursor: Cursor, part: str) -> str:
+    """``(...)`` of one part of a layout."""
+    cursor.expect("(", f"behind {part} of the layout", TYPE_SYNTAX)
+    out: list[str] = []
+    while not cursor.sees(")"):
+        if part == "D":
+            if cursor.kind != "word" or cursor.value not in LEVEL:
+                cursor.refuse("expected a DimLevelType abbreviation (D, C, S or H)", TYPE_SYNTAX)
+            out.append(cursor.value)
+            cursor.next()
+            out += [mark for mark in ("+", "~") if cursor.eat(mark)]
+        elif part == "P":
+            cursor.nest()
+            out.append(str(TypeTable().read(cursor)))
+            cursor.depth -= 1
+        elif part in ("#", "*"):
+            if cursor.kind != "type" or not DTYPES[cursor.value].kind == "uint":
+                cursor.refuse("expected an unsigned integer type", TYPE_SYNTAX)
+            out.append(cursor.value)
+            cursor.next()
+        elif part == "T" and cursor.eat("*"):
+            out.append("*")
+        else:
+            out.append(str(cursor.integer("an integer", TYPE_SYNTAX)))
+            if part == "SC" and cursor.eat(":"):
+                out.append(":")
+                continue
+        if cursor.eat(","):
+            out.append(",")
+    cursor.expect(")", f"behind {part} of the layout", TYPE_SYNTAX)
+    return "(" + "".join(out) + ")"

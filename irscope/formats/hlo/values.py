@@ -1,0 +1,292 @@
+"""The values of attributes: from the text to Python, and what does not fit."""
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from irscope.formats.hlo.devices import int_lists, ints, read_groups
+from irscope.formats.hlo.faults import ATTRIBUTE_VALUE, Refused
+from irscope.formats.hlo.lexer import Cursor
+from irscope.formats.hlo.literals import read_typed_literal
+from irscope.formats.hlo.opcodes import WORDS
+from irscope.formats.hlo.raw import step_over_value
+from irscope.formats.hlo.types import TypeTable
+from irscope.ops.attrs import ConvDims, Window
+from irscope.source import did_you_mean
+
+FLOAT_MAX = 3.4028234663852886e38
+MAX_SIZES = 1000  # characters of one token such as 3x3: beyond, it is no size of a window
+
+
+def read_value(kind: str, cursor: Cursor, types: TypeTable) -> Any:
+    """Step over the value of an attribute and give it. Raises Refused where it has not the form of its kind."""
+    words = WORDS.get(kind)
+    if words is not None:
+        return _word(cursor, words)
+    return READERS[kind](cursor, types)
+
+
+def _word(cursor: Cursor, words: frozenset[str]) -> str:
+    word = cursor.value.lower() if words is WORDS["precision"] else cursor.value  # the one kind whose case XLA does not mind
+    if cursor.kind != "word" or word not in words:
+        near = did_you_mean(cursor.value, words)
+        cursor.refuse(f"expected {_one_of(words)}", ATTRIBUTE_VALUE, near)
+    cursor.next()
+    return word
+
+
+def _one_of(words: frozenset[str]) -> str:
+    listed = sorted(words)
+    return "one of " + ", ".join(listed) if len(listed) <= 8 else "one of " + ", ".join(listed[:6]) + f" and {len(listed) - 6} more"
+
+
+def _int(cursor: Cursor, types: TypeTable) -> int:
+    return cursor.integer("an integer", ATTRIBUTE_VALUE)
+
+
+def _int32(cursor: Cursor, types: TypeTable) -> int:
+    at, length = cursor.at, cursor.after - cursor.at
+    value = cursor.integer("an integer", ATTRIBUTE_VALUE)
+    if not -(1 << 31) <= value < 1 << 31:
+        raise Refused(ATTRIBUTE_VALUE, f"{value} does not fit into 32 bits", at, length)
+    return value
+
+
+def _bool(cursor: Cursor, types: TypeTable) -> bool:
+    if cursor.kind != "word" or cursor.value not in ("true", "false"):
+        cursor.refuse("expected true or false", ATTRIBUTE_VALUE)
+    value = cursor.value == "true"
+    cursor.next()
+    return value
+
+
+def number(cursor: Cursor, what: str) -> float:
+    """Step over a number, inf and nan included."""
+    if cursor.kind == "int" or cursor.kind == "inf":
+        value = float(cursor.value)
+    elif cursor.kind == "decimal":
+        value = float("nan") if "nan" in cursor.value else float(cursor.value)
+    elif cursor.kind == "word" and cursor.value == "inf":
+        value = float("inf")
+    else:
+        cursor.refuse(f"expected {what}", ATTRIBUTE_VALUE)
+    cursor.next()
+    return value
+
+
+def _float(cursor: Cursor, types: TypeTable) -> float:
+    at, length = cursor.at, cursor.after - cursor.at
+    value = number(cursor, "a number")
+    if abs(value) > FLOAT_MAX:
+        raise Refused(ATTRIBUTE_VALUE, "the number does not fit into an f32", at, length)
+    return value
+
+
+def _string(cursor: Cursor, types: TypeTable) -> str:
+    return cursor.string("a string", ATTRIBUTE_VALUE)
+
+
+def _slices(cursor: Cursor, types: TypeTable) -> tuple[tuple[int, int, int], ...]:
+    cursor.expect("{", "before the ranges of the slice", ATTRIBUTE_VALUE)
+    ranges: list[tuple[int, int, int]] = []
+    while not cursor.sees("}"):
+        at = cursor.at
+        cursor.expect("[", "before a range", ATTRIBUTE_VALUE)
+        parts = [cursor.integer("the start of a range", ATTRIBUTE_VALUE)]
+        while cursor.eat(":"):
+            parts.append(cursor.integer("a number of the range", ATTRIBUTE_VALUE))
+        cursor.expect("]", "behind a range", ATTRIBUTE_VALUE)
+        if len(parts) not in (2, 3):
+            raise Refused(ATTRIBUTE_VALUE, f"a range is [start:limit] or [start:limit:stride], not {len(parts)} numbers", at, max(1, cursor.at - at))
+        ranges.append((parts[0], parts[1], parts[2] if len(parts) == 3 else 1))
+        if not cursor.eat(","):
+            break
+    cursor.expect("}", "at the end of the slice", ATTRIBUTE_VALUE)
+    return tuple(ranges)
+
+
+def _padding(cursor: Cursor, types: TypeTable) -> tuple[tuple[int, int, int], ...]:
+    if cursor.kind != "pad" or len(cursor.value) > MAX_SIZES:
+        cursor.refuse("expected padding, low_high or low_high_interior for each dimension, e.g. 0_0_0x3_3_1", ATTRIBUTE_VALUE)
+    value = parse_padding(cursor.value)
+    cursor.next()
+    return value
+
+
+def parse_padding(text: str) -> tuple[tuple[int, int, int], ...]:
+    """``0_1x2_3_1``."""
+    out: list[tuple[int, int, int]] = []
+    for dimension in text.split("x"):
+        parts = [int(n) for n in dimension.split("_")]
+        out.append((parts[0], parts[1], parts[2] if len(parts) > 2 else 0))
+    return tuple(out)
+
+
+def _dxd(cursor: Cursor, name: str) -> tuple[int, ...]:
+    if cursor.kind not in ("int", "dxd") or len(cursor.value) > MAX_SIZES:
+        cursor.refuse(f"expected {name}=i or {name}=ixj...", ATTRIBUTE_VALUE)
+    value = tuple(int(n) for n in cursor.value.split("x"))
+    cursor.next()
+    return value
+
+
+def _window(cursor: Cursor, types: TypeTable) -> Window:
+    begin = cursor.at
+    cursor.expect("{", "before the window", ATTRIBUTE_VALUE)
+    found: dict[str, tuple[int, ...]] = {}
+    pad: tuple[tuple[int, int], ...] | None = None
+    while not cursor.sees("}"):
+        if cursor.kind != "attribute":
+            cursor.refuse("expected size=, stride=, pad=, lhs_dilate=, rhs_dilate= or rhs_reversal=", ATTRIBUTE_VALUE)
+        name, at = cursor.value, cursor.at
+        if name in found or (name == "pad" and pad is not None):
+            raise Refused(ATTRIBUTE_VALUE, f"the window gives {name} twice", at, len(name))
+        cursor.next()
+        if name == "pad":
+            if cursor.kind != "pad" or len(cursor.value) > MAX_SIZES:
+                cursor.refuse("expected the padding of the window, e.g. 0_0x3_3", ATTRIBUTE_VALUE)
+            pairs = [tuple(int(n) for n in d.split("_")) for d in cursor.value.split("x")]
+            if any(len(p) != 2 for p in pairs):
+                cursor.refuse("the padding of a window is low_high, without interior padding", ATTRIBUTE_VALUE)
+            pad = tuple((p[0], p[1]) for p in pairs)
+            cursor.next()
+        elif name in ("size", "stride", "lhs_dilate", "rhs_dilate", "rhs_reversal"):
+            found[name] = _dxd(cursor, name)
+        else:
+            raise Refused(ATTRIBUTE_VALUE, f"a window has no {name}", at, len(name),
+                          did_you_mean(name, ("size", "stride", "pad", "lhs_dilate", "rhs_dilate", "rhs_reversal")))
+    end = cursor.after
+    cursor.next()
+    size = found.get("size", ())
+    for name, given in [*found.items(), *([("pad", pad)] if pad is not None else [])]:
+        if len(given) != len(size):
+            raise Refused(ATTRIBUTE_VALUE, f"{name}= has {len(given)} dimensions, but size= has {len(size)}", begin, end - begin)
+    reversal = found.get("rhs_reversal")
+    return Window.make(size, found.get("stride"), pad, found.get("lhs_dilate"), found.get("rhs_dilate"),
+                       tuple(n == 1 for n in reversal) if reversal is not None else None)
+
+
+def _dim_labels(cursor: Cursor, types: TypeTable) -> ConvDims | str:
+    if cursor.kind != "labels":
+        cursor.refuse("expected dimension labels, e.g. bf01_oi01->bf01", ATTRIBUTE_VALUE)
+    text = cursor.value
+    if "?" in text:  # dimensions without a meaning, which GPU custom-calls have
+        cursor.next()
+        return text
+    try:
+        value = ConvDims.parse(text)
+    except ValueError as e:
+        cursor.refuse(f"the dimension labels do not fit together: {e}", ATTRIBUTE_VALUE, sees=False)
+    cursor.next()
+    return value
+
+
+def _precisions(cursor: Cursor, types: TypeTable) -> tuple[str, ...]:
+    cursor.expect("{", "before the precisions", ATTRIBUTE_VALUE)
+    values: list[str] = []
+    while not cursor.sees("}"):
+        values.append(_word(cursor, WORDS["precision"]))
+        if not cursor.eat(","):
+            break
+    cursor.expect("}", "behind the precisions", ATTRIBUTE_VALUE)
+    return tuple(values)
+
+
+def shape_index(cursor: Cursor) -> tuple[int, ...]:
+    """``{}`` or ``{0,1}``: a place in a tuple."""
+    return ints(cursor)
+
+
+def _aliasing(cursor: Cursor, types: TypeTable) -> tuple[tuple[tuple[int, ...], tuple[int, tuple[int, ...]]], ...]:
+    cursor.expect("{", "before the aliases", ATTRIBUTE_VALUE)
+    pairs: list[tuple[tuple[int, ...], tuple[int, tuple[int, ...]]]] = []
+    while not cursor.sees("}"):
+        out = shape_index(cursor)
+        cursor.expect(":", "as in {output index}: (operand, {operand index})", ATTRIBUTE_VALUE)
+        cursor.expect("(", "as in {output index}: (operand, {operand index})", ATTRIBUTE_VALUE)
+        operand = cursor.integer("the number of an operand", ATTRIBUTE_VALUE)
+        cursor.expect(",", "as in {output index}: (operand, {operand index})", ATTRIBUTE_VALUE)
+        pairs.append((out, (operand, shape_index(cursor))))
+        cursor.expect(")", "as in {output index}: (operand, {operand index})", ATTRIBUTE_VALUE)
+        if not cursor.eat(","):
+            break
+    cursor.expect("}", "behind the aliases", ATTRIBUTE_VALUE)
+    return tuple(pairs)
+
+
+def _types(cursor: Cursor, types: TypeTable) -> tuple[Any, ...]:
+    cursor.expect("{", "before the types", ATTRIBUTE_VALUE)
+    values: list[Any] = []
+    while not cursor.sees("}"):
+        values.append(types.read(cursor))
+        if not cursor.eat(","):
+            break
+    cursor.expect("}", "behind the types", ATTRIBUTE_VALUE)
+    return tuple(values)
+
+
+def _result_accuracy(cursor: Cursor, types: TypeTable) -> str:
+    begin = cursor.at
+    cursor.expect("{", "before the accuracy", ATTRIBUTE_VALUE)
+    if cursor.kind != "attribute" or cursor.value not in ("mode", "tolerance"):
+        cursor.refuse("expected mode= or tolerance=", ATTRIBUTE_VALUE)
+    name = cursor.value
+    cursor.next()
+    if name == "mode":
+        _word(cursor, WORDS["accuracy"])
+    else:
+        cursor.expect("{", "before the tolerances", ATTRIBUTE_VALUE)
+        while not cursor.sees("}"):
+            if cursor.kind != "attribute" or cursor.value not in ("atol", "rtol", "ulps"):
+                cursor.refuse("expected atol=, rtol= or ulps=", ATTRIBUTE_VALUE)
+            cursor.next()
+            number(cursor, "a tolerance")
+            if not cursor.eat(","):
+                break
+        cursor.expect("}", "behind the tolerances", ATTRIBUTE_VALUE)
+    end = cursor.after
+    cursor.expect("}", "behind the accuracy", ATTRIBUTE_VALUE)
+    return cursor.text[begin:end]
+
+
+def _braces(cursor: Cursor, types: TypeTable) -> str:
+    return cursor.balanced("before the value", ATTRIBUTE_VALUE)
+
+
+READERS: dict[str, Callable[[Cursor, TypeTable], Any]] = {
+    "int": _int, "int32": _int32, "bool": _bool, "float": _float, "string": _string, "slices": _slices, "padding": _padding, "window": _window,
+    "dim_labels": _dim_labels, "precisions": _precisions, "aliasing": _aliasing, "types": _types, "result_accuracy": _result_accuracy,
+    "braces": _braces, "ints": lambda cursor, types: ints(cursor), "intlists": lambda cursor, types: int_lists(cursor),
+    "groups": lambda cursor, types: read_groups(cursor), "type": lambda cursor, types: types.read(cursor),
+    "literal": lambda cursor, types: read_typed_literal(cursor, types), "any": lambda cursor, types: step_over_value(cursor),
+}
+
+
+# The same values from printed text, without a cursor: what the line reader meets a million times. None: leave it to the cursor.
+INTS = re.compile(r"\{(-?\d{1,18}(?:,-?\d{1,18})*)?\}", re.ASCII)
+_ONE_RANGE = r"\[\d{1,18}:\d{1,18}(?::\d{1,18})?\]"
+SLICES = re.compile(r"\{" + _ONE_RANGE + "(?:, " + _ONE_RANGE + r")*\}", re.ASCII)
+RANGE = re.compile(r"\[(\d+):(\d+)(?::(\d+))?\]", re.ASCII)
+SMALL_INT = re.compile(r"-?\d{1,18}", re.ASCII)
+
+
+def quick_value(kind: str, text: str) -> Any:
+    """The value of an attribute as compilers print it; None for what only the cursor can judge."""
+    if kind == "ints":
+        m = INTS.fullmatch(text)
+        if m is None:
+            return None
+        return tuple(map(int, m[1].split(","))) if m[1] else ()
+    if kind == "int":
+        return int(text) if SMALL_INT.fullmatch(text) else None
+    if kind == "bool":
+        return True if text == "true" else False if text == "false" else None
+    if kind == "slices":
+        if not SLICES.fullmatch(text):
+            return None
+        return tuple((int(a), int(b), int(c) if c else 1) for a, b, c in RANGE.findall(text))
+    if kind == "string":
+        return text[1:-1] if text[0] == '"' and "\\" not in text else None
+    words = WORDS.get(kind)
+    return text if words is not None and text in words else None
