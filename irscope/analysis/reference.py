@@ -148,7 +148,10 @@ def _plan(graph: Graph) -> _Plan:
 
 
 def holds(t: Type, value: Value) -> bool:
-    """Whether a value is of a type; dynamic dimensions may be smaller than their bound."""
+    """Whether a value is of a type.
+
+    Dynamic dimensions may be smaller than their bound, and scalars may be arrays: bodies of reductions are run on many at once.
+    """
     if isinstance(t, TupleType):
         return isinstance(value, tuple) and len(value) == len(t.elements) and all(map(holds, t.elements, value))
     if not isinstance(t, TensorType):
@@ -156,9 +159,9 @@ def holds(t: Type, value: Value) -> bool:
     if value is None:
         return False
     shape = getattr(value, "shape", None)
-    if shape is None or len(shape) != t.rank or value.dtype != t.dtype.numpy():
+    if shape is None or value.dtype != t.dtype.numpy():
         return False
-    return all(n == d if isinstance(d, int) else d.bound is None or n <= d.bound for n, d in zip(shape, t.shape, strict=True))
+    return not t.rank or len(shape) == t.rank and all(n == d if isinstance(d, int) else d.bound is None or n <= d.bound for n, d in zip(shape, t.shape, strict=True))
 
 
 def _described(value: Value) -> str:

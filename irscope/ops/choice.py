@@ -52,6 +52,7 @@ def _compare(run: Run, node: Node, x: Any, y: Any) -> Any:
         x, y = numerics.widen(x), numerics.widen(y)
         if node.attrs.get("type") == "TOTALORDER":
             x, y = numerics.total_order(x), numerics.total_order(y)
+        x, y = numerics.flushed(x), numerics.flushed(y)
         return np.asarray(functions[node.attrs["direction"]](x, y))
 
 

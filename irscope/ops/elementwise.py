@@ -13,7 +13,7 @@ from irscope.ops.faults import TypeFault
 from irscope.ops.infer import agree, arity, array, arrays, kind_of, plain
 from irscope.ops.lazy import LazyModule
 from irscope.ops.meaning import Emitter, ScalarMeaning
-from irscope.ops.numerics import Function, numeric
+from irscope.ops.numerics import Function, bitwise, numeric
 from irscope.ops.registry import declare
 from irscope.ops.shapes import higher_precision
 from irscope.ops.vocabulary import UNARY
@@ -50,14 +50,17 @@ def word(name: str) -> ScalarMeaning:
 
 
 def unary(name: str, meaning: str, kinds: Sequence[str], function: Function, doc: str,
-          result: Callable[[TensorType], TensorType] | None = None, traits: str = "") -> Op:
-    """Declare an elementwise operator of one operand; ``result`` says where its type differs from the operand's."""
+          result: Callable[[TensorType], TensorType] | None = None, traits: str = "", bits: bool = False) -> Op:
+    """Declare an elementwise operator of one operand; ``result`` says where its type differs from the operand's.
+
+    ``bits`` marks those that touch bits alone, and so keep denormals.
+    """
     def infer(node: Node) -> Type:
         arity(node, 1)
         t = array(node, 0)
         kind_of(node, t, kinds)
         return result(t) if result else plain(t)
-    return declare(Op(name, doc=doc, kind=Kind.ELEMENTWISE, infer=infer, reference=numeric(function),
+    return declare(Op(name, doc=doc, kind=Kind.ELEMENTWISE, infer=infer, reference=(bitwise if bits else numeric)(function),
                       scalar=word(meaning), traits=frozenset(traits.split())))
 
 
@@ -100,8 +103,8 @@ minimum = binary("minimum", "min", ORDERED, numerics.minimum, "The smaller; NaN 
 power = binary("power", "pow", NUMBERS, numerics.power, "``x ** y``; 1 for y = 0 and for x = 1; ints: 0 for negative y unless x is 1.")
 atan2 = binary("atan2", "atan2", ANALYTIC, numerics.atan2, "The angle of the point (y, x), with signed zeros as in C.")
 mulhi = binary("mulhi", "mulhi", INTEGERS, numerics.multiply_high, "The upper half of the product.", "commutative")
-negate = unary("negate", "neg", NUMBERS, lambda x: np.negative(x), "``-x``; ints wrap.", traits="involution")
-abs_ = unary("abs", "abs", ("int", "float", "complex"), lambda x: np.abs(x), "``|x|``; real for complex x.", component)
+negate = unary("negate", "neg", NUMBERS, lambda x: np.negative(x), "``-x``; ints wrap.", traits="involution", bits=True)
+abs_ = unary("abs", "abs", ("int", "float", "complex"), lambda x: np.abs(x), "``|x|``; real for complex x.", component, bits=True)
 sign = unary("sign", "sign", ("int", "float", "complex"), numerics.sign, "-1, 0 or 1; zeros keep their sign, NaN stays; complex: z/abs(z).")
 
 # ---- bits
@@ -155,8 +158,8 @@ round_nearest_afz = unary("round-nearest-afz", "round_away", FLOATS, numerics.ro
 round_nearest_even = unary("round-nearest-even", "round_even", FLOATS, lambda x: np.rint(x),
                            "To the nearest whole number, halves to the even one.", traits="idempotent")
 is_finite = unary("is-finite", "is_finite", FLOATS, lambda x: np.isfinite(x), "Neither infinite nor NaN.", as_pred)
-real = unary("real", "real", ANALYTIC, lambda x: np.real(x), "The real part.", component)
-imag = unary("imag", "imag", ANALYTIC, lambda x: np.imag(x), "The imaginary part.", component)
+real = unary("real", "real", ANALYTIC, lambda x: np.real(x), "The real part.", component, bits=True)
+imag = unary("imag", "imag", ANALYTIC, lambda x: np.imag(x), "The imaginary part.", component, bits=True)
 
 
 def _infer_complex(node: Node) -> Type:
@@ -170,4 +173,4 @@ def _infer_complex(node: Node) -> Type:
 
 complex_ = declare(Op(
     "complex", doc="A complex number from its real and imaginary part.", kind=Kind.ELEMENTWISE, infer=_infer_complex,
-    reference=numeric(numerics.complex_of), scalar=lambda k, node, re, im: k.complex(*operands_alike(k, (re, im)))))
+    reference=bitwise(numerics.complex_of), scalar=lambda k, node, re, im: k.complex(*operands_alike(k, (re, im)))))

@@ -1,7 +1,8 @@
 """HLO's arithmetic in numpy: what the references of scalar operators compute.
 
-Floats narrower than 32 bits are widened to f32 and rounded once at the end, 4-bit and narrower integers are computed in 8 bits
-and wrapped, as XLA's CPU backend does. No function warns.
+As XLA's CPU backend does it: floats narrower than 32 bits are widened to f32 and rounded once at the end, 4-bit and narrower
+integers are computed in 8 bits and wrapped, and denormal f32 and f64 count as zeros of their sign wherever something is computed
+(negate, abs, select and whatever only moves bits keeps them). No function warns.
 """
 from __future__ import annotations
 
@@ -25,8 +26,24 @@ def numeric(function: Function) -> Callable[..., Array]:
     """A reference that widens its operands, applies ``function`` and rounds to the element type of the node."""
     def reference(run: Any, node: Node, *operands: Array) -> Array:
         with np.errstate(all="ignore"):
+            return flushed(convert(function(*(flushed(widen(o)) for o in operands)), dtype_of_result(node)))
+    return reference
+
+
+def bitwise(function: Function) -> Callable[..., Array]:
+    """A reference like :func:`numeric` for what touches bits alone: denormals stay."""
+    def reference(run: Any, node: Node, *operands: Array) -> Array:
+        with np.errstate(all="ignore"):
             return convert(function(*map(widen, operands)), dtype_of_result(node))
     return reference
+
+
+def flushed(x: Array) -> Array:
+    """f32 and f64 with zeros in place of denormals."""
+    if x.dtype not in (np.float32, np.float64):
+        return x
+    denormal = (np.abs(x) < np.finfo(x.dtype).tiny) & (x != 0)
+    return np.where(denormal, np.copysign(np.zeros((), x.dtype), x), x) if denormal.any() else x
 
 
 def dtype_of_result(node: Node) -> DType:
@@ -56,6 +73,7 @@ def convert(x: Array, dtype: DType) -> Array:
     if x.dtype == target:
         return x
     with np.errstate(all="ignore"):
+        x = flushed(x)
         if dtype.kind == "pred":
             return widen(x) != 0
         if x.dtype.kind == "c" and not dtype.is_complex:
