@@ -1,0 +1,143 @@
+"""Places in a TorchScript text, and the pieces that a statement is made of: names, types, attributes."""
+from __future__ import annotations
+
+import re
+
+SPACE = re.compile(r"(?:[ \t\n;]+|#[^\n]*|//[^\n]*)*")
+NAME = re.compile(r"%((?:::|[^,:()=\n;{}])+?)(?=\s*(?:[,)=\n;{}]|:(?!:)|$))")
+TYPE = re.compile(r"[\w.]+(?:\([^()]*\))?(?:\[\]|\?)*(?=\s*(?:,|=|\)|\n|;|$))")
+HEAD = re.compile(r"\^?[A-Za-z_][\w.]*(?:::[\w.]+)*")
+TAIL = re.compile(r"(?:, scope: ((?:(?! # |\n).)*))?[ \t]*(?:# ?([^\n]*))?")
+STRING = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'', re.DOTALL)
+STOPS = re.compile(r"[\"'()\[\]{}]")
+KEY = re.compile(r"\s*([A-Za-z_]\w*)=")
+OPEN, CLOSE = "([{", ")]}"
+
+
+class SyntaxFault(Exception):
+    """The text does not go on as it should: where, what, and what to do."""
+
+    def __init__(self, offset: int, message: str, help: str = "", length: int = 1) -> None:
+        super().__init__(message)
+        self.offset = offset
+        self.message = message
+        self.help = help
+        self.length = length
+
+
+class Cursor:
+    """A place in a text; every method that takes something moves on behind it, or raises SyntaxFault."""
+
+    def __init__(self, text: str, at: int = 0) -> None:
+        self.text = text
+        self.at = at
+
+    def skip(self) -> None:
+        """Go over blanks, line ends and comments."""
+        found = SPACE.match(self.text, self.at)
+        if found:
+            self.at = found.end()
+
+    def sees(self, word: str) -> bool:
+        """Whether ``word`` stands here."""
+        return self.text.startswith(word, self.at)
+
+    def take(self, word: str) -> bool:
+        """Go over blanks and ``word``, when it stands there."""
+        self.skip()
+        if self.text.startswith(word, self.at):
+            self.at += len(word)
+            return True
+        return False
+
+    def expect(self, word: str, where: str) -> None:
+        """Go over ``word``, which must stand here."""
+        if not self.take(word):
+            raise SyntaxFault(self.at, f"{word!r} is expected {where}, but here is {self.shown()}")
+
+    def shown(self) -> str:
+        """What stands here, for a message."""
+        if self.at >= len(self.text):
+            return "the end of the text"
+        return repr(self.text[self.at:self.at + 24].split("\n", 1)[0] or "a line end")
+
+    def name(self) -> str:
+        """``%x.1`` without the percent sign. Names may hold blanks, slashes and double colons."""
+        found = NAME.match(self.text, self.at)
+        if found is None:
+            raise SyntaxFault(self.at, f"a value (%name) is expected, but here is {self.shown()}")
+        self.at = found.end()
+        return found[1].strip()
+
+    def type(self) -> str:
+        """The text of a type: up to a comma, ``=`` or closing bracket outside its own brackets."""
+        while self.text.startswith(" ", self.at):
+            self.at += 1
+        found = TYPE.match(self.text, self.at)
+        if found is not None:
+            self.at = found.end()
+            return found[0]
+        begin, depth, at, text = self.at, 0, self.at, self.text
+        while at < len(text):
+            c = text[at]
+            if c in "([{<":
+                depth += 1
+            elif c in ")]}" or (c == ">" and text[at - 1] != "-"):
+                if depth == 0:
+                    break
+                depth -= 1
+            elif depth == 0 and (c in ",\n;" or (c == "=" and text[at - 1] == " ")):
+                break
+            at += 1
+        self.at = at
+        return text[begin:at].strip()
+
+    def bracketed(self) -> str:
+        """What stands between the bracket here and the one that closes it, strings skipped."""
+        begin, depth, at, text = self.at, 0, self.at, self.text
+        while True:
+            found = STOPS.search(text, at)
+            if found is None:
+                raise SyntaxFault(begin, f"this {text[begin]!r} is never closed", "the text seems to be cut off")
+            c = found[0]
+            if c in "\"'":
+                string = STRING.match(text, found.start())
+                at = string.end() if string else found.end()
+                continue
+            at = found.end()
+            if c in OPEN:
+                depth += 1
+            else:
+                depth -= 1
+                if depth == 0:
+                    self.at = at
+                    return text[begin + 1:at - 1]
+
+
+def split_attributes(text: str) -> dict[str, str]:
+    """``name="a", types=[Float(2), int]`` by key; a value reaches to the next comma that a key follows, outside brackets and strings."""
+    attrs: dict[str, str] = {}
+    key, begin, at, depth = "", 0, 0, 0
+    found = KEY.match(text)
+    if found is None:
+        return {"": text} if text.strip() else {}
+    key, begin, at = found[1], found.end(), found.end()
+    while at < len(text):
+        c = text[at]
+        if c in "\"'":
+            string = STRING.match(text, at)
+            at = string.end() if string else at + 1
+            continue
+        if c in OPEN:
+            depth += 1
+        elif c in CLOSE:
+            depth -= 1
+        elif c == "," and depth == 0:
+            after = KEY.match(text, at + 1)
+            if after is not None:
+                attrs[key] = text[begin:at]
+                key, begin, at = after[1], after.end(), after.end()
+                continue
+        at += 1
+    attrs[key] = text[begin:]
+    return attrs

@@ -1,0 +1,47 @@
+"""Which name means which value while a graph is read; what a block takes from outside becomes its parameter."""
+from __future__ import annotations
+
+from irscope.graph import Graph, Node, Op, Type
+
+
+class Scope:
+    """The names of one block, and the block around it. Bodies are closed: a captured value is a parameter of each block on the way."""
+
+    def __init__(self, graph: Graph, outer: Scope | None, param_op: Op) -> None:
+        self.graph = graph
+        self.outer = outer
+        self.names: dict[str, Node] = {}
+        self.captured: list[Node] = []
+        self._param = param_op
+
+    def param(self, name: str, type: Type, loc: int) -> Node:
+        """A new parameter of the block; the text writes it in a header, not as a statement."""
+        node = Node(self._param, name, type, (), {"number": len(self.graph.params)}, (), loc, synthetic=True)
+        self.graph.add(node)
+        self.graph.params.append(node)
+        self.names[name] = node
+        return node
+
+    def find(self, name: str) -> Node | None:
+        """The value that ``name`` means here, or None."""
+        inner: list[Scope] = []
+        scope: Scope | None = self
+        while scope is not None:
+            node = scope.names.get(name)
+            if node is not None:
+                for block in reversed(inner):
+                    block.captured.append(node)
+                    node = block.param(name, node.type, node.loc)
+                return node
+            inner.append(scope)
+            scope = scope.outer
+        return None
+
+    def all_names(self) -> set[str]:
+        """Every name that means something here."""
+        names: set[str] = set()
+        scope: Scope | None = self
+        while scope is not None:
+            names |= scope.names.keys()
+            scope = scope.outer
+        return names

@@ -1,0 +1,107 @@
+"""Types as TorchScript writes them: tensors with or without shape, and everything else by name."""
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+from irscope.graph import DTYPES, Dim, DynamicDim, NamedType, TensorType, TupleType, Type
+
+SCALARS = {
+    "Byte": "u8", "Char": "s8", "Short": "s16", "Int": "s32", "Long": "s64", "Half": "f16", "Float": "f32", "Double": "f64",
+    "Bool": "pred", "BFloat16": "bf16", "ComplexHalf": "c64", "ComplexFloat": "c64", "ComplexDouble": "c128", "QInt8": "s8", "QUInt8": "u8",
+    "QInt32": "s32", "UInt16": "u16", "UInt32": "u32", "UInt64": "u64", "Float8_e4m3fn": "f8e4m3fn", "Float8_e5m2": "f8e5m2",
+    "Float8_e4m3fnuz": "f8e4m3fnuz", "Float8_e5m2fnuz": "f8e5m2fnuz", "Float8_e8m0fnu": "f8e8m0fnu", "QUInt4x2": "u4", "QUInt2x4": "u2",
+}
+"""The words for element types, and the type that holds them (a quantised type by its storage; complex32 is computed as complex64)."""
+
+TENSOR = re.compile(r"(\w+)\((.*)\)(\[Undefined\])?$", re.DOTALL)
+TENSOR_WORD = NamedType("Tensor")
+
+
+@dataclass(frozen=True, slots=True)
+class TorchTensorType(TensorType):
+    """A tensor type with what TorchScript says beyond HLO: ``strides`` (None: unknown), ``requires_grad``, ``device``, its ``text``."""
+
+    strides: tuple[int, ...] | None = None
+    requires_grad: bool = False
+    device: str = ""
+    text: str = ""
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@lru_cache(maxsize=20_000)
+def parse_type(text: str) -> Type:
+    """The type that a text names. What is no tensor of known rank and no tuple keeps its own text."""
+    text = text.strip()
+    if text.startswith("(") and text.endswith(")") and _closes(text) == len(text) - 1:
+        return TupleType(tuple(parse_type(part) for part in split_commas(text[1:-1])))
+    found = TENSOR.match(text)
+    if found is None or found[1] not in SCALARS:
+        return NamedType(text)
+    dims: list[Dim] = []
+    strides: tuple[int, ...] | None = None
+    grad, device = False, ""
+    for item in split_commas(found[2]):
+        item = item.strip()
+        key, equals, value = item.partition("=")
+        if equals:
+            if key == "strides":
+                strides = tuple(int(s) for s in value.strip("[]").split(",") if s.strip().lstrip("-").isdigit())
+            elif key == "requires_grad":
+                grad = value == "1"
+            elif key == "device":
+                device = value
+        else:
+            dims.append(_dim(item))
+            if ":" in item and item.partition(":")[2].lstrip("-").isdigit():  # torch 1.5 to 1.7 wrote size:stride
+                strides = (*(strides or ()), int(item.partition(":")[2]))
+    return TorchTensorType(DTYPES[SCALARS[found[1]]], tuple(dims), None, strides, grad, device, text)
+
+
+def _dim(item: str) -> Dim:
+    size = item.partition(":")[0].rstrip("!")
+    if size.isdigit():
+        return int(size)
+    return DynamicDim("" if size == "*" else size)
+
+
+def split_commas(text: str) -> list[str]:
+    """The parts of a list, at commas outside every bracket and string."""
+    parts: list[str] = []
+    depth, begin, at, quote = 0, 0, 0, ""
+    while at < len(text):
+        c = text[at]
+        if quote:
+            if c == "\\":
+                at += 1
+            elif c == quote:
+                quote = ""
+        elif c in "\"'":
+            quote = c
+        elif c in "([{<":
+            depth += 1
+        elif c in ")]}>":
+            depth -= 1
+        elif c == "," and depth == 0:
+            parts.append(text[begin:at])
+            begin = at + 1
+        at += 1
+    if text[begin:].strip():
+        parts.append(text[begin:])
+    return parts
+
+
+def _closes(text: str) -> int:
+    """Where the bracket closes that the text opens with."""
+    depth = 0
+    for at, c in enumerate(text):
+        if c in "([{":
+            depth += 1
+        elif c in ")]}":
+            depth -= 1
+            if depth == 0:
+                return at
+    return -1

@@ -1,0 +1,192 @@
+"""Attribute values: numbers, strings, lists, tensors as far as the text shows them."""
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from irscope.formats.torchscript.types import parse_type, split_commas
+from irscope.graph import Type
+
+if TYPE_CHECKING:
+    import numpy as np
+
+INT = re.compile(r"[+-]?\d+$")
+FLOAT = re.compile(r"[+-]?(?:\d+\.?\d*(?:e[+-]?\d+)?|\.\d+(?:e[+-]?\d+)?|inf|nan)$", re.IGNORECASE)
+COMPLEX = re.compile(r"([+-]?[\d.einf+-]+?)([+-][\d.e+-]+)j$")
+TENSOR_TAIL = re.compile(r"\[ ?(\w*?)(CPU|CUDA|Mkldnn\w*?|Quantized\w*?|XPU|HIP|MPS)?(\w+)Type\{([\d,]*)\}([^\]]*)\]\s*$")
+TYPE_HEAD = re.compile(r"(?:Tensor|Float|Double|Long|Int|Bool|Half|Byte|Char|Short|BFloat16|Complex\w+|int|float|bool|str)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class TensorText:
+    """A tensor constant as printed.
+
+    ``text`` is all that the dump says: one element in braces (6 digits), up to ten elements with a type behind (5 digits),
+    or ``<Tensor>``, whose values are gone (``elided``).
+    """
+
+    text: str
+    elided: bool
+
+    def array(self) -> np.ndarray[Any, Any]:
+        """The elements that the text shows, as float64 or complex128, in the shape that it shows (a scalar for braces).
+
+        Raises ValueError where the values are elided or not understood.
+        """
+        import numpy as np
+        if self.elided:
+            raise ValueError("the text elides the values of this tensor")
+        if self.text.startswith("{"):
+            return np.asarray(_element(self.text[1:-1]))
+        return _printed_array(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque:
+    """A value that is no data: a hidden graph, an object by address, an enum."""
+
+    text: str
+
+
+@lru_cache(maxsize=50_000)
+def parse_value(text: str) -> Any:
+    """The Python value of an attribute's text; lists are tuples of the marker :class:`List`.
+
+    ``True`` and ``1`` both stand for booleans: the type of the node decides. What is no value that can be told is an :class:`Opaque`.
+    """
+    bare = text.strip()
+    if not bare:
+        return Opaque(text)
+    if INT.match(bare):
+        return int(bare)
+    if FLOAT.match(bare):
+        return float(bare)
+    if bare[0] in "\"'" and bare[-1] == bare[0] and len(bare) > 1:
+        return unescape(bare[1:-1])
+    if bare in ("True", "False"):
+        return bare == "True"
+    if bare == "None":
+        return None
+    if bare in ("<Tensor>", "[<Tensors>]"):
+        return TensorText(bare, True)
+    if TENSOR_TAIL.search(bare):
+        return TensorText(bare, False)
+    return _structured(bare)
+
+
+def _structured(bare: str) -> Any:
+    if bare.startswith("annotate("):
+        inner = split_commas(bare[len("annotate("):-1])
+        return parse_value(inner[-1]) if len(inner) > 1 else Opaque(bare)
+    if bare[0] == "[" and bare[-1] == "]":
+        return List(parse_value(part) for part in split_commas(bare[1:-1]))
+    if bare[0] == "(" and bare[-1] == ")":
+        return tuple(parse_value(part) for part in split_commas(bare[1:-1]))
+    if bare[0] == "{" and bare[-1] == "}":
+        return _braces(bare)
+    if bare.startswith("torch.device("):
+        return parse_value(bare[len("torch.device("):-1])
+    found = COMPLEX.match(bare)
+    if found:
+        return complex(float(found[1]), float(found[2]))
+    if TYPE_HEAD.match(bare):
+        types = [parse_type(part) for part in split_commas(bare)]
+        return types[0] if len(types) == 1 else tuple(types)
+    return Opaque(bare)
+
+
+class List(tuple[Any, ...]):
+    """A list in an attribute (a tuple, because attributes are shared and never change)."""
+
+    __slots__ = ()
+
+
+def _braces(bare: str) -> Any:
+    parts = split_commas(bare[1:-1])
+    pairs = [_colon(part) for part in parts]
+    if parts and all(pair is not None for pair in pairs):
+        return {parse_value(pair[0]): parse_value(pair[1]) for pair in pairs if pair is not None}
+    if not parts:
+        return {}
+    return TensorText(bare, False)
+
+
+def _colon(part: str) -> tuple[str, str] | None:
+    """Key and value of an entry of a dict."""
+    quote = ""
+    for at, c in enumerate(part):
+        if quote:
+            quote = "" if c == quote else quote
+        elif c in "\"'":
+            quote = c
+        elif c == ":":
+            return part[:at], part[at + 1:]
+    return None
+
+
+ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "\\": "\\", '"': '"', "'": "'", "0": "\0"}
+
+
+def unescape(text: str) -> str:
+    r"""A string without its escapes.
+
+    PyTorch prints a byte above 127 as a backslash and three characters computed from a *signed* byte, so that they are no octal digits
+    (``e-acute`` is ``\0)+\/.)``). The byte is ``(a-48)*64 + (b-48)*8 + (c-48)`` modulo 256 all the same.
+    """
+    if "\\" not in text:
+        return text
+    out = bytearray()
+    at = 0
+    while at < len(text):
+        c = text[at]
+        if c != "\\" or at + 1 >= len(text):
+            out += c.encode()
+            at += 1
+            continue
+        after = text[at + 1]
+        if after in ESCAPES and not (after == "0" and len(text) >= at + 4 and text[at + 2:at + 4].strip("01234567()*+,-./") == ""):
+            out += ESCAPES[after].encode()
+            at += 2
+        elif len(text) >= at + 4:
+            a, b, d = (ord(x) - 48 for x in text[at + 1:at + 4])
+            out.append((a * 64 + b * 8 + d) % 256)
+            at += 4
+        else:
+            out += text[at:].encode()
+            break
+    return out.decode("utf-8", "replace")
+
+
+def _element(text: str) -> Any:
+    text = text.strip()
+    if text.startswith("("):
+        re_, im = text[1:-1].split(",")
+        return complex(float(re_), float(im))
+    return float(text)
+
+
+def _printed_array(text: str) -> np.ndarray[Any, Any]:
+    """A tensor printed with its elements: ``scale *`` prefixes and slice headers ``(1,.,.) =`` are understood."""
+    import numpy as np
+    found = TENSOR_TAIL.search(text)
+    if found is None:
+        raise ValueError(f"{text[:40]} is no tensor")
+    shape = tuple(int(d) for d in found[4].split(",") if d)
+    body = text[:found.start()]
+    values: list[float] = []
+    for piece in re.split(r"\([\d.,]+\) = ?", body):
+        scaled = re.match(r"\s*([\d.e+-]+) \*", piece)
+        scale = float(scaled[1]) if scaled else 1.0
+        values += [scale * float(word) for word in piece[scaled.end() if scaled else 0:].split()]
+    if len(shape) == 2 and int(np.prod(shape)) == len(values):
+        return np.array(values).reshape(shape)
+    if int(np.prod(shape)) != len(values):
+        raise ValueError(f"{len(values)} elements are printed for shape {shape}")
+    return np.array(values).reshape(shape)
+
+
+def type_value(value: Any) -> Type | None:
+    """The value as a type, where an attribute holds one."""
+    return value if isinstance(value, Type) else None
