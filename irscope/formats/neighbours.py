@@ -150,7 +150,7 @@ def _start(*patterns: str) -> re.Pattern[str]:
 TEXTS: tuple[tuple[re.Pattern[str], Neighbour], ...] = (
     (_start(r"<!DOCTYPE", r"<html", r"<HTML", r"<\?xml", r"<svg"),
      Neighbour("HTML (a web page, or a drawing of a graph)", "give the text of the dump itself")),
-    (re.compile(r"\b(?:stablehlo|vhlo|chlo|mhlo)\.[a-z_]+"),
+    (_line(r'(?:%\S+(?:, %\S+)* = )?"?(?:stablehlo|vhlo|chlo|mhlo)\.[a-z_]+', r"module @\S+ attributes \{mhlo\."),
      Neighbour("StableHLO (MLIR) text", "where you printed lowered.as_text(), print lowered.as_text(dialect='hlo'),\n"
                "or lowered.compile().as_text() for what XLA made of it")),
     (_line(r"module (?:@\S+ )?(?:attributes )?\{", r"(?:func|llvm|tt)\.func ", r"#\w+ = (?:affine_map|loc\()", r'"builtin\.module"',
