@@ -2,11 +2,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from irscope.graph import DType
+from irscope.graph import DType, Node, Type
 from irscope.graph.dtypes import C64, F32, F64
+from irscope.ops import infer
 from irscope.ops.meaning import Emitter, View
+from irscope.ops.shapes import size
 
 Matrix = Callable[[Any, Any], Any]
 """An element by row and column."""
@@ -72,3 +75,45 @@ def sum_of(k: Emitter, dtype: DType, low: Any, high: Any, term: Callable[[Any], 
     with k.loop(low, high) as j:
         total.set(k.binary("add", total.get(), term(j)))
     return total.get()
+
+
+def taxicab(k: Emitter, x: Any) -> Any:
+    """``|re| + |im|``, which LAPACK compares pivots by."""
+    if not x.dtype.is_complex:
+        return k.unary("abs", x)
+    return k.binary("add", k.unary("abs", k.unary("real", x)), k.unary("abs", k.unary("imag", x)))
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """One matrix of a stack."""
+
+    view: View
+    batch: tuple[Any, ...]
+
+    def load(self, i: Any, j: Any) -> Any:
+        """An element."""
+        return self.view.load([*self.batch, i, j])
+
+    def store(self, i: Any, j: Any, value: Any) -> None:
+        """Write an element."""
+        self.view.store([*self.batch, i, j], value)
+
+
+def bound(view: View, batch: Sequence[Any]) -> Bound:
+    """The matrix of a stack at a place."""
+    return Bound(view, tuple(batch))
+
+
+def declared(node: Node) -> Type:
+    """The declared type: library functions are only made by expansions, which know it."""
+    return infer.plain(node.type)
+
+
+def cost_of_factorization(share: float) -> Callable[[Node], float]:
+    """Operations of something that takes ``share * m * n * min(m, n)``."""
+    def cost(node: Node) -> float:
+        t = infer.array(node, 0)
+        smaller = min((size(d) or 1 for d in t.shape[-2:]), default=1)
+        return share * t.elements * smaller * (4 if t.dtype.is_complex else 1)
+    return cost

@@ -1,0 +1,210 @@
+"""Factorizations that libraries give by custom calls: lu with partial pivoting, qr by Householder reflections, and their product.
+
+They have LAPACK's conventions (pivots count from 1, reflections are kept below the diagonal, tau beside), because the programs that
+call LAPACK go on from there. Matrices are the last two dimensions, stacks of them the ones before.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from irscope.graph import Kind, Node, Op
+from irscope.graph.dtypes import S32, S64
+from irscope.ops.lazy import LazyModule
+from irscope.ops.matrices import bound, conjugate, cost_of_factorization, declared, part_of, real, square_size, sum_of, taxicab
+from irscope.ops.meaning import Emitter, View
+from irscope.ops.nests import loops
+from irscope.ops.registry import declare
+
+if TYPE_CHECKING:
+    import numpy as np
+else:
+    np = LazyModule("numpy")
+
+Array = Any
+
+# ---------------------------------------------------------------- lu
+
+
+def _lu_reference(run: Any, node: Node, a: Array) -> Any:
+    work, rows, columns = np.array(a), a.shape[-2], a.shape[-1]
+    steps = min(rows, columns)
+    pivots, info = np.zeros((*a.shape[:-2], steps), np.int32), np.zeros(a.shape[:-2], np.int32)
+    with np.errstate(all="ignore"):
+        for batch in np.ndindex(*a.shape[:-2]):
+            m = work[batch]
+            for j in range(steps):
+                size = np.abs(m[j:, j].real) + np.abs(m[j:, j].imag)
+                p = j + int(np.argmax(np.where(np.isnan(size), -1, size)))
+                pivots[(*batch, j)] = p + 1
+                m[[j, p]] = m[[p, j]]
+                if m[j, j] == 0:
+                    info[batch] = info[batch] or j + 1
+                    continue
+                m[j + 1:, j] /= m[j, j]
+                m[j + 1:, j + 1:] -= np.outer(m[j + 1:, j], m[j, j + 1:])
+    return work, pivots, info
+
+
+def _lu_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View]) -> None:
+    rows, columns = ins[0].shape[-2:]
+    dtype = ins[0].dtype
+    with loops(k, ins[0].shape[:-2]) as batch:
+        a, m = bound(ins[0], batch), bound(outs[0], batch)
+        info = k.reg(S32, k.const(0, S32))
+        with loops(k, [rows, columns]) as [i, j]:
+            m.store(i, j, a.load(i, j))
+        with loops(k, [min(rows, columns)]) as [j]:
+            best, place = k.reg(part_of(dtype), taxicab(k, m.load(j, j))), k.reg(S64, j)
+            with k.loop(j + 1, rows) as i:
+                size = taxicab(k, m.load(i, j))
+                larger = k.compare("GT", size, best.get())
+                place.set(k.select(larger, i, place.get()))
+                best.set(k.select(larger, size, best.get()))
+            p = place.get()
+            outs[1].store([*batch, j], k.convert(p + 1, S32))
+            with k.when(k.compare("NE", p, j)), loops(k, [columns]) as [c]:
+                upper, lower = m.load(j, c), m.load(p, c)
+                m.store(j, c, lower)
+                m.store(p, c, upper)
+            pivot = m.load(j, j)
+            singular = k.compare("EQ", pivot, k.const(0, dtype))
+            fresh = k.binary("and", singular, k.compare("EQ", info.get(), k.const(0, S32)))
+            info.set(k.select(fresh, k.convert(j + 1, S32), info.get()))
+            with k.when(k.unary("not", singular)), k.loop(j + 1, rows) as i:
+                factor = k.binary("div", m.load(i, j), pivot)
+                m.store(i, j, factor)
+                with k.loop(j + 1, columns) as c:
+                    m.store(i, c, k.binary("sub", m.load(i, c), k.binary("mul", factor, m.load(j, c))))
+        outs[2].store(batch, info.get())
+
+
+lu = declare(Op(
+    name="lu",
+    dialect="library",
+    doc="L and U in one matrix, the row that each step was exchanged with (from 1), and the first step without a pivot (0: none).",
+    kind=Kind.OPAQUE,
+    infer=declared,
+    reference=_lu_reference,
+    nest=_lu_nest,
+    cost=cost_of_factorization(2 / 3),
+))
+
+
+# ---------------------------------------------------------------- qr
+
+def _reflection(x: Array) -> tuple[Any, Any, Array]:
+    """LAPACK's larfg: what the first element becomes, tau, and the rest of the vector."""
+    alpha, rest = x[0], x[1:]
+    square = float((rest.real ** 2 + rest.imag ** 2).sum())
+    if square == 0 and alpha.imag == 0:
+        return alpha, x.dtype.type(0), rest
+    beta = x.real.dtype.type(-np.copysign(np.sqrt(alpha.real ** 2 + alpha.imag ** 2 + square), alpha.real))
+    return beta, (beta - alpha) / beta, rest / (alpha - beta)
+
+
+def _qr_reference(run: Any, node: Node, a: Array) -> Any:
+    work, steps = np.array(a), min(a.shape[-2:])
+    taus = np.zeros((*a.shape[:-2], steps), a.dtype)
+    with np.errstate(all="ignore"):
+        for batch in np.ndindex(*a.shape[:-2]):
+            m = work[batch]
+            for j in range(steps):
+                m[j, j], tau, m[j + 1:, j] = _reflection(m[j:, j].copy())
+                taus[(*batch, j)] = tau
+                v = np.concatenate([np.ones(1, a.dtype), m[j + 1:, j]])
+                m[j:, j + 1:] -= np.conj(tau) * np.outer(v, v.conj() @ m[j:, j + 1:])
+    return work, taus
+
+
+def _qr_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View]) -> None:
+    rows, columns = ins[0].shape[-2:]
+    dtype, part = ins[0].dtype, part_of(ins[0].dtype)
+    nothing = k.const(0, dtype)
+    with loops(k, ins[0].shape[:-2]) as batch:
+        a, m = bound(ins[0], batch), bound(outs[0], batch)
+        with loops(k, [rows, columns]) as [i, j]:
+            m.store(i, j, a.load(i, j))
+        with loops(k, [min(rows, columns)]) as [j]:
+            alpha = m.load(j, j)
+            square = sum_of(k, part, j + 1, rows, lambda i, j=j: square_size(k, m.load(i, j)))  # type: ignore[misc]
+            flat = k.compare("EQ", square, k.const(0, part))
+            if dtype.is_complex:
+                flat = k.binary("and", flat, k.compare("EQ", k.unary("imag", alpha), k.const(0, part)))
+            length = k.unary("sqrt", k.binary("add", square_size(k, alpha), square))
+            upward = k.compare("LT", real(k, alpha), k.const(0, part))
+            beta = k.convert(k.select(upward, length, k.unary("neg", length)), dtype)
+            beta = k.select(flat, alpha, beta)
+            tau = k.select(flat, nothing, k.binary("div", k.binary("sub", beta, alpha), beta))
+            outs[1].store([*batch, j], tau)
+            with k.when(k.unary("not", flat)):
+                scale = k.binary("div", k.const(1, dtype), k.binary("sub", alpha, beta))
+                m.store(j, j, beta)
+                with k.loop(j + 1, rows) as i:
+                    m.store(i, j, k.binary("mul", m.load(i, j), scale))
+                with k.loop(j + 1, columns) as c:
+                    _reflect(k, m, j, c, rows, conjugate(k, tau), m)
+
+
+def _reflect(k: Emitter, v: Any, j: Any, c: Any, rows: int, tau: Any, target: Any) -> None:
+    """Column ``c`` of ``target``, from row j on, minus ``tau * v * (v^H column)``; v is 1 and then column j below the diagonal."""
+    dtype = tau.dtype
+    rest = sum_of(k, dtype, j + 1, rows, lambda i: k.binary("mul", conjugate(k, v.load(i, j)), target.load(i, c)))
+    w = k.binary("mul", tau, k.binary("add", target.load(j, c), rest))
+    target.store(j, c, k.binary("sub", target.load(j, c), w))
+    with k.loop(j + 1, rows) as i:
+        target.store(i, c, k.binary("sub", target.load(i, c), k.binary("mul", v.load(i, j), w)))
+
+
+qr = declare(Op(
+    name="qr",
+    dialect="library",
+    doc="R in the upper triangle, the Householder vectors below it, and their factors tau.",
+    kind=Kind.OPAQUE,
+    infer=declared,
+    reference=_qr_reference,
+    nest=_qr_nest,
+    cost=cost_of_factorization(4 / 3),
+))
+
+
+# ---------------------------------------------------------------- householder-product
+
+def _householder_product_reference(run: Any, node: Node, a: Array, taus: Array) -> Array:
+    rows, columns = a.shape[-2:]
+    made = np.zeros(a.shape, a.dtype)
+    for batch in np.ndindex(*a.shape[:-2]):
+        q = np.eye(rows, columns, dtype=a.dtype)
+        for j in reversed(range(taus.shape[-1])):
+            v = np.concatenate([np.ones(1, a.dtype), a[(*batch, slice(j + 1, None), j)]])
+            q[j:] -= taus[(*batch, j)] * np.outer(v, v.conj() @ q[j:])
+        made[batch] = q
+    return made
+
+
+def _householder_product_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View]) -> None:
+    rows, columns = ins[0].shape[-2:]
+    steps, dtype = ins[1].shape[-1], ins[0].dtype
+    one, nothing = k.const(1, dtype), k.const(0, dtype)
+    with loops(k, ins[0].shape[:-2]) as batch:
+        a, q = bound(ins[0], batch), bound(outs[0], batch)
+        with loops(k, [rows, columns]) as [i, j]:
+            q.store(i, j, k.select(k.compare("EQ", i, j), one, nothing))
+        with loops(k, [steps]) as [back]:
+            j = (steps - 1) - back
+            tau = ins[1].load([*batch, j])
+            # Columns before j are still those of the identity, which have nothing from row j on.
+            with k.loop(j, columns) as c:
+                _reflect(k, a, j, c, rows, tau, q)
+
+
+householder_product = declare(Op(
+    name="householder-product",
+    dialect="library",
+    doc="The orthogonal (unitary) matrix that a product of Householder reflections is: Q of a qr.",
+    kind=Kind.OPAQUE,
+    infer=declared,
+    reference=_householder_product_reference,
+    nest=_householder_product_nest,
+    cost=cost_of_factorization(4 / 3),
+))

@@ -1,0 +1,254 @@
+"""Eigenvalues and singular values by Jacobi rotations: slow for large matrices, short, and as exact as the numbers allow.
+
+Everything is computed in f64 (c128). Rotations go through all pairs of columns until a sweep finds nothing left to turn.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from irscope.graph import DType, Kind, Node, Op
+from irscope.graph.dtypes import C128, F64, PRED, S32, S64
+from irscope.ops.lazy import LazyModule
+from irscope.ops.matrices import Bound, bound, conjugate, cost_of_factorization, declared, real, square_size, sum_of, times
+from irscope.ops.meaning import Emitter, View
+from irscope.ops.nests import below, loops
+from irscope.ops.registry import declare
+
+if TYPE_CHECKING:
+    import numpy as np
+else:
+    np = LazyModule("numpy")
+
+Array = Any
+EPSILON = 2.0 ** -52
+SWEEPS = 40
+"""Jacobi converges quadratically; ten sweeps are many. The limit keeps NaN from turning for ever."""
+
+
+def _wide(dtype: DType) -> DType:
+    return C128 if dtype.is_complex else F64
+
+
+def _rotation(k: Emitter, difference: Any, product: Any) -> tuple[Any, Any, Any]:
+    """Cosine, sine and phase that make ``product`` vanish, where ``difference`` is what the diagonal differs by (second minus first)."""
+    dtype = product.dtype
+    size = k.unary("sqrt", square_size(k, product))
+    one = k.const(1.0, F64)
+    tau = k.binary("div", difference, k.binary("mul", k.const(2.0, F64), size))
+    root = k.unary("sqrt", k.fma(tau, tau, one))
+    magnitude = k.binary("div", one, k.binary("add", k.unary("abs", tau), root))
+    tangent = k.select(k.compare("LT", tau, k.const(0.0, F64)), k.unary("neg", magnitude), magnitude)
+    cosine = k.binary("div", one, k.unary("sqrt", k.fma(tangent, tangent, one)))
+    phase = times(k, product, k.binary("div", one, size)) if dtype.is_complex else k.binary("div", product, size)
+    return cosine, k.binary("mul", tangent, cosine), phase
+
+
+def _rotate(k: Emitter, count: int, turn: tuple[Any, Any, Any], load: Callable[[Any, Any], Any], store: Callable[[Any, Any, Any], None],
+            p: Any, q: Any) -> None:
+    """Turn the pairs ``load(i, p), load(i, q)`` for all i."""
+    cosine, sine, phase = turn
+    forth, back = times(k, phase, sine), times(k, conjugate(k, phase), sine)
+    with loops(k, [count]) as [i]:
+        x, y = load(i, p), load(i, q)
+        store(i, p, k.binary("sub", times(k, x, cosine), k.binary("mul", back, y)))
+        store(i, q, k.binary("add", k.binary("mul", forth, x), times(k, y, cosine)))
+
+
+def _sweeps(k: Emitter, n: int, visit: Callable[[Any, Any, Any], None]) -> None:
+    """``visit(p, q, turned)`` for all pairs, again and again until none sets ``turned``."""
+    turned, sweep = k.reg(PRED, k.const(True, PRED)), k.reg(S64, k.index(0))
+    with k.while_(lambda: k.binary("and", turned.get(), below(k, sweep.get(), SWEEPS))):
+        turned.set(k.const(False, PRED))
+        sweep.set(sweep.get() + 1)
+        with loops(k, [max(n - 1, 0)]) as [p], k.loop(p + 1, n) as q:
+            visit(p, q, turned)
+
+
+def _ranks(k: Emitter, n: int, value: Callable[[Any], Any], place_of: View, ascending: bool) -> None:
+    """``place_of[r]`` becomes the place of the element that comes r-th in order; equal ones stay in order."""
+    with loops(k, [n]) as [j]:
+        rank = k.reg(S64, k.index(0))
+        mine = value(j)
+        with loops(k, [n]) as [other]:
+            theirs = value(other)
+            first = k.compare("LT" if ascending else "GT", theirs, mine)
+            same = k.binary("and", k.unary("not", k.compare("GT" if ascending else "LT", theirs, mine)), below(k, other, j))
+            rank.set(rank.get() + k.convert(k.binary("or", first, same), S64))
+        place_of.store([k.binary("min", rank.get(), k.index(n - 1))], j)
+
+
+# ---------------------------------------------------------------- eigh
+
+def _eigh_reference(run: Any, node: Node, a: Array) -> Any:
+    values, vectors = np.linalg.eigh(a.astype(np.complex128 if a.dtype.kind == "c" else np.float64), "L" if node.attrs["lower"] else "U")
+    return vectors.astype(a.dtype), values.astype(a.real.dtype), np.zeros(a.shape[:-2], np.int32)
+
+
+def _eigh_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View]) -> None:
+    n, lower, dtype = ins[0].shape[-1], node.attrs["lower"], _wide(ins[0].dtype)
+    work, vectors = (Bound(k.scratch(dtype, (n, n)), ()) for _ in "av")
+    order = k.scratch(S64, (n,))
+    one, nothing = k.const(1, dtype), k.const(0, dtype)
+    with loops(k, ins[0].shape[:-2]) as batch:
+        a = bound(ins[0], batch)
+        total = k.reg(F64, k.const(0.0, F64))
+        with loops(k, [n, n]) as [i, j]:
+            near = below(k, j, i) if lower else below(k, i, j)
+            x = k.convert(a.load(k.select(near, i, j), k.select(near, j, i)), dtype)
+            # The given triangle as it is, the other one its conjugate, and a real diagonal.
+            x = k.select(near, x, conjugate(k, x))
+            x = k.select(k.compare("EQ", i, j), k.convert(real(k, x), dtype), x)
+            work.store(i, j, x)
+            vectors.store(i, j, k.select(k.compare("EQ", i, j), one, nothing))
+            total.set(k.binary("add", total.get(), square_size(k, x)))
+        tiny = k.binary("mul", total.get(), k.const((EPSILON / 8) ** 2 / max(n * n, 1), F64))
+
+        def visit(p: Any, q: Any, turned: Any, tiny: Any = tiny) -> None:
+            product = work.load(p, q)
+            with k.when(k.compare("GT", square_size(k, product), tiny)):
+                turned.set(k.const(True, PRED))
+                turn = _rotation(k, k.binary("sub", real(k, work.load(q, q)), real(k, work.load(p, p))), product)
+                conjugated = (turn[0], turn[1], conjugate(k, turn[2]))
+                _rotate(k, n, turn, work.load, work.store, p, q)
+                _rotate(k, n, conjugated, lambda i, j: work.load(j, i), lambda i, j, value: work.store(j, i, value), p, q)
+                _rotate(k, n, turn, vectors.load, vectors.store, p, q)
+        _sweeps(k, n, visit)
+        _ranks(k, n, lambda j: real(k, work.load(j, j)), order, ascending=True)
+        with loops(k, [n]) as [j]:
+            place = order.load([j])
+            outs[1].store([*batch, j], k.convert(real(k, work.load(place, place)), outs[1].dtype))
+            with loops(k, [n]) as [i]:
+                outs[0].store([*batch, i, j], k.convert(vectors.load(i, place), outs[0].dtype))
+        outs[2].store(batch, k.const(0, S32))
+
+
+eigh = declare(Op(
+    name="eigh",
+    dialect="library",
+    doc="Eigenvectors (in columns) and ascending eigenvalues of a symmetric or Hermitian matrix, of which one triangle is read.",
+    kind=Kind.OPAQUE,
+    infer=declared,
+    reference=_eigh_reference,
+    nest=_eigh_nest,
+    cost=cost_of_factorization(9.0),
+))
+
+
+# ---------------------------------------------------------------- svd
+
+def _svd_reference(run: Any, node: Node, a: Array) -> Any:
+    wide = a.astype(np.complex128 if a.dtype.kind == "c" else np.float64)
+    u, s, vt = np.linalg.svd(wide, full_matrices=node.attrs["full"])
+    return u.astype(a.dtype), s.astype(a.real.dtype), vt.astype(a.dtype), np.zeros(a.shape[:-2], np.int32)
+
+
+def _svd_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View]) -> None:
+    rows, columns = ins[0].shape[-2:]
+    wide_matrix, dtype = rows < columns, _wide(ins[0].dtype)
+    m, n = max(rows, columns), min(rows, columns)
+    # A wide matrix is decomposed as its adjoint. All of ``left`` is needed where the result is to be square.
+    width = m if node.attrs["full"] else n
+    left, right = Bound(k.scratch(dtype, (m, width)), ()), Bound(k.scratch(dtype, (n, n)), ())
+    sizes, order = k.scratch(F64, (n,)), k.scratch(S64, (n,))
+    one, nothing = k.const(1, dtype), k.const(0, dtype)
+    with loops(k, ins[0].shape[:-2]) as batch:
+        a = bound(ins[0], batch)
+        with loops(k, [m, n]) as [i, j]:
+            left.store(i, j, conjugate(k, k.convert(a.load(j, i), dtype)) if wide_matrix else k.convert(a.load(i, j), dtype))
+        with loops(k, [n, n]) as [i, j]:
+            right.store(i, j, k.select(k.compare("EQ", i, j), one, nothing))
+
+        def square(j: Any) -> Any:
+            return sum_of(k, F64, 0, m, lambda i: square_size(k, left.load(i, j)))
+
+        def visit(p: Any, q: Any, turned: Any) -> None:
+            product = sum_of(k, dtype, 0, m, lambda i: k.binary("mul", conjugate(k, left.load(i, p)), left.load(i, q)))
+            first, second = square(p), square(q)
+            limit = k.binary("mul", k.binary("mul", first, second), k.const((4 * EPSILON) ** 2, F64))
+            with k.when(k.compare("GT", square_size(k, product), limit)):
+                turned.set(k.const(True, PRED))
+                turn = _rotation(k, k.binary("sub", second, first), product)
+                _rotate(k, m, turn, left.load, left.store, p, q)
+                _rotate(k, n, turn, right.load, right.store, p, q)
+        _sweeps(k, n, visit)
+        with loops(k, [n]) as [j]:
+            sizes.store([j], k.unary("sqrt", square(j)))
+        _ranks(k, n, lambda j: sizes.load([j]), order, ascending=False)
+        largest = sizes.load([order.load([k.index(0)])]) if n else k.const(0.0, F64)
+        _store_svd(k, batch, outs, (left, right, sizes, order), largest, wide_matrix, width)
+        outs[3].store(batch, k.const(0, S32))
+
+
+def _store_svd(k: Emitter, batch: Sequence[Any], outs: Sequence[View], parts: tuple[Bound, Bound, View, View], largest: Any,
+               wide_matrix: bool, width: int) -> None:
+    """Columns in order and of length one; those without a direction of their own are found in what the others leave."""
+    left, right, sizes, order = parts
+    (m, _), n, dtype = left.view.shape, right.view.shape[0], left.view.dtype
+    basis = Bound(k.scratch(dtype, (m, width)), ())
+    tiny = k.binary("mul", largest, k.const(EPSILON * m, F64))
+    with loops(k, [n]) as [j]:
+        size = sizes.load([order.load([j])])
+        outs[1].store([*batch, j], k.convert(size, outs[1].dtype))
+    with loops(k, [width]) as [j]:
+        place = order.load([k.binary("min", j, k.index(n - 1))])
+        size = sizes.load([place])
+        has_direction = k.binary("and", below(k, j, n), k.compare("GT", size, tiny))
+        # NaN has no order: it stays where it is, and makes everything NaN, as it should.
+        has_direction = k.binary("or", has_direction, k.binary("and", below(k, j, n), k.compare("NE", size, size)))
+        with k.when(has_direction):
+            scale = k.binary("div", k.const(1.0, F64), size)
+            with loops(k, [m]) as [i]:
+                basis.store(i, j, times(k, left.load(i, place), scale))
+        with k.when(k.unary("not", has_direction)):
+            _complete(k, basis, j, m)
+    u, v = (outs[2], outs[0]) if wide_matrix else (outs[0], outs[2])
+    with loops(k, [m, width]) as [i, j]:
+        x = basis.load(i, j)
+        if wide_matrix:
+            u.store([*batch, j, i], k.convert(conjugate(k, x), u.dtype))
+        else:
+            u.store([*batch, i, j], k.convert(x, u.dtype))
+    with loops(k, [n]) as [j]:
+        place = order.load([j])
+        with loops(k, [n]) as [i]:
+            x = right.load(i, place)
+            if wide_matrix:
+                v.store([*batch, i, j], k.convert(x, v.dtype))
+            else:
+                v.store([*batch, j, i], k.convert(conjugate(k, x), v.dtype))
+
+
+def _complete(k: Emitter, basis: Bound, j: Any, m: int) -> None:
+    """Column j becomes a unit vector that is orthogonal to all columns before it."""
+    dtype = basis.view.dtype
+    best, place = k.reg(F64, k.const(-1.0, F64)), k.reg(S64, k.index(0))
+    with loops(k, [m]) as [i]:
+        rest = k.binary("sub", k.const(1.0, F64), sum_of(k, F64, 0, j, lambda c, i=i: square_size(k, basis.load(i, c))))  # type: ignore[misc]
+        better = k.compare("GT", rest, best.get())
+        place.set(k.select(better, i, place.get()))
+        best.set(k.select(better, rest, best.get()))
+    start = place.get()
+    with loops(k, [m]) as [i]:
+        basis.store(i, j, k.select(k.compare("EQ", i, start), k.const(1, dtype), k.const(0, dtype)))
+    for _ in range(2):  # once more, against what rounding left of the first time
+        with k.loop(0, j) as c:
+            share = sum_of(k, dtype, 0, m, lambda i, c=c: k.binary("mul", conjugate(k, basis.load(i, c)), basis.load(i, j)))  # type: ignore[misc]
+            with loops(k, [m]) as [i]:
+                basis.store(i, j, k.binary("sub", basis.load(i, j), k.binary("mul", share, basis.load(i, c))))
+    length = k.unary("sqrt", sum_of(k, F64, 0, m, lambda i: square_size(k, basis.load(i, j))))
+    scale = k.binary("div", k.const(1.0, F64), length)
+    with loops(k, [m]) as [i]:
+        basis.store(i, j, times(k, basis.load(i, j), scale))
+
+
+svd = declare(Op(
+    name="svd",
+    dialect="library",
+    doc="Left vectors, descending singular values and adjoint right vectors; square matrices of vectors where ``full`` is set.",
+    kind=Kind.OPAQUE,
+    infer=declared,
+    reference=_svd_reference,
+    nest=_svd_nest,
+    cost=cost_of_factorization(20.0),
+))
