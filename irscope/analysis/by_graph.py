@@ -16,10 +16,11 @@ MAX_SECTIONS = 20_000
 """More sections than this say nothing; bodies beyond stay closed."""
 
 
-def outline_by_graph(title: str, start: Graph, costs: Costs, structure: Structure) -> Section:
+def outline_by_graph(title: str, start: Graph, costs: Costs, structure: Structure, see_through: bool = True) -> Section:
     """The section of ``start``: its repeating stretches, and the bodies of its calls, loops and branches, each under its caller.
 
-    Bodies of fusions are their kernel's own affair and stay closed; calls of equal bodies are folded.
+    Bodies of fusions are their kernel's own affair and stay closed; calls of equal bodies are folded. Without ``see_through`` all bodies
+    stay closed, and a node stands for all that it calls.
     """
     root = Section(title, "graph", start)
     folder = Folder()
@@ -45,6 +46,11 @@ def outline_by_graph(title: str, start: Graph, costs: Costs, structure: Structur
             if not node.synthetic:
                 section.n_nodes += 1
                 section.ops[node.op.name] += 1
+            if not see_through:
+                section.flops += times * costs.flops(node, graph)
+                section.bytes += times * costs.traffic(node, graph)
+                section.kernels += is_kernel(node)
+                continue
             section.flops += times * cost.flops[i]
             section.bytes += times * (cost.read[i] + cost.written[i])
             if node.bodies and not is_fusion(node) and body_use(node) is not BodyUse.ELEMENT:

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from irscope.analysis.cost import Costs, is_kernel
 from irscope.analysis.outline import Folder, Section, add_up, bottom_up
@@ -14,17 +14,19 @@ MANY_CHILDREN = 12
 _HEAD = re.compile(r"[^\d/()]*\d+(?=[_./\-])")
 
 
-def outline_by_scope(title: str, costs: Costs, structure: Structure, scopes: Callable[[Graph], list[Scope]]) -> Section:
-    """Sections after the name paths of all nodes that run, reducers left out.
+def outline_by_scope(title: str, graphs: Iterable[Graph], costs: Costs, structure: Structure, scopes: Callable[[Graph], list[Scope]],
+                     see_through: bool = True) -> Section:
+    """Sections after the name paths of all nodes of ``graphs``, reducers left out.
 
-    A fused operation counts where the user wrote it; its kernel and its traffic count where the fusion stands.
+    With ``see_through`` (for all graphs that the entry reaches) a fused operation counts where the user wrote it; its kernel and its
+    traffic count where the fusion stands. Without it a node stands for all that it calls.
     A chain of scopes with nothing else in them becomes one section, ``jit(step)/jvp(GPT)``.
     """
     calls = costs.calls
     root = Section(title, "module")
     places: dict[Scope, Section] = {(): root}
     classes: dict[Section, list[int]] = {root: []}
-    for graph in reversed(calls.order):
+    for graph in graphs:
         if graph in calls.scalar:
             continue
         times, fused = calls.times[graph], graph in calls.fused
@@ -38,6 +40,11 @@ def outline_by_scope(title: str, costs: Costs, structure: Structure, scopes: Cal
             section.n_nodes += 1
             section.ops[node.op.name] += 1
             classes[section].append(kinds[i])
+            if not see_through:
+                section.flops += times * costs.flops(node, graph)
+                section.bytes += times * costs.traffic(node, graph)
+                section.kernels += is_kernel(node)
+                continue
             if node.op.name != "fusion":
                 section.flops += times * cost.flops[i]
             if not fused:

@@ -36,6 +36,9 @@ def scope_of(module: Module, node: Node) -> Scope:
     name = module.scope(node)
     if not name:
         return ()
+    if ";" in name:
+        # Operations that were made of several carry all their names; the most specific one says where it stands.
+        name = max(name.split(";"), key=lambda part: part.count("/"))
     parts = split_scope(name)
     # HLO's op_name ends with the primitive that made the instruction; and a parameter carries the name of the argument alone.
     return parts[:-1] if module.format == "hlo" else parts

@@ -105,13 +105,24 @@ class Survey:
 
     @cached_property
     def scope_outline(self) -> Section:
-        return outline_by_scope(self.module.entry or self.module.name, self.costs, self.structure, self.scopes)
+        title = self.module.entry or self.module.name
+        return outline_by_scope(title, self.calls.order[::-1], self.costs, self.structure, self.scopes)
 
     @cached_property
     def graph_outline(self) -> Section:
         if self.entry is None:
             return Section(self.module.name, "module")
         return outline_by_graph(self.entry.name, self.entry, self.costs, self.structure)
+
+    def outline_from(self, graph: Graph) -> Section:
+        """The outline of one graph and all that it calls."""
+        return outline_by_graph(graph.name, graph, self.costs, self.structure)
+
+    def outline_of(self, graph: Graph) -> Section:
+        """The outline of the nodes of one graph, its bodies closed: what a drawing of it is made from."""
+        if self.has_scopes and len(set(self.scopes(graph))) > 2:
+            return outline_by_scope(graph.name, [graph], self.costs, self.structure, self.scopes, see_through=False)
+        return outline_by_graph(graph.name, graph, self.costs, self.structure, see_through=False)
 
     def scopes(self, graph: Graph) -> list[Scope]:
         """The scope of each node of a graph, by index."""

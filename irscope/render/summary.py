@@ -1,18 +1,23 @@
 """The summary of a module for a terminal."""
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from irscope.analysis.summary import Costly, Summary, Value, describe_type
+from irscope.graph import Reading
 from irscope.render.paint import Paint
 from irscope.render.units import bytes_, count, flops, percent, plural, short
+from irscope.source import Severity
 
 LABEL = 11
+_TOLD_ELSEWHERE = frozenset({"entry_computation_layout", "is_scheduled", "stack_frames", "name"})
+"""Attributes of a module that the other lines already tell."""
 _STATEMENTS = {"hlo": ("instruction", "computation"), "torchscript": ("node", "graph"), "relay": ("expression", "function")}
 
 
-def summary_lines(summary: Summary, paint: Paint) -> Iterator[str]:
-    """The figures, a line a subject; no line is wider than the terminal."""
+def summary_lines(summary: Summary, paint: Paint, attrs: Mapping[str, Any]) -> Iterator[str]:
+    """The figures, a line a subject; no line is wider than the terminal. ``attrs`` are the module's own attributes."""
     one, graphs = _STATEMENTS.get(summary.format, ("node", "graph"))
     yield _fit(f"{paint(_title(summary), 'bold')}", _title(summary), paint)
     where = f", entry {summary.entry}" if summary.entry else ""
@@ -41,6 +46,9 @@ def summary_lines(summary: Summary, paint: Paint) -> Iterator[str]:
     if summary.sources:
         line, n = summary.sources.most_common(1)[0]
         yield from _row("source", [plural(summary.source_files, "file"), f"most from {short(line, 60)} ({plural(n, one)})"], paint)
+    flags = [f"{key} {short(' '.join(str(value).split()), 40)}" for key, value in attrs.items() if key not in _TOLD_ELSEWHERE]
+    if flags:
+        yield from _row("attributes", flags, paint)
     if summary.unknown_ops:
         yield from _row("unknown", [f"{name} {count(n)}" for name, n in summary.unknown_ops.most_common()], paint)
 
@@ -61,6 +69,22 @@ def costly_lines(costly: Sequence[Costly], paint: Paint) -> Iterator[str]:
         yield line
         if not wide and item.source:
             yield "         " + paint(short(item.source, paint.width - 9), "dim")
+
+
+def findings_lines(reading: Reading, paint: Paint, limit: int | None) -> Iterator[str]:
+    """The reader's findings: errors and warnings in full, the first ``limit`` of them."""
+    findings = sorted((f for f in reading.findings if f.severity > Severity.INFO), key=lambda f: -f.severity)
+    if not findings:
+        return
+    yield ""
+    errors = sum(f.severity is Severity.ERROR for f in findings)
+    yield paint("findings", "bold") + paint(f"  {plural(errors, 'error')}, {plural(len(findings) - errors, 'warning')}", "dim")
+    for finding in findings[:limit]:
+        first, *rest = finding.render().splitlines()
+        yield paint(first, "red" if finding.severity is Severity.ERROR else "yellow")
+        yield from rest
+    if limit is not None and len(findings) > limit:
+        yield paint(f"... {count(len(findings) - limit)} more: --all lists them", "dim")
 
 
 def _title(summary: Summary) -> str:

@@ -1,0 +1,136 @@
+"""Hands what ``show`` was asked for to the rooms that know, and what they say to the terminal or the file."""
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from typing import TextIO
+
+from irscope.cli.input import load
+from irscope.cli.output import opened, paint_for, write_bytes
+from irscope.graph import Reading
+from irscope.query.choose import Choice, Wanted, choose, choose_modules
+from irscope.source import Severity, UserError
+
+TEXTS = ("tree", "text", "json")
+"""Formats that hold several files, one after the other."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """The command line."""
+
+    files: tuple[str, ...]
+    format: str
+    output: str
+    wanted: Wanted
+    depth: int | None
+    by: str
+    color_by: str
+    dark: bool
+    max_nodes: int | None
+    all: bool
+    width: int | None
+    from_: str | None
+    shapes: dict[str, tuple[int, ...]]
+    dtypes: dict[str, str]
+
+
+def show(request: Request) -> int:
+    """Show each file; the status is 2 when one of them could not be read whole."""
+    if request.format not in TEXTS:
+        if len(request.files) > 1:
+            raise UserError(f"a drawing shows one file, and {len(request.files)} were given", "call irscope once for each")
+        return _drawn(request, request.files[0])
+    status = 0
+    with opened(request.output, request.files) as stream:
+        for i, file in enumerate(request.files):
+            if i and request.format == "tree":
+                stream.write("\n")
+            status = max(status, _written(request, file, stream))
+    return status
+
+
+def _written(request: Request, file: str, stream: TextIO) -> int:
+    """Show one file as text; a file that cannot be read does not keep the others from being shown."""
+    if file != "-" and os.path.isdir(file):
+        from irscope.cli.showing_folder import show_folder
+
+        return show_folder(request, file, stream)
+    try:
+        reading, choices = _read(request, file)
+    except UserError as error:
+        if len(request.files) == 1:
+            raise
+        print(error.render(), file=sys.stderr)
+        return 2
+    write_choices(request, reading, choices, stream)
+    return 0 if reading.ok else 2
+
+
+def _read(request: Request, file: str) -> tuple[Reading, list[Choice]]:
+    from irscope.cli.progress import Progress
+
+    with Progress("reading"):
+        reading = load(file, request.from_)
+    return reading, choices_of(request, reading)
+
+
+def choices_of(request: Request, reading: Reading) -> list[Choice]:
+    """What to show of each module of a text."""
+    if not reading.modules:
+        errors = [f for f in reading.findings if f.severity is Severity.ERROR]
+        raise UserError(f"{reading.source.name}: no module in it", findings=errors)
+    several = request.format in ("tree", "json")
+    return [choose(module, request.wanted, several) for module in choose_modules(reading, request.wanted)]
+
+
+def write_choices(request: Request, reading: Reading, choices: list[Choice], stream: TextIO) -> None:
+    """Write what was chosen of one text as tree, text or json."""
+    if request.format == "json":
+        from irscope.render.json import write_json
+
+        write_json(stream, reading, [(c.survey, c.graph, c.picked) for c in choices])
+        return
+    if request.format == "text":
+        from irscope.render.text import text_lines
+
+        for choice in choices:
+            for line in text_lines(choice.survey, choice.graph, choice.picked, explicit=request.wanted.graph is not None):
+                stream.write(line + "\n")
+        return
+    from irscope.render.screen import ScreenOptions, screen
+
+    paint = paint_for(stream, request.width)
+    options = ScreenOptions(request.depth, request.by, request.all, stream.isatty(), request.wanted.graph is not None)
+    for i, choice in enumerate(choices):
+        if i:
+            stream.write("\n")
+        for line in screen(reading, choice, paint, options):
+            stream.write(line + "\n")
+
+
+def _drawn(request: Request, file: str) -> int:
+    if file != "-" and os.path.isdir(file):
+        from irscope.cli.showing_folder import main_file
+
+        file = main_file(request, file)
+    reading, choices = _read(request, file)
+    draw_choice(request, reading, choices[0])
+    return 0 if reading.ok else 2
+
+
+def draw_choice(request: Request, reading: Reading, choice: Choice) -> None:
+    """Write the drawing of one module."""
+    if request.format == "html":
+        from irscope.render.html import html_page
+
+        write_bytes(request.output, html_page(choice.survey, reading.findings).encode(), request.files)
+        return
+    from irscope.cli.progress import Progress
+    from irscope.render.drawing import DrawingOptions, drawing
+
+    options = DrawingOptions(request.color_by, request.dark, request.max_nodes, request.depth)
+    with Progress("drawing"):
+        data = drawing(reading, choice, request.format, options)
+    write_bytes(request.output, data, request.files)

@@ -1,0 +1,212 @@
+"""The drawing of a graph node by node: small graphs, and the surroundings of a node."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from irscope.analysis.calls import BodyUse, body_use, is_fusion
+from irscope.analysis.classes import work_class
+from irscope.analysis.summary import describe_type, estimate, source_line
+from irscope.analysis.survey import Survey
+from irscope.graph import Graph, Node, TupleType, bytes_of
+from irscope.render.folding import MANY_PARAMETERS, Fold, folding, n_boxes, text_of
+from irscope.render.labels import headline, shape_text
+from irscope.render.units import bytes_, flops, plural, short
+from irscope.render.view import Box, Cluster, Link, Options, View, stub_crowds
+
+MAX_NAME = 34
+MAX_INPUTS = 5
+
+
+@dataclass(slots=True, eq=False)
+class _Place:
+    """One drawn instance of a graph: the entry, or a body under its caller."""
+
+    graph: Graph
+    folds: list[Fold]
+    cluster: Cluster | None
+    parent: _Place | None = None
+    caller: Node | None = None
+    picked: set[Node] | None = None
+    boxes: dict[int, Box] = field(default_factory=dict)
+    bodies: dict[int, _Place] = field(default_factory=dict)
+
+
+def detail_view(survey: Survey, graph: Graph, options: Options) -> View:
+    """Every node of ``graph`` (or those picked), with constants folded away and as many bodies opened as fit."""
+    return _Detail(survey, graph, options).view
+
+
+def fits(graph: Graph, max_boxes: int) -> bool:
+    """Whether a graph can be drawn node by node in so many boxes."""
+    return n_boxes(graph, folding(graph, len(graph.params) > MANY_PARAMETERS)) <= max_boxes
+
+
+class _Detail:
+    def __init__(self, survey: Survey, graph: Graph, options: Options) -> None:
+        self.survey, self.options = survey, options
+        self.view = View(f"{survey.module.name} / {graph.name}" if graph is survey.entry else graph.name)
+        picked = set(options.picked) if options.picked is not None else None
+        whole = n_boxes(graph, folding(graph, False)) if picked is None else len(picked)
+        many = len(graph.params) > MANY_PARAMETERS and whole > 24 and picked is None
+        top = _Place(graph, folding(graph, many), None, picked=picked)
+        if picked is not None:
+            for node in picked:
+                if node.op.name != "constant":
+                    top.folds[node.index] = Fold.BOX if node is options.centre or node.op.name != "tuple" else top.folds[node.index]
+        self._places = [top]
+        self._fill(top)
+        self._open_bodies(top)
+        links: dict[tuple[Box, Box], Link] = {}
+        for place in self._places:
+            self._link(place, links)
+        self.view.links = list(links.values())
+        self._mark_results(top)
+        stub_crowds(self.view)
+        for box in self.view.boxes:
+            if len(box.inputs) > MAX_INPUTS:
+                box.inputs[MAX_INPUTS - 1:] = [f"+{len(box.inputs) - MAX_INPUTS + 1} more"]
+        if picked is not None:
+            left = sum(1 for node in graph.nodes if node not in picked and not node.synthetic)
+            self.view.notes.append(f"{plural(left, 'node')} of {graph.name} not shown; dashed boxes have operands among them")
+
+    def _fill(self, place: _Place) -> None:
+        survey, graph = self.survey, place.graph
+        cost = survey.costs.graphs.get(graph)
+        for node in graph.nodes:
+            if place.folds[node.index] is not Fold.BOX or (place.picked is not None and node not in place.picked):
+                continue
+            if place.parent is not None and node.op.name == "parameter" and _is_inlined(place.caller):
+                continue
+            box = Box(headline(node), work_class(node), cluster=place.cluster, node=node, graph=graph, key=f"{graph.name}/{node.name}")
+            box.lines = [shape_text(node), short(f"%{node.name}", MAX_NAME)]
+            if cost is not None:
+                work, moved = survey.costs.flops(node, graph), survey.costs.traffic(node, graph)
+                box.cost = estimate(work, moved) * survey.calls.times.get(graph, 1.0)
+                box.tooltip = f"{flops(work)}, {bytes_(moved)}"
+            source = source_line(survey, node)
+            scope = survey.module.scope(node)
+            box.tooltip = "\n".join(t for t in (f"%{node.name} = {describe_type(node.type)}", scope, source, box.tooltip) if t)
+            if node is self.options.centre:
+                box.tags.add("centre")
+            box.severity = self.options.severities.get(node.name, "")
+            place.boxes[node.index] = box
+            self.view.boxes.append(box)
+
+    def _open_bodies(self, top: _Place) -> None:
+        """Open bodies while boxes are left, the costliest caller first."""
+        survey = self.survey
+        todo = [top]
+        depth = {top: 0}
+        while todo:
+            place = todo.pop(0)
+            if self.options.depth is not None and depth[place] >= self.options.depth:
+                continue
+            callers = [n for n in place.graph.nodes if n.index in place.boxes and n.bodies and body_use(n) is not BodyUse.ELEMENT]
+            callers.sort(key=lambda n: -survey.costs.traffic(n, place.graph) if place.graph in survey.costs.graphs else 0.0)
+            for caller in callers:
+                for body in caller.bodies:
+                    folds = folding(body, False)
+                    if len(self.view.boxes) + n_boxes(body, folds) > self.options.max_boxes:
+                        continue
+                    inner = self._open(place, caller, body, folds)
+                    depth[inner] = depth[place] + 1
+                    todo.append(inner)
+
+    def _open(self, place: _Place, caller: Node, body: Graph, folds: list[Fold]) -> _Place:
+        outer = place.boxes[caller.index]
+        trips = self.survey.calls.trips.get(caller)
+        if _is_inlined(caller):
+            title = f"{outer.title}  %{short(caller.name, MAX_NAME)}"
+        else:
+            title = body.name + (f" x{trips}" if trips is not None and body is caller.bodies[-1] else "")
+        cluster = Cluster(title, place.cluster, work_class(caller), key=f"{place.graph.name}/{caller.name}/{body.name}")
+        self.view.clusters.append(cluster)
+        inner = _Place(body, folds, cluster, place, caller)
+        self._places.append(inner)
+        self._fill(inner)
+        root = body.root
+        if _is_inlined(caller) and root is not None and inner.boxes:
+            # The frame stands for the caller from now on; what took the caller's value takes the root's.
+            place.bodies[caller.index] = inner
+            self.view.boxes.remove(outer)
+            del place.boxes[caller.index]
+        return inner
+
+    def _link(self, place: _Place, links: dict[tuple[Box, Box], Link]) -> None:
+        for node in place.graph.nodes:
+            box = place.boxes.get(node.index)
+            if box is None:
+                continue
+            for operand in node.operands:
+                for source, bottom in self._sources(place, operand):
+                    if isinstance(source, Box):
+                        self._add(links, source, box, bottom)
+                    elif source:
+                        box.inputs.append(source)
+                    elif place.picked is not None:
+                        box.tags.add("open")
+            for inner in self._places:
+                if inner.parent is place and inner.caller is node and not _is_inlined(node):
+                    for param in inner.graph.params:
+                        if param.index in inner.boxes:
+                            link = Link(box, inner.boxes[param.index], back=False, label="body")
+                            links.setdefault((box, link.target), link)
+
+    def _add(self, links: dict[tuple[Box, Box], Link], source: Box, target: Box, value: Node) -> None:
+        if source is target:
+            return
+        size = bytes_of(value.type)
+        known = links.get((source, target))
+        if known is None:
+            links[source, target] = Link(source, target, 1, size)
+        else:
+            known.n += 1
+            known.bytes += size
+
+    def _sources(self, place: _Place, node: Node) -> Iterator[tuple[Box | str, Node]]:
+        """Where a value comes from: boxes, or words; the empty word where it lies outside of the drawing."""
+        stack: list[tuple[_Place, Node, tuple[int, ...]]] = [(place, node, ())]
+        while stack:
+            at, value, path = stack.pop()
+            box = at.boxes.get(value.index)
+            inner = at.bodies.get(value.index)
+            if box is not None:
+                yield box, value
+            elif inner is not None and inner.graph.root is not None:
+                stack.append((inner, inner.graph.root, path))
+            elif value.op.name == "parameter" and at.parent is not None and _is_inlined(at.caller):
+                number = value.attrs.get("number", 0)
+                if at.caller is not None and number < len(at.caller.operands):
+                    stack.append((at.parent, at.caller.operands[number], path))
+            elif at.folds[value.index] is Fold.TEXT:
+                yield text_of(value), value
+            elif value.op.name in ("get-tuple-element", "get") and value.operands:
+                stack.append((at, value.operands[0], (value.attrs.get("index", 0), *path)))
+            elif value.op.name == "tuple" and at.folds[value.index] is Fold.VIA:
+                if path and path[0] < len(value.operands):
+                    stack.append((at, value.operands[path[0]], path[1:]))
+                else:
+                    stack.extend((at, o, ()) for o in reversed(value.operands))
+            elif at.folds[value.index] is Fold.VIA and value.operands:
+                stack.append((at, value.operands[0], path))
+            else:
+                yield "", value
+
+    def _mark_results(self, top: _Place) -> None:
+        root = top.graph.root
+        if root is None or top.picked is not None:
+            return
+        results = root.operands if isinstance(root.type, TupleType) and root.op.name == "tuple" else (root,)
+        for number, result in enumerate(results):
+            for source, _ in self._sources(top, result):
+                if isinstance(source, Box):
+                    source.tags.add("result")
+                    source.lines.append("result" if len(results) == 1 else f"result {number}")
+
+
+def _is_inlined(caller: Node | None) -> bool:
+    """Whether a body is drawn as if it stood in its caller's place: a fusion or a call, and no loop or branch."""
+    return caller is not None and (is_fusion(caller) or body_use(caller) is BodyUse.ONCE)
+
+

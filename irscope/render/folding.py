@@ -1,0 +1,58 @@
+"""Which nodes a drawing writes into their users, and which it looks through."""
+from __future__ import annotations
+
+from enum import Enum
+
+from irscope.analysis.summary import describe_type
+from irscope.graph import Graph, Kind, Node
+from irscope.render.labels import literal_text
+from irscope.render.units import short
+
+MANY_PARAMETERS = 8
+MAX_TUPLE = 16
+MAX_TEXT = 40
+
+
+class Fold(Enum):
+    """What becomes of a node in a drawing."""
+
+    BOX = "box"      # drawn
+    TEXT = "text"    # written into its users
+    VIA = "via"      # looked through: its users take its operands
+
+
+def folding(graph: Graph, fold_parameters: bool) -> list[Fold]:
+    """What becomes of each node of a graph, by index. Constants and their broadcasts are text, tuples, gets and bitcasts looked through."""
+    folds = [Fold.BOX] * len(graph.nodes)
+    for i, node in enumerate(graph.nodes):
+        name = node.op.name
+        leaf = name == "constant" or (node.op.kind is Kind.LEAF and name not in ("parameter", "iota"))
+        plumbing = name in ("get-tuple-element", "get", "bitcast", "opt-barrier") or (name == "tuple" and len(node.operands) <= MAX_TUPLE)
+        if leaf or (name == "parameter" and fold_parameters) or _is_constant_in_disguise(node, folds):
+            folds[i] = Fold.TEXT
+        elif plumbing:
+            folds[i] = Fold.VIA
+    if graph.root is not None and folds[graph.root.index] is Fold.TEXT and graph.root.op.name != "parameter":
+        folds[graph.root.index] = Fold.BOX
+    return folds
+
+
+def _is_constant_in_disguise(node: Node, folds: list[Fold]) -> bool:
+    """A broadcast scalar is the scalar to a reader; a reshaped parameter is no longer the parameter."""
+    if node.op.name not in ("broadcast", "reshape", "bitcast", "convert") or not node.operands:
+        return False
+    inner = node.operands[0]
+    return folds[inner.index] is Fold.TEXT and (inner.op.name != "parameter" or node.op.name == "bitcast")
+
+
+def text_of(node: Node) -> str:
+    """What a folded node is written as in its users' boxes."""
+    while node.op.name in ("broadcast", "reshape", "bitcast", "convert") and node.operands:
+        node = node.operands[0]
+    if node.op.name == "parameter":
+        return short(f"{node.name} {describe_type(node.type)}", MAX_TEXT)
+    return short(literal_text(node), MAX_TEXT)
+
+
+def n_boxes(graph: Graph, folds: list[Fold]) -> int:
+    return sum(fold is Fold.BOX for fold in folds)

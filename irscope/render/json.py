@@ -1,0 +1,126 @@
+"""A module as json: the figures, every graph, every node. docs/json.md documents the keys, which are only ever added to."""
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any, TextIO
+
+from irscope.analysis.classes import work_class
+from irscope.analysis.outline import Section
+from irscope.analysis.summary import Summary, Value, source_line, summarise
+from irscope.analysis.survey import Survey
+from irscope.graph import Graph, Node, Reading
+from irscope.source import Finding
+
+VERSION = 1
+Chosen = tuple[Survey, Graph, set[Node] | None]
+
+
+def write_json(stream: TextIO, reading: Reading, chosen: Sequence[Chosen]) -> None:
+    """Write one object for a text. Nodes are written one by one, so that a million of them need no memory."""
+    head = {"version": VERSION, "file": reading.source.name, "format": reading.format, "ok": reading.ok,
+            "findings": [_finding(f) for f in reading.findings]}
+    stream.write(_open(head) + ', "modules": [')
+    for i, (survey, graph, picked) in enumerate(chosen):
+        stream.write((", " if i else "") + "\n")
+        for piece in _module(survey, graph, picked):
+            stream.write(piece)
+    stream.write("\n]}\n")
+
+
+def _module(survey: Survey, graph: Graph, picked: set[Node] | None) -> Iterator[str]:
+    head = {"name": survey.module.name, "entry": survey.module.entry, "summary": _summary(summarise(survey)), "tree": _tree(survey.outline)}
+    yield _open(head) + ', "graphs": ['
+    separator = "\n "
+    for each in survey.module.graphs.values():
+        nodes = [n for n in each.nodes if not n.synthetic and (picked is None or n in picked)]
+        if picked is not None and not nodes:
+            continue
+        yield separator + _open(_graph(survey, each)) + ', "nodes": ['
+        separator = ",\n "
+        for i, node in enumerate(nodes):
+            yield ("," if i else "") + "\n  " + json.dumps(_node(survey, each, node), ensure_ascii=False)
+        yield "]}"
+    yield "]}"
+
+
+def _graph(survey: Survey, graph: Graph) -> dict[str, Any]:
+    return {"name": graph.name, "entry": graph is survey.entry, "times": survey.calls.times.get(graph, 0.0),
+            "fused": graph in survey.calls.fused, "parameters": [p.name for p in graph.params],
+            "root": graph.root.name if graph.root is not None else None}
+
+
+def _node(survey: Survey, graph: Graph, node: Node) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "name": node.name, "op": node.op.name, "class": work_class(node), "type": str(node.type),
+        "operands": [o.name for o in node.operands], "bytes": survey.costs.size(node.type),
+    }
+    if node.attrs:
+        found["attrs"] = {key: _plain(value) for key, value in node.attrs.items()}
+    if node.bodies:
+        found["bodies"] = [b.name for b in node.bodies]
+    if graph in survey.costs.graphs:
+        found["flops"] = survey.costs.flops(node, graph)
+        found["traffic"] = survey.costs.traffic(node, graph)
+    scope, source = survey.module.scope(node), source_line(survey, node)
+    if scope:
+        found["scope"] = scope
+    if source:
+        found["source"] = source
+    if node.loc >= 0:
+        found["line"] = survey.module.source.place(node.loc).line
+    return found
+
+
+def _summary(summary: Summary) -> dict[str, Any]:
+    return {
+        "nodes": summary.n_nodes, "graphs": summary.n_graphs, "depth": summary.depth, "width": summary.width,
+        "inputs": [_value(v) for v in summary.inputs], "outputs": [_value(v) for v in summary.outputs],
+        "parameter_bytes": summary.parameter_bytes, "flops": summary.flops, "bytes_read": summary.read, "bytes_written": summary.written,
+        "kernels": summary.kernels, "fusions": summary.fusions, "peak_bytes": summary.peak_bytes, "peak_at": summary.peak_at,
+        "scheduled": summary.scheduled, "ops": dict(summary.ops.most_common()), "dtypes": dict(summary.dtypes.most_common()),
+        "loops": [{"node": name, "trips": trips} for name, trips in summary.loops], "unknown_ops": dict(summary.unknown_ops),
+        "costliest": [{"graph": c.graph.name, "node": c.node.name, "share": c.share, "flops": c.flops, "traffic": c.bytes,
+                       "times": c.times, "source": c.source} for c in summary.costly],
+    }
+
+
+def _value(value: Value) -> dict[str, Any]:
+    return {"name": value.name, "type": str(value.type), "bytes": value.bytes}
+
+
+def _tree(root: Section) -> dict[str, Any]:
+    """The outline, sections within sections; built with a stack, because outlines may be deep."""
+    made: dict[str, Any] = {}
+    stack: list[tuple[Section, list[dict[str, Any]] | None]] = [(root, None)]
+    while stack:
+        section, siblings = stack.pop()
+        children: list[dict[str, Any]] = []
+        entry = {"title": section.title, "kind": section.kind, "times": section.times, "nodes": section.n_nodes, "kernels": section.kernels,
+                 "flops": section.flops, "bytes": section.bytes, "children": children}
+        if siblings is None:
+            made = entry
+        else:
+            siblings.append(entry)
+        stack.extend((child, children) for child in reversed(section.children))
+    return made
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    place = finding.place()
+    return {"code": finding.code, "name": finding.name, "severity": str(finding.severity), "message": finding.message,
+            "line": place.line if place else None, "column": place.column if place else None, "node": finding.node or None,
+            "help": finding.help or None}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bool | int | float | str) or value is None:
+        return value
+    if isinstance(value, tuple | list):
+        return [_plain(v) for v in value]
+    return str(value)[:2000]
+
+
+def _open(fields: dict[str, Any]) -> str:
+    """An object whose closing brace is still to come."""
+    return json.dumps(fields, ensure_ascii=False)[:-1]

@@ -1,0 +1,82 @@
+"""Picked nodes as a list for a terminal, and a card for the one that was asked for."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irscope.analysis.classes import work_class
+from irscope.analysis.summary import describe_type, source_line
+from irscope.analysis.survey import Survey
+from irscope.graph import Graph, Node
+from irscope.render.labels import headline
+from irscope.render.paint import Paint
+from irscope.render.units import bytes_, count, flops, plural, short
+
+MAX_USERS = 12
+MAX_FRAMES = 6
+
+
+def listing(survey: Survey, picked: set[Node], centre: Node | None, what: str, paint: Paint, limit: int | None) -> Iterator[str]:
+    """The picked nodes in the order of the text, under the graphs that hold them; before them the card of the centre."""
+    if centre is not None:
+        yield from card(survey, centre, paint)
+        yield ""
+    yield paint(f"{plural(len(picked), 'node')} {what}", "bold")
+    left = limit if limit is not None else len(picked)
+    for graph in survey.module.graphs.values():
+        inside = [node for node in graph.nodes if node in picked]
+        if not inside or left <= 0:
+            continue
+        if len(survey.module.graphs) > 1:
+            yield paint(graph.name, "cyan") + paint(f"  {count(len(inside))}", "dim")
+        for node in inside[:left]:
+            yield node_line(survey, graph, node, paint, mark=node is centre)
+        left -= len(inside)
+    if left < 0:
+        yield paint(f"  ... {count(-left)} more: --all lists them", "dim")
+
+
+def node_line(survey: Survey, graph: Graph, node: Node, paint: Paint, mark: bool = False) -> str:
+    """One node on one line: name, operator, type, operands; FLOPs and bytes at its end where there is room."""
+    head = f"{'>' if mark else ' '} %{node.name} = "
+    operands = ", ".join(f"%{o.name}" for o in node.operands)
+    tail = ""
+    if paint.width >= 90 and graph in survey.costs.graphs:
+        work, moved = survey.costs.flops(node, graph), survey.costs.traffic(node, graph)
+        tail = f"{flops(work) if work else '':>12}{bytes_(moved) if moved else '':>10}"
+    space = paint.width - len(tail) - 1
+    body = f"{describe_type(node.type)} {headline(node)}({operands})"
+    body = short(body, max(20, space - len(head)))
+    padding = " " * max(1, space - len(head) - len(body) + 1)
+    figures = padding + paint(tail, "dim") if tail.strip() else ""
+    return paint(head, "bold" if mark else "dim") + paint(body, work_class(node)) + figures
+
+
+def card(survey: Survey, node: Node, paint: Paint) -> Iterator[str]:
+    """Everything that is known of one node."""
+    graph = next(g for g in survey.module.graphs.values() if node.index < len(g.nodes) and g.nodes[node.index] is node)
+    yield paint(f"%{node.name}", "bold") + f"  {headline(node)}  {describe_type(node.type)}"
+    times = survey.calls.times.get(graph, 1.0)
+    rows: list[tuple[str, str]] = [("graph", graph.name + (f", runs {count(times)} times" if times != 1 else ""))]
+    if node.loc >= 0:
+        rows.append(("line", str(survey.module.source.place(node.loc).line)))
+    scope = survey.module.scope(node)
+    if scope:
+        rows.append(("scope", scope))
+    stack = survey.module.call_stack(node)
+    for i, at in enumerate(stack[:MAX_FRAMES]):
+        rows.append(("source" if i == 0 else "", f"{at.file}:{at.line}" + (f" in {at.function}" if at.function else "")))
+    if not stack and (line := source_line(survey, node)):
+        rows.append(("source", line))
+    if graph in survey.costs.graphs:
+        work, moved = survey.costs.flops(node, graph), survey.costs.traffic(node, graph)
+        rows.append(("cost", f"{flops(work)}, {bytes_(moved)} traffic, result {bytes_(survey.costs.size(node.type))}"))
+    rows += [("attributes" if i == 0 else "", f"{key}={value}") for i, (key, value) in enumerate(node.attrs.items())]
+    rows += [("calls", ", ".join(body.name for body in node.bodies))] if node.bodies else []
+    rows += [("operands" if i == 0 else "", f"%{o.name} {describe_type(o.type)}") for i, o in enumerate(node.operands[:MAX_USERS])]
+    users = survey.users(graph)[node.index]
+    rows += [("users" if i == 0 else "", f"%{u.name} {headline(u)}") for i, u in enumerate(users[:MAX_USERS])]
+    if len(users) > MAX_USERS:
+        rows.append(("", f"{count(len(users) - MAX_USERS)} more"))
+    rows += [(key, value) for key, value in survey.module.raw(node).items() if key not in ("metadata",)]
+    for label, text in rows:
+        yield "  " + paint(label.ljust(11), "dim") + short(text, paint.width - 13)

@@ -1,0 +1,226 @@
+"""The drawing of a graph that is too large to show node by node: its sections, opened while boxes are left."""
+from __future__ import annotations
+
+import heapq
+from collections import Counter, defaultdict
+from collections.abc import Callable
+
+from irscope.analysis.classes import work_class
+from irscope.analysis.outline import Section
+from irscope.analysis.summary import estimate
+from irscope.analysis.survey import Survey
+from irscope.graph import Graph, Node, bytes_of
+from irscope.render.folding import Fold, folding, text_of
+from irscope.render.labels import headline, shape_text
+from irscope.render.units import bytes_, flops, plural, short
+from irscope.render.view import Box, Cluster, Link, Options, View, stub_crowds
+
+MAX_OVERVIEW = 48
+"""Boxes of an overview: it is to be taken in at a glance."""
+CHUNKS = 10
+"""Into how many stretches a section without any structure is cut."""
+MAX_OWN = 24
+"""A section with more nodes of its own than this is cut into stretches when it opens."""
+MAX_NAME = 34
+
+
+def overview(survey: Survey, graph: Graph, options: Options) -> View:
+    """The sections of ``graph``: scopes, or stretches that repeat, or else stretches of the text; the costliest open first."""
+    return _Overview(survey, graph, options).view
+
+
+class _Overview:
+    def __init__(self, survey: Survey, graph: Graph, options: Options) -> None:
+        self.survey, self.graph, self.options = survey, graph, options
+        self.view = View(f"{survey.module.name} / {graph.name}")
+        self.folds = folding(graph, fold_parameters=True)
+        self.box_of: list[Box | None] = [None] * len(graph.nodes)
+        self.copy_of: list[tuple[Section, int] | None] = [None] * len(graph.nodes)
+        self.times = survey.calls.times.get(graph, 1.0)
+        self._n = 0
+        self._opened: list[Section] = []
+        self._open(survey.outline_of(graph))
+        self._link()
+        stub_crowds(self.view)
+        for box in self.view.boxes:
+            if len(box.inputs) > 4:
+                box.inputs[3:] = [f"+{len(box.inputs) - 3} more"]
+        closed = sum(1 for box in self.view.boxes if box.node is None)
+        if closed:
+            what = f"{plural(len(graph.nodes), 'node')}; {plural(closed, 'section')} closed"
+            self.view.notes.append(f"{what}: more with --max-nodes, --around")
+
+    def _open(self, root: Section) -> None:
+        """Best first: the section that costs most and holds most is opened next, while its children find room."""
+        whole_cost = estimate(root.flops, root.bytes) or 1.0
+        whole_nodes = root.n_nodes or 1
+        heap: list[tuple[float, int, Section, Cluster | None, int]] = []
+        closed: dict[Section, tuple[Cluster | None, Box]] = {}
+
+        def add(section: Section, cluster: Cluster | None, depth: int) -> None:
+            weight = estimate(section.flops, section.bytes) / whole_cost + section.n_nodes / whole_nodes
+            self._n += 1
+            heapq.heappush(heap, (-weight, self._n, section, cluster, depth))
+            closed[section] = cluster, self._section_box(section, cluster)
+
+        boxes = self._unfold(root, None, 0, add)
+        while heap:
+            _, _, section, cluster, depth = heapq.heappop(heap)
+            if self.options.depth is not None and depth > self.options.depth:
+                continue
+            inside = self._inside(section)
+            if boxes + len(inside) - 1 > self.options.max_boxes or not inside:
+                continue
+            frame = Cluster(_title(section), cluster, "section", _title(section))
+            self.view.clusters.append(frame)
+            del closed[section]
+            boxes += self._unfold(section, frame, depth, add) - 1
+            self._map_copies(section)
+        for section, (_, box) in closed.items():
+            self.view.boxes.append(box)
+            for node in section.all_nodes():
+                if self.folds[node.index] is Fold.BOX:
+                    self.box_of[node.index] = box
+        self._map_again()
+
+    def _unfold(self, section: Section, frame: Cluster | None, depth: int, add: Callable[[Section, Cluster | None, int], None]) -> int:
+        """Place what stands in an open section; returns how many boxes that makes."""
+        n = 0
+        for child in self._inside(section):
+            n += 1
+            if isinstance(child, Section):
+                only = self._only_node(child)
+                if only is not None:
+                    box = self._node_box(only, frame)
+                    box.lines.append(short(child.title, MAX_NAME))
+                    self.box_of[only.index] = box
+                    self.view.boxes.append(box)
+                    continue
+                add(child, frame, depth + 1)
+            else:
+                box = self._node_box(child, frame)
+                self.box_of[child.index] = box
+                self.view.boxes.append(box)
+        return n
+
+    def _inside(self, section: Section) -> list[Section | Node]:
+        """Sections and nodes directly below a section; many plain nodes are cut into stretches."""
+        own = [node for node in section.nodes if self.folds[node.index] is Fold.BOX]
+        if len(own) <= MAX_OWN:
+            return [*section.children, *own]
+        if not section.children and section.kind == "chunk" and len(own) <= 2 * CHUNKS:
+            return list(own)
+        size = max(CHUNKS, -(-len(own) // CHUNKS))
+        parts = [own[i:i + size] for i in range(0, len(own), size)]
+        return [*section.children, *(self._chunk(part) for part in parts)]
+
+    def _only_node(self, section: Section) -> Node | None:
+        """The node of a section that holds a single drawn one: a frame around it would say nothing."""
+        if section.times > 1 or section.n_nodes > 12:
+            return None
+        drawn = [node for node in section.all_nodes() if self.folds[node.index] is Fold.BOX]
+        return drawn[0] if len(drawn) == 1 else None
+
+    def _chunk(self, nodes: list[Node]) -> Section:
+        chunk = Section(f"%{short(nodes[0].name, 20)} .. %{short(nodes[-1].name, 20)}", "chunk", self.graph, nodes, n_nodes=len(nodes))
+        chunk.ops = Counter(node.op.name for node in nodes)
+        chunk.flops = sum(self.survey.costs.flops(node, self.graph) for node in nodes)
+        chunk.bytes = sum(self.survey.costs.traffic(node, self.graph) for node in nodes)
+        return chunk
+
+    def _section_box(self, section: Section, cluster: Cluster | None) -> Box:
+        steps = [f"{name} {n}" for name, n in section.ops.most_common() if name not in _DULL][:3]
+        main = max(section.ops, key=lambda op: _WEIGHT.get(op, 0), default="")
+        box = Box(section.title, "section", cluster=cluster, times=section.times, key=section.title)
+        box.lines = [f"{plural(section.n_nodes, 'node')}, {flops(section.flops)}", f"{bytes_(section.bytes)} traffic", ", ".join(steps)]
+        box.cost = estimate(section.flops, section.bytes)
+        box.tooltip = ", ".join(f"{name} {n}" for name, n in section.ops.most_common(12))
+        if _WEIGHT.get(main):
+            box.tags.add("heavy")
+        return box
+
+    def _node_box(self, node: Node, cluster: Cluster | None) -> Box:
+        survey, graph = self.survey, self.graph
+        box = Box(headline(node), work_class(node), cluster=cluster, node=node, graph=graph, key=f"{graph.name}/{node.name}")
+        box.lines = [shape_text(node), short(f"%{node.name}", MAX_NAME)]
+        box.inputs = list(dict.fromkeys(text_of(o) for o in node.operands if self.folds[o.index] is Fold.TEXT))
+        box.cost = estimate(survey.costs.flops(node, graph), survey.costs.traffic(node, graph)) * self.times
+        box.tooltip = "\n".join(t for t in (str(node)[:300], survey.module.scope(node)) if t)
+        box.severity = self.options.severities.get(node.name, "")
+        return box
+
+    def _map_copies(self, section: Section) -> None:
+        """Remember that the nodes of the other copies of an open section are drawn as those of the first one."""
+        if section.times > 1:
+            self._opened.append(section)
+
+    def _map_again(self) -> None:
+        classes = self.survey.structure.nodes[self.graph]
+        for section in self._opened:
+            first: dict[int, list[Node]] = defaultdict(list)
+            for node in sorted(_first_copy(section), key=lambda n: n.index):
+                first[classes[node.index]].append(node)
+                self.copy_of[node.index] = section, 0
+            for number, copy in enumerate(section.copies[1:], 1):
+                taken: Counter[int] = Counter()
+                for node in sorted(copy.all_nodes(), key=lambda n: n.index):
+                    kind = classes[node.index]
+                    same = first[kind]
+                    if taken[kind] < len(same) and self.box_of[node.index] is None:
+                        self.box_of[node.index] = self.box_of[same[taken[kind]].index]
+                        self.copy_of[node.index] = section, number
+                    taken[kind] += 1
+
+    def _link(self) -> None:
+        links: dict[tuple[Box, Box, bool], Link] = {}
+        for node in self.graph.nodes:
+            box = self.box_of[node.index]
+            if box is None:
+                continue
+            for operand in node.operands:
+                for source in self._sources(operand):
+                    from_ = self.box_of[source.index]
+                    back = self._is_next_copy(source, node)
+                    if from_ is None or (from_ is box and not back):
+                        continue
+                    known = links.get((from_, box, back))
+                    if known is None:
+                        links[from_, box, back] = Link(from_, box, 1, bytes_of(source.type), "next" if back else "", back)
+                    else:
+                        known.n += 1
+                        known.bytes += bytes_of(source.type)
+        # A link that is both drawn and a step to the next copy is one line.
+        self.view.links = [link for key, link in links.items() if not (key[2] and (key[0], key[1], False) in links)]
+
+    def _is_next_copy(self, source: Node, target: Node) -> bool:
+        """Whether a value goes from one copy of a repeated section to another."""
+        here, there = self.copy_of[source.index], self.copy_of[target.index]
+        return here is not None and there is not None and here[0] is there[0] and here[1] != there[1]
+
+    def _sources(self, node: Node) -> list[Node]:
+        found: list[Node] = []
+        stack = [node]
+        while stack:
+            top = stack.pop()
+            fold = self.folds[top.index]
+            if fold is Fold.BOX:
+                found.append(top)
+            elif fold is Fold.VIA:
+                stack.extend(reversed(top.operands))
+        return found
+
+
+_WEIGHT = {"dot": 3, "convolution": 3, "fusion": 1, "while": 2, "call": 1, "custom-call": 2}
+_DULL = frozenset({"parameter", "constant", "get-tuple-element", "tuple", "bitcast"})
+
+
+def _title(section: Section) -> str:
+    times = f" x{section.times}" if section.times > 1 else ""
+    return section.title + times + (f"  {section.note}" if section.note not in ("", "repeats") else "")
+
+
+def _first_copy(section: Section) -> list[Node]:
+    nodes = list(section.nodes)
+    for child in section.children:
+        nodes += child.all_nodes()
+    return nodes

@@ -1,0 +1,59 @@
+"""The terminal view of one module: summary, tree, costliest nodes, findings; or the nodes that were asked for."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from irscope.analysis.outline import Section
+from irscope.analysis.summary import summarise
+from irscope.graph import Reading
+from irscope.query.choose import Choice
+from irscope.render.listing import listing
+from irscope.render.paint import Paint
+from irscope.render.summary import costly_lines, findings_lines, summary_lines
+from irscope.render.tree import MAX_ROWS, tree_lines
+
+DEFAULT_DEPTH = 3
+SHOWN_FINDINGS = 3
+NO_LIMIT = 10_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class ScreenOptions:
+    """``by`` is ``auto``, ``scope`` or ``graph``; ``everything`` lifts the limits on rows; ``hints`` says what to try next."""
+
+    depth: int | None = None
+    by: str = "auto"
+    everything: bool = False
+    hints: bool = False
+    of_graph: bool = False
+
+
+def screen(reading: Reading, choice: Choice, paint: Paint, options: ScreenOptions) -> Iterator[str]:
+    """The lines to print."""
+    survey = choice.survey
+    if choice.picked is not None:
+        yield from listing(survey, choice.picked, choice.centre, choice.what, paint, None if options.everything else MAX_ROWS * 4)
+        return
+    summary = summarise(survey)
+    yield from summary_lines(summary, paint, survey.module.attrs)
+    yield ""
+    depth = DEFAULT_DEPTH if options.depth is None else options.depth
+    yield from tree_lines(_outline(choice, options), paint, depth, NO_LIMIT if options.everything else MAX_ROWS)
+    if summary.costly:
+        yield ""
+        yield from costly_lines(summary.costly, paint)
+    yield from findings_lines(reading, paint, None if options.everything else SHOWN_FINDINGS)
+    if options.hints:
+        near = f"--around %{summary.costly[0].node.name}" if summary.costly else "--depth 5"
+        file = Path(reading.source.name).name
+        yield ""
+        yield paint(f"more: irscope show {file} {near}  {paint.dot}  -o graph.svg  {paint.dot}  -o graph.html", "dim")
+
+
+def _outline(choice: Choice, options: ScreenOptions) -> Section:
+    survey = choice.survey
+    if options.of_graph:
+        return survey.outline_from(choice.graph)
+    return {"scope": lambda: survey.scope_outline, "graph": lambda: survey.graph_outline}.get(options.by, lambda: survey.outline)()

@@ -1,0 +1,91 @@
+"""Colours of drawings: by class of work after XLA's graph dumper, by cost, by dtype; on light and on dark ground."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from zlib import crc32
+
+
+@dataclass(frozen=True, slots=True)
+class Colours:
+    """Fill, border and text of a box."""
+
+    fill: str
+    border: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Theme:
+    """The colours of a whole drawing."""
+
+    background: str
+    text: str
+    faint: str
+    edge: str
+    cluster: str
+    cluster_border: str
+    classes: dict[str, Colours]
+
+
+LIGHT = Theme("#ffffff", "#1f2328", "#6e7781", "#57606a", "#f6f8fa", "#d0d7de", {
+    "contraction": Colours("#2456a6", "#173a72", "#ffffff"),
+    "reduction": Colours("#d9c8f0", "#8250df", "#1f2328"),
+    "elementwise": Colours("#fff3b8", "#c9a400", "#1f2328"),
+    "movement": Colours("#cdeccf", "#4d9a55", "#1f2328"),
+    "fusion": Colours("#dfe3e8", "#6e7781", "#1f2328"),
+    "control": Colours("#1f6f5c", "#124438", "#ffffff"),
+    "collective": Colours("#e6c9a8", "#9a6324", "#1f2328"),
+    "custom": Colours("#bfe3df", "#1b7c83", "#1f2328"),
+    "parameter": Colours("#ffd9b3", "#d9822b", "#1f2328"),
+    "constant": Colours("#ffffff", "#afb8c1", "#57606a"),
+    "free": Colours("#ffffff", "#afb8c1", "#57606a"),
+    "unknown": Colours("#ffd7d5", "#cf222e", "#1f2328"),
+    "section": Colours("#eef2f7", "#7d8590", "#1f2328"),
+})
+DARK = Theme("#0d1117", "#e6edf3", "#8b949e", "#8b949e", "#161b22", "#30363d", {
+    "contraction": Colours("#3b78d8", "#9cc2ff", "#ffffff"),
+    "reduction": Colours("#4b3574", "#b392f0", "#f0e8ff"),
+    "elementwise": Colours("#4f4408", "#d9b600", "#fff6cc"),
+    "movement": Colours("#1f4426", "#5fb36a", "#dcf5df"),
+    "fusion": Colours("#30363d", "#8b949e", "#e6edf3"),
+    "control": Colours("#12493c", "#43b394", "#d7f5ec"),
+    "collective": Colours("#553a1c", "#c98d4b", "#ffe9d0"),
+    "custom": Colours("#123f42", "#39a7ae", "#d5f3f5"),
+    "parameter": Colours("#5a3a14", "#e8973f", "#ffe7cc"),
+    "constant": Colours("#0d1117", "#484f58", "#8b949e"),
+    "free": Colours("#0d1117", "#484f58", "#8b949e"),
+    "unknown": Colours("#5c1a1d", "#f85149", "#ffdcd7"),
+    "section": Colours("#1c2430", "#6e7681", "#e6edf3"),
+})
+
+# Told apart by those who see no red or no green as well (after Okabe and Ito, lightened so that black text reads).
+_PALETTE = ("#9ad0f5", "#f5c77e", "#8fd6b8", "#f2e88f", "#a9b8e8", "#eea98b", "#e3b4d0", "#c9c9c9")
+_SEVERITY = {"error": "#ffb3ad", "warning": "#ffe08a", "info": "#cfe3ff"}
+
+
+def class_colours(name: str, theme: Theme) -> Colours:
+    """The colours of a class of work."""
+    return theme.classes.get(name, theme.classes["custom"])
+
+
+def heat(share: float) -> Colours:
+    """From white to red; ``share`` from 0 to 1 of the costliest."""
+    # The square root shows what is a tenth of the costliest, which a linear scale leaves white.
+    x = max(0.0, min(1.0, share)) ** 0.5
+    fill = "#" + "".join(f"{round(255 + (end - 255) * x):02x}" for end in (215, 60, 45))
+    return Colours(fill, "#8c8c8c", "#ffffff" if x > 0.75 else "#1f2328")
+
+
+def of_name(name: str) -> Colours:
+    """A colour that depends on a name alone: the same dtype or fusion has the same colour in every drawing."""
+    return Colours(_PALETTE[crc32(name.encode()) % len(_PALETTE)], "#6e7781", "#1f2328")
+
+
+def severity(name: str, theme: Theme) -> Colours:
+    """The colours of a finding's severity; without one, a quiet box."""
+    fill = _SEVERITY.get(name)
+    return Colours(fill, "#9a6700", "#1f2328") if fill else theme.classes["constant"]
+
+
+def theme(dark: bool) -> Theme:
+    return DARK if dark else LIGHT

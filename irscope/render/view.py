@@ -1,0 +1,100 @@
+"""What a drawing shows: boxes, links and clusters, before any of them has a place or a colour."""
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+from irscope.graph import Graph, Node
+
+MAX_BOXES = 160
+"""More boxes than this are a wall: sections stay closed instead."""
+MAX_LINKS_OF_A_VALUE = 16
+"""A value with more users than this is written into their boxes; lines to all of them hide everything else, and cost minutes."""
+
+MANY = 40
+"""From so many boxes on, a parameter that several boxes take is written into each of them."""
+
+
+@dataclass(slots=True, eq=False)
+class Cluster:
+    """A frame around boxes: a fusion, a body, a scope, a stretch that repeats."""
+
+    title: str
+    parent: Cluster | None = None
+    kind: str = "section"
+    key: str = ""
+
+
+@dataclass(slots=True, eq=False)
+class Box:
+    """A node, or a closed section. ``inputs`` are operands that are written instead of drawn; ``tags`` say what is special:
+    ``centre`` (asked for), ``open`` (some operands are not in the drawing), ``result``."""
+
+    title: str
+    work: str
+    lines: list[str] = field(default_factory=list)
+    inputs: list[str] = field(default_factory=list)
+    cluster: Cluster | None = None
+    node: Node | None = None
+    graph: Graph | None = None
+    tooltip: str = ""
+    cost: float = 0.0
+    times: int = 1
+    tags: set[str] = field(default_factory=set)
+    severity: str = ""
+    key: str = ""
+
+
+@dataclass(slots=True, eq=False)
+class Link:
+    """A value that goes from box to box. ``n`` values of ``bytes`` together; ``back`` goes to the next copy of a repeated stretch."""
+
+    source: Box
+    target: Box
+    n: int = 1
+    bytes: int = 0
+    label: str = ""
+    back: bool = False
+
+
+@dataclass(slots=True)
+class View:
+    """Everything that a drawing holds; ``notes`` say what it leaves out."""
+
+    title: str
+    boxes: list[Box] = field(default_factory=list)
+    links: list[Link] = field(default_factory=list)
+    clusters: list[Cluster] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What to draw. ``picked`` limits it to these nodes; ``centre`` is the one that was asked for; ``depth`` how many levels open."""
+
+    max_boxes: int = MAX_BOXES
+    depth: int | None = None
+    picked: Collection[Node] | None = None
+    centre: Node | None = None
+    severities: Mapping[str, str] = field(default_factory=dict)
+
+
+def stub_crowds(view: View) -> None:
+    """Replace the links of values with very many users by words in their boxes; in a large drawing, those of shared parameters too."""
+    out: dict[Box, list[Link]] = {}
+    for link in view.links:
+        out.setdefault(link.source, []).append(link)
+    large = len(view.boxes) > MANY
+    crowds = {box for box, links in out.items()
+              if len(links) > MAX_LINKS_OF_A_VALUE or (large and len(links) > 1 and box.work == "parameter")}
+    gone: set[Box] = set()
+    for box in crowds:
+        box.lines.append(f"used by {len(out[box])}")
+        name = f"%{box.node.name}" if box.node is not None else box.title
+        if box.work == "parameter" and box.node is not None and "centre" not in box.tags:
+            gone.add(box)
+            name = f"{box.node.name} {box.lines[0]}"
+        for link in out[box]:
+            link.target.inputs.append(name)
+    view.links = [link for link in view.links if link.source not in crowds]
+    view.boxes = [box for box in view.boxes if box not in gone]
