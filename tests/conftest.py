@@ -1,7 +1,7 @@
 """What all tests share: the command line, called in this process, and golden files."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,14 @@ from click.testing import CliRunner, Result
 
 REPO = Path(__file__).resolve().parent.parent
 Cli = Callable[..., Result]
+
+
+@pytest.fixture(autouse=True, scope="session")
+def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Compiled objects of the tests lie in a folder of their own, not among the user's."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("IRSCOPE_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
 
 
 @pytest.fixture

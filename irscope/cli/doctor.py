@@ -118,8 +118,11 @@ def _wheel() -> str:
 
 
 def _cache() -> str:
-    base = os.environ.get("IRSCOPE_CACHE") or os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "irscope")
-    folder = Path(base)
+    from irscope.backends import cache
+
+    folder = cache.folder()
+    if folder is None:
+        return "off: nothing compiled is kept"
     if not folder.exists():
         return f"{folder} (not there yet)"
     files = [file for file in folder.rglob("*") if file.is_file()]
