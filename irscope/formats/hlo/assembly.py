@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from irscope.formats.hlo.faults import (
@@ -13,9 +13,10 @@ from irscope.formats.hlo.faults import (
     PARAMETER_NUMBER,
     RESULT_TYPE,
     UNDEFINED_OPERAND,
+    Fault,
     Faults,
 )
-from irscope.formats.hlo.lexer import RESERVED_TYPES, Cursor
+from irscope.formats.hlo.lexer import RESERVED_TYPES
 from irscope.formats.hlo.opcodes import OPCODES
 from irscope.formats.hlo.types import TypeTable, compatible
 from irscope.graph import NO_ATTRS, UNKNOWN, Effect, Graph, Module, Node, Op, Type, unknown_op
@@ -84,13 +85,17 @@ class Assembly:
         self.async_starts: dict[Graph, Node] = {}
         self.entry_at = -1
         self.makes_parameters = False
-        # Set by the body reader: reads ``{ instructions }`` at a cursor as a computation of the given name.
-        self.read_nested: Callable[[Cursor, str], Graph]
 
     @property
     def scope(self) -> Scope:
         """The innermost computation that is open."""
         return self.scopes[-1]
+
+    def tell(
+        self, fault: Fault, message: str, at: int, length: int = 1, help: str = "", owner: str = "", notes: tuple[Note, ...] = ()
+    ) -> None:
+        """Note a fault of the open computation; ``owner`` is the instruction that has it."""
+        self.faults.add(fault, message, at, length, help, notes, owner, self.scopes[-1].graph.name if self.scopes else "")
 
     def op(self, name: str) -> Op:
         """The declaration of an opcode; an opaque operator where there is none."""
@@ -114,15 +119,27 @@ class Assembly:
         if not scope.names.keys().isdisjoint(RESERVED_TYPES):
             for node in graph.nodes:
                 if node.name in RESERVED_TYPES:
-                    self.faults.add(ILLEGAL_NAME, f"{node.name} is the name of an element type", node.loc, len(node.name), f"call it {node.name}_",
-                                    (), node.name, graph.name)
+                    help = f"call it {node.name}_"
+                    self.faults.add(
+                        ILLEGAL_NAME,
+                        f"{node.name} is the name of an element type",
+                        node.loc,
+                        len(node.name),
+                        help,
+                        (),
+                        node.name,
+                        graph.name,
+                    )
         if graph.root is None and graph.nodes:
             graph.root = graph.nodes[-1]
         self._number_parameters(graph)
-        if scope.result is not None and graph.root is not None and graph.root.op is not UNDEFINED and not compatible(scope.result, graph.root.type):
-            root = graph.root
-            self.faults.add(RESULT_TYPE, f"computation {graph.name} says that it gives {scope.result}, but its root {root.name} is {root.type}",
-                            scope.result_at, 1, "", (Note(f"the root is %{root.name}", root.loc),), root.name, graph.name)
+        root = graph.root
+        if scope.result is not None and root is not None and root.type is not UNKNOWN and not compatible(scope.result, root.type):
+            message = f"computation {graph.name} says that it gives {scope.result}, but its root %{root.name} is {root.type}"
+            length = self.on_line(scope.result_at, scope.result_at + len(str(scope.result)))
+            self.faults.add(
+                RESULT_TYPE, message, scope.result_at, length, "", (Note("the root stands here", root.loc),), root.name, graph.name
+            )
         return graph
 
     def register(self, graph: Graph, is_entry: bool, at: int) -> None:
@@ -162,8 +179,9 @@ class Assembly:
         node = scope.names.get(name)
         if node is None:
             near = did_you_mean(name, scope.names) if len(scope.names) < MAX_GUESSED else ""
-            self.faults.add(UNDEFINED_OPERAND, f"there is no instruction {name} before this one", at, len(name), near, self._where_else(name, at),
-                            "", scope.graph.name)
+            self.tell(
+                UNDEFINED_OPERAND, f"there is no instruction {name} before this one", at, len(name), near, "", self._where_else(name, at)
+            )
             node = self.stand_in(name, at)
         return node
 
@@ -192,7 +210,7 @@ class Assembly:
     def check_name(self, name: str, at: int) -> None:
         """Names that XLA would change: it refuses them."""
         if name.startswith("__") and not name.startswith("__xla_"):
-            self.faults.add(ILLEGAL_NAME, f"names beginning with __ are reserved: {name}", at, len(name), f"call it a{name[1:]}", (), name)
+            self.tell(ILLEGAL_NAME, f"names beginning with __ are reserved: {name}", at, len(name), f"call it a{name[1:]}", name)
 
     def on_line(self, begin: int, end: int) -> int:
         """How many of the characters between two offsets stand on the first line: what carets can underline."""
@@ -203,8 +221,15 @@ class Assembly:
         """An async computation has one caller."""
         known = self.async_starts.get(graph)
         if known is not None:
-            self.faults.add(ASYNC_CHAIN, f"computation {graph.name} is called by more than one async-start", node.loc, len(node.name), "",
-                            (Note(f"%{known.name} calls it too", known.loc),), node.name, self.scope.graph.name)
+            self.tell(
+                ASYNC_CHAIN,
+                f"computation {graph.name} is called by more than one async-start",
+                node.loc,
+                len(node.name),
+                "",
+                node.name,
+                (Note(f"%{known.name} calls it too", known.loc),),
+            )
         self.async_starts[graph] = node
 
     def finish(self) -> Module:
@@ -238,5 +263,5 @@ class Assembly:
         if len(by_number) == len(found) and sorted(by_number) != list(range(len(found))):
             missing = next(n for n in range(len(found)) if n not in by_number)
             last = graph.params[-1]
-            self.faults.add(PARAMETER_NUMBER, f"computation {graph.name} has no parameter {missing}, but a parameter {last.attrs['number']}",
-                            last.loc, len(last.name), "", (), last.name, graph.name)
+            message = f"computation {graph.name} has no parameter {missing}, but a parameter {last.attrs['number']}"
+            self.faults.add(PARAMETER_NUMBER, message, last.loc, len(last.name), "", (), last.name, graph.name)

@@ -54,7 +54,8 @@ def check_chain(assembly: Assembly, node: Node, spec: Opcode, word: str) -> None
         return
     start = start_of(before) if before.op.name != "async-done" else None
     if start is None:
-        _tell(assembly, node, f"AsyncUpdate and AsyncDone expect an asynchronous operation as their operand, but %{before.name} is {before.op.name}")
+        message = f"AsyncUpdate and AsyncDone expect an asynchronous operation as their operand, but %{before.name} is {before.op.name}"
+        _tell(assembly, node, message)
         return
     if node.op.name == "async-update":
         _check_shape(assembly, node, word)
@@ -69,8 +70,7 @@ def _check_same(assembly: Assembly, node: Node, start: Node, spec: Opcode) -> No
     """What the link says again must be what its start says."""
     wrapped = wrapped_opcode(start)
     if spec.wraps and wrapped and spec.wraps != wrapped:
-        _tell(assembly, node, f"%{start.name} starts {wrapped}, but this continues {spec.wraps}: Expect async wrapped opcode to be {wrapped}, "
-              f"but got {spec.wraps}")
+        _tell(assembly, node, f"Expect async wrapped opcode to be {wrapped}, which %{start.name} starts, but got {spec.wraps}")
     if node.bodies and start.bodies and node.bodies[0] is not start.bodies[0]:
         _tell(assembly, node, f"Expect async_wrapped_computation to be {start.bodies[0].name}, but got {node.bodies[0].name}")
     thread = start.attrs.get("async_execution_thread", MAIN_THREAD)
@@ -88,4 +88,4 @@ def _check_shape(assembly: Assembly, node: Node, word: str) -> None:
 
 
 def _tell(assembly: Assembly, node: Node, message: str) -> None:
-    assembly.faults.add(ASYNC_CHAIN, message, node.loc, len(node.name), "", (), node.name, assembly.scope.graph.name)
+    assembly.tell(ASYNC_CHAIN, message, node.loc, len(node.name), "", node.name)

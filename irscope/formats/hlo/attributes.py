@@ -7,10 +7,12 @@ from typing import Any
 from irscope.formats.hlo.assembly import ANY, CONSTANT, PARAMETER, Assembly, Entry
 from irscope.formats.hlo.checks import LOOKS
 from irscope.formats.hlo.faults import (
+    LIMIT,
     MISPLACED_ATTRIBUTE,
     MISSING_ATTRIBUTE,
     MISSING_COMPUTATION,
     REPEATED_ATTRIBUTE,
+    TRUNCATED,
     UNKNOWN_ATTRIBUTE,
     Refused,
 )
@@ -21,8 +23,8 @@ from irscope.formats.hlo.values import quick_value, read_value
 from irscope.graph import NO_ATTRS, Graph
 from irscope.source import Note, did_you_mean
 
-BODY_ORDER = ("to_apply", "calls", "condition", "body", "true_computation", "false_computation", "branch_computations", "called_computations",
-              "select", "scatter")
+BODY_ORDER = ("to_apply", "calls", "condition", "body", "true_computation", "false_computation", "branch_computations",
+              "called_computations", "select", "scatter")
 
 
 class Attributes:
@@ -42,30 +44,27 @@ class Attributes:
         return tuple(g for name in BODY_ORDER for g in self.bodies.get(name, ()))
 
 
-def read_attributes(assembly: Assembly, cursor: Cursor, spec: Opcode, opcode: str, owner: str) -> Attributes:
+def read_attributes(assembly: Assembly, cursor: Cursor, spec: Opcode, opcode: str, opcode_at: int, owner: str) -> Attributes:
     """Step over ``, name=value`` as often as it comes. ``opcode`` is the word in the text, ``owner`` the name of the instruction."""
     found = Attributes()
-    begin = cursor.at
     while cursor.eat(","):
         if cursor.kind != "attribute":
             cursor.refuse("expected an attribute, name=value with nothing between the name and =")
         _attribute(assembly, cursor, spec, opcode, owner, found)
     for name in spec.required:
         if name not in found.at:
-            assembly.faults.add(MISSING_ATTRIBUTE, f"{opcode} needs the attribute {name}", max(0, begin - 1), 1, _example(name, spec), (), owner,
-                                assembly.scope.graph.name)
+            assembly.tell(MISSING_ATTRIBUTE, f"{opcode} needs the attribute {name}", opcode_at, len(opcode), _example(name, spec), owner)
     return found
 
 
 def _attribute(assembly: Assembly, cursor: Cursor, spec: Opcode, opcode: str, owner: str, found: Attributes) -> None:
     name, at = cursor.value, cursor.at
-    faults, graph = assembly.faults, assembly.scope.graph.name
     kind = spec.kind(name)
     cursor.next()
     value_at = cursor.at
     if name in found.at:
-        faults.add(REPEATED_ATTRIBUTE, f"the attribute {name} is given twice", at, len(name), "", (Note("it is given first here", found.at[name]),),
-                   owner, graph)
+        first = (Note("it is given first here", found.at[name]),)
+        assembly.tell(REPEATED_ATTRIBUTE, f"the attribute {name} is given twice", at, len(name), "", owner, first)
         kind = "any"
     elif kind is None:
         _tell_stranger(assembly, spec, opcode, name, at, owner)
@@ -73,7 +72,9 @@ def _attribute(assembly: Assembly, cursor: Cursor, spec: Opcode, opcode: str, ow
     try:
         _read(assembly, cursor, name, kind, owner, found)
     except Refused as refused:
-        faults.take(refused, owner, graph)
+        if refused.fault in (TRUNCATED, LIMIT):
+            raise
+        assembly.faults.take(refused, owner, assembly.scope.graph.name)
         cursor.goto(value_at)
         step_over_value(cursor)
     found.at.setdefault(name, at)
@@ -101,7 +102,8 @@ def _read(assembly: Assembly, cursor: Cursor, name: str, kind: str, owner: str, 
 
 def _computation(assembly: Assembly, cursor: Cursor, name: str) -> Graph:
     if cursor.sees("{"):
-        return assembly.read_nested(cursor, name)
+        from irscope.formats.hlo.body import read_nested  # which reads attributes in its turn
+        return read_nested(assembly, cursor, name)
     at, length = cursor.at, cursor.after - cursor.at
     called = cursor.name("the name of a computation")
     graph = assembly.module.graphs.get(called)
@@ -115,8 +117,8 @@ def _missing(assembly: Assembly, name: str, at: int, length: int) -> Graph:
         graph = assembly.missing[name] = Graph(name, notes={"missing": True})
         later = re.compile(rf"^[ \t]*(?:ENTRY[ \t]+)?%?{re.escape(name)}[ \t]*[({{]", re.MULTILINE).search(assembly.text, at)
         note = (Note("it is defined later, here; a computation stands before its callers", later.end() - 1 - len(name)),) if later else ()
-        assembly.faults.add(MISSING_COMPUTATION, f"there is no computation {name} before this one", at, length,
-                            did_you_mean(name, assembly.module.graphs), note, "", assembly.scope.graph.name)
+        near = did_you_mean(name, assembly.module.graphs)
+        assembly.tell(MISSING_COMPUTATION, f"there is no computation {name} before this one", at, length, near, "", note)
     return graph
 
 
@@ -149,14 +151,13 @@ def _tell_stranger(assembly: Assembly, spec: Opcode, opcode: str, name: str, at:
     """An attribute that the opcode does not have: misplaced when another has it, else unknown."""
     own = sorted(spec.attributes)
     takes = f"{opcode} takes {', '.join(own)}" if own else f"{opcode} takes no attributes of its own"
-    graph = assembly.scope.graph.name
     if name in KNOWN_ATTRIBUTES:
         others = [o.name for o in OPCODES.values() if name in o.attributes]
         has = f"; {name} belongs to {', '.join(others[:3])}{' and others' if len(others) > 3 else ''}" if others else ""
-        assembly.faults.add(MISPLACED_ATTRIBUTE, f'unexpected attribute "{name}" on {opcode}', at, len(name), takes + has, (), owner, graph)
+        assembly.tell(MISPLACED_ATTRIBUTE, f'unexpected attribute "{name}" on {opcode}', at, len(name), takes + has, owner)
     else:
-        assembly.faults.add(UNKNOWN_ATTRIBUTE, f"{opcode} has an attribute {name} that irscope does not know; it is kept as text", at, len(name),
-                            did_you_mean(name, [*own, *COMMON]) or takes, (), owner, graph)
+        message = f"{opcode} has an attribute {name} that irscope does not know; it is kept as text"
+        assembly.tell(UNKNOWN_ATTRIBUTE, message, at, len(name), did_you_mean(name, [*own, *COMMON]) or takes, owner)
 
 
 def _example(name: str, spec: Opcode) -> str:

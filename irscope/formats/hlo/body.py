@@ -4,7 +4,7 @@ from __future__ import annotations
 import re
 
 from irscope.formats.hlo.assembly import Assembly
-from irscope.formats.hlo.careful import COMPACTED, read_instruction
+from irscope.formats.hlo.careful import COMPACTED, PRINT_AGAIN, read_instruction
 from irscope.formats.hlo.faults import LOSSY_PRINT, SYNTAX, TRUNCATED, Refused
 from irscope.formats.hlo.lexer import Cursor
 from irscope.formats.hlo.lines import NAME, TYPE, read_lines
@@ -16,9 +16,10 @@ _PARAMETERS = rf"(?:%?{NAME}: {TYPE}(?:, (?:/\*index=\d+\*/)?+)?+)*+"
 OPENING = re.compile(rf"[ \t]*+(ENTRY )?+%?+({NAME}) (?:\({_PARAMETERS}\) -> ({TYPE}) )?+\{{[ \t\r]*+\n[ \t]*+", re.ASCII)
 CLOSING = re.compile(r"[ \t\r\n]*+\}[ \t\r]*+\n(?=[ \t\r]*(?:\n|%|[A-Za-z]|$))")
 # Where reading goes on behind a line that could not be read.
-RESUME = re.compile(r"^[ \t]*(?:(?:ROOT[ \t]+)?%?[A-Za-z_][\w.\-]*[ \t]+=[ \t]|\}|(?:ENTRY|HloModule)\b|%?[A-Za-z_][\w.\-]*[ \t]+(?:\([^\n]*\)[ \t]*->[^\n]*)?\{[ \t]*$)",
-                    re.MULTILINE | re.ASCII)
-LEAVES = re.compile(r"(?:(?:ENTRY|HloModule)\b|%?[A-Za-z_][\w.\-]*[ \t]+(?:\([^\n]*\)[ \t]*->[^\n]*)?\{[ \t]*$)", re.MULTILINE | re.ASCII)
+_HEADER = r"(?:ENTRY|HloModule)\b|%?[A-Za-z_][\w.\-]*[ \t]+(?:\([^\n]*\)[ \t]*->[^\n]*)?\{[ \t]*$"
+RESUME = re.compile(rf"^[ \t]*(?:(?:ROOT[ \t]+)?%?[A-Za-z_][\w.\-]*[ \t]+=[ \t]|\}}|{_HEADER})", re.MULTILINE | re.ASCII)
+# What only stands outside of computations: one that is open there was never closed.
+LEAVES = re.compile(_HEADER, re.MULTILINE | re.ASCII)
 
 
 def read_computation(assembly: Assembly, at: int) -> int:
@@ -43,8 +44,8 @@ def read_computation(assembly: Assembly, at: int) -> int:
         if is_entry:
             cursor.next()
         if cursor.sees("{") or cursor.sees("(") or (cursor.kind == "odd" and cursor.value == "%"):
-            cursor.refuse("this computation has no name: the text was printed without names or ids (fingerprint or canonical options)", LOSSY_PRINT,
-                          "print it again with the default HloPrintOptions", sees=False)
+            cursor.refuse("this computation has no name: the text was printed without names or ids (fingerprint or canonical options)",
+                          LOSSY_PRINT, PRINT_AGAIN, sees=False)
         name_at = cursor.at
         name = cursor.name("the name of a computation")
         if text[name_at] == "%":
@@ -113,19 +114,21 @@ def _body(assembly: Assembly, at: int, depth: int, named: bool = True) -> int:
             cursor.depth = depth
             if cursor.sees("}"):
                 if not scope.graph.nodes:
-                    assembly.faults.add(SYNTAX, f"computation {scope.graph.name} has no instructions", cursor.at, 1, "", (), "", scope.graph.name)
+                    assembly.tell(SYNTAX, f"computation {scope.graph.name} has no instructions", cursor.at)
                 return _behind(assembly, cursor, named)
             if cursor.kind == "end" or LEAVES.match(text, cursor.at):
-                assembly.faults.add(TRUNCATED, f"computation {scope.graph.name} is not closed", max(0, min(cursor.at, len(text.rstrip())) - 1), 1,
-                                    "was the dump cut off?", (Note("it opens here", scope.graph.loc),), "", scope.graph.name)
+                last = max(0, min(cursor.at, len(text.rstrip())) - 1)
+                assembly.tell(TRUNCATED, f"computation {scope.graph.name} is not closed", last, 1, "was the dump cut off?", "",
+                              (Note("it opens here", scope.graph.loc),))
                 return cursor.at
             read_instruction(assembly, cursor)
             at = cursor.at
         except Refused as refused:
-            if refused.fault is LOSSY_PRINT and refused.message == COMPACTED and any(f.message == COMPACTED for f in assembly.faults.findings):
-                pass  # every long operand list of such a text has it; once is enough
-            else:
+            # Every long operand list of a text with compact operands has the same fault; once is enough.
+            if refused.message != COMPACTED or all(f.message != COMPACTED for f in assembly.faults.findings):
                 assembly.faults.take(refused, "", scope.graph.name)
+            if refused.fault is TRUNCATED:
+                return len(text)
             at = _resume(text, at)
 
 

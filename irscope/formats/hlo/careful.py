@@ -20,13 +20,22 @@ from irscope.formats.hlo.faults import (
 from irscope.formats.hlo.lexer import Cursor
 from irscope.formats.hlo.literals import read_literal
 from irscope.formats.hlo.opcodes import OPCODES, Opcode, opcode_named
-from irscope.formats.hlo.types import begins_type, compatible
+from irscope.formats.hlo.types import begins_type, compatible, refuse_element_type
 from irscope.graph import NO_ATTRS, UNKNOWN, Node, TensorType, TupleType, Type
 from irscope.ops.faults import TypeFault
 from irscope.source import Note, did_you_mean
 
 COMPACTED = "the text was printed with compact operands (...), which leaves operands out"
 PRINT_AGAIN = "print it again with the default HloPrintOptions (as_text(), or a dump by XLA_FLAGS=--xla_dump_to=...)"
+
+# Opcodes of earlier years, and what to write today.
+GONE = {
+    "sparse": "sparse arrays are gone from HLO; XLA dropped them in 2020", "cross-replica-sum": "it is called all-reduce now",
+    "trace": "trace is gone from HLO", "tuple-select": "tuples are no longer selected; select their elements",
+    **{old: f"comparisons are compare(...), direction={new} now" for old, new in (
+        ("equal-to", "EQ"), ("not-equal-to", "NE"), ("greater-than", "GT"), ("greater-than-or-equal-to", "GE"), ("less-than", "LT"),
+        ("less-than-or-equal-to", "LE"), ("eq", "EQ"), ("ne", "NE"), ("gt", "GT"), ("ge", "GE"), ("lt", "LT"), ("le", "LE"))},
+}
 
 
 def read_instruction(assembly: Assembly, cursor: Cursor) -> Node:
@@ -57,25 +66,26 @@ def read_right_side(assembly: Assembly, cursor: Cursor, name: str, at: int, nest
     word, word_at = cursor.value, cursor.at
     if cursor.kind != "word":
         cursor.refuse("expected an opcode")
+    if cursor.text.startswith("[", cursor.after):
+        refuse_element_type(cursor)
     spec = opcode_named(word)
     if spec is None:
         spec = _unknown(assembly, word, word_at, name)
     cursor.next()
     if type is None and not spec.infers and spec.name in OPCODES:
-        assembly.faults.add(MISSING_TYPE, f"{word} must write the type of its result", word_at, len(word), f"e.g. f32[2,3] {word}(...)", (), name,
-                            assembly.scope.graph.name)
+        help = f"e.g. f32[2,3] {word}(...); was it printed with the option that leaves out result shapes? {PRINT_AGAIN}"
+        assembly.tell(MISSING_TYPE, f"{word} must write the type of its result", word_at, len(word), help, name)
         type = UNKNOWN
     if spec.name == "parameter":
         return _parameter(assembly, cursor, spec, name, at, type or UNKNOWN, nested)
     if spec.name == "constant":
         return _constant(assembly, cursor, spec, name, at, type or UNKNOWN, nested)
     operands_at = cursor.at
-    operands = read_operands(assembly, cursor, name)
+    operands = read_operands(assembly, cursor, name) if spec.name in OPCODES else _whatever_operands(assembly, cursor)
     if spec.operands is not None and len(operands) != spec.operands:
-        assembly.faults.add(OPERAND_COUNT, f"{word} takes {spec.operands} operand{'s' * (spec.operands != 1)}, but has {len(operands)}", operands_at,
-                            assembly.on_line(operands_at, cursor.at), "", (), name,
-                            assembly.scope.graph.name)
-    found = _attributes(assembly, cursor, spec, word, name, nested)
+        message = f"{word} takes {spec.operands} operand{'s' * (spec.operands != 1)}, but has {len(operands)}"
+        assembly.tell(OPERAND_COUNT, message, operands_at, assembly.on_line(operands_at, cursor.at), "", name)
+    found = _attributes(assembly, cursor, spec, word, word_at, name, nested)
     op = assembly.op(spec.name)
     node = Node(op, name, type or UNKNOWN, operands, found.values or NO_ATTRS, found.graphs(), at)
     if spec.name == "conditional":
@@ -110,6 +120,21 @@ def read_operands(assembly: Assembly, cursor: Cursor, owner: str) -> tuple[Node,
     return tuple(operands)
 
 
+def _whatever_operands(assembly: Assembly, cursor: Cursor) -> tuple[Node, ...]:
+    """The operands of an opcode that HLO does not have: whatever names in its parentheses are known."""
+    cursor.expect("(", "before the operands")
+    operands: list[Node] = []
+    depth = 1
+    while depth:
+        if cursor.kind == "end":
+            cursor.refuse("expected ')' behind the operands")
+        if cursor.kind in ("name", "word") and cursor.value in assembly.scope.names:
+            operands.append(assembly.scope.names[cursor.value])
+        depth += cursor.sees("(") - cursor.sees(")")
+        cursor.next()
+    return tuple(operands)
+
+
 def _operand(assembly: Assembly, cursor: Cursor, owner: str) -> Node | None:
     """``type? name``, ``name#1#0``, or an instruction written in place."""
     if cursor.sees("..."):
@@ -126,25 +151,33 @@ def _operand(assembly: Assembly, cursor: Cursor, owner: str) -> Node | None:
         if assembly.makes_parameters and type is not None and len(assembly.scopes) == 1:
             return _made_parameter(assembly, f"_{len(assembly.scope.graph.nodes)}", type, begin)
         if type is not None and (cursor.sees(",") or cursor.sees(")")):
-            assembly.faults.add(STRAY_TYPE, "a type without the name of an operand; it is left out", begin, max(1, cursor.at - begin),
-                                "write the name behind the type, without a comma", (), owner, assembly.scope.graph.name)
+            assembly.tell(STRAY_TYPE, "a type without the name of an operand; it is left out", begin, max(1, cursor.at - begin),
+                          "write the name behind the type, without a comma", owner)
             return None
-        cursor.refuse("expected an operand: a name, a type and a name, or an instruction")
+        missing = f"is a ')' missing before {cursor.value}=?" if cursor.kind == "attribute" else ""
+        cursor.refuse("expected an operand: a name, a type and a name, or an instruction", help=missing)
     name, at, length = cursor.value, cursor.at, cursor.after - cursor.at
     cursor.next()
     if assembly.makes_parameters and len(assembly.scopes) == 1 and name not in assembly.scope.names:
         if type is None:
             cursor.goto(at)
-            cursor.refuse(f"the operand {name} has no type; in a single instruction, without a module around it, each operand needs one", sees=False,
-                          help=f"e.g. f32[2] {name}")
+            cursor.refuse(f"the operand {name} has no type; in a single instruction, without a module around it, each operand needs one",
+                          help=f"e.g. f32[2] {name}", sees=False)
         node = _made_parameter(assembly, name, type, begin)
     else:
         node = assembly.operand(name, at + (length - len(name) if assembly.text[at] == "%" else 0))
     if cursor.sees("#"):
         node = _element(assembly, cursor, node, at)
     if type is not None and node.op is not UNDEFINED and node.type is not UNKNOWN and not compatible(type, node.type):
-        assembly.faults.add(OPERAND_TYPE, f"the operand is written as {type}, but %{node.name} is {node.type}", begin, at + length - begin, "",
-                            (Note(f"%{node.name} gets its type here", node.loc),), owner, assembly.scope.graph.name)
+        assembly.tell(
+            OPERAND_TYPE,
+            f"the operand is written as {type}, but %{node.name} is {node.type}",
+            begin,
+            at + length - begin,
+            "",
+            owner,
+            (Note(f"%{node.name} gets its type here", node.loc),),
+        )
     return node
 
 
@@ -174,28 +207,26 @@ def _element(assembly: Assembly, cursor: Cursor, node: Node, at: int) -> Node:
         index = cursor.integer("the number of an element (expects integer)")
         if node.op is UNDEFINED:
             continue
-        if not isinstance(node.type, TupleType):
-            assembly.faults.add(OPERAND_TYPE, f"%{node.name} is {node.type}, and # takes an element of a tuple (GTE operand must be tuple)", at,
-                                index_at + length - at, "", (), node.name, scope.graph.name)
-            return assembly.stand_in(f"{node.name}#{index}", at)
-        if not 0 <= index < len(node.type.elements):
-            assembly.faults.add(OPERAND_TYPE, f"GTE index {index} out of bounds: %{node.name} has {len(node.type.elements)} elements", index_at, length,
-                                "", (), node.name, scope.graph.name)
+        elements = node.type.elements if isinstance(node.type, TupleType) else None
+        if elements is None or not 0 <= index < len(elements):
+            what = f"GTE index {index} out of bounds: %{node.name} has {len(elements)} elements" if elements is not None else \
+                f"%{node.name} is {node.type}, and # takes an element of a tuple (GTE operand must be tuple)"
+            assembly.tell(OPERAND_TYPE, what, at, index_at + length - at, "", node.name)
             return assembly.stand_in(f"{node.name}#{index}", at)
         name = f"{node.name}#{index}"
         made = scope.names.get(name)
         if made is None:
-            made = assembly.add(Node(assembly.op("get-tuple-element"), name, node.type.elements[index], (node,), {"index": index}, (), at, -1, (), True),
-                                False)
+            op, attrs = assembly.op("get-tuple-element"), {"index": index}
+            made = assembly.add(Node(op, name, elements[index], (node,), attrs, (), at, -1, (), True), False)
         node = made
     return node
 
 
-def _attributes(assembly: Assembly, cursor: Cursor, spec: Opcode, word: str, name: str, nested: bool) -> Attributes:
+def _attributes(assembly: Assembly, cursor: Cursor, spec: Opcode, word: str, word_at: int, name: str, nested: bool) -> Attributes:
     if nested:
         # A comma behind a nested instruction separates operands; what it needs cannot be given.
-        return read_attributes(assembly, Cursor("", 0), spec, word, name) if spec.required else Attributes()
-    return read_attributes(assembly, cursor, spec, word, name)
+        return read_attributes(assembly, Cursor("", 0), spec, word, word_at, name) if spec.required else Attributes()
+    return read_attributes(assembly, cursor, spec, word, word_at, name)
 
 
 def _parameter(assembly: Assembly, cursor: Cursor, spec: Opcode, name: str, at: int, type: Type, nested: bool) -> Node:
@@ -203,15 +234,15 @@ def _parameter(assembly: Assembly, cursor: Cursor, spec: Opcode, name: str, at: 
     number_at, length = cursor.at, cursor.after - cursor.at
     number = cursor.integer("the number of the parameter")
     if number < 0:
-        assembly.faults.add(PARAMETER_NUMBER, "the number of a parameter must be 0 or more", number_at, length, "", (), name, assembly.scope.graph.name)
+        assembly.tell(PARAMETER_NUMBER, "the number of a parameter must be 0 or more", number_at, length, "", name)
     cursor.expect(")", "behind the number of the parameter")
-    found = _attributes(assembly, cursor, spec, "parameter", name, nested)
+    found = _attributes(assembly, cursor, spec, "parameter", at, name, nested)
     replicated = found.values.pop("parameter_replication", None)
     if replicated is not None and type is not UNKNOWN:
         leaves = sum(1 for _ in type.leaves())
         if leaves != len(replicated):
-            assembly.faults.add(OPERAND_COUNT, f"the parameter has {leaves} leaf buffers, but parameter_replication has {len(replicated)} values",
-                                found.at["parameter_replication"], 21, "", (), name, assembly.scope.graph.name)
+            message = f"the parameter has {leaves} leaf buffers, but parameter_replication has {len(replicated)} values"
+            assembly.tell(OPERAND_COUNT, message, found.at["parameter_replication"], 21, "", name)
     return Node(assembly.op("parameter"), name, type, (), {"number": number, **found.values}, (), at)
 
 
@@ -224,12 +255,12 @@ def _constant(assembly: Assembly, cursor: Cursor, spec: Opcode, name: str, at: i
         _step_over_literal(cursor)
     else:
         if not cursor.sees("{") and isinstance(type, TensorType) and type.shape and not cursor.sees("("):
-            assembly.faults.add(SHORT_LITERAL, f"the constant is {type}, but is written as one number: the first element, with zeros behind it",
-                                cursor.at, cursor.after - cursor.at, "a constant that holds one number everywhere is a broadcast of a scalar", (), name,
-                                assembly.scope.graph.name)
+            message = f"the constant is {type}, but is written as one number: the first element, with zeros behind it"
+            assembly.tell(SHORT_LITERAL, message, cursor.at, cursor.after - cursor.at,
+                          "a constant that holds one number everywhere is a broadcast of a scalar", name)
         values["literal"] = read_literal(cursor, type)
         cursor.expect(")", "behind the value of the constant")
-    found = _attributes(assembly, cursor, spec, "constant", name, nested)
+    found = _attributes(assembly, cursor, spec, "constant", at, name, nested)
     found.values.pop("parameter_replication", None)
     return Node(assembly.op("constant"), name, type, (), {**values, **found.values}, (), at)
 
@@ -255,11 +286,11 @@ def infer(assembly: Assembly, node: Node, word: str, word_at: int) -> Type:
             message, help = f"the type of {word} is left out, and does not follow: {fault.message}", fault.help
         except (IndexError, KeyError, ValueError, AttributeError):
             pass  # operands or attributes are missing, which is told; the type cannot follow
-    assembly.faults.add(MISSING_TYPE, message, word_at, len(word), help, (), node.name, assembly.scope.graph.name)
+    assembly.tell(MISSING_TYPE, message, word_at, len(word), help, node.name)
     return UNKNOWN
 
 
 def _unknown(assembly: Assembly, word: str, at: int, name: str) -> Opcode:
     """An opcode that HLO does not have: told, and read with whatever operands and attributes it has."""
-    assembly.faults.add(UNKNOWN_OPCODE, f"Unknown opcode: {word}", at, len(word), did_you_mean(word, OPCODES), (), name, assembly.scope.graph.name)
+    assembly.tell(UNKNOWN_OPCODE, f"Unknown opcode: {word}", at, len(word), GONE.get(word) or did_you_mean(word, OPCODES), name)
     return Opcode(word, None, {}, (), True)

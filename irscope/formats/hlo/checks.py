@@ -29,7 +29,7 @@ def check(assembly: Assembly, node: Node) -> None:
 
 
 def _tell(assembly: Assembly, node: Node, fault: Fault, message: str, help: str = "") -> None:
-    assembly.faults.add(fault, message, node.loc, len(node.name), help, (), node.name, assembly.scope.graph.name)
+    assembly.tell(fault, message, node.loc, len(node.name), help, node.name)
 
 
 def _count(assembly: Assembly, node: Node, ok: bool, wanted: str) -> bool:
@@ -59,7 +59,8 @@ def _tuple(assembly: Assembly, node: Node) -> None:
         if isinstance(node.type, TensorType):
             _tell(assembly, node, RESULT_TYPE, f"tuple gives a tuple, not {node.type}")
     else:
-        _count(assembly, node, len(node.operands) == len(node.type.elements), f"{len(node.type.elements)} operands for its type {node.type}")
+        n = len(node.type.elements)
+        _count(assembly, node, len(node.operands) == n, f"{n} operands for its type {node.type}")
 
 
 def _pairs(assembly: Assembly, node: Node) -> None:
@@ -105,11 +106,10 @@ def check_branches(assembly: Assembly, node: Node, at: dict[str, int]) -> None:
         return
     pair = ("true_computation", "false_computation")
     wanted, other = (pair, ("branch_computations",)) if first.dtype.name == "pred" else (("branch_computations",), pair)
-    graph = assembly.scope.graph.name
     for name in other:
         if name in at:
-            assembly.faults.add(MISPLACED_ATTRIBUTE, f'unexpected attribute "{name}": the first operand of this conditional is {first}', at[name],
-                                len(name), f"it takes {' and '.join(wanted)}", (), node.name, graph)
+            message = f'unexpected attribute "{name}": the first operand of this conditional is {first}'
+            assembly.tell(MISPLACED_ATTRIBUTE, message, at[name], len(name), f"it takes {' and '.join(wanted)}", node.name)
     for name in wanted:
         if name not in at:
             _tell(assembly, node, MISSING_ATTRIBUTE, f"conditional on {first} needs the attribute {name}")
@@ -128,8 +128,9 @@ def _receive(assembly: Assembly, node: Node) -> None:
 def _done(assembly: Assembly, node: Node) -> None:
     start = node.operands[0]
     if start.op.name in ("send", "recv") and start.attrs.get("channel_id") != node.attrs.get("channel_id"):
-        _tell(assembly, node, ATTRIBUTE_VALUE, f"{node.op.name} names channel {node.attrs.get('channel_id', 'none')}, but %{start.name} is on channel "
-              f"{start.attrs.get('channel_id', 'none')}", "both ends of a transfer carry the same channel_id")
+        own, other = (n.attrs.get("channel_id", "none") for n in (node, start))
+        _tell(assembly, node, ATTRIBUTE_VALUE, f"{node.op.name} names channel {own}, but %{start.name} is on channel {other}",
+              "both ends of a transfer carry the same channel_id")
 
 
 def _permute(assembly: Assembly, node: Node) -> None:
@@ -163,7 +164,8 @@ def _custom_call(assembly: Assembly, node: Node) -> None:
         return
     for number, (wanted, operand) in enumerate(zip(constraints, node.operands, strict=True)):
         if not compatible(wanted, operand.type):
-            _tell(assembly, node, OPERAND_TYPE, f"operand_layout_constraints want {wanted} for operand {number}, but %{operand.name} is {operand.type}")
+            _tell(assembly, node, OPERAND_TYPE,
+                  f"operand_layout_constraints want {wanted} for operand {number}, but %{operand.name} is {operand.type}")
 
 
 def _scan(assembly: Assembly, node: Node) -> None:
@@ -182,12 +184,34 @@ def _scan(assembly: Assembly, node: Node) -> None:
 
 
 LOOKS: dict[str, Callable[[Assembly, Node], None]] = {
-    "broadcast": _broadcast, "tuple": _tuple, "reduce": _pairs, "reduce-window": _pairs, "scatter": _scatter, "dynamic-reshape": _some,
-    "rng-bit-generator": _some, "concatenate": _one_dimension, "sort": _one_dimension, "all-to-all": _one_dimension,
-    "ragged-all-to-all": _one_dimension, "dynamic-slice": _dynamic_slice, "dynamic-update-slice": _dynamic_slice, "conditional": _conditional,
-    "infeed": _infeed, "recv": _receive, "send-done": _done, "recv-done": _done, "collective-permute": _permute,
-    "collective-permute-start": _permute, "all-reduce": _all_reduce, "all-reduce-start": _all_reduce, "reduce-scatter": _all_reduce,
-    "all-gather": _has_dimension, "all-gather-start": _has_dimension, "get-dimension-size": _has_dimension, "set-dimension-size": _has_dimension,
-    "custom-call": _custom_call, "scan": _scan,
+    "broadcast": _broadcast,
+    "tuple": _tuple,
+    "reduce": _pairs,
+    "reduce-window": _pairs,
+    "scatter": _scatter,
+    "dynamic-reshape": _some,
+    "rng-bit-generator": _some,
+    "concatenate": _one_dimension,
+    "sort": _one_dimension,
+    "all-to-all": _one_dimension,
+    "ragged-all-to-all": _one_dimension,
+    "dynamic-slice": _dynamic_slice,
+    "dynamic-update-slice": _dynamic_slice,
+    "conditional": _conditional,
+    "infeed": _infeed,
+    "recv": _receive,
+    "send-done": _done,
+    "recv-done": _done,
+    "collective-permute": _permute,
+    "collective-permute-start": _permute,
+    "all-reduce": _all_reduce,
+    "all-reduce-start": _all_reduce,
+    "reduce-scatter": _all_reduce,
+    "all-gather": _has_dimension,
+    "all-gather-start": _has_dimension,
+    "get-dimension-size": _has_dimension,
+    "set-dimension-size": _has_dimension,
+    "custom-call": _custom_call,
+    "scan": _scan,
 }
 """By opcode, those that need a look at every instruction; ``broadcast`` only without dimensions."""

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from math import prod
 
 from irscope.formats.hlo.faults import ATTRIBUTE_VALUE, Refused
@@ -49,8 +50,9 @@ class ReplicaGroups:
         sizes: list[int] = []
         meant: dict[tuple[int, int], int] = {}
         for index, size in enumerate(self.mesh):
-            cuts = sorted({cut for axis in self.axes if axis.index == index and axis.size for cut in (axis.pre, axis.pre * axis.size)} | {1, size})
-            for pre, post in zip(cuts, cuts[1:], strict=False):
+            parts = [axis for axis in self.axes if axis.index == index and axis.size]
+            cuts = sorted({1, size} | {axis.pre for axis in parts} | {axis.pre * axis.size for axis in parts})
+            for pre, post in pairwise(cuts):
                 meant[index, pre] = len(sizes)
                 sizes.append(post // pre)
             if size == 1:
@@ -92,7 +94,9 @@ def read_groups(cursor: Cursor) -> ReplicaGroups:
     reshape, perm = read_iota(cursor)
     if prod(dims) != prod(reshape):
         raise Refused(ATTRIBUTE_VALUE, f"{dims[0]} groups of {dims[1]} are not {prod(reshape)} devices", begin, cursor.at - begin)
-    return ReplicaGroups(f"[{_commas(dims)}]<=[{_commas(reshape)}]" + (f"T({_commas(perm)})" if len(reshape) > 1 else ""), (), dims, reshape, perm)
+    return ReplicaGroups(
+        f"[{_commas(dims)}]<=[{_commas(reshape)}]" + (f"T({_commas(perm)})" if len(reshape) > 1 else ""), (), dims, reshape, perm
+    )
 
 
 def read_iota(cursor: Cursor) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -110,7 +114,9 @@ def read_iota(cursor: Cursor) -> tuple[tuple[int, ...], tuple[int, ...]]:
         perm.append(cursor.integer("a dimension", ATTRIBUTE_VALUE))
     cursor.expect(")", "behind T(...", ATTRIBUTE_VALUE)
     if sorted(perm) != list(range(len(reshape))):
-        raise Refused(ATTRIBUTE_VALUE, f"T({_commas(perm)}) must list each of the dimensions 0 to {len(reshape) - 1} once", begin, cursor.at - begin)
+        raise Refused(
+            ATTRIBUTE_VALUE, f"T({_commas(perm)}) must list each of the dimensions 0 to {len(reshape) - 1} once", begin, cursor.at - begin
+        )
     return reshape, tuple(perm)
 
 

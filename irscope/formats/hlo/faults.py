@@ -28,15 +28,23 @@ DUPLICATE_NAME = Fault("HLO005", "duplicate-name", "Two instructions of a comput
 # XLA refuses it; but people cut single computations out of dumps, and all the rest of such a text is worth reading.
 MISSING_COMPUTATION = Fault("HLO006", "missing-computation", "A computation that is called does not stand in the text (before its caller).",
                             refuses=False)
-UNKNOWN_ATTRIBUTE = Fault("HLO007", "unknown-attribute", "An attribute that irscope does not know, perhaps of a newer XLA. It is kept as text.",
-                          Severity.WARNING, refuses=False)
+UNKNOWN_ATTRIBUTE = Fault(
+    "HLO007",
+    "unknown-attribute",
+    "An attribute that irscope does not know, perhaps of a newer XLA. It is kept as text.",
+    Severity.WARNING,
+    refuses=False,
+)
 MISPLACED_ATTRIBUTE = Fault("HLO008", "misplaced-attribute", "An attribute that other opcodes have, but not this one.")
 MISSING_ATTRIBUTE = Fault("HLO009", "missing-attribute", "An attribute without which the opcode has no meaning.")
 REPEATED_ATTRIBUTE = Fault("HLO010", "repeated-attribute", "An attribute is given twice.")
 ATTRIBUTE_VALUE = Fault("HLO011", "attribute-value", "The value of an attribute has the wrong form.")
 OPERAND_COUNT = Fault("HLO012", "operand-count", "The opcode takes another number of operands.")
-OPERAND_TYPE = Fault("HLO013", "operand-type", "The type written before an operand is not the type of the instruction it names, or no type that the "
-                     "opcode can take there.")
+OPERAND_TYPE = Fault(
+    "HLO013",
+    "operand-type",
+    "The type written before an operand is not the type of the instruction it names, or no type that the opcode can take there.",
+)
 RESULT_TYPE = Fault("HLO014", "result-type", "The type of the result cannot be that of this instruction or computation.")
 MISSING_TYPE = Fault("HLO015", "missing-type", "The type of the result is left out, and cannot be told from the operands.")
 TYPE_SYNTAX = Fault("HLO016", "type-syntax", "The text of a type is wrong: element type, dimensions or layout.")
@@ -47,15 +55,22 @@ ASYNC_CHAIN = Fault("HLO020", "async-chain", "async-start, async-update and asyn
 ILLEGAL_NAME = Fault("HLO021", "illegal-name", "A name that HLO reserves or does not allow.")
 LOSSY_PRINT = Fault("HLO022", "lossy-print", "The text was printed with an option that leaves out what is needed to read it back.")
 LIMIT = Fault("HLO023", "limit", "The text goes beyond a limit (nesting, size) that protects memory and stack.")
-TEXT_AROUND = Fault("HLO024", "text-around", "Text that is no HLO stands before, between or after modules. It is left aside.", Severity.INFO,
-                    refuses=False)
+TEXT_AROUND = Fault(
+    "HLO024", "text-around", "Text that is no HLO stands before, between or after modules. It is left aside.", Severity.INFO, refuses=False
+)
 NO_MODULE = Fault("HLO025", "no-module", "No HLO module was found in the text.")
 MODULE_ATTRIBUTE = Fault("HLO026", "module-attribute", "An attribute of the module, or its stack-frame tables, has the wrong form.")
 CONTROL_PREDECESSOR = Fault("HLO027", "control-predecessor", "A control predecessor is not defined.")
-SHORT_LITERAL = Fault("HLO028", "short-literal", "A constant of several elements is written with one number: XLA makes it the first element, and the "
-                      "others zero.", Severity.WARNING, refuses=False)
-STRAY_TYPE = Fault("HLO029", "stray-type", "A type stands where an operand should, without a name. XLA's parser drops it.", Severity.WARNING,
-                   refuses=False)
+SHORT_LITERAL = Fault(
+    "HLO028",
+    "short-literal",
+    "A constant of several elements is written with one number: XLA makes it the first element, and the others zero.",
+    Severity.WARNING,
+    refuses=False,
+)
+STRAY_TYPE = Fault(
+    "HLO029", "stray-type", "A type stands where an operand should, without a name. XLA's parser drops it.", Severity.WARNING, refuses=False
+)
 
 FAULTS: tuple[Fault, ...] = tuple(f for f in list(globals().values()) if isinstance(f, Fault))
 
@@ -85,15 +100,16 @@ class Faults:
         if len(self.findings) >= MAX_FINDINGS:
             self.left_out += 1
             return
-        self.findings.append(Finding(fault.code, fault.name, fault.severity, message, self.source, offset, max(1, length), notes, help, node, graph))
+        self.findings.append(
+            Finding(fault.code, fault.name, fault.severity, message, self.source, offset, max(1, length), notes, help, node, graph)
+        )
 
     def take(self, refused: Refused, node: str = "", graph: str = "") -> None:
         """Note what an exception carries."""
         self.add(refused.fault, refused.message, refused.offset, refused.length, refused.help, refused.notes, node, graph)
 
     def close(self) -> list[Finding]:
-        """All findings in the order of the text, with a last word on those left out."""
-        self.findings.sort(key=lambda f: f.offset)
+        """All findings in the order in which reading met them, with a last word on those left out."""
         if self.left_out:
             last = self.findings[-1]
             self.findings.append(Finding(last.code, last.name, last.severity, f"and {self.left_out} more faults, not shown", self.source))

@@ -47,8 +47,13 @@ def read_header(assembly: Assembly, cursor: Cursor) -> int:
     cursor.next()
     module = assembly.module
     if cursor.sees(","):
-        assembly.faults.add(LOSSY_PRINT, "the module has no name: the text was printed without names (fingerprint or canonical options)", cursor.at, 1,
-                            "print it again with the default HloPrintOptions")
+        assembly.faults.add(
+            LOSSY_PRINT,
+            "the module has no name: the text was printed without names (fingerprint or canonical options)",
+            cursor.at,
+            1,
+            "print it again with the default HloPrintOptions",
+        )
     else:
         module.name = cursor.name("the name of the module", MODULE_ATTRIBUTE)
     seen: set[str] = set()
@@ -77,8 +82,13 @@ def _attribute(assembly: Assembly, cursor: Cursor, seen: set[str]) -> None:
         if name in KNOWN_ATTRIBUTES:
             faults.add(MISPLACED_ATTRIBUTE, f'unexpected attribute "{name}" on the module', at, len(name), "it belongs to instructions")
         else:
-            faults.add(UNKNOWN_ATTRIBUTE, f"the module has an attribute {name} that irscope does not know; it is kept as text", at, len(name),
-                       did_you_mean(name, MODULE_ATTRIBUTES))
+            faults.add(
+                UNKNOWN_ATTRIBUTE,
+                f"the module has an attribute {name} that irscope does not know; it is kept as text",
+                at,
+                len(name),
+                did_you_mean(name, MODULE_ATTRIBUTES),
+            )
         kind = "any"
     seen.add(name)
     try:

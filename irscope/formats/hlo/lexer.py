@@ -28,17 +28,14 @@ TOKEN = re.compile(
 NAN_PAYLOAD = re.compile(r"\(0x[0-9a-fA-F]+\)")
 ESCAPE = re.compile(r"\\(?:[0-7]{1,3}|[xX][0-9a-fA-F]+|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[\s\S])")
 SIMPLE_ESCAPES = {"n": "\n", "r": "\r", "t": "\t", '"': '"', "'": "'", "\\": "\\", "?": "?", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
-KINDS = {"mark": "a mark", "word": "a word", "name": "a name", "attribute": "an attribute", "type": "an element type", "int": "an integer",
-         "decimal": "a number", "string": "a string", "end": "the end of the text", "labels": "dimension labels", "dxd": "sizes such as 3x3",
-         "pad": "padding such as 0_1x2_3", "inf": "-inf", "odd": "a character that HLO does not use"}
 
 
 class Cursor:
     """A place in a text and the token that begins there.
 
-    ``kind`` is ``mark``, ``word``, ``name`` (``%x`` or ``x:``), ``attribute`` (``x=``), ``type``, ``int``, ``decimal``, ``inf``, ``labels``,
-    ``dxd``, ``pad``, ``string``, ``end`` or ``odd``; ``value`` its text without ``%``, ``:`` and ``=``; ``at`` and ``after`` where it begins
-    and ends; ``depth`` counts how deep the caller has nested.
+    ``kind`` is ``mark``, ``word``, ``name`` (``%x`` or ``x:``), ``attribute`` (``x=``), ``type``, ``int``, ``decimal``, ``inf``,
+    ``labels``, ``dxd``, ``pad``, ``string``, ``end`` or ``odd``; ``value`` is its text without ``%``, ``:`` and ``=``; ``at`` and
+    ``after`` are where it begins and ends; ``depth`` counts how deep the caller has nested.
     """
 
     __slots__ = ("after", "at", "depth", "end", "kind", "text", "value")
@@ -134,10 +131,12 @@ class Cursor:
             raise Refused(LIMIT, f"nested more than {MAX_NESTING} levels deep", self.at, 1, "no compiler prints such text; is it damaged?")
 
     def refuse(self, message: str, fault: Fault = SYNTAX, help: str = "", sees: bool = True) -> NoReturn:
-        """Stop with a fault at this token. The end of the text is a fault of its own."""
-        if self.kind == "end" and fault is not LIMIT:
-            raise Refused(TRUNCATED, f"the text ends here, but {message.replace('expected', 'needs', 1)}", max(0, self.at - 1), 1,
-                          help or "was the dump cut off?")
+        """Stop with a fault at this token. The end of the text, also in the middle of a word, is a fault of its own."""
+        cut = self.after >= self.end and "\n" in self.text[:self.at]
+        if (self.kind == "end" or cut) and sees:
+            at = self.at if cut and self.kind != "end" else max(0, self.at - 1)
+            raise Refused(TRUNCATED, f"the text ends here, but {message.replace('expected', 'needs', 1)}", at, max(1, self.after - at),
+                          "was the dump cut off?")
         tail = f", but here is {self.shown()}" if sees else ""
         raise Refused(fault, message + tail, self.at, max(1, min(self.after - self.at, 80)), help)
 

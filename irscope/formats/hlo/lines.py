@@ -95,7 +95,11 @@ def read_lines(assembly: Assembly, at: int) -> int:
                 return m.start()
         else:
             operands = ()
-            own = _parameter(assembly, inside, attrs) if count == PARAMETER else _constant(assembly, m.start(5), inside, type_text, type, attrs)
+            own = (
+                _parameter(assembly, inside, attrs)
+                if count == PARAMETER
+                else _constant(assembly, m.start(5), inside, type_text, type, attrs)
+            )
             if own is None:
                 return m.start()
             attrs = own

@@ -122,15 +122,11 @@ def is_plain(text: str, type: TensorType) -> bool:
     # Rows are put together to what holds them, level by level, until one brace holds all.
     skeleton = ROW.sub("R", text)
     for size in reversed(outer):
-        if not re.fullmatch(r"[\s,R]*(?:\{\s*R(?:,\s*R){%d}\s*\}[\s,]*)+" % (size - 1) if size > 1 else r"(?:\{\s*R\s*\}[\s,]*)+", _widen(skeleton)):
+        level = re.compile(r"\{\s*R(?:,\s*R){" + str(size - 1) + r"}\s*\}")
+        if any(level.fullmatch(braces) is None for braces in re.findall(r"\{[^{}]*\}", skeleton)):
             return False
         skeleton = re.sub(r"\{[^{}]*\}", "R", skeleton)
     return skeleton.strip() == "R"
-
-
-def _widen(skeleton: str) -> str:
-    """Only the innermost braces of a skeleton, one behind the other."""
-    return "".join(re.findall(r"\{[^{}]*\}", skeleton))
 
 
 def _row_fits(row: str, dtype: DType, count: int) -> bool:
@@ -142,8 +138,9 @@ def _row_fits(row: str, dtype: DType, count: int) -> bool:
             return False
         low, high = int_range(dtype)
         digits = len(str(high))
-        return not re.search(r"\d{%d}" % digits, row) and (low < 0 or "-" not in row) or (
-            not re.search(r"\d{30}", row) and all(low <= int(v) <= high for v in INT_VALUE.findall(row)))
+        if not re.search(r"\d{" + str(digits) + "}", row) and (low < 0 or "-" not in row):
+            return True
+        return not re.search(r"\d{30}", row) and all(low <= int(v) <= high for v in INT_VALUE.findall(row))
     if REAL_ROW.fullmatch(row) is None or row.count(",") != count - 1:
         return False
     suspects = BIG_REAL if FLOATS[dtype.name][0] > 1000 else REAL_VALUE

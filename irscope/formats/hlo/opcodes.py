@@ -6,8 +6,15 @@ from dataclasses import dataclass, field
 
 # Attributes that any instruction may have. What is not ``predecessors`` is checked and then left in the text (see provenance).
 COMMON: dict[str, str] = {
-    "sharding": "sharding", "frontend_attributes": "frontend", "statistics": "statistics", "parameter_replication": "bools",
-    "control-predecessors": "predecessors", "origin": "origin", "original_value": "origin", "metadata": "metadata", "backend_config": "config",
+    "sharding": "sharding",
+    "frontend_attributes": "frontend",
+    "statistics": "statistics",
+    "parameter_replication": "bools",
+    "control-predecessors": "predecessors",
+    "origin": "origin",
+    "original_value": "origin",
+    "metadata": "metadata",
+    "backend_config": "config",
     "outer_dimension_partitions": "ints",
 }
 RAW_KINDS = frozenset(("sharding", "frontend", "statistics", "bools", "origin", "metadata", "config"))
@@ -25,15 +32,17 @@ WORDS: dict[str, frozenset[str]] = {
     "transpose": frozenset("NO_TRANSPOSE TRANSPOSE ADJOINT TRANSPOSE_INVALID".split()),
     "padding_type": frozenset("PADDING_INVALID PADDING_VALID PADDING_SAME".split()),
     "schedule": frozenset("SCHEDULE_NONE SCHEDULE_LATEST SCHEDULE_EARLIEST".split()),
-    "api_version": frozenset("API_VERSION_ORIGINAL API_VERSION_STATUS_RETURNING API_VERSION_STATUS_RETURNING_UNIFIED API_VERSION_TYPED_FFI".split()),
+    "api_version": frozenset(
+        "API_VERSION_ORIGINAL API_VERSION_STATUS_RETURNING API_VERSION_STATUS_RETURNING_UNIFIED API_VERSION_TYPED_FFI".split()
+    ),
     "convolution_kind": frozenset("fprop wgrad dgrad unset".split()),
     "mode": frozenset("cross_replica cross_partition cross_replica_and_partition flattened_id".split()),
     "precision": frozenset("default high highest packed_nibble".split()),
     "accuracy": frozenset("default highest".split()),
     "dot_algorithm": frozenset((
-        "unset dot_any_f8_any_f8_f32 dot_any_f8_any_f8_f32_fast_accum dot_any_f8_any_f8_any dot_any_f8_any_f8_any_fast_accum dot_f16_f16_f16 "
-        "dot_f16_f16_f32 dot_bf16_bf16_bf16 dot_bf16_bf16_f32 dot_bf16_bf16_f32_x3 dot_bf16_bf16_f32_x6 dot_bf16_bf16_f32_x9 "
-        "dot_tf32_tf32_f32 dot_tf32_tf32_f32_x3 dot_f32_f32_f32 dot_f64_f64_f64").split()),
+        "unset dot_any_f8_any_f8_f32 dot_any_f8_any_f8_f32_fast_accum dot_any_f8_any_f8_any dot_any_f8_any_f8_any_fast_accum "
+        "dot_f16_f16_f16 dot_f16_f16_f32 dot_bf16_bf16_bf16 dot_bf16_bf16_f32 dot_bf16_bf16_f32_x3 dot_bf16_bf16_f32_x6 "
+        "dot_bf16_bf16_f32_x9 dot_tf32_tf32_f32 dot_tf32_tf32_f32_x3 dot_f32_f32_f32 dot_f64_f64_f64").split()),
 }
 
 
@@ -71,8 +80,11 @@ def _declare(names: str, operands: int | None, attributes: str = "", infers: boo
 
 _declare("acos acosh asin asinh atanh exponential-minus-one log log-plus-one logistic sqrt cbrt rsqrt tanh erf sine sinh cosine cosh tan "
          "exponential", 1, "result_accuracy:result_accuracy", infers=True)
-_declare("abs round-nearest-afz round-nearest-even ceil count-leading-zeros copy opt-barrier imag is-finite floor not negate popcnt real sign",
-         1, infers=True)
+_declare(
+    "abs round-nearest-afz round-nearest-even ceil count-leading-zeros copy opt-barrier imag is-finite floor not negate popcnt real sign",
+    1,
+    infers=True,
+)
 _declare("all-gather-done all-reduce-done bitcast collective-permute-done copy-done convert bitcast-convert", 1)
 _declare("add divide multiply subtract atan2 complex maximum minimum power remainder and or xor shift-left shift-right-arithmetic "
          "shift-right-logical mulhi add-dependency", 2, infers=True)
@@ -123,9 +135,13 @@ _DOT = "lhs_contracting_dims:ints rhs_contracting_dims:ints lhs_batch_dims:ints 
 _declare("dot", 2, _DOT + "algorithm:dot_algorithm", infers=True)
 _declare("scaled-dot", 4, _DOT + "algorithm:dot_algorithm", infers=True)
 _declare("ragged-dot", 3, _DOT + "lhs_ragged_dims:ints rhs_group_dims:ints", infers=True)
-_declare("convolution", 2, "dim_labels:dim_labels! window:window feature_group_count:int batch_group_count:int operand_precision:precisions "
-                           "algorithm:dot_algorithm conv_kind:convolution_kind convolution_kind:convolution_kind sparsity_config:braces",
-         infers=True)
+_declare(
+    "convolution",
+    2,
+    "dim_labels:dim_labels! window:window feature_group_count:int batch_group_count:int operand_precision:precisions "
+    "algorithm:dot_algorithm conv_kind:convolution_kind convolution_kind:convolution_kind sparsity_config:braces",
+    infers=True,
+)
 
 _declare("reduce", None, "dimensions:ints! to_apply:computation!", infers=True)
 _declare("reduce-window", None, "to_apply:computation! window:window", infers=True)

@@ -10,10 +10,24 @@ from irscope.formats.hlo.lexer import Cursor
 from irscope.source import did_you_mean
 
 METADATA: dict[str, str] = {
-    "op_type": "string", "op_name": "string", "source_file": "string", "source_line": "int", "source_end_line": "int", "source_column": "int",
-    "source_end_column": "int", "stack_frame_id": "int", "profile_type": "ints", "deduplicated_name": "string", "scheduling_name": "string",
-    "metadata_payload": "string", "size_of_generated_code_in_bytes": "int", "size_of_memory_working_set_in_bytes": "int",
-    "preserve_layout": "word", "profile_info": "braces", "creation_pass_id": "int", "logical_creation_pass_id": "int",
+    "op_type": "string",
+    "op_name": "string",
+    "source_file": "string",
+    "source_line": "int",
+    "source_end_line": "int",
+    "source_column": "int",
+    "source_end_column": "int",
+    "stack_frame_id": "int",
+    "profile_type": "ints",
+    "deduplicated_name": "string",
+    "scheduling_name": "string",
+    "metadata_payload": "string",
+    "size_of_generated_code_in_bytes": "int",
+    "size_of_memory_working_set_in_bytes": "int",
+    "preserve_layout": "word",
+    "profile_info": "braces",
+    "creation_pass_id": "int",
+    "logical_creation_pass_id": "int",
 }
 SHARDING_WORDS = frozenset("maximal replicated manual unknown unreduced last_tile_dim_replicate".split())
 TILE_TYPES = frozenset("maximal replicated manual unreduced".split())
@@ -38,7 +52,13 @@ def _metadata(cursor: Cursor, faults: Faults) -> None:
         cursor.next()
         kind = METADATA.get(name)
         if kind is None:
-            faults.add(UNKNOWN_ATTRIBUTE, f"the metadata has a field {name}, which irscope does not know", at, len(name), did_you_mean(name, METADATA))
+            faults.add(
+                UNKNOWN_ATTRIBUTE,
+                f"the metadata has a field {name}, which irscope does not know",
+                at,
+                len(name),
+                did_you_mean(name, METADATA),
+            )
             step_over_value(cursor)
         elif kind == "string":
             cursor.string(f"a string for {name}", ATTRIBUTE_VALUE)
@@ -111,7 +131,9 @@ def _one_sharding(cursor: Cursor, faults: Faults) -> None:
             cursor.next()
             _tile_types(cursor)
         else:
-            cursor.refuse("expected replicated, maximal, manual, unknown, unreduced, devices=, device=, last_tile_dims= or metadata=", ATTRIBUTE_VALUE)
+            cursor.refuse(
+                "expected replicated, maximal, manual, unknown, unreduced, devices=, device=, last_tile_dims= or metadata=", ATTRIBUTE_VALUE
+            )
     length = cursor.after - begin
     cursor.next()
     whole = words & {"replicated", "manual", "unknown", "unreduced"}
@@ -321,7 +343,9 @@ def step_over_value(cursor: Cursor) -> str:
 
 def _goes_on(cursor: Cursor) -> bool:
     """Whether a value in several parts goes on: ``[4,2]<=[8]T(1,0)``, ``mesh[...] {...}``."""
-    return cursor.kind == "mark" and cursor.value in ("[", "(", "{", "<=", "->", "#", ":") or (cursor.kind == "word" and cursor.value == "T")
+    if cursor.kind == "mark":
+        return cursor.value in ("[", "(", "{", "<=", "->", "#", ":")
+    return cursor.kind == "word" and cursor.value == "T"
 
 
 CHECKS: dict[str, Callable[[Cursor, Faults], None]] = {

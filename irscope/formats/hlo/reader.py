@@ -7,22 +7,28 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from irscope.formats.hlo.assembly import Assembly
-from irscope.formats.hlo.body import read_computation, read_nested
+from irscope.formats.hlo.body import read_computation
 from irscope.formats.hlo.careful import read_instruction, read_right_side
-from irscope.formats.hlo.faults import NO_MODULE, SYNTAX, TEXT_AROUND, TRUNCATED, Faults, Refused
+from irscope.formats.hlo.faults import LOSSY_PRINT, NO_MODULE, SYNTAX, TEXT_AROUND, TRUNCATED, Faults, Refused
 from irscope.formats.hlo.header import read_header
 from irscope.formats.hlo.lexer import BLANKS, Cursor
 from irscope.formats.hlo.provenance import HloProvenance
 from irscope.formats.hlo.surroundings import without_prefixes
 from irscope.formats.hlo.types import begins_type
 from irscope.graph import Module, Op, Reading
-from irscope.source import Note, SourceText
+from irscope.source import SourceText
 
 HLO_MODULE = re.compile(r"[ \t]*HloModule\b(?![ \t]*[=({])")
+NEXT_MODULE = re.compile(r"^[ \t]*HloModule\b(?![ \t]*[=({])", re.MULTILINE)
 # What may open a computation: a name, then its body or its signature.
-OPENS = re.compile(r"[ \t]*(?:ENTRY\b|%?[A-Za-z_][\w.\-]*\s*\{|%?[A-Za-z_][\w.\-]*\s*\((?=[^\n]*->|(?:[^{}]|\{[\d,]*\})*?->)|\{[ \t]*$|%\()", re.MULTILINE)
+OPENS = re.compile(
+    r"[ \t]*(?:ENTRY\b|%?[A-Za-z_][\w.\-]*\s*\{|%?[A-Za-z_][\w.\-]*\s*\((?=[^\n]*->|(?:[^{}]|\{[\d,]*\})*?->)|\{[ \t]*$|%\()", re.MULTILINE
+)
 NEXT_START = re.compile(
     r"^[ \t]*(?:HloModule\b(?![ \t]*[=({])|ENTRY\b|%?[A-Za-z_][\w.\-]*[ \t]*(?:\([^\n]*\)[ \t]*->[^\n]*)?\{)", re.MULTILINE)
+
+# An instruction without a module: ``name = ...``, or the right side alone.
+SINGLE = re.compile(r"(?:ROOT\s+)?%?[A-Za-z_][\w.\-]*\s+=\s|(?:\(|[a-z]\w*\[[\d,<=? ]*\])[^\n]*?[ )}\]][a-z][a-z\-]*\(")
 
 
 def read(source: SourceText) -> Reading:
@@ -69,7 +75,7 @@ class _Reader:
                 at = self._next(at)
             except Refused as refused:
                 self.faults.take(refused)
-                at = self._find_start(max(at + 1, self.text.find("\n", at)))
+                at = self._behind(at, refused)
         self._close()
         if not self.modules:
             self._tell_nothing()
@@ -87,13 +93,19 @@ class _Reader:
                 self._begin("", at)
             assert self.open is not None
             return read_computation(self.open, at)
-        if self.open is None and not self.modules and not re.search(r"\bHloModule\b", text) and not NEXT_START.search(text, at):
+        if self.open is None and not self.modules and SINGLE.match(text, at) and not NEXT_START.search(text, at):
             return self._single(at)
         return self._around(at)
 
+    def _behind(self, at: int, refused: Refused) -> int:
+        """Where to go on when what began at an offset cannot be read."""
+        if refused.fault is LOSSY_PRINT:  # nothing up to the next module will be better
+            m = NEXT_MODULE.search(self.text, at + 1)
+            return m.start() if m else len(self.text)
+        return self._find_start(max(at + 1, self.text.find("\n", at)))
+
     def _begin(self, name: str, at: int) -> None:
         self.open = Assembly(self.source, self.text, self.faults, name, self.ops, at)
-        self.open.read_nested = lambda cursor, name, assembly=self.open: read_nested(assembly, cursor, name)
 
     def _close(self) -> None:
         """The module that is open ends here."""
@@ -101,8 +113,8 @@ class _Reader:
         if assembly is None:
             return
         module = assembly.finish()
-        if not module.graphs:
-            self.faults.add(TRUNCATED, f"module {module.name or '(without a name)'} has no computations", assembly.begin, 9, "was the dump cut off?")
+        if not module.graphs and self.faults.ok:
+            self.faults.add(TRUNCATED, f"module {module.name} has no computations", assembly.begin, 9, "was the dump cut off?")
         if not module.name:
             module.name = f"module_{module.entry}"
         module.provenance = HloProvenance(self.text, module.attrs.get("stack_frames"))
@@ -122,7 +134,8 @@ class _Reader:
             else:
                 read_instruction(assembly, cursor)
             if cursor.kind != "end":
-                cursor.refuse("expected the text to end behind a single instruction", help="a module begins with HloModule, a computation with name {")
+                cursor.refuse("expected the text to end behind a single instruction",
+                              help="a module begins with HloModule, a computation with name {")
         finally:
             graph = assembly.close()
             if graph.nodes:
@@ -141,7 +154,8 @@ class _Reader:
             self.faults.add(SYNTAX, "a '}' closes nothing here", at, 1)
         else:
             lines = piece.strip().count("\n") + 1
-            self.faults.add(TEXT_AROUND, f"{lines} line{'s' * (lines > 1)} that are no HLO left aside: {shown!r}", at, max(1, len(line)))
+            what = f"{lines} lines that are no HLO are left aside, from" if lines > 1 else "a line that is no HLO is left aside:"
+            self.faults.add(TEXT_AROUND, f"{what} {shown!r}", at, max(1, len(line)))
         return end
 
     def _find_start(self, at: int) -> int:
@@ -157,5 +171,6 @@ class _Reader:
         if not text:
             self.faults.add(NO_MODULE, "the text is empty", 0, 1, "was the dump written at all?")
         elif self.faults.ok:
-            self.faults.add(NO_MODULE, "no HLO module was found in the text", 0, 1, "an HLO dump has a line HloModule name, or computations name { ... }",
-                            (Note("the text begins here", len(self.text) - len(self.text.lstrip())),))
+            begin = len(self.text) - len(self.text.lstrip())
+            self.faults.add(NO_MODULE, "no HLO module was found in the text", begin, 1,
+                            "an HLO dump has a line HloModule name, or computations name { ... }")

@@ -5,21 +5,17 @@ import re
 
 HEAD = 1 << 18
 
-# Log prefixes that loggers put before a line: glog and absl, TensorFlow, Python's logging, MPI and torchrun ranks, containers.
-_STAMP = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"
-PREFIX = (
-    r"(?:\[?(?:rank|default|worker|host|task)?\d*\]?:? ?\[?\d*\]?: )?"
-    r"(?:[IWEFV]\d{4} +\d\d:\d\d:\d\d\.\d+ +\d* *[^\s\]]+:\d+\] "
-    rf"|{_STAMP}: [IWEFV] [^\s\]]+:\d+\] "
-    rf"|{_STAMP}:? (?:stdout [FP] |stderr [FP] )?(?:[-\w.:]+ ){{0,4}}?(?:- )?(?:\[?(?:DEBUG|INFO|WARNING|ERROR)\]?:? (?:[-\w.]+:? )?(?:- )?)?"
-    r"|(?:DEBUG|INFO|WARNING|ERROR):[\w.]+:)?"
-)
-HEADER_LINE = re.compile(r"^([^\n\"{}]{1,200}?)(?<![\w.])HloModule [\w.%$\-]", re.MULTILINE)
-KNOWN_PREFIX = re.compile(r"^" + PREFIX, re.MULTILINE)
-
+_NAME = r"%?[A-Za-z_][\w.\-]*"
 MODULE = re.compile(r"^[ \t]*HloModule[ \t]+(?:[\w.%$\-]|,)", re.MULTILINE)
-COMPUTATION = re.compile(r"^[ \t]*(?:ENTRY[ \t]+)?%?[A-Za-z_][\w.\-]*[ \t]*(?:\([^\n]*\)[ \t]*->[ \t]*[^\n]*)?\{[ \t]*(?://[^\n]*|[%A-Za-z_][\w.\-]* = [^\n]*)?$", re.MULTILINE)
-INSTRUCTION = re.compile(r"^[ \t]*(?:ROOT[ \t]+)?%?[A-Za-z_][\w.\-]*[ \t]+=[ \t]+(?:\(|[a-z]\w*\[[\d,<=? ]*\])[^\n]*\b[a-z][a-z\-]*\(", re.MULTILINE)
+# A header behind something else: "I0000 00:00:17.123 file.cc:12] HloModule jit_f, is_scheduled=true".
+PREFIXED = re.compile(r"^([^\n\"{}]{1,200}?)(?<![\w.])HloModule [\w.%$\-]+:?(?:,[^\n]*)?[ \t\r]*$", re.MULTILINE)
+# ``name {``, ``ENTRY name (p: f32[2]) -> f32[2] {`` at the end of a line, or with a comment or an instruction behind it.
+COMPUTATION = re.compile(
+    rf"^[ \t]*(?:ENTRY[ \t]+)?{_NAME}[ \t]*(?:\([^\n]*\)[ \t]*->[ \t]*[^\n]*)?\{{[ \t\r]*(?://[^\n]*|{_NAME} = [^\n]*)?$", re.MULTILINE)
+_RESULT = r"(?:\(|[a-z]\w*\[[\d,<=? ]*\])[^\n]*?[ )}\]]"
+INSTRUCTION = re.compile(rf"^[ \t]*(?:ROOT[ \t]+)?{_NAME}[ \t]+=[ \t]+{_RESULT}[a-z][a-z\-]*\(", re.MULTILINE)
+BARE_INSTRUCTION = re.compile(rf"\s*{_RESULT}[a-z][a-z\-]*\([^\n]*\)")
+KEYWORD = re.compile(r"^[ \t]*(?:ENTRY [%\w]|HloModule\b)", re.MULTILINE)
 
 
 def sniff(text: str) -> float:
@@ -27,28 +23,38 @@ def sniff(text: str) -> float:
     head = text[:HEAD]
     if MODULE.search(head):
         return 1.0
-    if HEADER_LINE.search(head):
+    if _prefixed(head) is not None:
         return 0.95
     instruction = INSTRUCTION.search(head)
-    if instruction and (COMPUTATION.search(head) or "ENTRY" in head):
+    if instruction and (COMPUTATION.search(head) or KEYWORD.search(head)):
         return 0.8
-    if instruction or re.match(r"\s*(?:\(|[a-z]\w*\[[\d,]*\])[^\n]*? [a-z][a-z\-]*\([^\n]*\)", head):
+    if instruction or BARE_INSTRUCTION.match(head):
         return 0.5
-    return 0.3 if re.search(r"^[ \t]*(?:ENTRY [%\w]|HloModule\b)", head, re.MULTILINE) else 0.0
+    return 0.3 if KEYWORD.search(head) else 0.0
 
 
 def without_prefixes(text: str) -> str:
     """The text with log prefixes blanked out, so that offsets stay what they are; the text itself when it has none."""
-    m = HEADER_LINE.search(text, 0, HEAD)
-    if m is None or not m[1].strip() or m[1].lstrip().startswith(("//", "/*", "#")):
-        return text
-    known = KNOWN_PREFIX.match(text, m.start())
-    if known is not None and known[0].strip() and known.end() >= m.end(1):
-        return KNOWN_PREFIX.sub(_blank, text)
-    literal = m[1]
-    if ("\n" + literal) in text[m.end():m.end() + (1 << 16)]:  # the same words before every line
-        return re.sub("^" + re.escape(literal), _blank, text, flags=re.MULTILINE)
-    return text[:m.start()] + " " * len(literal) + text[m.end(1):]
+    m = _prefixed(text[:HEAD])
+    return text if m is None else _prefix(m[1]).sub(_blank, text)
+
+
+def _prefixed(head: str) -> re.Match[str] | None:
+    """The line of a module header that has a prefix; None where headers stand at the beginning of lines."""
+    if MODULE.search(head):
+        return None
+    for m in PREFIXED.finditer(head):
+        if m[1].strip() and not m[1].lstrip().startswith(("//", "/*", "#")):
+            following = _prefix(m[1]).sub(_blank, head[m.end():m.end() + 20000])
+            if COMPUTATION.search(following) or "FileNames" in following:
+                return m
+    return None
+
+
+def _prefix(prefix: str) -> re.Pattern[str]:
+    """What stands before every line where this stands before one: numbers (times, lines of source) may be others."""
+    words = [re.sub(r"\d+", r"\\d+", re.escape(word)) for word in re.split(r"[ \t]+", prefix)]
+    return re.compile("^" + r"[ \t]+".join(words), re.MULTILINE)
 
 
 def _blank(m: re.Match[str]) -> str:

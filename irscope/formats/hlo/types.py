@@ -138,8 +138,8 @@ def compatible(a: Type, b: Type) -> bool:
 
 
 def _same_size(a: Dim, b: Dim) -> bool:
-    a, b = (d if isinstance(d, int) else d.bound for d in (a, b))
-    return a is None or b is None or a == b
+    x, y = (d if isinstance(d, int) else d.bound for d in (a, b))
+    return x is None or y is None or x == y
 
 
 def begins_type(cursor: Cursor) -> bool:
@@ -151,7 +151,10 @@ def refuse_element_type(cursor: Cursor) -> None:
     """Stop at something that should have been a type."""
     looks = cursor.kind == "word" and cursor.text.startswith("[", cursor.after)
     if looks:
-        help = did_you_mean(cursor.value, RESERVED_TYPES) or "element types are pred, s8..s64, u8..u64, f16, bf16, f32, f64, f8..., c64, c128, token"
+        help = (
+            did_you_mean(cursor.value, RESERVED_TYPES)
+            or "element types are pred, s8..s64, u8..u64, f16, bf16, f32, f64, f8..., c64, c128, token"
+        )
         raise Refused(TYPE_SYNTAX, f"{cursor.value} is no element type", cursor.at, len(cursor.value), help)
     cursor.refuse("expected a type", TYPE_SYNTAX)
 
@@ -227,7 +230,7 @@ def _part(cursor: Cursor, part: str) -> str:
             out.append(str(TypeTable().read(cursor)))
             cursor.depth -= 1
         elif part in ("#", "*"):
-            if cursor.kind != "type" or not DTYPES[cursor.value].kind == "uint":
+            if cursor.kind != "type" or DTYPES[cursor.value].kind != "uint":
                 cursor.refuse("expected an unsigned integer type", TYPE_SYNTAX)
             out.append(cursor.value)
             cursor.next()
