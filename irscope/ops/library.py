@@ -1,2 +1,93 @@
-"""Custom calls: what the library functions behind them mean."""
+"""Custom calls: what the functions behind them mean, where that is known, told by target.
+
+A known target stands for other operators (``expand``): an annotation for its operand, ``TopK`` for topk, LAPACK and the libraries of
+GPUs for factorizations, contractions and convolutions. An unknown one stays, opaque and known by name, with the type it declares.
+"""
 from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from irscope.graph import Builder, Kind, Node, Op, TensorType, TupleType, Type
+from irscope.graph.dtypes import U64
+from irscope.ops import infer, lapack, vendor_calls
+from irscope.ops.calls import Call
+from irscope.ops.faults import TypeFault
+from irscope.ops.registry import declare
+from irscope.ops.shapes import fits
+
+Meaning = Callable[[Call], Node | None]
+
+
+def _same(call: Call) -> Node | None:
+    """An annotation: the value of the operand."""
+    return call.operands[0] if call.operands and fits(call.operands[0].type, call.node.type) else None
+
+
+def _topk(call: Call) -> Node | None:
+    t = call.node.type
+    if not isinstance(t, TupleType) or len(t.elements) != 2 or not isinstance(t.elements[0], TensorType):
+        return None
+    return call.add("topk", call.operands[:1], {"k": t.elements[0].dims()[-1], "largest": True}, t)
+
+
+_ANNOTATIONS = """
+Sharding SPMDFullToShardShape SPMDShardToFullShape ShardBarrierFrom ShardBarrierTo LayoutConstraint AssumeGatherIndicesInBound
+xla.sdy.FuncResultSharding xla.sdy.GlobalToLocalShape xla.sdy.LocalToGlobalShape xla.sdy.Sharding xla.sdy.ShardingGroup
+xla.sdy.PropagationBarrier annotate_device_placement MoveToDevice MoveToHost PinToDevice PinToDeviceSram PinToHost __xla_internal_call_marker_before
+__xla_internal_call_marker_after
+""".split()
+
+MEANINGS: Mapping[str, Meaning] = {
+    **dict.fromkeys(_ANNOTATIONS, _same),
+    "TopK": _topk,
+    **lapack.MEANINGS,
+    **vendor_calls.MEANINGS,
+}
+"""What each known target stands for; a meaning gives None where this call is not of the form that it knows."""
+
+
+def target_of(node: Node) -> str:
+    """The name of the function that a custom call is of."""
+    return str(node.attrs.get("custom_call_target", ""))
+
+
+def _custom_call_type(node: Node) -> Type:
+    target = target_of(node)
+    if target == "GetRngSeed":
+        if node.operands:
+            raise TypeFault(f"custom-call to GetRngSeed must have 0 operands, but has {len(node.operands)}")
+        if not isinstance(node.type, TensorType) or node.type.dtype is not U64:
+            raise TypeFault(f"custom-call to GetRngSeed must return U64 type, but is declared {infer.plain(node.type)}")
+    if target in ("Pin", "Unpin") and len(node.attrs.get("output_to_operand_aliasing", ())) != 1:
+        raise TypeFault(f"custom-call to {target} must have one output-to-operand aliasing pair, "
+                        f"but has {len(node.attrs.get('output_to_operand_aliasing', ()))}")
+    return infer.plain(node.type)
+
+
+def _custom_call_expand(builder: Builder, node: Node, operands: Sequence[Node], raw: Mapping[str, str]) -> Node | None:
+    meaning = MEANINGS.get(target_of(node))
+    return meaning(Call(builder, node, operands, raw)) if meaning is not None else None
+
+
+def _custom_call_cost(node: Node) -> float:
+    cost = _COSTS.get(target_of(node))
+    return cost(node) if cost is not None else 0.0
+
+
+_COSTS: Mapping[str, Callable[[Node], float]] = {**lapack.COSTS, **vendor_calls.COSTS}
+
+
+def is_known(node: Node) -> bool:
+    """Whether irscope knows what a custom call does."""
+    return target_of(node) in MEANINGS
+
+
+custom_call = declare(Op(
+    name="custom-call",
+    doc="A function from outside, by name. Annotations, LAPACK and the libraries of GPUs are known; others keep the type they declare.",
+    kind=Kind.OPAQUE,
+    infer=_custom_call_type,
+    expand=_custom_call_expand,
+    cost=_custom_call_cost,
+))
+

@@ -1,0 +1,84 @@
+"""A custom call that is being replaced: its operands and options, and short ways of building what it stands for."""
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from irscope.graph import NO_ATTRS, Builder, DType, Node, TensorType, TupleType, Type
+from irscope.ops.attrs import Literal
+from irscope.ops.lazy import LazyModule
+from irscope.ops.registry import get
+
+if TYPE_CHECKING:
+    import numpy as np
+else:
+    np = LazyModule("numpy")
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """``node`` is the call as written, ``operands`` its operands in the new graph, ``raw`` the attributes kept as text."""
+
+    builder: Builder
+    node: Node
+    operands: Sequence[Node]
+    raw: Mapping[str, str]
+
+    def options(self) -> dict[str, int]:
+        """The whole numbers of an MLIR dictionary: ``{uplo = 76 : ui8}`` is ``{"uplo": 76}``."""
+        return {name: int(value) for name, value in re.findall(r"([A-Za-z_]\w*)\s*=\s*(-?\d+)", self.raw.get("backend_config", ""))}
+
+    def config(self) -> dict[str, Any]:
+        """The backend's JSON, whether written as it is or as a string; empty when there is none that can be read."""
+        text = self.raw.get("backend_config", "").strip()
+        try:
+            found = json.loads(text)
+            if isinstance(found, str):
+                found = json.loads(found)
+        except ValueError:
+            return {}
+        return found if isinstance(found, dict) else {}
+
+    def types(self) -> list[TensorType]:
+        """The types of the results."""
+        return [t for t in self.node.type.leaves() if isinstance(t, TensorType)]
+
+    def number(self, i: int) -> int | None:
+        """The value of operand ``i`` where it is a constant number."""
+        if i >= len(self.operands) or self.operands[i].op.name != "constant" or self.operands[i].attrs["literal"].elided:
+            return None
+        value = np.asarray(self.operands[i].attrs["literal"].value())
+        return int(value) if value.size == 1 and value.dtype.kind in "iub" else None
+
+    def add(self, name: str, operands: Sequence[Node], attrs: Mapping[str, Any] = NO_ATTRS, type: Type | None = None,
+            dialect: str = "hlo") -> Node:
+        """Append a node; without a type it is inferred."""
+        return self.builder.add(get(name, dialect), operands, attrs, type, name=f"{self.node.name}.{name}")
+
+    def constant(self, value: float, t: TensorType) -> Node:
+        """A number, everywhere in an array."""
+        scalar = TensorType(t.dtype, ())
+        one = self.add("constant", (), {"literal": Literal.of(np.asarray(value).astype(t.dtype.numpy()), scalar)}, scalar)
+        return one if not t.rank else self.add("broadcast", (one,), {"dimensions": ()}, TensorType(t.dtype, t.shape))
+
+    def element(self, whole: Node, index: int) -> Node:
+        """One result of an operator with several."""
+        assert isinstance(whole.type, TupleType)
+        return self.builder.add(get("get-tuple-element"), (whole,), {"index": index}, whole.type.elements[index])
+
+    def convert(self, x: Node, dtype: DType) -> Node:
+        """The same values as another element type."""
+        t = x.type
+        assert isinstance(t, TensorType)
+        return x if t.dtype is dtype else self.add("convert", (x,), {}, TensorType(dtype, t.shape))
+
+    def result(self, made: Sequence[Node]) -> Node:
+        """The value of the call: what was made, and zeros for what is left (workspace, status)."""
+        types = self.types()
+        if not isinstance(self.node.type, TupleType):
+            return made[0]
+        rest = [self.constant(0, t) for t in types[len(made):]]
+        return self.add("tuple", [*made[:len(types)], *rest])
