@@ -1,0 +1,162 @@
+"""Matrix products of every kind: batched, transposed, of few rows or columns, with an epilogue in registers."""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from irscope.fusion import Group
+from irscope.fusion.drafts import dims_of
+from irscope.fusion.views import row_major
+from irscope.graph import DType, Node, TensorType
+from irscope.lower.build import KernelBuilder
+from irscope.lower.families import Built, Fixed, Packed, Problem
+from irscope.lower.families.affine import Affine, Axis, merged
+from irscope.lower.families.dots import choose, last, packing, sorted_axes, vector_axis
+from irscope.lower.families.epilogue import Epilogue, Walk, stage, walks
+from irscope.lower.families.inner_nest import InnerNest, inner_schedule
+from irscope.lower.families.micro import computing_type
+from irscope.lower.families.nest import Nest
+from irscope.lower.families.pack import panels
+from irscope.lower.schedule import ContractionSchedule, machine_of
+from irscope.lower.storage import Wish
+from irscope.lower.tile import Buffer
+from irscope.ops.contraction import DotDims
+
+INNER_COLUMNS = 4
+"""With this many columns or fewer, and both operands running along the sum, lanes walk the sum instead of the columns."""
+
+
+@dataclass(slots=True)
+class Work:
+    """A dot as a nest. ``left`` is broadcast, ``right`` read in vectors (``inner``: both are).
+
+    A constant right operand's dimensions, in the order ``order``, have the sizes ``packed`` (batches, sums, columns) once neighbours
+    are joined; ``column`` is the place of the vectors' axis among the columns.
+    """
+
+    affine: Affine
+    left: Node
+    right: Node
+    order: tuple[int, ...]
+    packed: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
+    column: int = 0
+    inner: bool = False
+
+
+class Contraction:
+    """See the module."""
+
+    name = "contraction"
+
+    def wishes(self, group: Group, fixed: Fixed) -> dict[Node, Wish]:
+        """None: every order of dimensions has its way of being read."""
+        return {}
+
+    def match(self, problem: Problem) -> Work | None:
+        """A dot of floats or integers whose results lie side by side along one of its free dimensions."""
+        anchor = problem.group.anchor
+        if problem.group.kind != "contraction" or anchor is None or anchor.op.name != "dot":
+            return None
+        if not isinstance(anchor.type, TensorType) or computing_type(anchor.type.dtype) is None or not anchor.type.elements:
+            return None
+        found = walks(problem)
+        if found is None or any(o not in problem.ins for o in anchor.operands):
+            return None
+        for flip in (False, True):
+            work = _work(problem, anchor, *found, flip)
+            if work is not None:
+                return work
+        return None
+
+    def schedule(self, problem: Problem, match: Work) -> dict[str, Any]:
+        dtype, machine = _dtype(problem), machine_of(problem.lanes)
+        if match.inner:
+            return inner_schedule(match.affine)
+        pack = packing(match.affine, match.right in problem.constants, dtype, machine)
+        return choose(match.affine, pack, dtype, machine).data()
+
+    def build(self, problem: Problem, match: Work, schedule: dict[str, Any]) -> Built:
+        anchor, dtype = problem.group.anchor, _dtype(problem)
+        assert anchor is not None
+        lanes = machine_of(problem.lanes).lanes(dtype)
+        k = KernelBuilder(problem.name, lanes=lanes, tuned=True, precision=problem.options.get("precision", "default"))
+        epilogue = Epilogue(k, problem, max(0, match.affine.of("column")[-1].out) if match.affine.of("column") else 0)
+        args = problem.arguments()
+        left, right = epilogue.buffers[match.left], epilogue.buffers[match.right]
+        bases = problem.ins[match.left].first, problem.ins[match.right].first
+        if match.inner:
+            InnerNest(k, match.affine, left, right, dtype, lanes, len(dims_of(anchor)), epilogue, *bases, **schedule).write()
+        else:
+            chosen = ContractionSchedule(**schedule)
+            if chosen.pack == "load":
+                right, packed = packed_operand(k, match, chosen, dtype, lanes)
+                args.append(packed)
+                bases = bases[0], 0
+            Nest(k, match.affine, left, right, dtype, lanes, len(dims_of(anchor)), chosen, epilogue, True, *bases).write()
+        kernel = k.finish(flops=match.affine.flops, origin=tuple(n.name for n in problem.group.nodes), schedule=schedule)
+        return Built([stage(kernel, args)])
+
+
+def packed_operand(k: KernelBuilder, work: Work, schedule: ContractionSchedule, dtype: DType, lanes: int) -> tuple[Buffer, Packed]:
+    """The right operand in panels: the buffer that the kernel reads, and how it is made of the constant."""
+    width, numpy_type = schedule.vectors * lanes, dtype.numpy()
+    batches, sums, columns = work.packed
+    outer = (*batches, *(n for i, n in enumerate(columns) if i != work.column))
+    shape = (*outer, -(-columns[work.column] // width), *sums, width)
+    order, column = work.order, work.column
+
+    def make(array: Any) -> Any:
+        import numpy as np
+        joined = array.transpose(order).reshape(*batches, *sums, *columns)
+        first = len(batches) + len(sums)
+        joined = np.moveaxis(joined, first + column, -1)
+        for i in range(len(columns) - 1):
+            joined = np.moveaxis(joined, first + i, len(batches) + i)
+        return panels(joined, len(outer), width, numpy_type)
+
+    return k.buffer("panels", dtype, shape, "in"), Packed(work.right, ("panels", order, work.packed, column, width, dtype.name), make)
+
+
+def _dtype(problem: Problem) -> DType:
+    anchor = problem.group.anchor
+    assert anchor is not None and isinstance(anchor.type, TensorType)
+    dtype = computing_type(anchor.type.dtype)
+    assert dtype is not None
+    return dtype
+
+
+def _work(problem: Problem, anchor: Node, written: list[Walk], read: list[Walk], flip: bool) -> Work | None:
+    """The dot with its columns chosen (``flip``: among the left operand's dimensions), or None when its results do not lie along them."""
+    dims = DotDims.of(anchor)
+    shape = dims_of(anchor)
+    left, right = anchor.operands[:2]
+    parts = (dims.lhs_batch, dims.lhs_free, dims.lhs_contracting), (dims.rhs_batch, dims.rhs_free, dims.rhs_contracting)
+    rows_at, columns_at = len(dims.lhs_batch), len(dims.lhs_batch) + len(dims.lhs_free)
+    if flip:
+        left, right, parts, rows_at, columns_at = right, left, parts[::-1], columns_at, rows_at
+    (lhs_batch, lhs_free, lhs_sum), (rhs_batch, rhs_free, rhs_sum) = parts
+    lhs = problem.ins[left].strides
+    pairs = sorted(zip(lhs_sum, rhs_sum), key=lambda pair: -abs(lhs[pair[0]]))
+    order = (*rhs_batch, *(b for _, b in pairs), *rhs_free)
+
+    def affine(rhs: Mapping[int, int]) -> Affine:
+        axes = [Axis("batch", shape[i], lhs[a], rhs[b], i) for i, (a, b) in enumerate(zip(lhs_batch, rhs_batch))]
+        axes += [Axis("row", shape[rows_at + i], lhs[d], 0, rows_at + i) for i, d in enumerate(lhs_free)]
+        axes += [Axis("sum", dims_of(left)[a], lhs[a], rhs[b]) for a, b in pairs]
+        axes += [Axis("column", shape[columns_at + i], 0, rhs[d], columns_at + i) for i, d in enumerate(rhs_free)]
+        return sorted_axes(merged(Affine(axes, [*written, *read])))
+
+    in_place = affine(dict(enumerate(problem.ins[right].strides)))
+    sums, columns = in_place.of("sum"), in_place.size("column")
+    if columns <= INNER_COLUMNS and len(sums) == 1 and sums[0].lhs == sums[0].rhs == 1 and sums[0].size >= problem.lanes:
+        return Work(in_place, left, right, order, ((), (), ()), inner=True)
+    made = affine(dict(zip(order, row_major([dims_of(right)[d] for d in order])))) if right in problem.constants else in_place
+    column = vector_axis(made, written)
+    if column is None:
+        return None
+    sizes = [tuple(a.size for a in made.of(role)) for role in ("batch", "sum", "column")]
+    return Work(last(made, column), left, right, order, (sizes[0], sizes[1], sizes[2]), made.of("column").index(column))
+
+
+FAMILY = Contraction()

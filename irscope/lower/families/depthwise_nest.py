@@ -1,0 +1,82 @@
+"""The loops of a depthwise convolution: lanes walk the channels, which do not meet; a window's weights stay in registers.
+
+    par channel of 16:  w0..w8 = load.vec weights
+      for y:  for x of 6 pixels:  every pixel that the windows touch is loaded once, and used by each window that holds it
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+from irscope.graph import DType
+from irscope.lower.build import KernelBuilder
+from irscope.lower.families.micro import first_lanes
+from irscope.lower.tile import Buffer, Expr
+
+Finish = Callable[[Any, tuple[Any, Any, Any, Any], Expr | None], None]
+
+
+@dataclass(slots=True)
+class DepthwiseNest:
+    """``source`` is addressed from the first tap of the first result, by strides of (image, y, x); channels are neighbours.
+
+    ``weights`` are [window y][window x][channel], padded to whole vectors. ``step`` is the stride of the window, ``reach`` the distance
+    of its taps (dilation), each (y, x).
+    """
+
+    k: KernelBuilder
+    source: Buffer
+    weights: Buffer
+    strides: tuple[int, int, int]
+    results: tuple[int, int, int]
+    channels: int
+    window: tuple[int, int]
+    step: tuple[int, int]
+    reach: tuple[int, int]
+    pixels: int
+    dtype: DType
+    lanes: int
+    finish: Finish
+
+    def write(self) -> None:
+        """All loops."""
+        k, lanes = self.k, self.lanes
+        whole = self.channels // lanes * lanes
+        padded = -(-self.channels // lanes) * lanes
+        for first, count in ((0, whole), (whole, self.channels - whole)):
+            if not count:
+                continue
+            mask = first_lanes(k, count, lanes) if count < lanes else None
+            with ExitStack() as stack:
+                c = stack.enter_context(k.par(first, first + count, lanes))
+                n = stack.enter_context(k.par(0, self.results[0]))
+                w = [k.load(self.weights, c + tap * padded, lanes) for tap in range(self.window[0] * self.window[1])]
+                y = stack.enter_context(k.loop(0, self.results[1]))
+                across = self.results[2] // self.pixels * self.pixels
+                for start, wide, pixels in ((0, across, self.pixels), (across, self.results[2] - across, self.results[2] - across)):
+                    if wide:
+                        with k.loop(start, start + wide, pixels) as x:
+                            self._pixels(w, n, y, x, c, pixels, mask)
+
+    def _pixels(self, w: list[Expr], n: Any, y: Any, x: Any, c: Any, pixels: int, mask: Expr | None) -> None:
+        k, strides = self.k, self.strides
+        base = n * strides[0] + y * (self.step[0] * strides[1]) + x * (self.step[1] * strides[2]) + c
+        total: list[Expr | None] = [None] * pixels
+        for i in range(self.window[0]):
+            for at in range((pixels - 1) * self.step[1] + (self.window[1] - 1) * self.reach[1] + 1):
+                taps = [(p, at - p * self.step[1]) for p in range(pixels)]
+                users = [(p, tap // self.reach[1]) for p, tap in taps
+                         if 0 <= tap <= (self.window[1] - 1) * self.reach[1] and tap % self.reach[1] == 0]
+                if not users:
+                    continue
+                value = k.load(self.source, base + i * self.reach[0] * strides[1] + at * strides[2], self.lanes, mask)
+                if value.dtype is not self.dtype:
+                    value = k.convert(value, self.dtype)
+                for p, j in users:
+                    before, weight = total[p], w[i * self.window[1] + j]
+                    total[p] = k.binary("mul", value, weight) if before is None else k.fma(value, weight, before)
+        for p, result in enumerate(total):
+            assert result is not None, "every window has a tap"
+            self.finish(result, (n, y, x + p, c), mask)

@@ -1,0 +1,125 @@
+"""The register tile that does the work of every contraction: rows x vectors of accumulators, one broadcast left element at a time.
+
+    reg.vec r0..r7 = 0
+    for k in 0..768:
+      v0, v1, v2 = load.vec rhs[k*48], rhs[k*48 + 16], rhs[k*48 + 32]
+      s0 = load lhs[k]          r0, r1, r2 := fma(s0, v0, r0), ...
+      s1 = load lhs[k + 768]    ...
+
+The left operand is never packed: its elements are broadcast from wherever they lie. The right one is read in vectors.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from irscope.graph import DType
+from irscope.graph.dtypes import F32, F64, PRED, S32, S64
+from irscope.lower.build import KernelBuilder
+from irscope.lower.families.affine import Axis
+from irscope.lower.tile import Buffer, Expr
+
+Accumulators = list[list[Any]]
+
+
+@dataclass(slots=True)
+class Tile:
+    """A register tile: where its first elements are, and how far from there its rows lie.
+
+    ``rows`` are offsets of the left operand, ``lhs`` and ``rhs`` the addresses of row 0 and column 0 at the first step of every sum axis.
+    ``mask`` (of the last vector) is None where all lanes exist. ``ahead`` is an address from which on cache lines are asked for,
+    ``lines`` a step.
+    """
+
+    lhs_buffer: Buffer
+    rhs_buffer: Buffer
+    lhs: Any
+    rhs: Any
+    rows: Sequence[int]
+    vectors: int
+    lanes: int
+    sums: Sequence[Axis]
+    mask: Expr | None = None
+    ahead: Any = None
+    lines: int = 0
+
+
+def computing_type(dtype: DType) -> DType | None:
+    """The type in which products of ``dtype`` results are summed, or None for those that no register tile does (complex, pred)."""
+    if dtype.kind == "float":
+        return F64 if dtype is F64 else F32
+    if dtype.is_integer:
+        return S64 if dtype.bits == 64 else S32
+    return None
+
+
+def accumulate(k: KernelBuilder, tile: Tile, dtype: DType, begin: Callable[[int, int], Any] | None = None) -> Accumulators:
+    """Run a tile over its sum axes; gives the accumulators, by row and vector. ``begin(row, vector)`` gives what they start from (zero)."""
+    zero = k.const(0, dtype)
+    acc = [[k.reg(dtype, begin(r, v) if begin else k.splat(zero, tile.lanes)) for v in range(tile.vectors)] for r in range(len(tile.rows))]
+    with ExitStack() as loops:
+        lhs, rhs, ahead = tile.lhs, tile.rhs, tile.ahead
+        for place, axis in enumerate(tile.sums):
+            i = loops.enter_context(k.loop(0, axis.size))
+            lhs, rhs = lhs + i * axis.lhs, rhs + i * axis.rhs
+            if ahead is not None:
+                steps = prod(a.size for a in tile.sums[place + 1:])
+                ahead = ahead + i * (steps * _line(tile) * tile.lines)
+        if ahead is not None:
+            for line in range(tile.lines):
+                k.prefetch(tile.rhs_buffer, ahead + line * _line(tile))
+        right = [_wide(k, k.load(tile.rhs_buffer, rhs + v * tile.lanes, tile.lanes, tile.mask if v == tile.vectors - 1 else None), dtype)
+                 for v in range(tile.vectors)]
+        for r, offset in enumerate(tile.rows):
+            left = _wide(k, k.load(tile.lhs_buffer, lhs + offset), dtype)
+            for v in range(tile.vectors):
+                if dtype.is_float:
+                    acc[r][v].set(k.fma(left, right[v], acc[r][v].get()))
+                else:
+                    acc[r][v].set(k.binary("add", k.binary("mul", left, right[v]), acc[r][v].get()))
+    return acc
+
+
+def inner_products(k: KernelBuilder, tile: Tile, columns: Sequence[int], dtype: DType) -> list[list[Any]]:
+    """The tile for operands that both run along the one sum axis: lanes walk it, and are added up at the end.
+
+    ``columns`` are offsets of the right operand, as ``rows`` are of the left. Gives one-lane values, by row and column.
+    """
+    axis, lanes = tile.sums[0], tile.lanes
+    zero = k.splat(k.const(0, dtype), lanes)
+    acc = [[k.reg(dtype, zero) for _ in columns] for _ in tile.rows]
+
+    def step(at: Any, mask: Expr | None) -> None:
+        right = [_wide(k, k.load(tile.rhs_buffer, tile.rhs + at + c, lanes, mask), dtype) for c in columns]
+        for r, offset in enumerate(tile.rows):
+            left = _wide(k, k.load(tile.lhs_buffer, tile.lhs + at + offset, lanes, mask), dtype)
+            for c, value in enumerate(right):
+                if dtype.is_float:
+                    acc[r][c].set(k.fma(left, value, acc[r][c].get()))
+                else:
+                    acc[r][c].set(k.binary("add", k.binary("mul", left, value), acc[r][c].get()))
+
+    whole = axis.size // lanes * lanes
+    if whole:
+        with k.loop(0, whole, lanes) as i:
+            step(i, None)
+    if axis.size > whole:
+        step(k.index(whole), first_lanes(k, axis.size - whole, lanes))
+    return [[k.reduce("add", a.get()) for a in row] for row in acc]
+
+
+def first_lanes(k: KernelBuilder, count: int, lanes: int) -> Expr:
+    """A mask of the first ``count`` lanes."""
+    return k.vector([lane < count for lane in range(lanes)], PRED)
+
+
+def _wide(k: KernelBuilder, value: Expr, dtype: DType) -> Expr:
+    return value if value.dtype is dtype else k.convert(value, dtype)
+
+
+def _line(tile: Tile) -> int:
+    """Elements of a cache line."""
+    return max(1, 64 // tile.rhs_buffer.dtype.storage)

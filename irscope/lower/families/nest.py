@@ -1,0 +1,292 @@
+"""The loops around the register tile: panels, row tiles, blocks of the summed axis, and what happens to each result on its way out."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Any
+
+from irscope.graph import DType
+from irscope.lower.build import KernelBuilder
+from irscope.lower.families.affine import Affine, Axis
+from irscope.lower.families.micro import Tile, accumulate, first_lanes
+from irscope.lower.families.pack import pack_copy, pack_gather, pack_transpose
+from irscope.lower.schedule import ContractionSchedule
+from irscope.lower.tile import Buffer, Expr
+
+Finish = Callable[[Any, list[Any], Expr | None], None]
+"""``finish(value, index, mask)``: the result at a logical index, lanes along the column axis, is stored, or worked on and stored."""
+
+
+PACKERS = {"copy": pack_copy, "transpose": pack_transpose, "gather": pack_gather}
+
+
+@dataclass(slots=True)
+class Nest:
+    """A contraction being written. ``affine`` is merged, its last column axis is the vectors'; ``rank`` counts the result's dimensions.
+
+    ``rhs`` is addressed by the strides in ``affine``, unless ``schedule.pack`` is ``load``: then it lies in panels
+    [batch...][panel][sum...][width], as :func:`irscope.lower.families.pack.panels` makes them. ``parallel``: the outermost loops
+    are ``par``.
+    """
+
+    k: KernelBuilder
+    affine: Affine
+    lhs: Buffer
+    rhs: Buffer
+    dtype: DType
+    lanes: int
+    rank: int
+    schedule: ContractionSchedule
+    finish: Finish
+    parallel: bool = True
+    lhs_base: int = 0
+    rhs_base: int = 0
+
+    # ---- the axes, by what they are to the loops
+
+    @property
+    def rows(self) -> list[Axis]:
+        return self.affine.of("row") or [Axis("row", 1, 0, 0)]
+
+    @property
+    def outer(self) -> list[Axis]:
+        """Batches, and columns that are not the vectors'."""
+        return self.affine.of("batch") + self.affine.of("column")[:-1]
+
+    @property
+    def column(self) -> Axis:
+        return self.affine.of("column")[-1]
+
+    @property
+    def sums(self) -> list[Axis]:
+        return self.affine.of("sum") or [Axis("sum", 1, 0, 0)]
+
+    @property
+    def width(self) -> int:
+        """Elements of a panel's row."""
+        return self.schedule.vectors * self.lanes
+
+    @property
+    def depth(self) -> int:
+        return prod(a.size for a in self.sums)
+
+    # ---- writing
+
+    def _par(self, low: Any, high: Any, step: int = 1) -> Any:
+        return (self.k.par if self.parallel else self.k.loop)(low, high, step)
+
+    def write(self) -> None:
+        """All loops."""
+        if self.schedule.rows_outer:
+            self._rows_then_panels()
+        else:
+            self._panels_then_rows()
+
+    def _panels(self) -> list[tuple[int, int, int]]:
+        """(first column, columns, vectors) of the run of whole panels and of the one that is not."""
+        whole, rest = divmod(self.column.size, self.width)
+        parts = [(0, whole * self.width, self.schedule.vectors)] if whole else []
+        return parts + ([(whole * self.width, rest, -(-rest // self.lanes))] if rest else [])
+
+    def _panels_then_rows(self) -> None:
+        k = self.k
+        for first, columns, vectors in self._panels():
+            with ExitStack() as stack:
+                index, lhs, rhs = self._enter_outer(stack)
+                j = stack.enter_context(self._par(first, first + columns, self.width)) if columns >= self.width else k.index(first)
+                self._panel(index, lhs, rhs, j, vectors, columns, None)
+
+    def _rows_then_panels(self) -> None:
+        k, s = self.k, self.schedule
+        *before, last = self.rows
+        whole = last.size // s.rows * s.rows
+        for start, count, height in ((0, whole, s.rows), (whole, last.size - whole, last.size - whole)):
+            if not count:
+                continue
+            with ExitStack() as stack:
+                index, lhs, rhs = self._enter_outer(stack)
+                for axis in before:
+                    i = stack.enter_context(self._par(0, axis.size))
+                    lhs, index = lhs + i * axis.lhs, self._moved(index, axis, i)
+                i = stack.enter_context(self._par(start, start + count, height))
+                rows = (lhs + i * last.lhs, self._moved(index, last, i), height)
+                for first, columns, vectors in self._panels():
+                    if columns >= self.width:
+                        with k.loop(first, first + columns, self.width) as j:
+                            self._panel(index, lhs, rhs, j, vectors, columns, rows)
+                    else:
+                        self._panel(index, lhs, rhs, k.index(first), vectors, columns, rows)
+
+    def _enter_outer(self, stack: ExitStack) -> tuple[list[Any], Any, Any]:
+        """Loops over batches and outer columns: (index of the result, left address, right address)."""
+        k = self.k
+        index: list[Any] = [k.index(0) for _ in range(self.rank)]
+        lhs, rhs = k.index(self.lhs_base), k.index(self.rhs_base)
+        batches = self.affine.of("batch")
+        packed = self.schedule.pack == "load"
+        step = prod(a.size for a in self.outer if a.rhs or a.role == "column") if packed else 0
+        panel_elements = -(-self.column.size // self.width) * self.depth * self.width
+        for axis in [*batches, *self.affine.of("column")[:-1]]:
+            i = stack.enter_context(self._par(0, axis.size))
+            lhs, index = lhs + i * axis.lhs, self._moved(index, axis, i)
+            if packed and axis.rhs:
+                step //= axis.size
+                rhs = rhs + i * (step * panel_elements)
+            elif not packed:
+                rhs = rhs + i * axis.rhs
+        return index, lhs, rhs
+
+    def _panel(self, index: list[Any], lhs: Any, rhs: Any, j: Any, vectors: int, columns: int,
+               rows: tuple[Any, list[Any], int] | None) -> None:
+        """One panel of columns, from ``j`` on: over all rows, or over the one tile ``rows`` (address, index, height)."""
+        k, s, lanes = self.k, self.schedule, self.lanes
+        rest = columns % lanes if columns < self.width else 0
+        mask = first_lanes(k, rest, lanes) if rest else None
+        sums, buffer, address, load_mask = self.sums, self.rhs, rhs, mask
+        if s.pack == "load":
+            sums, address, load_mask = self._packed_sums(self.width), rhs + j * self.depth, None
+        elif s.pack in PACKERS:
+            sums, load_mask = self._packed_sums(vectors * lanes), None
+            base, count = rhs + j * self.column.rhs, min(columns, vectors * lanes)
+            buffer, address = PACKERS[s.pack](k, self.rhs, base, self.sums, self.column, vectors, lanes, count), k.index(0)
+        else:
+            address = rhs + j * self.column.rhs
+        tile = Tile(self.lhs, buffer, lhs, address, (), vectors, lanes, sums, load_mask)
+        at = self._moved(index, self.column, j)
+        if rows is not None:
+            self._tile(replace(tile, lhs=rows[0], rows=self._offsets(1, rows[2])), self._joined(rows[1], at), 1, rows[2], mask)
+        elif s.sum_block:
+            self._blocked(tile, at, mask)
+        else:
+            for base, where, across, height, number in self._row_tiles():
+                ahead = self._ahead(tile, number) if s.prefetch else None
+                here = replace(tile, lhs=lhs + base, rows=self._offsets(across, height), ahead=ahead, lines=s.prefetch)
+                self._tile(here, self._joined(where, at), across, height, mask)
+
+    def _packed_sums(self, width: int) -> list[Axis]:
+        """The sum axes with the strides that they have in a panel."""
+        step, out = width, []
+        for axis in reversed(self.sums):
+            out.append(replace(axis, rhs=step))
+            step *= axis.size
+        return out[::-1]
+
+    def _row_tiles(self) -> Iterator[tuple[Any, list[Any], int, int, Any]]:
+        """(left address, index, across, height, number) of tiles that cover all rows; a loop is open while each is written."""
+        k, s = self.k, self.schedule
+        *before, second, last = [Axis("row", 1, 0, 0), *self.rows]
+        zero: list[Any] = [k.index(0) for _ in range(self.rank)]
+        with ExitStack() as stack:
+            base, where, number = k.index(0), zero, k.index(0)
+            per_group = -(-last.size // s.rows)
+            groups = -(-second.size // s.across)
+            for axis in before:
+                i = stack.enter_context(k.loop(0, axis.size))
+                base, where, number = base + i * axis.lhs, self._moved(where, axis, i), number * axis.size + i
+            for o_first, o_count, across in _runs(second.size, s.across):
+                with k.loop(o_first, o_first + o_count, across) as o:
+                    for i_first, i_count, height in _runs(last.size, s.rows):
+                        with k.loop(i_first, i_first + i_count, height) as i:
+                            here = self._moved(self._moved(where, second, o), last, i)
+                            count = (number * groups + o // s.across) * per_group + i // s.rows
+                            yield base + o * second.lhs + i * last.lhs, here, across, height, count
+
+    def _offsets(self, across: int, height: int) -> list[int]:
+        """The rows of a tile, as distances from the first in the left operand."""
+        *_, second, last = [Axis("row", 1, 0, 0), *self.rows]
+        return [o * second.lhs + i * last.lhs for o in range(across) for i in range(height)]
+
+    def _tile(self, tile: Tile, index: list[Any], across: int, height: int, mask: Expr | None) -> None:
+        acc = accumulate(self.k, tile, self.dtype)
+        for r, row in enumerate(acc):
+            for v, register in enumerate(row):
+                self._out(register.get(), index, divmod(r, height), v, tile.vectors, mask)
+
+    def _out(self, value: Any, index: list[Any], row: tuple[int, int], vector: int, vectors: int, mask: Expr | None) -> None:
+        """Hand out one vector of a tile whose first element is at ``index``."""
+        *_, second, last = [Axis("row", 1, 0, 0), *self.rows]
+        where = self._moved(self._moved(index, second, self.k.index(row[0])), last, self.k.index(row[1]))
+        where = self._moved(where, self.column, self.k.index(vector * self.lanes))
+        self.finish(value, where, mask if vector == vectors - 1 else None)
+
+    def _blocked(self, tile: Tile, at: list[Any], mask: Expr | None) -> None:
+        """The summed axis in blocks: results wait in scratch memory, and leave it when all blocks are in."""
+        k, lanes, s = self.k, self.lanes, self.schedule
+        partial = k.scratch(self.dtype, (prod(a.size for a in self.rows), tile.vectors * lanes)).buffer
+        width = tile.vectors * lanes
+
+        def place(number_of_row: Any, vector: int) -> Any:
+            return number_of_row * width + vector * lanes
+
+        with k.loop(0, prod(a.size for a in self.rows)) as i:
+            for v in range(tile.vectors):
+                k.store(partial, place(i, v), k.splat(k.const(0, self.dtype), lanes))
+        for lhs, rhs, sums, stack in _blocks(k, tile, s.sum_block):
+            with stack:
+                for base, where, across, height, number in self._row_tiles():
+                    rows = self._row_numbers(where, across, height)
+                    here = replace(tile, lhs=lhs + base, rhs=rhs, sums=sums, rows=self._offsets(across, height), lines=s.prefetch)
+                    if s.prefetch:
+                        here.ahead = self._ahead(here, number)
+                    acc = accumulate(k, here, self.dtype, lambda r, v, rows=rows: k.load(partial, place(rows[r], v), lanes))  # type: ignore[misc]
+                    for r, row in enumerate(acc):
+                        for v, register in enumerate(row):
+                            k.store(partial, place(rows[r], v), register.get())
+        for _, where, across, height, _ in self._row_tiles():
+            rows = self._row_numbers(where, across, height)
+            for r in range(across * height):
+                for v in range(tile.vectors):
+                    self._out(k.load(partial, place(rows[r], v), lanes), self._joined(where, at), divmod(r, height), v, tile.vectors, mask)
+
+    def _row_numbers(self, where: list[Any], across: int, height: int) -> list[Any]:
+        """The rows of a tile, counted through all row axes."""
+        first = self.k.index(0)
+        for axis in self.rows:
+            first = first * axis.size + (where[axis.out] if axis.out >= 0 else 0)
+        return [first + (o * self.rows[-1].size + i) for o in range(across) for i in range(height)]
+
+    def _ahead(self, tile: Tile, number: Any) -> Any:
+        """Where tile ``number`` of a panel begins to ask for the next panel: each tile asks for its share of lines."""
+        depth = prod(a.size for a in tile.sums)
+        line = max(1, 64 // self.rhs.dtype.storage)
+        return tile.rhs + depth * self.width + number * (depth * line * self.schedule.prefetch)
+
+    def _moved(self, index: list[Any], axis: Axis, i: Any) -> list[Any]:
+        """The index after ``i`` steps along an axis."""
+        if axis.out < 0:
+            return index
+        return [x + i if d == axis.out else x for d, x in enumerate(index)]
+
+    @staticmethod
+    def _joined(a: list[Any], b: list[Any]) -> list[Any]:
+        """Two indices that count along different dimensions, as one."""
+        return [x + y for x, y in zip(a, b)]
+
+
+def _runs(size: int, step: int) -> list[tuple[int, int, int]]:
+    """(first, count, step): whole steps, then what is left as one step."""
+    whole = size // step * step
+    return ([(0, whole, step)] if whole else []) + ([(whole, size - whole, size - whole)] if size > whole else [])
+
+
+def _blocks(k: KernelBuilder, tile: Tile, block: int) -> Iterator[tuple[Any, Any, Sequence[Axis], ExitStack]]:
+    """(left address, right address, axes, open loops) of blocks of about ``block`` steps.
+
+    Whole inner axes are kept together: the outermost axis is cut where what is inside it is small enough, else the innermost is.
+    """
+    axes = list(tile.sums)
+    cut = 0
+    while cut < len(axes) - 1 and prod(a.size for a in axes[cut + 1:]) > block:
+        cut += 1
+    inner = prod(a.size for a in axes[cut + 1:])
+    for first, count, step in _runs(axes[cut].size, min(axes[cut].size, max(1, block // inner))):
+        stack = ExitStack()
+        lhs, rhs = tile.lhs, tile.rhs
+        for axis in axes[:cut]:
+            i = stack.enter_context(k.loop(0, axis.size))
+            lhs, rhs = lhs + i * axis.lhs, rhs + i * axis.rhs
+        i = stack.enter_context(k.loop(first, first + count, step))
+        sums = [replace(axes[cut], size=step), *axes[cut + 1:]]
+        yield lhs + i * axes[cut].lhs, rhs + i * axes[cut].rhs, sums, stack

@@ -1,0 +1,111 @@
+"""The right operand in panels: [panel][sum][width], zero beyond the last column, so that the register tile reads it in order.
+
+Weights are packed once, before the first run; operands that are computed are packed a panel at a time by the kernel that needs them.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from irscope.lower.build import KernelBuilder
+from irscope.lower.families.affine import Axis
+from irscope.lower.families.micro import first_lanes
+from irscope.lower.tile import Buffer, Expr
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+def panels(array: np.ndarray[Any, Any], outer: int, width: int, dtype: Any) -> np.ndarray[Any, Any]:
+    """A constant operand in panels, flat. Its axes are: ``outer`` batches, the sum axes, and last the columns; any view of them will do."""
+    import numpy as np
+    *shape, columns = array.shape
+    whole, rest = divmod(columns, width)
+    batch, sums = shape[:outer], shape[outer:]
+    out = np.zeros((*batch, whole + (rest > 0), *sums, width), dtype)
+    if whole:
+        split = array[..., :whole * width].reshape(*shape, whole, width)  # splitting the last axis never copies
+        out[(slice(None),) * outer + (slice(0, whole),)] = np.moveaxis(split, -2, outer)
+    if rest:
+        out[(slice(None),) * outer + (whole, ..., slice(0, rest))] = array[..., whole * width:]
+    return out.reshape(-1)
+
+
+def pack_copy(k: KernelBuilder, source: Buffer, base: Any, sums: Sequence[Axis], column: Axis, vectors: int, lanes: int,
+              columns: int) -> Buffer:
+    """Copy a panel whose columns are neighbours in memory: rows that lie far apart come close together."""
+    width = vectors * lanes
+    panel = k.scratch(source.dtype, (prod(a.size for a in sums), width)).buffer
+    mask = first_lanes(k, columns - (vectors - 1) * lanes, lanes) if columns < width else None
+
+    def copy(at: Any, to: Any, left: Sequence[Axis]) -> None:
+        if not left:
+            for v in range(vectors):
+                k.store(panel, to + v * lanes, k.load(source, at + v * lanes, lanes, mask if v == vectors - 1 else None))
+            return
+        with k.loop(0, left[0].size) as i:
+            copy(at + i * left[0].rhs, to + i * (width * prod(a.size for a in left[1:])), left[1:])
+
+    copy(base, k.index(0), sums)
+    return panel
+
+
+def pack_transpose(k: KernelBuilder, source: Buffer, base: Any, sums: Sequence[Axis], column: Axis, vectors: int, lanes: int,
+                   columns: int) -> Buffer:
+    """Copy a panel whose one sum axis runs along memory: squares of lanes x lanes are transposed in registers."""
+    (axis,) = sums
+    width, size = vectors * lanes, axis.size
+    panel = k.scratch(source.dtype, (size, width)).buffer
+
+    def square(at: Any, rows: int) -> None:
+        steps = None if rows == lanes else first_lanes(k, rows, lanes)
+        for v in range(vectors):
+            have = min(lanes, columns - v * lanes)
+            lines = [k.load(source, base + (v * lanes + c) * column.rhs + at, lanes, steps) if c < have
+                     else k.splat(k.const(0, source.dtype), lanes) for c in range(lanes)]
+            for r, line in enumerate(transposed(k, lines)[:rows]):
+                k.store(panel, (at + r) * width + v * lanes, line)
+
+    whole = size // lanes * lanes
+    with k.loop(0, whole, lanes) as i:
+        square(i, lanes)
+    if size > whole:
+        square(k.index(whole), size - whole)
+    return panel
+
+
+def transposed(k: KernelBuilder, lines: Sequence[Expr]) -> list[Expr]:
+    """A square of vectors, its rows made columns, by log2(lanes) rounds of exchanges between pairs."""
+    lanes = len(lines)
+    rows, step = list(lines), lanes // 2
+    while step:
+        low = [lane if not lane & step else (lane ^ step) + lanes for lane in range(lanes)]
+        high = [lane | step if not lane & step else lane + lanes for lane in range(lanes)]
+        for a in range(lanes):
+            if not a & step:
+                b = a | step
+                rows[a], rows[b] = k.shuffle(rows[a], rows[b], low), k.shuffle(rows[a], rows[b], high)
+        step //= 2
+    return rows
+
+
+def pack_gather(k: KernelBuilder, source: Buffer, base: Any, sums: Sequence[Axis], column: Axis, vectors: int, lanes: int,
+                columns: int) -> Buffer:
+    """Copy a panel that runs along memory in no direction, an element at a time."""
+    width = vectors * lanes
+    panel = k.scratch(source.dtype, (prod(a.size for a in sums), width)).buffer
+
+    def copy(at: Any, to: Any, left: Sequence[Axis]) -> None:
+        if left:
+            with k.loop(0, left[0].size) as i:
+                copy(at + i * left[0].rhs, to + i * (width * prod(a.size for a in left[1:])), left[1:])
+            return
+        with k.loop(0, columns) as c:
+            k.store(panel, to + c, k.load(source, at + c * column.rhs))
+        if columns < width:
+            with k.loop(columns, width) as c:
+                k.store(panel, to + c, k.const(0, source.dtype))
+
+    copy(base, k.index(0), sums)
+    return panel

@@ -1,0 +1,120 @@
+"""Schedules as data: what a processor offers, and by which rules a family chooses its tiles, blocks and prefetches.
+
+The rules are measured ones (docs/performance.md): a register tile of ``rows`` x ``vectors`` needs rows * vectors accumulators,
+``vectors`` registers for the right operand and one for the broadcast left element; one register more than there are costs a fifth
+of the speed, because the compiler then folds loads or spills inside the innermost loop.
+"""
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from functools import cache
+from math import ceil
+from typing import Any
+
+from irscope.graph import DType
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What schedules need to know of a processor; the defaults are an x86-64 with AVX-512.
+
+    ``loads`` and ``fmas`` are instructions a cycle, ``latency`` the cycles of one fma, ``l1`` and ``l2`` bytes of a core's caches.
+    """
+
+    vector_bytes: int = 64
+    registers: int = 32
+    loads: float = 2.0
+    fmas: float = 2.0
+    latency: int = 4
+    l1: int = 32 << 10
+    l2: int = 1 << 20
+
+    def lanes(self, dtype: DType) -> int:
+        """Elements of a vector in which ``dtype`` is computed: narrow floats and integers widen to four bytes."""
+        return max(1, self.vector_bytes // max(4, dtype.storage))
+
+
+AVX512 = Machine()
+AVX2 = Machine(vector_bytes=32, registers=16)
+
+def machine_of(lanes: int) -> Machine:
+    """The processor whose vectors hold that many f32."""
+    return {16: AVX512, 8: AVX2}.get(lanes, Machine(vector_bytes=4 * lanes, registers=32))
+
+
+@dataclass(frozen=True, slots=True)
+class ContractionSchedule:
+    """How a contraction is cut.
+
+    ``rows`` x ``vectors`` is the register tile; ``across`` tiles span that many steps of the next outer row axis.
+    ``sum_block`` elements of the summed axis are done at a time (0: all), ``row_block`` rows meanwhile (0: all).
+    ``pack`` says how the right operand is read: ``load`` (packed into panels before the first run), ``copy`` and ``transpose``
+    (packed by the kernel, a panel at a time), ``none`` (in place). ``prefetch`` is the number of cache lines of the next panel that
+    are asked for a step. ``rows_outer`` walks row blocks outside panels, for few weights and many rows.
+    """
+
+    rows: int
+    vectors: int
+    across: int = 1
+    sum_block: int = 0
+    row_block: int = 0
+    pack: str = "none"
+    prefetch: int = 0
+    rows_outer: bool = False
+
+    def data(self) -> dict[str, Any]:
+        """As plain data, for printing and keeping."""
+        return asdict(self)
+
+
+@cache
+def tile_cycles(rows: int, vectors: int, machine: Machine) -> float:
+    """Cycles that one step of the summed axis takes in a register tile.
+
+    Whichever unit is busiest, and a little for what the others cost it: loads that miss, and chains too few to hide a late one.
+    """
+    busy = max(rows * vectors / machine.fmas, (rows + vectors) / machine.loads, float(machine.latency))
+    slack = max(0.0, 2 * machine.latency * machine.fmas - rows * vectors) / (8 * machine.fmas)
+    return busy + 0.05 * (rows + vectors) + slack
+
+
+def fits(rows: int, vectors: int, machine: Machine) -> bool:
+    """Whether accumulators, right operand and one left element find registers. A single row folds its loads into the fma."""
+    return rows * vectors + (vectors if rows > 1 else 0) + 1 <= machine.registers
+
+
+@cache
+def choose_tile(rows: int, columns: int, depth: int, machine: Machine, lanes: int, outer_rows: int = 1) -> tuple[int, int, int]:
+    """The (rows, vectors, across) whose tiles, tails included, take the fewest cycles for a ``rows`` x ``columns`` result.
+
+    ``rows`` counts the innermost row axis and ``outer_rows`` the next: a short innermost axis is tiled together with the next.
+    """
+    best: tuple[float, tuple[int, int, int]] | None = None
+    total_vectors = ceil(columns / lanes)
+    for across in range(1, min(outer_rows, 4) + 1):
+        for vectors in range(1, min(total_vectors, machine.registers - 2) + 1):
+            for inner in range(1, rows + 1):
+                if not fits(inner * across, vectors, machine):
+                    break
+                if across > 1 and inner < rows:
+                    continue  # a tile crosses to the next outer row only when it holds whole inner rows
+                cost = _cost(rows, outer_rows, total_vectors, inner, across, vectors, depth, machine)
+                if best is None or cost < best[0] * 0.999:
+                    best = (cost, (inner, vectors, across))
+    assert best is not None, "one row and one vector always fit"
+    return best[1]
+
+
+def _cost(rows: int, outer: int, total: int, inner: int, across: int, vectors: int, depth: int, machine: Machine) -> float:
+    """Cycles for all tiles: a step costs ``tile_cycles``; entering and leaving a tile costs latency and a store an accumulator."""
+    def strip(height: int, width: int) -> float:
+        return depth * tile_cycles(height, width, machine) + 12 + 1.5 * height * width
+
+    def rows_cost(width: int) -> float:
+        whole, rest = divmod(rows, inner)
+        groups, left = divmod(outer, across)
+        one = groups * (whole * strip(inner * across, width) + (strip(rest * across, width) if rest else 0.0))
+        return one + (left and (whole * strip(inner * left, width) + (strip(rest * left, width) if rest else 0.0)))
+
+    panels, tail = divmod(total, vectors)
+    return panels * rows_cost(vectors) + (rows_cost(tail) if tail else 0.0)
