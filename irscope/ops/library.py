@@ -33,7 +33,8 @@ def _topk(call: Call) -> Node | None:
 _ANNOTATIONS = """
 Sharding SPMDFullToShardShape SPMDShardToFullShape ShardBarrierFrom ShardBarrierTo LayoutConstraint AssumeGatherIndicesInBound
 xla.sdy.FuncResultSharding xla.sdy.GlobalToLocalShape xla.sdy.LocalToGlobalShape xla.sdy.Sharding xla.sdy.ShardingGroup
-xla.sdy.PropagationBarrier annotate_device_placement MoveToDevice MoveToHost PinToDevice PinToDeviceSram PinToHost __xla_internal_call_marker_before
+xla.sdy.PropagationBarrier annotate_device_placement MoveToDevice MoveToHost PinToDevice PinToDeviceSram PinToHost
+__xla_internal_call_marker_before
 __xla_internal_call_marker_after
 """.split()
 
