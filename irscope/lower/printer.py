@@ -58,7 +58,8 @@ def _steps(steps: list[Step], lines: list[str], depth: int) -> None:
         if isinstance(step, Launch):
             lines.append(f"{pad}{step.kernel.name}({', '.join(_place(s, o) for s, o in step.args)})")
         elif isinstance(step, Copy):
-            lines.append(f"{pad}copy {step.bytes} bytes of {step.source.name}+{step.source_offset} to {step.target.name}+{step.target_offset}")
+            places = f"{step.source.name}+{step.source_offset} to {step.target.name}+{step.target_offset}"
+            lines.append(f"{pad}copy {step.bytes} bytes of {places}")
         elif isinstance(step, Loop):
             lines.append(f"{pad}loop while {step.flag.name} after:")
             _steps(step.condition, lines, depth + 1)

@@ -1,0 +1,1 @@
+"""Tile IR to machine code: LLVM text, compiling, caching, threads, running."""

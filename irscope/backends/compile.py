@@ -1,0 +1,89 @@
+"""From a program to machine code: kernels to text, equal texts once, objects from the cache or from LLVM."""
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from irscope.backends import cache, llvm_compile
+from irscope.backends.llvm_compile import Machine
+from irscope.backends.llvm_kernel import KernelText, kernel_text
+from irscope.backends.llvm_main import main_text
+from irscope.lower.program import Program
+from irscope.lower.tile import Kernel
+
+MAIN = "irscope_main"
+
+
+@dataclass(slots=True)
+class Unit:
+    """One module: a kernel, or the main function. ``name`` is the symbol it defines."""
+
+    name: str
+    text: str
+    optimise: bool
+    kernel: Kernel | None = None
+
+
+@dataclass(slots=True)
+class Compiled:
+    """Object code of everything but the pool; ``scratch`` bytes are needed by each thread."""
+
+    objects: list[bytes]
+    scratch: int
+    units: list[Unit]
+    from_cache: int = 0
+
+
+def units(program: Program, machine: Machine) -> tuple[list[Unit], int]:
+    """The texts of a program, main last, and the scratch memory that its kernels need."""
+    found: dict[str, Unit] = {}
+    names: dict[Kernel, str] = {}
+    texts: dict[Kernel, KernelText] = {}
+    aligned = alignments(program)
+    for kernel in program.kernels():
+        text = kernel_text(kernel, machine.target, aligned[kernel])
+        name = "k_" + cache.key(text.text, "O" if not kernel.tuned else "")[:20]
+        names[kernel], texts[kernel] = name, text
+        if name not in found:
+            found[name] = Unit(name, renamed(text.text, name), not kernel.tuned, kernel)
+    main = main_text(program, names, texts)
+    scratch = max((t.scratch for t in texts.values()), default=0)
+    return [*found.values(), Unit(MAIN, main, False)], scratch
+
+
+def alignments(program: Program) -> dict[Kernel, list[int]]:
+    """What every launch of a kernel guarantees for each of its parameters, in bytes."""
+    found: dict[Kernel, list[int]] = {}
+    for launch in program.launches():
+        here = []
+        for slot, place in launch.args:
+            bytes_in = place * slot.dtype.storage + (slot.offset if slot.scope == "temp" else 0)
+            base = slot.dtype.storage if slot.scope == "input" else 64
+            here.append(min(base, bytes_in & -bytes_in) if bytes_in else base)
+        known = found.get(launch.kernel)
+        found[launch.kernel] = here if known is None else [min(a, b) for a, b in zip(known, here)]
+    return found
+
+
+def renamed(text: str, name: str) -> str:
+    """A kernel's text under its own name."""
+    return re.sub(r"@K(?=[.(])", "@" + name, text)
+
+
+def compile_program(program: Program, machine: Machine, use_cache: bool = True) -> Compiled:
+    """Object code for ``machine``."""
+    todo, scratch = units(program, machine)
+    out = Compiled([], scratch, todo)
+    for unit in todo:
+        speed = 1 if unit.kernel is None else 2
+        how = f"{unit.optimise}{speed}{machine.jit}"
+        name = cache.key(unit.text, machine.triple, machine.cpu, machine.features, llvm_compile.version(), how)
+        image = cache.read(name) if use_cache else None
+        if image is None:
+            image = llvm_compile.object_code(unit.text, machine, unit.optimise, speed)
+            if use_cache:
+                cache.write(name, image)
+        else:
+            out.from_cache += 1
+        out.objects.append(image)
+    return out

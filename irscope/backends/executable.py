@@ -1,0 +1,197 @@
+"""A compiled program that is called with numpy arrays.
+
+    run = Executable.of(program, inputs, outputs)
+    y, = run(x)
+    call = run.bind([x])      # checks once
+    call()                    # a fraction of a microsecond later the code runs
+    call.outputs[0]
+
+Inputs are read where they lie when they have the right element type and shape and no gaps; nothing is converted silently.
+"""
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from irscope.backends import llvm_compile
+from irscope.backends import pool as pools
+from irscope.backends.compile import MAIN, Compiled, compile_program
+from irscope.graph import DType
+from irscope.lower.program import Program
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, Any]
+
+
+class InputMismatch(ValueError):
+    """Arrays that do not fit what the program takes: their number, an element type, a shape."""
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """An input or output of a program."""
+
+    name: str
+    dtype: DType
+    shape: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.dtype}[{','.join(map(str, self.shape))}]"
+
+
+class Executable:
+    """Machine code, its constants and its memory. One call runs at a time; calls from several threads wait for each other."""
+
+    def __init__(self, program: Program, inputs: Sequence[Port], outputs: Sequence[Port], compiled: Compiled, threads: int) -> None:
+        import numpy as np
+        self.name = program.name
+        self.inputs, self.outputs = list(inputs), list(outputs)
+        self.compiled = compiled
+        self.threads = threads
+        self._lock = threading.Lock()
+        self._code = llvm_compile.Loaded(compiled.objects, [MAIN], {"irscope_share": pools.share_address()})
+        self._main = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)(self._code.addresses[MAIN])
+        self._input_types = [(p.dtype.numpy(), p.shape) for p in self.inputs]
+        self._output_types = [(p.dtype.numpy(), p.shape) for p in self.outputs]
+        self._arena = aligned_bytes(program.arena_bytes, zero=any(t.zeroed for t in program.temps))
+        self._scratch = aligned_bytes(compiled.scratch)
+        self._constants = [aligned_copy(np.asarray(c.data)) for c in program.constants]
+        self._table = np.array([address(c) for c in self._constants] or [0], dtype=np.uint64)
+        self._context = np.zeros(8, dtype=np.uint64)
+        self._context[1] = address(self._scratch)
+        self._context[2] = address(self._table)
+        self._fixed = address(self._arena), address(self._context)
+        self._pool: pools.Pool | None = None
+        self._join()
+
+    @staticmethod
+    def of(program: Program, inputs: Sequence[Port], outputs: Sequence[Port], threads: int = 1, cpu: str = "",
+           use_cache: bool = True) -> Executable:
+        """Compile a program for this machine."""
+        return Executable(program, inputs, outputs, compile_program(program, llvm_compile.host(cpu), use_cache), threads)
+
+    @property
+    def constant_bytes(self) -> int:
+        return sum(c.nbytes for c in self._constants)
+
+    @property
+    def arena_bytes(self) -> int:
+        return int(self._arena.nbytes)
+
+    def __call__(self, *arrays: Array) -> list[Array]:
+        """Run once; the outputs are new arrays."""
+        bound = self.bind(arrays)
+        bound()
+        return bound.outputs
+
+    def bind(self, arrays: Sequence[Array], outputs: Sequence[Array] | None = None) -> Bound:
+        """Check arrays once and prepare a call that reads and writes these very arrays. ``outputs`` must be 64-byte aligned."""
+        ready = self.check(arrays)
+        if outputs is None:
+            results = [aligned_empty(dtype, shape) for dtype, shape in self._output_types]
+        else:
+            results = self._check_outputs(outputs)
+        return Bound(self, ready, results)
+
+    def check(self, arrays: Sequence[Array]) -> list[Array]:
+        """The arrays, without gaps. Raises InputMismatch."""
+        if len(arrays) != len(self.inputs):
+            raise InputMismatch(f"{self.name} takes {len(self.inputs)} arrays ({', '.join(map(str, self.inputs))}), not {len(arrays)}")
+        ready = []
+        for i, array in enumerate(arrays):
+            dtype, shape = self._input_types[i]
+            if array.dtype != dtype or array.shape != shape:
+                got = f"{array.dtype}[{','.join(map(str, array.shape))}]"
+                raise InputMismatch(f"input {i} of {self.name} is {self.inputs[i]}, not {got}")
+            if not array.flags.c_contiguous or not array.flags.aligned:
+                array = array.copy(order="C")
+            ready.append(array)
+        return ready
+
+    def _check_outputs(self, outputs: Sequence[Array]) -> list[Array]:
+        if len(outputs) != len(self.outputs):
+            raise InputMismatch(f"{self.name} gives {len(self.outputs)} arrays, not {len(outputs)}")
+        for i, array in enumerate(outputs):
+            dtype, shape = self._output_types[i]
+            if array.dtype != dtype or array.shape != shape or not array.flags.c_contiguous or not array.flags.writeable:
+                raise InputMismatch(f"output {i} of {self.name} is {self.outputs[i]}, writable and without gaps")
+            if address(array) % 64 and array.size:
+                raise InputMismatch(f"output {i} of {self.name} does not begin at a multiple of 64 bytes")
+        return list(outputs)
+
+    def _join(self) -> None:
+        """Connect to the pool; anew in a forked process."""
+        if self.threads > 1:
+            self._pool = pools.pool(self.threads)
+            with self._pool.lock:
+                self._pool.reserve(self.compiled.scratch)
+            self._context[0] = self._pool.address
+        self._context[3] = self.threads
+
+    def run(self, inputs: int, outputs: int) -> None:
+        """Run on arrays of pointers."""
+        arena, context = self._fixed
+        if self._pool is None:
+            with self._lock:
+                self._main(inputs, outputs, arena, context)
+            return
+        if not self._pool.alive:
+            self._lock = threading.Lock()
+            self._join()
+        with self._lock, self._pool.lock:
+            self._main(inputs, outputs, arena, context)
+
+
+class Bound:
+    """A call whose arrays are checked. It keeps them alive."""
+
+    __slots__ = ("_arrays", "_in", "_inputs", "_out", "_outputs", "_run", "outputs")
+
+    def __init__(self, executable: Executable, arrays: list[Array], outputs: list[Array]) -> None:
+        self._arrays = arrays
+        self.outputs = outputs
+        self._inputs = (ctypes.c_void_p * max(1, len(arrays)))(*map(address, arrays))
+        self._outputs = (ctypes.c_void_p * max(1, len(outputs)))(*map(address, outputs))
+        self._in, self._out = ctypes.addressof(self._inputs), ctypes.addressof(self._outputs)
+        self._run = executable.run
+
+    def __call__(self) -> None:
+        self._run(self._in, self._out)
+
+
+def address(array: Array) -> int:
+    """Where an array's first element lies."""
+    place: int = array.__array_interface__["data"][0]
+    return place
+
+
+def aligned_bytes(count: int, zero: bool = False) -> Array:
+    """Bytes that begin at a multiple of 64."""
+    import numpy as np
+    memory = (np.zeros if zero else np.empty)(count + 64, dtype=np.uint8)
+    start = -address(memory) % 64
+    return memory[start:start + count]
+
+
+def aligned_empty(dtype: Any, shape: tuple[int, ...]) -> Array:
+    """An uninitialised array that begins at a multiple of 64 bytes."""
+    import numpy as np
+    size = dtype.itemsize
+    for n in shape:
+        size *= n
+    memory = np.empty(size + 64, dtype=np.uint8)
+    return np.ndarray(shape, dtype, memory, -address(memory) % 64)
+
+
+def aligned_copy(array: Array) -> Array:
+    """The array itself where it is aligned and has no gaps, else a copy that is."""
+    if array.flags.c_contiguous and address(array) % 64 == 0:
+        return array
+    out = aligned_empty(array.dtype, array.shape)
+    out[...] = array
+    return out

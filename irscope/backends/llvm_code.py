@@ -1,0 +1,168 @@
+"""Writing the body of one LLVM function: places, names, sharing, hoisting.
+
+An instruction without side effects goes to the outermost loop in which all its operands exist, in front of the inner ones, and equal
+instructions are written once. That is what LLVM's passes would do; doing it here costs a dictionary look-up and makes them needless.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+_CHEAP = frozenset("add sub mul shl lshr ashr and or xor getelementptr insertelement shufflevector extractelement sext zext trunc icmp "
+                   "bitcast".split())
+"""Instructions that may run although a condition says that nobody needs them."""
+
+Typed = tuple[str, str]  # a type and a name or constant
+Lines = list[Any]  # of str, and of Lines that are filled later
+
+
+@dataclass(slots=True)
+class Place:
+    """Where lines are appended, and the label of the basic block that is open there."""
+
+    lines: Lines
+    label: str
+
+
+@dataclass(slots=True)
+class Region:
+    """A function body, a loop or an arm of a condition. ``before`` is where what it does not depend on goes."""
+
+    place: Place
+    before: Place | None
+    conditional: bool
+    memo: dict[str, str] = field(default_factory=dict)
+
+
+class Code:
+    """One function being written."""
+
+    def __init__(self) -> None:
+        self.regions = [Region(Place([], "entry"), None, False)]
+        self.level: dict[str, int] = {}
+        self.declarations: set[str] = set()
+        self.helpers: dict[str, str] = {}
+        self._count = 0
+
+    # ---- instructions
+
+    def name(self) -> str:
+        self._count += 1
+        return f"%v{self._count}"
+
+    def label(self) -> str:
+        self._count += 1
+        return f"b{self._count}"
+
+    @property
+    def depth(self) -> int:
+        return len(self.regions) - 1
+
+    def pure(self, text: str, *operands: str) -> str:
+        """The name of an instruction's result; ``operands`` are the names in ``text`` that decide where it can stand."""
+        level = 0
+        for operand in operands:
+            at = self.level.get(operand, 0)
+            if at > level:
+                level = at
+        regions = self.regions
+        for region in reversed(regions[level:]):
+            known = region.memo.get(text)
+            if known is not None:
+                return known
+        here = len(regions) - 1
+        if level < here and text.split(" ", 1)[0] not in _CHEAP:
+            while here > level and not regions[here].conditional:
+                here -= 1
+            level = here
+        name = self.name()
+        place = self.place(level)
+        place.lines.append(f"  {name} = {text}")
+        regions[level].memo[text] = name
+        if level:
+            self.level[name] = level
+        return name
+
+    def place(self, level: int) -> Place:
+        """Where an instruction of a level is appended."""
+        if level == len(self.regions) - 1:
+            return self.regions[-1].place
+        before = self.regions[level + 1].before
+        assert before is not None
+        return before
+
+    def effect(self, text: str) -> None:
+        """A line that stays where it is."""
+        self.regions[-1].place.lines.append("  " + text)
+
+    def result(self, text: str) -> str:
+        """An instruction that stays where it is, and is not shared: a load."""
+        name = self.name()
+        self.effect(f"{name} = {text}")
+        if self.depth:
+            self.level[name] = self.depth
+        return name
+
+    def call(self, result: str, function: str, *args: Typed) -> str:
+        """A call of a pure intrinsic or helper."""
+        self.declare(result, function, args)
+        return self.pure(f"call {result} {function}({typed(args)})", *(value for _, value in args))
+
+    def declare(self, result: str, function: str, args: tuple[Typed, ...]) -> None:
+        if function not in self.helpers:
+            self.declarations.add(f"declare {result} {function}({', '.join(kind for kind, _ in args)})")
+
+    def rarely(self, condition: str, result: str, function: str, args: tuple[Typed, ...], usual: str) -> str:
+        """``usual``, but where the one-lane ``condition`` holds, the result of a function: control flow inside an expression."""
+        level = max(self.level.get(name, 0) for name in (condition, usual, *(value for _, value in args)))
+        here = self.depth
+        while here > level and not self.regions[here].conditional:
+            here -= 1
+        level = here
+        text = f"rarely {function} {condition} {usual}"
+        for region in self.regions[level:]:
+            if text in region.memo:
+                return region.memo[text]
+        place = self.place(level)
+        odd, join, out, name = self.label(), self.label(), self.name(), self.name()
+        place.lines += [f"  br i1 {condition}, label %{odd}, label %{join}, !prof !9", f"{odd}:",
+                        f"  {out} = call {result} {function}({typed(args)})", f"  br label %{join}", f"{join}:",
+                        f"  {name} = phi {result} [ {usual}, %{place.label} ], [ {out}, %{odd} ]"]
+        place.label = join
+        self.regions[level].memo[text] = name
+        if level:
+            self.level[name] = level
+        return name
+
+    # ---- control flow
+
+    def enter(self, conditional: bool, label: str) -> None:
+        """Open a region whose first block is ``label``; the caller writes the branch to it after :meth:`ahead`."""
+        outer = self.regions[-1].place
+        ahead = Place([], outer.label)
+        outer.lines.append(ahead.lines)
+        self.regions.append(Region(Place([], label), ahead, conditional))
+
+    def leave(self) -> Region:
+        """Close the innermost region and give it."""
+        region = self.regions.pop()
+        if region.before is not None:
+            self.regions[-1].place.label = region.before.label  # a rare branch may have split the block in front
+        return region
+
+    def text(self) -> list[str]:
+        """All lines, nested ones in their places."""
+        out: list[str] = []
+        stack: list[Any] = [self.regions[0].place.lines]
+        while stack:
+            top = stack.pop()
+            if isinstance(top, str):
+                out.append(top)
+            else:
+                stack.extend(reversed(top))
+        return out
+
+
+def typed(args: tuple[Typed, ...]) -> str:
+    """Arguments as a call writes them."""
+    return ", ".join(f"{kind} {value}" for kind, value in args)

@@ -1,0 +1,168 @@
+"""LLVM itself, through llvmlite: targets, text to object code or assembly, loading. The one file that imports llvmlite."""
+from __future__ import annotations
+
+import itertools
+import threading
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from irscope.backends.llvm_values import Target
+
+
+class CompileFailed(Exception):
+    """LLVM refused our own text, which is a defect of irscope, or a target that it does not know."""
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What code is made for. ``jit`` code runs here, in this process; other code is position independent and goes to a file."""
+
+    triple: str
+    cpu: str
+    features: str
+    jit: bool
+
+    @property
+    def target(self) -> Target:
+        """What the text depends on."""
+        names = frozenset(f[1:] for f in self.features.split(",") if f.startswith("+"))
+        return Target(self.triple, self.cpu, names)
+
+
+@lru_cache(maxsize=1)
+def _llvm() -> Any:
+    import llvmlite.binding as llvm
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    llvm.initialize_native_asmparser()
+    return llvm
+
+
+@lru_cache(maxsize=1)
+def _every_target() -> None:
+    llvm = _llvm()
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+
+
+@lru_cache(maxsize=1)
+def version() -> str:
+    """LLVM's version, as part of cache keys."""
+    import llvmlite
+    return ".".join(map(str, _llvm().llvm_version_info)) + "/" + str(llvmlite.__version__)
+
+
+@lru_cache(maxsize=8)
+def host(cpu: str = "") -> Machine:
+    """This machine, or one of its instruction set with another ``cpu`` (``generic``, ``haswell``, ...)."""
+    llvm = _llvm()
+    triple = llvm.get_process_triple()
+    if not cpu or cpu == "native":
+        return Machine(triple, llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten(), True)
+    return Machine(triple, cpu, features_of(triple, cpu), True)
+
+
+def cross(triple: str, cpu: str = "") -> Machine:
+    """Another machine. Raises CompileFailed for a triple that LLVM does not know."""
+    _every_target()
+    try:
+        _llvm().Target.from_triple(triple)
+    except RuntimeError as error:
+        raise CompileFailed(f"LLVM has no target {triple}: {error}") from None
+    return Machine(triple, cpu, features_of(triple, cpu), False)
+
+
+_X86_LEVELS = {
+    2: "sse3 ssse3 sse4.1 sse4.2 popcnt cx16",
+    3: "avx avx2 bmi bmi2 f16c fma lzcnt movbe xsave",
+    4: "avx512f avx512bw avx512cd avx512dq avx512vl",
+}
+_X86_CPUS = {"generic": 1, "x86-64": 1, "x86-64-v2": 2, "nehalem": 2, "westmere": 2, "sandybridge": 2, "x86-64-v3": 3, "haswell": 3,
+             "broadwell": 3, "skylake": 3, "alderlake": 3, "znver1": 3, "znver2": 3, "znver3": 3, "x86-64-v4": 4, "skylake-avx512": 4,
+             "cascadelake": 4, "icelake-server": 4, "sapphirerapids": 4, "znver4": 4, "znver5": 4}
+
+
+def features_of(triple: str, cpu: str) -> str:
+    """The features that our text asks about, for a named CPU; LLVM itself knows the rest by the name."""
+    if not triple.startswith("x86_64"):
+        return ""
+    level = _X86_CPUS.get(cpu, 1)
+    return ",".join(f"+{f}" for n in range(2, level + 1) for f in _X86_LEVELS[n].split())
+
+
+@lru_cache(maxsize=16)
+def _target_machine(machine: Machine, speed: int) -> Any:
+    llvm = _llvm()
+    target = llvm.Target.from_triple(machine.triple)
+    how = {"jit": True} if machine.jit else {"jit": False, "reloc": "pic", "codemodel": "small"}
+    return target.create_target_machine(cpu=machine.cpu, features=machine.features, opt=speed, **how)
+
+
+def _module(text: str, machine: Machine, optimise: bool, speed: int) -> Any:
+    llvm = _llvm()
+    try:
+        module = llvm.parse_assembly(text)
+    except RuntimeError as error:
+        raise CompileFailed(str(error)) from None
+    module.triple = machine.triple
+    if optimise:
+        tm = _target_machine(machine, speed)
+        options = llvm.create_pipeline_tuning_options(speed_level=2)
+        options.loop_vectorization = False
+        options.slp_vectorization = False
+        options.loop_unrolling = False
+        builder = llvm.create_pass_builder(tm, options)
+        builder.getModulePassManager().run(module, builder)
+    return module
+
+
+def object_code(text: str, machine: Machine, optimise: bool = False, speed: int = 2) -> bytes:
+    """Compile a module of text. ``optimise`` runs LLVM's own passes first, without its vectorisers."""
+    return bytes(_target_machine(machine, speed).emit_object(_module(text, machine, optimise, speed)))
+
+
+def assembly(text: str, machine: Machine, optimise: bool = False, speed: int = 2) -> str:
+    """The same as assembly text."""
+    return str(_target_machine(machine, speed).emit_assembly(_module(text, machine, optimise, speed)))
+
+
+def check(text: str) -> None:
+    """Let LLVM verify a module. Raises CompileFailed."""
+    llvm = _llvm()
+    try:
+        llvm.parse_assembly(text).verify()
+    except RuntimeError as error:
+        raise CompileFailed(str(error)) from None
+
+
+# ---- loading
+
+_numbers = itertools.count()
+_lock = threading.Lock()
+
+
+@lru_cache(maxsize=1)
+def _jit() -> Any:
+    return _llvm().create_lljit_compiler(_target_machine(host(), 2))
+
+
+class Loaded:
+    """Machine code in this process; it stays as long as this object."""
+
+    def __init__(self, objects: list[bytes], exports: list[str], imports: dict[str, int] | None = None) -> None:
+        llvm = _llvm()
+        builder = llvm.JITLibraryBuilder()
+        for image in objects:
+            builder.add_object_img(image)
+        builder.add_current_process()
+        for name, address in (imports or {}).items():
+            builder.import_symbol(name, address)
+        for name in exports:
+            builder.export_symbol(name)
+        with _lock:
+            try:
+                self._tracker = builder.link(_jit(), f"irscope{next(_numbers)}")
+            except RuntimeError as error:
+                raise CompileFailed(str(error)) from None
+        self.addresses = {name: int(self._tracker[name]) for name in exports}

@@ -1,0 +1,196 @@
+"""One kernel of the tile IR as a module of LLVM text.
+
+A kernel becomes one function, or one for each nest of ``par`` loops that stands in it:
+
+    define void @K(ptr %a0, ..., i64 %first, i64 %last, ptr %scratch)
+
+``first`` and ``last`` bound the units of the nest that this call does. The text knows neither the kernel's name nor that of its
+buffers, so that equal kernels have equal texts and are compiled once.
+"""
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from irscope.backends.llvm_code import Code
+from irscope.backends.llvm_statements import Statements
+from irscope.backends.llvm_values import Target, Values
+from irscope.lower.tile import Assign, Buffer, Comment, Declare, For, GatherLoad, Kernel, Let, Load, Stmt
+
+ENOUGH_UNITS = 64
+"""Loops are joined into one range of units until there are this many to share out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """A function of a kernel: ``units`` is what its range counts; more than one can be shared out among threads."""
+
+    symbol: str
+    units: int
+
+
+@dataclass(slots=True)
+class KernelText:
+    """``text`` defines functions ``@K...``: replace ``@K`` by the name that is wanted. ``scratch`` bytes are needed by each call."""
+
+    text: str
+    phases: list[Phase]
+    scratch: int
+    parameters: int
+    notes: dict[str, str] = field(default_factory=dict)
+
+
+def kernel_text(kernel: Kernel, target: Target, alignments: list[int] | None = None) -> KernelText:
+    """Write a kernel for a target. ``alignments`` are what the calls really guarantee for each parameter, where that is known to be less
+    than the buffers say."""
+    aligned = {b: b.align for b in kernel.buffers}
+    for buffer, alignment in zip(kernel.params(), alignments or ()):
+        aligned[buffer] = min(buffer.align, alignment)
+    offsets, scratch = _scratch_places(kernel)
+    helpers: dict[str, str] = {}
+    declarations: set[str] = set()
+    functions, phases = [], []
+    groups = _phases(kernel)
+    for number, (statements, nest) in enumerate(groups):
+        symbol = "@K" if len(groups) == 1 else f"@K.{number}"
+        units = math.prod(_trips(loop) for loop in nest)
+        phases.append(Phase(symbol, units))
+        functions.append(_function(kernel, target, symbol, statements, nest, offsets, aligned, helpers, declarations))
+    parts = [*(_constant(b, i) for i, b in enumerate(kernel.buffers) if b.scope == "const")]
+    parts += helpers.values()
+    parts += sorted(declarations) + functions + [_ATTRIBUTES.format(width=_vector_width(target)), "!0 = !{i32 1}", "!1 = !{}",
+                                                 '!9 = !{!"branch_weights", i32 1, i32 100000}', ""]
+    return KernelText("\n".join(parts), phases, scratch, len(kernel.params()))
+
+
+_ATTRIBUTES = 'attributes #0 = {{ nounwind "no-trapping-math"="true" {width} }}'
+
+
+def _vector_width(target: Target) -> str:
+    return '"prefer-vector-width"="512" "min-legal-vector-width"="512"' if target.avx512 else ""
+
+
+def _function(kernel: Kernel, target: Target, symbol: str, statements: list[Stmt], nest: list[For], offsets: dict[Buffer, int],
+              aligned: dict[Buffer, int], helpers: dict[str, str], declarations: set[str]) -> str:
+    code = Code()
+    code.helpers, code.declarations = helpers, declarations
+    values = Values(code, target, kernel.precision)
+    pointers: dict[Buffer, str] = {}
+    header = []
+    for i, buffer in enumerate(kernel.params()):
+        pointers[buffer] = f"%a{i}"
+        only_read = " readonly" if buffer.scope == "in" else ""
+        header.append(f"ptr noalias{only_read} align {min(aligned[buffer], 64)} %a{i}")
+    for i, buffer in enumerate(kernel.buffers):
+        if buffer.scope == "const":
+            pointers[buffer] = f"@K.data{i}"
+        elif buffer.scope == "scratch":
+            at = offsets[buffer]
+            pointers[buffer] = "%scratch" if at == 0 else code.pure(f"getelementptr i8, ptr %scratch, i64 {at}")
+    writer = Statements(code, values, pointers, aligned)
+    if nest:
+        for statement in statements:
+            if statement is not nest[0]:
+                writer.statement(statement)
+        _units(writer, nest)
+    else:
+        writer.block(statements)
+    code.effect("ret void")
+    lines = "\n".join(code.text())
+    return f"define void {symbol}({', '.join([*header, 'i64 %first', 'i64 %last', 'ptr noalias %scratch'])}) #0 {{\nentry:\n{lines}\n}}\n"
+
+
+def _units(writer: Statements, nest: list[For]) -> None:
+    """The loops of a nest as one loop over the units that were asked for."""
+    values, code = writer.values, writer.code
+    outer = nest[0]
+    low = outer.low.constant or 0
+    for loop in nest:
+        writer.multiples[loop.var] = math.gcd(loop.low.constant or 0, loop.step)
+    if len(nest) == 1:
+        first, last = (code.pure(f"mul i64 {n}, {outer.step}", n) if outer.step != 1 else n for n in ("%first", "%last"))
+        if low:
+            first, last = (code.pure(f"add i64 {n}, {low}", n) for n in (first, last))
+        writer.loop(outer.var, first, last, outer.step, outer.body, guarded=False)
+        return
+    inner = nest[-1].body
+
+    def begin(unit: str) -> None:
+        rest = unit
+        for loop in reversed(nest):
+            trips, low = _trips(loop), loop.low.constant or 0
+            here = code.pure(f"urem i64 {rest}, {trips}", rest) if loop is not outer else rest
+            rest = code.pure(f"udiv i64 {rest}, {trips}", rest) if loop is not outer else rest
+            place = code.pure(f"mul i64 {here}, {loop.step}", here) if loop.step != 1 else here
+            values.names[loop.var] = code.pure(f"add i64 {place}, {low}", place) if low else place
+
+    writer.loop(None, "%first", "%last", 1, inner, guarded=False, begin=begin)
+
+
+def _trips(loop: For) -> int:
+    low, high = loop.low.constant, loop.high.constant
+    assert low is not None and high is not None
+    return -(-(high - low) // loop.step)
+
+
+def _phases(kernel: Kernel) -> list[tuple[list[Stmt], list[For]]]:
+    """Groups of statements that each make a function, with the ``par`` nest that can be shared out (empty: none).
+
+    Loads of what is never written, and names for values made of them, are repeated in each function. Where anything else is carried
+    from one group to the next (registers, scratch memory), the kernel stays one function.
+    """
+    groups: list[tuple[list[Stmt], list[For]]] = []
+    before: list[Stmt] = []
+    serial: list[Stmt] = []
+    for statement in kernel.body:
+        if isinstance(statement, For) and statement.kind == "par" and (nest := _nest(statement)):
+            if serial:
+                groups.append(([*before, *serial], []))
+                serial = []
+            groups.append(([*before, statement], nest))
+        elif isinstance(statement, Let) or (isinstance(statement, Load | GatherLoad) and statement.buffer.scope in ("in", "const")):
+            before.append(statement)
+        elif isinstance(statement, Declare | Assign | Load | GatherLoad):
+            return [(kernel.body, [])]
+        elif not isinstance(statement, Comment):
+            serial.append(statement)
+    if serial:
+        groups.append(([*before, *serial], []))
+    shared = any(nest for _, nest in groups)
+    if not shared or (len(groups) > 1 and any(b.scope == "scratch" for b in kernel.buffers)):
+        return [(kernel.body, [])]
+    return groups
+
+
+def _nest(loop: For) -> list[For]:
+    """The loops that are joined: constant bounds, directly inside each other, until there are enough units."""
+    nest: list[For] = []
+    units = 1
+    at: Stmt = loop
+    while isinstance(at, For) and at.kind == "par" and at.low.constant is not None and at.high.constant is not None:
+        nest.append(at)
+        units *= _trips(at)
+        inner = [s for s in at.body if not isinstance(s, Comment)]
+        if units >= ENOUGH_UNITS or len(inner) != 1:
+            break
+        at = inner[0]
+    return nest
+
+
+def _scratch_places(kernel: Kernel) -> tuple[dict[Buffer, int], int]:
+    """Offsets in the scratch memory of a thread, staggered against 4 KiB aliasing."""
+    places: dict[Buffer, int] = {}
+    end = 0
+    for buffer in kernel.buffers:
+        if buffer.scope == "scratch":
+            places[buffer] = end
+            size = buffer.elements * buffer.dtype.storage
+            end += (size + 63) // 64 * 64 + (17 * 64 if size >= 2048 else 0)
+    return places, end
+
+
+def _constant(buffer: Buffer, number: int) -> str:
+    import numpy as np
+    data = np.ascontiguousarray(buffer.data).tobytes()
+    text = "".join(f"\\{byte:02X}" for byte in data)
+    return f'@K.data{number} = internal unnamed_addr constant [{len(data)} x i8] c"{text}", align 64'

@@ -1,0 +1,201 @@
+"""A program as one function: ``irscope_main(inputs, outputs, arena, context)``.
+
+``inputs`` and ``outputs`` are arrays of pointers, ``arena`` the memory of the temporaries. ``context`` is an array of words: the pool of
+threads (0: none), this thread's scratch memory, the array of pointers to constants, the number of threads.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from irscope.backends.llvm_kernel import KernelText
+from irscope.graph import DType
+from irscope.lower.program import Copy, Launch, Loop, Program, Slot, Step, Switch
+from irscope.lower.tile import Kernel
+
+POOL, SCRATCH, CONSTANTS, THREADS = range(4)
+SMALLEST_CHUNK_US = 6.0
+"""A chunk of less work is not worth the ticket; a kernel of less than two runs inline."""
+
+
+@dataclass(slots=True)
+class _Main:
+    names: dict[Kernel, str]
+    texts: dict[Kernel, KernelText]
+    constants: dict[Slot, int]
+    lines: list[str] = field(default_factory=list)
+    declared: dict[str, str] = field(default_factory=dict)
+    chunks: dict[str, str] = field(default_factory=dict)
+    count: int = 0
+    widest: int = 1
+
+    def name(self) -> str:
+        self.count += 1
+        return f"%v{self.count}"
+
+    def say(self, text: str) -> None:
+        self.lines.append("  " + text)
+
+
+def main_text(program: Program, names: dict[Kernel, str], texts: dict[Kernel, KernelText]) -> str:
+    """The module of the main function; ``names`` are the kernels' symbols, without ``@``."""
+    main = _Main(names, texts, {slot: number for number, slot in enumerate(program.constants)})
+    _steps(main, program.steps)
+    parts = [
+        *sorted(set(main.declared.values())),
+        "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)",
+        "declare void @irscope_share(ptr, ptr, ptr, i64, ptr)",
+        *main.chunks.values(),
+        "define void @irscope_main(ptr %inputs, ptr %outputs, ptr %arena, ptr %context) nounwind {",
+        "entry:",
+        f"  %args = alloca [{main.widest} x ptr], align 8",
+        "  %pool = load ptr, ptr %context",
+        f"  %scratch.at = getelementptr ptr, ptr %context, i64 {SCRATCH}",
+        "  %scratch = load ptr, ptr %scratch.at",
+        f"  %constants.at = getelementptr ptr, ptr %context, i64 {CONSTANTS}",
+        "  %constants = load ptr, ptr %constants.at",
+        f"  %threads.at = getelementptr i64, ptr %context, i64 {THREADS}",
+        "  %threads = load i64, ptr %threads.at",
+        "  %many = icmp sgt i64 %threads, 1",
+        *main.lines,
+        "  ret void",
+        "}",
+        "",
+    ]
+    return "\n".join(parts)
+
+
+def _steps(main: _Main, steps: list[Step]) -> None:
+    """Steps nest as the program's loops and branches do: a few deep."""
+    for step in steps:
+        if isinstance(step, Launch):
+            _launch(main, step)
+        elif isinstance(step, Copy):
+            if step.bytes:
+                source = _offset(main, _base(main, step.source), step.source_offset)
+                target = _offset(main, _base(main, step.target), step.target_offset)
+                main.say(f"call void @llvm.memcpy.p0.p0.i64(ptr {target}, ptr {source}, i64 {step.bytes}, i1 false)")
+        elif isinstance(step, Loop):
+            _loop(main, step)
+        elif isinstance(step, Switch):
+            _switch(main, step)
+        else:
+            raise TypeError(f"no LLVM text for the step {type(step).__name__}")
+
+
+def _base(main: _Main, slot: Slot) -> str:
+    """The address of a slot's first byte."""
+    if slot.scope == "temp":
+        return _offset(main, "%arena", slot.offset)
+    table = {"input": "%inputs", "output": "%outputs", "constant": "%constants"}[slot.scope]
+    name = main.name()
+    at = table
+    number = main.constants[slot] if slot.scope == "constant" else slot.number
+    if number:
+        at = main.name()
+        main.say(f"{at} = getelementptr ptr, ptr {table}, i64 {number}")
+    main.say(f"{name} = load ptr, ptr {at}")
+    return name
+
+
+def _offset(main: _Main, pointer: str, bytes: int) -> str:
+    if bytes == 0:
+        return pointer
+    name = main.name()
+    main.say(f"{name} = getelementptr i8, ptr {pointer}, i64 {bytes}")
+    return name
+
+
+def _launch(main: _Main, launch: Launch) -> None:
+    kernel = launch.kernel
+    text = main.texts[kernel]
+    if len(launch.args) != text.parameters:
+        raise ValueError(f"kernel {kernel.name} takes {text.parameters} buffers, not {len(launch.args)}")
+    pointers = [_offset(main, _base(main, slot), place * slot.dtype.storage) for slot, place in launch.args]
+    main.widest = max(main.widest, len(pointers))
+    micros = max(kernel.flops / 50e3, kernel.bytes / 20e3) / max(1, len(text.phases))
+    for phase in text.phases:
+        symbol = "@" + main.names[kernel] + phase.symbol.removeprefix("@K")
+        kinds = ", ".join(["ptr"] * len(pointers) + ["i64", "i64", "ptr"])
+        main.declared[symbol] = f"declare void {symbol}({kinds})"
+        values = ", ".join([*(f"ptr {p}" for p in pointers), "i64 0", f"i64 {phase.units}", "ptr %scratch"])
+        call = f"call void {symbol}({values})"
+        most = min(phase.units, int(micros / SMALLEST_CHUNK_US))
+        if most < 2:
+            main.say(call)
+        else:
+            _shared(main, symbol, phase.units, most, pointers, call)
+
+
+def _shared(main: _Main, symbol: str, units: int, most: int, pointers: list[str], call: str) -> None:
+    """Through the pool where there is one: at most ``most`` chunks, and no more than four a thread."""
+    number = main.name()[1:]
+    main.say(f"br i1 %many, label %{number}.share, label %{number}.alone")
+    main.lines.append(f"{number}.share:")
+    for i, pointer in enumerate(pointers):
+        main.say(f"%{number}.a{i} = getelementptr ptr, ptr %args, i64 {i}")
+        main.say(f"store ptr {pointer}, ptr %{number}.a{i}")
+    main.say(f"%{number}.four = shl i64 %threads, 2")
+    main.say(f"%{number}.few = icmp slt i64 %{number}.four, {most}")
+    main.say(f"%{number}.n = select i1 %{number}.few, i64 %{number}.four, i64 {most}")
+    chunk = f"{symbol}.chunk{units}"
+    main.say(f"call void @irscope_share(ptr %pool, ptr {chunk}, ptr %args, i64 %{number}.n, ptr %scratch)")
+    main.say(f"br label %{number}.done")
+    main.lines.append(f"{number}.alone:")
+    main.say(call)
+    main.say(f"br label %{number}.done")
+    main.lines.append(f"{number}.done:")
+    if chunk not in main.chunks:
+        main.chunks[chunk] = _chunk(chunk, symbol, units, len(pointers))
+
+
+def _chunk(name: str, symbol: str, units: int, pointers: int) -> str:
+    """Chunk ``i`` of ``n``: units from ``units*i//n`` to ``units*(i+1)//n``."""
+    lines = [f"define internal void {name}(ptr %args, i64 %i, i64 %n, ptr %scratch) nounwind {{",
+             f"  %low = mul i64 %i, {units}", "  %first = udiv i64 %low, %n", f"  %high = add i64 %low, {units}",
+             "  %last = udiv i64 %high, %n"]
+    for i in range(pointers):
+        lines += [f"  %at{i} = getelementptr ptr, ptr %args, i64 {i}", f"  %p{i} = load ptr, ptr %at{i}"]
+    values = ", ".join([*(f"ptr %p{i}" for i in range(pointers)), "i64 %first", "i64 %last", "ptr %scratch"])
+    return "\n".join([*lines, f"  call void {symbol}({values})", "  ret void", "}"])
+
+
+def _flag(main: _Main, slot: Slot) -> str:
+    """Whether a pred in memory holds."""
+    at, byte, flag = _base(main, slot), main.name(), main.name()
+    main.say(f"{byte} = load i8, ptr {at}")
+    main.say(f"{flag} = icmp ne i8 {byte}, 0")
+    return flag
+
+
+def _loop(main: _Main, step: Loop) -> None:
+    number = main.name()[1:]
+    main.say(f"br label %{number}.test")
+    main.lines.append(f"{number}.test:")
+    _steps(main, step.condition)
+    main.say(f"br i1 {_flag(main, step.flag)}, label %{number}.body, label %{number}.done")
+    main.lines.append(f"{number}.body:")
+    _steps(main, step.body)
+    main.say(f"br label %{number}.test")
+    main.lines.append(f"{number}.done:")
+
+
+def _switch(main: _Main, step: Switch) -> None:
+    number = main.name()[1:]
+    labels = [f"{number}.case{i}" for i in range(len(step.branches))]
+    if step.selector.dtype.kind == "pred":
+        main.say(f"br i1 {_flag(main, step.selector)}, label %{labels[0]}, label %{labels[-1]}")
+    else:
+        kind = _integer(step.selector.dtype)
+        at, value = _base(main, step.selector), main.name()
+        main.say(f"{value} = load {kind}, ptr {at}")
+        cases = " ".join(f"{kind} {i}, label %{label}" for i, label in enumerate(labels[:-1]))
+        main.say(f"switch {kind} {value}, label %{labels[-1]} [ {cases} ]")
+    for label, branch in zip(labels, step.branches):
+        main.lines.append(f"{label}:")
+        _steps(main, branch)
+        main.say(f"br label %{number}.done")
+    main.lines.append(f"{number}.done:")
+
+
+def _integer(dtype: DType) -> str:
+    return f"i{8 * dtype.storage}"

@@ -1,0 +1,132 @@
+"""The float remainder with the sign of the dividend (C's fmod), exact, by subtracting shifted divisors; no libm."""
+from __future__ import annotations
+
+from irscope.backends.llvm_lanes import Lanes
+from irscope.backends.llvm_types import vector
+
+
+def remainder(v: Lanes, x: str, y: str) -> str:
+    """Where the quotient is small, one exact step does; else a scalar loop for each lane."""
+    name = f"@irs.fmod.{v.integer}"
+    v.code.helpers.setdefault(name, _scalar(v.element))
+    v.code.declarations.add(f"declare {v.integer} @llvm.ctlz.{v.integer}({v.integer}, i1)")
+    if v.lanes == 1:
+        return v.code.call(v.element, name, (v.element, x), (v.element, y))
+    wide = f"@irs.fmod.v{v.lanes}{v.integer}"
+    v.code.helpers.setdefault(wide, lanewise(wide, name, v.element, v.lanes, 2))
+    return v.code.call(v.kind, wide, (v.kind, x), (v.kind, y))
+
+
+def lanewise(name: str, scalar_name: str, element: str, lanes: int, operands: int) -> str:
+    """A function that calls a scalar one for each lane."""
+    kind = vector(element, lanes)
+    letters = [f"%x{i}" for i in range(operands)]
+    lines = [f"define internal {kind} {name}({', '.join(f'{kind} {x}' for x in letters)}) noinline nounwind {{"]
+    out = "poison"
+    for lane in range(lanes):
+        for x in letters:
+            lines.append(f"  {x}.{lane} = extractelement {kind} {x}, i64 {lane}")
+        args = ", ".join(f"{element} {x}.{lane}" for x in letters)
+        lines.append(f"  %r{lane} = call {element} {scalar_name}({args})")
+        lines.append(f"  %o{lane} = insertelement {kind} {out}, {element} %r{lane}, i64 {lane}")
+        out = f"%o{lane}"
+    return "\n".join([*lines, f"  ret {kind} {out}", "}"]) + "\n"
+
+
+def _scalar(element: str) -> str:
+    bits, mantissa = (32, 23) if element == "float" else (64, 52)
+    i = f"i{bits}"
+    sign, top = 1 << (bits - 1), 1 << mantissa
+    infinity = ((1 << (bits - 1 - mantissa)) - 1) << mantissa
+    low = top - 1
+
+    def signed(value: int) -> int:
+        return value - (1 << bits) if value >> (bits - 1) else value
+
+    # Magnitudes as (mantissa with its leading one, exponent); denormals are shifted up first.
+    return f"""define internal {element} @irs.fmod.{i}({element} %x, {element} %y) noinline nounwind {{
+entry:
+  %bx = bitcast {element} %x to {i}
+  %by = bitcast {element} %y to {i}
+  %sx = and {i} %bx, {signed(sign)}
+  %ax = and {i} %bx, {sign - 1}
+  %ay = and {i} %by, {sign - 1}
+  %y0 = icmp eq {i} %ay, 0
+  %xbad = icmp uge {i} %ax, {infinity}
+  %ynan = icmp ugt {i} %ay, {infinity}
+  %bad0 = or i1 %y0, %xbad
+  %bad = or i1 %bad0, %ynan
+  br i1 %bad, label %invalid, label %valid
+invalid:
+  %p = fmul {element} %x, %y
+  %q = fdiv {element} %p, %p
+  ret {element} %q
+valid:
+  %less = icmp ult {i} %ax, %ay
+  br i1 %less, label %same, label %split
+same:
+  ret {element} %x
+split:
+  %ex0 = lshr {i} %ax, {mantissa}
+  %ey0 = lshr {i} %ay, {mantissa}
+  %mx0 = and {i} %ax, {low}
+  %my0 = and {i} %ay, {low}
+  %xn = icmp ne {i} %ex0, 0
+  %yn = icmp ne {i} %ey0, 0
+  %zx = call {i} @llvm.ctlz.{i}({i} %mx0, i1 false)
+  %zy = call {i} @llvm.ctlz.{i}({i} %my0, i1 false)
+  %dx = sub {i} %zx, {bits - 1 - mantissa}
+  %dy = sub {i} %zy, {bits - 1 - mantissa}
+  %mx1 = or {i} %mx0, {top}
+  %my1 = or {i} %my0, {top}
+  %fx = and {i} %dx, {bits - 1}
+  %fy = and {i} %dy, {bits - 1}
+  %mxd = shl {i} %mx0, %fx
+  %myd = shl {i} %my0, %fy
+  %exd = sub {i} 1, %dx
+  %eyd = sub {i} 1, %dy
+  %mx = select i1 %xn, {i} %mx1, {i} %mxd
+  %my = select i1 %yn, {i} %my1, {i} %myd
+  %ex = select i1 %xn, {i} %ex0, {i} %exd
+  %ey = select i1 %yn, {i} %ey0, {i} %eyd
+  br label %loop
+loop:
+  %m = phi {i} [ %mx, %split ], [ %mnext, %step ]
+  %e = phi {i} [ %ex, %split ], [ %enext, %step ]
+  %d = sub {i} %m, %my
+  %neg = icmp slt {i} %d, 0
+  %r = select i1 %neg, {i} %m, {i} %d
+  %more = icmp sgt {i} %e, %ey
+  br i1 %more, label %step, label %done
+step:
+  %mnext = shl {i} %r, 1
+  %enext = sub {i} %e, 1
+  br label %loop
+done:
+  %rz = icmp eq {i} %r, 0
+  br i1 %rz, label %zero, label %pack
+zero:
+  %zf = bitcast {i} %sx to {element}
+  ret {element} %zf
+pack:
+  %lz = call {i} @llvm.ctlz.{i}({i} %r, i1 true)
+  %up = sub {i} %lz, {bits - 1 - mantissa}
+  %rn = shl {i} %r, %up
+  %en = sub {i} %e, %up
+  %normal = icmp sgt {i} %en, 0
+  br i1 %normal, label %big, label %small
+big:
+  %frac = and {i} %rn, {low}
+  %field = shl {i} %en, {mantissa}
+  %whole = or {i} %frac, %field
+  %ws = or {i} %whole, %sx
+  %wf = bitcast {i} %ws to {element}
+  ret {element} %wf
+small:
+  %down = sub {i} 1, %en
+  %rs = lshr {i} %rn, %down
+  %ss = or {i} %rs, %sx
+  %sf = bitcast {i} %ss to {element}
+  ret {element} %sf
+}}
+"""

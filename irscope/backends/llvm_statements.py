@@ -1,0 +1,388 @@
+"""Statements of the tile IR as LLVM text: memory, and control flow with registers carried as phis."""
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from irscope.backends.llvm_code import Code, Lines, Place
+from irscope.backends.llvm_integer import cut
+from irscope.backends.llvm_types import register, scalar, suffix, vector
+from irscope.backends.llvm_values import Name, Values
+from irscope.lower.tidy import assigned
+from irscope.lower.tile import (
+    Assign,
+    Buffer,
+    Comment,
+    Declare,
+    Expr,
+    For,
+    GatherLoad,
+    If,
+    Let,
+    Load,
+    Prefetch,
+    Register,
+    Stmt,
+    Store,
+    While,
+)
+
+
+class Statements:
+    """Writes statements into a function."""
+
+    def __init__(self, code: Code, values: Values, pointers: dict[Buffer, str], aligned: dict[Buffer, int]) -> None:
+        self.code = code
+        self.aligned = aligned
+        self.values = values
+        self.pointers = pointers
+        self.multiples: dict[Expr, int] = {}  # what a loop variable is known to be a multiple of
+
+    def block(self, body: list[Stmt]) -> None:
+        """Statements in order. Blocks nest as loops do, so recursion is as deep as the kernel's loops."""
+        for statement in body:
+            self.statement(statement)
+
+    def statement(self, s: Stmt) -> None:
+        values, code = self.values, self.code
+        if isinstance(s, Load):
+            values.names[s.var] = self._load(s)
+        elif isinstance(s, GatherLoad):
+            values.names[s.var] = self._gather(s)
+        elif isinstance(s, Let):
+            values.names[s.var] = values.value(s.value)
+        elif isinstance(s, Store):
+            self._store(s)
+        elif isinstance(s, Declare):
+            values.registers[s.register] = values.one(s.init)
+        elif isinstance(s, Assign):
+            values.registers[s.register] = values.one(s.value)
+        elif isinstance(s, For):
+            self._for(s)
+        elif isinstance(s, If):
+            self._if(s)
+        elif isinstance(s, While):
+            self._while(s)
+        elif isinstance(s, Prefetch):
+            pointer, _ = self.address(s.buffer, s.index)
+            code.declarations.add("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
+            code.effect(f"call void @llvm.prefetch.p0(ptr {pointer}, i32 0, i32 3, i32 1)")
+        elif not isinstance(s, Comment):
+            raise TypeError(f"no LLVM text for {type(s).__name__}")
+
+    # ---- memory
+
+    def address(self, buffer: Buffer, index: Expr) -> tuple[str, int]:
+        """The pointer to an element, and its alignment. Terms are added outermost first, the constant last, so that what a loop does
+        not change stays outside of it and the rest is an addressing mode."""
+        kind, size = _cell(buffer)
+        pointer, alignment = self.pointers[buffer], self.aligned[buffer]
+        for term in _terms(index):
+            constant = term.constant
+            if constant is not None:
+                alignment = math.gcd(alignment, constant * size)
+                pointer = self.code.pure(f"getelementptr {kind}, ptr {pointer}, i64 {constant}", pointer) if constant else pointer
+                continue
+            alignment = math.gcd(alignment, self._multiple(term) * size)
+            place = self.values.one(term)
+            pointer = self.code.pure(f"getelementptr {kind}, ptr {pointer}, i64 {place}", pointer, place)
+        return pointer, alignment
+
+    def _multiple(self, term: Expr) -> int:
+        factor = 1
+        if term.op == "mul" and term.args[1].constant is not None:
+            factor, term = term.args[1].constant, term.args[0]
+        return abs(factor) * self.multiples.get(term, 1)
+
+    def _load(self, s: Load) -> Name:
+        pointer, alignment = self.address(s.buffer, s.index)
+        dtype, lanes = s.buffer.dtype, s.var.lanes
+        fixed = ", !invariant.load !1" if s.buffer.scope in ("in", "const") else ""
+        if dtype.is_complex:
+            return self._load_complex(s, pointer, alignment, fixed)
+        element = _memory(s.buffer)
+        if s.mask is None:
+            out = self.code.result(f"load {vector(element, lanes)}, ptr {pointer}, align {min(alignment, 64)}{fixed}")
+        else:
+            out = self._masked_load(pointer, alignment, element, lanes, self.values.one(s.mask))
+        return self._to_register(out, s.buffer, lanes)
+
+    def _load_complex(self, s: Load, pointer: str, alignment: int, fixed: str) -> Name:
+        element, lanes = scalar(s.buffer.dtype), s.var.lanes
+        kind = vector(element, 2 * lanes)
+        if s.mask is None:
+            both = self.code.result(f"load {kind}, ptr {pointer}, align {alignment}{fixed}")
+        else:
+            both = self._masked_load(pointer, alignment, element, 2 * lanes, self._doubled(self.values.one(s.mask), lanes))
+        return self._part(both, element, lanes, 0), self._part(both, element, lanes, 1)
+
+    def _part(self, both: str, element: str, lanes: int, which: int) -> str:
+        kind = vector(element, 2 * lanes)
+        if lanes == 1:
+            return self.code.pure(f"extractelement {kind} {both}, i64 {which}", both)
+        take = ", ".join(f"i32 {2 * i + which}" for i in range(lanes))
+        return self.code.pure(f"shufflevector {kind} {both}, {kind} poison, <{lanes} x i32> <{take}>", both)
+
+    def _interleaved(self, re: str, im: str, element: str, lanes: int) -> str:
+        if lanes == 1:
+            first = self.code.pure(f"insertelement <2 x {element}> poison, {element} {re}, i64 0", re)
+            return self.code.pure(f"insertelement <2 x {element}> {first}, {element} {im}, i64 1", first, im)
+        take = ", ".join(f"i32 {i}, i32 {i + lanes}" for i in range(lanes))
+        kind = vector(element, lanes)
+        return self.code.pure(f"shufflevector {kind} {re}, {kind} {im}, <{2 * lanes} x i32> <{take}>", re, im)
+
+    def _doubled(self, mask: str, lanes: int) -> str:
+        """A mask for both parts of each complex lane."""
+        if lanes == 1:
+            first = self.code.pure(f"insertelement <2 x i1> poison, i1 {mask}, i64 0", mask)
+            return self.code.pure(f"shufflevector <2 x i1> {first}, <2 x i1> poison, <2 x i32> zeroinitializer", first)
+        take = ", ".join(f"i32 {i}, i32 {i}" for i in range(lanes))
+        return self.code.pure(f"shufflevector <{lanes} x i1> {mask}, <{lanes} x i1> poison, <{2 * lanes} x i32> <{take}>", mask)
+
+    def _masked_load(self, pointer: str, alignment: int, element: str, lanes: int, mask: str) -> str:
+        if lanes == 1:
+            return self._guarded(mask, element, f"load {element}, ptr {pointer}, align {min(alignment, 64)}")
+        kind = vector(element, lanes)
+        short = suffix(element, lanes)
+        self.code.declarations.add(f"declare {kind} @llvm.masked.load.{short}.p0(ptr, <{lanes} x i1>, {kind})")
+        return self.code.result(f"call {kind} @llvm.masked.load.{short}.p0(ptr align {min(alignment, 64)} {pointer}, "
+                                f"<{lanes} x i1> {mask}, {kind} zeroinitializer)")
+
+    def _guarded(self, mask: str, element: str, instruction: str) -> str:
+        """A one-lane load under a condition; 0 where it does not hold."""
+        code = self.code
+        place = code.regions[-1].place
+        take, join = code.label(), code.label()
+        before = place.label
+        code.effect(f"br i1 {mask}, label %{take}, label %{join}")
+        place.lines.append(f"{take}:")
+        read = code.result(instruction)
+        code.effect(f"br label %{join}")
+        place.lines.append(f"{join}:")
+        place.label = join
+        zero = "0.0" if element in ("float", "double") else "zeroinitializer" if element.startswith("<") else "0"
+        return code.result(f"phi {element} [ {zero}, %{before} ], [ {read}, %{take} ]")
+
+    def _to_register(self, name: str, buffer: Buffer, lanes: int) -> str:
+        if buffer.dtype.kind != "pred":
+            # Whoever filled the bytes of sub-byte integers may have left their upper bits as they were.
+            return cut(self.code, name, buffer.dtype, lanes)
+        return self.code.pure(f"icmp ne {vector('i8', lanes)} {name}, {'0' if lanes == 1 else 'zeroinitializer'}", name)
+
+    def _gather(self, s: GatherLoad) -> Name:
+        lanes = s.var.lanes
+        indices = self.values.one(s.indices)
+        index_kind = register(s.indices.dtype, lanes)
+        mask = self.values.one(s.mask) if s.mask is not None else "splat (i1 true)"
+        kind, size = _cell(s.buffer)
+        base = self.pointers[s.buffer]
+        if not s.buffer.dtype.is_complex:
+            pointers = self.code.pure(f"getelementptr {kind}, ptr {base}, {index_kind} {indices}", base, indices)
+            return self._to_register(self._gathered(pointers, _memory(s.buffer), size, lanes, mask), s.buffer, lanes)
+        parts = []
+        for part in (0, 1):
+            pointers = self.code.pure(f"getelementptr {kind}, ptr {base}, {index_kind} {indices}, i32 {part}", base, indices)
+            parts.append(self._gathered(pointers, scalar(s.buffer.dtype), size // 2, lanes, mask))
+        return parts[0], parts[1]
+
+    def _gathered(self, pointers: str, element: str, size: int, lanes: int, mask: str) -> str:
+        kind, short = vector(element, lanes), suffix(element, lanes)
+        name = f"@llvm.masked.gather.{short}.v{lanes}p0"
+        self.code.declarations.add(f"declare {kind} {name}(<{lanes} x ptr>, <{lanes} x i1>, {kind})")
+        return self.code.result(f"call {kind} {name}(<{lanes} x ptr> align {size} {pointers}, <{lanes} x i1> {mask}, "
+                                f"{kind} zeroinitializer)")
+
+    def _store(self, s: Store) -> None:
+        pointer, alignment = self.address(s.buffer, s.index)
+        dtype, lanes = s.buffer.dtype, s.value.lanes
+        value = self.values.value(s.value)
+        mask = None if s.mask is None else self.values.one(s.mask)
+        element = _memory(s.buffer)
+        if isinstance(value, tuple):
+            element = scalar(dtype)
+            value = self._interleaved(value[0], value[1], element, lanes)
+            mask = None if mask is None else self._doubled(mask, lanes)
+            lanes *= 2
+        elif dtype.kind == "pred":
+            value = self.code.pure(f"zext {vector('i1', lanes)} {value} to {vector('i8', lanes)}", value)
+        kind = vector(element, lanes)
+        size = lanes * (s.buffer.dtype.storage // (2 if dtype.is_complex else 1))
+        # A nontemporal store that is not aligned would be taken apart into single elements.
+        temporal = ", !nontemporal !0" if s.nontemporal and alignment % size == 0 else ""
+        line = f"store {kind} {value}, ptr {pointer}, align {min(alignment, 64)}{temporal}"
+        if mask is None:
+            self.code.effect(line)
+        elif lanes == 1:
+            self._when(mask, line)
+        else:
+            short = suffix(element, lanes)
+            self.code.declarations.add(f"declare void @llvm.masked.store.{short}.p0({kind}, ptr, <{lanes} x i1>)")
+            self.code.effect(f"call void @llvm.masked.store.{short}.p0({kind} {value}, ptr align {min(alignment, 64)} {pointer}, "
+                             f"<{lanes} x i1> {mask})")
+
+    def _when(self, mask: str, line: str) -> None:
+        code = self.code
+        place = code.regions[-1].place
+        take, join = code.label(), code.label()
+        code.effect(f"br i1 {mask}, label %{take}, label %{join}")
+        place.lines.append(f"{take}:")
+        code.effect(line)
+        code.effect(f"br label %{join}")
+        place.lines.append(f"{join}:")
+        place.label = join
+
+    # ---- control flow
+
+    def _for(self, s: For) -> None:
+        low, high = s.low.constant, s.high.constant
+        guarded = low is None or high is None or low >= high
+        self.multiples[s.var] = math.gcd(low, s.step) if low is not None else 1
+        self.loop(s.var, self.values.one(s.low), self.values.one(s.high), s.step, s.body, guarded)
+
+    def loop(self, var: Expr | None, low: str, high: str, step: int, body: list[Stmt], guarded: bool,
+             begin: Callable[[str], None] | None = None) -> None:
+        """``for var = low; var < high; var += step``; without ``guarded`` there is at least one round."""
+        code, values = self.code, self.values
+        carried = [r for r in assigned(body) if r in values.registers]
+        first = [values.registers[r] for r in carried]
+        head, leave = code.label(), code.label()
+        condition = code.pure(f"icmp slt i64 {low}, {high}", low, high) if guarded else ""
+        phis, iv = self._open(head, carried)
+        if var is not None:
+            values.names[var] = iv
+        if begin is not None:
+            begin(iv)
+        self.block(body)
+        following = code.result(f"add nsw i64 {iv}, {step}")
+        again = code.result(f"icmp slt i64 {following}, {high}")
+        code.effect(f"br i1 {again}, label %{head}, label %{leave}")
+        last = [values.registers[r] for r in carried]
+        inner = code.leave()
+        values.leave()
+        before, end = _ahead(inner.before), inner.place.label
+        place = code.regions[-1].place
+        place.lines.append(f"  br i1 {condition}, label %{head}, label %{leave}" if guarded else f"  br label %{head}")
+        place.lines += [f"{head}:", inner.place.lines, f"{leave}:"]
+        names = phis[1]
+        phis[0].append(f"  {iv} = phi i64 [ {low}, %{before} ], [ {following}, %{end} ]")
+        for r, name, one, two in zip(carried, names, first, last):
+            phis[0].append(f"  {name} = phi {register(r.dtype, r.lanes)} [ {one}, %{before} ], [ {two}, %{end} ]")
+        place.label = leave
+        for r, one, two in zip(carried, first, last):
+            if guarded:
+                values.registers[r] = code.result(f"phi {register(r.dtype, r.lanes)} [ {one}, %{before} ], [ {two}, %{end} ]")
+            else:
+                self._settle(r, two)
+
+    def _open(self, head: str, carried: list[Register]) -> tuple[tuple[Lines, list[str]], str]:
+        """Begin a loop: its phis are filled at the end."""
+        code, values = self.code, self.values
+        code.enter(False, head)
+        values.enter()
+        phis: Lines = []
+        code.regions[-1].place.lines.append(phis)
+        iv = code.name()
+        names = [code.name() for _ in carried]
+        for name in (iv, *names):
+            code.level[name] = code.depth
+        for r, name in zip(carried, names):
+            values.registers[r] = name
+        return (phis, names), iv
+
+    def _settle(self, r: Register, name: str) -> None:
+        """A value of a loop that has ended belongs to the code around it."""
+        self.values.registers[r] = name
+        if self.code.level.get(name, 0) > self.code.depth:
+            self.code.level[name] = self.code.depth
+
+    def _while(self, s: While) -> None:
+        code, values = self.code, self.values
+        carried = [r for r in assigned([s]) if r in values.registers]
+        first = [values.registers[r] for r in carried]
+        head, body, leave = code.label(), code.label(), code.label()
+        (phis, names), _ = self._open(head, carried)
+        self.block(s.head)
+        condition = values.one(s.condition)
+        at_exit = [values.registers[r] for r in carried]
+        code.enter(True, body)
+        values.enter()
+        self.block(s.body)
+        code.effect(f"br label %{head}")
+        last = [values.registers[r] for r in carried]
+        arm = code.leave()
+        values.leave()
+        place = code.regions[-1].place
+        place.lines += [f"  br i1 {condition}, label %{body}, label %{leave}", f"{body}:", arm.place.lines]
+        inner = code.leave()
+        values.leave()
+        before = _ahead(inner.before)
+        for r, name, one, two in zip(carried, names, first, last):
+            phis.append(f"  {name} = phi {register(r.dtype, r.lanes)} [ {one}, %{before} ], [ {two}, %{arm.place.label} ]")
+        outer = code.regions[-1].place
+        outer.lines += [f"  br label %{head}", f"{head}:", inner.place.lines, f"{leave}:"]
+        outer.label = leave
+        for r, name in zip(carried, at_exit):
+            self._settle(r, name)
+
+    def _if(self, s: If) -> None:
+        code, values = self.code, self.values
+        condition = values.one(s.condition)
+        changed = [r for r in assigned([s]) if r in values.registers]
+        before = [values.registers[r] for r in changed]
+        join = code.label()
+        arms: list[tuple[str, Place, list[str]]] = []
+        for statements in (s.then, s.otherwise):
+            if not statements:
+                continue
+            label = code.label()
+            code.enter(True, label)
+            values.enter()
+            self.block(statements)
+            code.effect(f"br label %{join}")
+            after = [values.registers[r] for r in changed]
+            arms.append((label, code.leave().place, after))
+            values.leave()
+            for r, name in zip(changed, before):
+                values.registers[r] = name
+        place = code.regions[-1].place
+        direct = place.label
+        labels = [label for label, _, _ in arms]
+        yes = labels[0] if s.then else join
+        no = (labels[-1] if s.otherwise else join)
+        place.lines.append(f"  br i1 {condition}, label %{yes}, label %{no}")
+        for label, arm, _ in arms:
+            place.lines += [f"{label}:", arm.lines]
+        place.lines.append(f"{join}:")
+        place.label = join
+        ways = [(arm.label, after) for _, arm, after in arms]
+        if len(ways) == 1:
+            ways.append((direct, before))
+        for i, r in enumerate(changed):
+            choices = ", ".join(f"[ {after[i]}, %{label} ]" for label, after in ways)
+            values.registers[r] = code.result(f"phi {register(r.dtype, r.lanes)} {choices}")
+
+
+def _ahead(place: Place | None) -> str:
+    assert place is not None
+    return place.label
+
+
+def _terms(index: Expr) -> list[Expr]:
+    """The terms of a sum, in order."""
+    found = []
+    while index.op == "add":
+        found.append(index.args[1])
+        index = index.args[0]
+    found.append(index)
+    return found[::-1]
+
+
+def _memory(buffer: Buffer) -> str:
+    """The type of one element in memory."""
+    return "i8" if buffer.dtype.kind == "pred" else scalar(buffer.dtype)
+
+
+def _cell(buffer: Buffer) -> tuple[str, int]:
+    """The type that addresses count in, and its size in bytes."""
+    element = _memory(buffer)
+    return (f"{{ {element}, {element} }}" if buffer.dtype.is_complex else element), buffer.dtype.storage

@@ -1,0 +1,75 @@
+"""How element types look in LLVM: in registers and in memory.
+
+pred is ``i1`` in registers and a byte in memory; sub-byte integers are bytes; floats narrower than f32 are their bits, and every
+arithmetic on them has been made f32 before; a complex value is two names, and interleaved pairs in memory.
+"""
+from __future__ import annotations
+
+import math
+import struct
+from typing import Any
+
+from irscope.graph import DType
+
+
+def scalar(dtype: DType) -> str:
+    """The type of one element in a register."""
+    if dtype.kind == "pred":
+        return "i1"
+    if dtype.name == "f32" or dtype.name == "c64":
+        return "float"
+    if dtype.name == "f64" or dtype.name == "c128":
+        return "double"
+    return f"i{8 * dtype.storage}"
+
+
+def register(dtype: DType, lanes: int) -> str:
+    """The type of a value."""
+    return vector(scalar(dtype), lanes)
+
+
+def vector(element: str, lanes: int) -> str:
+    return element if lanes == 1 else f"<{lanes} x {element}>"
+
+
+def suffix(element: str, lanes: int) -> str:
+    """How intrinsics spell a type: ``v16f32``."""
+    short = {"float": "f32", "double": "f64", "half": "f16"}.get(element, element)
+    return short if lanes == 1 else f"v{lanes}{short}"
+
+
+def float_text(value: float, element: str) -> str:
+    """A float constant; LLVM wants the bits of the double, whatever the type."""
+    if element == "float" and math.isfinite(value):
+        try:
+            value = struct.unpack("<f", struct.pack("<f", value))[0]
+        except OverflowError:
+            value = math.copysign(math.inf, value)
+    return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
+
+
+def element_text(value: Any, dtype: DType) -> str:
+    """The constant of a type, without the type."""
+    if dtype.kind == "pred":
+        return "true" if value else "false"
+    if dtype.is_integer:
+        return str(value)
+    if dtype.bits >= 32:
+        return float_text(value, scalar(dtype))
+    import numpy as np
+    with np.errstate(all="ignore"):
+        narrow = np.asarray(value, dtype=np.float64).astype(dtype.numpy())
+    return str(int(narrow.view(np.uint8 if dtype.storage == 1 else np.uint16)))
+
+
+def constant_text(value: Any, dtype: DType, lanes: int) -> str:
+    """A constant, a vector one lane by lane."""
+    if lanes == 1:
+        return element_text(value, dtype)
+    element = scalar(dtype)
+    return "<" + ", ".join(f"{element} {element_text(v, dtype)}" for v in value) + ">"
+
+
+def splat_text(text: str, element: str, lanes: int) -> str:
+    """One constant in every lane."""
+    return text if lanes == 1 else f"splat ({element} {text})"
