@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TextIO
 
 from irscope.cli.input import load
@@ -34,6 +34,10 @@ class Request:
     from_: str | None
     shapes: dict[str, tuple[int, ...]]
     dtypes: dict[str, str]
+
+    def without_module(self) -> Request:
+        """The request for one text of a folder, in which the module has been found already."""
+        return replace(self, wanted=replace(self.wanted, module=None))
 
 
 def show(request: Request) -> int:
@@ -114,7 +118,7 @@ def _drawn(request: Request, file: str) -> int:
     if file != "-" and os.path.isdir(file):
         from irscope.cli.showing_folder import main_file
 
-        file = main_file(request, file)
+        file, request = main_file(request, file), request.without_module()
     reading, choices = _read(request, file)
     draw_choice(request, reading, choices[0])
     return 0 if reading.ok else 2

@@ -1,6 +1,7 @@
 """``irscope stats``: what is in files, one object or row a file."""
 from __future__ import annotations
 
+import os
 import sys
 
 import click
@@ -45,6 +46,12 @@ def command(paths: tuple[str, ...], format_: str, signature: bool, jobs: int | N
                 write.add(record)
                 progress.advance()
         write.end()
+        if format_ == "table":
+            for path in paths:
+                if path != "-" and os.path.isdir(path):
+                    from irscope.cli.showing_folder import folder_timelines
+
+                    stream.writelines(line + "\n" for line in folder_timelines(path, paint_for(stream)))
     if found.skipped:
         print(f"{plural(len(found.skipped), 'file')} in folders skipped: no dumps", file=sys.stderr)
     if write.failed and len(found.files) > 1:

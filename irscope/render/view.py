@@ -96,5 +96,6 @@ def stub_crowds(view: View) -> None:
             name = f"{box.node.name} {box.lines[0]}"
         for link in out[box]:
             link.target.inputs.append(name)
+    gone -= {link.target for link in view.links if link.source not in crowds}
     view.links = [link for link in view.links if link.source not in crowds]
     view.boxes = [box for box in view.boxes if box not in gone]

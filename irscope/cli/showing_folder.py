@@ -1,0 +1,145 @@
+"""``show`` and ``stats`` on a folder of dumps: which module, which stage, and what the compiler did between them."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TextIO
+
+from irscope.cli.input import load
+from irscope.cli.output import paint_for
+from irscope.fleet.buffers import parse_buffer_assignment
+from irscope.fleet.dump_folder import DumpedModule, DumpFolder, Stage, read_folder
+from irscope.fleet.timeline import Figures, figures_of, fusions_of, timeline
+from irscope.render.folder import ModuleRow, StepRow, fusion_lines, memory_lines, module_lines, timeline_lines
+from irscope.render.paint import Paint
+from irscope.render.units import plural
+from irscope.source import UserError, did_you_mean
+from irscope.source.files import read_bytes
+
+if TYPE_CHECKING:
+    from irscope.analysis.survey import Survey
+    from irscope.cli.showing import Request
+
+SORTS = ("parameter", "output", "temporary", "constant", "thread-local")
+
+
+def show_folder(request: Request, path: str, stream: TextIO) -> int:
+    """The modules of a folder, the timeline of one of them, and its last stage in full."""
+    from irscope.cli.showing import choices_of, write_choices
+
+    modules, figures = _figured(path)
+    chosen = _chosen(modules, figures, request.wanted.module)
+    reading = load(chosen.last.path, request.from_)
+    inside = request.without_module()
+    choices = choices_of(inside, reading)
+    if request.format == "tree" and not request.wanted.picks:
+        paint = paint_for(stream, request.width)
+        for line in (*_folder_lines(path, modules, figures, chosen, paint), *_fusion_lines(chosen, choices[0].survey, paint),
+                     *_memory_lines(chosen, paint), ""):
+            stream.write(line + "\n")
+    write_choices(inside, reading, choices, stream)
+    return 0 if reading.ok else 2
+
+
+def main_file(request: Request, path: str) -> str:
+    """The file to draw for a folder: the last stage of the module that was asked for, or of the costliest."""
+    modules, figures = _figured(path)
+    return _chosen(modules, figures, request.wanted.module).last.path
+
+
+def folder_timelines(path: str, paint: Paint) -> list[str]:
+    """The timelines of all modules of a folder of which several stages were written."""
+    lines: list[str] = []
+    for module in read_folder(path).modules:
+        if len(module.stages) > 1:
+            lines += ["", paint(f"{module.title}: what each pass changed", "bold"), *timeline_lines(_steps(module), paint)]
+    return lines
+
+
+def _figured(path: str) -> tuple[list[DumpedModule], list[Figures]]:
+    """The modules of a folder with the figures of their last stages."""
+    from irscope.cli.progress import Progress
+
+    modules = _modules(read_folder(path))
+    if not modules:
+        raise UserError(f"{path} holds no dump that irscope reads",
+                        "XLA_FLAGS='--xla_dump_to=DIR --xla_dump_hlo_as_text' writes them as text")
+    figures: list[Figures] = []
+    with Progress("reading", len(modules)) as progress:
+        for one in figures_of([m.last.path for m in modules]):
+            figures.append(one)
+            progress.advance()
+    return modules, figures
+
+
+def _modules(folder: DumpFolder) -> list[DumpedModule]:
+    """The modules of a dump; in a folder that XLA did not write, each file is one."""
+    others = [DumpedModule(-1, path.removeprefix(folder.path).lstrip("/"), "", [Stage(path, "", (2, 0))]) for path in folder.others]
+    return folder.modules + others
+
+
+def _chosen(modules: list[DumpedModule], figures: list[Figures], wanted: str | None) -> DumpedModule:
+    """The module that was asked for by name or number, else the costliest: the newest is usually a trivial one."""
+    if wanted is None:
+        cost = [(f.flops + f.bytes, -i) for i, f in enumerate(figures)]
+        return modules[max(range(len(modules)), key=lambda i: cost[i])]
+    for module in modules:
+        if wanted in (module.title, module.name, str(module.id), f"{module.id:04d}", f"module_{module.id:04d}"):
+            return module
+    names = [m.name for m in modules]
+    raise UserError(f"there is no module {wanted}", did_you_mean(wanted, names) or "there are " + ", ".join(dict.fromkeys(names)))
+
+
+def _folder_lines(path: str, modules: list[DumpedModule], figures: list[Figures], chosen: DumpedModule, paint: Paint) -> list[str]:
+    ranks = len({m.rank for m in modules})
+    title = f"{path}: {plural(len(modules), 'module')}" + (f" of {ranks} ranks" if ranks > 1 else "")
+    lines = [paint(title, "bold"), *module_lines(_rows(modules, figures, chosen), paint)]
+    if len(chosen.stages) > 1:
+        lines += ["", paint(f"{chosen.title}: what the compiler did", "bold"), *timeline_lines(_steps(chosen), paint)]
+    return lines
+
+
+def _fusion_lines(chosen: DumpedModule, survey: Survey, paint: Paint) -> list[str]:
+    """What became of the operations, where the text after optimisation is there and holds fusions."""
+    found = fusions_of(survey)
+    if not chosen.last.is_last or not found.kinds:
+        return []
+    first = chosen.stages[0]
+    before = next(iter(figures_of([first.path]))).kernels if first.is_first else None
+    return ["", *fusion_lines(before, found.kinds, found.inside, found.alone, paint)]
+
+
+def _memory_lines(chosen: DumpedModule, paint: Paint) -> list[str]:
+    report = chosen.reports.get("buffer-assignment")
+    if report is None:
+        return []
+    found = parse_buffer_assignment(read_bytes(report).decode("utf-8", "replace"))
+    return ["", *memory_lines({sort: found.bytes_of(sort) for sort in SORTS}, found.largest(5), paint)]
+
+
+def _rows(modules: list[DumpedModule], figures: list[Figures], chosen: DumpedModule) -> list[ModuleRow]:
+    """A row a module, the costliest first; equal modules of several ranks in one."""
+    groups: dict[tuple[object, ...], list[int]] = {}
+    for i, (module, figure) in enumerate(zip(modules, figures, strict=True)):
+        key: tuple[object, ...] = (module.name, figure.key()) if module.rank and not figure.error else (i,)
+        groups.setdefault(key, []).append(i)
+    first = _first_nodes(modules)
+    rows: list[tuple[float, ModuleRow]] = []
+    for same in groups.values():
+        i = next((k for k in same if modules[k] is chosen), same[0])
+        module, figure = modules[i], figures[i]
+        is_chosen = any(modules[k] is chosen for k in same)
+        rows.append((figure.flops + figure.bytes, ModuleRow(
+            module.title, len(module.stages), first.get(i), figure.nodes, figure.kernels, figure.fusions, figure.flops, figure.bytes,
+            len(same), is_chosen, figure.error)))
+    return [row for _, row in sorted(rows, key=lambda r: -r[0])]
+
+
+def _first_nodes(modules: list[DumpedModule]) -> dict[int, int]:
+    """The instructions before optimisation, where that stage was written beside the one after."""
+    firsts = [(i, m.stages[0].path) for i, m in enumerate(modules) if len(m.stages) > 1 and m.stages[0].is_first]
+    figured = figures_of([path for _, path in firsts])
+    return {i: figures.nodes for (i, _), figures in zip(firsts, figured, strict=True) if not figures.error}
+
+
+def _steps(module: DumpedModule) -> list[StepRow]:
+    return [StepRow(s.stage.words(), s.figures.nodes, s.figures.kernels, s.figures.fusions, s.figures.bytes, s.came, s.went, s.figures.error)
+            for s in timeline(module)]

@@ -1,0 +1,110 @@
+"""What lies in a folder that XLA wrote (``--xla_dump_to``): modules, the stages of each, and reports beside them."""
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from irscope.fleet.files import find_files
+
+_MODULE = re.compile(r"module_(?P<id>\d+)\.(?P<name>.+?)\.(?P<stage>before_optimizations|\d{4}\..+|[\w.\-]*?after_optimizations[\w.\-]*)"
+                     r"\.(?:txt|hlo)(?:\.gz)?")
+_PASS = re.compile(r"(?P<number>\d{4})\.(?P<pipeline>.+?)\.after_(?P<after>.+?)(?:\.before_(?P<before>.+))?")
+_REPORT = re.compile(r"(?P<of>.+)-(?P<kind>buffer-assignment|memory-usage-report)\.txt")
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """The text of a module at one point of its compilation."""
+
+    path: str
+    name: str
+    order: tuple[int, int]
+
+    @property
+    def is_first(self) -> bool:
+        return self.order[0] == 0
+
+    @property
+    def is_last(self) -> bool:
+        """After all passes."""
+        return self.order[0] == 2
+
+    def words(self) -> str:
+        """The stage for a reader: the pass after which it was written and its pipeline, or ``before optimizations``.
+
+        >>> Stage("", "0014.simplification.after_reshape-mover.before_fold", (1, 14)).words()
+        '14 reshape-mover (simplification)'
+        """
+        found = _PASS.fullmatch(self.name)
+        if found is None:
+            return self.name.replace("_", " ")
+        after = found["after"].replace("pipeline-start", "begin")
+        return f"{int(found['number'])} {after} ({found['pipeline']})"
+
+
+@dataclass(slots=True)
+class DumpedModule:
+    """A module of a dump: its stages in the order in which the compiler wrote them. ``rank`` is the folder it lies in."""
+
+    id: int
+    name: str
+    rank: str
+    stages: list[Stage] = field(default_factory=list)
+    reports: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def title(self) -> str:
+        return f"module_{self.id:04d}.{self.name}" if self.id >= 0 else self.name
+
+    @property
+    def last(self) -> Stage:
+        """The text that became code, or the latest there is."""
+        return self.stages[-1]
+
+
+@dataclass(slots=True)
+class DumpFolder:
+    """``modules`` by id; ``others`` are dumps whose names XLA did not give; ``skipped`` files are no dumps."""
+
+    path: str
+    modules: list[DumpedModule] = field(default_factory=list)
+    others: list[str] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
+
+
+def read_folder(path: str) -> DumpFolder:
+    """Sort the files of a folder, and of those below it, into modules and stages. No file is read here."""
+    found = find_files([path])
+    folder = DumpFolder(path, skipped=found.skipped)
+    modules: dict[tuple[str, int, str], DumpedModule] = {}
+    for file in found.files:
+        parts = _MODULE.fullmatch(os.path.basename(file))
+        if parts is None:
+            folder.others.append(file)
+            continue
+        rank = os.path.relpath(os.path.dirname(file), path)
+        key = rank, int(parts["id"]), parts["name"]
+        module = modules.setdefault(key, DumpedModule(int(parts["id"]), parts["name"], "" if rank == "." else rank))
+        module.stages.append(Stage(file, parts["stage"], _order(parts["stage"])))
+    _add_reports(modules, found.skipped)
+    folder.modules = sorted(modules.values(), key=lambda m: (m.rank, m.id))
+    for module in folder.modules:
+        module.stages.sort(key=lambda s: s.order)
+    return folder
+
+
+def _order(stage: str) -> tuple[int, int]:
+    if stage.startswith("before_optimizations"):
+        return 0, 0
+    number = stage[:4]
+    return (1, int(number)) if number.isdigit() else (2, 0)
+
+
+def _add_reports(modules: dict[tuple[str, int, str], DumpedModule], files: Iterable[str]) -> None:
+    by_path = {stage.path.removesuffix(".gz").removesuffix(".txt"): module for module in modules.values() for stage in module.stages}
+    for file in files:
+        found = _REPORT.fullmatch(file)
+        if found is not None and found["of"] in by_path:
+            by_path[found["of"]].reports[found["kind"]] = file
