@@ -64,9 +64,14 @@ class Indexed:
                        operand.rank, indices.rank)
 
     @property
+    def batched(self) -> list[int]:
+        """The operand dimensions that run along with the indices."""
+        return [d for d, _ in self.batch]
+
+    @property
     def kept(self) -> list[int]:
         """The operand dimensions that a window has, in order."""
-        away = {*self.dropped, *(d for d, _ in self.batch)}
+        away = {*self.dropped, *self.batched}
         return [d for d in range(self.operand_rank) if d not in away]
 
     def check(self, node: Node, operand: TensorType, indices: TensorType, other_rank: int) -> list[Dim]:
@@ -87,8 +92,8 @@ class Indexed:
         for d, i in self.batch:
             infer.dimension(node, d, operand.rank, names[3])
             infer.dimension(node, i, indices.rank, names[4])
-            if d in self.dropped or d in self.to_operand or i == self.vector:
-                raise TypeFault(f"batching dimension {d} of {node.op.name} is also dropped, or addressed by the indices")
+            if d in self.dropped or i == self.vector:
+                raise TypeFault(f"batching dimension {d} of {node.op.name} is dropped as well, or holds the index vectors")
             infer.equal_dims(node, operand.shape[d], indices.shape[i], f"batching dimension {d} of the operand and {i} of the indices")
         if len(self.window) != len(self.kept):
             raise TypeFault(f"{node.op.name} has {len(self.window)} window dimensions, but {len(self.kept)} dimensions of the operand "
@@ -126,7 +131,7 @@ def _gather_type(node: Node) -> Type:
     for d, (n, whole) in enumerate(zip(sizes, operand.shape, strict=True)):
         if n < 0 or ((limit := size(whole)) is not None and n > limit):
             raise TypeFault(f"slice size {n} of gather does not fit dimension {d} of {infer.plain(operand)}, which has {whole} elements")
-        if n > 1 and (d in how.dropped or d in (b for b, _ in how.batch)):
+        if n > 1 and (d in how.dropped or d in how.batched):
             raise TypeFault(f"gather drops dimension {d} of its operand, so its slice size must be 1 (or 0), but is {n}")
     batch = iter(how.check(node, operand, indices, indices.rank - (how.vector < indices.rank) + len(how.window)))
     window = iter([operand.shape[d] if sizes[d] == size(operand.shape[d]) else sizes[d] for d in how.kept])
@@ -145,7 +150,9 @@ def _gather_element(k: Emitter, node: Node, index: Sequence[Any], read: Read) ->
         at[d] = place
     for component, d in enumerate(how.to_operand):
         start = read(1, how.vector_index(batch, k.index(component)))
-        at[d] = clamped(k, start, shape[d] - sizes[d]) + at[d]
+        place = clamped(k, start, shape[d] - sizes[d]) + at[d]
+        # XLA lets a batching dimension be addressed as well; what then runs out of the operand is pulled back.
+        at[d] = clamped(k, place, shape[d] - 1) if d in how.batched else place
     return read(0, [k.index(i) if isinstance(i, int) else i for i in at])
 
 
@@ -162,7 +169,8 @@ def _gather_reference(run: Any, node: Node, operand: Array, indices: Array) -> A
         at[d] = place
     for component, d in enumerate(how.to_operand):
         start = indices[tuple(how.vector_index(batch, component))]
-        at[d] = at[d] + clamp_starts(start, operand.shape[d] - sizes[d])
+        place = at[d] + clamp_starts(start, operand.shape[d] - sizes[d])
+        at[d] = clamp_starts(place, operand.shape[d] - 1) if d in how.batched else place
     return np.broadcast_to(operand[tuple(at)], shape).copy()
 
 
@@ -206,7 +214,7 @@ def _scatter_type(node: Node) -> Type:
                 infer.equal_dims(node, mine, next(batch), f"dimension {d} of the updates and the matching one of the indices")
     _check_update(node, operands, [infer.array(node, n + 1 + i) for i in range(n)])
     plain = [TensorType(t.dtype, t.shape) for t in operands]
-    return TupleType(tuple(plain)) if isinstance(node.bodies[0].result().type, TupleType) else plain[0]
+    return TupleType(tuple(plain)) if n > 1 else plain[0]
 
 
 def _check_update(node: Node, operands: Sequence[TensorType], updates: Sequence[TensorType]) -> None:

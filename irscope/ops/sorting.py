@@ -93,7 +93,8 @@ def _sort_type(node: Node) -> Type:
         wanted = TensorType(operands[i // 2].dtype, ())
         if not fits(parameter.type, wanted):
             raise TypeFault(f"parameter {i} of the comparator {body.name} is {infer.plain(parameter.type)}, but sort passes {wanted}")
-    if not fits(body.result().type, TensorType(PRED, ())):
+    answers = infer.results(body)
+    if len(answers) != 1 or not fits(answers[0], TensorType(PRED, ())):
         raise TypeFault(f"the comparator {body.name} of sort must give pred[], but gives {infer.plain(body.result().type)}")
     plain = tuple(infer.plain(t) for t in operands)
     return TupleType(plain) if len(plain) > 1 else plain[0]

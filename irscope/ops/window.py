@@ -28,13 +28,20 @@ else:
 
 def window_of(node: Node, rank: int) -> Window:
     """The window attribute, whose every dimension must make sense."""
-    window: Window = infer.attr(node, "window")
+    # XLA leaves out the window of a scalar, which has no dimensions.
+    window: Window = infer.attr(node, "window") if rank else node.attrs.get("window") or Window.make(())
     if len(window.size) != rank:
         raise TypeFault(f"the window of {node.op.name} has {len(window.size)} dimensions, but rank {rank} is needed")
     for d, (n, stride, lhs, rhs) in enumerate(zip(window.size, window.stride, window.lhs_dilate, window.rhs_dilate, strict=True)):
         for what, value, least in (("size", n, 0), ("stride", stride, 1), ("lhs_dilate", lhs, 1), ("rhs_dilate", rhs, 1)):
             if value < least:
                 raise TypeFault(f"the window of {node.op.name} has {what} {value} in dimension {d}, which must be at least {least}")
+    return window
+
+
+def _window(node: Node) -> Window:
+    """The window of a node that was checked."""
+    window: Window = node.attrs.get("window") or Window.make(())
     return window
 
 
@@ -104,7 +111,7 @@ def _reduce_window_type(node: Node) -> Type:
 
 def running_dimension(node: Node) -> int | None:
     """The dimension along which a reduce-window is a running reduction (cumsum): its window holds all that came before, or after."""
-    window, t = node.attrs["window"], infer.array(node, 0)
+    window, t = _window(node), infer.array(node, 0)
     wide = [d for d, n in enumerate(window.size) if n != 1]
     if len(wide) != 1:
         return None
@@ -118,7 +125,7 @@ def running_dimension(node: Node) -> int | None:
 
 
 def _reduce_window_reference(run: Any, node: Node, *arrays: Array) -> Any:
-    window: Window = node.attrs["window"]
+    window = _window(node)
     n, body = len(arrays) // 2, node.bodies[0]
     xs, inits = arrays[:n], arrays[n:]
     shape = xs[0].shape
@@ -171,7 +178,7 @@ def _registers(k: Emitter, inits: Sequence[Any], opcode: str | None) -> list[Any
 
 
 def _reduce_window_element(k: Emitter, node: Node, index: Sequence[Any], read: Read) -> Any:
-    window: Window = node.attrs["window"]
+    window = _window(node)
     n = len(node.operands) // 2
     shape = infer.array(node, 0).dims()
     out_shape = [window.output_size(d, length) for d, length in enumerate(shape)]
@@ -193,7 +200,7 @@ def _running_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[Vi
     n = len(outs)
     opcode = combiner(node.bodies[0]) if n == 1 else None
     shape = ins[0].shape
-    reverse = node.attrs["window"].pad_low[d] == 0
+    reverse = _window(node).pad_low[d] == 0
     inits = [ins[n + i].load(()) for i in range(n)]
     with loops(k, [1 if i == d else length for i, length in enumerate(shape)]) as at:
         registers = _registers(k, inits, opcode)
@@ -207,7 +214,7 @@ def _running_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[Vi
 def _reduce_window_cost(node: Node) -> float:
     out = next((t.elements for t in node.type.leaves() if isinstance(t, TensorType)), 0)
     work = body_flops(node.bodies[0]) if node.bodies else 1.0
-    return float(out * max(0, prod(node.attrs["window"].size) - 1)) * work
+    return float(out * max(0, prod(_window(node).size) - 1)) * work
 
 
 reduce_window = declare(Op(
@@ -246,7 +253,7 @@ def _select_and_scatter_type(node: Node) -> Type:
 
 
 def _select_and_scatter_reference(run: Any, node: Node, operand: Array, source: Array, init: Array) -> Array:
-    window: Window = node.attrs["window"]
+    window = _window(node)
     select, scatter = node.bodies
     shape, out_shape = operand.shape, source.shape
     flat_places = np.arange(operand.size).reshape(shape)
@@ -267,7 +274,7 @@ def _select_and_scatter_reference(run: Any, node: Node, operand: Array, source: 
 
 
 def _select_and_scatter_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View]) -> None:
-    window: Window = node.attrs["window"]
+    window = _window(node)
     select, scatter = node.bodies
     operand, source, out = ins[0], ins[1], outs[0]
     init = ins[2].load(())
@@ -295,7 +302,7 @@ def _select_and_scatter_cost(node: Node) -> float:
     source = node.operands[1].type
     count = source.elements if isinstance(source, TensorType) else 0
     select, scatter = (body_flops(b) for b in node.bodies)
-    windows: float = max(0, prod(node.attrs["window"].size) - 1)
+    windows: float = max(0, prod(_window(node).size) - 1)
     return count * (windows * select + scatter)
 
 
