@@ -30,7 +30,7 @@ class Refusal(Enum):
 
 
 CAUSES: dict[Refusal, str] = {
-    Refusal.READ_WHOLE: "{op} (CONSUMER) reads its operands from memory: it visits elements of PRODUCER many times, or in an order of its own",
+    Refusal.READ_WHOLE: "{op} CONSUMER reads PRODUCER from memory: it visits elements many times, or in an order of its own",
     Refusal.STANDS_ALONE: "{producer_op} is a kernel of its own: its result is complete only when all of it was computed",
     Refusal.REPEATED: "computing PRODUCER inside would do its work again for every element that it is repeated to; it is stored instead",
     Refusal.READ_TWICE: "the kernel of CONSUMER reads PRODUCER in two orders; computing it twice costs more than storing it",

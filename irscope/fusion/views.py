@@ -94,13 +94,23 @@ class Repeat:
 
 
 @dataclass(frozen=True, slots=True)
+class Permute:
+    """A step of a chain that no node of the graph is: dimension i is dimension ``order[i]`` of the node."""
+
+    order: tuple[int, ...]
+
+
+Step = Reshape | Repeat | Permute
+
+
+@dataclass(frozen=True, slots=True)
 class Chain:
     """The steps from the loops back to a node: ``step`` is the last one, next to the node; ``outer`` the others (None: the loops)."""
 
-    step: Node | Reshape | Repeat
+    step: Node | Step
     outer: Chain | None = None
 
-    def __iter__(self) -> Iterator[Node | Reshape | Repeat]:
+    def __iter__(self) -> Iterator[Node | Step]:
         """The steps from the node's side outwards."""
         at: Chain | None = self
         while at is not None:
@@ -116,6 +126,8 @@ def seen_through(chain: Chain | None, strides: Strides) -> Strides | None:
             return None
         if isinstance(step, Reshape):
             found = found.reshaped(step.shape)
+        elif isinstance(step, Permute):
+            found = found.transposed(step.order)
         elif isinstance(step, Repeat):
             found = found.broadcast(tuple(range(len(found.shape))), step.shape)
         else:

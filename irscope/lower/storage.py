@@ -11,13 +11,17 @@ from irscope.lower.program import Slot
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """Element ``i`` of the value is element ``offset + sum(i[d] * strides[d])`` of the slot. Stride 0 repeats, a negative one runs back."""
+    """Element ``i`` of the value is element ``offset + sum(i[d] * strides[d])`` of the slot. Stride 0 repeats, a negative one runs back.
+
+    ``room`` is, for each dimension, how many elements before and after the value lie there too and are always zero (empty: none).
+    """
 
     slot: Slot
     dtype: DType
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     offset: int = 0
+    room: tuple[tuple[int, int], ...] = ()
 
     @staticmethod
     def plain(slot: Slot, dtype: DType, shape: tuple[int, ...], offset: int = 0) -> Storage:
@@ -32,6 +36,21 @@ class Storage:
     def is_plain(self) -> bool:
         """Whether it is row-major without gaps (dimensions of size 1 may have any stride)."""
         return all(s == w or n == 1 for n, s, w in zip(self.shape, self.strides, row_major(self.shape)))
+
+    @property
+    def base(self) -> int:
+        """The lowest element that is touched: where a kernel's buffer begins."""
+        return self.offset + sum((n - 1) * s for n, s in zip(self.shape, self.strides) if s < 0 and n)
+
+    @property
+    def first(self) -> int:
+        """Where element 0 lies, counted from ``base``; 0 unless a stride is negative."""
+        return self.offset - self.base
+
+    @property
+    def span(self) -> int:
+        """Elements from the lowest to the highest that is touched."""
+        return 1 + sum((n - 1) * abs(s) for n, s in zip(self.shape, self.strides)) if self.elements else 0
 
     def walk(self) -> Strides:
         """Shape, strides and offset alone."""

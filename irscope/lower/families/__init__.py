@@ -18,8 +18,8 @@ What happens to a group, in order:
    :class:`Packed`.
 
 Kernels are shared: two groups of the same structure (operators, attributes, types, strides; not names, not offsets) get one kernel. So a
-kernel must depend on nothing but what ``Problem.key`` covers, and buffers are addressed from the first element of their Storage: the
-launch adds ``Storage.offset``. (Negative strides make negative indices.)
+kernel must depend on nothing but what :func:`irscope.lower.kernels.key_of` covers, and its buffers begin at ``Storage.base``, the lowest
+element that is touched: the launch adds it. Element 0 lies ``Storage.first`` further (0 unless a stride is negative).
 
 How the pointwise part of a group is written, whatever the family: :class:`irscope.lower.pull.Pull` gives the value of any node of the
 group at an index, and stores outputs; a family with an anchor first tells it the anchor's value at that index (``pull.give``).
@@ -54,7 +54,9 @@ class Problem:
 
     ``ins`` holds the Storage of each input (``group.inputs``, and views of what lies behind them), ``outs`` that of each output.
     ``constants`` has the arrays of the inputs that are known before the program runs. ``lanes`` is the number of f32 that a vector
-    of the machine holds, ``threads`` how many may work. Options of the compiler stand in ``options`` (``precision``: exact, default, fast).
+    of the machine holds, ``threads`` how many may work. ``in_place``: an output takes the memory of an input that is read element by
+    element, so each element must be read before it is written, and computed once. Options of the compiler stand in ``options``
+    (``precision``: exact, default, fast).
     """
 
     group: Group
@@ -64,6 +66,7 @@ class Problem:
     name: str = "kernel"
     lanes: int = 16
     threads: int = 1
+    in_place: bool = False
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def arguments(self) -> list[Arg]:

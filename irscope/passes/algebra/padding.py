@@ -2,10 +2,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from irscope.graph import Node
 from irscope.ops.attrs import ConvDims, Window
-from irscope.ops.bodies import combiner
+from irscope.ops.bodies import combiner, identity
 from irscope.passes.algebra.simplifier import Draft, Rules, Simplifier, dims_of, scalar_of
 
 
@@ -52,17 +53,9 @@ def reduce_window(s: Simplifier, d: Draft) -> Node | None:
     return s.make("reduce-window", (x.operands[0], init), d.tensor, attrs, d.bodies)
 
 
-def _is_neutral(word: str | None, value: object) -> bool:
-    import numpy as np
-    if word == "add":
-        return bool(value == 0)
-    kind = getattr(value, "dtype", None)
-    if word not in ("max", "min") or kind is None or kind.kind not in "fiu":
-        return False
-    if kind.kind == "f":
-        return bool(value == (-np.inf if word == "max" else np.inf))
-    limits = np.iinfo(kind)
-    return bool(value == (limits.min if word == "max" else limits.max))
+def _is_neutral(opcode: str | None, value: Any) -> bool:
+    """Whether combining with a value changes nothing."""
+    return opcode is not None and bool(value == identity(opcode, value.dtype))
 
 
 RULES: Rules = {"pad": (pad,), "convolution": (convolution,), "reduce-window": (reduce_window,)}

@@ -1,0 +1,171 @@
+"""Writing the points of a trace into a kernel: addresses, vectors along one axis, and what is computed outside the inner loops."""
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from irscope.fusion.views import Strides
+from irscope.graph import DTYPES, Node
+from irscope.graph.dtypes import S32, S64
+from irscope.lower.build import KernelBuilder
+from irscope.lower.families import Problem
+from irscope.lower.points import Point, Trace
+from irscope.lower.pull import buffer_name
+from irscope.lower.tile import Buffer, Expr
+from irscope.lower.values import tensor_of
+from irscope.ops.nests import clamped
+
+Values = dict[Point, Any]
+
+
+class Emission:
+    """A kernel being written from a trace. ``axis`` is the axis that vectors lie along (-1: none), ``lanes`` their width."""
+
+    def __init__(self, k: KernelBuilder, problem: Problem, trace: Trace, lanes: int, axis: int) -> None:
+        self.k = k
+        self.trace = trace
+        self.lanes = lanes
+        self.axis = axis
+        self.buffers: dict[Node, Buffer] = {}
+        for scope, values in (("in", problem.ins), ("out", problem.outs)):
+            if scope == "in" and problem.in_place:
+                shared = {s.slot for s in problem.outs.values()}
+            else:
+                shared = set()
+            for node, storage in values.items():
+                how = "inout" if storage.slot in shared else scope
+                self.buffers[node] = k.buffer(buffer_name(node), storage.dtype, storage.shape, how, storage.span, storage.dtype.storage)
+        self._places: dict[Point, Expr] = {}
+
+    # ---- points
+
+    def emit(self, points: Iterable[Point], index: Sequence[Any], values: Values, mask: Expr | None = None, lanes: int = 0,
+             keep: bool = False) -> None:
+        """Compute points at an index (one value an axis; that of the vector axis is the first lane's).
+
+        ``keep`` names the results here, so that loops inside find them done.
+        """
+        for point in points:
+            if point in values:
+                continue
+            value = self._value(point, index, values, mask, lanes or self.lanes)
+            values[point] = self.k.let(value) if keep and point.kind == "scalar" and not value.dtype.is_complex else value
+
+    def _value(self, point: Point, index: Sequence[Any], values: Values, mask: Expr | None, lanes: int) -> Any:
+        k, node = self.k, point.node
+        match point.kind:
+            case "constant":
+                return k.const(node.attrs["literal"].value().reshape(())[()], tensor_of(node).dtype)
+            case "load":
+                return self.load(self.buffers[node], point.walk, index, mask, lanes)
+            case "count":
+                return self._count(point, index, lanes)
+            case "part":
+                extra = self._places.get(point)
+                if extra is None:
+                    extra = self._start(point, values)
+                return self.load(self.buffers[node.operands[0]], point.walk, index, mask, lanes, extra)
+            case "scalar":
+                assert node.op.scalar is not None
+                return node.op.scalar(k, node, *(values[a] for a in point.args))
+        raise AssertionError(f"{point.kind} points are given, not computed")
+
+    def starts(self, values: Values) -> None:
+        """Compute where dynamic slices begin, as far as that is known here."""
+        for point in self.trace.points:
+            if point.kind == "part" and point not in self._places and all(a in values for a in point.args):
+                self._places[point] = self.k.let(self._start(point, values))
+
+    def _start(self, point: Point, values: Values) -> Expr:
+        at: Any = self.k.index(0)
+        for arg, (stride, high) in zip(point.args, point.steps):
+            at = at + clamped(self.k, values[arg], high) * stride
+        return self.k.as_index(at)
+
+    def _count(self, point: Point, index: Sequence[Any], lanes: int) -> Expr:
+        """The number that an iota has here."""
+        k, dtype = self.k, tensor_of(point.node).dtype
+        first = self.place(point.walk, index)
+        step = self.step(point.walk)
+        if not step or lanes == 1:
+            return self._number(first, dtype)
+        whole = dtype if dtype.is_integer and dtype.bits >= 8 else S64 if dtype.bits == 64 else S32
+        counted = k.splat(k.convert(first, whole), lanes) + k.lane(lanes, whole) * step
+        return counted if whole is dtype else self._number(counted, dtype)
+
+    def _number(self, x: Expr, dtype: Any) -> Expr:
+        if dtype.is_complex:
+            part = DTYPES["f32" if dtype.bits == 64 else "f64"]
+            return self.k.complex(self.k.convert(x, part), self.k.const(0, part))
+        return x if dtype is x.dtype else self.k.convert(x, dtype)
+
+    # ---- memory
+
+    def place(self, walk: Strides, index: Sequence[Any]) -> Expr:
+        """Where a walk is at an index; along the vector axis, where the first lane is."""
+        at: Any = self.k.index(walk.offset)
+        for i, stride in zip(index, walk.strides):
+            if stride and not (isinstance(i, int) and i == 0):
+                at = at + self.k.as_index(i) * stride
+        return self.k.as_index(at)
+
+    def step(self, walk: Strides) -> int:
+        """How far a walk goes from lane to lane."""
+        return walk.strides[self.axis] if self.axis >= 0 and walk.shape[self.axis] > 1 else 0
+
+    def load(self, buffer: Buffer, walk: Strides, index: Sequence[Any], mask: Expr | None, lanes: int, extra: Expr | None = None) -> Expr:
+        """What lies there: a vector, or one element where all lanes read the same."""
+        k, step = self.k, self.step(walk)
+        at = self.place(walk, index)
+        if extra is not None:
+            at = at + extra
+        if not step or lanes == 1:
+            return k.load(buffer, at)
+        if step == 1:
+            return k.load(buffer, at, lanes, mask)
+        if step == -1 and mask is None:
+            backwards = k.load(buffer, at - (lanes - 1), lanes)
+            return k.shuffle(backwards, backwards, tuple(range(lanes - 1, -1, -1)))
+        return k.gather(buffer, k.splat(at, lanes) + k.lane(lanes) * step, mask)
+
+    def store(self, node: Node, walk: Strides, index: Sequence[Any], value: Expr, mask: Expr | None, lanes: int) -> None:
+        """Write a vector, or lane by lane where the elements do not lie side by side."""
+        k, step, buffer = self.k, self.step(walk), self.buffers[node]
+        at = self.place(walk, index)
+        if lanes == 1:
+            k.store(buffer, at, value)
+            return
+        value = k.splat(value, lanes)
+        if step == 1:
+            k.store(buffer, at, value, mask)
+            return
+        held = _masked(mask, lanes)
+        for lane in range(lanes):
+            if held is None or held[lane]:
+                k.store(buffer, at + lane * step, take(k, value, lane))
+
+
+def take(k: KernelBuilder, x: Expr, lane: int) -> Expr:
+    """One lane of a vector."""
+    return x if x.lanes == 1 else k.shuffle(x, x, (lane,))
+
+
+def tail_mask(k: KernelBuilder, lanes: int, count: int) -> Expr:
+    """A vector that holds for the first ``count`` lanes."""
+    return k.vector([lane < count for lane in range(lanes)], DTYPES["pred"])
+
+
+def _masked(mask: Expr | None, lanes: int) -> Sequence[bool] | None:
+    """The lanes that a constant mask lets through."""
+    if mask is None:
+        return None
+    assert mask.op == "const" and isinstance(mask.value, tuple) and len(mask.value) == lanes
+    return mask.value
+
+
+def width(elements: int, most: int) -> int:
+    """The vector width for a run of elements: the machine's, or the next power of two for a shorter run."""
+    lanes = 1
+    while lanes < min(elements, most):
+        lanes *= 2
+    return min(lanes, most)

@@ -1,0 +1,202 @@
+"""Which memory each value of a graph lives in, decided from the last kernel to the first: results are written where they are wanted."""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from irscope.fusion import Group, Plan
+from irscope.fusion.drafts import dims_of
+from irscope.fusion.views import VIEWS, Chain, Repeat
+from irscope.graph import Graph, Node
+from irscope.lower import control, places
+from irscope.lower.families import families
+from irscope.lower.program import Slot
+from irscope.lower.storage import Storage, Wish
+from irscope.lower.values import Parts, Path, tensor_of
+
+if TYPE_CHECKING:
+    from irscope.lower.lowering import Lowering
+
+
+class Homes:
+    """The places of one graph's values. ``known`` starts with the parameters and ends with everything that is stored."""
+
+    def __init__(self, lowering: Lowering, graph: Graph, plan: Plan, known: dict[Node, Storage], wanted: Mapping[Node, Storage]) -> None:
+        self.lowering = lowering
+        self.graph = graph
+        self.plan = plan
+        self.known = known
+        self.wanted = wanted
+        self.parts = Parts(graph)
+        self.carried: dict[tuple[Node, Path], Storage] = {}
+        self.made_at: dict[Node, int] = {output: n for n, group in enumerate(plan.groups) for output in group.outputs}
+        self.read_at = self._reads()
+        self._old: dict[Slot, list[Node]] = {}
+        for node, storage in known.items():
+            self._old.setdefault(storage.slot, []).append(node)
+        self._wishes = self._gather_wishes()
+
+    def assign(self) -> None:
+        """Give every stored value its place."""
+        for number in range(len(self.plan.groups) - 1, -1, -1):
+            group = self.plan.groups[number]
+            anchor = group.anchor if group.kind == "whole" else None
+            if anchor is not None and anchor.op.name in ("while", "conditional"):
+                control.reserve(self, anchor)
+                continue
+            for output in group.outputs:
+                self.ensure(output)
+            if anchor is not None and places.is_place(anchor):
+                places.reserve(self, anchor)
+            elif anchor is not None and places.is_update(anchor):
+                places.reserve_update(self, anchor, number)
+
+    def ensure(self, node: Node) -> Storage:
+        """The place of a value that a kernel writes: where it is wanted, else fresh memory."""
+        if node not in self.known:
+            target = self.wanted.get(node)
+            if target is None or not self.may_write(node, target.slot):
+                target = self.fresh(node)
+            self.known[node] = target
+        return self.known[node]
+
+    def fresh(self, node: Node) -> Storage:
+        """New memory, laid out as the readers wish."""
+        type, wish = tensor_of(node), self._wishes.get(node)
+        if wish is None:
+            return self.lowering.temp(node.name, type)
+        strides, offset, elements = wish.layout(type.dims())
+        slot = Slot(node.name, type.dtype, elements, "temp", zeroed=wish.has_halo)
+        return Storage(slot, type.dtype, type.dims(), strides, offset, tuple(zip(wish.low, wish.high)))
+
+    def may_write(self, node: Node, slot: Slot) -> bool:
+        """Whether the kernel of ``node`` may write to a slot that holds another value until then (a loop's state).
+
+        Every reader of the old value must come before, or be the very kernel, reading element i before it writes it.
+        """
+        at = self.made_at.get(node)
+        if at is None:
+            return False
+        for other in self._old.get(slot, ()):
+            if other in self.wanted and self.wanted[other].slot is not slot:
+                return False  # the old value is itself a result, and is copied at the end
+            for reader in self.read_at.get(other, ()):
+                if reader > at or (reader == at and not self._in_place(self.plan.groups[at], other, node)):
+                    return False
+        return True
+
+    def may_carry(self, node: Node, begin: Node, slot: Slot, times: int) -> bool:
+        """Whether a loop may keep its state where ``begin`` lives until then: nobody reads that later, and the loop reads it once."""
+        at = self.made_at.get(node)
+        return at is not None and all(
+            reader < at or (reader == at and other is begin and times == 1)
+            for other in self._old.get(slot, ()) for reader in self.read_at.get(other, ())
+        ) and not any(other in self.wanted and self.wanted[other].slot is not slot for other in self._old.get(slot, ()))
+
+    def _in_place(self, group: Group, old: Node, new: Node) -> bool:
+        """Whether a kernel reads element i of ``old`` only for element i of ``new``."""
+        if group.kind == "whole" and group.anchor is not None and places.is_update(group.anchor):
+            return _base(group.anchor.operands[0]) is old and not any(_base(o) is old for o in group.anchor.operands[1:])
+        if group.kind != "map" or group.chains.get(new) is not None or dims_of(old) != dims_of(new) or len(group.outputs) != 1:
+            return False
+        return old in group.inputs and not any(n.op.scalar is None for n in group.nodes if n.op.name not in VIEWS) and not any(
+            _base(n) is old for n in group.nodes if n.op.name in VIEWS)
+
+    def sole_reader(self, node: Node) -> int | None:
+        """The place of the one group that reads a value; None when there are several, or none."""
+        readers = self.read_at.get(node, [])
+        return readers[0] if len(readers) == 1 else None
+
+    def movable(self, node: Node) -> bool:
+        """Whether a value is made by a kernel of this graph and its place is still open."""
+        if node not in self.made_at or node in self.known or node in self.wanted:
+            return False
+        group = self.plan.groups[self.made_at[node]]
+        return not (group.kind == "whole" and group.anchor is not None and group.anchor.op.name in ("while", "conditional"))
+
+    def _reads(self) -> dict[Node, list[int]]:
+        """For each stored value the groups that read it, through views and tuples too, in order."""
+        found: dict[Node, list[int]] = {}
+        for number, group in enumerate(self.plan.groups):
+            for node in _bases(group):
+                found.setdefault(node, []).append(number)
+        return found
+
+    def _gather_wishes(self) -> dict[Node, Wish]:
+        wishes: dict[Node, Wish] = {}
+        refused: set[Node] = set()
+
+        def fixed(node: Node) -> bool:
+            return node.op.name == "constant"
+
+        for group in self.plan.groups:
+            for family in families():
+                for node, wish in family.wishes(group, fixed).items():
+                    joined = wishes[node].join(wish) if node in wishes else wish
+                    if joined is None:
+                        refused.add(node)
+                    else:
+                        wishes[node] = joined
+        return {node: wish for node, wish in wishes.items() if node not in refused and node in self.made_at}
+
+
+def split_group(group: Group, graph: Graph) -> list[Group]:
+    """A group as single nodes, in order: what happens to one that no family can build as a whole."""
+    pieces: list[Group] = []
+    for node in group.nodes:
+        if node.op.name in VIEWS or node.op.name == "iota":
+            continue
+        dims = dims_of(node)
+        inputs = list(dict.fromkeys(_through(o) for o in node.operands))
+        views = [v for o in node.operands for v in _views(o)]
+        if node.op.name == "reduce":
+            kind = "reduction"
+        else:
+            kind = group.kind if node is group.anchor and group.kind != "rows" else "map"
+        nodes = sorted({*views, node}, key=lambda n: n.index)
+        pieces.append(Group(kind, nodes, [node], [i for i in inputs if i not in nodes], node if kind != "map" else None, dims))
+    for output in group.outputs:
+        if output.op.name in VIEWS or output.op.name == "iota":
+            nodes = sorted({*_views(output), output}, key=lambda n: n.index)
+            pieces.append(Group("map", nodes, [output], [i for i in [_through(output)] if i not in nodes], None, dims_of(output)))
+    return pieces
+
+
+def _views(node: Node) -> list[Node]:
+    found: list[Node] = []
+    while node.op.name in VIEWS or node.op.name == "iota":
+        found.append(node)
+        if not node.operands:
+            break
+        node = node.operands[0]
+    return found
+
+
+def _through(node: Node) -> Node:
+    while node.op.name in VIEWS:
+        node = node.operands[0]
+    return node
+
+
+def _base(node: Node) -> Node:
+    """The stored value that a view shows."""
+    return _through(node)
+
+
+def _bases(group: Group) -> list[Node]:
+    """The stored values that a group reads."""
+    found: dict[Node, None] = {}
+    stack = list(group.inputs)
+    while stack:
+        node = stack.pop()
+        if node.op.name in VIEWS or node.op.name == "tuple":
+            stack.extend(node.operands)
+        else:
+            found[node] = None
+    return list(found)
+
+
+def row_output(node: Node, group: Group) -> bool:
+    """Whether a group over rows stores one element a row of this output."""
+    chain = group.chains.get(node)
+    return isinstance(chain, Chain) and any(isinstance(step, Repeat) for step in chain)

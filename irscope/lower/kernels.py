@@ -1,0 +1,109 @@
+"""From a group with places to kernels: the family that takes it, and one kernel for groups that are the same but for names."""
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+from irscope.fusion import Group
+from irscope.fusion.views import Chain
+from irscope.graph import Node, Structure, TensorType
+from irscope.lower.families import Built, Packed, Problem, Stage, Temp, families
+from irscope.lower.storage import Storage
+
+
+class Shop:
+    """Builds kernels, each once."""
+
+    def __init__(self) -> None:
+        self.structure = Structure()
+        self._built: dict[Hashable, tuple[Problem, Built]] = {}
+        self._names: dict[str, int] = {}
+
+    def build(self, problem: Problem) -> Built | None:
+        """The launches of a problem; None when no family takes the group as one."""
+        key = key_of(problem, self.structure)
+        found = self._built.get(key)
+        if found is not None:
+            return _renamed(found[1], found[0], problem)
+        problem.name = self._name(problem.name)
+        for family in families():
+            match = family.match(problem)
+            if match is not None:
+                schedule = family.schedule(problem, match)
+                schedule.setdefault("family", family.name)
+                built = family.build(problem, match, schedule)
+                for stage in built.stages:
+                    stage.kernel.flops = stage.kernel.flops or flops_of(problem.group) / len(built.stages)
+                    stage.kernel.bytes = stage.kernel.bytes or _bytes_of(problem) / len(built.stages)
+                    stage.kernel.origin = stage.kernel.origin or names_of(problem.group)
+                self._built[key] = (problem, built)
+                return built
+        return None
+
+    def _name(self, wanted: str) -> str:
+        n = self._names[wanted] = self._names.get(wanted, -1) + 1
+        return f"{wanted}_{n}" if n else wanted
+
+
+def key_of(problem: Problem, structure: Structure) -> Hashable:
+    """What a kernel depends on: equal keys, equal kernels."""
+    group = problem.group
+    number: dict[Node, int] = {}
+    for node in problem.ins:
+        number[node] = len(number)
+    for node in group.nodes:
+        number.setdefault(node, len(number))
+
+    def operand(node: Node) -> Hashable:
+        return number[node] if node in number else ("constant", node.type, structure.attrs(node.attrs))
+
+    nodes = tuple((number[n], structure.shape_of(n), tuple(operand(o) for o in n.operands)) for n in group.nodes)
+    ins = tuple((_place(s), n in problem.constants) for n, s in problem.ins.items())
+    outs = tuple((number[n], _place(s), _chain(group.chains.get(n), number)) for n, s in problem.outs.items())
+    anchor = number.get(group.anchor, -1) if group.anchor is not None else -1
+    return (group.kind, nodes, ins, outs, anchor, group.space, group.rows, problem.lanes, problem.threads, problem.in_place,
+            tuple(sorted(problem.options.items())))
+
+
+def flops_of(group: Group) -> float:
+    """Operations of the group's nodes, as their declarations count them."""
+    return sum(flops_of_node(node) for node in group.nodes)
+
+
+def flops_of_node(node: Node) -> float:
+    """Operations of one node: what its declaration says, else one an element of a pointwise node."""
+    if node.op.cost is not None:
+        return float(node.op.cost(node))
+    return float(node.type.elements) if node.op.scalar is not None and isinstance(node.type, TensorType) else 0.0
+
+
+def names_of(group: Group) -> tuple[str, ...]:
+    """The names of the nodes that the group computes, as the text wrote them."""
+    return tuple(dict.fromkeys(origin.name for node in group.nodes for origin in node.origin or (node,)))
+
+
+def _bytes_of(problem: Problem) -> float:
+    return float(sum(s.elements * s.dtype.storage for s in (*problem.ins.values(), *problem.outs.values())))
+
+
+def _place(storage: Storage) -> Hashable:
+    return (storage.dtype.name, storage.shape, storage.strides, storage.first, storage.room)
+
+
+def _chain(chain: Chain | None, number: dict[Node, int]) -> Hashable:
+    return tuple(number[step] if isinstance(step, Node) else step for step in chain or ())
+
+
+def _renamed(built: Built, before: Problem, now: Problem) -> Built:
+    """The launches of a problem, for one of the same structure: the same kernels over its own nodes."""
+    nodes: dict[Any, Any] = dict(zip(before.arguments(), now.arguments(), strict=True))
+    temps: dict[Temp, Temp] = {}
+
+    def other(arg: Any) -> Any:
+        if isinstance(arg, Temp):
+            return temps.setdefault(arg, Temp(arg.name, arg.dtype, arg.elements, arg.zeroed))
+        if isinstance(arg, Packed):
+            return Packed(nodes[arg.node], arg.key, arg.make)
+        return nodes[arg]
+    return Built([Stage(stage.kernel, [other(arg) for arg in stage.args]) for stage in built.stages])
+

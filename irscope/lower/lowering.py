@@ -1,0 +1,238 @@
+"""From a primitive module to a program: every value gets a place, every group its kernels, loops and branches their steps."""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import prod
+
+from irscope.fusion import Group, Plan
+from irscope.fusion.drafts import dims_of
+from irscope.fusion.irscope import POLICY
+from irscope.fusion.views import VIEWS
+from irscope.graph import TOKEN, Graph, Module, Node, TensorType
+from irscope.lower import control, places
+from irscope.lower.families import Arg, Packed, Problem, Temp
+from irscope.lower.faults import cannot_run
+from irscope.lower.homes import Homes, split_group
+from irscope.lower.kernels import Shop
+from irscope.lower.memory import Memory
+from irscope.lower.options import Options
+from irscope.lower.program import Copy, Launch, Program, Slot, Step
+from irscope.lower.pull import buffer_name
+from irscope.lower.storage import Storage
+from irscope.lower.values import Parts, is_scalar_constant, leaf_paths, leaves, tensor_of
+
+
+def lower(module: Module, options: Options | None = None) -> Program:
+    """The program of a primitive module whose shapes are known. Raises UserError for an operator that cannot run here."""
+    return Lowering(module, options or Options()).run()
+
+
+class Lowering:
+    """One module being lowered: what all its graphs share."""
+
+    def __init__(self, module: Module, options: Options) -> None:
+        self.module = module
+        self.options = options
+        self.program = Program(module.name)
+        self.memory = Memory()
+        self.shop = Shop()
+        self._constants: dict[int, Storage] = {}
+        self._packed: dict[tuple[int, object], Slot] = {}
+        self._plans: dict[Graph, Plan] = {}
+
+    def run(self) -> Program:
+        main = self.module.main()
+        program = self.program
+        homes: dict[Node, Storage] = {}
+        held = Parts(main)
+        for param in main.params:
+            for path, type in leaf_paths(param.type):
+                storage = self._external("input", ".".join((param.name, *map(str, path))), type, len(program.inputs))
+                homes.update(dict.fromkeys(held.at(param, path), storage))
+        results = leaves(main.result())
+        targets = [self._external("output", leaf.name, tensor_of(leaf), n) for n, leaf in enumerate(results)]
+        wanted: dict[Node, Storage] = {}
+        for leaf, target in zip(results, targets):
+            wanted.setdefault(leaf, target)
+        steps, found = self.graph(main, homes, wanted)
+        for leaf, target in zip(results, targets):
+            if found[leaf].slot is not target.slot:
+                self.copy(steps, found[leaf], target)
+        program.steps = steps
+        program.temps = self.memory.slots()
+        program.arena_bytes = self.memory.place()
+        return program
+
+    def graph(self, graph: Graph, homes: Mapping[Node, Storage], wanted: Mapping[Node, Storage]) -> tuple[list[Step], dict[Node, Storage]]:
+        """The steps of one graph. ``homes`` places its parameters; results are put where ``wanted`` says when that is possible.
+
+        Gives the places of the results beside the steps: whoever wants them elsewhere copies them.
+        """
+        lowered = GraphLowering(self, graph, homes, wanted)
+        lowered.run()
+        return lowered.steps, {leaf: lowered.storage_of(leaf) for leaf in leaves(graph.result())}
+
+    def plan(self, graph: Graph) -> Plan:
+        """The groups of a graph; a body that several loops share is planned once."""
+        if graph not in self._plans:
+            self._plans[graph] = POLICY.plan(graph)
+        return self._plans[graph]
+
+    # ---- memory
+
+    def _external(self, scope: str, name: str, type: TensorType, number: int) -> Storage:
+        slot = Slot(name, type.dtype, type.elements, scope, number)
+        (self.program.inputs if scope == "input" else self.program.outputs).append(slot)
+        return Storage.plain(slot, type.dtype, type.dims())
+
+    def temp(self, name: str, type: TensorType) -> Storage:
+        """Fresh row-major memory of the arena."""
+        return Storage.plain(Slot(name, type.dtype, type.elements, "temp"), type.dtype, type.dims())
+
+    def constant(self, node: Node) -> Storage:
+        """The memory of a constant; equal literals share it."""
+        literal = node.attrs["literal"]
+        if id(literal) not in self._constants:
+            if literal.elided:
+                raise cannot_run(self.module, node, "its value is not in the text, which elides it",
+                                 "--constants C.npz gives it by name, --fill-elided draws it")
+            type = tensor_of(node)
+            slot = Slot(node.name, type.dtype, type.elements, "constant", data=literal.value())
+            self.program.constants.append(slot)
+            self._constants[id(literal)] = Storage.plain(slot, type.dtype, type.dims())
+        return self._constants[id(literal)]
+
+    def packed(self, packed: Packed) -> Slot:
+        """The memory of a constant in another order."""
+        import numpy as np
+        literal = packed.node.attrs["literal"]
+        key = (id(literal), packed.key)
+        if key not in self._packed:
+            data = np.ascontiguousarray(packed.make(literal.value())).reshape(-1)
+            slot = Slot(f"{packed.node.name}.packed", tensor_of(packed.node).dtype, data.size, "constant", data=data)
+            self.program.constants.append(slot)
+            self._packed[key] = slot
+        return self._packed[key]
+
+    # ---- steps
+
+    def launch(self, steps: list[Step], problem: Problem) -> bool:
+        """Append the launches of a problem; False when no family takes the group as one kernel."""
+        built = self.shop.build(problem)
+        if built is None:
+            return False
+        temps: dict[Temp, Slot] = {}
+        for stage in built.stages:
+            self.memory.tick()
+            args = [self._argument(arg, problem, temps) for arg in stage.args]
+            for slot, _ in args:
+                self.memory.touch(slot)
+            steps.append(Launch(stage.kernel, args))
+        return True
+
+    def _argument(self, arg: Arg, problem: Problem, temps: dict[Temp, Slot]) -> tuple[Slot, int]:
+        if isinstance(arg, Temp):
+            if arg not in temps:
+                temps[arg] = Slot(arg.name, arg.dtype, arg.elements, "temp", zeroed=arg.zeroed)
+            return temps[arg], 0
+        if isinstance(arg, Packed):
+            return self.packed(arg), 0
+        storage = problem.outs[arg] if arg in problem.outs else problem.ins[arg]
+        return storage.slot, storage.base
+
+    def copy(self, steps: list[Step], source: Storage, target: Storage) -> None:
+        """Append what copies one place to another of the same shape."""
+        if source == target or not prod(target.shape):
+            return
+        if source.is_plain and target.is_plain:
+            self.memory.tick()
+            self.memory.touch(source.slot)
+            self.memory.touch(target.slot)
+            width = source.dtype.storage
+            steps.append(Copy(source.slot, target.slot, prod(target.shape) * width, source.offset * width, target.offset * width))
+        else:
+            places.copy(self, steps, source, target)
+
+
+class GraphLowering:
+    """One graph (the entry, a branch, a loop's body) being lowered to steps."""
+
+    def __init__(self, lowering: Lowering, graph: Graph, homes: Mapping[Node, Storage], wanted: Mapping[Node, Storage]) -> None:
+        self.lowering = lowering
+        self.graph = graph
+        self.plan = lowering.plan(graph)
+        self.steps: list[Step] = []
+        self.homes = Homes(lowering, graph, self.plan, dict(homes), wanted)
+
+    def run(self) -> None:
+        self.homes.assign()
+        for group in self.plan.groups:
+            self.group(group)
+
+    def group(self, group: Group) -> None:
+        """Append the steps of one group."""
+        anchor = group.anchor
+        if anchor is not None and group.kind == "whole":
+            if anchor.op.name == "while":
+                return control.loop(self, anchor)
+            if anchor.op.name == "conditional":
+                return control.switch(self, anchor)
+            if places.is_place(anchor):
+                return places.build(self, anchor)
+            if all(leaf == TOKEN for leaf in anchor.type.leaves()):
+                return None
+            if anchor.op.element is None and anchor.op.nest is None and anchor.op.scalar is None:
+                raise cannot_run(self.lowering.module, anchor)
+        return self.kernels(group)
+
+    def kernels(self, group: Group) -> None:
+        """Append the launches of a group; one that no family takes as a whole goes node by node."""
+        outs = {output: self.storage_of(output) for output in group.outputs}
+        if all(not prod(s.shape) for s in outs.values()):
+            return
+        problem = self.problem(group, outs)
+        if not self.lowering.launch(self.steps, problem):
+            for piece in split_group(group, self.graph):
+                for node in piece.outputs:
+                    self.homes.ensure(node)
+                self.kernels(piece)
+
+    def problem(self, group: Group, outs: dict[Node, Storage]) -> Problem:
+        """The group with the places of all it reads and writes."""
+        ins = {node: self.storage_of(node) for node in group.inputs if group.kind == "whole" or not is_scalar_constant(node)}
+        constants = {node: node.attrs["literal"].value() for node in ins if node.op.name == "constant"}
+        root = group.anchor if group.anchor is not None and group.kind != "rows" else group.root
+        name = buffer_name(root.origin[0] if root.origin else root)
+        slots = {s.slot for s in outs.values()}
+        options = self.lowering.options
+        return Problem(group, ins, outs, constants, name, options.lanes, options.threads,
+                       any(s.slot in slots for s in ins.values()), options.data())
+
+    def storage_of(self, node: Node) -> Storage:
+        """Where a value lies. A view of stored memory is that memory under other strides, or a copy where no strides say it."""
+        chain: list[Node] = []
+        at = node
+        while at not in self.homes.known and at.op.name in VIEWS:
+            chain.append(at)
+            at = at.operands[0]
+        storage = self.lowering.constant(at) if at.op.name == "constant" and at not in self.homes.known else self.homes.known.get(at)
+        if storage is None:
+            raise cannot_run(self.lowering.module, at)
+        for view in reversed(chain):
+            seen = storage.through(view)
+            if seen is None:
+                seen = self._materialised(view)
+            storage = self.homes.known[view] = seen
+        return storage
+
+    def _materialised(self, view: Node) -> Storage:
+        """A copy of a view that no strides describe."""
+        storage = self.lowering.temp(view.name, tensor_of(view))
+        group = Group("map", [view], [view], [view.operands[0]], None, dims_of(view))
+        self.kernels_into(group, {view: storage})
+        return storage
+
+    def kernels_into(self, group: Group, outs: dict[Node, Storage]) -> None:
+        """Append the launches of a group that some family takes, with its outputs in given places."""
+        launched = self.lowering.launch(self.steps, self.problem(group, outs))
+        assert launched, f"no family takes {group}"

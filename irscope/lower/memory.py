@@ -1,0 +1,68 @@
+"""Places in the arena: values that never live at the same time share memory."""
+from __future__ import annotations
+
+from irscope.lower.program import Slot
+
+LINE = 64
+STAGGER = 17 * LINE
+"""Buffers of a page and more are this much apart from a round distance: equal addresses modulo 4096 make loads wait for stores."""
+PAGE = 4096
+
+
+class Memory:
+    """When each temporary slot is used, in steps of the program as it is written; :meth:`place` gives the addresses."""
+
+    def __init__(self) -> None:
+        self.time = 0
+        self._first: dict[Slot, int] = {}
+        self._last: dict[Slot, int] = {}
+
+    def tick(self) -> int:
+        """A new step begins."""
+        self.time += 1
+        return self.time
+
+    def touch(self, slot: Slot) -> None:
+        """The slot is written or read by the step that is being written."""
+        if slot.scope == "temp":
+            self._first.setdefault(slot, self.time)
+            self._last[slot] = self.time
+
+    def close_loop(self, begin: int) -> None:
+        """A loop that began at ``begin`` ends: what was there before it and is used in it must outlive its last iteration."""
+        for slot, first in self._first.items():
+            if first < begin <= self._last[slot]:
+                self._last[slot] = self.time
+
+    def slots(self) -> list[Slot]:
+        """The slots in order of first use."""
+        return list(self._first)
+
+    def place(self) -> int:
+        """Give every slot its offset, first fit in order of first use; the bytes of the arena."""
+        active: list[tuple[int, int, int]] = []  # (offset, end, last use)
+        total = 0
+        kept = [s for s in self._first if s.zeroed]
+        for slot in kept:
+            slot.offset = total
+            total = _above(total + slot.bytes)
+        base = total
+        for slot in sorted((s for s in self._first if not s.zeroed), key=lambda s: self._first[s]):
+            now = self._first[slot]
+            active = [block for block in active if block[2] >= now]
+            size = -(-max(slot.bytes, 1) // LINE) * LINE + (STAGGER if slot.bytes >= PAGE else 0)
+            at = base
+            place = len(active)
+            for number, (offset, end, _) in enumerate(active):
+                if at + size <= offset:
+                    place = number
+                    break
+                at = end
+            slot.offset = at
+            active.insert(place, (at, at + size, self._last[slot]))
+            total = max(total, at + size)
+        return total
+
+
+def _above(offset: int) -> int:
+    return -(-offset // LINE) * LINE + STAGGER

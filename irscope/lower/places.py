@@ -1,0 +1,124 @@
+"""Values that are put together from parts: concatenation, padding and updates are places that others write into."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from irscope.fusion import Group
+from irscope.fusion.drafts import dims_of
+from irscope.fusion.views import Strides
+from irscope.graph import Builder, Graph, Node
+from irscope.lower.program import Step
+from irscope.lower.storage import Storage
+from irscope.lower.values import tensor_of
+from irscope.ops import get
+
+if TYPE_CHECKING:
+    from irscope.lower.homes import Homes
+    from irscope.lower.lowering import GraphLowering, Lowering
+
+
+def is_place(node: Node) -> bool:
+    """Whether a node's operands can be written straight into its result: a concatenation, or padding that cuts nothing off."""
+    return node.op.name == "concatenate" or (node.op.name == "pad" and all(min(low, high) >= 0 for low, high, _ in node.attrs["padding"]))
+
+
+def is_update(node: Node) -> bool:
+    """Whether a node is its first operand with a part overwritten."""
+    return node.op.name == "dynamic-update-slice"
+
+
+def reserve(homes: Homes, node: Node) -> None:
+    """Let the operands that only this node needs whole be written into its place at once."""
+    whole = homes.known[node]
+    if any(hole for _, _, hole in node.attrs.get("padding", ())):
+        return
+    for operand, part in _parts(node, whole):
+        if homes.movable(operand) and list(node.operands).count(operand) == 1:
+            homes.known[operand] = part
+
+
+def build(graph: GraphLowering, node: Node) -> None:
+    """Append what fills the room between the parts, and copies of the parts that are not there yet."""
+    whole = graph.storage_of(node)
+    if not whole.elements:
+        return
+    if node.op.name == "pad":
+        for frame in _frame(node, whole):
+            _fill(graph, node.operands[1], frame)
+    for operand, part in _parts(node, whole):
+        graph.lowering.copy(graph.steps, graph.storage_of(operand), part)
+
+
+def reserve_update(homes: Homes, node: Node, number: int) -> None:
+    """Let the operand of an update live where the result does, when nobody else reads it afterwards."""
+    x = node.operands[0]
+    if homes.movable(x) and all(reader <= number for reader in homes.read_at.get(x, ())) and x not in node.operands[1:]:
+        homes.known[x] = homes.known[node]
+
+
+def copy(lowering: Lowering, steps: list[Step], source: Storage, target: Storage) -> None:
+    """Append a kernel that copies between places with strides."""
+    from irscope.lower.families import Problem
+    node, operand = _identity(source)
+    group = Group("map", [node], [node], [operand], None, source.shape)
+    options = lowering.options
+    problem = Problem(group, {operand: source}, {node: target}, {}, "copy", options.lanes, options.threads, False, options.data())
+    assert lowering.launch(steps, problem)
+
+
+def _identity(storage: Storage) -> tuple[Node, Node]:
+    """A graph of one reshape to the same shape: what a copy computes."""
+    from irscope.graph import TensorType
+    graph = Graph("copy")
+    builder = Builder(graph)
+    type = TensorType(storage.dtype, storage.shape)
+    operand = builder.param(get("parameter"), type, "x")
+    return builder.add(get("reshape"), (operand,), {}, type, name="copy"), operand
+
+
+def _fill(graph: GraphLowering, value: Node, target: Storage) -> None:
+    """Append a kernel that writes one value everywhere."""
+    made = Graph("fill")
+    builder = Builder(made)
+    type = tensor_of(value)
+    operand = value if value.op.name == "constant" else builder.param(get("parameter"), type, "value")
+    node = Node(get("broadcast"), "fill", type.with_shape(target.shape), (operand,), {"dimensions": ()})
+    made.add(node)
+    group = Group("map", [node], [node], [operand], None, target.shape)
+    from irscope.lower.families import Problem
+    options = graph.lowering.options
+    ins = {} if value.op.name == "constant" else {operand: graph.storage_of(value)}
+    problem = Problem(group, ins, {node: target}, {}, "fill", options.lanes, options.threads, False, options.data())
+    assert graph.lowering.launch(graph.steps, problem)
+
+
+def _frame(node: Node, whole: Storage) -> list[Storage]:
+    """What padding adds: a slab before and one after the operand along each dimension; everything when there are holes inside too."""
+    padding, dims = node.attrs["padding"], dims_of(node.operands[0])
+    if any(hole for _, _, hole in padding):
+        return [whole]
+    slabs: list[Storage] = []
+    for d, (low, high, _) in enumerate(padding):
+        inner = [(a, a + n, 1) for n, (a, _, _) in zip(dims[:d], padding[:d])]
+        outer = [(0, n, 1) for n in whole.shape[d + 1:]]
+        for begin, end in ((0, low), (whole.shape[d] - high, whole.shape[d])):
+            if end > begin:
+                slabs.append(whole.under(whole.walk().sliced([*inner, (begin, end, 1), *outer])))
+    return [slab for slab in slabs if slab.elements]
+
+
+def _parts(node: Node, whole: Storage) -> list[tuple[Node, Storage]]:
+    """The operands of a concatenation or padding with their places in the result."""
+    if node.op.name == "pad":
+        operand = node.operands[0]
+        cut = [(low, low + (n - 1) * (hole + 1) + 1 if n else low, hole + 1)
+               for n, (low, _, hole) in zip(dims_of(operand), node.attrs["padding"])]
+        return [(operand, whole.under(whole.walk().sliced(cut)))]
+    axis, at = node.attrs["dimensions"][0], 0
+    found: list[tuple[Node, Storage]] = []
+    for operand in node.operands:
+        size = dims_of(operand)[axis]
+        cut = [(at, at + size, 1) if d == axis else (0, n, 1) for d, n in enumerate(whole.shape)]
+        found.append((operand, whole.under(Strides(whole.shape, whole.strides, whole.offset).sliced(cut))))
+        at += size
+    return found

@@ -1,0 +1,210 @@
+"""The value of any node of a group at an index, made by pulling on what it needs: how every family writes pointwise and movement work.
+
+    pull = Pull(k, problem)
+    with k.loop(0, n) as i:
+        pull.store(output, [i], pull.value(output, [i]))
+
+Indices are integer values of the builder. The last one may be a vector (:meth:`Pull.lanes`): then whatever depends on it is a vector, and
+memory is read by whole vectors where the elements lie side by side, by one element where they are the same, and by gathering otherwise.
+What was computed is remembered while the block that computed it is open.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from irscope.fusion.drafts import dims_of
+from irscope.graph import Node, TensorType
+from irscope.lower.build import KernelBuilder
+from irscope.lower.families import Problem
+from irscope.lower.storage import Storage
+from irscope.lower.tile import Buffer, Expr
+from irscope.lower.view import View
+from irscope.ops.movement import reindexed
+
+Index = tuple[Expr, ...]
+
+
+class Pull:
+    """The group of one problem inside one kernel. Declares the kernel's buffers, in the order of ``problem.arguments()``."""
+
+    def __init__(self, k: KernelBuilder, problem: Problem) -> None:
+        self.k = k
+        self.problem = problem
+        self.inside = set(problem.group.nodes)
+        self.buffers: dict[Node, Buffer] = {}
+        self.storages: dict[Node, Storage] = {**problem.ins, **problem.outs}
+        for scope, values in (("in", problem.ins), ("out", problem.outs)):
+            for node, storage in values.items():
+                self.buffers[node] = k.buffer(buffer_name(node), storage.dtype, storage.shape, scope, storage.span, storage.dtype.storage)
+        self._known: dict[tuple[Node, Index], tuple[Any, Any]] = {}
+
+    # ---- values
+
+    def value(self, node: Node, index: Sequence[Any]) -> Any:
+        """The element of ``node`` at ``index``; a list for an operator with several results."""
+        want = (node, self._index(index))
+        stack: list[tuple[Node, Index]] = [want]
+        while stack:
+            top = stack[-1]
+            if self._found(top) is not None:
+                stack.pop()
+                continue
+            node, at = top
+            if node not in self.inside:
+                self._keep(top, self._outside(node, at))
+            elif node.op.name == "get-tuple-element":
+                source = (node.operands[0], at)
+                values = self._found(source)
+                if values is None:
+                    stack.append(source)
+                else:
+                    self._keep(top, values[node.attrs["index"]])
+            elif node.op.name in _MOVES:
+                source = (node.operands[0], self._index(self._moved(node, at)))
+                value = self._found(source)
+                if value is None:
+                    stack.append(source)
+                else:
+                    self._keep(top, value)
+            elif node.op.scalar is not None:
+                sources = [(o, at if dims_of(o) == dims_of(node) else ()) for o in node.operands]
+                missing = [s for s in sources if self._found(s) is None]
+                if missing:
+                    stack.extend(missing)
+                else:
+                    self._keep(top, node.op.scalar(self.k, node, *(self._found(s) for s in sources)))
+            else:
+                self._keep(top, self._element(node, at))
+        return self._found(want)
+
+    def give(self, node: Node, index: Sequence[Any], value: Any) -> None:
+        """Say what a node's value at an index is: what an anchor computed."""
+        self._keep((node, self._index(index)), value)
+
+    def store(self, node: Node, index: Sequence[Any], value: Expr, mask: Expr | None = None, nontemporal: bool = False) -> None:
+        """Write an element of an output, or a vector along the last index."""
+        base, step = self.place(self.storages[node], self._index(index))
+        if value.lanes > 1 and step != 1:
+            raise ValueError(f"a vector of %{node.name} does not lie side by side")
+        self.k.store(self.buffers[node], base, value, mask, nontemporal)
+
+    def lanes(self, base: Any, count: int) -> Expr:
+        """The vector of indices base, base + 1, ...: what to give as the last index."""
+        return self.k.splat(self.k.as_index(base), count) + self.k.lane(count) if count > 1 else self.k.as_index(base)
+
+    # ---- memory
+
+    def load(self, node: Node, index: Sequence[Any], mask: Expr | None = None) -> Expr:
+        """An element of an input, or a vector along the last index."""
+        at = self._index(index)
+        lanes = max((i.lanes for i in at), default=1)
+        storage, buffer = self.storages[node], self.buffers[node]
+        base, step = self.place(storage, at)
+        if step is None:
+            return self.k.gather(buffer, base, mask)
+        if lanes == 1 or step == 0:
+            return self.k.load(buffer, base)
+        if step == 1:
+            return self.k.load(buffer, base, lanes, mask)
+        return self.k.gather(buffer, self.k.splat(base, lanes) + self.k.lane(lanes) * step, mask)
+
+    def place(self, storage: Storage, index: Index) -> tuple[Expr, int | None]:
+        """Where an element lies in its buffer, and how far the next lane is from it; (indices, None) when lanes lie anywhere."""
+        base: Any = self.k.index(storage.first)
+        step = 0
+        scattered: Any = None
+        for i, stride, size in zip(index, storage.strides, storage.shape):
+            if size == 1 or stride == 0:
+                continue
+            if i.lanes == 1:
+                base = base + i * stride
+                continue
+            along = along_lanes(self.k, i)
+            if along is None:
+                scattered = i * stride if scattered is None else scattered + i * stride
+            else:
+                base = base + along[0] * stride
+                step += along[1] * stride
+        if scattered is None:
+            return base, step
+        lanes = scattered.lanes
+        return scattered + self.k.splat(base, lanes) + self.k.lane(lanes) * step, None
+
+    def view(self, node: Node) -> View:
+        """An input or output as an array, for operators that are whole loop nests."""
+        storage = self.storages[node]
+        return self.k.view(self.buffers[node], storage.shape, storage.strides, storage.first)
+
+    # ---- parts
+
+    def _index(self, index: Sequence[Any]) -> Index:
+        return tuple(i if isinstance(i, Expr) else self.k.index(i) for i in index)
+
+    def _found(self, key: tuple[Node, Index]) -> Any:
+        found = self._known.get(key)
+        return found[0] if found is not None and self.k.is_open(found[1]) else None
+
+    def _keep(self, key: tuple[Node, Index], value: Any) -> None:
+        self._known[key] = (value, self.k.scope_token())
+
+    def _outside(self, node: Node, at: Index) -> Any:
+        if node in self.buffers:
+            return self.load(node, at)
+        if node.op.name == "constant" and isinstance(node.type, TensorType) and node.type.elements == 1:
+            return self.k.const(node.attrs["literal"].value().reshape(())[()], node.type.dtype)
+        raise KeyError(f"%{node.name} is neither computed nor read by the kernel of {self.problem.group}")
+
+    def _moved(self, node: Node, at: Index) -> Sequence[Any]:
+        """Where a view node finds its element in its operand."""
+        match node.op.name:
+            case "broadcast":
+                return [at[d] for d in node.attrs.get("dimensions", ())]
+            case "reshape":
+                return reindexed(self.k, dims_of(node), dims_of(node.operands[0]), at)
+            case "transpose":
+                order = node.attrs["dimensions"]
+                return [at[order.index(d)] for d in range(len(order))]
+            case "slice":
+                return [i * step + start for i, (start, _, step) in zip(at, node.attrs["slice"])]
+            case _:
+                turned = node.attrs["dimensions"]
+                return [i * -1 + (n - 1) if d in turned else i for d, (i, n) in enumerate(zip(at, dims_of(node)))]
+
+    def _element(self, node: Node, at: Index) -> Any:
+        """By the operator's own meaning; operators like this nest only a few deep in one kernel."""
+        if node.op.element is None:
+            raise TypeError(f"{node.op.name} has no meaning by element")
+        return node.op.element(self.k, node, at, lambda i, index: self.value(node.operands[i], index))
+
+
+_MOVES = frozenset(("reshape", "transpose", "slice", "reverse", "broadcast"))
+
+
+def along_lanes(k: KernelBuilder, index: Expr) -> tuple[Expr, int] | None:
+    """A vector of indices as (first, step), or None when the lanes are not evenly apart."""
+    match index.op:
+        case "lane":
+            return k.index(0), 1
+        case "splat":
+            return index.args[0], 0
+        case "add" | "sub":
+            left, right = along_lanes(k, index.args[0]), along_lanes(k, index.args[1])
+            if left is None or right is None:
+                return None
+            if index.op == "add":
+                return left[0] + right[0], left[1] + right[1]
+            return left[0] - right[0], left[1] - right[1]
+        case "mul":
+            for x, y in (index.args, reversed(index.args)):
+                inner = along_lanes(k, y)
+                factor = along_lanes(k, x)
+                if factor is not None and factor[1] == 0 and factor[0].constant is not None and inner is not None:
+                    return inner[0] * factor[0].constant, inner[1] * factor[0].constant
+    return None
+
+
+def buffer_name(node: Node) -> str:
+    """The name of a value as a buffer of a kernel: letters, digits and underscores."""
+    text = "".join(c if c.isalnum() and c.isascii() else "_" for c in node.name)
+    return text if text and not text[0].isdigit() else "_" + text

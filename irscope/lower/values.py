@@ -1,0 +1,62 @@
+"""What a node's value is made of: tensors, and tuples of them seen as flat lists."""
+from __future__ import annotations
+
+from irscope.graph import TOKEN, Graph, Node, TensorType, TupleType, Type
+
+Path = tuple[int, ...]
+Path0: Path = ()
+
+
+def tensor_of(node: Node) -> TensorType:
+    """The type of a node that must be a tensor."""
+    assert isinstance(node.type, TensorType), f"%{node.name} is {node.type}"
+    return node.type
+
+
+def is_scalar_constant(node: Node) -> bool:
+    """Whether a node is a constant that a kernel holds as a number of its own."""
+    return node.op.name == "constant" and isinstance(node.type, TensorType) and node.type.elements == 1
+
+
+def leaf_paths(type: Type) -> list[tuple[Path, TensorType]]:
+    """The tensors in a type in order, each with its way through the tuples; tokens have no value and are left out."""
+    found: list[tuple[Path, TensorType]] = []
+    stack: list[tuple[Path, Type]] = [((), type)]
+    while stack:
+        path, top = stack.pop()
+        if isinstance(top, TupleType):
+            stack.extend((path + (i,), top.elements[i]) for i in reversed(range(len(top.elements))))
+        elif isinstance(top, TensorType):
+            found.append((path, top))
+    return found
+
+
+def leaves(node: Node) -> list[Node]:
+    """The nodes that hold the tensors of a value, tuples taken apart, in order; tokens left out."""
+    found: list[Node] = []
+    stack = [node]
+    while stack:
+        top = stack.pop()
+        if top.op.name == "tuple":
+            stack.extend(reversed(top.operands))
+        elif top.type != TOKEN:
+            found.append(top)
+    return found
+
+
+class Parts:
+    """The ``get-tuple-element`` nodes of a graph, by the value that they take apart and the way through it."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._parts: dict[Node, dict[Path, list[Node]]] = {}
+        for node in graph.nodes:
+            if node.op.name == "get-tuple-element" and not isinstance(node.type, TupleType):
+                source, path = node, Path0
+                while source.op.name == "get-tuple-element":
+                    path = (source.attrs["index"], *path)
+                    source = source.operands[0]
+                self._parts.setdefault(source, {}).setdefault(path, []).append(node)
+
+    def at(self, node: Node, path: Path) -> list[Node]:
+        """The nodes that are this part of a value (none when nobody reads it)."""
+        return self._parts.get(node, {}).get(path, []) if path else [node]
