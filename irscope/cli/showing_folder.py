@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TextIO
 
+from irscope.analysis.survey import Survey
 from irscope.cli.input import load
 from irscope.cli.output import paint_for
 from irscope.fleet.buffers import parse_buffer_assignment
@@ -15,7 +16,6 @@ from irscope.source import UserError, did_you_mean
 from irscope.source.files import read_bytes
 
 if TYPE_CHECKING:
-    from irscope.analysis.survey import Survey
     from irscope.cli.showing import Request
 
 SORTS = ("parameter", "output", "temporary", "constant", "thread-local")
@@ -32,8 +32,9 @@ def show_folder(request: Request, path: str, stream: TextIO) -> int:
     choices = choices_of(inside, reading)
     if request.format == "tree" and not request.wanted.picks:
         paint = paint_for(stream, request.width)
-        for line in (*_folder_lines(path, modules, figures, chosen, paint), *_fusion_lines(chosen, choices[0].survey, paint),
-                     *_memory_lines(chosen, paint), ""):
+        told = (_folder_lines(path, modules, figures, chosen, paint), _fusion_lines(chosen, choices[0].survey, paint),
+                _memory_lines(chosen, paint), [""])
+        for line in (line for lines in told for line in lines):
             stream.write(line + "\n")
     write_choices(inside, reading, choices, stream)
     return 0 if reading.ok else 2
@@ -103,7 +104,10 @@ def _fusion_lines(chosen: DumpedModule, survey: Survey, paint: Paint) -> list[st
     if not chosen.last.is_last or not found.kinds:
         return []
     first = chosen.stages[0]
-    before = next(iter(figures_of([first.path]))).kernels if first.is_first else None
+    before = None
+    if first.is_first and (modules := load(first.path).modules):
+        unfused = fusions_of(Survey(modules[0]))
+        before = unfused.inside + unfused.alone.total() + unfused.kinds.total()
     return ["", *fusion_lines(before, found.kinds, found.inside, found.alone, paint)]
 
 
@@ -141,5 +145,8 @@ def _first_nodes(modules: list[DumpedModule]) -> dict[int, int]:
 
 
 def _steps(module: DumpedModule) -> list[StepRow]:
-    return [StepRow(s.stage.words(), s.figures.nodes, s.figures.kernels, s.figures.fusions, s.figures.bytes, s.came, s.went, s.figures.error)
-            for s in timeline(module)]
+    rows = []
+    for step in timeline(module):
+        f = step.figures
+        rows.append(StepRow(step.stage.words(), f.nodes, f.kernels, f.fusions, f.bytes, step.came, step.went, f.error))
+    return rows

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from html import escape
 from math import log2
 
-from irscope.render.theme import Colours, Theme, class_colours, heat, of_name, severity, theme
+from irscope.render.theme import Colours, Theme, box_colours, class_colours, theme
 from irscope.render.view import Box, Cluster, View
 from irscope.source import UserError
 
@@ -132,20 +132,8 @@ def _boxes(view: View, names: dict[Box, str], color_by: str, colours: Theme) -> 
             number += 1
             stack.append((cluster, True, depth))
         for box in inside.get(cluster, []):
-            yield pad + names[box] + _box_attributes(box, _colours_of(box, color_by, most, colours)) + ";"
+            yield pad + names[box] + _box_attributes(box, box_colours(box, color_by, most, colours)) + ";"
         stack.extend((child, False, depth + 1) for child in reversed(below.get(cluster, [])))
-
-
-def _colours_of(box: Box, color_by: str, most: float, colours: Theme) -> Colours:
-    if color_by == "cost":
-        return heat(box.cost / most)
-    if color_by == "dtype" and box.node is not None:
-        return of_name(str(box.node.type).partition("[")[0].lstrip("("))
-    if color_by == "fusion" and box.graph is not None:
-        return of_name(box.node.name if box.node is not None and box.node.op.name == "fusion" else box.graph.name)
-    if color_by == "findings":
-        return severity(box.severity, colours)
-    return class_colours(box.work, colours)
 
 
 def _box_attributes(box: Box, colours: Colours) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from zlib import crc32
 
+from irscope.render.view import Box
+
 
 @dataclass(frozen=True, slots=True)
 class Colours:
@@ -85,6 +87,19 @@ def severity(name: str, theme: Theme) -> Colours:
     """The colours of a finding's severity; without one, a quiet box."""
     fill = _SEVERITY.get(name)
     return Colours(fill, "#9a6700", "#1f2328") if fill else theme.classes["constant"]
+
+
+def box_colours(box: Box, color_by: str, most: float, theme: Theme) -> Colours:
+    """The colours of a box; ``most`` is the cost of the costliest one in the drawing."""
+    if color_by == "cost":
+        return heat(box.cost / most)
+    if color_by == "dtype" and box.node is not None:
+        return of_name(str(box.node.type).partition("[")[0].lstrip("("))
+    if color_by == "fusion" and box.graph is not None:
+        return of_name(box.node.name if box.node is not None and box.node.op.name == "fusion" else box.graph.name)
+    if color_by == "findings":
+        return severity(box.severity, theme)
+    return class_colours(box.work, theme)
 
 
 def theme(dark: bool) -> Theme:

@@ -1,0 +1,80 @@
+"""A drawing as SVG by our own layout: what ``-o graph.svg`` gives on a machine without graphviz."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html import escape
+from itertools import pairwise
+
+from irscope.render.layout import Placed, layered
+from irscope.render.theme import Colours, Theme, box_colours, theme
+from irscope.render.view import Box, View
+
+LINE = 13.0
+TITLE_SIZE = 11.0
+PAD = 10.0
+MARGIN = 24.0
+FONT = "DejaVu Sans, Verdana, Helvetica, sans-serif"
+
+
+def svg_text(view: View, color_by: str = "class", dark: bool = False) -> str:
+    """The drawing as one SVG text; frames of clusters become a line in their boxes."""
+    return "\n".join(_lines(view, color_by, theme(dark))) + "\n"
+
+
+def _lines(view: View, color_by: str, colours: Theme) -> Iterator[str]:
+    number = {box: i for i, box in enumerate(view.boxes)}
+    texts = [_texts(box) for box in view.boxes]
+    widths = [max(len(text) * (7.2 if i == 0 else 6.0) for i, text in enumerate(lines)) + 2 * PAD for lines in texts]
+    heights = [len(lines) * LINE + PAD for lines in texts]
+    drawn = [link for link in view.links if not link.back]
+    placed = layered(widths, heights, [(number[link.source], number[link.target]) for link in drawn])
+    head = 34.0 + 16.0 * len(view.notes)
+    width, height = max(placed.width, 320.0) + 2 * MARGIN, placed.height + head + 2 * MARGIN
+    yield (f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}"'
+           f' font-family="{FONT}">')
+    yield f'<rect width="100%" height="100%" fill="{colours.background}"/>'
+    yield (f'<defs><marker id="a" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
+           f'<path d="M0 0L8 4L0 8z" fill="{colours.edge}"/></marker></defs>')
+    yield f'<text x="{MARGIN}" y="{MARGIN}" font-size="16" font-weight="bold" fill="{colours.text}">{escape(view.title)}</text>'
+    for i, note in enumerate(view.notes):
+        yield f'<text x="{MARGIN}" y="{MARGIN + 18 + 16 * i}" font-size="11" fill="{colours.faint}">{escape(note)}</text>'
+    yield f'<g transform="translate({MARGIN} {head + MARGIN / 2})">'
+    for i, link in enumerate(drawn):
+        yield _edge(placed, i, number[link.source], number[link.target], heights, colours)
+    most = max((box.cost for box in view.boxes), default=0.0) or 1.0
+    for i, box in enumerate(view.boxes):
+        yield from _box(box, texts[i], placed.x[i], placed.y[i], widths[i], heights[i], box_colours(box, color_by, most, colours))
+    yield "</g></svg>"
+
+
+def _texts(box: Box) -> list[str]:
+    title = box.title + (f" ×{box.times}" if box.times > 1 else "")
+    frame = [box.cluster.title] if box.cluster is not None else []
+    return [title, *(line for line in box.lines if line), *(f"← {text}" for text in box.inputs), *(f"in {text}" for text in frame)]
+
+
+def _edge(placed: Placed, i: int, a: int, b: int, heights: list[float], colours: Theme) -> str:
+    """A smooth line from the bottom of one box through its bends to the top of the other."""
+    down = placed.y[a] <= placed.y[b]
+    first = (placed.x[a], placed.y[a] + heights[a] / 2 * (1 if down else -1))
+    last = (placed.x[b], placed.y[b] - heights[b] / 2 * (1 if down else -1))
+    points = [first, *placed.bends[i], last]
+    path = f"M{first[0]:.1f} {first[1]:.1f}"
+    for (x0, y0), (x1, y1) in pairwise(points):
+        middle = (y0 + y1) / 2
+        path += f"C{x0:.1f} {middle:.1f} {x1:.1f} {middle:.1f} {x1:.1f} {y1:.1f}"
+    return f'<path d="{path}" fill="none" stroke="{colours.edge}" marker-end="url(#a)"/>'
+
+
+def _box(box: Box, texts: list[str], x: float, y: float, width: float, height: float, colours: Colours) -> Iterator[str]:
+    left, top = x - width / 2, y - height / 2
+    dashed = ' stroke-dasharray="5 3"' if "open" in box.tags else ""
+    stroke = 3 if "centre" in box.tags else 2 if "result" in box.tags else 1
+    yield f"<g><title>{escape(box.tooltip or box.title)}</title>"
+    yield (f'<rect x="{left:.1f}" y="{top:.1f}" width="{width:.1f}" height="{height:.1f}" rx="6" fill="{colours.fill}"'
+           f' stroke="{colours.border}" stroke-width="{stroke}"{dashed}/>')
+    for i, line in enumerate(texts):
+        style = 'font-size="11" font-weight="bold"' if i == 0 else 'font-size="9.5"'
+        y_line = top + PAD / 2 + LINE * (i + 0.75)
+        yield f'<text x="{x:.1f}" y="{y_line:.1f}" {style} text-anchor="middle" fill="{colours.text}">{escape(line)}</text>'
+    yield "</g>"
