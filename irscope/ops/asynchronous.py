@@ -12,7 +12,7 @@ from irscope.ops.bodies import Run
 from irscope.ops.control import Steps
 from irscope.ops.costs import calls_cost, no_cost
 from irscope.ops.faults import TypeFault
-from irscope.ops.infer import arity, body, passes, plain, token
+from irscope.ops.infer import arity, body, plain, token
 from irscope.ops.lazy import LazyModule
 from irscope.ops.registry import declare
 from irscope.ops.shapes import fits
@@ -45,26 +45,57 @@ def async_parts(node: Node, t: Type, what: str) -> tuple[TupleType, Type]:
     return operands, t.elements[1]
 
 
+def start_of(node: Node) -> Node | None:
+    """The async-start that a chain of updates goes back to."""
+    while node.op.name in ("async-update", "async-done") and node.operands:
+        node = node.operands[0]
+    return node if node.op.name == "async-start" else None
+
+
+def _is_beginning(t: Type, whole: Type) -> bool:
+    """Whether results bound so far are the first of all: the same type, no results yet, or the first of a tuple."""
+    if fits(t, whole):
+        return True
+    if not isinstance(t, TupleType):
+        return False
+    wanted = whole.elements if isinstance(whole, TupleType) else ()
+    return (len(t.elements) <= len(wanted) and all(map(fits, t.elements, wanted))) or not t.elements
+
+
+def _check_bound(node: Node, start: Node | None, operands: TupleType, result: Type) -> None:
+    """What is bound so far begins what the computation takes and gives: operands and results may be bound one after the other."""
+    if start is None or not start.bodies:
+        return
+    graph = body(start, 0, "calls")
+    if len(operands.elements) > len(graph.params):
+        raise TypeFault(f"{node.op.name} binds {len(operands.elements)} operands, but {graph.name} takes {len(graph.params)}")
+    for number, (given, parameter) in enumerate(zip(operands.elements, graph.params)):
+        if not fits(given, parameter.type):
+            raise TypeFault(f"{node.op.name} passes {plain(given)} to parameter {number} of {graph.name}, which is {plain(parameter.type)}")
+    if not _is_beginning(result, graph.result().type):
+        raise TypeFault(f"the computation {graph.name} gives {plain(graph.result().type)}, "
+                        f"but element 1 of the result of {node.op.name} is {plain(result)}")
+
+
+def _check_listed(node: Node, listed: TupleType, given: list[Type]) -> None:
+    if len(given) != len(listed.elements):
+        raise TypeFault(f"{node.op.name} has {len(given)} operands bound, but its result lists {len(listed.elements)}: {plain(listed)}")
+    for number, (t, wanted) in enumerate(zip(given, listed.elements, strict=True)):
+        if not fits(t, wanted):
+            raise TypeFault(f"operand {number} bound by {node.op.name} is {plain(t)}, but element 0 of its result says {plain(wanted)}")
+
+
 def _infer_async_start(node: Node) -> Type:
     operands, result = async_parts(node, node.type, "the result")
-    given = TupleType(tuple(o.type for o in node.operands))
-    if len(given.elements) != len(operands.elements):
-        raise TypeFault(f"async-start has {len(given.elements)} operands, but its result lists {len(operands.elements)}: {plain(operands)}")
-    for number, (t, wanted) in enumerate(zip(given.elements, operands.elements, strict=True)):
-        if not fits(t, wanted):
-            raise TypeFault(f"operand {number} of async-start is {plain(t)}, but element 0 of its result says {plain(wanted)}")
-    if node.bodies:
-        graph = body(node, 0, "calls")
-        passes(node, graph, operands.elements)
-        if not fits(graph.result().type, result):
-            raise TypeFault(f"the computation {graph.name} gives {plain(graph.result().type)}, "
-                            f"but element 1 of the result of async-start is {plain(result)}")
+    _check_listed(node, operands, [o.type for o in node.operands])
+    _check_bound(node, node, operands, result)
     return plain(node.type)
 
 
 def _async_start(run: Run, node: Node, *operands: Any) -> Steps:
-    result = yield node.bodies[0], operands
     assert isinstance(node.type, TupleType)
+    bound = len(operands) == len(node.bodies[0].params)
+    result = (yield node.bodies[0], operands) if bound else None
     return (tuple(operands), result, *map(blank, node.type.elements[2:]))
 
 
@@ -74,24 +105,57 @@ async_start = declare(Op(
 
 
 def _infer_async_update(node: Node) -> Type:
-    arity(node, 1)
-    async_parts(node, node.operands[0].type, "the operand")
-    return plain(node.operands[0].type)
+    if not node.operands:
+        raise TypeFault("async-update continues an async-start, but has no operand")
+    before, was = async_parts(node, node.operands[0].type, "the operand")
+    if fits(node.type, node.operands[0].type):
+        return plain(node.operands[0].type)
+    if not isinstance(node.type, TupleType):
+        return plain(node.operands[0].type)
+    operands, result = async_parts(node, node.type, "the result")
+    _check_listed(node, operands, [*before.elements, *(o.type for o in node.operands[1:])])
+    _check_bound(node, start_of(node), operands, result)
+    if not _is_beginning(was, result):
+        raise TypeFault(f"async-update goes on from the result {plain(was)} to {plain(result)}, which does not begin with it")
+    return plain(node.type)
 
 
 async_update = declare(Op(
-    "async-update", doc="The same asynchronous computation, some steps on.", kind=Kind.TUPLE, infer=_infer_async_update,
-    reference=lambda run, node, x: x, cost=no_cost))
+    "async-update", doc="The same asynchronous computation, some steps on; may bind operands and results that were left open.",
+    kind=Kind.TUPLE, infer=_infer_async_update, reference=lambda run, node, x, *more: ((*x[0], *more), *x[1:]), cost=no_cost))
 
 
 def _infer_async_done(node: Node) -> Type:
     arity(node, 1)
-    return plain(async_parts(node, node.operands[0].type, "the operand")[1])
+    operands, result = async_parts(node, node.operands[0].type, "the operand")
+    start = start_of(node)
+    if start is not None and start.bodies:
+        graph = body(start, 0, "calls")
+        if len(operands.elements) != len(graph.params):
+            raise TypeFault(f"async-done waits for {graph.name}, which takes {len(graph.params)} parameters, "
+                            f"but {len(operands.elements)} are bound")
+        if result == TupleType(()):
+            return plain(graph.result().type)
+        if not fits(result, graph.result().type):
+            raise TypeFault(f"async-done waits for {graph.name}, which gives {plain(graph.result().type)}, but bound is {plain(result)}")
+    return plain(result)
+
+
+def _async_done(run: Run, node: Node, begun: Any) -> Any:
+    start = start_of(node)
+    if start is None or len(start.operands) == len(start.bodies[0].params):
+        return begun[1]
+    return _late(start, begun[0])
+
+
+def _late(start: Node, operands: Any) -> Steps:
+    """A computation whose last operands were bound after it began runs when they are there."""
+    return (yield start.bodies[0], operands)
 
 
 async_done = declare(Op(
-    "async-done", doc="The value of an asynchronous computation.", kind=Kind.TUPLE, infer=_infer_async_done,
-    reference=lambda run, node, x: x[1], cost=no_cost))
+    "async-done", doc="The value of an asynchronous computation.", kind=Kind.TUPLE, infer=_infer_async_done, reference=_async_done,
+    cost=no_cost))
 
 
 # ---- copies

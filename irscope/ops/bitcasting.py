@@ -12,7 +12,7 @@ from irscope.ops.formula import Term
 from irscope.ops.infer import arity, array, declared_array, plain
 from irscope.ops.lazy import LazyModule
 from irscope.ops.meaning import Emitter, Read
-from irscope.ops.numerics import bits_of, dtype_of_result, from_bits
+from irscope.ops.numerics import dtype_of_result, reinterpreted
 from irscope.ops.registry import declare
 from irscope.ops.shapes import same_size
 
@@ -44,21 +44,10 @@ def _infer(node: Node) -> Type:
 def _reference(run: Run, node: Node, x: Any) -> Any:
     x = np.asarray(x)
     source, target = _source(node), dtype_of_result(node)
-    if source.bits >= 8 and target.bits >= 8:
-        if source.bits == target.bits:
-            return np.ascontiguousarray(x).reshape(-1).view(target.numpy()).reshape(x.shape)
-        if source.bits > target.bits:
-            return np.ascontiguousarray(x).reshape(*x.shape, 1).view(target.numpy())
-        return np.ascontiguousarray(x).view(target.numpy()).reshape(x.shape[:-1])
-    # Types below a byte take one each in memory, so views do not do: shift.
-    pattern = bits_of(x).astype(np.uint64) & np.uint64((1 << source.bits) - 1)
-    if source.bits > target.bits:
-        shifts = np.arange(source.bits // target.bits, dtype=np.uint64) * np.uint64(target.bits)
-        pattern = pattern[..., None] >> shifts & np.uint64((1 << target.bits) - 1)
-    elif source.bits < target.bits:
-        shifts = np.arange(x.shape[-1], dtype=np.uint64) * np.uint64(source.bits)
-        pattern = np.bitwise_or.reduce(pattern << shifts, axis=-1)
-    return from_bits(pattern, target)
+    assert isinstance(node.type, TensorType)
+    flat = reinterpreted(x.reshape(-1), source, target)
+    dims = x.shape if source.bits == target.bits else x.shape[:-1] if source.bits < target.bits else (*x.shape, source.bits // target.bits)
+    return flat.reshape(dims)
 
 
 def _element(k: Emitter, node: Node, index: Sequence[Any], read: Read) -> Any:

@@ -146,9 +146,9 @@ def _infer_map(node: Node) -> Type:
             raise TypeFault(f"operands of map disagree on shape: {plain(types[0])} and {plain(t)}")
         if not fits(parameter.type, TensorType(t.dtype, ())):
             raise TypeFault(f"map passes elements {t.dtype}[] to parameter {number} of {graph.name}, which is {plain(parameter.type)}")
-    dimensions = node.attrs.get("dimensions", tuple(range(len(shape))))
+    dimensions = node.attrs.get("dimensions", ())
     distinct(node, dimensions, "dimensions")
-    if tuple(dimensions) != tuple(range(len(shape))):
+    if dimensions and tuple(dimensions) != tuple(range(len(shape))):
         raise TypeFault(f"map goes over all dimensions in order, but dimensions={{{','.join(map(str, dimensions))}}} "
                         f"do not fit {plain(types[0])}")
     result = graph.result().type

@@ -12,7 +12,7 @@ from irscope.ops.faults import TypeFault
 from irscope.ops.infer import arity, array, attr, declared_array, dimension, distinct, plain, same_as
 from irscope.ops.lazy import LazyModule
 from irscope.ops.meaning import Emitter, Read
-from irscope.ops.numerics import bits_of, dtype_of_result, from_bits
+from irscope.ops.numerics import dtype_of_result, reinterpreted
 from irscope.ops.registry import declare
 from irscope.ops.shapes import elements, merge, same_size
 
@@ -147,12 +147,10 @@ reshape = declare(Op(
 def _infer_bitcast(node: Node) -> Type:
     arity(node, 1)
     x, result = array(node, 0), declared_array(node)
-    if x.dtype is not result.dtype:
-        raise TypeFault(f"bitcast keeps the element type, but goes from {plain(x)} to {plain(result)}",
-                        "bitcast-convert reads bits as another type")
     before, after = elements(x.shape), elements(result.shape)
-    if before is not None and after is not None and before != after:
-        raise TypeFault(f"bitcast keeps the memory, but goes from {plain(x)} with {before} elements to {plain(result)} with {after}")
+    if before is not None and after is not None and before * x.dtype.bits != after * result.dtype.bits:
+        raise TypeFault(f"bitcast keeps the memory as it is, but goes from {plain(x)} with {before * x.dtype.bits} bits "
+                        f"to {plain(result)} with {after * result.dtype.bits}")
     return plain(result)
 
 
@@ -167,13 +165,14 @@ def _bitcast(run: Run, node: Node, x: Any) -> Any:
     assert isinstance(source, TensorType) and isinstance(target, TensorType)
     memory = np.asarray(x).transpose(memory_order(source)).reshape(-1)
     if source.dtype is not target.dtype:
-        memory = from_bits(bits_of(memory), target.dtype)
+        memory = reinterpreted(memory, source.dtype, target.dtype)
     order, dims = memory_order(target), target.dims()
     back = sorted(range(len(order)), key=lambda i: order[i])
     return memory.reshape([dims[d] for d in order]).transpose(back)
 
 
 def _bitcast_element(k: Emitter, node: Node, index: Index, read: Read) -> Any:
+    """For equal widths; others become a bitcast-convert when the graph is expanded."""
     source, target = node.operands[0].type, node.type
     assert isinstance(source, TensorType) and isinstance(target, TensorType)
     into, out = memory_order(target), memory_order(source)
@@ -181,8 +180,7 @@ def _bitcast_element(k: Emitter, node: Node, index: Index, read: Read) -> Any:
     place: list[Any] = [None] * len(out)
     for d, value in zip(out, found, strict=True):
         place[d] = value
-    value = read(0, place)
-    return value if source.dtype is target.dtype else k.bitcast(value, target.dtype)
+    return k.bitcast(read(0, place), target.dtype)
 
 
 bitcast = declare(Op(

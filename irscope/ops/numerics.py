@@ -346,3 +346,19 @@ def from_bits(pattern: Array, dtype: DType) -> Array:
         top = 1 << dtype.bits - 1 if dtype.kind == "int" else 0
         return ((unsigned_value ^ top).astype(np.int16) - top).astype(target)
     return stored.reshape(-1).view(target).reshape(stored.shape)
+
+
+def reinterpreted(flat: Array, source: DType, target: DType) -> Array:
+    """The bits of a row of elements as elements of another type, low bits first."""
+    if source.bits >= 8 and target.bits >= 8:
+        return np.ascontiguousarray(flat).view(target.numpy())
+    # Types below a byte take one each in memory, so views do not do: shift.
+    pattern = bits_of(flat).astype(np.uint64) & np.uint64((1 << source.bits) - 1)
+    if source.bits > target.bits:
+        shifts = np.arange(source.bits // target.bits, dtype=np.uint64) * np.uint64(target.bits)
+        pattern = (pattern[:, None] >> shifts & np.uint64((1 << target.bits) - 1)).reshape(-1)
+    elif source.bits < target.bits:
+        ratio = target.bits // source.bits
+        shifts = np.arange(ratio, dtype=np.uint64) * np.uint64(source.bits)
+        pattern = np.bitwise_or.reduce(pattern.reshape(-1, ratio) << shifts, axis=-1)
+    return from_bits(pattern, target)

@@ -1,0 +1,67 @@
+"""Whether declared types are what the operators give, and whether the module keeps the rules that no single operator sees.
+
+    %sum = f32[3] add(%x, %y)        error: %sum is declared f32[3], but add gives f32[2]
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irscope.analysis.verify import module_rules
+from irscope.analysis.verify.faults import Fault, finding
+from irscope.graph import UNKNOWN, Graph, Module, Node, TensorType, TupleType, Type
+from irscope.ops import TypeFault
+from irscope.ops.infer import plain
+from irscope.ops.shapes import fits
+from irscope.source import Finding, Severity
+
+# Operators that hand values on: not even the precision of floats may change on the way.
+EXACT = frozenset((
+    "bitcast", "call", "conditional", "constant", "copy-done", "copy-start", "custom-call", "get-tuple-element", "infeed", "outfeed",
+    "opt-barrier", "parameter", "recv", "recv-done", "send", "send-done", "tuple", "while", "fusion", "rng", "async-start", "async-update",
+    "async-done", "broadcast", "reshape", "dynamic-reshape",
+))
+
+
+def check_types(module: Module) -> list[Finding]:
+    """Everything that does not fit, in the order of the text. Code and name tell the kind: SHP shapes, DTY element types, LAY layouts."""
+    faults = [(graph, fault) for graph in module.graphs.values() for fault in check_graph(graph)]
+    if module.format == "hlo":
+        faults += module_rules(module)
+    found = [finding(module, graph, fault) for graph, fault in faults]
+    return sorted(found, key=lambda f: f.offset)
+
+
+def check_graph(graph: Graph) -> Iterator[Fault]:
+    """The nodes of one graph whose operands do not fit the operator, or whose declared type is not the inferred one."""
+    for node in graph.nodes:
+        if node.op.infer is None or any(o.type is UNKNOWN for o in node.operands):
+            continue
+        try:
+            inferred = node.op.infer(node)
+        except TypeFault as fault:
+            yield Fault(node, fault.message, fault.help, about="type")
+            continue
+        if node.type is not UNKNOWN and not fits(node.type, inferred):
+            yield _mismatch(node, inferred)
+
+
+def _mismatch(node: Node, inferred: Type) -> Fault:
+    given = ", ".join(str(plain(o.type)) for o in node.operands)
+    only_precision = node.op.name not in EXACT and fits(node.type, inferred, any_precision=True)
+    return Fault(
+        node, f"%{node.name} is declared {plain(node.type)}, but {node.op.name}({given}) gives {inferred}",
+        "XLA takes floats of another precision here in some modes only" if only_precision else f"declare {inferred}, or mend the operands",
+        about="dtype" if only_precision or _same_dims(node.type, inferred) else "shape",
+        severity=Severity.WARNING if only_precision else Severity.ERROR)
+
+
+def _same_dims(a: Type, b: Type) -> bool:
+    """Whether two types differ in element types alone."""
+    stack = [(a, b)]
+    while stack:
+        x, y = stack.pop()
+        if isinstance(x, TupleType) and isinstance(y, TupleType) and len(x.elements) == len(y.elements):
+            stack.extend(zip(x.elements, y.elements, strict=True))
+        elif not (isinstance(x, TensorType) and isinstance(y, TensorType) and x.shape == y.shape):
+            return False
+    return True

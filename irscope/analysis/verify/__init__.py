@@ -1,0 +1,13 @@
+"""The rules of a module that no single operator sees, after XLA's verifier: signatures, pairs, groups, layouts, aliases, shardings."""
+from __future__ import annotations
+
+from irscope.analysis.verify import aliasing, buffers, calls, groups, layouts, pairs, shardings, threads
+from irscope.analysis.verify.faults import Fault
+from irscope.graph import Graph, Module
+
+RULES = (threads, pairs, groups, layouts, aliasing, shardings, calls, buffers)
+
+
+def module_rules(module: Module) -> list[tuple[Graph, Fault]]:
+    """What breaks a rule, with the graph it stands in."""
+    return [found for rule in RULES for found in rule.check(module)]

@@ -1,0 +1,114 @@
+"""Memory that is shared: outputs that alias operands or parameters, and the entry layout that says how both lie."""
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from irscope.analysis.verify.faults import Fault
+from irscope.analysis.verify.layouts import assigned, differ
+from irscope.graph import Graph, Module, NamedType, Node, TupleType, Type
+from irscope.ops.infer import plain
+from irscope.ops.shapes import fits
+
+
+def check(module: Module) -> Iterator[tuple[Graph, Fault]]:
+    """Aliases of what is not there or not alike, and an entry layout that is not the entry's."""
+    strict = assigned(module)
+    for graph in module.graphs.values():
+        for node in graph.nodes:
+            if "output_to_operand_aliasing" in node.attrs:
+                yield from ((graph, f) for f in _aliasing(node, strict))
+    entry = module.graphs.get(module.entry)
+    if entry is not None and entry.root is not None:
+        yield from ((entry, f) for f in _entry(module, entry))
+
+
+def part(t: Type, index: Sequence[int]) -> Type | None:
+    """The part of a type at a path into its tuples, or None where there is none."""
+    for i in index:
+        if not isinstance(t, TupleType) or not 0 <= i < len(t.elements):
+            return None
+        t = t.elements[i]
+    return t
+
+
+def _aliasing(node: Node, strict: bool) -> Iterator[Fault]:
+    seen: set[tuple[int, ...]] = set()
+    for output, (number, index) in node.attrs["output_to_operand_aliasing"]:
+        shown = f"{{{', '.join(map(str, output))}}}: ({number}, {{{', '.join(map(str, index))}}})"
+        if not 0 <= number < len(node.operands):
+            yield Fault(node, f"output_to_operand_aliasing {shown}: {node.op.name} has {len(node.operands)} operands, not number {number}")
+            continue
+        started = node.op.name == "async-start"
+        if started and node.bodies and node.bodies[0].notes.get("implicit"):
+            output = (1, *output)  # written on X-start, it is of X
+        elif started and not output:
+            yield Fault(node, f"output_to_operand_aliasing {shown}: the output index of an asynchronous start is not empty",
+                        "{0, i} is operand i, {1} the result")
+            continue
+        mine, theirs = part(node.type, output), part(node.operands[number].type, index)
+        if mine is None:
+            yield Fault(node, f"output_to_operand_aliasing {shown}: the result {plain(node.type)} has no such part")
+        elif theirs is None:
+            operand = plain(node.operands[number].type)
+            yield Fault(node, f"output_to_operand_aliasing {shown}: operand {number}, {operand}, has no such part")
+        elif not alike(mine, theirs, strict):
+            yield Fault(node, f"output_to_operand_aliasing {shown}: memory is shared by {mine} and {theirs}, which differ")
+        if output in seen:
+            yield Fault(node, f"output_to_operand_aliasing gives the output {{{', '.join(map(str, output))}}} twice")
+        seen.add(output)
+
+
+def alike(a: Type, b: Type, strict: bool) -> bool:
+    """Whether two values can be one memory, in ``strict`` modules layouts too; ``b(T)`` is the memory of T."""
+    return fits(held(a), held(b)) and not (strict and differ(a, b))
+
+
+def held(t: Type) -> Type:
+    """What a buffer ``b(T)`` holds, by its text; other types as they are."""
+
+    name = str(plain(t))
+    return NamedType(name[2:-1]) if name.startswith("b(") else NamedType(name)
+
+
+def _entry(module: Module, entry: Graph) -> Iterator[Fault]:
+    layout = module.attrs.get("entry_computation_layout")
+    if isinstance(layout, tuple) and len(layout) == 2:
+        params, result = layout
+        if len(params) != len(entry.params):
+            yield Fault(None, f"entry_computation_layout has {len(params)} parameters, but {entry.name} has {len(entry.params)}")
+        else:
+            for number, (declared, parameter) in enumerate(zip(params, entry.params, strict=True)):
+                if not fits(declared, parameter.type):
+                    yield Fault(parameter, f"entry_computation_layout says {plain(declared)} for parameter {number}, "
+                                           f"but %{parameter.name} is {plain(parameter.type)}")
+            if not fits(result, entry.result().type):
+                yield Fault(entry.result(), f"entry_computation_layout says that {entry.name} gives {plain(result)}, "
+                                            f"but its result is {plain(entry.result().type)}")
+    yield from _shared(module, entry)
+
+
+def _shared(module: Module, entry: Graph) -> Iterator[Fault]:
+    taken: dict[tuple[int, tuple[int, ...]], tuple[int, ...]] = {}
+    outputs: set[tuple[int, ...]] = set()
+    for output, (number, index, kind) in module.attrs.get("input_output_alias", ()) or ():
+        shown = f"{{{', '.join(map(str, output))}}}: ({number}, {{{', '.join(map(str, index))}}}, {kind})"
+        theirs = part(entry.params[number].type, index) if 0 <= number < len(entry.params) else None
+        mine = part(entry.result().type, output)
+        if theirs is None:
+            yield Fault(None, f"input_output_alias {shown}: {entry.name} has no such parameter")
+        elif mine is None:
+            yield Fault(None, f"input_output_alias {shown}: the result {plain(entry.result().type)} has no such part")
+        elif kind == "must-alias" and not fits(mine, theirs):
+            yield Fault(None, f"input_output_alias {shown}: memory is shared by {plain(mine)} and {plain(theirs)}, which differ")
+        if (number, index) in taken:
+            yield Fault(None, f"input_output_alias {shown}: the parameter is shared with another output already")
+        if output in outputs:
+            yield Fault(None, f"input_output_alias {shown}: the output is shared with another parameter already")
+        taken[number, index] = output
+        outputs.add(output)
+    for number, index in module.attrs.get("buffer_donor", ()) or ():
+        shown = f"({number}, {{{', '.join(map(str, index))}}})"
+        if not 0 <= number < len(entry.params) or part(entry.params[number].type, index) is None:
+            yield Fault(None, f"buffer_donor {shown}: {entry.name} has no such parameter")
+        elif (number, index) in taken:
+            yield Fault(None, f"buffer_donor {shown}: the parameter is shared with an output already")

@@ -1,0 +1,66 @@
+"""What single calls promise: composites their name, custom calls that XLA knows their types, values their origin."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irscope.analysis.verify.faults import Fault
+from irscope.analysis.verify.texts import Texts, fields, inside, split
+from irscope.graph import Graph, Module, Node, TensorType, TupleType, Type
+from irscope.graph.dtypes import U64
+from irscope.ops.infer import plain
+
+
+def check(module: Module) -> Iterator[tuple[Graph, Fault]]:
+    """Composite calls without a name, seeds that are none, origins and scheduling names that do not fit."""
+    texts = Texts(module)
+    for graph in module.graphs.values():
+        for node in graph.nodes:
+            if node.attrs.get("is_composite"):
+                yield from ((graph, f) for f in _composite(node, fields(module.raw(node).get("frontend_attributes", ""))))
+            elif node.attrs.get("custom_call_target") == "GetRngSeed":
+                yield from ((graph, f) for f in _seed(node))
+    for graph, node, text in texts.having("metadata"):
+        if "scheduling_name=" in text:
+            name = _scheduling_name(text)
+            if name and name != node.name and ".remat" not in node.name and ".clone" not in node.name:
+                yield graph, Fault(node, f"%{node.name} was scheduled under the name {name}",
+                                   "instructions keep their names after scheduling")
+    for attribute in ("origin", "original_value"):
+        for graph, node, text in texts.having(attribute):
+            if not _same_structure(node.type, inside(text)):
+                yield graph, Fault(node, f"the origin {text} of %{node.name} has another tuple structure than its type {plain(node.type)}")
+
+
+def _composite(node: Node, given: dict[str, str]) -> Iterator[Fault]:
+    if not given.get("composite.name"):
+        yield Fault(node, f"the composite call %{node.name} must have frontend attributes with a composite.name",
+                    'frontend_attributes={composite.name="namespace.operator"}')
+    elif given.get("composite.attributes") == "":
+        yield Fault(node, f"the composite.attributes of %{node.name} are empty", "write {} for none")
+    elif not given.get("composite.version", "0").isdecimal():
+        yield Fault(node, f"the composite.version of %{node.name} must be a non-negative integer, but is {given['composite.version']}")
+
+
+def _seed(node: Node) -> Iterator[Fault]:
+    if node.operands:
+        yield Fault(node, f"the custom call GetRngSeed must have 0 operands, but has {len(node.operands)}")
+    if not isinstance(node.type, TensorType) or node.type.dtype is not U64:
+        yield Fault(node, f"the custom call GetRngSeed must give u64, but is declared {plain(node.type)}")
+
+
+def _scheduling_name(metadata: str) -> str:
+    begin = metadata.find('scheduling_name="') + len('scheduling_name="')
+    return metadata[begin:metadata.find('"', begin)]
+
+
+def _same_structure(t: Type, text: str) -> bool:
+    """Whether ``({"a"}, {"b"})`` nests as the type does. Leaves are ``{...}``; other forms say nothing about structure."""
+    stack = [(t, text.strip())]
+    while stack:
+        part, tree = stack.pop()
+        if tree.startswith("("):
+            pieces = split(inside(tree))
+            if not isinstance(part, TupleType) or len(pieces) != len(part.elements):
+                return False
+            stack.extend(zip(part.elements, pieces, strict=True))
+    return True

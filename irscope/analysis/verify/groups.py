@@ -1,0 +1,103 @@
+"""Who takes part in a collective: groups that name each device once, as many as the module runs on."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irscope.analysis.verify.faults import Fault
+from irscope.graph import Graph, Module, Node, TensorType, TupleType
+from irscope.ops.collective import replica_groups
+
+UNEVEN = frozenset(("all-reduce", "all-reduce-start"))
+BY_FLAG = frozenset(("all-gather", "all-gather-start", "reduce-scatter")) | UNEVEN
+GROUPED = frozenset(("all-to-all", "ragged-all-to-all", "collective-broadcast")) | BY_FLAG
+PERMUTES = frozenset(("collective-permute", "collective-permute-start"))
+
+
+def check(module: Module) -> Iterator[tuple[Graph, Fault]]:
+    """Groups and pairs that no set of devices can have."""
+    constrained: dict[bool, tuple[Graph, Node]] = {}
+    for graph in module.graphs.values():
+        for node in graph.nodes:
+            name = node.op.name
+            if name in GROUPED:
+                yield from ((graph, f) for f in _groups(module, node))
+                if name in UNEVEN:
+                    constrained.setdefault(bool(node.attrs.get("constrain_layout")), (graph, node))
+                    if node.attrs.get("channel_id", 1) <= 0:
+                        yield graph, Fault(node, f"the channel_id of {name} must be positive, but is {node.attrs['channel_id']}")
+            elif name in PERMUTES:
+                yield from ((graph, f) for f in _pairs(module, node))
+    if len(constrained) == 2:
+        graph, node = constrained[True]
+        yield graph, Fault(node, f"%{node.name} has constrain_layout=true, but %{constrained[False][1].name} has not",
+                           "constrain the layout of all all-reduces of a module, or of none")
+
+
+def devices(module: Module, node: Node) -> tuple[int, str]:
+    """How many numbers the groups of a collective name, and what they count; 1 where the module does not say.
+
+    Without a channel replicas talk, with one partitions; ``use_global_device_ids`` numbers both together.
+    """
+    replicas, partitions = module.attrs.get("replica_count", 1), module.attrs.get("num_partitions", 1)
+    if not node.attrs.get("channel_id"):
+        return replicas, "replicas"
+    if node.op.name not in BY_FLAG:
+        return partitions, "partitions"
+    return (replicas * partitions, "devices") if node.attrs.get("use_global_device_ids") else (replicas, "replicas")
+
+
+def _groups(module: Module, node: Node) -> Iterator[Fault]:
+    groups = replica_groups(node)
+    name = node.op.name
+    if not groups:
+        if node.attrs.get("use_global_device_ids") and name in BY_FLAG:
+            yield Fault(node, f"{name} with use_global_device_ids=true needs replica_groups")
+        return
+    seen: set[int] = set()
+    for group in groups:
+        if not group:
+            yield Fault(node, f"a group of {name} is empty")
+        for member in group:
+            if member in seen:
+                yield Fault(node, f"{member} stands twice in the replica_groups of {name}")
+                return
+            seen.add(member)
+    missing = next((i for i in range(len(seen)) if i not in seen), None)
+    if missing is not None:
+        yield Fault(node, f"the replica_groups of {name} name {len(seen)} devices, but not device {missing}")
+        return
+    wanted, what = devices(module, node)
+    if wanted not in (1, len(seen)):
+        yield Fault(node, f"the replica_groups of {name} name {len(seen)} {what}, but the module has {wanted}")
+    if name not in UNEVEN and len({len(group) for group in groups}) > 1:
+        yield Fault(node, f"the replica_groups of {name} must be of one size, but are of {', '.join(str(len(g)) for g in groups[:6])}")
+
+
+def _pairs(module: Module, node: Node) -> Iterator[Fault]:
+    pairs = [p for p in node.attrs.get("source_target_pairs", ()) if len(p) == 2]
+    key = "num_partitions" if node.attrs.get("channel_id") else "replica_count"
+    limit = module.attrs.get(key, 1)
+    often = _times(node)
+    for end, what in enumerate(("source", "target")):
+        count: dict[int, int] = {}
+        for pair in pairs:
+            device = pair[end]
+            if device < 0 or (limit > 1 and device >= limit):
+                bound = "at least 0" if device < 0 else f"below {limit}, the {key}"
+                yield Fault(node, f"{what} {device} of {node.op.name} must be {bound}")
+                return
+            count[device] = count.get(device, 0) + 1
+            if count[device] > often:
+                yield Fault(node, f"{what} {device} appears more than {'once' if often == 1 else f'{often} times'} "
+                                  f"in the source_target_pairs of {node.op.name}")
+                return
+
+
+def _times(node: Node) -> int:
+    """How often a device may appear: once for each slice that is sent."""
+    if len(node.operands) != 4:
+        return 1
+    offsets = node.operands[2].type
+    if isinstance(offsets, TupleType) and not isinstance(node.operands[0].type, TensorType):
+        offsets = offsets.elements[0] if offsets.elements else offsets
+    return max(1, len(offsets.elements)) if isinstance(offsets, TupleType) else 1

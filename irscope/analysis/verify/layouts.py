@@ -1,0 +1,172 @@
+"""Layouts that must agree because nothing moves: parts of tuples, copies on their way, elementwise operators, bitcasts.
+
+Only layouts that the text writes are compared, and only where layouts were assigned: before that, what XLA prints are defaults
+and what transposes make of them, which bind nobody.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from irscope.analysis.verify.faults import Fault
+from irscope.graph import Graph, Module, Node, TensorType, TupleType, Type
+from irscope.ops.infer import plain
+
+HOST = 5
+"""The memory space of the host in XLA's layouts."""
+
+KEEPING = frozenset((
+    "abs add and atan2 ceil clamp count-leading-zeros compare complex concatenate convert cosine divide dynamic-slice dynamic-update-slice "
+    "exponential exponential-minus-one floor imag is-finite log log-plus-one logistic map maximum minimum multiply negate not or pad power "
+    "real reduce-precision reduce-window remainder reverse round-nearest-afz round-nearest-even rsqrt select shift-left "
+    "shift-right-arithmetic shift-right-logical sign sine slice sort sqrt cbrt stochastic-convert subtract tan tanh erf popcnt xor "
+    "set-dimension-size").split())
+"""Operators that leave every element where it is in the order of dimensions."""
+
+
+def assigned(module: Module) -> bool:
+    """Whether layouts were assigned: the module is scheduled, is fused, moves memory, or has parameters that lie as the caller wants."""
+    if module.attrs.get("is_scheduled"):
+        return True
+    entry = module.graphs.get(module.entry)
+    if entry is not None and any(chosen(p.type) for p in entry.params):
+        return True
+    return any(n.op.name in _LATE for g in module.graphs.values() for n in g.nodes)
+
+
+_LATE = frozenset(("fusion", "bitcast", "copy-start", "async-start"))
+
+
+def chosen(t: Type) -> bool:
+    """Whether an array lies in memory otherwise than it would by itself: other orders, tiles, another memory space."""
+    if not isinstance(t, TensorType) or t.layout is None:
+        return False
+    return bool(t.layout.rest) or t.layout.minor_to_major != tuple(reversed(range(t.rank)))
+
+
+def check(module: Module) -> Iterator[tuple[Graph, Fault]]:
+    """Layouts that change where nothing moves elements."""
+    if not assigned(module):
+        return
+    for graph in module.graphs.values():
+        for node in graph.nodes:
+            if node.op.name in KEEPING:
+                fault = _kept(node)
+            elif node.op.name in _HANDED:
+                fault = _handed(node)
+            elif node.op.name == "bitcast":
+                fault = _bitcast(node)
+            elif node.op.name == "copy":
+                fault = _copy(node)
+            else:
+                continue
+            if fault is not None:
+                yield graph, fault
+
+
+def order(t: Type) -> tuple[int, ...] | None:
+    """The order of dimensions in memory, or None where the text does not say."""
+    return t.layout.minor_to_major if isinstance(t, TensorType) and t.layout is not None and t.rank > 1 else None
+
+
+def differ(a: Type, b: Type) -> bool:
+    """Whether two types write different orders somewhere."""
+    stack = [(a, b)]
+    while stack:
+        x, y = stack.pop()
+        if isinstance(x, TupleType) and isinstance(y, TupleType) and len(x.elements) == len(y.elements):
+            stack.extend(zip(x.elements, y.elements, strict=True))
+            continue
+        mine, theirs = order(x), order(y)
+        if mine is not None and theirs is not None and len(mine) == len(theirs) and mine != theirs:
+            return True
+    return False
+
+
+def _kept(node: Node) -> Fault | None:
+    for operand in node.operands:
+        for t in node.type.leaves():
+            if differ(operand.type, t):
+                return Fault(node, f"{node.op.name} does not change layouts, but goes from {operand.type} to {t}",
+                             "copy changes a layout", about="layout")
+    return None
+
+
+_HANDED = frozenset(("tuple", "get-tuple-element", "copy-start", "copy-done", "while", "call", "conditional", "opt-barrier", "fusion",
+                     "async-start", "async-done", "async-update", "all-to-all"))
+
+
+def _handed(node: Node) -> Fault | None:
+    """Operators that hand memory on."""
+    if node.op.name == "all-to-all":
+        for operand in node.operands[1:]:
+            if differ(operand.type, node.operands[0].type):
+                return Fault(node, f"all-to-all has operands with different layouts: {node.operands[0].type} and {operand.type}",
+                             about="layout")
+    for mine, theirs, whose in _meetings(node):
+        if differ(mine, theirs):
+            return Fault(node, f"{node.op.name} hands memory on as it is, but its type {mine} differs from {theirs}, {whose}",
+                         "copy changes a layout", about="layout")
+    return None
+
+
+def _meetings(node: Node) -> Iterator[tuple[Type, Type, str]]:
+    """Pairs of types of the same memory: at this node and at another place."""
+    name, operands = node.op.name, node.operands
+    mine: Sequence[Type] = node.type.elements if isinstance(node.type, TupleType) else ()
+    if name == "tuple":
+        for t, operand in zip(mine, operands):
+            yield t, operand.type, f"%{operand.name}"
+    elif name == "get-tuple-element" and operands and isinstance(operands[0].type, TupleType):
+        parts, index = operands[0].type.elements, node.attrs.get("index", -1)
+        if 0 <= index < len(parts):
+            yield node.type, parts[index], f"element {index} of %{operands[0].name}"
+    elif name == "copy-done" and operands and isinstance(operands[0].type, TupleType) and len(operands[0].type.elements) > 1:
+        target, source = operands[0].type.elements[:2]
+        yield node.type, target, f"element 0 of %{operands[0].name}"
+        yield target, source, "the source of the copy"
+    elif name == "copy-start" and len(mine) > 1 and operands:
+        yield mine[1], operands[0].type, f"%{operands[0].name}"
+    elif name in ("opt-barrier", "async-update") and operands:
+        yield node.type, operands[0].type, f"%{operands[0].name}"
+    elif name == "async-start" and len(mine) > 1 and isinstance(mine[0], TupleType):
+        for t, operand in zip(mine[0].elements, operands):
+            yield t, operand.type, f"%{operand.name}"
+        if node.bodies and node.bodies[0].root is not None:
+            for t, parameter in zip(mine[0].elements, node.bodies[0].params):
+                yield t, parameter.type, f"parameter %{parameter.name} of {node.bodies[0].name}"
+            yield mine[1], node.bodies[0].result().type, f"the result of {node.bodies[0].name}"
+    elif name == "async-done" and operands and isinstance(operands[0].type, TupleType) and len(operands[0].type.elements) > 1:
+        yield node.type, operands[0].type.elements[1], f"element 1 of %{operands[0].name}"
+    else:
+        results = node.bodies[1:] if name == "while" else node.bodies
+        for graph in results:
+            if graph.root is not None:
+                yield node.type, graph.root.type, f"the result of {graph.name}"
+
+
+def _bitcast(node: Node) -> Fault | None:
+    """Memory does not move to another space by being read in another way."""
+    if not node.operands or not isinstance(node.type, TensorType):
+        return None
+    source = node.operands[0].type
+    if not isinstance(source, TensorType) or source.layout is None or node.type.layout is None:
+        return None
+    before, after = source.layout.memory_space, node.type.layout.memory_space
+    if before != after and HOST in (before, after):
+        return Fault(node, f"bitcast does not move memory, but goes from {source} to {node.type}: memory space {before} to {after}",
+                     "copy moves between host and device", about="layout")
+    return None
+
+
+def _copy(node: Node) -> Fault | None:
+    """Copies between host and device keep element type and layout."""
+    if not node.operands or not isinstance(node.type, TensorType):
+        return None
+    source = node.operands[0].type
+    if not isinstance(source, TensorType) or source.layout is None or node.type.layout is None:
+        return None
+    spaces = source.layout.memory_space, node.type.layout.memory_space
+    if spaces[0] != spaces[1] and HOST in spaces and source.dtype is not node.type.dtype:
+        return Fault(node, f"a copy between host and device keeps the element type, but goes from {source} to {node.type}",
+                     f"convert %{node.operands[0].name}, {plain(source)}, on one side", about="dtype")
+    return None

@@ -1,0 +1,80 @@
+"""Shardings that no value can have: more dimensions than it has, devices that the module lacks, loops that disagree with themselves."""
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from math import prod
+
+from irscope.analysis.verify.faults import Fault
+from irscope.analysis.verify.texts import Texts, inside, split
+from irscope.graph import Graph, Module, Node, TensorType, TupleType, Type
+
+TILES = re.compile(r"devices=\[([\d,\s]+)\](?:<=\[([\d,\s]+)\]|((?:\s*-?\d+\s*,?)*))")
+LAST = re.compile(r"last_tile_dims=\{([^}]*)\}")
+DEVICE = re.compile(r"\bdevice=(-?\d+)")
+METADATA = re.compile(r",?\s*metadata=\{.*\}(?=[\s}]*$)", re.DOTALL)
+
+
+def check(module: Module) -> Iterator[tuple[Graph, Fault]]:
+    """Shardings that do not fit the type, the number of devices, or each other."""
+    written: dict[int, str] = {}
+    partitions = module.attrs.get("num_partitions", 1)
+    for graph, node, text in Texts(module).having("sharding"):
+        written[id(node)] = " ".join(METADATA.sub("", text).split())
+        yield from ((graph, fault) for fault in _fits(node, node.type, text, partitions))
+    if written:
+        for graph in module.graphs.values():
+            for node in graph.nodes:
+                if node.op.name in ("while", "conditional") and node.bodies:
+                    yield from ((graph, fault) for fault in _consistent(node, written))
+
+
+def _fits(node: Node, t: Type, text: str, partitions: int) -> Iterator[Fault]:
+    pieces = split(inside(text))
+    if pieces and all(p.startswith("{") for p in pieces):
+        leaves = list(t.leaves()) if isinstance(t, TupleType) else [t]
+        if isinstance(t, TupleType) and len(leaves) == len(pieces):
+            for leaf, piece in zip(leaves, pieces, strict=True):
+                yield from _fits(node, leaf, piece, partitions)
+        elif isinstance(t, TupleType) and len(pieces) != 1:
+            yield Fault(node, f"%{node.name} has {len(leaves)} values, but its sharding {text} has {len(pieces)} parts")
+        return
+    device = DEVICE.search(text)
+    if device and (int(device[1]) < 0 or (partitions > 1 and int(device[1]) >= partitions)):
+        yield Fault(node, f"the sharding {text} of %{node.name} names device {device[1]}, which does not exist")
+    m = TILES.search(text)
+    if not m or not isinstance(t, TensorType):
+        return
+    tiles = [int(n) for n in m[1].split(",")]
+    last = LAST.search(text)
+    rank = len(tiles) - ("last_tile_dim_replicate" in text) - (len(split(last[1])) if last else 0)
+    if rank != t.rank:
+        yield Fault(node, f"the sharding {text} of %{node.name} has {rank} tile dimensions, but {t} has {t.rank}",
+                    "one tile dimension for each dimension of the value, behind them those of subgroups")
+    listed = [int(n) for n in m[3].replace(",", " ").split()] if m[3] else []
+    count = prod(int(n) for n in m[2].split(",")) if m[2] else len(listed)
+    if listed and len(set(listed)) != len(listed):
+        yield Fault(node, f"the sharding {text} of %{node.name} names a device twice")
+    wrong = next((d for d in listed if d < 0 or (partitions > 1 and d >= partitions)), None)
+    if wrong is not None:
+        yield Fault(node, f"the sharding {text} of %{node.name} names device {wrong}, which does not exist")
+    elif partitions > 1 and count > partitions:
+        yield Fault(node, f"the sharding {text} of %{node.name} is for {count} devices, but the module has {partitions}")
+
+
+def _consistent(node: Node, written: dict[int, str]) -> Iterator[Fault]:
+    """The values that a loop or branch carries are sharded alike at all places where the text says how."""
+    places = [node]
+    if node.op.name == "while":
+        places += [p for graph in node.bodies for p in graph.params[:1]]
+        if len(node.bodies) > 1 and node.bodies[1].root is not None:
+            places.append(node.bodies[1].root)
+    else:
+        places += [graph.root for graph in node.bodies if graph.root is not None]
+    said = [(p, written[id(p)]) for p in places if id(p) in written]
+    for place, text in said[1:]:
+        if text != said[0][1]:
+            first, way = said[0]
+            yield Fault(node, f"{node.op.name} shards its value in two ways: {way} at %{first.name} and {text} at %{place.name}",
+                        "all places of a loop or branch that say how a value is sharded must say the same")
+            return

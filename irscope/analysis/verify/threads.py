@@ -1,0 +1,32 @@
+"""Computations run on the thread of their caller, except where something asynchronous hands over."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irscope.analysis.verify.faults import Fault
+from irscope.graph import Graph, Module
+
+MAIN = "main"
+
+
+def check(module: Module) -> Iterator[tuple[Graph, Fault]]:
+    """Calls to another ``execution_thread`` that are no async-start."""
+    if not any("execution_thread" in g.notes for g in module.graphs.values()):
+        return
+    # A computation that the text leaves out, around what an asynchronous start does, is on the thread of the start.
+    handed = {id(n.bodies[0]): str(n.attrs.get("async_execution_thread", MAIN)) for g in module.graphs.values() for n in g.nodes
+              if n.op.name == "async-start" and n.bodies and n.bodies[0].notes.get("implicit")}
+    for graph in module.graphs.values():
+        for node in graph.nodes:
+            for called in node.bodies:
+                mine, theirs = handed.get(id(graph), thread(graph)), handed.get(id(called), thread(called))
+                if node.op.name == "async-start":
+                    mine = node.attrs.get("async_execution_thread", mine)
+                if mine != theirs:
+                    yield graph, Fault(node, f"{node.op.name} on the thread {mine} calls {called.name}, which runs on the thread {theirs}",
+                                       "called computations run on the thread of their caller")
+
+
+def thread(graph: Graph) -> str:
+    """The execution thread of a computation."""
+    return str(graph.notes.get("execution_thread", MAIN))
