@@ -16,10 +16,10 @@ JOBS ?= 2
 # What `make test` passes on to pytest: make test ARGS='tests/cli -k pipe'
 ARGS ?=
 
-.PHONY: help setup demo test slow oracle lint types bench golden ci clean
+.PHONY: help setup demo test slow oracle lint types bench bench-nets golden ci clean
 
 help:  ## list the targets
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
 
 setup: $(READY)  ## set up the private environment in .venv (every target does it when needed)
 
@@ -55,6 +55,11 @@ lint: $(READY)  ## ruff
 
 types: $(READY)  ## mypy --strict
 	@$(BIN)/python -m mypy --strict irscope
+
+bench: bench-nets  ## all benchmarks, side by side with the peers that PEERS_PYTHON has installed
+
+bench-nets: $(READY)  ## whole nets: irscope, torch, jax, ONNX Runtime (PEERS_PYTHON=/path/to/python)
+	@$(BIN)/python benchmarks/run_nets.py $(ARGS)
 
 golden: $(READY)  ## write the golden files anew; read them as a diff afterwards
 	@$(BIN)/python -m pytest -q --update-golden $(ARGS)
