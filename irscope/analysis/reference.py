@@ -161,7 +161,10 @@ def holds(t: Type, value: Value) -> bool:
     shape = getattr(value, "shape", None)
     if shape is None or value.dtype != t.dtype.numpy():
         return False
-    return not t.rank or (len(shape) == t.rank and all(n == d if isinstance(d, int) else d.bound is None or n <= d.bound for n, d in zip(shape, t.shape, strict=True)))
+    if not t.rank:
+        return True
+    return len(shape) == t.rank and all(
+        n == d if isinstance(d, int) else d.bound is None or n <= d.bound for n, d in zip(shape, t.shape, strict=True))
 
 
 def _described(value: Value) -> str:

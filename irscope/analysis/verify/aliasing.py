@@ -33,10 +33,11 @@ def part(t: Type, index: Sequence[int]) -> Type | None:
 
 def _aliasing(node: Node, strict: bool) -> Iterator[Fault]:
     seen: set[tuple[int, ...]] = set()
+    operands, result = _whole(node)
     for output, (number, index) in node.attrs["output_to_operand_aliasing"]:
         shown = f"{{{', '.join(map(str, output))}}}: ({number}, {{{', '.join(map(str, index))}}})"
-        if not 0 <= number < len(node.operands):
-            yield Fault(node, f"output_to_operand_aliasing {shown}: {node.op.name} has {len(node.operands)} operands, not number {number}")
+        if not 0 <= number < len(operands):
+            yield Fault(node, f"output_to_operand_aliasing {shown}: {node.op.name} has {len(operands)} operands, not number {number}")
             continue
         started = node.op.name == "async-start"
         if started and node.bodies and node.bodies[0].notes.get("implicit"):
@@ -45,17 +46,28 @@ def _aliasing(node: Node, strict: bool) -> Iterator[Fault]:
             yield Fault(node, f"output_to_operand_aliasing {shown}: the output index of an asynchronous start is not empty",
                         "{0, i} is operand i, {1} the result")
             continue
-        mine, theirs = part(node.type, output), part(node.operands[number].type, index)
+        mine, theirs = part(result, output), part(operands[number], index)
         if mine is None:
-            yield Fault(node, f"output_to_operand_aliasing {shown}: the result {plain(node.type)} has no such part")
+            yield Fault(node, f"output_to_operand_aliasing {shown}: the result {plain(result)} has no such part")
         elif theirs is None:
-            operand = plain(node.operands[number].type)
+            operand = plain(operands[number])
             yield Fault(node, f"output_to_operand_aliasing {shown}: operand {number}, {operand}, has no such part")
         elif not alike(mine, theirs, strict):
             yield Fault(node, f"output_to_operand_aliasing {shown}: memory is shared by {mine} and {theirs}, which differ")
         if output in seen:
             yield Fault(node, f"output_to_operand_aliasing gives the output {{{', '.join(map(str, output))}}} twice")
         seen.add(output)
+
+
+def _whole(node: Node) -> tuple[list[Type], Type]:
+    """The types of the operands and the result; of an asynchronous start with those that are bound later."""
+    operands, result = [o.type for o in node.operands], node.type
+    if node.op.name == "async-start" and node.bodies and node.bodies[0].root is not None and isinstance(result, TupleType):
+        late = [p.type for p in node.bodies[0].params[len(operands):]]
+        if late or (len(result.elements) > 1 and result.elements[1] == TupleType(())):
+            operands = [*operands, *late]
+            result = TupleType((TupleType(tuple(operands)), node.bodies[0].root.type))
+    return operands, result
 
 
 def alike(a: Type, b: Type, strict: bool) -> bool:
