@@ -69,6 +69,8 @@ class _Evaluation:
             return [k.const(0, dtype)]
         if node.op.scalar is not None:
             return [node.op.scalar(k, node, *(operand[0] for operand in operands))]
+        if node.op.element is not None and all(len(operand) == 1 for operand in operands):
+            return [node.op.element(k, node, [k.index(0)] * node.type.rank, lambda i, index: operands[i][0])]
         if name in _SAME:
             return [operands[0][0]]
         raise NoScalarMeaning(graph, node, "has no meaning on single values")
