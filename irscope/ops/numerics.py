@@ -56,7 +56,7 @@ def widen(x: Array) -> Array:
     """The same values in a type that numpy computes with: f32 for narrow floats, 8 bits for narrow integers."""
     x = np.asarray(x)
     name = x.dtype.name
-    if name in ("float16", "bfloat16") or name.startswith(("float8", "float6", "float4")):
+    if name in ("float16", "bfloat16") or name.startswith(("float8_", "float6_", "float4_")):
         return x.astype(np.float32)
     if name in _NARROW_INTEGERS:
         return x.astype(_NARROW_INTEGERS[name])
