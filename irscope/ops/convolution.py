@@ -144,7 +144,7 @@ def _convolution_reference(run: Any, node: Node, lhs: Array, rhs: Array) -> Arra
                 block = seen[..., g * conv.features:(g + 1) * conv.features] if conv.feature_groups > 1 else seen
                 block = block[g * batch:(g + 1) * batch] if conv.batch_groups > 1 else block
                 part = np.matmul(block.reshape(-1, conv.features), w[at][:, mine], dtype=wide.numpy())
-                out[_grid(to, batch, mine)] += part.reshape(*block.shape[:-1], -1)
+                out[_grid(to, batch, mine)] += part.reshape(*block.shape[:-1], mine.stop - mine.start)
     inverse = _ordered((dims.out_batch, *dims.out_spatial, dims.out_feature), range(n + 2))
     return convert(out.transpose(inverse), result_dtype(node))
 
