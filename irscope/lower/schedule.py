@@ -6,7 +6,8 @@ of the speed, because the compiler then folds loads or spills inside the innermo
 """
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
 from functools import cache
 from math import ceil
 from typing import Any
@@ -65,6 +66,11 @@ class ContractionSchedule:
     def data(self) -> dict[str, Any]:
         """As plain data, for printing and keeping."""
         return asdict(self)
+
+    @staticmethod
+    def of(data: Mapping[str, Any]) -> ContractionSchedule:
+        """From plain data; words of others (the family's name) are passed over."""
+        return ContractionSchedule(**{f.name: data[f.name] for f in fields(ContractionSchedule) if f.name in data})
 
 
 @cache

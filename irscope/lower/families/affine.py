@@ -26,6 +26,7 @@ class Axis:
     lhs: int
     rhs: int
     out: int = -1
+    step: int = 1
 
 
 @dataclass(slots=True)
@@ -78,7 +79,7 @@ def _adjoin(outer: Axis, inner: Axis, views: Sequence[tuple[int, ...]]) -> bool:
         return False
     if (outer.out < 0) != (inner.out < 0):
         return False
-    return outer.out < 0 or all(view[outer.out] == view[inner.out] * inner.size for view in views)
+    return outer.out < 0 or all(view[outer.out] * outer.step == view[inner.out] * inner.step * inner.size for view in views)
 
 
 def swapped(affine: Affine) -> Affine:

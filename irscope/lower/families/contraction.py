@@ -86,15 +86,15 @@ class Contraction:
         left, right = epilogue.buffers[match.left], epilogue.buffers[match.right]
         bases = problem.ins[match.left].first, problem.ins[match.right].first
         if match.inner:
-            InnerNest(k, match.affine, left, right, dtype, lanes, len(dims_of(anchor)), epilogue, *bases, **schedule).write()
+            InnerNest(k, match.affine, left, right, dtype, lanes, len(dims_of(anchor)), epilogue, *bases, schedule["rows"]).write()
         else:
-            chosen = ContractionSchedule(**schedule)
+            chosen = ContractionSchedule.of(schedule)
             if chosen.pack == "load":
                 right, packed = packed_operand(k, match, chosen, dtype, lanes)
                 args.append(packed)
                 bases = bases[0], 0
             Nest(k, match.affine, left, right, dtype, lanes, len(dims_of(anchor)), chosen, epilogue, True, *bases).write()
-        kernel = k.finish(flops=match.affine.flops, origin=tuple(n.name for n in problem.group.nodes), schedule=schedule)
+        kernel = k.finish(flops=match.affine.flops, schedule=schedule)
         return Built([stage(kernel, args)])
 
 

@@ -70,4 +70,4 @@ class InnerNest:
 
 
 def _moved(index: list[Any], axis: Axis, i: Any) -> list[Any]:
-    return [x + i if d == axis.out else x for d, x in enumerate(index)]
+    return [x + i * axis.step if d == axis.out else x for d, x in enumerate(index)]

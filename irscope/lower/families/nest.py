@@ -111,7 +111,8 @@ class Nest:
                     i = stack.enter_context(self._par(0, axis.size))
                     lhs, index = lhs + i * axis.lhs, self._moved(index, axis, i)
                 i = stack.enter_context(self._par(start, start + count, height))
-                rows = (lhs + i * last.lhs, self._moved(index, last, i), height)
+                zero: list[Any] = [k.index(0) for _ in range(self.rank)]
+                rows = (lhs + i * last.lhs, self._moved(zero, last, i), height)
                 for first, columns, vectors in self._panels():
                     if columns >= self.width:
                         with k.loop(first, first + columns, self.width) as j:
@@ -244,7 +245,7 @@ class Nest:
         """The rows of a tile, counted through all row axes."""
         first = self.k.index(0)
         for axis in self.rows:
-            first = first * axis.size + (where[axis.out] if axis.out >= 0 else 0)
+            first = first * axis.size + (where[axis.out] // axis.step if axis.out >= 0 else 0)
         return [first + (o * self.rows[-1].size + i) for o in range(across) for i in range(height)]
 
     def _ahead(self, tile: Tile, number: Any) -> Any:
@@ -257,7 +258,7 @@ class Nest:
         """The index after ``i`` steps along an axis."""
         if axis.out < 0:
             return index
-        return [x + i if d == axis.out else x for d, x in enumerate(index)]
+        return [x + i * axis.step if d == axis.out else x for d, x in enumerate(index)]
 
     @staticmethod
     def _joined(a: list[Any], b: list[Any]) -> list[Any]:

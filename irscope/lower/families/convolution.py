@@ -1,0 +1,167 @@
+"""Convolutions as contractions over the image where it lies: rows of results overlap in what they read, and nothing is gathered first.
+
+An image that does not have room for its padding is copied into memory that does; results that the caller wants in another order leave
+through memory of the nest's own order. Inside a net neither happens, since producers leave their results as the next convolution wishes.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from irscope.fusion import Group
+from irscope.fusion.drafts import dims_of
+from irscope.graph import Node, TensorType
+from irscope.lower.build import KernelBuilder
+from irscope.lower.families import Arg, Built, Fixed, Packed, Problem, Stage
+from irscope.lower.families.affine import Affine, merged
+from irscope.lower.families.dots import choose, last, packing, sorted_axes, vector_axis
+from irscope.lower.families.epilogue import Epilogue, stage, walks
+from irscope.lower.families.geometry import Geometry
+from irscope.lower.families.micro import computing_type
+from irscope.lower.families.nest import Nest
+from irscope.lower.families.pack import panels
+from irscope.lower.families.relayout import framed, relaid, with_storage
+from irscope.lower.schedule import ContractionSchedule, machine_of
+from irscope.lower.storage import Storage, Wish
+
+
+@dataclass(slots=True)
+class Edges:
+    """What has to be copied around a kernel: stages before and after, and the memory that stands for values meanwhile.
+
+    ``origin`` is where the operand's first element lies in the buffer that the kernel gets.
+    """
+
+    problem: Problem
+    before: list[Stage]
+    after: list[Stage]
+    instead: dict[Node, Arg]
+    origin: int
+
+    def arguments(self) -> list[Arg]:
+        """The arguments of the kernel between the copies."""
+        return [self.instead.get(a, a) if isinstance(a, Node) else a for a in self.problem.arguments()]
+
+
+@dataclass(slots=True)
+class Work:
+    """A convolution as a nest, between its edges. ``order`` is that of its sum axes in the operand's memory."""
+
+    geometry: Geometry
+    edges: Edges
+    affine: Affine
+    order: tuple[int, ...]
+    fixed: bool
+
+
+class Convolution:
+    """See the module."""
+
+    name = "convolution"
+
+    def wishes(self, group: Group, fixed: Fixed) -> dict[Node, Wish]:
+        """Operand and results channels last, the operand with room for the padding."""
+        geometry = geometry_of(group)
+        if geometry is None:
+            return {}
+        wishes = {output: geometry.result_wish() for output in group.outputs if group.anchor and dims_of(output) == dims_of(group.anchor)}
+        if not fixed(geometry.lhs):
+            wishes[geometry.lhs] = geometry.wish()
+        return wishes
+
+    def match(self, problem: Problem) -> Work | None:
+        """A convolution of floats or integers without dilation of its operand and without batch groups."""
+        geometry = geometry_of(problem.group)
+        if geometry is None:
+            return None
+        edges = edges_of(problem, geometry)
+        found = walks(edges.problem) if edges is not None else None
+        if edges is None or found is None:
+            return None
+        written, read = found
+        lhs = edges.problem.ins[geometry.lhs]
+        fixed = geometry.rhs in problem.constants
+        affine = geometry.affine(lhs, None if fixed else problem.ins[geometry.rhs], [*written, *read])
+        affine = sorted_axes(merged(affine))
+        column = vector_axis(affine, written)
+        if column is None:
+            return None
+        return Work(geometry, edges, last(affine, column), geometry.order(lhs), fixed)
+
+    def schedule(self, problem: Problem, match: Work) -> dict[str, Any]:
+        dtype, machine = dtype_of(problem.group), machine_of(problem.lanes)
+        return choose(match.affine, packing(match.affine, match.fixed, dtype, machine), dtype, machine).data()
+
+    def build(self, problem: Problem, match: Work, schedule: dict[str, Any]) -> Built:
+        dtype, geometry, edges = dtype_of(problem.group), match.geometry, match.edges
+        chosen = ContractionSchedule.of(schedule)
+        lanes = machine_of(problem.lanes).lanes(dtype)
+        k = KernelBuilder(problem.name, lanes=lanes, tuned=True, precision=problem.options.get("precision", "default"))
+        epilogue = Epilogue(k, edges.problem, match.affine.of("column")[-1].out)
+        args = edges.arguments()
+        lhs, rhs = edges.problem.ins[geometry.lhs], problem.ins[geometry.rhs]
+        right, base = epilogue.buffers[geometry.rhs], geometry.rhs_base(rhs)
+        if chosen.pack == "load":
+            width, base, order, numpy_type = chosen.vectors * lanes, 0, match.order, dtype.numpy()
+            groups, count = geometry.conv.feature_groups, -(-match.affine.of("column")[-1].size // width)
+            right = k.buffer("panels", dtype, (groups, count, match.affine.size("sum"), width), "in")
+            args.append(Packed(geometry.rhs, ("panels", geometry.conv, order, width, dtype.name),
+                               lambda array: panels(geometry.arranged(array, order), 1, width, numpy_type)))
+        rank = len(dims_of(geometry.lhs))
+        Nest(k, match.affine, epilogue.buffers[geometry.lhs], right, dtype, lanes, rank, chosen, epilogue, True,
+             edges.origin + geometry.first_tap(lhs), base).write()
+        kernel = k.finish(flops=match.affine.flops, schedule=schedule)
+        return Built([*edges.before, stage(kernel, args), *edges.after])
+
+
+def geometry_of(group: Group) -> Geometry | None:
+    """The convolution that a group is built around, when register tiles can do it."""
+    anchor = group.anchor
+    if group.kind != "convolution" or anchor is None or anchor.op.name != "convolution" or not isinstance(anchor.type, TensorType):
+        return None
+    return Geometry.of(anchor) if computing_type(anchor.type.dtype) is not None else None
+
+
+def dtype_of(group: Group) -> Any:
+    """The element type that the group's anchor is summed in."""
+    assert group.anchor is not None and isinstance(group.anchor.type, TensorType)
+    dtype = computing_type(group.anchor.type.dtype)
+    assert dtype is not None
+    return dtype
+
+
+def edges_of(problem: Problem, geometry: Geometry, tile: int = 1) -> Edges | None:
+    """The problem as the nest wants it, and the copies that make it so; None where an output is of another shape than the anchor."""
+    anchor, dims = problem.group.anchor, geometry.conv.dims
+    assert anchor is not None
+    if geometry.lhs not in problem.ins or geometry.rhs not in problem.ins:
+        return None
+    before: list[Stage] = []
+    after: list[Stage] = []
+    instead: dict[Node, Arg] = {}
+    ins: dict[Node, Storage] = {}
+    outs: dict[Node, Storage] = {}
+    lhs = problem.ins[geometry.lhs]
+    origin = lhs.first
+    if not geometry.has_room(lhs, tile):
+        order = tuple(sorted(range(len(lhs.shape)), key=lambda d: (-abs(lhs.strides[d]), d)))
+        if tile > 1 or lhs.strides[dims.lhs_feature] != 1:
+            order = order if tile == 1 and lhs.shape[dims.lhs_feature] < problem.lanes else geometry.wish().order
+        room = [(0, 0)] * len(lhs.shape)
+        for d, around in zip(dims.lhs_spatial, geometry.room(tile)):
+            room[d] = around
+        copying, temp, ins[geometry.lhs] = framed(problem, geometry.lhs, order, room)
+        before.append(copying)
+        instead[geometry.lhs] = temp
+        origin = ins[geometry.lhs].offset
+    for output in problem.group.outputs:
+        if dims_of(output) != dims_of(anchor):
+            return None
+        if problem.outs[output].strides[dims.out_feature] != 1 and geometry.conv.outputs // geometry.conv.feature_groups > 1:
+            copying, temp, outs[output] = relaid(problem, output, geometry.result_wish().order)
+            after.append(copying)
+            instead[output] = temp
+    return Edges(with_storage(problem, ins, outs), before, after, instead, origin)
+
+
+FAMILY = Convolution()

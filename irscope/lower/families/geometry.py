@@ -1,0 +1,115 @@
+"""A convolution as memory sees it: what is walked with which strides, and how much room its padding needs around the image."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from irscope.fusion.views import row_major
+from irscope.graph import Node
+from irscope.lower.families.affine import Affine, Axis
+from irscope.lower.storage import Storage, Wish
+from irscope.ops.convolution import Conv
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+@dataclass(slots=True)
+class Geometry:
+    """A convolution without dilation of its operand and without batch groups."""
+
+    conv: Conv
+    lhs: Node
+    rhs: Node
+
+    @staticmethod
+    def of(node: Node) -> Geometry | None:
+        """The convolution of a node, or None when it is of no such kind."""
+        conv = Conv.of(node)
+        plain = all(n == 1 for n in conv.window.lhs_dilate) and conv.batch_groups == 1
+        if not plain or not all(conv.out_spatial) or not all(conv.window.size) or not conv.features or not conv.outputs or not conv.batch:
+            return None
+        return Geometry(conv, node.operands[0], node.operands[1])
+
+    def room(self, tile: int = 1) -> tuple[tuple[int, int], ...]:
+        """Elements of zeros before and after each spatial dimension that the taps reach, when results come in tiles of ``tile``."""
+        conv, found = self.conv, []
+        for i, size in enumerate(conv.spatial):
+            window = conv.window
+            results = -(-conv.out_spatial[i] // tile) * tile
+            reach = (results - 1) * window.stride[i] + (window.size[i] - 1) * window.rhs_dilate[i] + 1
+            found.append((max(0, window.pad_low[i]), max(0, reach - window.pad_low[i] - size)))
+        return tuple(found)
+
+    def has_room(self, storage: Storage, tile: int = 1) -> bool:
+        """Whether the taps of every result find zeros where they leave the image."""
+        spatial = self.conv.dims.lhs_spatial
+        have = [storage.room[d] if storage.room else (0, 0) for d in spatial]
+        return all(mine[0] >= low and mine[1] >= high for mine, (low, high) in zip(have, self.room(tile)))
+
+    def wish(self, tile: int = 1) -> Wish:
+        """The operand channels last, with that room."""
+        dims = self.conv.dims
+        rank = len(dims.lhs_spatial) + 2
+        low, high = [0] * rank, [0] * rank
+        for d, (before, after) in zip(dims.lhs_spatial, self.room(tile)):
+            low[d], high[d] = before, after
+        return Wish((dims.lhs_batch, *dims.lhs_spatial, dims.lhs_feature), tuple(low), tuple(high))
+
+    def result_wish(self) -> Wish:
+        """The result channels last."""
+        dims = self.conv.dims
+        rank = len(dims.out_spatial) + 2
+        return Wish((dims.out_batch, *dims.out_spatial, dims.out_feature), (0,) * rank, (0,) * rank)
+
+    def first_tap(self, storage: Storage) -> int:
+        """Where the first tap of the first result lies, seen from the operand's first element."""
+        return -sum(low * storage.strides[d] for d, low in zip(self.conv.dims.lhs_spatial, self.conv.window.pad_low))
+
+    # ---- as a contraction
+
+    def order(self, storage: Storage) -> tuple[int, ...]:
+        """The sum axes (spatial numbers, and -1 for the features) in the order of the operand's memory."""
+        dims, window = self.conv.dims, self.conv.window
+        stride = {i: storage.strides[d] * window.rhs_dilate[i] for i, d in enumerate(dims.lhs_spatial)}
+        stride[-1] = storage.strides[dims.lhs_feature]
+        return tuple(sorted(stride, key=lambda i: (-abs(stride[i]), i == -1)))
+
+    def affine(self, lhs: Storage, rhs: Storage | None, views: list[tuple[int, ...]]) -> Affine:
+        """The axes; ``rhs`` None: the kernel's elements lie as :meth:`arranged` puts them."""
+        conv, dims, window, groups = self.conv, self.conv.dims, self.conv.window, self.conv.feature_groups
+        order, outputs = self.order(lhs), self.conv.outputs // self.conv.feature_groups
+        sizes = {**dict(enumerate(window.size)), -1: conv.features}
+        if rhs is None:
+            made = row_major([groups, *(sizes[i] for i in order), outputs])
+            kernel = dict(zip(order, made[1:-1]))
+            group_stride, column_stride = made[0], made[-1]
+        else:
+            column_stride = rhs.strides[dims.rhs_output]
+            group_stride = outputs * column_stride
+            kernel = {i: rhs.strides[d] * (-1 if window.rhs_reversal[i] else 1) for i, d in enumerate(dims.rhs_spatial)}
+            kernel[-1] = rhs.strides[dims.rhs_input]
+        axes = [Axis("batch", groups, conv.features * lhs.strides[dims.lhs_feature], group_stride, dims.out_feature, outputs),
+                Axis("row", conv.batch, lhs.strides[dims.lhs_batch], 0, dims.out_batch)]
+        axes += [Axis("row", conv.out_spatial[i], lhs.strides[dims.lhs_spatial[i]] * window.stride[i], 0, dims.out_spatial[i])
+                 for i in range(len(dims.lhs_spatial))]
+        axes += [Axis("sum", sizes[i], lhs.strides[dims.lhs_feature] if i < 0 else lhs.strides[dims.lhs_spatial[i]] * window.rhs_dilate[i],
+                      kernel[i]) for i in order]
+        axes.append(Axis("column", outputs, 0, column_stride, dims.out_feature))
+        return Affine(axes, views)
+
+    def rhs_base(self, rhs: Storage) -> int:
+        """Where the kernel's first tap lies from its first element: at the far end of reversed dimensions."""
+        dims, window = self.conv.dims, self.conv.window
+        return rhs.first + sum((n - 1) * rhs.strides[d] for n, d, turned in zip(window.size, dims.rhs_spatial, window.rhs_reversal) if turned)
+
+    def arranged(self, array: np.ndarray[Any, Any], order: tuple[int, ...]) -> np.ndarray[Any, Any]:
+        """A constant kernel as [group, sums in ``order``, outputs of the group], each tap where the operand's order meets it."""
+        import numpy as np
+        conv, dims = self.conv, self.conv.dims
+        turned = tuple(d for d, reverse in zip(dims.rhs_spatial, conv.window.rhs_reversal) if reverse)
+        array = np.flip(array, turned) if turned else array
+        places = [dims.rhs_input if i < 0 else dims.rhs_spatial[i] for i in order]
+        array = array.transpose(dims.rhs_output, *places)
+        split = array.reshape(conv.feature_groups, conv.outputs // conv.feature_groups, *array.shape[1:])
+        return np.moveaxis(split, 1, -1)

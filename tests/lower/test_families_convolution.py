@@ -1,0 +1,110 @@
+"""Convolutions: windows, strides, paddings and layouts, alone and one behind the other."""
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.lower.running import check, entry
+
+RELU = "z = f32[] constant(0)\n zs = {t} broadcast(z), dimensions={{}}\n ROOT r = {t} maximum(c, zs)"
+
+
+def conv(x: str, w: str, out: str, window: str, labels: str, more: str = "", relu: bool = True) -> str:
+    """One convolution, with a ReLU behind it."""
+    body = f"x = f32[{x}] parameter(0)\n w = f32[{w}] parameter(1)\n"
+    tail = RELU.format(t=f"f32[{out}]") if relu else f"ROOT r = f32[{out}] negate(c)"
+    return entry(body + f"c = f32[{out}] convolution(x, w), window={{{window}}}, dim_labels={labels}{more}\n" + tail)
+
+
+NCHW, NHWC = "bf01_oi01->bf01", "b01f_01io->b01f"
+
+
+@pytest.mark.parametrize("fixed", [(), (1,)])
+@pytest.mark.parametrize(("x", "w", "out", "window", "labels"), [
+    ("2,5,9,9", "20,5,3,3", "2,20,9,9", "size=3x3 pad=1_1x1_1", NCHW),
+    ("1,9,9,5", "3,3,5,20", "1,9,9,20", "size=3x3 pad=1_1x1_1", NHWC),
+    ("1,3,23,23", "24,3,7,7", "1,24,12,12", "size=7x7 stride=2x2 pad=3_3x3_3", NCHW),
+    ("1,17,8,6", "33,17,1,1", "1,33,8,6", "size=1x1", NCHW),
+    ("2,8,6,17", "1,1,17,33", "2,4,3,33", "size=1x1 stride=2x2", NHWC),
+    ("1,8,6,17", "2,3,17,16", "1,6,9,16", "size=2x3 pad=-1_0x2_3", NHWC),
+    ("1,11,12,4", "3,3,4,18", "1,9,10,18", "size=3x3 rhs_dilate=2x2 pad=1_1x1_1", NHWC),
+    ("1,11,12,4", "3,3,4,18", "1,9,10,18", "size=3x3 rhs_reversal=1x1", NHWC),
+])
+def test_images(x: str, w: str, out: str, window: str, labels: str, fixed: tuple[int, ...]) -> None:
+    check(conv(x, w, out, window, labels), fixed, family="convolution")
+
+
+@pytest.mark.parametrize("fixed", [(), (1,)])
+def test_groups(fixed: tuple[int, ...]) -> None:
+    check(conv("1,7,7,12", "3,3,4,36", "1,7,7,36", "size=3x3 pad=1_1x1_1", NHWC, ", feature_group_count=3"), fixed, family="convolution")
+    check(conv("1,12,7,7", "36,4,3,3", "1,36,7,7", "size=3x3 pad=1_1x1_1", NCHW, ", feature_group_count=3"), fixed, family="convolution")
+
+
+@pytest.mark.parametrize("fixed", [(), (1,)])
+@pytest.mark.parametrize(("x", "w", "out", "window", "labels"), [
+    ("2,5,30", "20,5,4", "2,20,30", "size=4 pad=1_2", "bf0_oi0->bf0"),
+    ("2,30,5", "4,5,20", "2,14,20", "size=4 stride=2", "b0f_0io->b0f"),
+    ("1,4,6,5,3", "3,3,3,3,16", "1,4,6,5,16", "size=3x3x3 pad=1_1x1_1x1_1", "b012f_012io->b012f"),
+])
+def test_other_ranks(x: str, w: str, out: str, window: str, labels: str, fixed: tuple[int, ...]) -> None:
+    check(conv(x, w, out, window, labels), fixed, family="convolution")
+
+
+def test_a_dilated_operand_has_no_register_tile() -> None:
+    check(conv("1,5,5,4", "3,3,4,8", "1,9,9,8", "size=3x3 lhs_dilate=2x2 pad=1_1x1_1", NHWC), (1,))
+
+
+@pytest.mark.parametrize("labels", [NCHW, NHWC])
+def test_in_a_net_only_the_edges_are_copied(labels: str) -> None:
+    """Batch normalisation, residuals and several windows: values lie channels last inside, whatever the text says."""
+    nchw = labels == NCHW
+
+    def t(channels: int, size: int = 10) -> str:
+        return f"f32[1,{channels},{size},{size}]" if nchw else f"f32[1,{size},{size},{channels}]"
+
+    def w(o: int, i: int, n: int) -> str:
+        return f"f32[{o},{i},{n},{n}]" if nchw else f"f32[{n},{n},{i},{o}]"
+
+    axis = 1 if nchw else 3
+    text = entry(f"""
+      x = {t(3)} parameter(0)
+      w0 = {w(32, 3, 3)} parameter(1)
+      w1 = {w(16, 32, 1)} parameter(2)
+      w2 = {w(16, 16, 3)} parameter(3)
+      w3 = {w(32, 16, 1)} parameter(4)
+      scale = f32[32] parameter(5)
+      shift = f32[32] parameter(6)
+      c0 = {t(32)} convolution(x, w0), window={{size=3x3 pad=1_1x1_1}}, dim_labels={labels}
+      scales = {t(32)} broadcast(scale), dimensions={{{axis}}}
+      shifts = {t(32)} broadcast(shift), dimensions={{{axis}}}
+      m0 = {t(32)} multiply(c0, scales)
+      a0 = {t(32)} add(m0, shifts)
+      c1 = {t(16)} convolution(a0, w1), window={{size=1x1}}, dim_labels={labels}
+      n1 = {t(16)} negate(c1)
+      c2 = {t(16)} convolution(n1, w2), window={{size=3x3 pad=1_1x1_1 rhs_dilate=1x1}}, dim_labels={labels}
+      c3 = {t(32)} convolution(c2, w3), window={{size=1x1}}, dim_labels={labels}
+      r = {t(32)} add(c3, a0)
+      c4 = {t(16)} convolution(r, w1), window={{size=1x1}}, dim_labels={labels}
+      c5 = {t(16, 5)} convolution(c4, w2), window={{size=3x3 stride=2x2 pad=1_1x1_1}}, dim_labels={labels}
+      ROOT out = {t(16, 5)} negate(c5)""")
+    program = check(text, (1, 2, 3, 4, 5, 6), family="convolution")
+    copies = [k.name for k in program.kernels() if k.name.endswith(("_frame", "_relay"))]
+    assert len(copies) == (2 if nchw else 1), copies
+
+
+@settings(max_examples=25, deadline=None)
+@given(h=st.integers(3, 12), w=st.integers(3, 12), ci=st.integers(1, 20), co=st.integers(1, 40), kh=st.integers(1, 3), kw=st.integers(1, 3),
+       stride=st.integers(1, 3), low=st.integers(0, 2), high=st.integers(0, 2), dilate=st.integers(1, 2), labels=st.sampled_from([NCHW, NHWC]),
+       fixed=st.sampled_from([(), (1,)]))
+def test_random_windows(h: int, w: int, ci: int, co: int, kh: int, kw: int, stride: int, low: int, high: int, dilate: int, labels: str,
+                        fixed: tuple[int, ...]) -> None:
+    oh = (h + low + high - (kh - 1) * dilate - 1) // stride + 1
+    ow = (w + high - (kw - 1) * dilate - 1) // stride + 1
+    if oh <= 0 or ow <= 0:
+        return
+    nchw = labels == NCHW
+    x, k, out = ((f"2,{ci},{h},{w}", f"{co},{ci},{kh},{kw}", f"2,{co},{oh},{ow}") if nchw
+                 else (f"2,{h},{w},{ci}", f"{kh},{kw},{ci},{co}", f"2,{oh},{ow},{co}"))
+    window = f"size={kh}x{kw} stride={stride}x{stride} pad={low}_{high}x0_{high} rhs_dilate={dilate}x{dilate}"
+    check(conv(x, k, out, window, labels), fixed)
