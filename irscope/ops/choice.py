@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from irscope.graph import DTYPES, DType, Kind, Node, Op, TensorType, Type
-from irscope.graph.dtypes import PRED
+from irscope.graph.dtypes import F32, PRED
 from irscope.ops import numerics
 from irscope.ops.bodies import Run, over_arrays
 from irscope.ops.costs import body_flops, result_elements
@@ -66,6 +66,8 @@ def _compare_scalar(k: Emitter, node: Node, x: Any, y: Any) -> Any:
 
 def total_order(k: Emitter, x: Any) -> Any:
     """Integers that order floats as IEEE's total order does: the magnitude bits of negative ones are turned."""
+    if x.dtype.bits < 16:
+        x = k.convert(x, F32)  # the narrow formats differ in what they have for zero, infinity and NaN
     signed = DTYPES[f"s{x.dtype.bits}"]
     bits = Term(k, k.bitcast(x, signed))
     return (bits ^ (bits.binary("shr_arithmetic", x.dtype.bits - 1) & (1 << x.dtype.bits - 1) - 1)).value

@@ -13,7 +13,7 @@ from irscope.ops.faults import TypeFault
 from irscope.ops.infer import agree, arity, array, arrays, kind_of, plain
 from irscope.ops.lazy import LazyModule
 from irscope.ops.meaning import Emitter, ScalarMeaning
-from irscope.ops.numerics import Function, bitwise, numeric
+from irscope.ops.numerics import Function, bitwise, numeric, sized
 from irscope.ops.registry import declare
 from irscope.ops.shapes import higher_precision
 from irscope.ops.vocabulary import UNARY
@@ -50,21 +50,22 @@ def word(name: str) -> ScalarMeaning:
 
 
 def unary(name: str, meaning: str, kinds: Sequence[str], function: Function, doc: str,
-          result: Callable[[TensorType], TensorType] | None = None, traits: str = "", bits: bool = False) -> Op:
+          result: Callable[[TensorType], TensorType] | None = None, traits: str = "", reference: Callable[[Function], Any] = numeric) -> Op:
     """Declare an elementwise operator of one operand; ``result`` says where its type differs from the operand's.
 
-    ``bits`` marks those that touch bits alone, and so keep denormals.
+    ``reference`` makes one of ``function``: :func:`bitwise` for those that touch bits alone, and so keep denormals.
     """
     def infer(node: Node) -> Type:
         arity(node, 1)
         t = array(node, 0)
         kind_of(node, t, kinds)
         return result(t) if result else plain(t)
-    return declare(Op(name, doc=doc, kind=Kind.ELEMENTWISE, infer=infer, reference=(bitwise if bits else numeric)(function),
+    return declare(Op(name, doc=doc, kind=Kind.ELEMENTWISE, infer=infer, reference=reference(function),
                       scalar=word(meaning), traits=frozenset(traits.split())))
 
 
-def binary(name: str, meaning: str, kinds: Sequence[str], function: Function, doc: str, traits: str = "") -> Op:
+def binary(name: str, meaning: str, kinds: Sequence[str], function: Function, doc: str, traits: str = "",
+           reference: Callable[[Function], Any] = numeric) -> Op:
     """Declare an elementwise operator of two operands of one type."""
     def infer(node: Node) -> Type:
         arity(node, 2)
@@ -72,7 +73,7 @@ def binary(name: str, meaning: str, kinds: Sequence[str], function: Function, do
         for t in types:
             kind_of(node, t, kinds)
         return agree(node, types)
-    return declare(Op(name, doc=doc, kind=Kind.ELEMENTWISE, infer=infer, reference=numeric(function), scalar=word(meaning),
+    return declare(Op(name, doc=doc, kind=Kind.ELEMENTWISE, infer=infer, reference=reference(function), scalar=word(meaning),
                       traits=frozenset(traits.split())))
 
 
@@ -102,9 +103,9 @@ minimum = binary("minimum", "min", ORDERED, numerics.minimum, "The smaller; NaN 
                  "commutative associative idempotent")
 power = binary("power", "pow", NUMBERS, numerics.power, "``x ** y``; 1 for y = 0 and for x = 1; ints: 0 for negative y unless x is 1.")
 atan2 = binary("atan2", "atan2", ANALYTIC, numerics.atan2, "The angle of the point (y, x), with signed zeros as in C.")
-mulhi = binary("mulhi", "mulhi", INTEGERS, numerics.multiply_high, "The upper half of the product.", "commutative")
-negate = unary("negate", "neg", NUMBERS, lambda x: np.negative(x), "``-x``; ints wrap.", traits="involution", bits=True)
-abs_ = unary("abs", "abs", ("int", "float", "complex"), lambda x: np.abs(x), "``|x|``; real for complex x.", component, bits=True)
+mulhi = binary("mulhi", "mulhi", INTEGERS, numerics.multiply_high, "The upper half of the product.", "commutative", sized)
+negate = unary("negate", "neg", NUMBERS, lambda x: np.negative(x), "``-x``; ints wrap.", traits="involution", reference=bitwise)
+abs_ = unary("abs", "abs", ("int", "float", "complex"), lambda x: np.abs(x), "``|x|``; real for complex x.", component, reference=bitwise)
 sign = unary("sign", "sign", ("int", "float", "complex"), numerics.sign, "-1, 0 or 1; zeros keep their sign, NaN stays; complex: z/abs(z).")
 
 # ---- bits
@@ -115,12 +116,12 @@ xor = binary("xor", "xor", BITS, lambda x, y: np.bitwise_xor(x, y), "Bitwise; lo
 not_ = unary("not", "not", BITS, numerics.bitwise_not, "All bits turned; logical on pred.", traits="involution")
 shift_left = binary("shift-left", "shl", INTEGERS, numerics.shift_left, "``x << y``; 0 when y is out of range.")
 shift_right_logical = binary("shift-right-logical", "shr_logical", INTEGERS, numerics.shift_right_logical,
-                             "Zeros come in from above; 0 when y is out of range.")
+                             "Zeros come in from above; 0 when y is out of range.", reference=sized)
 shift_right_arithmetic = binary("shift-right-arithmetic", "shr_arithmetic", INTEGERS, numerics.shift_right_arithmetic,
                                 "The sign comes in from above; all sign when y is out of range.")
-popcnt = unary("popcnt", "popcnt", INTEGERS, numerics.count_ones, "The number of set bits.")
+popcnt = unary("popcnt", "popcnt", INTEGERS, numerics.count_ones, "The number of set bits.", reference=sized)
 count_leading_zeros = unary("count-leading-zeros", "clz", INTEGERS, numerics.count_leading_zeros,
-                            "The number of zeros above the highest set bit; the width for 0.")
+                            "The number of zeros above the highest set bit; the width for 0.", reference=sized)
 
 # ---- exponentials and roots
 
@@ -158,8 +159,8 @@ round_nearest_afz = unary("round-nearest-afz", "round_away", FLOATS, numerics.ro
 round_nearest_even = unary("round-nearest-even", "round_even", FLOATS, lambda x: np.rint(x),
                            "To the nearest whole number, halves to the even one.", traits="idempotent")
 is_finite = unary("is-finite", "is_finite", FLOATS, lambda x: np.isfinite(x), "Neither infinite nor NaN.", as_pred)
-real = unary("real", "real", ANALYTIC, lambda x: np.real(x), "The real part.", component, bits=True)
-imag = unary("imag", "imag", ANALYTIC, lambda x: np.imag(x), "The imaginary part.", component, bits=True)
+real = unary("real", "real", ANALYTIC, lambda x: np.real(x), "The real part.", component, reference=bitwise)
+imag = unary("imag", "imag", ANALYTIC, lambda x: np.imag(x), "The imaginary part.", component, reference=bitwise)
 
 
 def _infer_complex(node: Node) -> Type:

@@ -9,7 +9,7 @@ from irscope.graph import Dim, Kind, Node, Op, TensorType, Type
 from irscope.ops.bodies import Run
 from irscope.ops.costs import no_cost
 from irscope.ops.faults import TypeFault
-from irscope.ops.infer import arity, array, attr, declared_array, dimension, distinct, plain, same_as
+from irscope.ops.infer import arity, array, attr, declared_array, dimension, distinct, plain
 from irscope.ops.lazy import LazyModule
 from irscope.ops.meaning import Emitter, Read
 from irscope.ops.numerics import dtype_of_result, reinterpreted
@@ -233,6 +233,11 @@ reverse = declare(Op(
 
 # ---- copy
 
+def _infer_copy(node: Node) -> Type:
+    arity(node, 1)
+    return plain(node.operands[0].type)
+
+
 copy = declare(Op(
     "copy", doc="The same value in memory of its own; the layout may change.", kind=Kind.ELEMENTWISE,
-    infer=same_as(0), reference=lambda run, node, x: x, scalar=lambda k, node, x: k.convert(x, dtype_of_result(node)), cost=no_cost))
+    infer=_infer_copy, reference=lambda run, node, x: x, scalar=lambda k, node, x: k.convert(x, dtype_of_result(node)), cost=no_cost))

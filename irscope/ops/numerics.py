@@ -38,6 +38,14 @@ def bitwise(function: Function) -> Callable[..., Array]:
     return reference
 
 
+def sized(function: Function) -> Callable[..., Array]:
+    """A reference for integers that depends on the width of the type: ``function(bits, *operands)``."""
+    def reference(run: Any, node: Node, *operands: Array) -> Array:
+        dtype = dtype_of_result(node)
+        return convert(function(dtype.bits, *map(widen, operands)), dtype)
+    return reference
+
+
 def flushed(x: Array) -> Array:
     """f32 and f64 with zeros in place of denormals."""
     if x.dtype not in (np.float32, np.float64):
@@ -53,14 +61,15 @@ def dtype_of_result(node: Node) -> DType:
 
 
 def widen(x: Array) -> Array:
-    """The same values in a type that numpy computes with: f32 for narrow floats, 8 bits for narrow integers."""
+    """The same values in a type that numpy computes with: f32 for narrow floats, 8 bits for narrow integers; c64 as c128,
+    because numpy's complex functions cancel in f32."""
     x = np.asarray(x)
     name = x.dtype.name
     if name in ("float16", "bfloat16") or name.startswith(("float8_", "float6_", "float4_")):
         return x.astype(np.float32)
     if name in _NARROW_INTEGERS:
         return x.astype(_NARROW_INTEGERS[name])
-    return x
+    return x.astype(np.complex128) if name == "complex64" else x
 
 
 _NARROW_INTEGERS = {"int1": "int8", "int2": "int8", "int4": "int8", "uint1": "uint8", "uint2": "uint8", "uint4": "uint8"}
@@ -73,17 +82,14 @@ def convert(x: Array, dtype: DType) -> Array:
     if x.dtype == target:
         return x
     with np.errstate(all="ignore"):
-        x = flushed(x)
+        x = flushed(widen(x))
         if dtype.kind == "pred":
-            return widen(x) != 0
-        if x.dtype.kind == "c" and not dtype.is_complex:
+            return x != 0
+        if is_complex(x) and not dtype.is_complex:
             x = x.real
         if dtype.is_integer:
-            x = widen(x)
-            if x.dtype.kind == "f":
-                return _truncated(x, dtype)
-            return x.astype(target)
-        if x.dtype.kind in "iu" and x.dtype.itemsize == 8 and dtype.bits < 32:
+            return _truncated(x, dtype) if x.dtype.kind == "f" else x.astype(target)
+        if is_integer(x) and x.dtype.itemsize == 8 and dtype.bits < 32:
             # ml_dtypes goes by way of f32, which would round twice; no 64-bit integer that matters needs more than f64 has.
             x = x.astype(np.float64)
         return x.astype(target)
@@ -174,11 +180,11 @@ def shift_left(x: Array, y: Array) -> Array:
     return np.where(inside, np.left_shift(x, np.where(inside, y, 0)), 0).astype(x.dtype)
 
 
-def shift_right_logical(x: Array, y: Array) -> Array:
+def shift_right_logical(bits: int, x: Array, y: Array) -> Array:
     """Zeros come in from above; 0 where the amount is out of range."""
-    inside = _shiftable(x, y)
-    unsigned = np.dtype(f"u{x.dtype.itemsize}")
-    return np.where(inside, np.right_shift(x.astype(unsigned), np.where(inside, y, 0).astype(unsigned)), 0).astype(x.dtype)
+    inside = (y >= 0) & (y < bits)
+    pattern = unsigned(x, bits)
+    return np.where(inside, pattern >> np.where(inside, y, 0).astype(pattern.dtype), np.zeros((), pattern.dtype))
 
 
 def shift_right_arithmetic(x: Array, y: Array) -> Array:
@@ -233,28 +239,25 @@ def bitwise_not(x: Array) -> Array:
     return np.logical_not(x) if x.dtype.kind == "b" else np.invert(x)
 
 
-def count_ones(x: Array) -> Array:
+def count_ones(bits: int, x: Array) -> Array:
     """The number of set bits."""
-    return sum((unsigned(x) >> bit) & 1 for bit in range(x.dtype.itemsize * 8))
+    return sum((unsigned(x, bits) >> bit) & 1 for bit in range(bits))
 
 
-def count_leading_zeros(x: Array) -> Array:
+def count_leading_zeros(bits: int, x: Array) -> Array:
     """The number of zeros above the highest set bit; the width for 0."""
-    bits = x.dtype.itemsize * 8
-    left, count = unsigned(x), np.zeros(x.shape, np.int64)
-    for bit in range(bits):
-        count += left >> bit != 0
-    return bits - count
+    pattern = unsigned(x, bits)
+    return bits - sum((pattern >> bit != 0).astype(np.int64) for bit in range(bits))
 
 
-def unsigned(x: Array) -> Array:
-    """The bits of integers as unsigned integers."""
-    return np.asarray(x).reshape(-1).view(np.dtype(f"u{x.dtype.itemsize}")).reshape(np.shape(x))
+def unsigned(x: Array, bits: int) -> Array:
+    """The low ``bits`` bits of integers, as unsigned integers."""
+    pattern = np.asarray(x).reshape(-1).view(np.dtype(f"u{x.dtype.itemsize}")).reshape(np.shape(x))
+    return pattern if bits == x.dtype.itemsize * 8 else pattern & np.asarray((1 << bits) - 1, pattern.dtype)
 
 
-def multiply_high(x: Array, y: Array) -> Array:
+def multiply_high(bits: int, x: Array, y: Array) -> Array:
     """The upper half of the product."""
-    bits = x.dtype.itemsize * 8
     if bits < 64:
         wide = np.int64 if x.dtype.kind == "i" else np.uint64
         return (x.astype(wide) * y.astype(wide) >> np.asarray(bits, wide)).astype(x.dtype)
