@@ -1,0 +1,128 @@
+"""pow and atan2.
+
+pow of f32 is computed in f64, where a plain exp(y log x) is exact enough. pow of f64 carries the logarithm and the product as sums of
+two floats, since an error of the exponent is multiplied by up to 709.
+"""
+from __future__ import annotations
+
+import math
+
+from irscope.backends import llvm_elementary as elementary
+from irscope.backends.llvm_coefficients import COEFFICIENTS
+from irscope.backends.llvm_lanes import Lanes
+
+Two = tuple[str, str]
+
+
+def power(v: Lanes, x: str, y: str) -> str:
+    """x**y with C's special cases: 1**y and x**0 are 1 even for NaN."""
+    magnitude = _through_double(v, v.abs(x), y) if v.bits == 32 else _double_power(v, v.abs(x), y)
+    # Integers are odd where halving them leaves a half; floats from 2**mantissa on are all even.
+    whole = v.intrinsic("trunc", y)
+    integer = v.eq(whole, y)
+    half = v.mul(y, v.c(0.5))
+    odd = v.both(integer, v.fcmp("one", v.intrinsic("trunc", half), half))
+    negative = v.icmp("slt", v.bits_of(x), v.ic(0))
+    zero_or_infinite = v.either(v.eq(x, v.c(0.0)), v.eq(v.abs(x), v.c(math.inf)))
+    # The logarithm of 0 and of infinity is mended here: what counts is the sign of y.
+    up = v.gt(y, v.c(0.0))
+    large = v.eq(v.abs(x), v.c(math.inf))
+    grows = v.code.pure(f"xor {v.pkind} {up}, {large}", up, large)  # 0**positive and inf**negative vanish
+    edge = v.sel(grows, v.c(0.0), v.c(math.inf))
+    out = v.sel(zero_or_infinite, v.sel(v.isnan(y), y, edge), magnitude)
+    out = v.sel(v.both(negative, odd), v.neg(out), out)
+    invalid = v.both(v.both(v.lt(x, v.c(0.0)), v.fcmp("ogt", x, v.c(-math.inf))), v.fcmp("une", whole, y))
+    out = v.sel(invalid, v.c(math.nan), out)
+    unit = v.eq(v.abs(x), v.c(1.0))
+    endless = v.eq(v.abs(y), v.c(math.inf))
+    out = v.sel(v.both(unit, endless), v.c(1.0), out)
+    return v.sel(v.either(v.eq(x, v.c(1.0)), v.eq(y, v.c(0.0))), v.c(1.0), out)
+
+
+def _through_double(v: Lanes, a: str, y: str) -> str:
+    d = Lanes(v.code, "double", v.lanes, v.has_fma, v.avx512)
+    wide_a = v.code.pure(f"fpext {v.kind} {a} to {d.kind}", a)
+    wide_y = v.code.pure(f"fpext {v.kind} {y} to {d.kind}", y)
+    out = elementary.exp(d, d.mul(wide_y, elementary.log(d, wide_a)))
+    return v.code.pure(f"fptrunc {d.kind} {out} to {v.kind}", out)
+
+
+# ---- sums of two floats: the first is the rounded value, the second what is missing
+
+def _sum(v: Lanes, a: str, b: str) -> Two:
+    """a + b for |a| >= |b|."""
+    s = v.add(a, b)
+    return s, v.sub(b, v.sub(s, a))
+
+
+def _product(v: Lanes, a: str, b: str) -> Two:
+    p = v.mul(a, b)
+    return p, v.fma(a, b, v.neg(p))
+
+
+def _times(v: Lanes, x: Two, y: Two) -> Two:
+    high, low = _product(v, x[0], y[0])
+    return _sum(v, high, v.fma(x[0], y[1], v.fma(x[1], y[0], low)))
+
+
+def _double_power(v: Lanes, a: str, y: str) -> str:
+    high, low = _logarithm(v, a)
+    # Beyond every exponent the product is clamped; its sign then says 0 or infinity.
+    p = v.mul(y, high)
+    rest = v.fma(y, low, v.fma(y, high, v.neg(p)))
+    far = v.fcmp("ogt", v.abs(p), v.c(800.0))
+    rest = v.sel(far, v.c(0.0), rest)
+    r, n, shifted = elementary.reduced(v, v.larger(v.c(-800.0), v.smaller(v.c(800.0), p)))
+    r = v.add(r, rest)
+    q = v.fma(v.mul(r, r), v.poly(r, *COEFFICIENTS["exp"][64]), r)
+    return elementary.scaled(v, v.add(q, v.c(1.0)), n, elementary.low_integer(v, shifted))
+
+
+def _logarithm(v: Lanes, a: str) -> Two:
+    """log a for a > 0: 2 artanh(s) + e ln 2 with s = f / (2 + f)."""
+    small = v.lt(a, v.c(2.0 ** -1022))
+    m, e = elementary.split(v, v.sel(small, v.mul(a, v.c(2.0 ** 52)), a))
+    e = v.sel(small, v.sub(e, v.c(52.0)), e)
+    f = v.sub(m, v.c(1.0))
+    below, lost = _sum(v, v.c(2.0), f)
+    s = v.div(f, below)
+    s_low = v.div(v.fma(v.neg(s), lost, v.fma(v.neg(s), below, f)), below)
+    z, z_low = _product(v, s, s)
+    z_low = v.fma(v.add(s, s), s_low, z_low)
+    two_thirds, missing = 2.0 / 3.0, 3.700743415417188e-17
+    c, c_low = _sum(v, v.c(two_thirds), v.mul(z, v.poly(z, *COEFFICIENTS["log_fifth"][64])))
+    c_low = v.add(c_low, v.c(missing))
+    cubed = _times(v, (s, s_low), (z, z_low))
+    tail = _times(v, cubed, (c, c_low))
+    double = v.add(s, s)
+    high, low = _sum(v, double, tail[0])
+    low = v.add(low, v.add(tail[1], v.add(s_low, s_low)))
+    # e ln 2 is exact in its first part; where e is 0 it is the smaller term, and exactly nothing.
+    ln_high, ln_low = 6.93147180369123816490e-01, 1.90821492927058770002e-10
+    power = v.mul(e, v.c(ln_high))
+    total = v.add(power, high)
+    back = v.sub(total, power)
+    error = v.add(v.sub(power, v.sub(total, back)), v.sub(high, back))
+    return _sum(v, total, v.add(error, v.fma(e, v.c(ln_low), low)))
+
+
+def arctangent2(v: Lanes, y: str, x: str) -> str:
+    """The angle of (x, y), with C's signed zeros and infinities."""
+    a, b = v.abs(x), v.abs(y)
+    steep = v.gt(b, a)
+    top, below = v.sel(steep, a, b), v.sel(steep, b, a)
+    infinite = v.eq(below, v.c(math.inf))
+    top = v.sel(infinite, v.sel(v.eq(top, v.c(math.inf)), v.c(1.0), v.c(0.0)), top)
+    below = v.sel(v.either(infinite, v.eq(below, v.c(0.0))), v.c(1.0), below)
+    # The sum of two huge floats would overflow: halve them.
+    huge = v.gt(below, v.c(2.0 ** (126 if v.bits == 32 else 1022)))
+    shrink = v.sel(huge, v.c(0.25), v.c(1.0))
+    angle = elementary.arctangent_core(v, v.mul(top, shrink), v.mul(below, shrink))
+    high, low = (1.57079637050628662109375, -4.37113900018624283e-8) if v.bits == 32 else (1.5707963267948966, 6.123233995736766e-17)
+    angle = v.sel(steep, v.add(v.sub(v.c(high), angle), v.c(low)), angle)
+    left = v.icmp("slt", v.bits_of(x), v.ic(0))
+    angle = v.sel(left, v.add(v.sub(v.c(2 * high), angle), v.c(2 * low)), angle)
+    angle = v.copysign(angle, y)
+    # Comparisons with NaN have hidden it.
+    unordered = v.fcmp("uno", x, y)
+    return v.sel(unordered, v.c(math.nan), angle)
