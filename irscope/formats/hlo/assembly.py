@@ -68,7 +68,8 @@ class Scope:
 class Assembly:
     """One module under construction.
 
-    ``tables[opcode][attribute text]`` is an Entry; ``text`` is what is read: the source, with log prefixes blanked out.
+    ``tables[opcode][attribute text]`` is an Entry, ``values[kind, text]`` the value of an attribute, and
+    ``tails`` the texts of metadata and backend configs that are well-formed; ``text`` is what is read: the source, with log prefixes blanked out.
     """
 
     def __init__(self, source: SourceText, text: str, faults: Faults, name: str, ops: dict[str, Op], begin: int) -> None:
@@ -78,12 +79,15 @@ class Assembly:
         self.types = TypeTable()
         self.ops = ops
         self.tables: dict[str, dict[str, Entry]] = {}
+        self.tails: set[str] = set()
         self.numbers: dict[str, dict[str, Any]] = {}
+        self.values: dict[tuple[str, str], Any] = {}
         self.literals: dict[tuple[str, str], dict[str, Any]] = {}
         self.scopes: list[Scope] = []
         self.missing: dict[str, Graph] = {}
         self.async_starts: dict[Graph, Node] = {}
         self.entry_at = -1
+        self._fitting: dict[tuple[int, int], bool] = {}
         self.makes_parameters = False
 
     @property
@@ -134,13 +138,21 @@ class Assembly:
             graph.root = graph.nodes[-1]
         self._number_parameters(graph)
         root = graph.root
-        if scope.result is not None and root is not None and root.type is not UNKNOWN and not compatible(scope.result, root.type):
+        if scope.result is not None and root is not None and root.type is not UNKNOWN and not self._fits(scope.result, root.type):
             message = f"computation {graph.name} says that it gives {scope.result}, but its root %{root.name} is {root.type}"
             length = self.on_line(scope.result_at, scope.result_at + len(str(scope.result)))
             self.faults.add(
                 RESULT_TYPE, message, scope.result_at, length, "", (Note("the root stands here", root.loc),), root.name, graph.name
             )
         return graph
+
+    def _fits(self, declared: Type, type: Type) -> bool:
+        """Whether two types of the table are compatible; thousands of computations ask for the same few pairs."""
+        key = (id(declared), id(type))
+        fits = self._fitting.get(key)
+        if fits is None:
+            fits = self._fitting[key] = compatible(declared, type)
+        return fits
 
     def register(self, graph: Graph, is_entry: bool, at: int) -> None:
         """Enter a named computation into the module."""
@@ -252,6 +264,9 @@ class Assembly:
     def _number_parameters(self, graph: Graph) -> None:
         parameter = self.ops.get("parameter")
         found = [node for node in graph.nodes if node.op is parameter]
+        if all(node.attrs["number"] == number for number, node in enumerate(found)):  # as printers write them
+            graph.params = found
+            return
         by_number: dict[int, Node] = {}
         for node in found:
             number = node.attrs.get("number", -1)

@@ -16,7 +16,7 @@ from irscope.formats.hlo.faults import (
     UNKNOWN_ATTRIBUTE,
     Refused,
 )
-from irscope.formats.hlo.lexer import Cursor
+from irscope.formats.hlo.lexer import Cursor, braces
 from irscope.formats.hlo.opcodes import COMMON, KNOWN_ATTRIBUTES, OPCODES, RAW_KINDS, Opcode
 from irscope.formats.hlo.raw import bool_list, check_raw, step_over_value
 from irscope.formats.hlo.values import quick_value, read_value
@@ -170,76 +170,85 @@ def _example(name: str, spec: Opcode) -> str:
 
 # ", name=" and a value that ends where the next attribute or the line does.
 NEXT_NAME = re.compile(r", ([A-Za-z_][\w\-]*)=", re.ASCII)
-SIMPLE = re.compile(r'(?:\{[^{}"\n]*+\}|"[^"\\\n]*+"|%?[A-Za-z_][\w.\-]*+|-?\d++)(?=, [a-z]|$)', re.ASCII)
+VALUE = re.compile(
+    r"(?:" + braces(4) + r'|"[^"\\\n]*+"|\[[\d,]*+\]<=\[[\d,]*+\](?:T\([\d,]*+\))?+|[^\s,{}"()\[\]]++)(?=, [a-zA-Z]|$)', re.ASCII)
 NAMES = re.compile(r"\{%?[A-Za-z_][\w.\-]*(?:, %?[A-Za-z_][\w.\-]*)*\}", re.ASCII)
+NAME = re.compile(r"%?([A-Za-z_][\w.\-]*)", re.ASCII)
+CHECKED = object()
+"""The value of attributes that stay text and are known to be well-formed."""
 
 
 def quick_entry(assembly: Assembly, opcode: str, spec: Opcode, text: str) -> Entry | None:
     """The entry of an attribute text; None for all that is not surely right, so that the cursor may tell what is wrong."""
     found = Attributes()
-    values, graphs = found.values, assembly.module.graphs
     at, end = 0, len(text)
     while at < end:
         m = NEXT_NAME.match(text, at)
-        if m is None:
+        v = VALUE.match(text, m.end()) if m is not None else None
+        if m is None or v is None:
             return None
-        name = m[1]
+        name, word = m[1], v[0]
         kind = spec.kind(name)
         if kind is None or name in found.at or name == "parameter_replication":
             return None
         found.at[name] = at
-        at = m.end()
-        simple = SIMPLE.match(text, at)
-        word = simple[0] if simple else ""
-        if not simple and kind in ("computation", "computations", "predecessors"):
-            return None
-        if kind == "computation":
-            graph = graphs.get(word[1:] if word[0] == "%" else word)
-            if graph is None:
+        at = v.end()
+        if kind == "computation" or kind == "computations":
+            called = _quick_computations(assembly, kind, word)
+            if called is None:
                 return None
-            found.bodies[name] = (graph,)
-        elif kind in ("computations", "predecessors"):
+            found.bodies[name] = called
+        elif kind == "predecessors":
             if NAMES.fullmatch(word) is None:
                 return None
-            names = word[1:-1].replace("%", "").split(", ")
-            if kind == "predecessors":
-                values["control_predecessors"] = tuple(names)
-            elif all(n in graphs for n in names):
-                found.bodies[name] = tuple(graphs[n] for n in names)
-            else:
-                return None
+            found.values["control_predecessors"] = tuple(word[1:-1].replace("%", "").split(", "))
         else:
-            value = quick_value(kind, word) if simple else None
+            value = assembly.values.get((kind, word))
             if value is None:
-                after = _by_cursor(assembly, text, at, name, kind, found)
-                if after < 0:
+                value = _quick_value(assembly, kind, word)
+                if value is None:
                     return None
-                at = after
-                continue
-            if name not in COMMON:
-                values[name] = value
-        at += len(word)
-    if any(name not in found.at for name in spec.required):
-        return None
-    looks = opcode in LOOKS or "control_predecessors" in values or (opcode == "broadcast" and "dimensions" not in values)
-    count = PARAMETER if opcode == "parameter" else CONSTANT if opcode == "constant" else ANY if spec.operands is None else spec.operands
-    return Entry(assembly.op(spec.name), count, values or NO_ATTRS, found.graphs(), looks)
-
-
-def _by_cursor(assembly: Assembly, text: str, at: int, name: str, kind: str, found: Attributes) -> int:
-    """Read one value of a quick entry by the cursor; the offset behind it, -1 where the whole must be told with its place."""
-    said = len(assembly.faults.findings)
-    try:
-        cursor = Cursor(text, at)
-        if kind in RAW_KINDS:
-            check_raw(kind, cursor, assembly.faults)
-        else:
-            value = read_value(kind, cursor, assembly.types)
+                assembly.values[kind, word] = value
             if name not in COMMON:
                 found.values[name] = value
+    if any(name not in found.at for name in spec.required):
+        return None
+    looks = opcode in LOOKS or "control_predecessors" in found.values
+    if opcode == "broadcast":
+        looks = "dimensions" not in found.values
+    count = PARAMETER if opcode == "parameter" else CONSTANT if opcode == "constant" else ANY if spec.operands is None else spec.operands
+    return Entry(assembly.op(spec.name), count, found.values or NO_ATTRS, found.graphs(), looks)
+
+
+def _quick_computations(assembly: Assembly, kind: str, word: str) -> tuple[Graph, ...] | None:
+    """The computations that are named; None when one is not known."""
+    graphs = assembly.module.graphs
+    if kind == "computation":
+        m = NAME.fullmatch(word)
+        graph = graphs.get(m[1]) if m else None
+        return (graph,) if graph is not None else None
+    if NAMES.fullmatch(word) is None:
+        return None
+    names = word[1:-1].replace("%", "").split(", ")
+    return tuple(graphs[n] for n in names) if all(n in graphs for n in names) else None
+
+
+def _quick_value(assembly: Assembly, kind: str, word: str) -> Any:
+    """One value, without its place; None where it must be told with its place."""
+    value = quick_value(kind, word)
+    if value is not None:
+        return value
+    said = len(assembly.faults.findings)
+    try:
+        cursor = Cursor(word)
+        if kind in RAW_KINDS:
+            check_raw(kind, cursor, assembly.faults)
+            value = CHECKED
+        else:
+            value = read_value(kind, cursor, assembly.types)
     except Refused:
-        return -1
+        return None
     if len(assembly.faults.findings) != said:
         del assembly.faults.findings[said:]
-        return -1
-    return cursor.at
+        return None
+    return value if cursor.kind == "end" else None

@@ -22,45 +22,63 @@ RESUME = re.compile(rf"^[ \t]*(?:(?:ROOT[ \t]+)?%?[A-Za-z_][\w.\-]*[ \t]+=[ \t]|
 LEAVES = re.compile(_HEADER, re.MULTILINE | re.ASCII)
 
 
+def read_printed(assembly: Assembly, at: int) -> int:
+    """Read computations as long as one printed header follows the other; the offset behind them."""
+    match, text = OPENING.match, assembly.text
+    while True:
+        while text.startswith("\n", at):
+            at += 1
+        m = match(text, at)
+        if m is None:
+            return at
+        at = _printed(assembly, m)
+
+
 def read_computation(assembly: Assembly, at: int) -> int:
     """Read a computation with its header; the offset behind it."""
     text = assembly.text
     m = OPENING.match(text, at)
     if m is not None:
-        name_at = m.start(2)
-        is_entry = m[1] is not None
-        scope = assembly.open(m[2], name_at)
-        if m[3] is not None:
-            try:
-                scope.result, scope.result_at = assembly.types.lookup(m[3]), m.start(3)
-            except Refused as refused:
-                refused.offset += m.start(3)
-                assembly.faults.take(refused, "", m[2])
-        end = _body(assembly, m.end(), 0)
-    else:
-        cursor = Cursor(text, at)
-        at = cursor.at
-        is_entry = cursor.kind == "word" and cursor.value == "ENTRY"
-        if is_entry:
-            cursor.next()
-        if cursor.sees("{") or cursor.sees("(") or (cursor.kind == "odd" and cursor.value == "%"):
-            cursor.refuse("this computation has no name: the text was printed without names or ids (fingerprint or canonical options)",
-                          LOSSY_PRINT, PRINT_AGAIN, sees=False)
-        name_at = cursor.at
-        name = cursor.name("the name of a computation")
-        if text[name_at] == "%":
-            name_at += 1
-        scope = assembly.open(name, name_at)
+        return _printed(assembly, m)
+    cursor = Cursor(text, at)
+    is_entry = cursor.kind == "word" and cursor.value == "ENTRY"
+    if is_entry:
+        cursor.next()
+    if cursor.sees("{") or cursor.sees("(") or (cursor.kind == "odd" and cursor.value == "%"):
+        cursor.refuse("this computation has no name: the text was printed without names or ids (fingerprint or canonical options)",
+                      LOSSY_PRINT, PRINT_AGAIN, sees=False)
+    name_at = cursor.at + (text[cursor.at] == "%")
+    name = cursor.name("the name of a computation")
+    assembly.open(name, name_at)
+    try:
+        _signature(assembly, cursor)
+    except Refused:
+        assembly.scopes.pop()
+        raise
+    end = _body(assembly, cursor.at + 1, cursor.depth)
+    _finish(assembly, is_entry, name_at)
+    return end
+
+
+def _printed(assembly: Assembly, m: re.Match[str]) -> int:
+    """Read a computation whose header is matched; the offset behind it."""
+    name_at = m.start(2)
+    scope = assembly.open(m[2], name_at)
+    if m[3] is not None:
         try:
-            _signature(assembly, cursor)
-        except Refused:
-            assembly.scopes.pop()
-            raise
-        end = _body(assembly, cursor.at + 1, cursor.depth)
+            scope.result, scope.result_at = assembly.types.lookup(m[3]), m.start(3)
+        except Refused as refused:
+            refused.offset += m.start(3)
+            assembly.faults.take(refused, "", m[2])
+    end = _body(assembly, m.end(), 0)
+    _finish(assembly, m[1] is not None, name_at)
+    return end
+
+
+def _finish(assembly: Assembly, is_entry: bool, name_at: int) -> None:
     graph = assembly.close()
     if graph.nodes:
         assembly.register(graph, is_entry, name_at)
-    return end
 
 
 def read_nested(assembly: Assembly, cursor: Cursor, name: str) -> Graph:

@@ -30,6 +30,8 @@ MODULE_ATTRIBUTES: dict[str, str] = {
 TABLES = ("FileNames", "FunctionNames", "FileLocations", "StackFrames")
 LOCATION = ("file_name_id", "function_name_id", "line", "end_line", "column", "end_column")
 FRAME = ("file_location_id", "parent_frame_id")
+_INDEX = r"\{((?:\d{1,9}(?:, ?\d{1,9})*)?)\}"
+ALIAS = re.compile(rf" ?{_INDEX}: \((\d{{1,9}}), {_INDEX}(?:, (may-alias|must-alias))?\)(?:,(?= )|(?= ?\}}))", re.ASCII)
 # A line of a table as XLA prints it.
 PRINTED = {
     "FileNames": re.compile(r'\d+ "(?:[^"\\\n]++|\\["\'\\nrt])*+"\n', re.ASCII),
@@ -142,8 +144,21 @@ def _layout(cursor: Cursor, types: TypeTable) -> tuple[tuple[Any, ...], Any]:
 def _aliases(cursor: Cursor) -> tuple[tuple[tuple[int, ...], tuple[int, tuple[int, ...], str]], ...]:
     """``{ {0}: (1, {}, may-alias), ... }``."""
     form = "as in {output index}: (parameter, {parameter index}, may-alias)"
-    cursor.expect("{", "before the aliases", MODULE_ATTRIBUTE)
     aliases = []
+    if cursor.sees("{"):  # a list of ten thousand, as it is printed, is no work for the cursor
+        begin, at = cursor.at, cursor.after
+        m = ALIAS.match(cursor.text, at)
+        while m is not None and m.end() < cursor.end:
+            aliases.append((_index(m[1]), (int(m[2]), _index(m[3]), m[4] or "may-alias")))
+            at = m.end()
+            m = ALIAS.match(cursor.text, at)
+        if aliases:
+            cursor.goto(at)
+            if cursor.eat("}"):
+                return tuple(aliases)
+            cursor.goto(begin)
+            aliases.clear()
+    cursor.expect("{", "before the aliases", MODULE_ATTRIBUTE)
     while not cursor.sees("}"):
         out = ints(cursor)
         cursor.expect(":", form, MODULE_ATTRIBUTE)
@@ -163,6 +178,10 @@ def _aliases(cursor: Cursor) -> tuple[tuple[tuple[int, ...], tuple[int, tuple[in
             break
     cursor.expect("}", "behind the aliases", MODULE_ATTRIBUTE)
     return tuple(aliases)
+
+
+def _index(text: str) -> tuple[int, ...]:
+    return tuple(map(int, text.split(","))) if text else ()
 
 
 def _donors(cursor: Cursor) -> tuple[tuple[int, tuple[int, ...]], ...]:

@@ -185,6 +185,12 @@ class Cursor:
         self.kind, self.value, self.after = "odd", text[at], at + 1
 
 
+def braces(depth: int) -> str:
+    """A pattern for ``{...}`` with braces nested to a depth; braces in strings do not count."""
+    inner = r'[^{}"\n]++|"(?:[^"\\\n]++|\\.)*+"'
+    return r"\{(?:" + inner + ("|" + braces(depth - 1) if depth else "") + r")*+\}"
+
+
 BRACES = re.compile(r'[{}]|"(?:[^"\\]|\\.)*+"', re.DOTALL)
 
 

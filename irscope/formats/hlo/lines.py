@@ -9,6 +9,7 @@ from irscope.formats.hlo.assembly import ANY, PARAMETER, Assembly, Entry
 from irscope.formats.hlo.attributes import quick_entry
 from irscope.formats.hlo.checks import check
 from irscope.formats.hlo.faults import Refused
+from irscope.formats.hlo.lexer import braces
 from irscope.formats.hlo.literals import is_plain, make_literal
 from irscope.formats.hlo.opcodes import OPCODES
 from irscope.formats.hlo.types import compatible
@@ -20,7 +21,7 @@ _TUPLE = r"\((?:[^()\n]++|\((?:[^()\n]++|\((?:[^()\n]++|\((?:[^()\n]++|\([^()\n]
 TYPE = rf"(?:{_ARRAY}|{_TUPLE})"
 LINE = re.compile(
     rf"[ \t]*+(ROOT )?+%?+({NAME}) = ({TYPE}) ([a-z][a-z0-9\-]*+)"
-    r"\(((?:[^()\n]++|\((?:[^()\n]++|\((?:[^()\n]++|\([^()\n]*+\))*+\))*+\))*+)\)((?:, [^\n]*+)?+)[ \t]*+\n[ \t]*+", re.ASCII)
+    r"\(((?:[^()\n]++|\((?:[^()\n]++|\((?:[^()\n]++|\([^()\n]*+\))*+\))*+\))*+)\)((?:, [^\n]*[^\s])?)[ \t]*+\n[ \t]*+", re.ASCII)
 OPERAND = re.compile(rf"(?:({TYPE}) )?%?({NAME})(?:, (?:/\*index=\d+\*/)?|$)", re.ASCII)
 INDEX_COMMENT = re.compile(r"/\*index=\d+\*/", re.ASCII)
 
@@ -31,13 +32,10 @@ _METADATA = "".join(rf"(?:{n}={_STRING} ?+)?+" for n in _STRINGS) + "".join(rf"(
     + "".join(rf"(?:{n}={_STRING} ?+)?+" for n in ("deduplicated_name", "scheduling_name"))
 
 
-def _braces(depth: int) -> str:
-    inner = r'[^{}"\n]++|"(?:[^"\\\n]++|\\.)*+"'
-    return r"\{(?:" + inner + ("|" + _braces(depth - 1) if depth else "") + r")*+\}"
-
-
 # The end of an attribute text, which printers always write last: checked, and then left in the dump.
-TAIL = re.compile(rf"(?:, metadata=\{{{_METADATA}\}})?+(?:, backend_config=(?:{_braces(5)}|{_STRING}))?+", re.ASCII)
+TAIL = re.compile(rf"(?:, metadata=\{{{_METADATA}\}})?+(?:, backend_config=(?:{braces(5)}|{_STRING}))?+", re.ASCII)
+CALLED = re.compile(rf", (?:calls|to_apply)=%?({NAME})", re.ASCII)
+CHANNEL = re.compile(r", channel_id=(\d{1,9})(?=, |$)", re.ASCII)
 NUMBER = re.compile(r"\d{1,9}", re.ASCII)
 
 
@@ -51,8 +49,8 @@ def read_lines(assembly: Assembly, at: int) -> int:
     nodes = graph.nodes
     append, find, index = nodes.append, names.__getitem__, len(nodes)
     types = assembly.types.by_text
-    match_tail = TAIL.fullmatch
-    m: re.Match[str]
+    tails, numbers = assembly.tails, assembly.numbers
+    m: re.Match[str] | None = None
     for m in _lines(text, at):
         is_root, name, type_text, opcode, inside, rest = m.groups()
         type = types.get(type_text)
@@ -61,14 +59,15 @@ def read_lines(assembly: Assembly, at: int) -> int:
             if type is None:
                 return m.start()
         if rest:
-            if rest[-1] == " ":
-                rest = rest.rstrip()
             cut = rest.find(", metadata={")
             if cut < 0:
                 cut = rest.find(", backend_config=")
             if cut >= 0:
-                if match_tail(rest, cut) is None:
-                    return m.start()
+                tail = rest[cut:]
+                if tail not in tails:
+                    if TAIL.fullmatch(tail) is None:
+                        return m.start()
+                    tails.add(tail)
                 rest = rest[:cut]
         table = tables.get(opcode)
         entry = table.get(rest) if table is not None else None
@@ -95,11 +94,9 @@ def read_lines(assembly: Assembly, at: int) -> int:
                 return m.start()
         else:
             operands = ()
-            own = (
-                _parameter(assembly, inside, attrs)
-                if count == PARAMETER
-                else _constant(assembly, m.start(5), inside, type_text, type, attrs)
-            )
+            own = numbers.get(inside) if count == PARAMETER and not attrs else None
+            if own is None:
+                own = _leaf(assembly, count, m.start(5), inside, type_text, type, attrs)
             if own is None:
                 return m.start()
             attrs = own
@@ -118,8 +115,7 @@ def read_lines(assembly: Assembly, at: int) -> int:
         index += 1
         names[name] = node
         append(node)
-        at = m.end()
-    return at
+    return m.end() if m is not None else at
 
 
 def _lines(text: str, at: int) -> Iterator[re.Match[str]]:
@@ -140,9 +136,27 @@ def _entry(assembly: Assembly, opcode: str, text: str) -> Entry | None:
     spec = OPCODES.get(opcode)
     if spec is None or opcode.startswith("async-") or (opcode == "conditional"):
         return None
-    entry = quick_entry(assembly, opcode, spec, text)
+    table = assembly.tables.setdefault(opcode, {})
+    # Most attribute texts that are new differ from another in the computation they name, or in their channel alone.
+    likeness, graph, channel = text, None, None
+    called = CALLED.search(text) if '"' not in text else None
+    if called is not None:
+        graph = assembly.module.graphs.get(called[1])
+        likeness = text[:called.start(1)] + "%" + text[called.end():]
+    numbered = CHANNEL.search(likeness) if '"' not in text else None
+    if numbered is not None:
+        channel = int(numbered[1])
+        likeness = likeness[:numbered.start(1)] + likeness[numbered.end():]
+    known = table.get(likeness) if likeness is not text else None
+    if known is not None and (called is None or graph is not None):
+        attrs = known.attrs if channel is None else {**known.attrs, "channel_id": channel}
+        entry: Entry | None = Entry(known.op, known.operands, attrs, known.bodies if graph is None else (graph,), known.looks)
+    else:
+        entry = quick_entry(assembly, opcode, spec, text)
+        if entry is not None and likeness is not text and len(entry.bodies) == (called is not None):
+            table[likeness] = entry
     if entry is not None:
-        assembly.tables.setdefault(opcode, {})[text] = entry
+        table[text] = entry
     return entry
 
 
@@ -168,15 +182,15 @@ def _typed(assembly: Assembly, inside: str) -> tuple[Node, ...] | None:
     return None if inside.endswith(", ") else tuple(operands)
 
 
-def _parameter(assembly: Assembly, inside: str, attrs: Any) -> Any:
-    """The attributes of a parameter: one object for each number."""
-    numbered = assembly.numbers.get(inside) if not attrs else None
-    if numbered is None:
-        if NUMBER.fullmatch(inside) is None:
-            return None
-        numbered = {"number": int(inside), **attrs}
-        if not attrs:
-            assembly.numbers[inside] = numbered
+def _leaf(assembly: Assembly, count: int, begin: int, inside: str, type_text: str, type: Type, attrs: Any) -> Any:
+    """The attributes of a parameter (one object for each number) or of a constant; None where the cursor must judge."""
+    if count != PARAMETER:
+        return _constant(assembly, begin, inside, type_text, type, attrs)
+    if NUMBER.fullmatch(inside) is None:
+        return None
+    numbered = {"number": int(inside), **attrs}
+    if not attrs:
+        assembly.numbers[inside] = numbered
     return numbered
 
 

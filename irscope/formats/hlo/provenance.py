@@ -2,19 +2,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from irscope.formats.hlo.faults import Refused
-from irscope.formats.hlo.lexer import Cursor, unescape
-from irscope.formats.hlo.opcodes import RAW_NAMES
+from irscope.formats.hlo.lexer import Cursor, braces, unescape
+from irscope.formats.hlo.lines import LINE
+from irscope.formats.hlo.opcodes import KNOWN_ATTRIBUTES, RAW_NAMES
 from irscope.formats.hlo.raw import step_over_value
 from irscope.graph import SourceLine
 
-METADATA = re.compile(r"metadata=\{")
-OP_NAME = re.compile(r'op_name=("(?:[^"\\]|\\.)*+")', re.DOTALL)
-FIELD = re.compile(r'(\w+)=("(?:[^"\\]|\\.)*+"|-?\d+)', re.DOTALL)
+_STRING = r'"(?:[^"\\]|\\.)*+"'
+# An attribute whose value needs no grammar to be told apart from the next.
+PAIR = re.compile(rf', ([A-Za-z_][\w\-]*+)=({braces(5)}|{_STRING}|[^,{{}}"\'\n(\[]++)(?=, [a-zA-Z_]|$)', re.ASCII)
+FIELD = re.compile(rf"(\w+)=({_STRING}|-?\d+)", re.DOTALL)
 TABLE = re.compile(r"^[ \t]*(FileNames|FunctionNames|FileLocations|StackFrames)\b", re.MULTILINE)
-ROW = re.compile(r'\d+[ \t]+(?:("(?:[^"\\]|\\.)*+")|\{([^}]*)\})', re.DOTALL)
+ROW = re.compile(rf"\d+[ \t]+(?:({_STRING})|\{{([^}}]*)\}})", re.DOTALL)
 # A chain of frames longer than this goes in a circle.
 MAX_FRAMES = 1000
 
@@ -23,99 +25,104 @@ class HloProvenance:
     """Answers for one module. The tables of stack frames are read at the first question for a call stack."""
 
     def __init__(self, text: str, tables: tuple[int, int] | None) -> None:
-        self._text = text
+        self.text = text
         self._tables = tables
         self._frames: _Frames | None = None
 
     def scope(self, loc: int) -> str:
         """The ``op_name`` of the instruction at an offset."""
-        metadata = self._metadata(loc)
-        m = OP_NAME.search(metadata)
-        return (unescape(m[1]) or "") if m else ""
+        return self._metadata(loc).get("op_name", "")
 
     def call_stack(self, loc: int) -> tuple[SourceLine, ...]:
         """The lines of the user's program, innermost first."""
-        fields = {m[1]: m[2] for m in FIELD.finditer(self._metadata(loc))}
+        fields = self._metadata(loc)
         frame = int(fields.get("stack_frame_id", "0")[:18])
         if frame and self._tables:
             if self._frames is None:
-                self._frames = _Frames(self._text[self._tables[0]:self._tables[1]])
+                self._frames = _Frames(self.tables())
             return self._frames.stack(frame)
         file = fields.get("source_file")
-        if file is None:
+        if not file:
             return ()
-        return (SourceLine(unescape(file) or "", int(fields.get("source_line", "0")[:18]), int(fields.get("source_column", "0")[:18])),)
+        return (SourceLine(file, int(fields.get("source_line", "0")[:18]), int(fields.get("source_column", "0")[:18])),)
 
     def raw(self, loc: int) -> Mapping[str, str]:
         """The attributes of the instruction that were left in the text, by name."""
-        if loc < 0:
-            return {}
+        return {name: value for name, value in self.written(loc)[1].items() if name in RAW_NAMES or name not in KNOWN_ATTRIBUTES}
+
+    def written(self, loc: int) -> tuple[str, dict[str, str]]:
+        """The opcode at an offset as it is written, and the texts of all its attributes."""
+        if not 0 <= loc < len(self.text):
+            return "", {}
+        m = LINE.match(self.text, loc)
+        if m is not None:
+            rest = m[6].rstrip()
+            found: dict[str, str] = {}
+            at = 0
+            while at < len(rest):
+                pair = PAIR.match(rest, at)
+                if pair is None:
+                    break
+                found.setdefault(pair[1], pair[2])
+                at = pair.end()
+            else:
+                return m[4], found
         try:
-            return _raw_attributes(self._text, loc)
+            return _written(Cursor(self.text, loc))
         except Refused:
-            return {}
+            return "", {}
 
     def tables(self) -> str:
         """The text of the stack-frame tables."""
-        return self._text[self._tables[0]:self._tables[1]].rstrip() if self._tables else ""
+        return self.text[self._tables[0]:self._tables[1]].rstrip() if self._tables else ""
 
-    def _metadata(self, loc: int) -> str:
-        """The text of the metadata of the instruction at an offset."""
-        if loc < 0:
-            return ""
-        # Most instructions are a line, and most metadata are the only ones in it: then no cursor is needed.
-        end = self._text.find("\n", loc)
-        line = self._text[loc:end if end >= 0 else len(self._text)]
-        if line.count("metadata={") == 1:
-            m = METADATA.search(line)
-            if m and '"' not in line[:m.start()] and line[:m.start()].count("{") == line[:m.start()].count("}"):
-                return line[m.start():]
-        elif "metadata={" not in line and line.rstrip().endswith((")", "}", '"')) and not line.rstrip().endswith("={"):
-            rest = BEHIND.match(self._text, end) if end >= 0 else None
-            if rest is None:
-                return ""
-        return self.raw(loc).get("metadata", "")
+    def _metadata(self, loc: int) -> dict[str, str]:
+        """The fields of the metadata of the instruction at an offset."""
+        text = self.written(loc)[1].get("metadata", "")
+        return {m[1]: (unescape(m[2]) or "") if m[2][0] == '"' else m[2] for m in FIELD.finditer(text)}
 
 
-# Another attribute on the next line.
-BEHIND = re.compile(r"\s*,")
-
-
-def _raw_attributes(text: str, loc: int) -> dict[str, str]:
-    cursor = Cursor(text, loc)
-    depth = 0
-    # Up to the parenthesis that closes the operands: the first that opens behind '=' and an opcode.
-    while cursor.kind != "end":
-        if cursor.kind == "word" and depth == 0 and cursor.peek() == ("mark", "(") and cursor.value != "b":
-            cursor.next()
-            break
-        depth += (cursor.sees("(") or cursor.sees("{")) - (cursor.sees(")") or cursor.sees("}"))
+def _written(cursor: Cursor) -> tuple[str, dict[str, str]]:
+    """Opcode and attributes by the cursor; nothing for what is no instruction."""
+    if cursor.kind == "word" and cursor.value == "ROOT":
         cursor.next()
-    depth = 0
-    while cursor.kind != "end":
+    if cursor.kind in ("name", "word") and cursor.peek() == ("mark", "="):
+        cursor.next()
+        cursor.next()
+    # The type, then the opcode: the word before the parenthesis of the operands.
+    while not (cursor.kind == "word" and cursor.value != "b" and cursor.peek() == ("mark", "(")):
         if cursor.sees("("):
-            depth += 1
-        elif cursor.sees(")"):
-            depth -= 1
-            if depth == 0:
-                cursor.next()
-                break
-        cursor.next()
+            for _ in _inside(cursor):
+                pass
+        elif cursor.sees("{"):
+            cursor.balanced("of a layout")
+        elif cursor.kind not in ("type", "int", "mark", "word") or cursor.sees("=") or cursor.sees(")") or cursor.sees("#"):
+            return "", {}
+        else:
+            cursor.next()
+    opcode = cursor.value
+    cursor.next()
+    for _ in _inside(cursor):
+        pass
     found: dict[str, str] = {}
     while cursor.eat(","):
         if cursor.kind != "attribute":
             break
         name = cursor.value
         cursor.next()
-        value = step_over_value(cursor)
-        if name in RAW_NAMES or name not in _parsed_names():
-            found.setdefault(name, value)
-    return found
+        found.setdefault(name, step_over_value(cursor))
+    return opcode, found
 
 
-def _parsed_names() -> frozenset[str]:
-    from irscope.formats.hlo.opcodes import KNOWN_ATTRIBUTES
-    return KNOWN_ATTRIBUTES
+def _inside(cursor: Cursor) -> Iterator[None]:
+    """Step over ``( ... )``, a token at a time."""
+    depth = 0
+    while cursor.kind != "end":
+        depth += cursor.sees("(") - cursor.sees(")")
+        cursor.next()
+        if depth == 0:
+            return
+        yield
 
 
 class _Frames:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from irscope.formats.hlo.assembly import Assembly
-from irscope.formats.hlo.body import read_computation
+from irscope.formats.hlo.body import read_computation, read_printed
 from irscope.formats.hlo.careful import read_instruction, read_right_side
 from irscope.formats.hlo.faults import LOSSY_PRINT, NO_MODULE, SYNTAX, TEXT_AROUND, TRUNCATED, Faults, Refused
 from irscope.formats.hlo.header import read_header
@@ -73,6 +73,8 @@ class _Reader:
                 break
             try:
                 at = self._next(at)
+                if self.open is not None and self.open.module.graphs:
+                    at = read_printed(self.open, at)
             except Refused as refused:
                 self.faults.take(refused)
                 at = self._behind(at, refused)

@@ -11,6 +11,7 @@ from irscope.source import did_you_mean
 
 # As compilers print it: no blanks, no dynamic dimensions, at most the plain layout.
 PLAIN = re.compile(r"([a-z]\w*)\[([\d,]*)\](?:\{([\d,]*)\})?", re.ASCII)
+PRINTED = re.compile(r"[a-z]\w*\[[\d,]*\](?:\{\d[^{}\n]*\})?", re.ASCII)
 # In the order in which a layout lists them.
 LAYOUT_PARTS = ("D", "T", "L", "#", "*", "E", "S", "SC", "P", "M")
 LEVEL = frozenset("DCSH")
@@ -49,6 +50,16 @@ class TypeTable:
             return self._tuple(cursor)
         if cursor.kind != "type":
             refuse_element_type(cursor)
+        m = PRINTED.match(cursor.text, cursor.at, cursor.end)
+        if m is not None:
+            found = self.by_text.get(m[0]) or self._plain(m[0])
+            if found is not None:
+                begin = cursor.at
+                cursor.goto(m.end())
+                if not opens_layout(cursor):
+                    self.by_text[m[0]] = found
+                    return found
+                cursor.goto(begin)
         name = cursor.value
         cursor.next()
         dims = self._dims(cursor)

@@ -1,0 +1,142 @@
+"""How HLO spells the values that the reader parsed: attributes, types, literals, names."""
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from irscope.formats.hlo.lexer import RESERVED_TYPES
+from irscope.graph import Graph, Node, TensorType, TupleType, Type
+from irscope.ops.attrs import Literal, Window
+
+LEGAL = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]*", re.ASCII)
+KEYWORDS = frozenset(("true", "false", "inf", "nan", "HloModule", "ENTRY", "ROOT", "FileNames", "FunctionNames", "FileLocations", "StackFrames",
+                      "maximal", "replicated", "manual", "unreduced", "last_tile_dim_replicate", "shard_as", "shard_like", "unknown"))
+COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+
+
+def spell_type(type: Type, layouts: bool = True) -> str:
+    """A type; without layouts as signatures write it."""
+    if layouts:
+        return str(type)
+    if isinstance(type, TupleType):
+        return "(" + ", ".join(spell_type(t, layouts=False) for t in type.elements) + ")"
+    return f"{type.dtype.name}[{','.join(map(str, type.shape))}]" if isinstance(type, TensorType) else str(type)
+
+
+def spell_literal(literal: Literal) -> str:
+    """The value of a constant: as it was written, or from its array; ``{...}`` where it is left out."""
+    text = literal.text
+    if text is None:
+        from irscope.formats.hlo.arrays import text_of  # numpy, which most printing does without
+        return text_of(literal.value(), literal.type)
+    if "\n" in text or "/" in text:
+        text = " ".join(COMMENT.sub(" ", text).split())
+    return text
+
+
+def spell(kind: str, value: Any) -> str:
+    """The value of an attribute of a kind (see ``opcodes``)."""
+    if kind == "bool":
+        return "true" if value else "false"
+    if kind == "string":
+        return quoted(str(value))
+    if kind == "float":
+        return repr(float(value))
+    if kind == "ints":
+        return _ints(value)
+    if kind == "intlists":
+        return "{" + ",".join(_ints(v) for v in value) + "}"
+    if kind == "slices":
+        return "{" + ", ".join(f"[{a}:{b}:{c}]" if c != 1 else f"[{a}:{b}]" for a, b, c in value) + "}"
+    if kind == "padding":
+        return "x".join(f"{low}_{high}_{inner}" if inner else f"{low}_{high}" for low, high, inner in value)
+    if kind == "window":
+        return _window(value)
+    if kind == "precisions":
+        return "{" + ",".join(value) + "}"
+    if kind == "aliasing":
+        return "{" + ", ".join(f"{_ints(out, ', ')}: ({operand}, {_ints(index, ', ')})" for out, (operand, index) in value) + "}"
+    if kind == "types":
+        return "{" + ", ".join(map(str, value)) + "}"
+    if kind == "literal":
+        text = spell_literal(value)
+        return text if isinstance(value.type, TupleType) else f"{value.type} {text}"
+    return str(value)
+
+
+def spell_module_attribute(name: str, value: Any) -> str:
+    """The value of an attribute of the module."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if name == "entry_computation_layout" and isinstance(value, tuple):
+        params, result = value
+        return "{(" + ", ".join(map(str, params)) + f")->{result}" + "}"
+    if name == "input_output_alias" and isinstance(value, tuple):
+        return "{ " + ", ".join(f"{_ints(out, ', ')}: ({n}, {_ints(index, ', ')}, {kind})" for out, (n, index, kind) in value) + " }"
+    if name == "buffer_donor" and isinstance(value, tuple):
+        return "{ " + ", ".join(f"({n}, {_ints(index, ', ')})" for n, index in value) + " }"
+    if isinstance(value, tuple):
+        return "{" + ",".join("true" if v else "false" for v in value) + "}"
+    return str(value)
+
+
+def quoted(text: str) -> str:
+    """A string in quotes, with C's escapes."""
+    return '"' + "".join(_ESCAPES.get(c, c) for c in text) + '"'
+
+
+_ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\000"}
+
+
+def names_of(things: Iterable[Node] | Iterable[Graph], percent: bool = True) -> dict[int, str]:
+    """A legal name for each node or graph, by ``id``, no two alike; those that are legal stay. Behind ``%``, keywords are names too."""
+    names: dict[int, str] = {}
+    things = list(things)
+    taken: set[str] = set() if percent else set(KEYWORDS)
+    for thing in things:
+        if _is_legal(thing.name) and thing.name not in taken:
+            names[id(thing)] = thing.name
+            taken.add(thing.name)
+    for thing in things:
+        if id(thing) not in names:
+            names[id(thing)] = _free(thing.name, taken)
+    return names
+
+
+def _is_legal(name: str) -> bool:
+    return LEGAL.fullmatch(name) is not None and name not in RESERVED_TYPES and (not name.startswith("__") or name.startswith("__xla_"))
+
+
+def _free(wanted: str, taken: set[str]) -> str:
+    name = re.sub(r"[^A-Za-z0-9_.\-]", "_", wanted)
+    if not _is_legal(name):
+        name = "v_" + name.lstrip("_")
+    free, n = name, 0
+    while free in taken:
+        n += 1
+        free = f"{name}.{n}"
+    taken.add(free)
+    return free
+
+
+def _ints(values: Iterable[int], between: str = ",") -> str:
+    return "{" + between.join(map(str, values)) + "}"
+
+
+def _window(window: Window) -> str:
+    n = len(window.size)
+    if not n:
+        return "{}"
+    parts = ["size=" + "x".join(map(str, window.size))]
+    if any(s != 1 for s in window.stride):
+        parts.append("stride=" + "x".join(map(str, window.stride)))
+    if any(window.pad_low) or any(window.pad_high):
+        parts.append("pad=" + "x".join(f"{a}_{b}" for a, b in zip(window.pad_low, window.pad_high, strict=True)))
+    if any(d != 1 for d in window.lhs_dilate):
+        parts.append("lhs_dilate=" + "x".join(map(str, window.lhs_dilate)))
+    if any(d != 1 for d in window.rhs_dilate):
+        parts.append("rhs_dilate=" + "x".join(map(str, window.rhs_dilate)))
+    if any(window.rhs_reversal):
+        parts.append("rhs_reversal=" + "x".join(str(int(r)) for r in window.rhs_reversal))
+    return "{" + " ".join(parts) + "}"
