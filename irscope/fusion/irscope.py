@@ -79,6 +79,8 @@ class _Planner:
             self._tuple(node)
         elif name == "get-tuple-element":
             self._part(node)
+        elif name == "reduce":
+            self._reduce(node)
         elif not isinstance(node.type, TensorType) or node.op.effect is not Effect.PURE or not node.type.is_static:
             self._alone(node)
         elif is_free(node):
@@ -87,8 +89,6 @@ class _Planner:
             self._pointwise(node)
         elif name in MULTIPLIERS and not (node.op.whole is not None and node.op.whole(node)):
             self._multiplier(node)
-        elif name == "reduce":
-            self._reduce(node)
         elif name in ("gather", "dynamic-slice") or (name in PLACES and node.type.elements <= MAX_INLINE):
             self._moving(node)
         else:
@@ -119,7 +119,8 @@ class _Planner:
             self._start("map", node)
             return
         for draft, reaches in drafts.readers(node).items():
-            draft.free[node] = None
+            if any(reach not in (WHOLE, BEHIND) for reach in reaches):
+                draft.free[node] = None
             for operand in node.operands:
                 for reach in reaches:
                     drafts.reach(operand, draft, Chain(node, reach) if isinstance(reach, Chain | None) and node.op.name in VIEWS

@@ -51,7 +51,7 @@ class Pull:
                 stack.pop()
                 continue
             node, at = top
-            if node not in self.inside:
+            if node not in self.inside or node in self.problem.ins:
                 self._keep(top, self._outside(node, at))
             elif node.op.name == "get-tuple-element":
                 source = (node.operands[0], at)

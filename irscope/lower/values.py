@@ -44,6 +44,15 @@ def leaves(node: Node) -> list[Node]:
     return found
 
 
+def path_to(node: Node) -> Path:
+    """The way from a value to the part of it that a ``get-tuple-element`` (of such) is."""
+    path = Path0
+    while node.op.name == "get-tuple-element":
+        path = (node.attrs["index"], *path)
+        node = node.operands[0]
+    return path
+
+
 class Parts:
     """The ``get-tuple-element`` nodes of a graph, by the value that they take apart and the way through it."""
 

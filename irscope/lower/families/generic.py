@@ -8,9 +8,10 @@ from irscope.fusion import Group
 from irscope.fusion.drafts import dims_of
 from irscope.graph import Node, TensorType
 from irscope.lower.build import KernelBuilder
-from irscope.lower.families import Built, Fixed, Problem, Stage
+from irscope.lower.families import Built, Fixed, Problem, Stage, Temp
 from irscope.lower.pull import Pull
 from irscope.lower.storage import Wish
+from irscope.lower.values import leaf_paths, path_to
 
 
 class Generic:
@@ -38,7 +39,9 @@ class Generic:
         if match == "nest":
             anchor = problem.group.anchor
             assert anchor is not None and anchor.op.nest is not None
-            anchor.op.nest(k, anchor, [pull.view(o) for o in anchor.operands], [pull.view(o) for o in problem.outs])
+            outs, unread = _results(k, pull, problem, anchor)
+            anchor.op.nest(k, anchor, [pull.view(o) for o in anchor.operands], outs)
+            return Built([Stage(k.finish(schedule=schedule), [*problem.arguments(), *unread])])
         else:
             for shape, outputs in _by_shape(problem).items():
                 with ExitStack() as loops:
@@ -46,6 +49,23 @@ class Generic:
                     for output in outputs:
                         pull.store(output, index, pull.value(output, index))
         return Built([Stage(k.finish(schedule=schedule), problem.arguments())])
+
+
+def _results(k: KernelBuilder, pull: Pull, problem: Problem, anchor: Node) -> tuple[list[Any], list[Temp]]:
+    """A view for every result of an operator, in its own order; results that nobody reads get memory that nobody sees."""
+    if isinstance(anchor.type, TensorType):
+        return [pull.view(output) for output in problem.outs], []
+    read = {path_to(output): output for output in problem.outs}
+    outs: list[Any] = []
+    unread: list[Temp] = []
+    for path, type in leaf_paths(anchor.type):
+        if path in read:
+            outs.append(pull.view(read[path]))
+        else:
+            name = "unread" + "_".join(map(str, path))
+            outs.append(k.view(k.buffer(name, type.dtype, type.dims(), "out")))
+            unread.append(Temp(name, type.dtype, max(type.elements, 1)))
+    return outs, unread
 
 
 def _by_shape(problem: Problem) -> dict[tuple[int, ...], list[Node]]:

@@ -1,0 +1,103 @@
+"""From a module as written to something that runs: expanded, folded, lowered, compiled; what depends on constants alone runs once, here."""
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from irscope.backends.executable import Bound, Executable, Port
+from irscope.expand import bind_inputs, expand
+from irscope.graph import Module, TensorType
+from irscope.lower.kernels import flops_of_node
+from irscope.lower.lowering import lower
+from irscope.lower.options import Options
+from irscope.lower.program import Program
+from irscope.lower.values import leaf_paths
+from irscope.passes import pass_named
+from irscope.passes.split_constants import split_constants
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, Any]
+
+PASSES = ("simplify-algebra", "share-equal", "simplify-algebra", "fold-scale", "remove-dead")
+"""What every graph goes through before kernels are made of it."""
+
+
+@dataclass(slots=True)
+class Model:
+    """A compiled module. ``module`` is the primitive graph that was lowered; times are seconds.
+
+    ``inputs`` and ``outputs`` list every tensor in the order of the entry, tuples taken apart.
+    """
+
+    module: Module
+    program: Program
+    executable: Executable
+    inputs: list[Port]
+    outputs: list[Port]
+    flops: float
+    compile_s: float
+    interpreted_ops: list[str] = field(default_factory=list)
+
+    def __call__(self, *arrays: Array) -> list[Array]:
+        """Run once; the outputs are new arrays."""
+        return self.executable(*arrays)
+
+    def bind(self, arrays: Sequence[Array]) -> Bound:
+        """Check the arrays once, for calls that follow."""
+        return self.executable.bind(arrays)
+
+    @property
+    def kernels(self) -> int:
+        """How many kernels a run launches, each loop's body counted once."""
+        return len(self.program.launches())
+
+
+def primitive(module: Module, weights: Mapping[int, Array] | None = None) -> Module:
+    """The primitive graph of a module, with parameters of these numbers fixed, simplified."""
+    made = expand(module)
+    if weights:
+        made = bind_inputs(made, weights)
+    for name in PASSES:
+        made = pass_named(name).run(made)
+    return made
+
+
+def compile_module(module: Module, weights: Mapping[int, Array] | None = None, options: Options | None = None, cpu: str = "",
+                   use_cache: bool = True) -> Model:
+    """Compile a module whose shapes are known. Raises UserError where an operator cannot run here."""
+    began = time.perf_counter()
+    options = options or Options()
+    made = primitive(module, weights)
+    flops = sum(flops_of_node(node) for node in made.main().nodes)
+    split = split_constants(made)
+    if split.early is not None:
+        first = _executable(split.early, lower(split.early, options), options, cpu, use_cache)
+        made = split.with_values(first())
+        for name in ("simplify-algebra", "remove-dead"):
+            made = pass_named(name).run(made)
+    else:
+        made = split.module
+    program = lower(made, options)
+    executable = _executable(made, program, options, cpu, use_cache)
+    return Model(made, program, executable, executable.inputs, executable.outputs, flops, time.perf_counter() - began)
+
+
+def ports_of(module: Module) -> tuple[list[Port], list[Port]]:
+    """The tensors that the entry of a module takes and gives, in order, with names."""
+    main = module.main()
+    inputs = [_port(".".join((param.name, *map(str, path))), type) for param in main.params for path, type in leaf_paths(param.type)]
+    outputs = [_port(f"out{i}", type) for i, (_, type) in enumerate(leaf_paths(main.result().type))]
+    return inputs, outputs
+
+
+def _port(name: str, type: TensorType) -> Port:
+    return Port(name, type.dtype, type.dims())
+
+
+def _executable(module: Module, program: Program, options: Options, cpu: str, use_cache: bool) -> Executable:
+    inputs, outputs = ports_of(module)
+    return Executable.of(program, inputs, outputs, options.threads, cpu, use_cache)

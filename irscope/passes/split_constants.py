@@ -1,0 +1,161 @@
+"""What depends on constants alone is computed once, when the program is loaded: here it is separated from the rest."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from irscope.analysis.constant import known_early
+from irscope.graph import Builder, Graph, Kind, Module, Node, TensorType, TupleType, rewrite, see_through
+from irscope.graph.rewrite import copy_node
+from irscope.ops import get
+from irscope.ops.attrs import Literal
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, Any]
+
+REPEATS = frozenset(("broadcast", "iota", "constant"))
+"""Operators that make more bytes than they read: they stay where they are used."""
+MOVES = frozenset(("reshape", "transpose", "slice"))
+SMALL_WORK = 12
+"""Simple operations an element on constants of one element that are not worth a program of their own."""
+
+
+@dataclass(slots=True)
+class Split:
+    """``early`` computes, from nothing, the values of ``nodes`` (of the entry of ``module``); None when there is nothing to compute."""
+
+    module: Module
+    early: Module | None
+    nodes: list[Node]
+
+    def with_values(self, values: Sequence[Array]) -> Module:
+        """The module with these values in the place of the nodes that ``early`` computes."""
+        if not self.nodes:
+            return self.module
+        found = {node.index: value for node, value in zip(self.nodes, values, strict=True)}
+
+        def rule(builder: Builder, node: Node, operands: Sequence[Node]) -> Node | None:
+            if node.index not in found:
+                return None
+            return builder.add(get("constant"), (), {"literal": Literal.of(found[node.index], node.type)}, node.type, name=node.name)
+        main = self.module.main()
+        made = see_through(rewrite(main, rule), main)
+        module = self.module.derived()
+        module.graphs = dict(self.module.graphs)
+        module.graphs[module.entry] = see_through(rewrite(made, lambda builder, node, operands: None), made)
+        return module
+
+
+def split_constants(module: Module) -> Split:
+    """Find what the entry computes from constants alone and is worth computing early; movement of constants is done at once."""
+    module = _moved(module)
+    graph = module.main()
+    known = known_early(graph)
+    work = _work(graph, known)
+    frontier = [node for node in _frontier(graph, known) if work[node.index] >= SMALL_WORK]
+    if not frontier:
+        return Split(module, None, [])
+    return Split(module, _early(module, graph, frontier), frontier)
+
+
+def _frontier(graph: Graph, known: list[bool]) -> list[Node]:
+    """The known tensors that something unknown reads, behind what only repeats them."""
+    wanted: dict[int, Node] = {}
+    stack = [o for node in graph.nodes if not known[node.index] for o in node.operands if known[o.index]]
+    if graph.root is not None and known[graph.root.index]:
+        stack.append(graph.root)
+    while stack:
+        node = stack.pop()
+        if node.op.name in REPEATS or node.op.name == "tuple":
+            stack.extend(node.operands)
+        elif isinstance(node.type, TensorType):
+            wanted[node.index] = node
+    return [wanted[i] for i in sorted(wanted)]
+
+
+def _work(graph: Graph, known: list[bool]) -> list[int]:
+    """A measure of what it takes to compute each known node; arithmetic on whole arrays always counts as enough."""
+    work = [0] * len(graph.nodes)
+    for node in graph.nodes:
+        if not known[node.index]:
+            continue
+        total = sum(work[o.index] for o in node.operands)
+        if node.op.scalar is not None:
+            heavy = node.op.name in ("exponential", "log", "tanh", "sine", "cosine", "power", "erf", "logistic")
+            arrays = any(isinstance(o.type, TensorType) and o.type.elements > 1 and o.op.name not in REPEATS for o in node.operands)
+            total += SMALL_WORK if heavy or arrays or _array_behind(node) else 1
+        elif node.op.name not in REPEATS and node.op.kind not in (Kind.TUPLE, Kind.LEAF):
+            total += SMALL_WORK if node.op.name not in MOVES or _array_behind(node) else 0
+        work[node.index] = min(total, 1000 * SMALL_WORK)
+    return work
+
+
+def _array_behind(node: Node) -> bool:
+    """Whether an operand is an array that stands in memory, or a repetition of one."""
+    for operand in node.operands:
+        while operand.op.name == "broadcast":
+            operand = operand.operands[0]
+        if operand.op.name == "constant" and isinstance(operand.type, TensorType) and operand.type.elements > 1:
+            return True
+    return False
+
+
+def _early(module: Module, graph: Graph, frontier: list[Node]) -> Module:
+    """A module that computes these nodes and has no inputs."""
+    needed = [False] * len(graph.nodes)
+    stack = list(frontier)
+    while stack:
+        node = stack.pop()
+        if not needed[node.index]:
+            needed[node.index] = True
+            stack.extend(node.operands)
+    made = Graph(f"{graph.name}.constants", loc=graph.loc)
+    builder = Builder(made)
+    new: dict[int, Node] = {}
+    for node in graph.nodes:
+        if needed[node.index]:
+            new[node.index] = copy_node(builder, node, [new[o.index] for o in node.operands])
+            new[node.index].origin = node.origin or (node,)
+    made.root = builder.add(get("tuple"), [new[n.index] for n in frontier], type=TupleType(tuple(n.type for n in frontier)))
+    early = module.derived(f"{module.name}.constants")
+    early.entry = made.name
+    early.graphs = {made.name: made}
+    return early
+
+
+def _moved(module: Module) -> Module:
+    """Reshapes, transposes and slices of constants done on the arrays themselves."""
+    main = module.main()
+    if not any(n.op.name in MOVES and n.operands[0].op.name in ("constant", *MOVES) for n in main.nodes):
+        return module
+    changed = False
+
+    def rule(builder: Builder, node: Node, operands: Sequence[Node]) -> Node | None:
+        nonlocal changed
+        if node.op.name not in MOVES or operands[0].op.name != "constant" or operands[0].attrs["literal"].elided:
+            return None
+        if not isinstance(node.type, TensorType) or node.type.elements == 1:
+            return None
+        changed = True
+        value = _move(node, operands[0].attrs["literal"].value())
+        return builder.add(get("constant"), (), {"literal": Literal.of(value, node.type)}, node.type, name=node.name)
+    graph = see_through(rewrite(main, rule), main)
+    if not changed:
+        return module
+    made = module.derived()
+    made.graphs = dict(module.graphs)
+    made.graphs[made.entry] = see_through(rewrite(graph, lambda builder, node, operands: None), graph)
+    return made
+
+
+def _move(node: Node, array: Array) -> Array:
+    import numpy as np
+    assert isinstance(node.type, TensorType)
+    if node.op.name == "reshape":
+        return array.reshape(node.type.dims())
+    if node.op.name == "transpose":
+        return np.ascontiguousarray(array.transpose(node.attrs["dimensions"]))
+    return np.ascontiguousarray(array[tuple(slice(a, b, c) for a, b, c in node.attrs["slice"])])
