@@ -1,0 +1,62 @@
+"""One offline page: the whole module with its hierarchy, a search, a drawing that opens and closes, the text of every node.
+
+The page loads nothing: graph, text, style and program stand in the one file. The graph is columns of numbers and tables of words,
+compressed, because a hundred thousand nodes as objects would be a hundred megabytes.
+"""
+from __future__ import annotations
+
+import gzip
+import json
+from base64 import b64encode
+from collections.abc import Sequence
+from html import escape
+from importlib.resources import files
+from typing import Any
+
+from irscope.analysis.summary import summarise
+from irscope.analysis.survey import Survey
+from irscope.render.page_data import page_data
+from irscope.render.paint import Paint
+from irscope.render.summary import LABEL, summary_lines
+from irscope.render.theme import DARK, LIGHT, Theme
+from irscope.source import Finding
+
+MAX_TEXT = 64 << 20
+"""A longer dump is left out of the page; its nodes still show everything but their own line."""
+
+
+def html_page(survey: Survey, findings: Sequence[Finding] = ()) -> str:
+    """The page as one text."""
+    source = survey.module.source
+    data = page_data(survey, findings)
+    # As wide as the pane shows in a few lines each; the label stands in the first columns.
+    lines = list(summary_lines(summarise(survey), Paint(160, False, True), survey.module.attrs))[1:]
+    data["summary"] = [[line[:LABEL + 2].strip(), line[LABEL + 2:]] for line in lines]
+    data["themes"] = {"light": _theme(LIGHT), "dark": _theme(DARK)}
+    data["hasText"] = bool(source.text) and len(source.text) <= MAX_TEXT
+    text = source.text if data["hasText"] else ""
+    parts = {
+        "TITLE": escape(f"{survey.module.name} - {source.name}"),
+        "STYLE": _asset("page.css"),
+        "DATA": _packed(json.dumps(data, ensure_ascii=False, separators=(",", ":"))),
+        "TEXT": _packed(text),
+        "PROGRAM": _asset("layout.js") + _asset("model.js") + _asset("page.js"),
+    }
+    page = _asset("page.html")
+    for name, value in parts.items():
+        page = page.replace("{{" + name + "}}", value, 1)
+    return page
+
+
+def _asset(name: str) -> str:
+    return files("irscope.render").joinpath("page", name).read_text(encoding="utf-8")
+
+
+def _packed(text: str) -> str:
+    """Compressed and in letters that neither HTML nor an editor touches; the same bytes for the same text."""
+    return b64encode(gzip.compress(text.encode("utf-8", "replace"), 6, mtime=0)).decode("ascii")
+
+
+def _theme(theme: Theme) -> dict[str, Any]:
+    return {"background": theme.background, "text": theme.text, "faint": theme.faint, "edge": theme.edge, "cluster": theme.cluster,
+            "border": theme.cluster_border, "classes": {name: [c.fill, c.border, c.text] for name, c in theme.classes.items()}}

@@ -1,0 +1,195 @@
+// The graph behind the page. A "place" is what can be drawn: a node (its index, from 0) or a closed section (-1 - its number).
+const CROWD = 16;   // a value with more users than this is written into their boxes
+const placeOfSection = s => -1 - s, sectionOfPlace = p => -1 - p;
+
+class GraphModel {
+  constructor(data, number) {
+    const g = data.graphs[number];
+    Object.assign(this, { data, number, name: g.name, raw: g, n: g.title.length, root: g.root });
+    this.names = g.names.split("\n");
+    this.section = g.section.slice();
+    this.parent = g.sections.map(s => s[1]);
+    this.depth = [];
+    this.parent.forEach((p, i) => { this.depth[i] = p < 0 ? 0 : this.depth[p] + 1; });
+    this.children = g.sections.map(() => []);
+    this.parent.forEach((p, i) => { if (p >= 0) this.children[p].push(i); });
+    this.same = new Int32Array(this.n).fill(-2);
+    for (const key in g.same) this.same[key] = g.same[key];
+    this.drawn = g.sections.map(() => []);
+    for (let v = 0; v < this.n; v++) if (g.fold[v] === "b" && this.same[v] === -2) this.drawn[this.section[v]].push(v);
+    // A section that holds a single node is drawn as that node, under the section's name.
+    this.caption = new Map();
+    for (let s = this.parent.length - 1; s > 0; s--) {
+      if (this.drawn[s].length !== 1 || g.sections[s][2] > 1 || this.children[s].some(c => this.drawn[c].length || this.busy(c))) continue;
+      const [v] = this.drawn[s], p = this.parent[s];
+      this.drawn[s] = []; this.drawn[p].push(v); this.section[v] = p;
+      if (!this.caption.has(v)) this.caption.set(v, g.sections[s][0]);
+    }
+    for (const own of this.drawn) own.sort((a, b) => a - b);
+    this.lines = [];
+    let line = 0;
+    g.line.forEach((d, i) => { line += d; this.lines[i] = line; });
+    this.open = new Set([0]);
+  }
+  busy(s) { const stack = [s]; while (stack.length) { const t = stack.pop(); if (this.drawn[t].length) return true; stack.push(...this.children[t]); } return false; }
+  label(v) { return this.data.titles[this.raw.title[v]]; }
+  type(v) { return this.data.types[this.raw.type[v]]; }
+  scope(v) { return this.data.scopes[this.raw.scope[v]]; }
+  source(v) { return this.data.sources[this.raw.source[v]]; }
+  klass(v) { return this.data.classes[this.raw.class[v]]; }
+  flops(v) { return this.raw.flops.length ? this.raw.flops[v] : 0; }
+  bytes(v) { return this.raw.bytes.length ? this.raw.bytes[v] : 0; }
+  cost(v) { return Math.max(this.flops(v) / 16, this.bytes(v)); }
+  operands(v) { return this.raw.operands[v].map(d => v - d); }
+  bodies(v) { return this.raw.bodies[v] || []; }
+  inputs(v) { return (this.raw.inputs[v] || []).map(i => this.data.texts[i]); }
+  sectionInfo(s) { const [title, parent, times, nodes, flops, bytes, ops] = this.raw.sections[s]; return { title, parent, times, nodes, flops, bytes, ops }; }
+
+  users(v) {
+    if (!this._users) {
+      this._users = Array.from({ length: this.n }, () => []);
+      for (let u = 0; u < this.n; u++) for (const o of new Set(this.operands(u))) this._users[o].push(u);
+    }
+    return this._users[v];
+  }
+  // The drawn node that stands for a node of a folded copy; -1 where none does.
+  first(v) { while (v >= 0 && this.same[v] !== -2) v = this.same[v]; return v; }
+
+  // Edges between drawn nodes, what is looked through left out: two arrays, and a mark on those that lead to the next copy.
+  edges() {
+    if (this._edges) return this._edges;
+    const from = [], to = [], next = [], known = new Set(), later = [];
+    for (let v = 0; v < this.n; v++) {
+      if (this.raw.fold[v] !== "b") continue;
+      const stack = this.operands(v).reverse(), target = this.first(v);
+      while (stack.length) {
+        const o = stack.pop(), fold = this.raw.fold[o];
+        if (fold === "v") { for (const p of this.operands(o).reverse()) stack.push(p); continue; }
+        if (fold !== "b") continue;
+        const source = this.first(o);
+        if (source < 0 || target < 0 || source === target) continue;
+        const key = source * this.n + target;
+        if (source === o && target === v) { if (!known.has(key)) { known.add(key); from.push(source); to.push(target); next.push(false); } }
+        else later.push([source, target, key]);
+      }
+    }
+    for (const [source, target, key] of later) if (!known.has(key)) {
+      known.add(key); from.push(source); to.push(target); next.push(this.folded(source) >= 0 && this.folded(source) === this.folded(target));
+    }
+    return this._edges = { from, to, next };
+  }
+  // The nearest section around a node that stands for several copies, or -1.
+  folded(v) { let s = this.section[v]; while (s >= 0 && this.raw.sections[s][2] < 2) s = this.parent[s]; return s; }
+
+  // What is visible while the sections in this.open are open: for each section the place that hides it, or null.
+  hiders() {
+    const hider = new Array(this.parent.length).fill(null);
+    for (let s = 0; s < hider.length; s++) {
+      const p = this.parent[s];
+      hider[s] = p >= 0 && hider[p] !== null ? hider[p] : this.open.has(s) ? null : placeOfSection(s);
+    }
+    return hider;
+  }
+  // Links between visible places, each once, with how many values it stands for; crowds are taken out and told apart.
+  links(hider) {
+    const { from, to, next } = this.edges(), found = new Map(), targets = new Map();
+    for (let i = 0; i < from.length; i++) {
+      const a = hider[this.section[from[i]]] ?? from[i], b = hider[this.section[to[i]]] ?? to[i];
+      if (a === b) continue;
+      const key = a + ":" + b, link = found.get(key);
+      if (link) { link.n++; if (!next[i]) link.next = false; continue; }
+      found.set(key, { a, b, n: 1, next: next[i] });
+      targets.set(a, (targets.get(a) || 0) + 1);
+    }
+    const links = [], stubs = new Map();
+    for (const link of found.values()) {
+      if (targets.get(link.a) > CROWD) { if (!stubs.has(link.b)) stubs.set(link.b, []); stubs.get(link.b).push(link.a); }
+      else links.push(link);
+    }
+    return { links, stubs };
+  }
+  sectionAround(place) { return place >= 0 ? this.section[place] : this.parent[sectionOfPlace(place)]; }
+  title(place) {
+    if (place >= 0) return this.label(place);
+    const info = this.sectionInfo(sectionOfPlace(place));
+    return info.title + (info.times > 1 ? " \u00d7" + info.times : "");
+  }
+  linesOf(place, stubs) {
+    let lines;
+    if (place >= 0) lines = [...(this.caption.has(place) ? [this.caption.get(place)] : []), this.type(place), "%" + this.names[place], ...this.inputs(place).slice(0, 4).map(t => "\u2190 " + t)];
+    else {
+      const info = this.sectionInfo(sectionOfPlace(place));
+      lines = [`${count(info.nodes)} nodes, ${scaled(info.flops, 1000, " kMGTPE", "FLOP")}`, `${bytesText(info.bytes)} traffic`, info.ops.slice(0, 44)];
+    }
+    for (const a of (stubs.get(place) || []).slice(0, 3)) lines.push("\u2196 " + (a >= 0 ? "%" + this.names[a] : this.title(a)));
+    return lines.map(t => t.length > 46 ? t.slice(0, 22) + ".." + t.slice(-22) : t);
+  }
+
+  // Places and frames with coordinates. Every open section is laid out by itself, inner ones first; to the outer one it is a box.
+  layout() {
+    const hider = this.hiders(), { links, stubs } = this.links(hider), items = new Map(), levels = new Map();
+    const visible = s => s === 0 || hider[this.parent[s]] === null;
+    const opened = [];
+    for (let s = 0; s < this.parent.length; s++) if (hider[s] === null && visible(s)) { opened.push(s); levels.set(s, { edges: new Map() }); }
+    for (const link of links) {
+      // The section that holds both ends, and the items of it in which the ends lie.
+      let a = link.a, b = link.b, sa = this.sectionAround(a), sb = this.sectionAround(b);
+      while (sa !== sb) {
+        if (this.depth[sa] >= this.depth[sb]) { a = placeOfSection(sa); sa = this.parent[sa]; }
+        else { b = placeOfSection(sb); sb = this.parent[sb]; }
+      }
+      link.level = sa;
+      if (a === b) continue;
+      const edges = levels.get(sa).edges, key = a + ":" + b;
+      if (!edges.has(key)) edges.set(key, { a, b });
+      link.edge = edges.get(key);
+    }
+    for (const s of opened.reverse()) {
+      const level = levels.get(s);
+      const places = [...this.children[s].map(placeOfSection).filter(p => !this.isEmpty(p)), ...this.drawn[s]];
+      const index = new Map(places.map((p, i) => [p, i]));
+      const sizes = places.map(p => {
+        const inner = p < 0 ? levels.get(sectionOfPlace(p)) : undefined;
+        if (inner) return [inner.width, inner.height];
+        const lines = this.linesOf(p, stubs), wide = lines.reduce((m, t) => Math.max(m, t.length * 6.1), this.title(p).length * 7.4);
+        items.set(p, { place: p, lines, w: wide + 20, h: 22 + lines.length * 13 });
+        return [wide + 20, 22 + lines.length * 13];
+      });
+      const edges = [...level.edges.values()].filter(e => index.has(e.a) && index.has(e.b));
+      const placed = layered(sizes.map(z => z[0]), sizes.map(z => z[1]), edges.map(e => [index.get(e.a), index.get(e.b)]));
+      edges.forEach((e, i) => { e.bends = placed.bends[i]; });
+      Object.assign(level, { places, placed, sizes, edges, width: Math.max(placed.width, this.title(placeOfSection(s)).length * 7) + 28, height: placed.height + 44 });
+    }
+    const frames = [], stack = [[0, 0, 0]];
+    while (stack.length) {
+      const [s, left, top] = stack.pop(), level = levels.get(s), x0 = left + 14, y0 = top + 30;
+      frames.push({ section: s, x: left, y: top, w: level.width, h: level.height });
+      for (const e of level.edges) e.points = e.bends.map(([x, y]) => [x + x0, y + y0]);
+      level.places.forEach((p, i) => {
+        const cx = level.placed.x[i] + x0, cy = level.placed.y[i] + y0, [w, h] = level.sizes[i];
+        if (p < 0 && levels.has(sectionOfPlace(p))) stack.push([sectionOfPlace(p), cx - w / 2, cy - h / 2]);
+        else Object.assign(items.get(p), { x: cx, y: cy });
+      });
+    }
+    const drawnLinks = links.filter(l => items.has(l.a) && items.has(l.b)).map(l => ({ ...l, points: (l.edge && l.edge.points) || [] }));
+    return { items, frames, links: drawnLinks, width: levels.get(0).width, height: levels.get(0).height };
+  }
+  isEmpty(place) {
+    if (!this._filled) {
+      this._filled = this.drawn.map(d => d.length > 0);
+      for (let s = this.parent.length - 1; s > 0; s--) if (this._filled[s]) this._filled[this.parent[s]] = true;
+    }
+    return !this._filled[sectionOfPlace(place)];
+  }
+  // Open every section around a node.
+  reveal(v) { for (let s = this.section[this.first(v) < 0 ? v : this.first(v)]; s >= 0; s = this.parent[s]) this.open.add(s); }
+}
+
+function count(n) { return n < 1e7 ? Math.round(n).toLocaleString("en") : scaled(n, 1000, " kMGTPE", ""); }
+function scaled(n, base, units, unit) {
+  let i = 0;
+  while (n >= base * 0.9995 && i < units.length - 1) { n /= base; i++; }
+  const text = i === 0 ? String(Math.round(n)) : n < 99.95 ? n.toPrecision(3) : String(Math.round(n));
+  return `${text} ${units[i] === " " ? "" : units[i]}${unit}`.trim();
+}
+function bytesText(n) { return scaled(n, 1024, " KMGTPE", "B").replace(/([KMGTPE])B$/, "$1iB"); }

@@ -1,0 +1,173 @@
+"""What the page knows of a module: columns of numbers over all nodes, tables of the words they mean, and the sections."""
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+from irscope.analysis.classes import CLASSES, work_class
+from irscope.analysis.outline import Section
+from irscope.analysis.summary import describe_type, source_line
+from irscope.analysis.survey import Survey
+from irscope.graph import Graph, Node
+from irscope.render.folding import Fold, folding, text_of
+from irscope.render.labels import headline
+from irscope.source import Finding
+
+MAX_PLAIN = 200
+"""A section with more nodes of its own is cut into stretches of this length, so that opening it draws at once."""
+
+
+class _Words:
+    """A table in which each word stands once."""
+
+    def __init__(self) -> None:
+        self.words: list[str] = []
+        self._number: dict[str, int] = {}
+
+    def number(self, word: str) -> int:
+        known = self._number.get(word)
+        if known is None:
+            known = self._number[word] = len(self.words)
+            self.words.append(word)
+        return known
+
+
+def page_data(survey: Survey, findings: Sequence[Finding] = ()) -> dict[str, Any]:
+    """The data of the page; the keys are read by ``page/model.js``."""
+    maker = _Maker(survey)
+    graphs = [maker.graph(graph) for graph in _graphs(survey)]
+    return {
+        "version": 1, "name": survey.module.name, "file": survey.module.source.name, "format": survey.module.format,
+        "classes": list(CLASSES), "titles": maker.titles.words, "types": maker.types.words, "scopes": maker.scopes.words,
+        "sources": maker.sources.words, "texts": maker.texts.words, "graphs": graphs,
+        "findings": [_finding(f) for f in findings],
+    }
+
+
+def _finding(finding: Finding) -> dict[str, str]:
+    return {"text": finding.headline(), "severity": str(finding.severity), "node": finding.node, "graph": finding.graph,
+            "help": finding.help}
+
+
+def _graphs(survey: Survey) -> list[Graph]:
+    """The entry first, then the graphs that it reaches, callers before callees, then the rest."""
+    reached = survey.calls.order[::-1]
+    known = set(reached)
+    return reached + [graph for graph in survey.module.graphs.values() if graph not in known]
+
+
+class _Maker:
+    def __init__(self, survey: Survey) -> None:
+        self.survey = survey
+        self.titles, self.types, self.scopes, self.sources, self.texts = _Words(), _Words(), _Words(), _Words(), _Words()
+        self.number = {graph: i for i, graph in enumerate(_graphs(survey))}
+        self._type_numbers: dict[int, int] = {}
+
+    def graph(self, graph: Graph) -> dict[str, Any]:
+        """The columns of one graph. Operands are told as distances back, which compress well."""
+        survey, nodes = self.survey, graph.nodes
+        folds = folding(graph, fold_parameters=len(graph.params) > 8)
+        cost = survey.costs.graphs.get(graph)
+        scopes = [survey.module.scope(node) for node in nodes]
+        sections, section_of, same_as = self._sections(graph)
+        return {
+            "name": graph.name, "entry": graph is survey.entry, "times": survey.calls.times.get(graph, 0.0),
+            "scalar": graph in survey.calls.scalar, "fused": graph in survey.calls.fused,
+            "root": graph.root.index if graph.root is not None else -1,
+            "names": "\n".join(node.name for node in nodes),
+            "title": [self.titles.number(headline(node)) for node in nodes],
+            "type": [self._type(node) for node in nodes],
+            "class": [CLASSES.index(work_class(node)) for node in nodes],
+            "scope": [self.scopes.number(scope) for scope in scopes],
+            "source": [self.sources.number(source_line(survey, node)) for node in nodes],
+            "line": _distances([survey.module.source.place(node.loc).line if node.loc >= 0 else 0 for node in nodes]),
+            "flops": [round(survey.costs.flops(node, graph)) for node in nodes] if cost is not None else [],
+            "bytes": [round(survey.costs.traffic(node, graph)) for node in nodes] if cost is not None else [],
+            "fold": "".join(_FOLDS[fold] for fold in folds),
+            "operands": [[node.index - o.index for o in node.operands] for node in nodes],
+            "inputs": {str(node.index): words for node in nodes if (words := self._inputs(node, folds))},
+            "bodies": {str(node.index): [self.number[b] for b in node.bodies if b in self.number] for node in nodes if node.bodies},
+            "sections": sections, "section": section_of, "same": same_as,
+        }
+
+    def _type(self, node: Node) -> int:
+        known = self._type_numbers.get(id(node.type))
+        if known is None:
+            known = self._type_numbers[id(node.type)] = self.types.number(describe_type(node.type))
+        return known
+
+    def _inputs(self, node: Node, folds: list[Fold]) -> list[int]:
+        """The words that are written into the box of a node: constants and parameters that are not drawn."""
+        if folds[node.index] is not Fold.BOX:
+            return []
+        return [self.texts.number(text_of(o)) for o in dict.fromkeys(node.operands) if folds[o.index] is Fold.TEXT]
+
+    def _sections(self, graph: Graph) -> tuple[list[list[Any]], list[int], dict[str, int]]:
+        """The outline of a graph as rows, which row each node stands in, and for a node of a folded copy the node that is drawn for it.
+
+        A row is (title, row of the parent, copies, nodes, FLOPs, bytes, main operators); a parent stands before its children.
+        """
+        survey = self.survey
+        if graph not in survey.costs.graphs or graph in survey.calls.scalar:
+            return [[graph.name, -1, 1, len(graph.nodes), 0, 0, ""]], [0] * len(graph.nodes), {}
+        rows: list[list[Any]] = []
+        section_of = [0] * len(graph.nodes)
+        same_as: dict[str, int] = {}
+        classes = survey.structure.nodes[graph]
+        stack: list[tuple[Section, int]] = [(survey.outline_of(graph), -1)]
+        while stack:
+            section, parent = stack.pop()
+            number = len(rows)
+            figures = [section.times, section.n_nodes, round(section.flops), round(section.bytes), _steps(section.ops)]
+            rows.append([section.title, parent, *figures])
+            plain = sorted(section.nodes, key=lambda n: n.index)
+            for begin in range(0, len(plain), MAX_PLAIN):
+                part = plain[begin:begin + MAX_PLAIN]
+                place = number
+                if len(plain) > MAX_PLAIN:
+                    place = len(rows)
+                    ops = Counter(node.op.name for node in part)
+                    flops = sum(survey.costs.flops(node, graph) for node in part)
+                    moved = sum(survey.costs.traffic(node, graph) for node in part)
+                    rows.append([f"%{part[0].name} .. %{part[-1].name}", number, 1, len(part), round(flops), round(moved), _steps(ops)])
+                for node in part:
+                    section_of[node.index] = place
+            if section.times > 1:
+                _map_copies(section, classes, same_as)
+            stack.extend((child, number) for child in reversed(section.children))
+        for index, first in same_as.items():
+            section_of[int(index)] = section_of[first] if first >= 0 else 0
+        return rows, section_of, same_as
+
+
+_FOLDS = {Fold.BOX: "b", Fold.TEXT: "t", Fold.VIA: "v"}
+_DULL = frozenset({"parameter", "constant", "get-tuple-element", "tuple", "bitcast"})
+
+
+def _map_copies(section: Section, classes: list[int], same_as: dict[str, int]) -> None:
+    """Pair the nodes of each further copy with those of the first: in order, by what they do."""
+    first: dict[int, list[int]] = defaultdict(list)
+    nodes = list(section.nodes)
+    for child in section.children:
+        nodes += child.all_nodes()
+    for node in sorted(nodes, key=lambda n: n.index):
+        first[classes[node.index]].append(node.index)
+    drawn = {index for same in first.values() for index in same}
+    for copy in section.copies[1:]:
+        taken: Counter[int] = Counter()
+        for node in sorted(copy.all_nodes(), key=lambda n: n.index):
+            kind = classes[node.index]
+            if node.index not in drawn:
+                # What has no counterpart (a constant that only one copy owns) is not drawn.
+                same_as.setdefault(str(node.index), first[kind][taken[kind]] if taken[kind] < len(first[kind]) else -1)
+            taken[kind] += 1
+
+
+def _steps(ops: Counter[str]) -> str:
+    return ", ".join(f"{name} {n}" for name, n in ops.most_common() if name not in _DULL)[:80]
+
+
+def _distances(numbers: list[int]) -> list[int]:
+    """Each number as the distance from the one before."""
+    return [n - (numbers[i - 1] if i else 0) for i, n in enumerate(numbers)]
