@@ -54,6 +54,8 @@ def _cholesky_reference(run: Any, node: Node, a: Array) -> Array:
     for i, matrix in enumerate(flat):
         try:
             factors[i] = np.linalg.cholesky(matrix)
+            if np.isnan(factors[i]).any():
+                factors[i] = np.nan
         except np.linalg.LinAlgError:
             factors[i] = np.nan
     found = factors.reshape(x.shape)

@@ -80,11 +80,21 @@ def compiled(module: Module, *arrays: Array) -> list[Array]:
     """The results by machine code."""
     node = module.main().result()
     given = {p.index: a for p, a in zip(module.main().params, arrays, strict=True)}
-    values = [given[o.index] if o.index in given else o.attrs["literal"].value() for o in node.operands]
+    return compiled_node(node, *(given[o.index] if o.index in given else o.attrs["literal"].value() for o in node.operands))
+
+
+def compiled_node(node: Node, *operands: Array) -> list[Array]:
+    """The results of one node by machine code."""
     inputs = [Port(f"in{i}", t.dtype, t.dims()) for i, t in enumerate(leaves(o)[0] for o in node.operands)]
     outputs = [Port(f"out{i}", t.dtype, t.dims()) for i, t in enumerate(leaves(node))]
     run = Executable.of(kernel_of(node), inputs, outputs, use_cache=False)
-    return list(run(*[np.asarray(v) for v in values]))
+    return list(run(*[np.asarray(v) for v in operands]))
+
+
+def reference_of(node: Node, *operands: Array) -> list[Array]:
+    """The results of one node by numpy."""
+    assert node.op.reference is not None
+    return [np.asarray(a) for a in flatten(node.op.reference(evaluate, node, *operands))]
 
 
 def same(got: Array, want: Array, tolerance: float = 0.0) -> None:

@@ -1,0 +1,190 @@
+"""Cholesky factors, triangular systems, and what LAPACK is called for: the products give back what was taken apart."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from irscope.graph import Builder, Graph, Node, TensorType, TupleType, tensor
+from irscope.ops import TypeFault, get
+from tests.ops.running import check, compiled_node, read, reference_of, typed
+from tests.ops.test_contraction import spell
+
+NUMPY = {"f32": np.float32, "f64": np.float64, "c64": np.complex64, "c128": np.complex128}
+TOLERANCE = {"f32": 2e-5, "c64": 2e-5, "f64": 1e-13, "c128": 1e-13}
+
+
+def noise(shape: Any, dtype: str, seed: int = 0) -> Any:
+    """Normal numbers."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=shape)
+    return (x + 1j * rng.normal(size=shape) if dtype.startswith("c") else x).astype(NUMPY[dtype])
+
+
+def adjoint(x: Any) -> Any:
+    """The conjugate transpose."""
+    return np.swapaxes(x, -1, -2).conj()
+
+
+def close(x: Any, y: Any, dtype: str) -> None:
+    """Equal as far as the element type can tell."""
+    assert np.abs(x - y).max(initial=0) <= TOLERANCE[dtype] * max(1.0, np.abs(y).max(initial=0))
+
+
+@pytest.mark.parametrize("dtype", NUMPY)
+@pytest.mark.parametrize("lower", [True, False])
+@pytest.mark.parametrize("shape", [(1, 1), (5, 5), (2, 3, 4, 4)])
+def test_cholesky(dtype: str, lower: bool, shape: tuple[int, ...]) -> None:
+    a = noise(shape, dtype)
+    a = a @ adjoint(a) + np.eye(shape[-1], dtype=a.dtype)
+    # The other triangle is not read.
+    given = np.tril(a) + np.triu(np.full_like(a, 77), 1) if lower else np.triu(a) + np.tril(np.full_like(a, 77), -1)
+    found, = check(f"ENTRY e {{ a = {dtype}[{spell(shape)}] parameter(0)\n ROOT r = {dtype}[{spell(shape)}] cholesky(a), lower={str(lower).lower()} }}",
+                   given, tolerance=TOLERANCE[dtype])
+    close(found @ adjoint(found) if lower else adjoint(found) @ found, a, dtype)
+    assert not (np.triu(found, 1) if lower else np.tril(found, -1)).any()
+
+
+def test_a_matrix_without_a_factor_gives_nan() -> None:
+    a = np.stack([np.eye(3), np.diag([1, -1, 1]), np.diag([1, 1, np.nan])]).astype(np.float32)
+    found, = check("ENTRY e { a = f32[3,3,3] parameter(0)\n ROOT r = f32[3,3,3] cholesky(a), lower=true }", a)
+    assert np.array_equal(found[0], np.eye(3)) and np.isnan(found[1:]).all()
+
+
+@pytest.mark.parametrize("dtype", ["f32", "c128"])
+@pytest.mark.parametrize("left", [True, False])
+@pytest.mark.parametrize("lower", [True, False])
+@pytest.mark.parametrize("unit", [True, False])
+@pytest.mark.parametrize("transpose", ["NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"])
+def test_triangular_solve(dtype: str, left: bool, lower: bool, unit: bool, transpose: str) -> None:
+    a = noise((2, 4, 4), dtype) + 3 * np.eye(4, dtype=NUMPY[dtype])
+    b = noise((2, 4, 3) if left else (2, 3, 4), dtype, 1)
+    flags = ", ".join(f"{name}={str(value).lower()}" for name, value in (("left_side", left), ("lower", lower), ("unit_diagonal", unit)))
+    found, = check(f"ENTRY e {{ a = {dtype}[2,4,4] parameter(0)\n b = {dtype}[{spell(b.shape)}] parameter(1)\n "
+                   f"ROOT r = {dtype}[{spell(b.shape)}] triangular-solve(a, b), {flags}, transpose_a={transpose} }}", a, b, tolerance=TOLERANCE[dtype])
+    read_part = np.tril(a) if lower else np.triu(a)
+    if unit:
+        read_part = read_part - read_part * np.eye(4) + np.eye(4)
+    op = {"NO_TRANSPOSE": read_part, "TRANSPOSE": np.swapaxes(read_part, -1, -2), "ADJOINT": adjoint(read_part)}[transpose]
+    close(op @ found if left else found @ op, b, dtype)
+
+
+@pytest.mark.parametrize(("text", "words"), [
+    ("ENTRY e { a = f32[3,4] parameter(0)\n ROOT r = f32[3,4] cholesky(a), lower=true }", "square"),
+    ("ENTRY e { a = s32[3,3] parameter(0)\n ROOT r = s32[3,3] cholesky(a), lower=true }", "floating"),
+    ("ENTRY e { a = f32[3,3] parameter(0)\n b = f32[4,3] parameter(1)\n ROOT r = f32[4,3] triangular-solve(a, b), left_side=true, lower=true }", "rows"),
+    ("ENTRY e { a = f32[3,3] parameter(0)\n b = f64[3,3] parameter(1)\n ROOT r = f64[3,3] triangular-solve(a, b), left_side=true, lower=true }", "f64"),
+])
+def test_what_does_not_fit_is_said(text: str, words: str) -> None:
+    with pytest.raises(TypeFault) as fault:
+        typed(read(text))
+    assert words in fault.value.message
+
+
+# ---------------------------------------------------------------- factorizations of libraries
+
+def library(name: str, operands: list[TensorType], results: list[TensorType], attrs: dict[str, Any]) -> Node:
+    """One operator of the library dialect over parameters."""
+    builder = Builder(Graph("g"))
+    params = [builder.param(get("parameter"), t, f"p{i}") for i, t in enumerate(operands)]
+    return builder.add(get(name, "library"), params, attrs, results[0] if len(results) == 1 else TupleType(tuple(results)))
+
+
+def both(node: Node, *arrays: Any, compare: bool = True) -> list[Any]:
+    """Results by machine code, held against the reference where those are the only right ones."""
+    made = compiled_node(node, *arrays)
+    want = reference_of(node, *arrays)
+    for got, w in zip(made, want, strict=True):
+        assert got.shape == w.shape and got.dtype == w.dtype
+        if compare and got.size:
+            tolerance = 1e-12 if got.dtype in (np.float64, np.complex128) else 5e-5
+            assert np.abs(got - w).max() <= tolerance * max(1.0, np.abs(w).max())
+    return made
+
+
+def part(dtype: str) -> str:
+    """The element type of absolute values."""
+    return {"c64": "f32", "c128": "f64"}.get(dtype, dtype)
+
+
+@pytest.mark.parametrize("dtype", NUMPY)
+@pytest.mark.parametrize("shape", [(4, 4), (6, 3), (3, 6), (2, 5, 5)])
+def test_lu(dtype: str, shape: tuple[int, ...]) -> None:
+    a = noise(shape, dtype)
+    *batch, m, n = shape
+    lu, pivots, info = both(library("lu", [tensor(dtype, *shape)], [tensor(dtype, *shape), tensor("s32", *batch, min(m, n)), tensor("s32", *batch)], {}), a)
+    k = min(m, n)
+    lower, upper = np.tril(lu[..., :k], -1) + np.eye(m, k, dtype=a.dtype), np.triu(lu[..., :k, :])
+    product = lower @ upper
+    for place in np.ndindex(*batch):
+        rows = a[place].copy()
+        for i, p in enumerate(pivots[place]):
+            rows[[i, p - 1]] = rows[[p - 1, i]]
+        close(product[place], rows, dtype)
+    assert not info.any() and np.abs(lower).max() < 1.5
+
+
+def test_lu_says_where_it_found_no_pivot() -> None:
+    a = np.array([[1, 2, 3], [2, 4, 6], [1, 1, 1]], np.float64)
+    _, _, info = both(library("lu", [tensor("f64", 3, 3)], [tensor("f64", 3, 3), tensor("s32", 3), tensor("s32")], {}), a)
+    assert info == 3
+
+
+@pytest.mark.parametrize("dtype", NUMPY)
+@pytest.mark.parametrize("shape", [(4, 4), (6, 3), (3, 6), (2, 5, 4), (1, 1)])
+def test_qr(dtype: str, shape: tuple[int, ...]) -> None:
+    a = noise(shape, dtype)
+    *batch, m, n = shape
+    k = min(m, n)
+    packed, tau = both(library("qr", [tensor(dtype, *shape)], [tensor(dtype, *shape), tensor(dtype, *batch, k)], {}), a)
+    thin = tensor(dtype, *batch, m, k)
+    q, = both(library("householder-product", [thin, tensor(dtype, *batch, k)], [thin], {}), packed[..., :k].copy(), tau)
+    close(q @ np.triu(packed[..., :k, :]), a, dtype)
+    close(adjoint(q) @ q, np.broadcast_to(np.eye(k), (*batch, k, k)), dtype)
+
+
+def test_qr_of_a_triangle_reflects_nothing() -> None:
+    a = np.triu(noise((3, 3), "f64"))
+    packed, tau = both(library("qr", [tensor("f64", 3, 3)], [tensor("f64", 3, 3), tensor("f64", 3)], {}), a)
+    assert np.array_equal(packed, a) and not tau.any()
+
+
+@pytest.mark.parametrize("dtype", NUMPY)
+@pytest.mark.parametrize("shape", [(1, 1), (6, 6), (2, 5, 5)])
+@pytest.mark.parametrize("lower", [True, False])
+def test_eigh(dtype: str, shape: tuple[int, ...], lower: bool) -> None:
+    a = noise(shape, dtype)
+    a = a + adjoint(a)
+    given = np.tril(a) if lower else np.triu(a)
+    *batch, n = shape[:-1]
+    node = library("eigh", [tensor(dtype, *shape)], [tensor(dtype, *shape), tensor(part(dtype), *batch, n), tensor("s32", *batch)], {"lower": lower})
+    vectors, values, info = both(node, given, compare=False)
+    close(a @ vectors, vectors * values[..., None, :], dtype)
+    close(adjoint(vectors) @ vectors, np.broadcast_to(np.eye(n), shape), dtype)
+    close(values, np.linalg.eigvalsh(a.astype(np.complex128)), dtype)
+    assert not info.any()
+
+
+@pytest.mark.parametrize("dtype", NUMPY)
+@pytest.mark.parametrize(("shape", "full"), [((4, 4), True), ((6, 3), True), ((6, 3), False), ((3, 6), True), ((3, 6), False), ((2, 5, 4), True), ((1, 3), False)])
+def test_svd(dtype: str, shape: tuple[int, ...], full: bool) -> None:
+    a = noise(shape, dtype)
+    *batch, m, n = shape
+    k = min(m, n)
+    types = [tensor(dtype, *batch, m, m if full else k), tensor(part(dtype), *batch, k), tensor(dtype, *batch, n if full else k, n), tensor("s32", *batch)]
+    u, s, vt, _ = both(library("svd", [tensor(dtype, *shape)], types, {"full": full}), a, compare=False)
+    close((u[..., :k] * s[..., None, :]) @ vt[..., :k, :], a, dtype)
+    for square in (adjoint(u) @ u, vt @ adjoint(vt)):
+        close(square, np.broadcast_to(np.eye(square.shape[-1]), square.shape), dtype)
+    close(s, np.linalg.svd(a.astype(np.complex128), compute_uv=False), dtype)
+
+
+@pytest.mark.parametrize("a", [np.zeros((4, 3)), np.ones((4, 3)), np.outer([1, 2, 3, 4.0], [1, 0, 1]), np.diag([1e-9, 1, 1e9, 0])])
+def test_svd_of_deficient_matrices(a: Any) -> None:
+    m, n = a.shape
+    types = [tensor("f64", m, m), tensor("f64", n), tensor("f64", n, n), tensor("s32")]
+    u, s, vt, _ = both(library("svd", [tensor("f64", m, n)], types, {"full": True}), a, compare=False)
+    close((u[:, :n] * s) @ vt, a, "f64")
+    close(u.T @ u, np.eye(m), "f64")
+    close(vt @ vt.T, np.eye(n), "f64")
