@@ -7,8 +7,8 @@ from irscope.analysis.calls import BodyUse, body_use, is_fusion
 from irscope.analysis.cost import Costs, is_kernel
 from irscope.analysis.outline import Folder, Section, add_up, run_title
 from irscope.analysis.repeats import repeats
-from irscope.analysis.structure import Structure
-from irscope.graph import Graph, Kind, Node
+from irscope.analysis.structure import Structure, is_leaflike
+from irscope.graph import Graph, Node
 
 _NUMBER = re.compile(r"\d+")
 
@@ -61,7 +61,7 @@ def outline_by_graph(title: str, start: Graph, costs: Costs, structure: Structur
                         todo.append((child, list(child.graph.nodes), child_times, True))
             section.kernels += times * is_kernel(node)
         # What is leaf-like may be hoisted out of one copy and not of the next; the steps alone say whether two stretches are the same.
-        finished.append((section, [structure.nodes[graph][node.index] for node in nodes if not _leaflike(node)]))
+        finished.append((section, [structure.nodes[graph][node.index] for node in nodes if not is_leaflike(node)]))
     for section, classes in reversed(finished):
         add_up(section)
         folder.fold(section, classes)
@@ -90,7 +90,7 @@ def _bodies(node: Node, times: float, costs: Costs) -> list[tuple[Section, float
 def _stretches(graph: Graph, nodes: list[Node], structure: Structure) -> tuple[list[list[list[Node]]], list[Node]]:
     """The repeating stretches as lists of copies, and the nodes that are in none. A leaf goes where its first user is."""
     classes = structure.nodes[graph]
-    steps = [node for node in nodes if not _leaflike(node)]
+    steps = [node for node in nodes if not is_leaflike(node)]
     found = repeats([classes[node.index] for node in steps])
     if not found:
         return [], nodes
@@ -103,9 +103,9 @@ def _stretches(graph: Graph, nodes: list[Node], structure: Structure) -> tuple[l
             owner[steps[repeat.begin + step].index] = n_copies + step // repeat.period
         n_copies += repeat.times
     for node in reversed(nodes):
-        if owner[node.index] >= 0 or not _leaflike(node):
+        if owner[node.index] >= 0 or not is_leaflike(node):
             for operand in node.operands:
-                if _leaflike(operand):
+                if is_leaflike(operand):
                     owner[operand.index] = owner[node.index]
     copies: list[list[Node]] = [[] for _ in range(n_copies)]
     rest: list[Node] = []
@@ -115,20 +115,13 @@ def _stretches(graph: Graph, nodes: list[Node], structure: Structure) -> tuple[l
     return [copies[at:at + times] for at, times in shape], rest
 
 
-def _leaflike(node: Node) -> bool:
-    """Leaves, and the broadcast of a scalar constant: compilers hoist and share them, so they break every pattern."""
-    if node.op.kind is Kind.LEAF or node.op.name in ("parameter", "constant", "iota"):
-        return True
-    return node.op.name == "broadcast" and bool(node.operands) and node.operands[0].op.name == "constant"
-
-
 def _name_block(block: Section) -> None:
     """Call a block by what the names of its parameters have in common, which is often the layer; else by its first step."""
     titles = [_common_name(copy) for copy in block.copies or [block]]
     if all(titles) and (len(set(titles)) == len(titles) or len(titles) == 1):
         block.title = run_title(titles)
     elif block.nodes:
-        steps = [node for node in block.nodes if not _leaflike(node)]
+        steps = [node for node in block.nodes if not is_leaflike(node)]
         block.title = f"block at %{(steps or block.nodes)[0].name}"
 
 

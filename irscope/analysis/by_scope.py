@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from irscope.analysis.cost import Costs, is_kernel
 from irscope.analysis.outline import Folder, Section, add_up, bottom_up
 from irscope.analysis.scopes import Scope
-from irscope.analysis.structure import Structure
+from irscope.analysis.structure import Structure, is_leaflike
 from irscope.graph import Graph, Kind
 
 MANY_CHILDREN = 12
@@ -39,7 +39,8 @@ def outline_by_scope(title: str, graphs: Iterable[Graph], costs: Costs, structur
             section.nodes.append(node)
             section.n_nodes += 1
             section.ops[node.op.name] += 1
-            classes[section].append(kinds[i])
+            if not is_leaflike(node):
+                classes[section].append(kinds[i])
             if not see_through:
                 section.flops += times * costs.flops(node, graph)
                 section.bytes += times * costs.traffic(node, graph)

@@ -11,6 +11,8 @@ MAX_CANDIDATES = 12
 MIN_UNIT = 4
 """A unit of fewer elements is folded only when it stands :data:`MIN_SHORT` times."""
 MIN_SHORT = 8
+MIN_PAIR = 16
+"""A unit that stands only twice must be this long: two short stretches that look alike are chance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +31,8 @@ class Repeat:
 def repeats(sequence: Sequence[int]) -> list[Repeat]:
     """The repeats of a sequence, in order and apart from each other; the period that covers most is taken first.
 
-    >>> repeats([7, 1, 2, 3, 4, 1, 2, 3, 4, 9])
-    [Repeat(begin=1, period=4, times=2)]
+    >>> repeats([7, 1, 2, 3, 4, 1, 2, 3, 4, 1, 2, 3, 4, 9])
+    [Repeat(begin=1, period=4, times=3)]
     """
     found: list[Repeat] = []
     todo = [(0, len(sequence))]
@@ -78,6 +80,6 @@ def _runs(part: Sequence[int], period: int) -> list[Repeat]:
     found = []
     for match in re.finditer(rb"\x01{%d,}" % period, same):
         times = (match.end() - match.start()) // period + 1
-        if period >= MIN_UNIT or times >= MIN_SHORT:
+        if times >= MIN_SHORT or (period >= MIN_UNIT and times > 2) or period >= MIN_PAIR:
             found.append(Repeat(match.start(), period, times))
     return found

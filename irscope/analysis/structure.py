@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from irscope.graph import Graph, Node, Type
+from irscope.graph import Graph, Kind, Node, Type
 from irscope.graph.types import TensorType, TupleType
 from irscope.ops.attrs import Literal
 
@@ -15,8 +15,8 @@ _NUMBERS = frozenset({"number", "control_predecessors", "channel_id"})
 class Structure:
     """Numbers that are equal where the structure is.
 
-    ``nodes[graph][i]`` is the class of a node: operator, type, attributes, the operators and types of its operands, and the classes of its
-    bodies. ``graphs[graph]`` is the class of a graph: the classes of its nodes and who feeds whom. Names, layouts and places do not count.
+    ``nodes[graph][i]`` is the class of a node: operator, type, attributes, the types of its operands, and the classes of its bodies.
+    ``graphs[graph]`` is the class of a graph: the classes of its nodes and who feeds whom. Names, layouts and places do not count.
     ``order`` lists callees before callers.
     """
 
@@ -31,15 +31,15 @@ class Structure:
 
     def _classify(self, graph: Graph) -> None:
         classes: list[int] = []
-        plain: list[int] = []
+        types: list[int] = []
         edges: list[tuple[int, ...]] = []
         class_of, type_of, attrs_of = self._class_of, self._type_of, self._attrs_of
         for node in graph.nodes:
-            mine = class_of((node.op.name, type_of(node.type)))
-            plain.append(mine)
+            mine = type_of(node.type)
+            types.append(mine)
             indices = tuple([o.index for o in node.operands])
             bodies = tuple([self.graphs.get(b, -1) for b in node.bodies]) if node.bodies else ()
-            classes.append(class_of((mine, attrs_of(node), tuple([plain[j] for j in indices]), bodies)))
+            classes.append(class_of((node.op.name, mine, attrs_of(node), tuple([types[j] for j in indices]), bodies)))
             edges.append(indices)
         self.nodes[graph] = classes
         self.graphs[graph] = class_of((tuple(classes), tuple(edges), graph.root.index if graph.root is not None else -1))
@@ -61,6 +61,13 @@ class Structure:
         if known is None:
             self._attrs[id(attrs)] = known = self._class_of(_attrs_key(attrs))
         return known
+
+
+def is_leaflike(node: Node) -> bool:
+    """Leaves, and the broadcast of a scalar constant: compilers hoist and share them, so that they stand in one copy of a layer only."""
+    if node.op.kind is Kind.LEAF or node.op.name in ("parameter", "constant", "iota"):
+        return True
+    return node.op.name == "broadcast" and bool(node.operands) and node.operands[0].op.name == "constant"
 
 
 def _without_layout(type: Type) -> str:

@@ -24,7 +24,10 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Costly:
-    """One of the nodes that cost most, for all its runs together; ``share`` is of the whole module's cost."""
+    """One of the operations that cost most; the figures are over all ``times`` that it, or one like it, runs.
+
+    ``node`` is the first of them; ``share`` is of the cost of the whole module.
+    """
 
     node: Node
     graph: Graph
@@ -126,29 +129,35 @@ def outputs(entry: Graph | None) -> list[Value]:
 
 
 def costliest(survey: Survey, n: int) -> list[Costly]:
-    """The ``n`` nodes that cost most over all their runs: kernels, and what stands alone; loops and calls are told by what is in them."""
-    found: list[tuple[float, int, int, Graph]] = []
-    whole = 0.0
-    calls, costs = survey.calls, survey.costs
-    for number, graph in enumerate(calls.order):
+    """The ``n`` operations that cost most over all runs; nodes that do the same on the same shapes count together, and the first is named.
+
+    Kernels, and what stands alone; loops and calls are told by what is in them.
+    """
+    calls, costs, structure = survey.calls, survey.costs, survey.structure
+    found: dict[int, list[float]] = {}
+    first: dict[int, tuple[Graph, int]] = {}
+    for graph in calls.order:
         if not calls.runs_alone(graph):
             continue
         cost, times = costs.graphs[graph], calls.times[graph]
-        best: list[tuple[float, int, int, Graph]] = []
-        for i in range(len(graph.nodes)):
-            time = estimate(cost.flops[i], cost.read[i] + cost.written[i]) * times
-            if time > 0:
-                whole += time
-                best.append((time, -number, -i, graph))
-        best.sort(key=lambda b: b[:3], reverse=True)
-        found += best[:n]
-    found.sort(key=lambda b: b[:3], reverse=True)
+        for i, kind in enumerate(structure.nodes[graph]):
+            flops, moved = cost.flops[i], cost.read[i] + cost.written[i]
+            if not flops and not moved:
+                continue
+            if kind not in found:
+                found[kind], first[kind] = [0.0, 0.0, 0.0, 0.0], (graph, i)
+            sums = found[kind]
+            sums[0] += estimate(flops, moved) * times
+            sums[1] += flops * times
+            sums[2] += moved * times
+            sums[3] += times
+    whole = sum(sums[0] for sums in found.values()) or 1.0
     result = []
-    for time, _, place, graph in found[:n]:
-        i, cost = -place, costs.graphs[graph]
-        node, times = graph.nodes[i], calls.times[graph]
-        result.append(Costly(node, graph, cost.flops[i] * times, (cost.read[i] + cost.written[i]) * times, times, time / whole,
-                             source_line(survey, node)))
+    for kind in sorted(found, key=lambda k: -found[k][0])[:n]:
+        time, flops, moved, times = found[kind]
+        graph, i = first[kind]
+        node = graph.nodes[i]
+        result.append(Costly(node, graph, flops, moved, times, time / whole, source_line(survey, node)))
     return result
 
 

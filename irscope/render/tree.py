@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from irscope.analysis.outline import Section
 from irscope.analysis.summary import estimate
 from irscope.render.paint import Paint
-from irscope.render.units import bytes_, count, flops, percent, short
+from irscope.render.units import bytes_, cell, flops, percent, short
 
 MAX_ROWS = 40
 BAR = 8
@@ -93,17 +93,17 @@ def _plain_width(row: _Row, paint: Paint) -> int:
 def _figures(row: _Row, whole: float, paint: Paint) -> str:
     section, times = row.section, row.times
     share = estimate(section.flops * times, section.bytes * times) / whole
-    cells = [f"{count(section.n_nodes * times):>9}", f"{flops(section.flops * times):>11}", f"{bytes_(section.bytes * times):>9}"]
+    cells = [f"{cell(section.n_nodes * times):>8}", f"{flops(section.flops * times):>11}", f"{bytes_(section.bytes * times):>10}"]
     if paint.width >= 100:
-        cells.append(f"{count(section.kernels * times):>8}")
+        cells.append(f"{cell(section.kernels * times):>9}")
     cells.append(f"{percent(share):>6} {paint.bar(share, BAR if paint.width < 120 else 2 * BAR)}")
     return "".join(cells)
 
 
 def _header(paint: Paint) -> str:
-    cells = [f"{'nodes':>9}", f"{'work':>11}", f"{'traffic':>9}"]
+    cells = [f"{'nodes':>8}", f"{'work':>11}", f"{'traffic':>10}"]
     if paint.width >= 100:
-        cells.append(f"{'kernels':>8}")
+        cells.append(f"{'kernels':>9}")
     return "".join(cells) + f"{'share':>6}"
 
 

@@ -12,6 +12,11 @@ def count(n: float) -> str:
     return _scaled(n, 1000.0, _DECIMAL)
 
 
+def cell(n: float) -> str:
+    """A count that fits into a column of seven: ``15,740``, ``1.5 M``."""
+    return f"{n:,.0f}" if n < 1_000_000 else _scaled(n, 1000.0, _DECIMAL)
+
+
 def bytes_(n: float) -> str:
     """``1.5 MiB``."""
     return _scaled(n, 1024.0, _BINARY)
