@@ -3,10 +3,16 @@ from __future__ import annotations
 
 import os
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
 from irscope.formats.detect import decode, read
 from irscope.graph import Reading
 from irscope.source import SourceText
 from irscope.source.files import read_bytes
+
+if TYPE_CHECKING:
+    from irscope.backends.model import Model
 
 
 def load(path_or_text: str | bytes | os.PathLike[str], *, format: str | None = None, name: str | None = None) -> Reading:
@@ -25,3 +31,26 @@ def load(path_or_text: str | bytes | os.PathLike[str], *, format: str | None = N
     if isinstance(path_or_text, bytes):
         return read(decode(path_or_text, name or "<bytes>"), format)
     return read(decode(read_bytes(path_or_text), name or os.fspath(path_or_text)), format)
+
+
+def compile(what: Reading | str | bytes | os.PathLike[str], *, weights: Mapping[str, Any] | None = None,
+            shapes: Mapping[str, tuple[int, ...]] | None = None, dtypes: Mapping[str, str] | None = None,
+            constants: Mapping[str, Any] | None = None, threads: int | None = None, precision: str = "default", cpu: str = "") -> Model:
+    """Compile a dump to native code: a callable that takes numpy arrays in the entry's order and gives a list of new arrays.
+
+    ``weights`` (by input name or ``argN``) are fixed: they may be packed and folded, and are no inputs any more. ``shapes`` and
+    ``dtypes`` bind what the text leaves open, ``constants`` are values that it elides. Raises :class:`irscope.UserError`.
+
+    >>> import numpy as np
+    >>> model = compile('''ENTRY main { p = f32[3] parameter(0)
+    ... ROOT n = f32[3] negate(p) }''')
+    >>> model(np.arange(3, dtype=np.float32))[0].tolist()
+    [-0.0, -1.0, -2.0]
+    """
+    from irscope.backends.model import compile_named
+    from irscope.backends.pool import available_threads
+    from irscope.lower.options import Options
+
+    reading = what if isinstance(what, Reading) else load(what)
+    options = Options(threads=threads or available_threads(), precision=precision)
+    return compile_named(reading, weights or {}, shapes or {}, dtypes or {}, constants or {}, options, cpu)

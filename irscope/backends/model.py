@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from irscope.backends.arguments import by_name
 from irscope.backends.executable import Bound, Executable, Port
-from irscope.expand import bind_inputs, expand
-from irscope.graph import Module, TensorType
+from irscope.expand import bind_constants, bind_inputs, bind_types, expand
+from irscope.graph import Module, Reading, TensorType
 from irscope.lower.kernels import flops_of_node
 from irscope.lower.lowering import lower
 from irscope.lower.options import Options
@@ -16,6 +17,7 @@ from irscope.lower.program import Program
 from irscope.lower.values import leaf_paths
 from irscope.passes import pass_named
 from irscope.passes.split_constants import split_constants
+from irscope.source import Severity, UserError, did_you_mean
 
 if TYPE_CHECKING:
     import numpy as np
@@ -71,6 +73,22 @@ def compile_module(module: Module, weights: Mapping[int, Array] | None = None, o
     """Compile a module whose shapes are known. Raises UserError where an operator cannot run here."""
     began = time.perf_counter()
     options = options or Options()
+    made = lowered(module, weights, options, cpu, use_cache)
+    executable = _executable(made.module, made.program, options, cpu, use_cache)
+    return Model(made.module, made.program, executable, executable.inputs, executable.outputs, made.flops, time.perf_counter() - began)
+
+
+@dataclass(slots=True)
+class Lowered:
+    """A program, the primitive module that it was made of, and its operations."""
+
+    module: Module
+    program: Program
+    flops: float
+
+
+def lowered(module: Module, weights: Mapping[int, Array] | None, options: Options, cpu: str = "", use_cache: bool = True) -> Lowered:
+    """The program of a module. What depends on constants alone is compiled and run on the way."""
     made = primitive(module, weights)
     flops = sum(flops_of_node(node) for node in made.main().nodes)
     split = split_constants(made)
@@ -81,9 +99,23 @@ def compile_module(module: Module, weights: Mapping[int, Array] | None = None, o
             made = pass_named(name).run(made)
     else:
         made = split.module
-    program = lower(made, options)
-    executable = _executable(made, program, options, cpu, use_cache)
-    return Model(made, program, executable, executable.inputs, executable.outputs, flops, time.perf_counter() - began)
+    return Lowered(made, lower(made, options), flops)
+
+
+def compile_named(reading: Reading, weights: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]], dtypes: Mapping[str, str],
+                  constants: Mapping[str, Any], options: Options, cpu: str = "") -> Model:
+    """Compile the first module of a reading, with arrays by name. Raises UserError for names and arrays that do not fit."""
+    if not reading.ok or not reading.modules:
+        errors = [f for f in reading.findings if f.severity is Severity.ERROR]
+        raise UserError(f"{reading.source.name} cannot be compiled: the text has errors", findings=errors)
+    module = bind_types(reading.module(), shapes, dtypes)
+    if constants:
+        module = bind_constants(module, constants)
+    given = by_name(weights, ports_of(module)[0], "weights")
+    if given.unknown:
+        known = [p.name for p in module.main().params]
+        raise UserError(f"there is no input {given.unknown[0]!r} to fix", did_you_mean(given.unknown[0], known))
+    return compile_module(module, given.arrays, options, cpu)
 
 
 def ports_of(module: Module) -> tuple[list[Port], list[Port]]:

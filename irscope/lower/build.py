@@ -287,6 +287,10 @@ class KernelBuilder(Arithmetic):
         """Which block is being written; only for comparing."""
         return self._scopes[-1]
 
+    def is_open(self, scope: Scope) -> bool:
+        """Whether a block that was being written when :meth:`scope_token` gave it still is."""
+        return scope in self._scopes
+
     def _push(self, kind: str, barrier: bool = True) -> Scope:
         scope = Scope(kind, barrier=barrier)
         self._scopes.append(scope)

@@ -1,0 +1,114 @@
+"""Arrays for a graph: given by name, checked against what the graph takes, drawn where nothing is given."""
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from irscope.backends.executable import Port
+from irscope.source import UserError, did_you_mean
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, Any]
+
+
+@dataclass(slots=True)
+class Given:
+    """Arrays by the number of the port that they are for; ``unknown`` are the names that fit no port."""
+
+    arrays: dict[int, Array] = field(default_factory=dict)
+    unknown: list[str] = field(default_factory=list)
+
+
+def by_name(arrays: Mapping[str, Array], ports: Sequence[Port], source: str) -> Given:
+    """Arrays matched to ports by name, or by ``arg0``, ``arg1``... in order. Raises UserError for one that does not fit its port."""
+    numbers = {f"arg{i}": i for i in range(len(ports))} | {port.name: i for i, port in enumerate(ports)}
+    found = Given()
+    for name, array in arrays.items():
+        number = numbers.get(name)
+        if number is None:
+            found.unknown.append(name)
+        else:
+            found.arrays[number] = fitted(array, ports[number], f"{source}: {name}")
+    return found
+
+
+def fitted(array: Array, port: Port, what: str) -> Array:
+    """The array in native byte order and the port's element type. Raises UserError where type or shape are others."""
+    import numpy as np
+    wanted = port.dtype.numpy()
+    array = np.asarray(array)
+    if array.shape != port.shape:
+        raise UserError(f"{what} has the shape {_dims(array.shape)}, but {port.name} is {port.dtype}{_dims(port.shape)}",
+                        _shape_help(array, port))
+    if array.dtype == wanted:
+        return array
+    if not wanted.isnative and array.dtype == wanted.newbyteorder():
+        return array.astype(wanted)
+    if array.dtype.newbyteorder("=") == wanted:
+        return array.astype(wanted)
+    if wanted.isbuiltin != 1 and array.dtype.kind in "uV" and array.dtype.itemsize == wanted.itemsize:
+        return np.ascontiguousarray(array).view(wanted)  # the bits of a type that .npz cannot hold
+    raise UserError(f"{what} is {array.dtype}, but {port.name} is {port.dtype}{_dims(port.shape)}",
+                    f"convert it: array.astype({_numpy_word(wanted)})")
+
+
+def missing_near(given: Given, ports: Sequence[Port], arrays: Iterable[str]) -> None:
+    """Raise UserError when an array that fits no port has nearly the name of a port that got none."""
+    absent = [port.name for number, port in enumerate(ports) if number not in given.arrays]
+    for name in given.unknown:
+        if name.startswith("out") and name[3:].isdigit():
+            continue
+        near = did_you_mean(name, [*absent, *(f"arg{i}" for i in range(len(ports)) if i not in given.arrays)])
+        if near and not name.startswith("arg"):
+            raise UserError(f"there is no input {name!r}", near)
+        if name.startswith("arg") and name[3:].isdigit():
+            known = f"they are arg0 to arg{len(ports) - 1}" if ports else ""
+            raise UserError(f"there is no input {name!r}: the graph takes {len(ports)}", known)
+
+
+def drawn(ports: Sequence[Port], numbers: Iterable[int], seed: int) -> dict[int, Array]:
+    """Arrays for ports that were given none: normal numbers, small integers, coins; the same for the same seed."""
+    return {number: draw(ports[number], seed, number) for number in numbers}
+
+
+def draw(port: Port, seed: int, number: int) -> Array:
+    """One array for a port."""
+    import numpy as np
+    rng = np.random.default_rng([seed, number])
+    dtype = port.dtype
+    if dtype.kind == "pred":
+        return rng.integers(0, 2, port.shape).astype(bool)
+    if dtype.is_integer:
+        # Small and not negative: such numbers are often indices.
+        high = 10 if dtype.bits >= 8 else 1 << (dtype.bits - 1)
+        return rng.integers(0, high, port.shape).astype(dtype.numpy())
+    if dtype.is_complex:
+        return (rng.standard_normal(port.shape) + 1j * rng.standard_normal(port.shape)).astype(dtype.numpy())
+    values = rng.standard_normal(port.shape, dtype=np.float64 if dtype.bits == 64 else np.float32)
+    return np.asarray(values).astype(dtype.numpy())
+
+
+def _dims(shape: Sequence[int]) -> str:
+    return "[" + ",".join(map(str, shape)) + "]"
+
+
+def _numpy_word(dtype: Any) -> str:
+    return f"np.{dtype.name}" if dtype.isbuiltin == 1 else f"ml_dtypes.{dtype.name}"
+
+
+def _shape_help(array: Array, port: Port) -> str:
+    if array.size == _size(port.shape):
+        return f"array.reshape({tuple(port.shape)}) has the same elements"
+    if array.ndim == len(port.shape):
+        return f"--shape {port.name}={','.join(map(str, array.shape))} binds the shape, where the text leaves it open"
+    return ""
+
+
+def _size(shape: Sequence[int]) -> int:
+    total = 1
+    for n in shape:
+        total *= n
+    return total

@@ -1,0 +1,62 @@
+"""How far results are from what they should be."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, Any]
+
+RTOL = {"float64": 1e-9, "complex128": 1e-9, "float32": 1e-4, "complex64": 1e-4, "float16": 5e-3, "bfloat16": 2e-2}
+"""Relative tolerance by element type where none is given; 8-bit floats have 0.15, integers none."""
+
+
+@dataclass(slots=True)
+class Comparison:
+    """One output against what is expected of it; ``fault`` is None when it is within the tolerance."""
+
+    name: str
+    max_abs: float
+    max_rel: float
+    fault: str | None
+
+
+def compare(name: str, got: Array, expected: Array, rtol: float | None = None, atol: float | None = None) -> Comparison:
+    """Compare one output. Without ``atol`` the tolerance is ``rtol`` of the largest expected value: sums may be added in any order."""
+    import numpy as np
+    if got.shape != expected.shape:
+        return Comparison(name, float("inf"), float("inf"), f"has the shape {list(got.shape)}, not {list(expected.shape)}")
+    if got.dtype != expected.dtype:
+        return Comparison(name, float("inf"), float("inf"), f"is {got.dtype}, not {expected.dtype}")
+    if not got.size:
+        return Comparison(name, 0.0, 0.0, None)
+    wide = np.complex128 if got.dtype.kind == "c" else np.float64
+    with np.errstate(all="ignore"):
+        g, e = got.astype(wide), expected.astype(wide)
+        same = (g == e) | (np.isnan(g) & np.isnan(e))
+        distance = np.where(same, 0.0, np.abs(g - e))
+        size = np.abs(e)
+        finite = size[np.isfinite(size)]
+        largest = float(finite.max()) if finite.size else 0.0
+        exact = got.dtype.kind in "biu"
+        rtol = rtol if rtol is not None else 0.0 if exact else RTOL.get(got.dtype.name, 0.15)
+        allowed = (atol if atol is not None else rtol * largest) + rtol * np.where(np.isfinite(size), size, 0.0)
+        bad = ~same & ~(distance <= allowed)
+        max_abs = float(np.where(np.isnan(distance), np.inf, distance).max())
+        max_rel = max_abs / largest if largest else (0.0 if max_abs == 0 else float("inf"))
+    n = int(bad.sum())
+    if not n:
+        return Comparison(name, max_abs, max_rel, None)
+    place = np.unravel_index(int(np.argmax(np.where(bad, np.nan_to_num(distance, nan=np.inf), -1.0))), got.shape)
+    at = "[" + ",".join(map(str, place)) + "]" if got.ndim else ""
+    fault = f"{n} of {got.size} values differ, the most at {name}{at}: {got[place]} instead of {expected[place]}"
+    return Comparison(name, max_abs, max_rel, fault)
+
+
+def compare_all(got: Sequence[Array], expected: Sequence[Array | None], rtol: float | None = None,
+                atol: float | None = None) -> list[Comparison]:
+    """Compare outputs in order; None where nothing is expected."""
+    return [compare(f"out{i}", g, e, rtol, atol) for i, (g, e) in enumerate(zip(got, expected)) if e is not None]

@@ -1,0 +1,69 @@
+"""``--emit``: a stage of the compiler written instead of run."""
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from irscope.graph import Module
+from irscope.source import UserError
+
+if TYPE_CHECKING:
+    from irscope.cli.running import Request
+
+
+def emit(request: Request, module: Module, weights: dict[int, Any]) -> int:
+    """Write the stage that was asked for to ``-o``."""
+    from irscope.backends import llvm_compile
+    from irscope.backends.compile import units
+    from irscope.backends.model import lowered
+    from irscope.cli.running import options_of
+
+    program = lowered(module, weights, options_of(request), request.cpu, not request.no_cache).program
+    stage = request.emit
+    if stage == "loops":
+        from irscope.lower.printer import print_program
+
+        return _text(request, print_program(program))
+    try:
+        machine = llvm_compile.cross(request.target, request.cpu) if request.target else llvm_compile.host(request.cpu)
+    except llvm_compile.CompileFailed as error:
+        raise UserError(str(error), "triples look like x86_64-unknown-linux-gnu, aarch64-linux-gnu, riscv64-linux-gnu") from None
+    texts, _ = units(program, machine)
+    if stage == "llvm":
+        return _text(request, "\n".join(f"; {unit.name}: {unit.kernel.name if unit.kernel else 'main'}\n{unit.text}" for unit in texts))
+    if stage == "asm":
+        return _text(request, "\n".join(llvm_compile.assembly(unit.text, machine, unit.optimise) for unit in texts))
+    return _objects(request, [llvm_compile.object_code(unit.text, machine, unit.optimise) for unit in texts])
+
+
+def _text(request: Request, text: str) -> int:
+    if request.output == "-":
+        sys.stdout.write(text)
+    else:
+        Path(request.output).write_text(text)
+    return 0
+
+
+def _objects(request: Request, images: list[bytes]) -> int:
+    """Join the objects of all kernels into one file with the system's linker."""
+    import shutil
+    import subprocess
+    import tempfile
+
+    if request.output == "-":
+        raise UserError(f"--emit {request.emit} writes binary code", "-o FILE says where to")
+    linker = shutil.which("ld") or shutil.which("ld.lld")
+    if linker is None:
+        raise UserError("there is no linker (ld) on this machine to join the kernels", "--emit asm needs none")
+    with tempfile.TemporaryDirectory() as folder:
+        paths = []
+        for i, image in enumerate(images):
+            path = Path(folder) / f"{i}.o"
+            path.write_bytes(image)
+            paths.append(str(path))
+        how = ["-r"] if request.emit == "obj" else ["-shared"]
+        done = subprocess.run([linker, *how, "-o", request.output, *paths], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise UserError(f"{linker} could not join the kernels: {done.stderr.strip().splitlines()[-1:] or done.returncode}")
+    return 0

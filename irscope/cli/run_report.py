@@ -1,0 +1,92 @@
+"""What ``compile-and-run`` tells a person."""
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from irscope.cli.running import Outcome, Request
+
+
+def report(request: Request, outcome: Outcome, drawn: list[str]) -> None:
+    """Outputs, times and errors, as tables on stdout; faults on stderr."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console(highlight=False)
+    if drawn:
+        shown = ", ".join(drawn[:4]) + (f" and {len(drawn) - 4} more" if len(drawn) > 4 else "")
+        print(f"note: drawn from seed {request.seed}: {shown}", file=sys.stderr)
+    table = Table(box=None, pad_edge=False, show_header=True, header_style="bold")
+    for heading in ("output", "type", "values"):
+        table.add_column(heading, overflow="fold")
+    for i, array in enumerate(outcome.outputs[:20]):
+        table.add_row(f"out{i}", _type(array), Text(_values(array)))
+    if len(outcome.outputs) > 20:
+        table.add_row("...", f"{len(outcome.outputs) - 20} more", "")
+    console.print(table)
+    console.print()
+    for label, text in _facts(request, outcome):
+        console.print(Text(f"{label:<10}", style="bold") + Text(text))
+    for comparison in outcome.comparisons:
+        if comparison.fault:
+            print(f"error: {comparison.name}: {comparison.fault}", file=sys.stderr)
+
+
+def _facts(request: Request, outcome: Outcome) -> list[tuple[str, str]]:
+    facts: list[tuple[str, str]] = []
+    if request.engine == "llvm":
+        threads = f"{outcome.threads} thread{'s' * (outcome.threads != 1)}"
+        facts.append(("compiled", f"{outcome.kernels} kernels in {_seconds(outcome.compile_s)}, {threads}"))
+    else:
+        facts.append(("engine", "reference (numpy)"))
+    if outcome.samples_us:
+        from irscope.cli.running import median
+
+        middle, best = median(outcome.samples_us), min(outcome.samples_us)
+        rate = f", {outcome.flops / best / 1e3:.1f} GFLOP/s" if outcome.flops else ""
+        facts.append(("time", f"median {_micros(middle)}, min {_micros(best)} of {len(outcome.samples_us)} samples{rate}"))
+    if outcome.comparisons:
+        worst = max(c.max_abs for c in outcome.comparisons)
+        relative = max(c.max_rel for c in outcome.comparisons)
+        against = "the reference" if request.check else "what is expected"
+        verdict = "agrees with" if outcome.ok else "differs from"
+        facts.append(("check", f"{verdict} {against}: largest error {worst:.2e}, {relative:.2e} of the largest value"))
+    if request.save_outputs:
+        facts.append(("saved", request.save_outputs))
+    return facts
+
+
+def _type(array: Any) -> str:
+    from irscope.graph import dtype_of
+
+    return f"{dtype_of(array.dtype).name}[{','.join(map(str, array.shape))}]"
+
+
+def _values(array: Any) -> str:
+    """The values of a small array, the range of a large one."""
+    import numpy as np
+
+    if not array.size:
+        return "empty"
+    if array.size <= 4:
+        return " ".join(f"{v:.6g}" if array.dtype.kind == "f" else str(v) for v in array.reshape(-1))
+    if array.dtype.kind in "bc":
+        return f"{int(array.sum())} of {array.size} true" if array.dtype.kind == "b" else f"{array.reshape(-1)[0]} ..."
+    wide = array.astype(np.float64)
+    with np.errstate(all="ignore"):
+        finite = wide[np.isfinite(wide)]
+    odd = array.size - finite.size
+    if not finite.size:
+        return "no finite value"
+    text = f"{finite.min():.6g} to {finite.max():.6g}, mean {finite.mean():.6g}"
+    return text + (f", {odd} not finite" if odd else "")
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds * 1e3:.0f} ms" if seconds < 1 else f"{seconds:.2f} s"
+
+
+def _micros(us: float) -> str:
+    return f"{us:.2f} us" if us < 1e3 else f"{us / 1e3:.3f} ms" if us < 1e6 else f"{us / 1e6:.3f} s"
