@@ -72,6 +72,20 @@ class Lanes:
             return self.add(self.mul(x, y), z)
         return self.intrinsic("fma", x, y, z)
 
+    def residual(self, x: str, y: str, product: str) -> str:
+        """``x * y - product``, what rounding the product has lost; by Dekker's splitting where the target cannot fuse."""
+        if self.has_fma:
+            return self.intrinsic("fma", x, y, self.neg(product))
+        (a, b), (c, d) = self._halves(x), self._halves(y)
+        out = self.sub(self.mul(a, c), product)
+        return self.add(self.mul(b, d), self.add(self.mul(b, c), self.add(self.mul(a, d), out)))
+
+    def _halves(self, x: str) -> tuple[str, str]:
+        """A float as a sum of two with half as many bits."""
+        spread = self.mul(x, self.c(4097.0 if self.bits == 32 else 134217729.0))
+        high = self.sub(spread, self.sub(spread, x))
+        return high, self.sub(x, high)
+
     def intrinsic(self, name: str, *args: str) -> str:
         return self.code.call(self.kind, f"@llvm.{name}.{suffix(self.element, self.lanes)}", *((self.kind, a) for a in args))
 

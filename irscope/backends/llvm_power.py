@@ -57,7 +57,7 @@ def _sum(v: Lanes, a: str, b: str) -> Two:
 
 def _product(v: Lanes, a: str, b: str) -> Two:
     p = v.mul(a, b)
-    return p, v.fma(a, b, v.neg(p))
+    return p, v.residual(a, b, p)
 
 
 def _times(v: Lanes, x: Two, y: Two) -> Two:
@@ -68,8 +68,10 @@ def _times(v: Lanes, x: Two, y: Two) -> Two:
 def _double_power(v: Lanes, a: str, y: str) -> str:
     high, low = _logarithm(v, a)
     # Beyond every exponent the product is clamped; its sign then says 0 or infinity.
+    if not v.has_fma:
+        y = v.larger(v.c(-(2.0 ** 200)), v.smaller(v.c(2.0 ** 200), y))  # splitting must not overflow; as far as this, it is the same
     p = v.mul(y, high)
-    rest = v.fma(y, low, v.fma(y, high, v.neg(p)))
+    rest = v.fma(y, low, v.residual(y, high, p))
     far = v.fcmp("ogt", v.abs(p), v.c(800.0))
     rest = v.sel(far, v.c(0.0), rest)
     r, n, shifted = elementary.reduced(v, v.larger(v.c(-800.0), v.smaller(v.c(800.0), p)))
@@ -86,7 +88,9 @@ def _logarithm(v: Lanes, a: str) -> Two:
     f = v.sub(m, v.c(1.0))
     below, lost = _sum(v, v.c(2.0), f)
     s = v.div(f, below)
-    s_low = v.div(v.fma(v.neg(s), lost, v.fma(v.neg(s), below, f)), below)
+    product = v.mul(s, below)
+    left = v.sub(v.sub(f, product), v.residual(s, below, product))
+    s_low = v.div(v.fma(v.neg(s), lost, left), below)
     z, z_low = _product(v, s, s)
     z_low = v.fma(v.add(s, s), s_low, z_low)
     two_thirds, missing = 2.0 / 3.0, 3.700743415417188e-17

@@ -1,6 +1,6 @@
 """sin, cos and tan of any argument: Cody and Waite's reduction with fused multiplications, and Payne and Hanek's far out.
 
-The quick reduction is good up to 2**16 (f32) or 2**30 (f64). Beyond, a function that multiplies the argument's bits with the right
+The quick reduction is good up to 2**16 (f32) or 2**30 (f64), less on a machine that cannot fuse. Beyond, a function that multiplies the argument's bits with the right
 piece of 2/pi is called, one lane after the other; it stands behind a branch that is hardly ever taken.
 """
 from __future__ import annotations
@@ -19,6 +19,12 @@ _PARTS = {
     64: (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591833e-33),
 }
 """pi/2 in three parts, each the nearest float of what is left."""
+_SPLIT_LIMIT = {32: 2.0 ** 12, 64: 2.0 ** 20}
+_SPLIT_PARTS = {
+    32: (1.5703125, 4.837512969970703125e-4, 7.54978995489188216e-8),
+    64: (1.57079632673412561417e+00, 6.07710050630396597660e-11, 2.02226624871116645580e-21, 8.47842766036889956997e-32),
+}
+"""The same for machines without fused multiplication: parts with so few bits that their multiples are exact."""
 _TWO_OVER_PI = 0.6366197723675814
 _MAGIC = {32: 12582912.0, 64: 6755399441055744.0}
 
@@ -26,7 +32,7 @@ Finish = Callable[[Lanes, str, str], str]
 
 
 def sine(v: Lanes, x: str) -> str:
-    return _anywhere(v, x, "sin", _sine)
+    return _signed_zero(v, x, _anywhere(v, x, "sin", _sine))
 
 
 def cosine(v: Lanes, x: str) -> str:
@@ -34,14 +40,19 @@ def cosine(v: Lanes, x: str) -> str:
 
 
 def tangent(v: Lanes, x: str) -> str:
-    return _anywhere(v, x, "tan", _tangent)
+    return _signed_zero(v, x, _anywhere(v, x, "tan", _tangent))
+
+
+def _signed_zero(v: Lanes, x: str, out: str) -> str:
+    """A zero stays what it is; the reduction has lost its sign."""
+    return v.sel(v.eq(x, v.c(0.0)), x, out)
 
 
 def _anywhere(v: Lanes, x: str, name: str, finish: Finish) -> str:
     """The quick form, and the slow one where some lane is far out."""
     r, quadrant = _reduce(v, x)
     quick = finish(v, r, quadrant)
-    far = v.any(v.fcmp("ogt", v.abs(x), v.c(_LIMIT[v.bits])))
+    far = v.any(v.fcmp("ogt", v.abs(x), v.c(_limit(v))))
     one = f"@irs.{name}.{v.integer}"
     helpers = v.code.helpers
     if one not in helpers:
@@ -55,12 +66,16 @@ def _anywhere(v: Lanes, x: str, name: str, finish: Finish) -> str:
     return v.code.rarely(far, v.kind, wide, ((v.kind, x), (v.kind, quick)), quick)
 
 
+def _limit(v: Lanes) -> float:
+    return (_LIMIT if v.has_fma else _SPLIT_LIMIT)[v.bits]
+
+
 def _reduce(v: Lanes, x: str) -> tuple[str, str]:
     """x - n pi/2, between -pi/4 and pi/4, and n. The first step is exact: both terms are multiples of the same small power of two."""
     shifted = v.fma(x, v.c(_TWO_OVER_PI), v.c(_MAGIC[v.bits]))
     n = v.sub(shifted, v.c(_MAGIC[v.bits]))
     r = x
-    for part in _PARTS[v.bits]:
+    for part in (_PARTS if v.has_fma else _SPLIT_PARTS)[v.bits]:
         r = v.fma(n, v.c(-part), r)
     return r, v.bits_of(shifted)
 
@@ -114,7 +129,7 @@ def _slow(v: Lanes, name: str, finish: Finish) -> str:
     code.helpers, code.declarations = v.code.helpers, v.code.declarations
     one = Lanes(code, v.element, 1, v.has_fma)
     element = v.element
-    far = one.fcmp("ogt", one.abs("%x"), one.c(_LIMIT[v.bits]))
+    far = one.fcmp("ogt", one.abs("%x"), one.c(_limit(v)))
     wide = "%x" if element == "double" else code.pure("fpext float %x to double", "%x")
     pair = code.pure(f"call {{ double, i64 }} @irs.pio2(double {wide})", wide)
     r = code.pure(f"extractvalue {{ double, i64 }} {pair}, 0", pair)

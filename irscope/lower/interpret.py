@@ -1,0 +1,262 @@
+"""A slow and obvious interpreter of the tile IR, for tests: every statement does what tile.py says, in numpy, one after the other.
+
+It checks what compiled code does not: an index outside its buffer, a read of memory or of a register that nobody has written.
+"""
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from irscope.graph import DType
+from irscope.lower import words
+from irscope.lower.program import Copy, Launch, Loop, Program, Slot, Step, Switch
+from irscope.lower.tile import (
+    Assign,
+    Buffer,
+    Comment,
+    Declare,
+    Expr,
+    For,
+    GatherLoad,
+    If,
+    Kernel,
+    Let,
+    Load,
+    Prefetch,
+    Register,
+    Stmt,
+    Store,
+    While,
+)
+from irscope.ops.vocabulary import UNARY
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, Any]
+
+
+class Misstep(Exception):
+    """A kernel does what no kernel may do."""
+
+
+def interpret_kernel(kernel: Kernel, arrays: Sequence[Array]) -> None:
+    """Run a kernel on flat arrays, one for each of its parameters, in place."""
+    _Run(kernel, arrays).block(kernel.body)
+
+
+def interpret_program(program: Program, inputs: Sequence[Array]) -> list[Array]:
+    """Run a program; inputs and outputs are flat arrays."""
+    import numpy as np
+    arena = np.zeros(program.arena_bytes, np.uint8)
+    memory: dict[Slot, Array] = {}
+    for slot in program.inputs:
+        memory[slot] = np.ascontiguousarray(inputs[slot.number]).reshape(-1).view(np.uint8).copy()
+    for slot in program.outputs:
+        memory[slot] = np.zeros(slot.bytes, np.uint8)
+    for slot in program.constants:
+        memory[slot] = np.ascontiguousarray(slot.data).reshape(-1).view(np.uint8)
+    for slot in program.temps:
+        memory[slot] = arena[slot.offset:slot.offset + slot.bytes]
+    _steps(program.steps, memory)
+    count = max((s.number for s in program.outputs), default=-1) + 1
+    results: list[Array] = [np.zeros(0)] * count
+    for slot in program.outputs:
+        results[slot.number] = memory[slot].view(slot.dtype.numpy())
+    return results
+
+
+def _steps(steps: list[Step], memory: Mapping[Slot, Array]) -> None:
+    """Loops and branches nest as deep as the program's own."""
+    for step in steps:
+        if isinstance(step, Launch):
+            arrays = []
+            for buffer, (slot, place) in zip(step.kernel.params(), step.args, strict=True):
+                start = place * slot.dtype.storage
+                arrays.append(memory[slot][start:start + buffer.elements * buffer.dtype.storage].view(buffer.dtype.numpy()))
+            interpret_kernel(step.kernel, arrays)
+        elif isinstance(step, Copy):
+            source = memory[step.source][step.source_offset:step.source_offset + step.bytes]
+            memory[step.target][step.target_offset:step.target_offset + step.bytes] = source.copy()
+        elif isinstance(step, Loop):
+            _steps(step.condition, memory)
+            while memory[step.flag][0]:
+                _steps(step.body, memory)
+                _steps(step.condition, memory)
+        elif isinstance(step, Switch):
+            _steps(step.branches[_chosen(step, memory)], memory)
+
+
+def _chosen(step: Switch, memory: Mapping[Slot, Array]) -> int:
+    """The branch that a selector picks."""
+    value = int(memory[step.selector].view(step.selector.dtype.numpy())[0])
+    if step.selector.dtype.kind == "pred":
+        return 0 if value else len(step.branches) - 1
+    return value if 0 <= value < len(step.branches) else len(step.branches) - 1
+
+
+class _Run:
+    def __init__(self, kernel: Kernel, arrays: Sequence[Array]) -> None:
+        import numpy as np
+        self.name = kernel.name
+        params = kernel.params()
+        if len(arrays) != len(params):
+            raise ValueError(f"kernel {kernel.name} takes {len(params)} buffers, not {len(arrays)}")
+        self.memory: dict[Buffer, Array] = dict(zip(params, arrays))
+        self.unwritten: dict[Buffer, Array] = {}
+        for buffer in kernel.buffers:
+            if buffer.scope == "scratch":
+                self.memory[buffer] = np.zeros(buffer.elements, buffer.dtype.numpy())
+                self.unwritten[buffer] = np.ones(buffer.elements, bool)
+            elif buffer.scope == "const":
+                self.memory[buffer] = np.ascontiguousarray(buffer.data).reshape(-1)
+        for buffer, array in self.memory.items():
+            if array.ndim != 1 or array.size < buffer.elements or array.dtype != buffer.dtype.numpy():
+                raise ValueError(f"{buffer.name} is {array.dtype}{list(array.shape)}, not {buffer.dtype}[{buffer.elements}]")
+        self.variables: dict[Expr, Any] = {}
+        self.registers: dict[Register, Any] = {}
+
+    # ---- statements
+
+    def block(self, body: list[Stmt]) -> None:
+        """As deep as the kernel's loops."""
+        for statement in body:
+            self.statement(statement)
+
+    def statement(self, s: Stmt) -> None:
+        if isinstance(s, Load):
+            self.variables[s.var] = self.read(s.buffer, self.consecutive(s.index, s.var.lanes), s.mask, s.var)
+        elif isinstance(s, GatherLoad):
+            self.variables[s.var] = self.read(s.buffer, [int(i) for i in self.value(s.indices)], s.mask, s.var)
+        elif isinstance(s, Let):
+            self.variables[s.var] = self.value(s.value)
+        elif isinstance(s, Store):
+            self.write(s)
+        elif isinstance(s, Declare):
+            self.registers[s.register] = self.value(s.init)
+        elif isinstance(s, Assign):
+            if s.register not in self.registers:
+                raise Misstep(f"{self.name}: {s.register.name} is set before it is declared")
+            self.registers[s.register] = self.value(s.value)
+        elif isinstance(s, For):
+            for i in range(self.integer(s.low), self.integer(s.high), s.step):
+                self.variables[s.var] = words.held([i], s.var.dtype)
+                self.block(s.body)
+        elif isinstance(s, While):
+            self.block(s.head)
+            while bool(self.value(s.condition)[0]):
+                self.block(s.body)
+                self.block(s.head)
+        elif isinstance(s, If):
+            self.block(s.then if bool(self.value(s.condition)[0]) else s.otherwise)
+        elif not isinstance(s, Prefetch | Comment):
+            raise TypeError(f"{type(s).__name__} is no statement")
+
+    def integer(self, x: Expr) -> int:
+        return int(self.value(x)[0])
+
+    def consecutive(self, index: Expr, lanes: int) -> list[int]:
+        first = self.integer(index)
+        return list(range(first, first + lanes))
+
+    def allowed(self, buffer: Buffer, places: list[int], mask: Expr | None) -> list[bool]:
+        """Which lanes take part; all of them must lie inside the buffer."""
+        taking = [True] * len(places) if mask is None else [bool(m) for m in self.value(mask)]
+        for place, takes in zip(places, taking, strict=True):
+            if takes and not 0 <= place < buffer.elements:
+                raise Misstep(f"{self.name}: {buffer.name}[{place}] lies outside of {buffer.elements} elements")
+        return taking
+
+    def read(self, buffer: Buffer, places: list[int], mask: Expr | None, var: Expr) -> Any:
+        import numpy as np
+        taking = self.allowed(buffer, places, mask)
+        unwritten = self.unwritten.get(buffer)
+        if unwritten is not None and any(unwritten[p] for p, takes in zip(places, taking) if takes):
+            raise Misstep(f"{self.name}: {buffer.name} is read where nothing was written")
+        out = np.zeros(len(places), buffer.dtype.numpy())
+        for lane, (place, takes) in enumerate(zip(places, taking)):
+            if takes:
+                out[lane] = self.memory[buffer][place]
+        return out.astype(words.register_type(buffer.dtype))
+
+    def write(self, s: Store) -> None:
+        if s.buffer.scope in ("in", "const"):
+            raise Misstep(f"{self.name}: {s.buffer.name} is only read")
+        value = self.value(s.value)
+        places = self.consecutive(s.index, s.value.lanes)
+        for lane, (place, takes) in enumerate(zip(places, self.allowed(s.buffer, places, s.mask))):
+            if takes:
+                self.memory[s.buffer][place] = value[lane]
+                if s.buffer in self.unwritten:
+                    self.unwritten[s.buffer][place] = False
+
+    # ---- expressions
+
+    def value(self, root: Expr) -> Any:
+        """An array with one element a lane."""
+        known: dict[Expr, Any] = {}
+        stack = [root]
+        while stack:
+            x = stack[-1]
+            waiting = [a for a in x.args if a not in known]
+            if waiting:
+                stack.extend(waiting)
+                continue
+            stack.pop()
+            if x not in known:
+                known[x] = self.one(x, [known[a] for a in x.args])
+        return known[root]
+
+    def one(self, x: Expr, args: list[Any]) -> Any:
+        import numpy as np
+        op, dtype = x.op, x.dtype
+        if op == "const":
+            values = list(x.value) if x.lanes > 1 else [x.value]
+            return words.held(values, dtype) if dtype.is_integer else np.array(values).astype(dtype.numpy())
+        if op == "var":
+            if x not in self.variables:
+                raise Misstep(f"{self.name}: {x.value} is used before it is known")
+            return self.variables[x]
+        if op == "reg":
+            if x.value not in self.registers:
+                raise Misstep(f"{self.name}: {x.value.name} is read before it is declared")
+            return self.registers[x.value]
+        if op == "lane":
+            return np.arange(x.lanes).astype(words.register_type(dtype))
+        if op == "splat":
+            return np.repeat(args[0], x.lanes)
+        if op == "select":
+            return np.where(args[0], args[1], args[2])
+        if op == "convert":
+            return words.convert(args[0], x.args[0].dtype, dtype)
+        if op == "bitcast":
+            return _bits(args[0], x.args[0].dtype, dtype)
+        if op == "fma":
+            wide = np.longdouble if dtype.bits == 64 else np.float64
+            with np.errstate(all="ignore"):
+                return (args[0].astype(wide) * args[1].astype(wide) + args[2].astype(wide)).astype(dtype.numpy())
+        if op == "complex":
+            out = np.zeros(x.lanes, dtype.numpy())
+            out.real, out.imag = args
+            return out
+        if op in ("real", "imag"):
+            return getattr(args[0], op).copy()
+        if op == "shuffle":
+            return np.concatenate(args)[list(x.value)]
+        if op == "scale2":
+            with np.errstate(all="ignore"):
+                return np.ldexp(args[0], np.clip(args[1], -10_000, 10_000).astype(np.int32))
+        if op.startswith("cmp."):
+            return words.compare(op[4:], *args)
+        if op.startswith("reduce."):
+            total = args[0][:1]
+            for lane in range(1, len(args[0])):
+                total = words.binary(op[7:], total, args[0][lane:lane + 1], dtype)
+            return total
+        return words.unary(op, args[0], dtype) if op in UNARY else words.binary(op, args[0], args[1], dtype)
+
+
+def _bits(x: Array, source: DType, to: DType) -> Array:
+    import numpy as np
+    same = x.view(words.register_type(to)) if x.dtype.itemsize == words.register_type(to).itemsize else x
+    return words.held([int(v) for v in same], to) if to.is_integer and to.bits < 8 else np.asarray(same)

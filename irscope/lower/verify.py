@@ -1,0 +1,339 @@
+"""What must hold of every kernel and every program, checked: types, lanes, scopes, registers, independence of ``par``, bounds.
+
+It finds what is certainly wrong and says nothing of what it cannot know. Empty lists are the aim.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from irscope.graph import DType
+from irscope.graph.dtypes import F32, F64, PRED, S32, S64
+from irscope.lower.program import Copy, Launch, Loop, Program, Slot, Step, Switch
+from irscope.lower.tidy import blocks, expressions
+from irscope.lower.tile import (
+    Assign,
+    Buffer,
+    Comment,
+    Declare,
+    Expr,
+    For,
+    GatherLoad,
+    If,
+    Kernel,
+    Let,
+    Load,
+    Prefetch,
+    Register,
+    Stmt,
+    Store,
+    While,
+)
+from irscope.ops.vocabulary import BINARY, COMPARE, REDUCE, UNARY
+
+_LEAVES = frozenset(("const", "var", "reg", "lane"))
+_SAME_TYPE = (UNARY - {"is_finite", "real", "imag"}) | BINARY | {"fma", "floordiv", "floormod"}
+
+
+def verify_kernel(kernel: Kernel) -> list[str]:
+    """What is wrong with a kernel, one sentence each."""
+    check = _Check(kernel)
+    names = [b.name for b in kernel.buffers]
+    for name in {n for n in names if names.count(n) > 1}:
+        check.say(f"two buffers are called {name}")
+    for buffer in kernel.buffers:
+        if buffer.scope not in ("in", "out", "inout", "scratch", "const"):
+            check.say(f"buffer {buffer.name} has no scope {buffer.scope}")
+        if buffer.scope == "const" and buffer.data is None:
+            check.say(f"constant buffer {buffer.name} has no data")
+    check.block(kernel.body, _Around())
+    return check.problems
+
+
+def verify_program(program: Program) -> list[str]:
+    """What is wrong with a program and its kernels."""
+    problems = [f"{kernel.name}: {p}" for kernel in program.kernels() for p in verify_kernel(kernel)]
+    known = {*program.inputs, *program.outputs, *program.temps, *program.constants}
+    for slot in program.temps:
+        if slot.offset < 0 or slot.offset + slot.bytes > program.arena_bytes:
+            problems.append(f"temporary {slot.name} lies outside of the arena")
+    for slot in program.constants:
+        if slot.data is None:
+            problems.append(f"constant {slot.name} has no data")
+    stack: list[Step] = list(reversed(program.steps))
+    while stack:
+        step = stack.pop()
+        if isinstance(step, Launch):
+            problems += _launch(step, known)
+        elif isinstance(step, Copy):
+            for slot, place in ((step.source, step.source_offset), (step.target, step.target_offset)):
+                if place < 0 or place + step.bytes > slot.bytes:
+                    problems.append(f"a copy of {step.bytes} bytes leaves {slot.name}")
+        elif isinstance(step, Loop):
+            if step.flag.dtype is not PRED:
+                problems.append(f"a loop runs while {step.flag.name}, which is {step.flag.dtype}")
+            stack += reversed([*step.condition, *step.body])
+        elif isinstance(step, Switch):
+            if step.selector.dtype is not PRED and not step.selector.dtype.is_integer:
+                problems.append(f"a switch on {step.selector.name}, which is {step.selector.dtype}")
+            stack += reversed([s for branch in step.branches for s in branch])
+    return problems
+
+
+def _launch(launch: Launch, known: set[Slot]) -> list[str]:
+    problems = []
+    name, params = launch.kernel.name, launch.kernel.params()
+    if len(params) != len(launch.args):
+        return [f"{name} takes {len(params)} buffers, not {len(launch.args)}"]
+    for buffer, (slot, place) in zip(params, launch.args):
+        if slot not in known:
+            problems.append(f"{name}: {slot.name} is no slot of the program")
+        if slot.dtype is not buffer.dtype:
+            problems.append(f"{name}: {buffer.name} holds {buffer.dtype}, {slot.name} {slot.dtype}")
+        if place < 0 or place + buffer.elements > slot.elements:
+            problems.append(f"{name}: {buffer.name} needs {buffer.elements} elements, {slot.name} has {slot.elements - place} from {place}")
+        if buffer.scope in ("out", "inout") and slot.scope in ("input", "constant"):
+            problems.append(f"{name}: writes the {slot.scope} {slot.name}")
+    return problems
+
+
+@dataclass(slots=True)
+class _Around:
+    """What a statement stands in."""
+
+    variables: set[Expr] = field(default_factory=set)
+    registers: set[Register] = field(default_factory=set)
+    pars: list[Expr] = field(default_factory=list)
+    outer_registers: set[Register] = field(default_factory=set)  # declared outside the innermost par
+    guards: list[Expr] = field(default_factory=list)
+    only_par: bool = True
+
+    def inner(self) -> _Around:
+        return _Around(set(self.variables), set(self.registers), list(self.pars), set(self.outer_registers), list(self.guards), False)
+
+
+class _Check:
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+        self.problems: list[str] = []
+        self.typed: set[Expr] = set()
+        self.defined: set[Expr] = set()
+        self.sources: dict[Expr, list[Expr]] = {}  # what a variable was computed from
+        self.writers: dict[Register, list[Expr]] = {}
+
+    def say(self, problem: str) -> None:
+        if problem not in self.problems:
+            self.problems.append(problem)
+
+    def block(self, body: list[Stmt], around: _Around) -> None:
+        """As deep as the kernel's loops nest."""
+        for statement in body:
+            if not isinstance(statement, While):
+                self.used(statement, around)
+            self.statement(statement, around)
+
+    def used(self, s: Stmt, around: _Around) -> None:
+        """Every variable and register that a statement reads is known there, and its expressions are well typed."""
+        seen: set[Expr] = set()
+        stack = list(expressions(s))
+        while stack:
+            x = stack.pop()
+            if x in seen:
+                continue
+            seen.add(x)
+            if x.op == "var" and x not in around.variables:
+                self.say(f"{x.value} is used outside of where it is defined")
+            if x.op == "reg" and x.value not in around.registers:
+                self.say(f"register {x.value.name} is read before it is declared")
+            if x not in self.typed:
+                self.typed.add(x)
+                self.expression(x)
+            stack.extend(x.args)
+
+    def statement(self, s: Stmt, around: _Around) -> None:
+        if isinstance(s, Load | GatherLoad | Let):
+            self.define(s, around)
+        elif isinstance(s, Store):
+            self.store(s, around)
+        elif isinstance(s, Declare | Assign):
+            value = s.init if isinstance(s, Declare) else s.value
+            register = s.register
+            if value.dtype is not register.dtype or value.lanes != register.lanes:
+                self.say(f"register {register.name} of {register.dtype}x{register.lanes} takes {value.dtype}x{value.lanes}")
+            self.writers.setdefault(register, []).append(value)
+            if isinstance(s, Declare):
+                around.registers.add(register)
+            elif register not in around.registers:
+                self.say(f"register {register.name} is set before it is declared")
+            elif register in around.outer_registers:
+                self.say(f"register {register.name} carries a value from one par iteration to the next")
+        elif isinstance(s, For):
+            self.loop(s, around)
+        elif isinstance(s, If):
+            self.condition(s.condition, "if")
+            for block in blocks(s):
+                inner = around.inner()
+                inner.guards.append(s.condition)
+                self.block(block, inner)
+        elif isinstance(s, While):
+            head = around.inner()
+            self.block(s.head, head)
+            self.used(s, head)
+            self.condition(s.condition, "while")
+            self.block(s.body, head.inner())
+        elif isinstance(s, Prefetch):
+            self.index(s.index, "prefetch")
+        elif not isinstance(s, Comment):
+            self.say(f"{type(s).__name__} is no statement")
+
+    def define(self, s: Load | GatherLoad | Let, around: _Around) -> None:
+        if s.var in self.defined:
+            self.say(f"{s.var.value} is defined twice")
+        self.defined.add(s.var)
+        self.sources[s.var] = expressions(s)
+        around.variables.add(s.var)
+        if isinstance(s, Let):
+            if s.value.dtype is not s.var.dtype or s.value.lanes != s.var.lanes:
+                self.say(f"{s.var.value} of {s.var.dtype}x{s.var.lanes} names {s.value.dtype}x{s.value.lanes}")
+            return
+        if s.buffer not in self.kernel.buffers:
+            self.say(f"{s.buffer.name} is no buffer of the kernel")
+        if s.buffer.dtype is not s.var.dtype:
+            self.say(f"{s.var.value} of {s.var.dtype} is loaded from {s.buffer.name}, which holds {s.buffer.dtype}")
+        self.mask(s.mask, s.var.lanes, s.buffer)
+        if isinstance(s, GatherLoad):
+            if s.indices.dtype not in (S64, S32) or s.indices.lanes != s.var.lanes:
+                self.say(f"{s.var.value} is gathered by {s.indices.dtype}x{s.indices.lanes}")
+        else:
+            self.index(s.index, s.buffer.name)
+            self.bounds(s.buffer, s.index, s.var.lanes, s.mask, around)
+
+    def store(self, s: Store, around: _Around) -> None:
+        if s.buffer not in self.kernel.buffers:
+            self.say(f"{s.buffer.name} is no buffer of the kernel")
+        if s.buffer.scope in ("in", "const"):
+            self.say(f"{s.buffer.name} is only read, and stored to")
+        if s.value.dtype is not s.buffer.dtype:
+            self.say(f"{s.value.dtype} is stored to {s.buffer.name}, which holds {s.buffer.dtype}")
+        self.index(s.index, s.buffer.name)
+        self.mask(s.mask, s.value.lanes, s.buffer)
+        self.bounds(s.buffer, s.index, s.value.lanes, s.mask, around)
+        if s.buffer.scope != "scratch":
+            roots = [s.index, *around.guards, *([s.mask] if s.mask is not None else [])]
+            for var in around.pars:
+                if not self.depends(roots, var):
+                    self.say(f"every iteration of par {var.value} stores to the same place of {s.buffer.name}")
+
+    def loop(self, s: For, around: _Around) -> None:
+        self.index(s.low, "loop")
+        self.index(s.high, "loop")
+        if s.step <= 0:
+            self.say(f"loop {s.var.value} has step {s.step}")
+        if s.kind not in ("for", "par"):
+            self.say(f"loop {s.var.value} is of kind {s.kind}")
+        if s.var in self.defined:
+            self.say(f"{s.var.value} is defined twice")
+        self.defined.add(s.var)
+        self.sources[s.var] = [s.low, s.high]
+        inner = around.inner()
+        inner.variables.add(s.var)
+        if s.kind == "par":
+            if not around.only_par:
+                self.say(f"par {s.var.value} stands inside of what is no par")
+            inner.only_par = True
+            inner.pars.append(s.var)
+            inner.outer_registers = set(around.registers)
+        self.block(s.body, inner)
+
+    def depends(self, roots: list[Expr], var: Expr) -> bool:
+        """Whether a value could differ with ``var``: through variables, loads, loop bounds and registers."""
+        seen: set[Expr | Register] = set()
+        stack = list(roots)
+        while stack:
+            x = stack.pop()
+            if x is var:
+                return True
+            if x in seen:
+                continue
+            seen.add(x)
+            stack.extend(x.args)
+            if x.op == "var":
+                stack.extend(self.sources.get(x, ()))
+            elif x.op == "reg" and x.value not in seen:
+                seen.add(x.value)
+                stack.extend(self.writers.get(x.value, ()))
+        return False
+
+    def bounds(self, buffer: Buffer, index: Expr, lanes: int, mask: Expr | None, around: _Around) -> None:
+        """An index that is certainly outside, where nothing keeps the statement from running."""
+        known = (index.value, index.value) if index.op == "const" else index.range
+        if known is None or mask is not None or around.guards:
+            return
+        if known[1] < 0 or known[0] + lanes > buffer.elements:
+            self.say(f"{buffer.name}[{known[0]}] lies outside of {buffer.elements} elements")
+
+    def index(self, x: Expr, what: str) -> None:
+        if x.dtype is not S64 or x.lanes != 1:
+            self.say(f"the index of {what} is {x.dtype}x{x.lanes}")
+
+    def condition(self, x: Expr, what: str) -> None:
+        if x.dtype is not PRED or x.lanes != 1:
+            self.say(f"{what} on {x.dtype}x{x.lanes}")
+
+    def mask(self, x: Expr | None, lanes: int, buffer: Buffer) -> None:
+        if x is not None and (x.dtype is not PRED or x.lanes != lanes):
+            self.say(f"a mask of {x.dtype}x{x.lanes} for {lanes} lanes of {buffer.name}")
+
+    # ---- expressions
+
+    def expression(self, x: Expr) -> None:
+        if x.lanes < 1:
+            self.say(f"{x.op} has {x.lanes} lanes")
+        problem = _typing(x)
+        if problem:
+            inputs = ", ".join(f"{a.dtype}x{a.lanes}" for a in x.args)
+            self.say(f"{x.op}({inputs}) gives {x.dtype}x{x.lanes}: {problem}")
+
+
+def _typing(x: Expr) -> str:
+    """Why the types of an expression do not fit; empty where they do."""
+    op, args = x.op, x.args
+    if op in _LEAVES:
+        if op == "const" and x.lanes > 1 and len(x.value) != x.lanes:
+            return "as many values as lanes are needed"
+        return "a leaf has no operands" if args else ""
+    if not args:
+        return "operands are missing"
+    if op == "splat":
+        return "" if args[0].lanes == 1 and args[0].dtype is x.dtype else "one lane of the same type spreads"
+    if op.startswith("reduce."):
+        return "" if op[7:] in REDUCE and x.lanes == 1 and args[0].dtype is x.dtype else "a vector becomes one lane of its type"
+    if op == "shuffle":
+        fits = len(args) == 2 and args[0].lanes == args[1].lanes and args[0].dtype is args[1].dtype is x.dtype and len(x.value) == x.lanes
+        return "" if fits and all(0 <= i < 2 * args[0].lanes for i in x.value) else "it takes lanes of two equal vectors"
+    if any(a.lanes != x.lanes for a in args) and not (op == "select" and args[0].lanes == 1):
+        return "lanes differ"
+    if op == "select":
+        return "" if args[0].dtype is PRED and args[1].dtype is args[2].dtype is x.dtype else "a pred chooses between equal types"
+    if op.startswith("cmp."):
+        fits = op[4:] in COMPARE and x.dtype is PRED and args[0].dtype is args[1].dtype and _computes(args[0].dtype)
+        return "" if fits else "two values of one type compare to pred"
+    if op == "convert":
+        return "" if not (args[0].dtype.is_complex or x.dtype.is_complex or x.dtype is PRED) else "the builder takes that apart"
+    if op == "bitcast":
+        return "" if args[0].dtype.storage == x.dtype.storage else "sizes differ"
+    if op == "complex":
+        return "" if args[0].dtype is args[1].dtype and args[0].dtype in (F32, F64) and x.dtype.is_complex else "two floats make it"
+    if op in ("real", "imag"):
+        return "" if args[0].dtype.is_complex else "of complex values only"
+    if op == "scale2":
+        return "" if x.dtype in (F32, F64) and args[1].dtype.bits == x.dtype.bits and args[1].dtype.is_integer else "a float and an integer"
+    if op in _SAME_TYPE:
+        if any(a.dtype is not x.dtype for a in args):
+            return "types differ"
+        return "" if _computes(x.dtype) else "nothing computes in this type"
+    return "nobody knows the word"
+
+
+def _computes(dtype: DType) -> bool:
+    """Whether arithmetic exists for a type."""
+    return dtype is PRED or (dtype.is_integer and dtype.bits >= 8) or dtype in (F32, F64)
