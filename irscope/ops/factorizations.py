@@ -13,7 +13,7 @@ from irscope.graph.dtypes import S32, S64
 from irscope.ops.lazy import LazyModule
 from irscope.ops.matrices import bound, conjugate, cost_of_factorization, declared, part_of, real, square_size, sum_of, taxicab
 from irscope.ops.meaning import Emitter, View
-from irscope.ops.nests import loops
+from irscope.ops.nests import independent, loops
 from irscope.ops.registry import declare
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def _lu_reference(run: Any, node: Node, a: Array) -> Any:
 def _lu_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View]) -> None:
     rows, columns = ins[0].shape[-2:]
     dtype = ins[0].dtype
-    with loops(k, ins[0].shape[:-2]) as batch:
+    with independent(k, ins[0].shape[:-2]) as batch:
         a, m = bound(ins[0], batch), bound(outs[0], batch)
         info = k.reg(S32, k.const(0, S32))
         with loops(k, [rows, columns]) as [i, j]:
@@ -121,7 +121,7 @@ def _qr_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View]) 
     rows, columns = ins[0].shape[-2:]
     dtype, part = ins[0].dtype, part_of(ins[0].dtype)
     nothing = k.const(0, dtype)
-    with loops(k, ins[0].shape[:-2]) as batch:
+    with independent(k, ins[0].shape[:-2]) as batch:
         a, m = bound(ins[0], batch), bound(outs[0], batch)
         with loops(k, [rows, columns]) as [i, j]:
             m.store(i, j, a.load(i, j))
@@ -186,7 +186,7 @@ def _householder_product_nest(k: Emitter, node: Node, ins: Sequence[View], outs:
     rows, columns = ins[0].shape[-2:]
     steps, dtype = ins[1].shape[-1], ins[0].dtype
     one, nothing = k.const(1, dtype), k.const(0, dtype)
-    with loops(k, ins[0].shape[:-2]) as batch:
+    with independent(k, ins[0].shape[:-2]) as batch:
         a, q = bound(ins[0], batch), bound(outs[0], batch)
         with loops(k, [rows, columns]) as [i, j]:
             q.store(i, j, k.select(k.compare("EQ", i, j), one, nothing))

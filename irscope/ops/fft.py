@@ -15,7 +15,7 @@ from irscope.ops import infer
 from irscope.ops.faults import TypeFault
 from irscope.ops.lazy import LazyModule
 from irscope.ops.meaning import Emitter, View
-from irscope.ops.nests import below, loops
+from irscope.ops.nests import below, independent, loops
 from irscope.ops.registry import declare
 from irscope.ops.shapes import resized, size
 
@@ -244,7 +244,7 @@ def _along(k: Emitter, shape: Sequence[int], d: int, n: int, inverse: bool, dtyp
     """Transform dimension ``d``, of length ``n``, for all lines of ``shape``; the first ``out_length`` results are kept."""
     line = _line(k, n, dtype)
     scale = k.const(1.0 / n, dtype)
-    with loops(k, [1 if i == d else length for i, length in enumerate(shape)]) as at:
+    with independent(k, [1 if i == d else length for i, length in enumerate(shape)]) as at:
         def place(j: Any) -> list[Any]:
             return [*at[:d], j, *at[d + 1:]]
 

@@ -13,7 +13,7 @@ from irscope.ops.dynamic_slices import clamp_starts
 from irscope.ops.faults import TypeFault
 from irscope.ops.lazy import LazyModule
 from irscope.ops.meaning import Emitter, Read, View
-from irscope.ops.nests import as_index, below, both, clamped, loops, not_below
+from irscope.ops.nests import as_index, below, both, clamped, independent, loops, not_below
 from irscope.ops.registry import declare
 from irscope.ops.shapes import same_sizes, size
 
@@ -227,7 +227,7 @@ def _scatter_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[Vi
     how = Indexed.of(node, infer.array(node, 0), infer.array(node, n))
     shape, indices, updates = outs[0].shape, ins[n], ins[n + 1:]
     for source, out in zip(ins[:n], outs, strict=True):
-        with loops(k, shape) as at:
+        with independent(k, shape) as at:
             out.store(at, source.load(at))
     other = updates[0].shape
     outer = [length for d, length in enumerate(other) if d not in how.window]

@@ -11,7 +11,7 @@ from irscope.ops.faults import TypeFault
 from irscope.ops.lazy import LazyModule
 from irscope.ops.matrices import Matrix, conjugate, load_square, real, sub_product
 from irscope.ops.meaning import Emitter, View
-from irscope.ops.nests import loops, widened
+from irscope.ops.nests import independent, loops, widened
 from irscope.ops.numerics import convert
 from irscope.ops.registry import declare
 from irscope.ops.shapes import same_sizes, size
@@ -67,7 +67,7 @@ def _cholesky_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[V
     n, dtype = out.shape[-1], widened(out.dtype)
     work = k.scratch(dtype, (n, n))
     nothing = k.const(0, dtype)
-    with loops(k, out.shape[:-2]) as batch:
+    with independent(k, out.shape[:-2]) as batch:
         load = load_square(k, ins[0], batch, dtype, lower)
         failed = k.reg(PRED, k.const(False, PRED))
         with loops(k, [n]) as [row]:
@@ -162,7 +162,7 @@ def _triangular_solve_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Se
     forward = lower != swapped
     columns = out.shape[-1 if left else -2]
     solved = k.scratch(dtype, (n,))
-    with loops(k, [*out.shape[:-2], columns]) as [*batch, column]:
+    with independent(k, [*out.shape[:-2], columns]) as [*batch, column]:
         def entry(i: Any, j: Any, batch: Sequence[Any] = batch) -> Any:
             value = k.convert(a.load([*batch, j, i] if swapped else [*batch, i, j]), dtype)
             return conjugate(k, value) if transpose == "ADJOINT" else value

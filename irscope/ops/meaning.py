@@ -14,6 +14,8 @@ An operator declares at least one of three, from the most to the least fusible:
 
 ``scratch`` and ``table`` give views: memory of the kernel's own, and constant data (a numpy array) that travels with the kernel.
 
+``par`` is a loop whose iterations are independent: they may run on any thread, each with scratch memory of its own.
+
 ``k`` is an :class:`Emitter`. Values carry an element type and a number of lanes; mixing one lane with many splats the one.
 Float arithmetic narrower than 32 bits is computed in f32 and rounded once per call, by the emitter itself.
 """
@@ -27,7 +29,10 @@ from irscope.graph import DType, Graph, Node
 
 
 class Value(Protocol):
-    """A value while code is made. ``+ - *`` work on integer (index) values and Python ints, with folding; ``//`` and ``%`` by positive ints."""
+    """A value while code is made. ``+ - *`` work on integer (index) values and Python ints, with folding.
+
+    ``//`` and ``%`` are by positive ints.
+    """
 
     @property
     def dtype(self) -> DType: ...
@@ -75,6 +80,7 @@ class Emitter(Protocol):
     def bitcast(self, x: Any, dtype: DType) -> Any: ...
     def complex(self, re: Any, im: Any) -> Any: ...
     def loop(self, low: Any, high: Any, step: int = 1) -> AbstractContextManager[Any]: ...
+    def par(self, low: Any, high: Any, step: int = 1) -> AbstractContextManager[Any]: ...
     def while_(self, condition: Callable[[], Any]) -> AbstractContextManager[None]: ...
     def when(self, condition: Any) -> AbstractContextManager[None]: ...
     def reg(self, dtype: DType, init: Any) -> Any: ...

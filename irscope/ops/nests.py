@@ -17,6 +17,13 @@ def loops(k: Emitter, sizes: Sequence[int]) -> Iterator[list[Any]]:
         yield [k.index(0) if n == 1 else stack.enter_context(k.loop(0, n)) for n in sizes]
 
 
+@contextmanager
+def independent(k: Emitter, sizes: Sequence[int]) -> Iterator[list[Any]]:
+    """:func:`loops` whose iterations are independent of each other, so that threads can share them."""
+    with ExitStack() as stack:
+        yield [k.index(0) if n == 1 else stack.enter_context(k.par(0, n)) for n in sizes]
+
+
 def both(k: Emitter, *conditions: Any) -> Any:
     """The conditions that are not None, joined by and; None when there are none."""
     joined = None

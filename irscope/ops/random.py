@@ -16,7 +16,7 @@ from irscope.ops.costs import result_elements
 from irscope.ops.faults import TypeFault
 from irscope.ops.lazy import LazyModule
 from irscope.ops.meaning import Emitter, View
-from irscope.ops.nests import below, guard, loops, split
+from irscope.ops.nests import below, guard, independent, split
 from irscope.ops.registry import declare
 from irscope.ops.shapes import fits
 
@@ -246,7 +246,7 @@ def _three_fry_nest(k: Emitter, state: Sequence[Any], out: View) -> None:
     shape, w, key = out.shape, CodeWords(k), _code_pair(k, state[0])
     wide = out.dtype.bits == 64
     chosen, half = (0, shape) if wide else _halves(shape)
-    with loops(k, [prod(half)]) as [block]:
+    with independent(k, [prod(half)]) as [block]:
         counter = k.binary("add", state[1], k.convert(block, U64))
         x, y = three_fry(w, _code_pair(k, counter), key)
         at = split(block, half)
@@ -267,7 +267,7 @@ def _philox_nest(k: Emitter, state: Sequence[Any], out: View) -> None:
     wide, count = out.dtype.bits == 64, prod(out.shape)
     each = 2 if wide else 4
     start, upper = (state[1], state[2]) if len(state) >= 3 else (state[1], state[0])
-    with loops(k, [-(-count // each)]) as [block]:
+    with independent(k, [-(-count // each)]) as [block]:
         low = k.binary("add", start, k.convert(block, U64))
         high = k.binary("add", upper, k.convert(k.compare("LT", low, start), U64))
         words = philox(w, (*_code_pair(k, low), *_code_pair(k, high)), key)

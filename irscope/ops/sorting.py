@@ -13,7 +13,7 @@ from irscope.ops.costs import operand_elements
 from irscope.ops.faults import TypeFault
 from irscope.ops.lazy import LazyModule
 from irscope.ops.meaning import Emitter, View
-from irscope.ops.nests import below, both, loops, not_below
+from irscope.ops.nests import below, both, independent, loops, not_below
 from irscope.ops.numerics import convert, total_order
 from irscope.ops.registry import declare
 from irscope.ops.shapes import fits, resized, same_sizes, size
@@ -116,7 +116,7 @@ def _sort_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View]
 
     def before(x: Sequence[Any], y: Sequence[Any]) -> Any:
         return k.inline(body, [value for pair in zip(x, y, strict=True) for value in pair])[0]
-    with loops(k, [1 if i == d else n for i, n in enumerate(shape)]) as row:
+    with independent(k, [1 if i == d else n for i, n in enumerate(shape)]) as row:
         def at(j: Any) -> list[Any]:
             return [*row[:d], j, *row[d + 1:]]
         ordered = sort(lambda j: [view.load(at(j)) for view in ins], before)
@@ -221,7 +221,7 @@ def _topk_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View]
     if source.dtype.is_float or source.dtype is PRED:
         key_dtype = S64 if source.dtype is F64 else S32
     chosen = pick(k, key_dtype, length, count, direction)
-    with loops(k, source.shape[:-1]) as row:
+    with independent(k, source.shape[:-1]) as row:
         place_of = chosen(lambda j: _key(k, source.load([*row, j])))
         with loops(k, [count]) as [j]:
             place = place_of(j)

@@ -12,7 +12,7 @@ from irscope.graph.dtypes import C128, F64, PRED, S32, S64
 from irscope.ops.lazy import LazyModule
 from irscope.ops.matrices import Bound, bound, conjugate, cost_of_factorization, declared, real, square_size, sum_of, times
 from irscope.ops.meaning import Emitter, View
-from irscope.ops.nests import below, loops
+from irscope.ops.nests import below, independent, loops
 from irscope.ops.registry import declare
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def _eigh_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View]
     work, vectors = (Bound(k.scratch(dtype, (n, n)), ()) for _ in "av")
     order = k.scratch(S64, (n,))
     one, nothing = k.const(1, dtype), k.const(0, dtype)
-    with loops(k, ins[0].shape[:-2]) as batch:
+    with independent(k, ins[0].shape[:-2]) as batch:
         a = bound(ins[0], batch)
         total = k.reg(F64, k.const(0.0, F64))
         with loops(k, [n, n]) as [i, j]:
@@ -152,7 +152,7 @@ def _svd_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View])
     left, right = Bound(k.scratch(dtype, (m, width)), ()), Bound(k.scratch(dtype, (n, n)), ())
     sizes, order = k.scratch(F64, (n,)), k.scratch(S64, (n,))
     one, nothing = k.const(1, dtype), k.const(0, dtype)
-    with loops(k, ins[0].shape[:-2]) as batch:
+    with independent(k, ins[0].shape[:-2]) as batch:
         a = bound(ins[0], batch)
         with loops(k, [m, n]) as [i, j]:
             left.store(i, j, conjugate(k, k.convert(a.load(j, i), dtype)) if wide_matrix else k.convert(a.load(i, j), dtype))

@@ -14,7 +14,7 @@ from irscope.ops.costs import body_flops
 from irscope.ops.faults import TypeFault
 from irscope.ops.lazy import LazyModule
 from irscope.ops.meaning import Emitter, Read, View
-from irscope.ops.nests import below, both, flat, guard, loops, not_below, split, widened
+from irscope.ops.nests import below, both, flat, guard, independent, loops, not_below, split, widened
 from irscope.ops.registry import declare
 from irscope.ops.shapes import fits, same_sizes, size
 
@@ -202,7 +202,7 @@ def _running_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[Vi
     shape = ins[0].shape
     reverse = _window(node).pad_low[d] == 0
     inits = [ins[n + i].load(()) for i in range(n)]
-    with loops(k, [1 if i == d else length for i, length in enumerate(shape)]) as at:
+    with independent(k, [1 if i == d else length for i, length in enumerate(shape)]) as at:
         registers = _registers(k, inits, opcode)
         with k.loop(0, shape[d]) as step:
             here = [*at[:d], (shape[d] - 1) - step if reverse else step, *at[d + 1:]]
@@ -278,9 +278,10 @@ def _select_and_scatter_nest(k: Emitter, node: Node, ins: Sequence[View], outs: 
     select, scatter = node.bodies
     operand, source, out = ins[0], ins[1], outs[0]
     init = ins[2].load(())
-    with loops(k, out.shape) as at:
+    apart = all(stride > (n - 1) * dilate for n, stride, dilate in zip(window.size, window.stride, window.rhs_dilate, strict=True))
+    with independent(k, out.shape) as at:
         out.store(at, init)
-    with loops(k, source.shape) as at:
+    with independent(k, source.shape) if apart else loops(k, source.shape) as at:
         found = k.reg(PRED, k.const(False, PRED))
         best = k.reg(operand.dtype, k.const(0, operand.dtype))
         best_place = k.reg(S64, k.index(0))
