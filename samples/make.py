@@ -67,13 +67,16 @@ def wasteful(x, w, bias):
 
 def newton(x):
     """A loop whose trips depend on the data, and a branch: square roots by Newton's method."""
-    def step(state):
-        guess, _ = state
-        better = 0.5 * (guess + x / guess)
-        return better, jnp.abs(better - guess).max()
+    x = jnp.abs(x) + 0.01
 
-    root, error = jax.lax.while_loop(lambda state: state[1] > 1e-6, step, (jnp.ones_like(x), jnp.float32(1)))
-    return jax.lax.cond(error > 0, lambda r: r, lambda r: -r, root)
+    def step(state):
+        guess, _, steps = state
+        better = 0.5 * (guess + x / guess)
+        return better, jnp.abs(better - guess).max(), steps + 1
+
+    start = jnp.ones_like(x), jnp.float32(1), jnp.int32(0)
+    root, error, _ = jax.lax.while_loop(lambda state: (state[1] > 1e-5) & (state[2] < 100), step, start)
+    return jax.lax.cond(error <= 1e-5, lambda r: r, lambda r: jnp.full_like(r, jnp.nan), root)
 
 
 def dump(name, function, *arguments, optimized=True):
