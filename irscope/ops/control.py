@@ -12,7 +12,7 @@ from typing import Any
 from irscope.graph import TOKEN, Graph, Kind, Node, Op, TensorType, Type
 from irscope.graph.dtypes import PRED, S32
 from irscope.ops.bodies import Run
-from irscope.ops.costs import calls_cost, no_cost
+from irscope.ops.costs import body_flops, calls_cost, no_cost
 from irscope.ops.faults import TypeFault
 from irscope.ops.infer import arity, array, body, passes, plain, same_as, token
 from irscope.ops.registry import declare
@@ -116,7 +116,7 @@ def _conditional(run: Run, node: Node, chooser: Any, *operands: Any) -> Steps:
 
 conditional = declare(Op(
     "conditional", doc="One branch, chosen by a pred (true first) or by number; a number out of range chooses the last.",
-    infer=_infer_conditional, reference=_conditional, cost=calls_cost))
+    infer=_infer_conditional, reference=_conditional, cost=lambda node: max(map(body_flops, node.bodies), default=0.0)))
 
 
 # ---- order without work
