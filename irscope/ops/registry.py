@@ -29,6 +29,11 @@ def lookup(name: str, dialect: str = "hlo") -> Op | None:
     return _ops.get((dialect, name))
 
 
+def lookup_declared(name: str, dialect: str) -> Op | None:
+    """The declaration of an operator if its family was imported already; for families while they are imported."""
+    return _ops.get((dialect, name))
+
+
 def get(name: str, dialect: str = "hlo") -> Op:
     """The declaration of an operator that must exist; KeyError otherwise."""
     load()

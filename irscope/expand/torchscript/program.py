@@ -1,0 +1,361 @@
+"""Running a TorchScript graph over abstract values.
+
+    %1 : int = aten::size(%x, %0)        a number: computed now, gone
+    %2 : Tensor = aten::view(%x, %shape) a handle that reads through x
+    %3 : Tensor = aten::relu_(%2)        x and every view of it have another value from here on
+    %4 : Tensor = prim::If(%c)           one branch when %c is known, else a conditional with two bodies
+
+Tensors become parameters, constants and primitives of a new graph; attribute look-ups become parameters named by their state-dict path.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from irscope.expand.torchscript import control, python_values, structure
+from irscope.expand.torchscript.frames import FramedTorch
+from irscope.formats.torchscript.abstract import FunctionRef, ModuleRef, Scalar, Tensor
+from irscope.formats.torchscript.operators import overloads
+from irscope.formats.torchscript.values import List, TensorText
+from irscope.graph import Graph, Module, NamedType, Node, TensorType, TupleType, Type, dtype_of
+from irscope.graph.dtypes import F64, S64
+from irscope.ops import TypeFault, get
+from irscope.source import UserError, did_you_mean
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, Any]
+
+MAX_NODES = 2_000_000
+"""A program that becomes longer than this while it is unrolled is refused."""
+
+
+@dataclass(slots=True)
+class Given:
+    """What the user gives: input types or numbers by name, weights by state-dict path, values of elided constants by value name."""
+
+    inputs: Mapping[str, TensorType | int | float | bool | str | None] = field(default_factory=dict)
+    weights: Mapping[str, TensorType] = field(default_factory=dict)
+    constants: Mapping[str, Array] = field(default_factory=dict)
+
+
+def run_program(module: Module, given: Given) -> Module:
+    """The primitive graph of what the entry computes. Raises UserError, with the node, for what cannot be run.
+
+    The parameters are the tensor inputs in order, then the weights in order of first use, by state-dict path.
+    """
+    return Program(module, given).run()
+
+
+class Program:
+    """A run: the modules and functions, the graph that is built, and the state of objects."""
+
+    def __init__(self, module: Module, given: Given) -> None:
+        self.module = module
+        self.given = given
+        self.made = module.derived()
+        self.graph = Graph(module.entry)
+        self.t = FramedTorch(self.graph)
+        self.attributes: dict[str, Any] = {}
+        self.missing: dict[str, list[Node]] = {}
+        self.depth = 0
+
+    # ------------------------------------------------------------------ whole run
+
+    def run(self) -> Module:
+        main = self.module.main()
+        arguments = [self._input(p) for p in main.params]
+        try:
+            results = self.call(main, arguments)
+        except control.Raise as raised:
+            raise UserError(f"the program raises an exception for these inputs: {raised}") from None
+        self._say_missing()
+        leaves = [self._leaf(v) for v in structure.flatten(results)]
+        root = self.module.main().result()
+        single = len(leaves) == 1 and not isinstance(results[0] if len(results) == 1 else results, list | tuple | dict)
+        self.t.builder.at = (root,)
+        self.graph.root = leaves[0] if single else self.t.tuple(leaves)
+        self.made.graphs[self.graph.name] = self.graph
+        self.made.entry = self.graph.name
+        return self.made
+
+    def _input(self, param: Node) -> Any:
+        """The abstract value of an input of the entry."""
+        if isinstance(param.type, NamedType) and ("__torch__" in param.type.name or param.type.name == "PyObject"):
+            return ModuleRef("", param.type.name)
+        value = self.given.inputs.get(param.name, _ABSENT)
+        if isinstance(param.type, TupleType) or (isinstance(param.type, NamedType) and param.type.name.endswith("[]")):
+            return self._structured_input(param)
+        if value is _ABSENT and isinstance(param.type, TensorType) and param.type.is_static:
+            value = TensorType(param.type.dtype, param.type.shape)
+        if value is _ABSENT:
+            raise UserError(f"the text does not say the shape of input %{param.name} ({param.type})",
+                            f"give it by --inputs, or --shape {param.name}=...; or print torch.jit.trace(...).inlined_graph, which has shapes")
+        if isinstance(value, TensorType):
+            return Tensor(self._param(value, param))
+        return value
+
+    def _structured_input(self, param: Node) -> Any:
+        """A tuple or list of tensors: its parts are given as ``name.0``, ``name.1``."""
+        parts, i = [], 0
+        types = param.type.elements if isinstance(param.type, TupleType) else None
+        while types is None or i < len(types):
+            name = f"{param.name}.{i}"
+            value = self.given.inputs.get(name, _ABSENT)
+            declared = types[i] if types is not None else None
+            if value is _ABSENT and isinstance(declared, TensorType) and declared.is_static:
+                value = TensorType(declared.dtype, declared.shape)
+            if value is _ABSENT:
+                if types is None and i:
+                    break
+                raise UserError(f"part {i} of input %{param.name} ({param.type}) is not given", f"give it by --inputs as {name}")
+            parts.append(Tensor(self._param(value, param, name)) if isinstance(value, TensorType) else value)
+            i += 1
+        return parts if types is None else tuple(parts)
+
+    def _param(self, type: TensorType, node: Node, name: str = "") -> Node:
+        """A parameter of the main graph, whatever frame is being built."""
+        frame = self.t.frame
+        while frame.outer is not None:
+            frame = frame.outer
+        made = frame.builder.param(get("parameter"), type, name or node.name)
+        made.loc, made.origin = node.loc, (node,)
+        self.t._owner[made] = frame
+        return made
+
+    def _leaf(self, value: Any) -> Node:
+        if isinstance(value, Tensor):
+            return self.t.here(value.get())
+        if isinstance(value, Scalar):
+            return self.t.here(value.node)
+        if isinstance(value, bool | int | float | complex):
+            return self.t.as_tensor(value, F64 if isinstance(value, float) else None)
+        raise UserError(f"the program returns {type(value).__name__}, which is no tensor", "return tensors, numbers, tuples or lists of them")
+
+    def _say_missing(self) -> None:
+        if not self.missing:
+            return
+        rows = []
+        for name, nodes in self.missing.items():
+            types = ", ".join(str(o.type) for o in nodes[0].operands)
+            places = ", ".join(f"%{n.name}" for n in nodes[:3]) + (f" and {len(nodes) - 3} more" if len(nodes) > 3 else "")
+            rows.append(f"{name}({types[:120]}) at {places}")
+        raise UserError("operators that irscope does not run yet:\n  " + "\n  ".join(rows),
+                        "irscope list ops --format json names those that it runs; show and lint work without them")
+
+    # ------------------------------------------------------------------ graphs and nodes
+
+    def call(self, graph: Graph, arguments: Sequence[Any]) -> list[Any]:
+        """Run a graph; the results are those of its ``return``."""
+        self.depth += 1
+        if self.depth > 200:
+            raise UserError(f"{graph.name} calls itself without end")
+        env: dict[Node, Any] = dict(zip(graph.params, arguments, strict=True))
+        try:
+            for node in graph.nodes:
+                if node not in env:
+                    self._run_node(node, env)
+            return results_of(graph, env)
+        finally:
+            self.depth -= 1
+
+    def _run_node(self, node: Node, env: dict[Node, Any]) -> None:
+        if node.synthetic:
+            if node.op.name == "get-tuple-element":
+                values = env[node.operands[0]]
+                env[node] = values[node.attrs["index"]]
+            return
+        self.t.builder.at = (node,)
+        if len(self.t.builder.graph.nodes) > MAX_NODES:
+            raise UserError(f"the program has more than {MAX_NODES} operators when it is unrolled, at %{node.name}")
+        try:
+            env[node] = self._value(node, [env[o] for o in node.operands])
+        except (ValueError, TypeFault, IndexError, ZeroDivisionError, OverflowError, KeyError, TypeError) as fault:
+            raise self._fault(node, str(fault)) from fault
+
+    def _value(self, node: Node, values: list[Any]) -> Any:
+        """What a node gives: one value, or a list of them when it has several results."""
+        name = node.op.name
+        special: Callable[..., Any] | None = control.NODES.get(name) or structure.NODES.get(name)
+        if special is not None:
+            return special(self, node, values)
+        if name in python_values.CONTAINERS and values and not isinstance(values[0], Tensor | Scalar) and _plain_operands(name, values):
+            known = python_values.compute(name, values)
+            if known is not python_values.UNKNOWN:
+                return known
+        if not any(structure.has_tensor(v) for v in values):
+            known = python_values.compute(name, values)
+            if known is not python_values.UNKNOWN:
+                return known
+        return self.operator(node, name, values)
+
+    def operator(self, node: Node, name: str, values: list[Any]) -> Any:
+        """Apply an operator of torch to values: by folding, by its expansion, or in place by what its plain form gives."""
+        folded = python_values.fold_known(name, values)
+        if folded is not None:
+            return folded
+        found = overloads(name)
+        match = found.match(values) if found else None
+        if match is None and name.endswith("_") and not name.endswith("__"):
+            return self._in_place(node, name, values)
+        if match is None:
+            if found is None:
+                return self._missing(node)
+            known = "; ".join(c.schema.text for c in found.choices)
+            raise self._fault(node, f"no overload of {name} takes ({', '.join(map(structure.describe, values))})", f"known are {known}")
+        choice, arguments = match
+        if choice.style == "raw":
+            return choice.function(self, *arguments)
+        if choice.style == "view":
+            return self._view(choice.function, arguments)
+        return structure.wrap(choice.function(self.t, *map(structure.node_of, arguments)))
+
+    def _view(self, function: Callable[..., Any], arguments: list[Any]) -> Any:
+        """A view: ``function(t, x, ...)`` gives (read, write), or a list of such pairs."""
+        base, rest = arguments[0], [structure.node_of(a) for a in arguments[1:]]
+        made = function(self.t, base.get(), *rest)
+        if isinstance(made, list):
+            return [Tensor(None, base, read, write) for read, write in made]
+        read, write = made
+        return Tensor(None, base, read, write)
+
+    def _in_place(self, node: Node, name: str, values: list[Any]) -> Any:
+        """``relu_``: what ``relu`` gives, in the type and shape of the tensor that is written."""
+        target = values[0]
+        plain = name[:-1]
+        if not isinstance(target, Tensor) or (overloads(plain) is None and python_values.fold_known(plain, values) is None):
+            return self._missing(node)
+        result = self.operator(node, plain, values)
+        before = target.get()
+        self.write(target, self.t.broadcast_to(self.t.convert(result.get(), self.t.dtype(before)), self.t.shape(before)))
+        return target
+
+    def write(self, target: Tensor, value: Node) -> None:
+        """Give a tensor another value."""
+        root = target.root()
+        self.t.written(root, root.get())
+        target.set(value)
+
+    def _missing(self, node: Node) -> Any:
+        """Remember an operator that is not known, and go on with the declared type, so that all of them are told at once."""
+        self.missing.setdefault(node.op.name, []).append(node)
+        types: Sequence[Type] = node.type.elements if isinstance(node.type, TupleType) else [node.type]
+        stands: list[Any] = []
+        for declared in types:
+            if not isinstance(declared, TensorType) or not declared.is_static:
+                self._say_missing()
+            assert isinstance(declared, TensorType)
+            stands.append(Tensor(self.t.full(declared.dims(), 0, declared.dtype)))
+        return stands if isinstance(node.type, TupleType) else stands[0]
+
+    # ------------------------------------------------------------------ constants and attributes
+
+    def constant(self, node: Node) -> Any:
+        """``prim::Constant``; the declared type says what an int or a string means."""
+        if "value" not in node.attrs:
+            if node.attrs.get("name") is not None:
+                return FunctionRef(str(node.attrs["name"]))
+            return None
+        value = node.attrs["value"]
+        declared = str(node.type)
+        if isinstance(value, TensorText):
+            return self._tensor_constant(node, value)
+        if isinstance(value, int) and declared == "bool":
+            return bool(value)
+        if isinstance(value, int) and not isinstance(value, bool) and declared == "float":
+            return float(value)
+        return structure.thaw(value)
+
+    def _tensor_constant(self, node: Node, text: TensorText) -> Any:
+        import numpy as np
+        given = self.given.constants.get(node.name)
+        if given is not None:
+            return self._known(np.asarray(given), node.type)
+        if text.elided:
+            if node.name.startswith("self."):
+                path = node.name.removeprefix("self.")
+                if path in self.given.weights:
+                    return self.weight(path, node)
+            if isinstance(node.type, TensorType) and node.type.is_static and node.name in self.given.weights:
+                return self.weight(node.name, node)
+            raise UserError(f"the text elides the value of constant %{node.name} ({node.type}){self._where(node)}",
+                            f"give it by --constants FILE.npz as {node.name!r}, or print traced.inlined_graph and give --weights")
+        array = text.array()
+        declared = node.type
+        if isinstance(declared, TensorType):
+            shape = declared.dims() if declared.is_static else array.shape
+            return self._known(array.reshape(shape) if array.size == 1 else array, declared)
+        # The type was lost (frozen graphs): integers print without a dot or exponent.
+        integral = all(c in "-0123456789 {}[]," for c in text.text.split("[ CPU")[0]) and not np.iscomplexobj(array)
+        if "Type{" in text.text:
+            integral = "Long" in text.text or "Int" in text.text
+        return self._known(array, TensorType(S64 if integral else F64, array.shape))
+
+    def _known(self, array: Array, declared: Type) -> Tensor:
+        import numpy as np
+        dtype = declared.dtype if isinstance(declared, TensorType) else dtype_of(array.dtype)
+        value = np.asarray(array).astype(dtype.numpy())
+        made = Tensor(make=lambda: self.t.array(value, dtype), known=value if value.ndim == 0 else None)
+        if self.t.frame.outer is not None:
+            made.get()
+        return made
+
+    def attribute(self, node: Node, owner: Any) -> Any:
+        """``prim::GetAttr``: an object, a weight, or a value that a SetAttr put there."""
+        name = str(node.attrs["name"])
+        if not isinstance(owner, ModuleRef):
+            raise self._fault(node, f"GetAttr of {structure.describe(owner)}")
+        child = owner.child(name, str(node.type))
+        if child.path in self.attributes:
+            return self.attributes[child.path]
+        if isinstance(node.type, NamedType) and "__torch__" in node.type.name:
+            return child
+        if name == "training" and child.path not in self.given.weights:
+            return False
+        value = self.weight(child.path, node)
+        self.attributes[child.path] = value
+        return value
+
+    def weight(self, path: str, node: Node) -> Tensor:
+        """The parameter of the main graph for a state-dict path."""
+        declared = self.given.weights.get(path)
+        if declared is None and isinstance(node.type, TensorType) and node.type.is_static:
+            declared = TensorType(node.type.dtype, node.type.shape)
+        if declared is None:
+            near = did_you_mean(path, self.given.weights)
+            raise UserError(f"there is no weight {path!r} for %{node.name}{self._where(node)}, and the text does not say its shape",
+                            (near + " " if near else "") + "torch.save(model.state_dict(), 'w.pt') and --weights w.pt gives it; "
+                            "or print torch.jit._get_trace_graph(model, example)[0], which has the shapes")
+        return Tensor(self._param(declared, node, path))
+
+    # ------------------------------------------------------------------ faults
+
+    def _where(self, node: Node) -> str:
+        stack = self.module.call_stack(node)
+        return f" ({stack[0]})" if stack else ""
+
+    def _fault(self, node: Node, message: str, help: str = "") -> UserError:
+        place = self.module.source.place(node.loc) if node.loc >= 0 else None
+        at = f"{self.module.source.name}:{place}: " if place else ""
+        return UserError(f"{at}%{node.name} = {node.op.name}: {message}{self._where(node)}", help)
+
+
+def _plain_operands(name: str, values: Sequence[Any]) -> bool:
+    """Whether an operator of lists is meant: no operand but the items is a tensor."""
+    if name in ("aten::add", "aten::mul"):
+        return isinstance(values[0], list) and isinstance(values[1], list | int)
+    return not isinstance(values[0], int | float) or name in ("aten::__is__", "aten::__isnot__")
+
+
+def results_of(graph: Graph, env: Mapping[Node, Any]) -> list[Any]:
+    """The values that a graph returns."""
+    root = graph.result()
+    if root.synthetic and root.op.name == "tuple":
+        return [env[o] for o in root.operands]
+    return [env[root]]
+
+
+_ABSENT: Any = object()
+__all__ = ["Given", "List", "Program", "results_of", "run_program"]

@@ -1,0 +1,197 @@
+"""What TorchScript's operators on plain Python values give, and arithmetic on 0-dimensional tensors that are known numbers."""
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from irscope.formats.torchscript.abstract import Tensor
+
+UNKNOWN: Any = object()
+"""No operator on plain values has this name or takes these values."""
+
+
+def compute(name: str, values: Sequence[Any]) -> Any:
+    """The result of an operator none of whose operands is a tensor, or UNKNOWN when it is an operator that makes tensors."""
+    function = VALUES.get(name)
+    if function is None:
+        return UNKNOWN
+    try:
+        return function(*values)
+    except TypeError:
+        return UNKNOWN
+
+
+def fold_known(name: str, values: Sequence[Any]) -> Any:
+    """The result where every operand is a known number and the operator is arithmetic; None otherwise.
+
+    A tensor operand gives a tensor (sizes go through 0-dimensional Long tensors in traces); reading one gives a Python number.
+    """
+    import numpy as np
+    if not values or not isinstance(values[0], Tensor) or values[0].known is None:
+        if not (len(values) > 1 and isinstance(values[1], Tensor) and values[1].known is not None and isinstance(values[0], int | float)):
+            return None
+    if any(isinstance(v, Tensor) and v.known is None for v in values):
+        return None
+    numbers = [v.known.item() if isinstance(v, Tensor) and v.known is not None else v for v in values]
+    reading = READ.get(name)
+    if reading is not None:
+        return reading(numbers[0])
+    if name in SAME and name != "aten::to":
+        return values[0]
+    arithmetic = ARITHMETIC.get(name)
+    if arithmetic is None or not all(isinstance(n, bool | int | float) for n in numbers):
+        return None
+    try:
+        result = arithmetic(*numbers)
+    except (TypeError, ZeroDivisionError, OverflowError):
+        return None
+    dtype = np.dtype(bool) if isinstance(result, bool) else np.dtype(np.int64) if isinstance(result, int) else _float_type(values)
+    array = np.asarray(result, dtype)
+    return _known(array)
+
+
+def _known(array: Any) -> Tensor:
+    return Tensor(known=array)
+
+
+def _float_type(values: Sequence[Any]) -> Any:
+    """float64 only where a float64 tensor takes part: a quotient of integers is float32."""
+    import numpy as np
+    for value in values:
+        if isinstance(value, Tensor) and value.known is not None and value.known.dtype.kind == "f":
+            return value.known.dtype
+    return np.dtype(np.float32)
+
+
+def _div(a: Any, b: Any, mode: str | None = None) -> Any:
+    if mode == "floor":
+        return math.floor(a / b) if isinstance(a, float) or isinstance(b, float) else a // b
+    if mode == "trunc":
+        return int(a / b)
+    return a / b
+
+
+def _floordiv(a: Any, b: Any) -> Any:
+    return a // b
+
+
+def _scaled_add(a: Any, b: Any, alpha: Any = 1) -> Any:
+    return a + b * alpha if alpha != 1 else a + b
+
+
+def _scaled_sub(a: Any, b: Any, alpha: Any = 1) -> Any:
+    return a - b * alpha
+
+
+ARITHMETIC: dict[str, Callable[..., Any]] = {
+    "aten::add": _scaled_add, "aten::sub": _scaled_sub, "aten::rsub": lambda a, b, alpha=1: b - a * alpha, "aten::mul": operator.mul,
+    "aten::div": _div, "aten::floor_divide": _floordiv, "aten::remainder": operator.mod, "aten::pow": operator.pow, "aten::neg": operator.neg,
+    "aten::eq": operator.eq, "aten::ne": operator.ne, "aten::lt": operator.lt, "aten::le": operator.le, "aten::gt": operator.gt,
+    "aten::ge": operator.ge, "aten::ceil": lambda a: float(math.ceil(a)) if isinstance(a, float) else a,
+    "aten::floor": lambda a: float(math.floor(a)) if isinstance(a, float) else a, "aten::abs": abs, "aten::max": max, "aten::min": min,
+    "aten::maximum": max, "aten::minimum": min, "aten::logical_and": lambda a, b: bool(a) and bool(b),
+    "aten::logical_or": lambda a, b: bool(a) or bool(b), "aten::logical_not": operator.not_, "aten::clamp_min": max,
+}
+"""Arithmetic on sizes in 0-dimensional tensors."""
+
+READ: dict[str, Callable[[Any], Any]] = {
+    "aten::Int": int, "aten::Float": float, "aten::Bool": bool, "aten::ScalarImplicit": lambda v: v, "aten::IntImplicit": int,
+    "aten::FloatImplicit": float, "aten::item": lambda v: v, "aten::Number": lambda v: v, "aten::_local_scalar_dense": lambda v: v,
+    "aten::is_nonzero": bool,
+}
+SAME = frozenset(("aten::detach", "aten::clone", "aten::contiguous", "aten::to", "aten::cpu", "aten::alias", "aten::lift_fresh"))
+
+
+def _append(values: list[Any], item: Any) -> list[Any]:
+    values.append(item)
+    return values
+
+
+def _set_item(container: Any, key: Any, item: Any) -> Any:
+    container[key] = item
+    return container
+
+
+def _pop(container: Any, *at: Any) -> Any:
+    return container.pop(*at)
+
+
+def _slice(values: Any, start: int | None = None, end: int | None = None, step: int = 1) -> Any:
+    return values[start:end:step]
+
+
+def _extend(values: list[Any], more: list[Any]) -> list[Any]:
+    values.extend(more)
+    return values
+
+
+def _insert(values: list[Any], at: int, item: Any) -> list[Any]:
+    values.insert(at, item)
+    return values
+
+
+def _contains(container: Any, item: Any) -> bool:
+    return item in container
+
+
+def _format(template: str, *values: Any) -> str:
+    return template.format(*values)
+
+
+def _range_length(low: int, high: int, step: int) -> int:
+    return len(range(low, high, step))
+
+
+def _derive_index(index: int, start: int, step: int) -> int:
+    return start + index * step
+
+
+def _int_div(a: Any, b: Any) -> Any:
+    return a / b
+
+
+def _is(a: Any, b: Any) -> bool:
+    return a is b or (a is None and b is None)
+
+
+def _copy_list(values: Any) -> Any:
+    return list(values) if isinstance(values, list) else dict(values) if isinstance(values, dict) else values
+
+
+VALUES: dict[str, Callable[..., Any]] = {
+    "aten::add": lambda a, b, alpha=1: _scaled_add(a, b, alpha), "aten::sub": lambda a, b, alpha=1: _scaled_sub(a, b, alpha),
+    "aten::mul": operator.mul, "aten::div": _div, "aten::floordiv": _floordiv, "aten::floor_divide": _floordiv,
+    "aten::remainder": operator.mod, "aten::pow": operator.pow,
+    "aten::neg": operator.neg, "aten::eq": operator.eq, "aten::ne": operator.ne, "aten::lt": operator.lt, "aten::le": operator.le,
+    "aten::gt": operator.gt, "aten::ge": operator.ge, "aten::__and__": operator.and_, "aten::__or__": operator.or_,
+    "aten::__xor__": operator.xor, "aten::__not__": operator.not_, "aten::__is__": _is, "aten::__isnot__": lambda a, b: not _is(a, b),
+    "aten::__lshift__": operator.lshift, "aten::__rshift__": operator.rshift, "aten::__round_to_zero_floordiv": lambda a, b: int(a / b),
+    "aten::Int": int, "aten::Float": float, "aten::Bool": bool, "aten::ScalarImplicit": lambda v: v, "aten::str": str, "aten::ord": ord,
+    "aten::chr": chr, "aten::hex": hex, "aten::len": len, "aten::__getitem__": operator.getitem, "aten::_set_item": _set_item,
+    "aten::append": _append, "aten::extend": _extend, "aten::insert": _insert, "aten::pop": _pop, "aten::clear": lambda v: v.clear(),
+    "aten::reverse": lambda v: v.reverse(), "aten::copy": _copy_list, "aten::list": lambda v: list(v), "aten::__contains__": _contains,
+    "aten::slice": _slice, "aten::keys": lambda d: list(d.keys()), "aten::values": lambda d: list(d.values()),
+    "aten::items": lambda d: [tuple(kv) for kv in d.items()], "aten::get": lambda d, k, *default: d.get(k, *default),
+    "aten::__range_length": _range_length, "aten::__derive_index": _derive_index, "aten::format": _format,
+    "aten::floor": math.floor, "aten::ceil": math.ceil, "aten::sqrt": math.sqrt, "aten::exp": math.exp, "aten::log": math.log,
+    "aten::abs": abs, "prim::abs": abs, "aten::round": round, "prim::min": min, "prim::max": max, "aten::max": max, "aten::min": min,
+    "aten::sum": sum, "aten::any": any, "aten::all": all, "aten::sorted": sorted, "aten::index": lambda v, x: v.index(x),
+    "aten::count": lambda v, x: v.count(x), "aten::join": lambda s, v: s.join(v), "aten::startswith": str.startswith,
+    "aten::endswith": str.endswith, "aten::lower": str.lower, "aten::upper": str.upper, "aten::strip": str.strip, "aten::split": str.split,
+    "aten::replace": str.replace, "aten::find": str.find, "aten::isdigit": str.isdigit, "aten::rjust": str.rjust,
+    "aten::is_scripting": lambda: True, "aten::device": lambda name, *_: name, "prim::type": str, "prim::index": lambda d: 0,
+    "aten::dict": dict, "aten::Complex": complex, "aten::real": lambda v: v.real, "aten::imag": lambda v: v.imag,
+    "aten::percentFormat": lambda f, *v: f % v, "aten::ScalarType": int, "aten::sin": math.sin, "aten::cos": math.cos, "aten::tan": math.tan,
+    "aten::isnan": math.isnan, "aten::isinf": math.isinf, "aten::isfinite": math.isfinite, "aten::gcd": math.gcd, "aten::fmod": math.fmod,
+    "aten::degrees": math.degrees, "aten::radians": math.radians, "aten::copysign": math.copysign, "aten::factorial": math.factorial,
+}
+"""Operators whose operands are plain values; those of lists hold whatever the list holds."""
+
+CONTAINERS = frozenset((
+    "aten::len", "aten::__getitem__", "aten::append", "aten::extend", "aten::insert", "aten::pop", "aten::clear", "aten::reverse",
+    "aten::copy", "aten::list", "aten::slice", "aten::keys", "aten::values", "aten::items", "aten::get", "aten::_set_item", "aten::add",
+    "aten::__is__", "aten::__isnot__", "aten::__contains__", "aten::mul",
+))
+"""Those that take lists and dicts of tensors as well."""

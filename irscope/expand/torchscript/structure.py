@@ -1,0 +1,273 @@
+"""Lists, tuples, dicts and objects of the program: plain Python values, made and taken apart as the program runs."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from irscope.formats.torchscript.abstract import ModuleRef, Scalar, Tensor
+from irscope.formats.torchscript.torch import NUMBERS
+from irscope.formats.torchscript.values import List
+from irscope.graph import Node
+from irscope.source import UserError
+
+if TYPE_CHECKING:
+    from irscope.expand.torchscript.program import Program
+
+
+def flatten(value: Any) -> list[Any]:
+    """The leaves of nested lists, tuples and dicts, in order; None is left out."""
+    out: list[Any] = []
+    stack = [value]
+    while stack:
+        top = stack.pop()
+        if isinstance(top, list | tuple):
+            stack.extend(reversed(top))
+        elif isinstance(top, dict):
+            stack.extend(reversed(list(top.values())))
+        elif top is not None:
+            out.append(top)
+    return out
+
+
+def rebuild(value: Any, leaves: Sequence[Any]) -> Any:
+    """``value`` with other leaves (the inverse of :func:`flatten`)."""
+    remaining = iter(leaves)
+
+    def walk(part: Any) -> Any:
+        if isinstance(part, list):
+            return [walk(p) for p in part]
+        if isinstance(part, tuple):
+            return tuple(walk(p) for p in part)
+        if isinstance(part, dict):
+            return {k: walk(p) for k, p in part.items()}
+        return None if part is None else next(remaining)
+    return walk(value)
+
+
+def has_tensor(value: Any) -> bool:
+    """Whether a tensor, or a number that depends on one, is anywhere in a value."""
+    return any(isinstance(leaf, Tensor | Scalar) for leaf in flatten(value))
+
+
+def thaw(value: Any) -> Any:
+    """An attribute as the program may change it: lists are lists."""
+    if isinstance(value, List):
+        return [thaw(v) for v in value]
+    if isinstance(value, tuple):
+        return tuple(thaw(v) for v in value)
+    if isinstance(value, dict):
+        return {thaw(k): thaw(v) for k, v in value.items()}
+    return value
+
+
+def node_of(value: Any) -> Any:
+    """What an expansion is given: nodes for tensors and for numbers that depend on data, in lists too."""
+    if isinstance(value, Tensor):
+        return value.get()
+    if isinstance(value, list):
+        return [node_of(v) for v in value]
+    return value
+
+
+def wrap(value: Any) -> Any:
+    """What an expansion gave: handles for nodes; several results stay a list."""
+    if isinstance(value, Node):
+        return Tensor(value)
+    if isinstance(value, tuple):
+        return [wrap(v) for v in value]
+    if isinstance(value, list):
+        return [wrap(v) for v in value]
+    return value
+
+
+def describe(value: Any) -> str:
+    """A value in a message."""
+    if isinstance(value, Tensor):
+        return str(value.get().type)
+    if isinstance(value, list):
+        return "[" + ", ".join(map(describe, value[:4])) + (", ..." if len(value) > 4 else "") + "]"
+    return value.kind if isinstance(value, Scalar) else repr(value) if not isinstance(value, ModuleRef) else f"object {value.path}"
+
+
+Rule = "Callable[[Program, Node, list[Any]], Any]"
+NODES: dict[str, Callable[[Program, Node, list[Any]], Any]] = {}
+
+
+def node(*names: str) -> Callable[[Callable[[Program, Node, list[Any]], Any]], Callable[[Program, Node, list[Any]], Any]]:
+    """Declare what nodes of these names do."""
+    def enter(function: Callable[[Program, Node, list[Any]], Any]) -> Callable[[Program, Node, list[Any]], Any]:
+        for name in names:
+            NODES[name] = function
+        return function
+    return enter
+
+
+@node("prim::Constant")
+def _constant(program: Program, node: Node, values: list[Any]) -> Any:
+    return program.constant(node)
+
+
+@node("prim::GetAttr")
+def _get_attr(program: Program, node: Node, values: list[Any]) -> Any:
+    return program.attribute(node, values[0])
+
+
+@node("prim::SetAttr")
+def _set_attr(program: Program, node: Node, values: list[Any]) -> Any:
+    program.attributes[values[0].child(str(node.attrs["name"]), "").path] = values[1]
+    return None
+
+
+@node("prim::ListConstruct")
+def _list(program: Program, node: Node, values: list[Any]) -> Any:
+    return list(values)
+
+
+@node("prim::TupleConstruct")
+def _tuple(program: Program, node: Node, values: list[Any]) -> Any:
+    return tuple(values)
+
+
+@node("prim::DictConstruct")
+def _dict(program: Program, node: Node, values: list[Any]) -> Any:
+    return dict(zip(values[::2], values[1::2], strict=True))
+
+
+@node("prim::ListUnpack", "prim::TupleUnpack")
+def _unpack(program: Program, node: Node, values: list[Any]) -> Any:
+    parts = list(values[0])
+    names = node.name.startswith("(")
+    return parts if names else parts[0]
+
+
+@node("prim::TupleIndex")
+def _tuple_index(program: Program, node: Node, values: list[Any]) -> Any:
+    return values[0][values[1]]
+
+
+@node("prim::TupleSlice")
+def _tuple_slice(program: Program, node: Node, values: list[Any]) -> Any:
+    return tuple(values[0][node.attrs.get("beg", 0):node.attrs.get("end")])
+
+
+@node("prim::CreateObject")
+def _create(program: Program, node: Node, values: list[Any]) -> Any:
+    return ModuleRef(f"%{node.name}", str(node.type))
+
+
+@node("prim::unchecked_cast", "prim::unchecked_unwrap_optional", "prim::Uninitialized", "prim::Load", "aten::alias", "prim::data",
+      "prim::AutogradZero", "prim::profile", "prim::profile_ivalue", "prim::RequiresGradCheck", "prim::TypeCheck")
+def _same(program: Program, node: Node, values: list[Any]) -> Any:
+    if node.op.name in ("prim::TypeCheck", "prim::RequiresGradCheck"):
+        return [*values, True]
+    return values[0] if values else None
+
+
+@node("prim::isinstance")
+def _isinstance(program: Program, node: Node, values: list[Any]) -> Any:
+    words = str(node.attrs.get("types", ""))
+    value = values[0]
+    kinds = {"Tensor": Tensor, "int": int, "float": float, "bool": bool, "str": str, "List": list, "Tuple": tuple, "Dict": dict}
+    return any(word in words and isinstance(value, kind) for word, kind in kinds.items())
+
+
+@node("prim::dtype")
+def _dtype(program: Program, node: Node, values: list[Any]) -> Any:
+    return NUMBERS[program.t.dtype(values[0].get()).name]
+
+
+@node("prim::device")
+def _device(program: Program, node: Node, values: list[Any]) -> Any:
+    return "cpu"
+
+
+@node("prim::layout", "aten::layout")
+def _layout(program: Program, node: Node, values: list[Any]) -> Any:
+    return 0
+
+
+@node("prim::shape")
+def _shape(program: Program, node: Node, values: list[Any]) -> Any:
+    return list(program.t.shape(values[0].get()))
+
+
+@node("prim::is_cuda", "prim::requires_grad", "prim::is_quantized", "prim::is_sparse", "prim::is_mkldnn", "prim::is_meta", "prim::is_mps",
+      "prim::is_xpu", "prim::is_nested", "aten::is_grad_enabled", "aten::is_autocast_enabled", "aten::is_autocast_cpu_enabled",
+      "aten::is_scripting_fake")
+def _false(program: Program, node: Node, values: list[Any]) -> Any:
+    return False
+
+
+@node("prim::is_cpu")
+def _true(program: Program, node: Node, values: list[Any]) -> Any:
+    return True
+
+
+@node("prim::NumToTensor", "aten::scalar_tensor", "prim::TupleToTensor")
+def _num_to_tensor(program: Program, node: Node, values: list[Any]) -> Any:
+    import numpy as np
+    value = values[0]
+    if isinstance(value, Scalar):
+        return Tensor(value.node)
+    if isinstance(value, Tensor):
+        return value
+    dtype = program.t.dtype_number(values[1] if len(values) > 1 else None, program.t.result_type(value)) if node.op.name.startswith("aten") else (
+        program.t.result_type(value) if not isinstance(value, float) else _double())
+    return program._known(np.asarray(value), program.t.type(program.t.array(value, dtype)))
+
+
+def _double() -> Any:
+    from irscope.graph.dtypes import F64
+    return F64
+
+
+@node("prim::Print", "aten::warn", "prim::Guard", "aten::_assert_async", "prim::EnterScope", "aten::manual_seed")
+def _nothing(program: Program, node: Node, values: list[Any]) -> Any:
+    return None
+
+
+@node("prim::PythonOp", "prim::CallFunction")
+def _python(program: Program, node: Node, values: list[Any]) -> Any:
+    name = getattr(values[0], "name", "") if values else ""
+    target = program.module.graphs.get(name)
+    if target is not None:
+        got = program.call(target, values[1:])
+        return got[0] if len(got) == 1 else got
+    raise UserError(f"%{node.name} calls the Python function {name or node.op.name}, whose body is not in the text{program._where(node)}",
+                    "print traced.inlined_graph, or script the function so that its graph is printed")
+
+
+@node("prim::CallMethod")
+def _call_method(program: Program, node: Node, values: list[Any]) -> Any:
+    owner, method = values[0], str(node.attrs["name"])
+    names = [f"{owner.path}.{method}" if owner.path else f"<top>.{method}", method]
+    for name in names:
+        if name in program.module.graphs:
+            got = program.call(program.module.graphs[name], values)
+            return got[0] if len(got) == 1 else got
+    raise UserError(f"%{node.name} calls {names[0]}, whose graph is not in the text{program._where(node)}",
+                    "print traced.inlined_graph, or all graphs under '# method NAME' lines")
+
+
+@node("prim::DifferentiableGraph", "prim::TensorExprGroup", "prim::FunctionalGraph", "prim::FusionGroup", "prim::CudaFusionGroup",
+      "prim::FallbackGraph", "prim::StaticSubgraph", "prim::LlgaFusionGroup", "prim::oneDNNFusionGroup")
+def _group(program: Program, node: Node, values: list[Any]) -> Any:
+    if not node.bodies:
+        raise UserError(f"%{node.name} is a group whose graph is not in the text", "print the whole text, with its 'with ... = graph(' parts")
+    got = program.call(node.bodies[0], values)
+    return got if node.name.startswith("(") else got[0]
+
+
+@node("prim::fork")
+def _fork(program: Program, node: Node, values: list[Any]) -> Any:
+    return _group(program, node, values)
+
+
+@node("aten::wait", "prim::awaitable_wait")
+def _wait(program: Program, node: Node, values: list[Any]) -> Any:
+    return values[0]
+
+
+@node("prim::ConstantChunk")
+def _constant_chunk(program: Program, node: Node, values: list[Any]) -> Any:
+    return program.operator(node, "aten::chunk", [values[0], node.attrs["chunks"], node.attrs["dim"]])

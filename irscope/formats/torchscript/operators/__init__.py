@@ -1,0 +1,64 @@
+"""torch's operators: each a small expansion beside its schema.
+
+    @operator("leaky_relu(Tensor self, Scalar negative_slope=0.01)")
+    def leaky_relu(t: Torch, x: Node, slope: float) -> Node:
+        return t.select(t.compare("GT", x, t.like(x, 0)), x, t.scale(x, slope))
+
+A ``pure`` operator takes nodes and gives nodes (several results: a tuple, a list of tensors: a list). In-place forms (``leaky_relu_``) follow
+from it. A ``view`` gives a function that reads the view from its base and one that writes it back. A ``raw`` operator takes handles and the
+program that runs. To add operators, write them in a family file here; everything else follows from the declaration.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, TypeVar
+
+from irscope.formats.torchscript.schema import Overload, Overloads, parse_schema
+from irscope.graph import Kind, Op
+from irscope.ops.registry import declare, lookup_declared
+
+FAMILIES = ("pointwise", "creation", "shape", "reduction", "linear", "convolution", "pooling", "normalization", "attention", "indexing",
+            "sorting", "recurrent", "interpolation", "matrices", "loss")
+
+_table: dict[str, Overloads] = {}
+_loaded = False
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def operator(*schemas: str, style: str = "pure", namespace: str = "aten") -> Callable[[F], F]:
+    """Declare what operators of these schemas do."""
+    def enter(function: F) -> F:
+        for text in schemas:
+            schema = parse_schema(text)
+            name = schema.name if "::" in schema.name else f"{namespace}::{schema.name}"
+            found = _table.get(name)
+            if found is None:
+                found = _table[name] = Overloads(name)
+                if lookup_declared(name, "torchscript") is None:
+                    doc = (function.__doc__ or "").strip().split("\n")[0]
+                    declare(Op(name, "torchscript", doc or text, Kind.OPAQUE, expand=function))
+            found.choices.append(Overload(schema, function, style))
+        return function
+    return enter
+
+
+def overloads(name: str) -> Overloads | None:
+    """What is declared under a name, or None."""
+    load()
+    return _table.get(name)
+
+
+def names() -> list[str]:
+    """Every operator that has an expansion, in order."""
+    load()
+    return sorted(_table)
+
+
+def load() -> None:
+    """Import the families (once)."""
+    global _loaded
+    if not _loaded:
+        _loaded = True
+        for family in FAMILIES:
+            import_module(f"{__name__}.{family}")

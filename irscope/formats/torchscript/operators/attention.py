@@ -1,0 +1,44 @@
+"""Attention as one operator."""
+from __future__ import annotations
+
+from math import sqrt
+
+from irscope.formats.torchscript.operators import operator
+from irscope.formats.torchscript.operators.shape import repeat_interleave
+from irscope.formats.torchscript.torch import Torch
+from irscope.graph import Node
+from irscope.graph.dtypes import PRED, S64
+
+
+@operator("scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0., "
+          "bool is_causal=False, *, float? scale=None, bool enable_gqa=False)",
+          "scaled_dot_product_attention.old(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0., "
+          "bool is_causal=False, *, float? scale=None)")
+def scaled_dot_product_attention(t: Torch, q: Node, k: Node, v: Node, mask: Node | None, p: float, causal: bool, scale: float | None,
+                                 gqa: bool = False) -> Node:
+    """softmax(q k^T * scale + mask) v. A bool mask keeps where it is true; rows without any key give 0, as torch's own kernels do."""
+    if p > 0:
+        raise ValueError("dropout in attention draws from torch's generator: call model.eval() before the graph is made")
+    if gqa:
+        heads = t.shape(q)[-3]
+        k = repeat_interleave(t, k, heads // t.shape(k)[-3], -3, None)
+        v = repeat_interleave(t, v, heads // t.shape(v)[-3], -3, None)
+    scale = 1 / sqrt(t.shape(q)[-1]) if scale is None else scale
+    n = t.rank(k)
+    scores = t.scale(t.matmul(q, t.transpose(k, [*range(n - 2), n - 1, n - 2])), scale)
+    rows, columns = t.shape(scores)[-2:]
+    if causal:
+        mask = t.compare("GE", t.iota((rows, columns), 0, S64), t.iota((rows, columns), 1, S64))
+    empty = None
+    if mask is not None and t.dtype(mask) is PRED:
+        scores = t.select(mask, scores, t.array(float("-inf"), t.dtype(scores)))
+        if not causal:
+            empty = t.unary("not", t.any(mask, [t.rank(mask) - 1], True))
+    elif mask is not None:
+        scores = t.add(scores, t.convert(mask, t.dtype(scores)))
+    last = [t.rank(scores) - 1]
+    e = t.unary("exponential", t.sub(scores, t.max(scores, last, True)))
+    weights = t.div(e, t.sum(e, last, True))
+    if empty is not None:
+        weights = t.select(empty, t.array(0, t.dtype(weights)), weights)
+    return t.matmul(weights, v)

@@ -1,0 +1,117 @@
+"""Convolutions of one to three dimensions, plain and transposed."""
+from __future__ import annotations
+
+from typing import Any
+
+from irscope.formats.torchscript.operators import operator
+from irscope.formats.torchscript.torch import Torch
+from irscope.graph import Node
+from irscope.ops.attrs import ConvDims, Window
+
+SPATIAL = "012"
+
+
+def _dims(n: int, transposed: bool) -> ConvDims:
+    s = SPATIAL[:n]
+    return ConvDims.parse(f"bf{s}_{'io' if transposed else 'oi'}{s}->bf{s}")
+
+
+def convolve(t: Torch, x: Node, w: Node, bias: Node | None, stride: list[int], pads: list[tuple[int, int]], dilation: list[int],
+             groups: int = 1) -> Node:
+    """A convolution over the last dimensions; a missing batch dimension is added and taken away again."""
+    n = t.rank(w) - 2
+    single = t.rank(x) == n + 1
+    if single:
+        x = t.unsqueeze(x, 0)
+    window = Window.make(t.shape(w)[2:], _each(stride, n), tuple(pads), rhs_dilate=_each(dilation, n))
+    y = t.conv(x, w, _dims(n, False), window, groups)
+    return _finish(t, y, bias, n, single)
+
+
+def transposed(t: Torch, x: Node, w: Node, bias: Node | None, stride: list[int], padding: list[int], output_padding: list[int],
+               dilation: list[int], groups: int = 1) -> Node:
+    """The gradient of a convolution: the input spread by the stride, the kernel reversed. ``w`` is [in, out / groups, k...]."""
+    n = t.rank(w) - 2
+    single = t.rank(x) == n + 1
+    if single:
+        x = t.unsqueeze(x, 0)
+    stride, padding, dilation, extra = (list(_each(v, n)) for v in (stride, padding, dilation, output_padding))
+    size = t.shape(w)[2:]
+    pads = tuple((d * (k - 1) - p, d * (k - 1) - p + o) for k, p, d, o in zip(size, padding, dilation, extra, strict=True))
+    if groups > 1:
+        i, o, *k = t.shape(w)
+        w = t.reshape(w, (groups, i // groups, o, *k))
+        w = t.reshape(t.swap(w, 0, 1), (i // groups, groups * o, *k))
+    window = Window.make(size, (1,) * n, pads, tuple(stride), tuple(dilation), (True,) * n)
+    return _finish(t, t.conv(x, w, _dims(n, True), window, groups), bias, n, single)
+
+
+def _finish(t: Torch, y: Node, bias: Node | None, n: int, single: bool) -> Node:
+    if bias is not None:
+        y = t.add(y, t.reshape(bias, (t.shape(bias)[0], *(1,) * n)))
+    return t.reshape(y, t.shape(y)[1:]) if single else y
+
+
+def _each(values: list[int], n: int) -> tuple[int, ...]:
+    return tuple(values) * n if len(values) == 1 else tuple(values)
+
+
+def _both(padding: list[int], n: int) -> list[tuple[int, int]]:
+    return [(p, p) for p in _each(padding, n)]
+
+
+CONVOLUTION = ("Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, "
+               "int groups")
+
+
+@operator(f"_convolution({CONVOLUTION}, bool benchmark, bool deterministic, bool cudnn_enabled, bool allow_tf32)",
+          f"_convolution.deprecated({CONVOLUTION}, bool benchmark, bool deterministic, bool cudnn_enabled)", f"convolution({CONVOLUTION})")
+def convolution(t: Torch, x: Node, w: Node, bias: Node | None, stride: list[int], padding: list[int], dilation: list[int], back: bool,
+                output_padding: list[int], groups: int, *rest: Any) -> Node:
+    if back:
+        return transposed(t, x, w, bias, stride, padding, output_padding, dilation, groups)
+    return convolve(t, x, w, bias, stride, _both(padding, t.rank(w) - 2), dilation, groups)
+
+
+def _spelled(n: int) -> None:
+    @operator(f"conv{n}d(Tensor input, Tensor weight, Tensor? bias=None, int[{n}] stride=1, int[{n}] padding=0, int[{n}] dilation=1, "
+              "int groups=1)")
+    def conv(t: Torch, x: Node, w: Node, bias: Node | None, stride: Any, padding: Any, dilation: Any, groups: int) -> Node:
+        return convolve(t, x, w, bias, _list(stride), _both(_list(padding), n), _list(dilation), groups)
+
+    @operator(f"conv{n}d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[{n}] stride=1, str padding=\"valid\", "
+              f"int[{n}] dilation=1, int groups=1)")
+    def conv_padding(t: Torch, x: Node, w: Node, bias: Node | None, stride: Any, padding: str, dilation: Any, groups: int) -> Node:
+        return convolution_mode(t, x, w, bias, _list(stride), padding, _list(dilation), groups)
+
+    @operator(f"conv_transpose{n}d{'.input' if n > 1 else ''}(Tensor input, Tensor weight, Tensor? bias=None, int[{n}] stride=1, "
+              f"int[{n}] padding=0, int[{n}] output_padding=0, int groups=1, int[{n}] dilation=1)")
+    def conv_transpose(t: Torch, x: Node, w: Node, bias: Node | None, stride: Any, padding: Any, output_padding: Any, groups: int,
+                       dilation: Any) -> Node:
+        return transposed(t, x, w, bias, _list(stride), _list(padding), _list(output_padding), _list(dilation), groups)
+
+
+def _list(value: int | list[int]) -> list[int]:
+    return [value] if isinstance(value, int) else value
+
+
+for _n in (1, 2, 3):
+    _spelled(_n)
+
+
+@operator("_convolution_mode(Tensor input, Tensor weight, Tensor? bias, int[] stride, str padding, int[] dilation, int groups)")
+def convolution_mode(t: Torch, x: Node, w: Node, bias: Node | None, stride: list[int], padding: str, dilation: list[int], groups: int) -> Node:
+    """``same`` puts the odd element of padding at the end."""
+    n = t.rank(w) - 2
+    if padding == "valid":
+        pads = [(0, 0)] * n
+    else:
+        totals = [d * (k - 1) for d, k in zip(_each(dilation, n), t.shape(w)[2:], strict=True)]
+        pads = [(total // 2, total - total // 2) for total in totals]
+    return convolve(t, x, w, bias, stride, pads, dilation, groups)
+
+
+@operator("mkldnn_convolution(Tensor self, Tensor weight, Tensor? bias, int[] padding, int[] stride, int[] dilation, int groups)",
+          "prim::mkldnn_convolution(Tensor self, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, int groups)")
+def mkldnn_convolution(t: Torch, x: Node, w: Node, bias: Node | None, a: list[int], b: list[int], dilation: list[int], groups: int) -> Node:
+    return convolve(t, x, w, bias, b, _both(a, t.rank(w) - 2), dilation, groups)

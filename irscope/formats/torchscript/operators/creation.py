@@ -1,0 +1,129 @@
+"""Tensors out of nothing: arange, zeros, full and their relatives. An element type of None is float32, or that of the tensor that is likened."""
+from __future__ import annotations
+
+from math import ceil
+from typing import Any
+
+from irscope.formats.torchscript.operators import operator
+from irscope.formats.torchscript.torch import Torch
+from irscope.graph import DType, Node
+from irscope.graph.dtypes import F32, S64
+
+OPTIONS = "*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
+
+
+def _filled(name: str, value: Any) -> None:
+    @operator(f"{name}(int[] size, {OPTIONS})")
+    def made(t: Torch, size: list[int], dtype: int | None, layout: Any, device: Any, pin: Any) -> Node:
+        return t.full(tuple(size), value, t.dtype_number(dtype, F32))
+
+    @operator(f"{name}_like(Tensor self, {OPTIONS}, MemoryFormat? memory_format=None)")
+    def like(t: Torch, x: Node, dtype: int | None, layout: Any, device: Any, pin: Any, memory: Any) -> Node:
+        return t.full(t.shape(x), value, t.dtype_number(dtype, t.dtype(x)))
+
+    @operator(f"new_{name}(Tensor self, int[] size, {OPTIONS})")
+    def new(t: Torch, x: Node, size: list[int], dtype: int | None, layout: Any, device: Any, pin: Any) -> Node:
+        return t.full(tuple(size), value, t.dtype_number(dtype, t.dtype(x)))
+
+
+# What empty memory holds is nobody's business; zeros keep runs repeatable.
+for _name, _value in (("zeros", 0), ("ones", 1), ("empty", 0)):
+    _filled(_name, _value)
+
+
+@operator(f"empty.memory_format(int[] size, {OPTIONS}, MemoryFormat? memory_format=None)")
+def empty_format(t: Torch, size: list[int], dtype: int | None, layout: Any, device: Any, pin: Any, memory: Any) -> Node:
+    return t.full(tuple(size), 0, t.dtype_number(dtype, F32))
+
+
+@operator(f"full(int[] size, Scalar fill_value, {OPTIONS})")
+def full(t: Torch, size: list[int], value: Any, dtype: int | None, layout: Any, device: Any, pin: Any) -> Node:
+    return _of(t, tuple(size), value, t.dtype_number(dtype, t.result_type(value)))
+
+
+@operator(f"full_like(Tensor self, Scalar fill_value, {OPTIONS}, MemoryFormat? memory_format=None)")
+def full_like(t: Torch, x: Node, value: Any, dtype: int | None, layout: Any, device: Any, pin: Any, memory: Any) -> Node:
+    return _of(t, t.shape(x), value, t.dtype_number(dtype, t.dtype(x)))
+
+
+@operator(f"new_full(Tensor self, int[] size, Scalar fill_value, {OPTIONS})")
+def new_full(t: Torch, x: Node, size: list[int], value: Any, dtype: int | None, layout: Any, device: Any, pin: Any) -> Node:
+    return _of(t, tuple(size), value, t.dtype_number(dtype, t.dtype(x)))
+
+
+def _of(t: Torch, shape: tuple[int, ...], value: Any, dtype: DType) -> Node:
+    return t.broadcast_to(t.as_tensor(value, dtype), shape)
+
+
+@operator(f"arange(Scalar end, {OPTIONS})")
+def arange(t: Torch, end: Any, dtype: int | None, layout: Any, device: Any, pin: Any) -> Node:
+    return steps(t, 0, end, 1, dtype)
+
+
+@operator(f"arange.start(Scalar start, Scalar end, {OPTIONS})")
+def arange_start(t: Torch, start: Any, end: Any, dtype: int | None, layout: Any, device: Any, pin: Any) -> Node:
+    return steps(t, start, end, 1, dtype)
+
+
+@operator(f"arange.start_step(Scalar start, Scalar end, Scalar step=1, {OPTIONS})")
+def arange_step(t: Torch, start: Any, end: Any, step: Any, dtype: int | None, layout: Any, device: Any, pin: Any) -> Node:
+    return steps(t, start, end, step, dtype)
+
+
+def steps(t: Torch, start: Any, end: Any, step: Any, dtype: int | None) -> Node:
+    """start, start + step, ... below end; Long when all three are ints."""
+    if not all(isinstance(v, int | float) for v in (start, end, step)):
+        raise ValueError("the length of arange depends on data")
+    whole = all(isinstance(v, int) for v in (start, end, step))
+    n = max(0, ceil((end - start) / step))
+    kind = t.dtype_number(dtype, S64 if whole else F32)
+    at = t.iota((n,), 0, kind if kind.is_integer or kind.is_float else S64)
+    return t.convert(t.plus(t.scale(at, step), start), kind)
+
+
+@operator(f"linspace(Scalar start, Scalar end, int steps, {OPTIONS})")
+def linspace(t: Torch, start: float, end: float, n: int, dtype: int | None, layout: Any, device: Any, pin: Any) -> Node:
+    import numpy as np
+    kind = t.dtype_number(dtype, F32)
+    step = (end - start) / (n - 1) if n > 1 else 0.0
+    # As torch: from the left for the first half, from the right for the second, so that both ends are exact.
+    values = [start + step * i if i < n // 2 else end - step * (n - 1 - i) for i in range(n)]
+    return t.array(np.asarray(values, np.float64), kind)
+
+
+@operator(f"eye(int n, {OPTIONS})")
+def eye(t: Torch, n: int, dtype: int | None, layout: Any, device: Any, pin: Any) -> Node:
+    return eye_m(t, n, n, dtype, layout, device, pin)
+
+
+@operator(f"eye.m(int n, int m, {OPTIONS})")
+def eye_m(t: Torch, n: int, m: int, dtype: int | None, layout: Any, device: Any, pin: Any) -> Node:
+    same = t.compare("EQ", t.iota((n, m), 0, S64), t.iota((n, m), 1, S64))
+    return t.convert(same, t.dtype_number(dtype, F32))
+
+
+@operator(f"tensor.int(int t, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False)",
+          f"tensor.float(float t, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False)",
+          f"tensor.bool(bool t, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False)")
+def tensor(t: Torch, value: Any, dtype: int | None, device: Any, grad: Any) -> Node:
+    return t.as_tensor(value, t.dtype_number(dtype, t.result_type(value)))
+
+
+@operator("tensor(t[] data, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False)")
+def tensor_list(t: Torch, data: list[Any], dtype: int | None, device: Any, grad: Any) -> Node:
+    import numpy as np
+    array = np.asarray(data)
+    default = F32 if array.dtype.kind == "f" else t.result_type(*array.reshape(-1).tolist()) if array.size else F32
+    return t.array(array, t.dtype_number(dtype, default))
+
+
+@operator("tril_indices(int row, int col, int offset=0, *, ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? pin_memory=None)")
+def tril_indices(t: Torch, rows: int, columns: int, offset: int, dtype: int | None, layout: Any, device: Any, pin: Any) -> Node:
+    import numpy as np
+    return t.array(np.stack(np.tril_indices(rows, offset, columns)), t.dtype_number(dtype, S64))
+
+
+@operator("triu_indices(int row, int col, int offset=0, *, ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? pin_memory=None)")
+def triu_indices(t: Torch, rows: int, columns: int, offset: int, dtype: int | None, layout: Any, device: Any, pin: Any) -> Node:
+    import numpy as np
+    return t.array(np.stack(np.triu_indices(rows, offset, columns)), t.dtype_number(dtype, S64))

@@ -1,0 +1,301 @@
+"""Reading by index: embedding, index, gather, masks; and writing by index as values."""
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from irscope.formats.torchscript.operators import operator
+from irscope.formats.torchscript.operators.pointwise import truth
+from irscope.formats.torchscript.torch import Torch
+from irscope.graph import Node
+from irscope.graph.dtypes import F32, PRED, S64
+
+
+def wrapped(t: Torch, index: Node, n: int) -> Node:
+    """An index with negative values counted from the end."""
+    index = t.convert(index, S64) if t.dtype(index).kind != "int" else index
+    return t.select(t.compare("LT", index, t.like(index, 0)), t.plus(index, n), index)
+
+
+@operator("embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False)")
+def embedding(t: Torch, weight: Node, indices: Node, padding: int, scale: bool, sparse: bool) -> Node:
+    return t.take(weight, indices, 0)
+
+
+@operator("embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, "
+          "Tensor? per_sample_weights=None, bool include_last_offset=False)",
+          "embedding_bag.padding_idx(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq, int mode, bool sparse, "
+          "Tensor? per_sample_weights, bool include_last_offset, int? padding_idx)")
+def embedding_bag(t: Torch, weight: Node, indices: Node, offsets: Node, scale: bool, mode: int, sparse: bool, factors: Node | None,
+                  last: bool, padding: int | None = None) -> tuple[Node, Node, Node, Node]:
+    """Sums (mode 0), means (1) or maxima (2) of the rows between offsets."""
+    n = t.shape(indices)[0]
+    bags = t.shape(offsets)[0] - (1 if last else 0)
+    rows = t.take(weight, indices, 0)
+    if factors is not None:
+        rows = t.mul(rows, t.unsqueeze(factors, 1))
+    starts = t.slice_dim(offsets, 0, 0, bags)
+    at = t.iota((bags, n), 1, t.dtype(offsets))
+    after = t.compare("GE", at, t.unsqueeze(starts, 1))
+    ends = t.concat([t.slice_dim(offsets, 0, 1, t.shape(offsets)[0]), *([] if last else [t.array([n], t.dtype(offsets))])], 0)
+    inside = t.binary("and", after, t.compare("LT", at, t.unsqueeze(ends, 1)))
+    if padding is not None and padding >= 0:
+        inside = t.binary("and", inside, t.unsqueeze(t.compare("NE", indices, t.like(indices, padding)), 0))
+    counts = t.sum(t.convert(inside, S64), [1])
+    if mode == 2:
+        wide = t.select(t.unsqueeze(inside, 2), t.unsqueeze(rows, 0), t.array(float("-inf"), t.dtype(rows)))
+        result = t.max(wide, [1])
+        result = t.select(t.unsqueeze(t.compare("EQ", counts, t.like(counts, 0)), 1), t.like(result, 0), result)
+    else:
+        result = t.matmul(t.convert(inside, t.dtype(rows)), rows)
+        if mode == 1:
+            result = t.div(result, t.unsqueeze(t.convert(t.maximum(counts, t.like(counts, 1)), t.dtype(rows)), 1))
+    bag_of = t.plus(t.sum(t.convert(after, S64), [0]), -1)
+    return result, bag_of, counts, t.full((bags,), 0, S64)
+
+
+@operator("index_select(Tensor self, int dim, Tensor index)")
+def index_select(t: Torch, x: Node, dim: int, index: Node) -> Node:
+    if t.rank(x) == 0:
+        return x
+    return t.take(x, index if t.rank(index) else t.reshape(index, (1,)), t.dim(x, dim))
+
+
+@operator("gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False)")
+def gather(t: Torch, x: Node, dim: int, index: Node, sparse: bool) -> Node:
+    if t.rank(x) == 0:
+        return t.broadcast_to(x, t.shape(index))
+    return t.gather_elements(x, index, t.dim(x, dim))
+
+
+@operator("take(Tensor self, Tensor index)")
+def take(t: Torch, x: Node, index: Node) -> Node:
+    flat = t.reshape(x, (prod(t.shape(x)),))
+    return t.take(flat, wrapped(t, index, t.shape(flat)[0]), 0)
+
+
+@operator("take_along_dim(Tensor self, Tensor indices, int? dim=None)")
+def take_along_dim(t: Torch, x: Node, index: Node, dim: int | None) -> Node:
+    if dim is None:
+        return take(t, x, index)
+    d = t.dim(x, dim)
+    xs, ys = list(t.shape(x)), list(t.shape(index))
+    shape = t.broadcast_shape(tuple(1 if i == d else n for i, n in enumerate(xs)), tuple(1 if i == d else n for i, n in enumerate(ys)))
+    x = t.broadcast_to(x, tuple(xs[d] if i == d else n for i, n in enumerate(shape)))
+    index = t.broadcast_to(index, tuple(ys[d] if i == d else n for i, n in enumerate(shape)))
+    return t.gather_elements(x, wrapped(t, index, xs[d]), d)
+
+
+# ---------------------------------------------------------------------- index tensors
+
+
+class Places:
+    """What ``x[i, :, j]`` means: the dimensions that are indexed, the index tensors stretched to one shape, and where their result stands."""
+
+    def __init__(self, t: Torch, x: Node, indices: list[Node | None]) -> None:
+        shape = t.shape(x)
+        masks = [i for i in indices if i is not None and t.dtype(i) is PRED]
+        if masks:
+            raise ValueError("an index by a bool mask has a size that depends on data: use torch.where or masked_fill")
+        self.dims = [d for d, i in enumerate(indices) if i is not None]
+        given = [wrapped(t, i, shape[d]) for d, i in enumerate(indices) if i is not None]
+        self.indices = t.together(*given)
+        self.shape = t.shape(self.indices[0])
+        apart = self.dims != list(range(self.dims[0], self.dims[-1] + 1))
+        self.at = 0 if apart else self.dims[0]
+        self.kept = [d for d in range(len(shape)) if d not in self.dims]
+
+    def starts(self, t: Torch) -> Node:
+        """Index vectors in the last dimension."""
+        n = len(self.shape)
+        return t.concat([t.reshape(i, (*self.shape, 1)) for i in self.indices], n)
+
+
+@operator("index.Tensor(Tensor self, Tensor?[] indices)")
+def index(t: Torch, x: Node, indices: list[Node | None]) -> Node:
+    if not any(i is not None for i in indices):
+        return x
+    p = Places(t, x, indices)
+    shape, n = t.shape(x), len(p.shape)
+    sizes = tuple(1 if d in p.dims else s for d, s in enumerate(shape))
+    before = sum(1 for d in p.kept if d < p.at) if p.at else 0
+    offsets = tuple(range(before)) + tuple(range(before + n, n + len(p.kept)))
+    attrs = {"offset_dims": offsets, "collapsed_slice_dims": tuple(p.dims), "start_index_map": tuple(p.dims), "index_vector_dim": n,
+             "slice_sizes": sizes}
+    return t.emit("gather", (x, p.starts(t)), attrs)
+
+
+@operator("index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False)",
+          "_index_put_impl(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False, bool unsafe=False)")
+def index_put(t: Torch, x: Node, indices: list[Node | None], values: Node, accumulate: bool, unsafe: bool = False) -> Node:
+    masks = [(d, i) for d, i in enumerate(indices) if i is not None and t.dtype(i) is PRED]
+    if len(masks) == 1 and sum(i is not None for i in indices) == 1 and prod(t.shape(values)) == 1:
+        d, mask = masks[0]
+        shape = (*t.shape(mask), *(1,) * (t.rank(x) - d - t.rank(mask)))
+        value = t.convert(t.reshape(values, ()), t.dtype(x))
+        return t.select(t.reshape(mask, shape), t.add(x, value) if accumulate else value, x)
+    p = Places(t, x, indices)
+    n, shape = len(p.shape), t.shape(x)
+    before = sum(1 for d in p.kept if d < p.at) if p.at else 0
+    kept = [shape[d] for d in p.kept]
+    updates = t.broadcast_to(t.convert(values, t.dtype(x)), (*kept[:before], *p.shape, *kept[before:]))
+    windows = tuple(range(before)) + tuple(range(before + n, n + len(kept)))
+    return t.scatter(x, p.starts(t), updates, "add" if accumulate else None, window_dims=windows, inserted=tuple(p.dims), to_operand=tuple(p.dims))
+
+
+@operator("masked_select(Tensor self, Tensor mask)", "nonzero(Tensor self)", "nonzero_numpy(Tensor self)", "unique(Tensor self)")
+def depends_on_data(t: Torch, *values: Any) -> Node:
+    raise ValueError("the size of the result depends on data, which compiled code of fixed shapes cannot have; "
+                     "torch.where with three operands or a mask keeps the size")
+
+
+# ---------------------------------------------------------------------- writing by index
+
+
+def scattered(t: Torch, x: Node, dim: int, index: Node, source: Node, combine: str | None) -> Node:
+    """Elements of ``source`` written at ``x[index[i, j], j]`` for dimension 0, and so on."""
+    if t.rank(x) == 0:
+        return t.reshape(scattered(t, t.reshape(x, (1,)), 0, t.reshape(index, (1,)), t.reshape(source, (1,)), combine), ())
+    d, shape = t.dim(x, dim), t.shape(index)
+    index = t.convert(index, S64)
+    parts = [index if i == d else t.iota(shape, i, S64) for i in range(len(shape))]
+    starts = t.concat([t.reshape(p, (*shape, 1)) for p in parts], len(shape))
+    updates = t.convert(t.slice(source, [0] * len(shape), list(shape)), t.dtype(x))
+    every = tuple(range(len(shape)))
+    return t.scatter(x, starts, updates, combine, inserted=every, to_operand=every)
+
+
+@operator("scatter.src(Tensor self, int dim, Tensor index, Tensor src)")
+def scatter(t: Torch, x: Node, dim: int, index: Node, source: Node) -> Node:
+    return scattered(t, x, dim, index, source, None)
+
+
+@operator("scatter.value(Tensor self, int dim, Tensor index, Scalar value)")
+def scatter_value(t: Torch, x: Node, dim: int, index: Node, value: Any) -> Node:
+    return scattered(t, x, dim, index, t.full(t.shape(index), value, t.dtype(x)), None)
+
+
+@operator("scatter_add(Tensor self, int dim, Tensor index, Tensor src)")
+def scatter_add(t: Torch, x: Node, dim: int, index: Node, source: Node) -> Node:
+    return scattered(t, x, dim, index, source, "add")
+
+
+@operator("scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True)")
+def scatter_reduce(t: Torch, x: Node, dim: int, index: Node, source: Node, reduce: str, include_self: bool) -> Node:
+    ways = {"sum": ("add", 0), "prod": ("multiply", 1), "amax": ("maximum", float("-inf")), "amin": ("minimum", float("inf")), "mean": ("add", 0)}
+    if reduce not in ways:
+        raise ValueError(f"scatter_reduce knows {', '.join(ways)}, not {reduce}")
+    combine, neutral = ways[reduce]
+    touched = scattered(t, t.full(t.shape(x), 0, S64), dim, index, t.full(t.shape(index), 1, S64), "add")
+    base = x
+    if not include_self:
+        base = t.select(t.compare("GT", touched, t.like(touched, 0)), t.like(x, neutral), x)
+    y = scattered(t, base, dim, index, source, combine)
+    if reduce == "mean":
+        count = t.plus(touched, 1) if include_self else t.maximum(touched, t.like(touched, 1))
+        y = t.div(y, t.convert(count, t.dtype(y)))
+    return y
+
+
+@operator("index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1)")
+def index_add(t: Torch, x: Node, dim: int, index: Node, source: Node, alpha: Any) -> Node:
+    return _rows(t, x, dim, index, t.scale(source, alpha), "add")
+
+
+@operator("index_copy(Tensor self, int dim, Tensor index, Tensor source)")
+def index_copy(t: Torch, x: Node, dim: int, index: Node, source: Node) -> Node:
+    return _rows(t, x, dim, index, source, None)
+
+
+@operator("index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value)",
+          "index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value)")
+def index_fill(t: Torch, x: Node, dim: int, index: Node, value: Any) -> Node:
+    d = t.dim(x, dim)
+    n = prod(t.shape(index))
+    shape = tuple(n if i == d else s for i, s in enumerate(t.shape(x)))
+    return _rows(t, x, dim, index, t.broadcast_to(t.as_tensor(value, t.dtype(x)), shape), None)
+
+
+def _rows(t: Torch, x: Node, dim: int, index: Node, source: Node, combine: str | None) -> Node:
+    """Slices along one dimension written at indices."""
+    d = t.dim(x, dim)
+    n = prod(t.shape(index))
+    starts = t.reshape(wrapped(t, index, t.shape(x)[d]), (n, 1))
+    windows = tuple(i for i in range(t.rank(x)) if i != d)
+    return t.scatter(x, starts, t.convert(source, t.dtype(x)), combine, window_dims=windows, inserted=(d,), to_operand=(d,))
+
+
+@operator("masked_scatter(Tensor self, Tensor mask, Tensor source)")
+def masked_scatter(t: Torch, x: Node, mask: Node, source: Node) -> Node:
+    """The next element of ``source`` wherever the mask is true."""
+    mask = t.broadcast_to(truth(t, mask), t.shape(x))
+    flat = t.reshape(mask, (prod(t.shape(x)),))
+    at = t.plus(t.cumulative("add", t.convert(flat, S64), 0, 0), -1)
+    picked = t.take(t.reshape(source, (prod(t.shape(source)),)), at, 0)
+    return t.select(mask, t.reshape(picked, t.shape(x)), x)
+
+
+@operator("select_scatter(Tensor self, Tensor src, int dim, int index)")
+def select_scatter(t: Torch, x: Node, source: Node, dim: int, at: int) -> Node:
+    from irscope.formats.torchscript.operators.shape import select
+    return select(t, x, dim, at)[1](x, source)
+
+
+@operator("slice_scatter(Tensor self, Tensor src, int dim=0, int? start=None, int? end=None, int step=1)")
+def slice_scatter(t: Torch, x: Node, source: Node, dim: int, start: int | None, end: int | None, step: int) -> Node:
+    from irscope.formats.torchscript.operators.shape import slice_
+    return slice_(t, x, dim, start, end, step)[1](x, source)
+
+
+# ---------------------------------------------------------------------- classes and bins
+
+
+@operator("one_hot(Tensor self, int num_classes=-1)")
+def one_hot(t: Torch, x: Node, classes: int) -> Node:
+    if classes < 0:
+        raise ValueError("one_hot without num_classes has a size that depends on data")
+    shape = (*t.shape(x), classes)
+    return t.convert(t.compare("EQ", t.unsqueeze(x, -1), t.iota(shape, len(shape) - 1, t.dtype(x))), S64)
+
+
+@operator("bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False)")
+def bucketize(t: Torch, x: Node, edges: Node, narrow: bool, right: bool) -> Node:
+    below = t.compare("LE" if right else "LT", *t.promote(edges, t.unsqueeze(x, -1)))
+    from irscope.graph.dtypes import S32
+    kind = S32 if narrow else S64
+    return t.sum(t.convert(below, kind), [t.rank(below) - 1])
+
+
+@operator("searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str? side=None, "
+          "Tensor? sorter=None)")
+def searchsorted(t: Torch, edges: Node, x: Node, narrow: bool, right: bool, side: str | None, sorter: Node | None) -> Node:
+    right = right or side == "right"
+    if sorter is not None:
+        edges = t.gather_elements(edges, sorter, t.rank(edges) - 1)
+    if t.rank(edges) > 1:
+        edges = t.unsqueeze(edges, -2)
+    return bucketize(t, x, edges, narrow, right)
+
+
+@operator("bincount(Tensor self, Tensor? weights=None, int minlength=0)")
+def bincount(t: Torch, x: Node, weights: Node | None, least: int) -> Node:
+    raise ValueError("the size of bincount depends on data; torch.histc with fixed bins keeps it")
+
+
+@operator("histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0)")
+def histc(t: Torch, x: Node, bins: int, low: float, high: float) -> Node:
+    """Counts of elements in equal bins; with equal ends the bins reach from the smallest to the largest element."""
+    flat = t.floating(t.reshape(x, (prod(t.shape(x)),)))
+    if low == high:
+        first, last = t.min(flat, [0]), t.max(flat, [0])
+        equal = t.compare("EQ", first, last)
+        first, last = t.select(equal, t.plus(first, -1), first), t.select(equal, t.plus(last, 1), last)
+    else:
+        first, last = t.array(low, t.dtype(flat)), t.array(high, t.dtype(flat))
+    place = t.div(t.scale(t.sub(flat, first), bins), t.sub(last, first))
+    at = t.convert(t.unary("floor", place), S64)
+    at = t.select(t.compare("EQ", flat, last), t.like(at, bins - 1), at)
+    inside = t.binary("and", t.compare("GE", flat, first), t.compare("LE", flat, last))
+    hits = t.binary("and", t.compare("EQ", t.unsqueeze(at, 1), t.iota((t.shape(flat)[0], bins), 1, S64)), t.unsqueeze(inside, 1))
+    counts = t.sum(t.convert(hits, F32), [0])
+    return t.convert(counts, t.dtype(x))

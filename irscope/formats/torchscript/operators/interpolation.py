@@ -1,0 +1,254 @@
+"""Resizing and padding of images and signals."""
+from __future__ import annotations
+
+from math import floor
+from typing import TYPE_CHECKING, Any
+
+from irscope.formats.torchscript.operators import operator
+from irscope.formats.torchscript.torch import Torch
+from irscope.graph import Node
+from irscope.graph.dtypes import S64
+
+if TYPE_CHECKING:
+    import numpy as np
+
+NAMES = {"nearest": ("nearest", (1, 2, 3)), "_nearest_exact": ("exact", (1, 2, 3)), "linear": ("linear", (1,)), "bilinear": ("linear", (2,)),
+         "trilinear": ("linear", (3,)), "bicubic": ("cubic", (2,))}
+
+
+def positions(have: int, want: int, align: bool, scale: float | None) -> np.ndarray[Any, Any]:
+    """Where the centre of each result element lies in the input (ATen's area_pixel_compute_source_index)."""
+    import numpy as np
+    at = np.arange(want, dtype=np.float64)
+    if align:
+        return at * ((have - 1) / (want - 1) if want > 1 else 0.0)
+    factor = 1 / scale if scale else have / want
+    return (at + 0.5) * factor - 0.5
+
+
+def resize(t: Torch, x: Node, d: int, want: int, mode: str, align: bool, scale: float | None) -> Node:
+    """One dimension of ``x`` in another size."""
+    import numpy as np
+    have = t.shape(x)[d]
+    if mode in ("nearest", "exact"):
+        factor = 1 / scale if scale else have / want
+        offset = 0.5 if mode == "exact" else 0.0
+        at = [min(floor((i + offset) * np.float32(factor)), have - 1) for i in range(want)]
+        return x if at == list(range(have)) else t.take(x, t.array(at, S64), d)
+    place = positions(have, want, align, scale)
+    if mode == "linear":
+        place = np.maximum(place, 0) if not align else place
+        low = np.minimum(np.floor(place).astype(np.int64), have - 1)
+        part = place - low
+        taps = [(low, 1 - part), (np.minimum(low + 1, have - 1), part)]
+    else:
+        low = np.floor(place).astype(np.int64)
+        weights = _cubic(place - low)
+        taps = [(np.clip(low + k - 1, 0, have - 1), weights[k]) for k in range(4)]
+    # One product with a banded matrix: few distinct weights, and the machine likes products.
+    matrix = np.zeros((have, want))
+    for at_, weight in taps:
+        np.add.at(matrix, (at_, np.arange(want)), weight)
+    moved = t.dot(x, t.array(matrix, t.dtype(x)), ([d], [0]))
+    order = list(range(t.rank(x) - 1))
+    order.insert(d, t.rank(x) - 1)
+    return t.transpose(moved, order)
+
+
+def _cubic(f: np.ndarray[Any, Any], a: float = -0.75) -> list[np.ndarray[Any, Any]]:
+    """Weights of the four neighbours in cubic convolution with A = -0.75 (Keys 1981)."""
+    def near(v: Any) -> Any:
+        return ((a + 2) * v - (a + 3)) * v * v + 1
+
+    def far(v: Any) -> Any:
+        return ((a * v - 5 * a) * v + 8 * a) * v - 4 * a
+    return [far(f + 1), near(f), near(1 - f), far(2 - f)]
+
+
+def _upsample(name: str, mode: str, n: int) -> None:
+    align = mode in ("linear", "cubic")
+    flag = "bool align_corners, " if align else ""
+    each = ", ".join(f"float? scales_{axis}=None" for axis in ("d", "h", "w")[3 - n:]) if n > 1 else "float? scales=None"
+
+    @operator(f"upsample_{name}{n}d.vec(Tensor input, int[]? output_size, {flag}float[]? scale_factors)")
+    def by_list(t: Torch, x: Node, size: list[int] | None, *rest: Any) -> Node:
+        corners, factors = (rest[0], rest[1]) if align else (False, rest[0])
+        spatial = t.shape(x)[-n:]
+        sizes = size or [int(s * f) for s, f in zip(spatial, factors, strict=True)]
+        return _all(t, x, n, sizes, mode, corners, factors if size is None and factors else [None] * n)
+
+    @operator(f"upsample_{name}{n}d(Tensor self, int[{n}] output_size, {flag}{each})")
+    def by_size(t: Torch, x: Node, size: list[int], *rest: Any) -> Node:
+        corners, factors = (rest[0], rest[1:]) if align else (False, rest)
+        return _all(t, x, n, size, mode, corners, list(factors) or [None] * n)
+
+
+def _all(t: Torch, x: Node, n: int, size: list[int], mode: str, corners: bool, factors: list[float | None]) -> Node:
+    lead = t.rank(x) - n
+    for i in range(n):
+        x = resize(t, x, lead + i, size[i], mode, corners, factors[i])
+    return x
+
+
+for _name, (_mode, _ranks) in NAMES.items():
+    for _n in _ranks:
+        _upsample(_name, _mode, _n)
+
+
+# ---------------------------------------------------------------------- padding
+
+
+@operator("constant_pad_nd(Tensor self, int[] pad, Scalar value=0)")
+def constant_pad(t: Torch, x: Node, pads: list[int], value: Any) -> Node:
+    """Pairs of low and high, the last dimension first; negative ones crop."""
+    n = t.rank(x)
+    low, high = [0] * n, [0] * n
+    for i in range(len(pads) // 2):
+        low[n - 1 - i], high[n - 1 - i] = pads[2 * i], pads[2 * i + 1]
+    return t.pad(x, t.as_tensor(value, t.dtype(x)), low, high)
+
+
+@operator("pad(Tensor self, int[] pad, str mode=\"constant\", float? value=None)")
+def pad(t: Torch, x: Node, pads: list[int], mode: str, value: float | None) -> Node:
+    if mode == "constant":
+        return constant_pad(t, x, pads, value or 0)
+    return _mirrored(t, x, pads, mode)
+
+
+def _mirrored(t: Torch, x: Node, pads: list[int], mode: str) -> Node:
+    for i in range(len(pads) // 2):
+        d = t.rank(x) - 1 - i
+        n, (low, high) = t.shape(x)[d], pads[2 * i:2 * i + 2]
+        at = []
+        for k in range(-low, n + high):
+            match mode:
+                case "reflect":
+                    at.append(abs(k) if k < n else 2 * (n - 1) - k)
+                case "replicate":
+                    at.append(min(max(k, 0), n - 1))
+                case "circular":
+                    at.append(k % n)
+                case _:
+                    raise ValueError(f"padding mode {mode!r} is none of constant, reflect, replicate, circular")
+        x = t.take(x, t.array(at, S64), d)
+    return x
+
+
+for _n in (1, 2, 3):
+    def _pads(n: int) -> None:
+        @operator(f"reflection_pad{n}d(Tensor self, int[{2 * n}] padding)")
+        def reflection(t: Torch, x: Node, pads: list[int]) -> Node:
+            return _mirrored(t, x, pads, "reflect")
+
+        @operator(f"replication_pad{n}d(Tensor self, int[{2 * n}] padding)")
+        def replication(t: Torch, x: Node, pads: list[int]) -> Node:
+            return _mirrored(t, x, pads, "replicate")
+    _pads(_n)
+
+
+@operator("im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride)")
+def im2col(t: Torch, x: Node, kernel: list[int], dilation: list[int], padding: list[int], stride: list[int]) -> Node:
+    """torch.nn.Unfold: windows as columns."""
+    single = t.rank(x) == 3
+    if single:
+        x = t.unsqueeze(x, 0)
+    x = t.pad(x, t.array(0, t.dtype(x)), [0, 0, *padding], [0, 0, *padding])
+    n, c, h, w = t.shape(x)
+    oh, ow = ((s - d * (k - 1) - 1) // st + 1 for s, d, k, st in zip((h, w), dilation, kernel, stride, strict=True))
+    parts = []
+    for i in range(kernel[0]):
+        for j in range(kernel[1]):
+            a, b = i * dilation[0], j * dilation[1]
+            part = t.slice(x, [0, 0, a, b], [n, c, a + (oh - 1) * stride[0] + 1, b + (ow - 1) * stride[1] + 1], [1, 1, *stride])
+            parts.append(t.reshape(part, (n, c, 1, oh * ow)))
+    y = t.reshape(t.concat(parts, 2), (n, c * kernel[0] * kernel[1], oh * ow))
+    return t.reshape(y, t.shape(y)[1:]) if single else y
+
+
+@operator("col2im(Tensor self, int[2] output_size, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride)")
+def col2im(t: Torch, x: Node, size: list[int], kernel: list[int], dilation: list[int], padding: list[int], stride: list[int]) -> Node:
+    """torch.nn.Fold: columns added up where windows overlap."""
+    single = t.rank(x) == 2
+    if single:
+        x = t.unsqueeze(x, 0)
+    n = t.shape(x)[0]
+    c = t.shape(x)[1] // (kernel[0] * kernel[1])
+    h, w = size[0] + 2 * padding[0], size[1] + 2 * padding[1]
+    oh, ow = ((s - d * (k - 1) - 1) // st + 1 for s, d, k, st in zip((h, w), dilation, kernel, stride, strict=True))
+    columns = t.reshape(x, (n, c, kernel[0], kernel[1], oh, ow))
+    total: Node | None = None
+    zero = t.array(0, t.dtype(x))
+    for i in range(kernel[0]):
+        for j in range(kernel[1]):
+            part = t.reshape(t.slice(columns, [0, 0, i, j, 0, 0], [n, c, i + 1, j + 1, oh, ow]), (n, c, oh, ow))
+            a, b = i * dilation[0], j * dilation[1]
+            high = [0, 0, h - a - ((oh - 1) * stride[0] + 1), w - b - ((ow - 1) * stride[1] + 1)]
+            spread = t.pad(part, zero, [0, 0, a, b], high, [0, 0, stride[0] - 1, stride[1] - 1])
+            total = spread if total is None else t.add(total, spread)
+    assert total is not None
+    y = t.slice(total, [0, 0, padding[0], padding[1]], [n, c, h - padding[0], w - padding[1]])
+    return t.reshape(y, t.shape(y)[1:]) if single else y
+
+
+@operator("affine_grid_generator(Tensor theta, int[] size, bool align_corners)")
+def affine_grid(t: Torch, theta: Node, size: list[int], corners: bool) -> Node:
+    import numpy as np
+    if len(size) != 4:
+        raise ValueError("affine grids are supported for images (four sizes)")
+    n, _, h, w = size
+
+    def axis(count: int) -> np.ndarray[Any, Any]:
+        at = np.linspace(-1, 1, count) if count > 1 else np.zeros(1)
+        return at if corners else at * (count - 1) / count
+    base = np.ones((h, w, 3))
+    base[..., 0], base[..., 1] = axis(w)[None, :], axis(h)[:, None]
+    grid = t.dot(theta, t.array(base.reshape(h * w, 3), t.dtype(theta)), ([2], [1]))
+    return t.reshape(t.swap(grid, 1, 2), (n, h, w, 2))
+
+
+@operator("grid_sampler_2d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners)",
+          "grid_sampler(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners)")
+def grid_sampler(t: Torch, x: Node, grid: Node, mode: int, padding: int, corners: bool) -> Node:
+    """Bilinear (0) or nearest (1) samples at grid places; outside is zero (0), the border (1) or mirrored (2)."""
+    if mode not in (0, 1) or padding not in (0, 1, 2) or t.rank(x) != 4:
+        raise ValueError("grid_sampler is supported for images, bilinear or nearest")
+    n, c, h, w = t.shape(x)
+    oh, ow = t.shape(grid)[1:3]
+
+    def place(k: int, count: int) -> Node:
+        v = t.reshape(t.slice_dim(grid, 3, k, k + 1), (n, oh, ow))
+        v = t.scale(t.plus(v, 1), (count - 1) / 2) if corners else t.plus(t.scale(t.plus(v, 1), count / 2), -0.5)
+        if padding == 2:
+            low, span = (0.0, count - 1.0) if corners else (-0.5, float(count))
+            if span <= 0:
+                return t.like(v, 0)
+            v = t.unary("abs", t.plus(v, -low))
+            rest = t.binary("remainder", v, t.like(v, span))
+            flips = t.binary("remainder", t.unary("floor", t.scale(v, 1 / span)), t.like(v, 2))
+            v = t.plus(t.select(t.compare("EQ", flips, t.like(v, 0)), rest, t.sub(t.like(v, span), rest)), low)
+        return t.minimum(t.maximum(v, t.like(v, 0)), t.like(v, count - 1)) if padding else v
+    px, py = place(0, w), place(1, h)
+    flat = t.reshape(t.transpose(x, [0, 2, 3, 1]), (n * h * w, c))
+
+    def sample(ix: Node, iy: Node) -> Node:
+        inside = t.binary("and", t.binary("and", t.compare("GE", ix, t.like(ix, 0)), t.compare("LT", ix, t.like(ix, w))),
+                          t.binary("and", t.compare("GE", iy, t.like(iy, 0)), t.compare("LT", iy, t.like(iy, h))))
+        cx, cy = (t.minimum(t.maximum(v, t.like(v, 0)), t.like(v, m - 1)) for v, m in ((ix, w), (iy, h)))
+        at = t.add(t.add(t.scale(cy, w), cx), t.scale(t.iota((n, oh, ow), 0, S64), h * w))
+        rows = t.take(flat, at, 0)
+        return t.select(t.broadcast_to(t.unsqueeze(inside, 3), (n, oh, ow, c)), rows, t.like(rows, 0))
+
+    def whole(v: Node, rule: str) -> Node:
+        return t.convert(t.unary(rule, v), S64)
+    if mode == 1:
+        y = sample(whole(px, "round-nearest-even"), whole(py, "round-nearest-even"))
+        return t.transpose(y, [0, 3, 1, 2])
+    x0, y0 = whole(px, "floor"), whole(py, "floor")
+    fx, fy = t.sub(px, t.unary("floor", px)), t.sub(py, t.unary("floor", py))
+    total: Node | None = None
+    for dx, wx in ((0, t.sub(t.like(fx, 1), fx)), (1, fx)):
+        for dy, wy in ((0, t.sub(t.like(fy, 1), fy)), (1, fy)):
+            part = t.mul(sample(t.plus(x0, dx), t.plus(y0, dy)), t.unsqueeze(t.mul(wx, wy), 3))
+            total = part if total is None else t.add(total, part)
+    assert total is not None
+    return t.transpose(total, [0, 3, 1, 2])

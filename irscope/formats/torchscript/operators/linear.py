@@ -1,0 +1,214 @@
+"""Matrix products in all their spellings."""
+from __future__ import annotations
+
+from typing import Any
+
+from irscope.formats.torchscript.operators import operator
+from irscope.formats.torchscript.torch import Torch
+from irscope.graph import Node
+from irscope.graph.dtypes import F32
+
+
+@operator("linear(Tensor input, Tensor weight, Tensor? bias=None)")
+def linear(t: Torch, x: Node, w: Node, bias: Node | None) -> Node:
+    """x W^T + b."""
+    contracting = ([t.rank(x) - 1], [t.rank(w) - 1])
+    y = t.dot(x, w, contracting)
+    return y if bias is None else t.add(y, bias)
+
+
+@operator("matmul(Tensor self, Tensor other)", "linalg_matmul(Tensor self, Tensor other)")
+def matmul(t: Torch, x: Node, y: Node) -> Node:
+    return t.matmul(*t.promote(x, y))
+
+
+@operator("mm(Tensor self, Tensor mat2)", "bmm(Tensor self, Tensor mat2)", "mv(Tensor self, Tensor vec)", "dot(Tensor self, Tensor tensor)",
+          "vdot(Tensor self, Tensor other)", "inner(Tensor self, Tensor other)")
+def product(t: Torch, x: Node, y: Node) -> Node:
+    if t.rank(x) > 1 and t.rank(y) > 1 and t.rank(x) == 2 and t.shape(x)[-1] != t.shape(y)[-2]:
+        return t.dot(x, y, ([t.rank(x) - 1], [t.rank(y) - 1]))
+    return t.matmul(x, y)
+
+
+@operator("addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1)",
+          "addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1)",
+          "baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1)")
+def addmm(t: Torch, x: Node, a: Node, b: Node, beta: Any, alpha: Any) -> Node:
+    y = t.scale(t.matmul(a, b), alpha)
+    return y if beta == 0 else t.add(y, t.scale(x, beta))
+
+
+@operator("addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1)")
+def addbmm(t: Torch, x: Node, a: Node, b: Node, beta: Any, alpha: Any) -> Node:
+    y = t.scale(t.dot(a, b, ([0, 2], [0, 1])), alpha)
+    return y if beta == 0 else t.add(y, t.scale(x, beta))
+
+
+@operator("outer(Tensor self, Tensor vec2)", "ger(Tensor self, Tensor vec2)")
+def outer(t: Torch, x: Node, y: Node) -> Node:
+    x, y = t.promote(x, y)
+    return t.mul(t.unsqueeze(x, 1), t.unsqueeze(y, 0))
+
+
+@operator("addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1)")
+def addr(t: Torch, x: Node, a: Node, b: Node, beta: Any, alpha: Any) -> Node:
+    y = t.scale(outer(t, a, b), alpha)
+    return y if beta == 0 else t.add(y, t.scale(x, beta))
+
+
+@operator("bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None)")
+def bilinear(t: Torch, x: Node, y: Node, w: Node, bias: Node | None) -> Node:
+    made = einsum(t, "...i,oij,...j->...o", [x, w, y], None)
+    return made if bias is None else t.add(made, bias)
+
+
+@operator("tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other)")
+def tensordot(t: Torch, x: Node, y: Node, dx: list[int], dy: list[int]) -> Node:
+    return t.dot(x, y, ([t.dim(x, d) for d in dx], [t.dim(y, d) for d in dy]))
+
+
+@operator("chain_matmul(Tensor[] matrices)", "linalg_multi_dot(Tensor[] tensors)")
+def chain_matmul(t: Torch, matrices: list[Node]) -> Node:
+    y = matrices[0]
+    for x in matrices[1:]:
+        y = t.matmul(y, x)
+    return y
+
+
+@operator("matrix_power(Tensor self, int n)", "linalg_matrix_power(Tensor self, int n)")
+def matrix_power(t: Torch, x: Node, n: int) -> Node:
+    if n <= 0:
+        raise ValueError("only positive powers of a matrix are supported")
+    result, square = None, x
+    while n:
+        if n & 1:
+            result = square if result is None else t.matmul(result, square)
+        n >>= 1
+        square = t.matmul(square, square) if n else square
+    assert result is not None
+    return result
+
+
+@operator("einsum(str equation, Tensor[] tensors, *, int[]? path=None)")
+def einsum(t: Torch, equation: str, tensors: list[Node], path: Any) -> Node:
+    """Operands are contracted from the left, two at a time; a letter that is needed no more is summed as soon as it is met."""
+    equation = equation.replace(" ", "")
+    left, arrow, right = equation.partition("->")
+    terms = [_letters(term, t.rank(x)) for term, x in zip(left.split(","), tensors, strict=True)]
+    if arrow:
+        dots = max((term for term in terms), key=lambda s: sum(c.isdigit() for c in s))
+        out = right.replace("...", "".join(c for c in dots if c.isdigit()))
+    else:
+        letters = "".join(terms)
+        out = "".join(sorted({c for c in letters if c.isdigit()})) + "".join(sorted(c for c in set(letters) if letters.count(c) == 1 and c.isalpha()))
+    xs = t.promote(*tensors)
+    x, term = _diagonal(t, xs[0], terms[0])
+    for i in range(1, len(xs)):
+        later = set("".join(terms[i + 1:])) | set(out)
+        y, other = _diagonal(t, xs[i], terms[i])
+        x, term = _contract(t, x, term, y, other, later)
+    gone = [i for i, c in enumerate(term) if c not in out]
+    x = t.sum(x, gone)
+    term = "".join(c for c in term if c in out)
+    return t.transpose(x, [term.index(c) for c in out])
+
+
+def _letters(term: str, rank: int) -> str:
+    """A term with its ellipsis as digits, counted from the right."""
+    if "..." not in term:
+        return term
+    n = rank - (len(term) - 3)
+    return term.replace("...", "".join(str(9 - i) for i in range(n - 1, -1, -1)))
+
+
+def _diagonal(t: Torch, x: Node, term: str) -> tuple[Node, str]:
+    """A letter that comes twice takes the diagonal."""
+    from irscope.graph.dtypes import S64
+    for c in set(term):
+        while term.count(c) > 1:
+            i, j = term.index(c), term.rindex(c)
+            shape = t.shape(x)
+            on = t.compare("EQ", t.iota(shape, i, S64), t.iota(shape, j, S64))
+            x = t.sum(t.select(on, x, t.like(x, 0)), [j])
+            term = term[:j] + term[j + 1:]
+    return x, term
+
+
+def _contract(t: Torch, x: Node, a: str, y: Node, b: str, later: set[str]) -> tuple[Node, str]:
+    sizes = {c: n for term, v in ((a, x), (b, y)) for c, n in zip(term, t.shape(v), strict=True) if n != 1}
+    x = t.broadcast_to(x, tuple(sizes.get(c, 1) for c in a))
+    y = t.broadcast_to(y, tuple(sizes.get(c, 1) for c in b))
+    alone_a, alone_b = [c for c in a if c not in b and c not in later], [c for c in b if c not in a and c not in later]
+    x, a = t.sum(x, [a.index(c) for c in alone_a]), "".join(c for c in a if c not in alone_a)
+    y, b = t.sum(y, [b.index(c) for c in alone_b]), "".join(c for c in b if c not in alone_b)
+    both = [c for c in a if c in b]
+    batch, summed = [c for c in both if c in later], [c for c in both if c not in later]
+    made = t.dot(x, y, ([a.index(c) for c in summed], [b.index(c) for c in summed]), ([a.index(c) for c in batch], [b.index(c) for c in batch]))
+    return made, "".join(batch) + "".join(c for c in a if c not in both) + "".join(c for c in b if c not in both)
+
+
+@operator("cdist(Tensor x1, Tensor x2, float p=2., int? compute_mode=None)")
+def cdist(t: Torch, x: Node, y: Node, p: float, mode: Any) -> Node:
+    from irscope.formats.torchscript.operators.reduction import vector_norm
+    away = t.sub(t.unsqueeze(x, -2), t.unsqueeze(y, -3))
+    return vector_norm(t, away, p, [t.rank(away) - 1], False)
+
+
+@operator("cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08)")
+def cosine_similarity(t: Torch, x: Node, y: Node, dim: int, eps: float) -> Node:
+    x, y = t.together(*t.promote(x, y))
+    d = [t.dim(x, dim)]
+    nx = t.unary("sqrt", t.sum(t.mul(x, x), d, True))
+    ny = t.unary("sqrt", t.sum(t.mul(y, y), d, True))
+    return t.sum(t.mul(t.div(x, t.maximum(nx, t.like(nx, eps))), t.div(y, t.maximum(ny, t.like(ny, eps)))), d)
+
+
+@operator("pairwise_distance(Tensor x1, Tensor x2, float p=2., float eps=1e-06, bool keepdim=False)")
+def pairwise_distance(t: Torch, x: Node, y: Node, p: float, eps: float, keep: bool) -> Node:
+    from irscope.formats.torchscript.operators.reduction import vector_norm
+    away = t.plus(t.sub(*t.promote(x, y)), eps)
+    return vector_norm(t, away, p, [t.rank(away) - 1], keep)
+
+
+@operator("cross(Tensor self, Tensor other, int? dim=None)", "linalg_cross(Tensor self, Tensor other, *, int dim=-1)")
+def cross(t: Torch, x: Node, y: Node, dim: int | None) -> Node:
+    x, y = t.together(*t.promote(x, y))
+    d = t.shape(x).index(3) if dim is None else t.dim(x, dim)
+
+    def turned(v: Node, by: int) -> Node:
+        return t.concat([t.slice_dim(v, d, (i + by) % 3, (i + by) % 3 + 1) for i in range(3)], d)
+    return t.sub(t.mul(turned(x, 1), turned(y, 2)), t.mul(turned(x, 2), turned(y, 1)))
+
+
+@operator("_grouped_mm(Tensor self, Tensor mat2, Tensor? offs=None, Tensor? bias=None, ScalarType? out_dtype=None)")
+def grouped_mm(t: Torch, x: Node, w: Node, offsets: Node | None, bias: Node | None, dtype: int | None) -> Node:
+    """Rows of ``x`` up to offs[0] times matrix 0, from there to offs[1] times matrix 1, and so on."""
+    if offsets is None:
+        y = t.matmul(x, w)
+    elif t.rank(x) == 2 and t.rank(w) == 3:
+        y = _by_rows(t, x, w, offsets)
+    else:
+        raise ValueError("grouped products are supported for rows of a matrix against a batch of matrices")
+    if bias is not None:
+        y = t.add(y, bias)
+    return t.convert(y, t.dtype_number(dtype, t.dtype(y)))
+
+
+def _by_rows(t: Torch, x: Node, w: Node, offsets: Node) -> Node:
+    rows, groups = t.shape(x)[0], t.shape(w)[0]
+    at = t.reshape(t.iota((rows,), 0, t.dtype(offsets)), (rows, 1))
+    group = t.sum(t.convert(t.compare("GE", at, t.reshape(offsets, (1, groups))), F32), [1])
+    total: Node | None = None
+    for g in range(groups):
+        mine = t.compare("EQ", group, t.like(group, g))
+        part = t.matmul(x, t.reshape(t.slice_dim(w, 0, g, g + 1), t.shape(w)[1:]))
+        part = t.select(t.reshape(mine, (rows, 1)), part, t.like(part, 0))
+        total = part if total is None else t.add(total, part)
+    assert total is not None
+    return total
+
+
+@operator("_weight_norm(Tensor v, Tensor g, int dim=0)")
+def weight_norm(t: Torch, v: Node, g: Node, dim: int) -> Node:
+    dims = [i for i in range(t.rank(v)) if i != t.dim(v, dim)] if dim != -1 else list(range(t.rank(v)))
+    return t.mul(v, t.div(g, t.unary("sqrt", t.sum(t.mul(v, v), dims, True))))

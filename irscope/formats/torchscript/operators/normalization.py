@@ -1,0 +1,116 @@
+"""Normalisations in inference: batch, layer, group, instance, RMS, local response."""
+from __future__ import annotations
+
+from typing import Any
+
+from irscope.formats.torchscript.operators import operator
+from irscope.formats.torchscript.torch import Torch
+from irscope.graph import Node
+
+
+@operator("batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, "
+          "float eps, bool cudnn_enabled)")
+def batch_norm(t: Torch, x: Node, w: Node | None, b: Node | None, mean: Node | None, var: Node | None, training: bool, momentum: float,
+               eps: float, cudnn: bool) -> Node:
+    """(x - mean) / sqrt(var + eps) * w + b, as a scale and an offset a channel. Training takes mean and variance of the batch."""
+    shape = (t.shape(x)[1], *(1,) * (t.rank(x) - 2))
+    if training or mean is None or var is None:
+        dims = [d for d in range(t.rank(x)) if d != 1]
+        mean = t.mean(x, dims)
+        away = t.sub(x, t.reshape(mean, shape))
+        var = t.mean(t.mul(away, away), dims)
+    scale = t.unary("rsqrt", t.plus(var, eps))
+    if w is not None:
+        scale = t.mul(scale, w)
+    offset = t.unary("negate", t.mul(mean, scale))
+    if b is not None:
+        offset = t.add(offset, b)
+    return t.add(t.mul(x, t.reshape(scale, shape)), t.reshape(offset, shape))
+
+
+@operator("native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, "
+          "float momentum, float eps)")
+def native_batch_norm(t: Torch, x: Node, w: Node | None, b: Node | None, mean: Node | None, var: Node | None, training: bool, momentum: float,
+                      eps: float) -> tuple[Node, ...]:
+    empty = t.full((0,), 0, t.dtype(x))
+    if training:
+        raise ValueError("native_batch_norm in training mode gives statistics that are not supported: call model.eval()")
+    return batch_norm(t, x, w, b, mean, var, False, momentum, eps, False), empty, empty
+
+
+def normalized(t: Torch, x: Node, dims: list[int], eps: float) -> tuple[Node, Node, Node]:
+    """``x`` with mean 0 and variance 1 along dimensions, the mean, and the factor that was applied."""
+    mean = t.mean(x, dims, True)
+    away = t.sub(x, mean)
+    factor = t.unary("rsqrt", t.plus(t.mean(t.mul(away, away), dims, True), eps))
+    return t.mul(away, factor), mean, factor
+
+
+@operator("layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enable=True)")
+def layer_norm(t: Torch, x: Node, shape: list[int], w: Node | None, b: Node | None, eps: float, cudnn: bool) -> Node:
+    return native_layer_norm(t, x, shape, w, b, eps)[0]
+
+
+@operator("native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps)")
+def native_layer_norm(t: Torch, x: Node, shape: list[int], w: Node | None, b: Node | None, eps: float) -> tuple[Node, Node, Node]:
+    dims = list(range(t.rank(x) - len(shape), t.rank(x)))
+    y, mean, factor = normalized(t, x, dims, eps)
+    if w is not None:
+        y = t.mul(y, w)
+    return (y if b is None else t.add(y, b)), mean, factor
+
+
+@operator("rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None)")
+def rms_norm(t: Torch, x: Node, shape: list[int], w: Node | None, eps: float | None) -> Node:
+    import numpy as np
+    dims = list(range(t.rank(x) - len(shape), t.rank(x)))
+    small = float(np.finfo(np.float32).eps) if eps is None else eps
+    y = t.mul(x, t.unary("rsqrt", t.plus(t.mean(t.mul(x, x), dims, True), small)))
+    return y if w is None else t.mul(y, w)
+
+
+@operator("group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enabled=True)")
+def group_norm(t: Torch, x: Node, groups: int, w: Node | None, b: Node | None, eps: float, cudnn: bool) -> Node:
+    n, c, *rest = t.shape(x)
+    grouped = t.reshape(x, (n, groups, c // groups, *rest))
+    y = t.reshape(normalized(t, grouped, list(range(2, len(rest) + 3)), eps)[0], t.shape(x))
+    return _affine(t, y, w, b)
+
+
+@operator("instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool use_input_stats, "
+          "float momentum, float eps, bool cudnn_enabled)")
+def instance_norm(t: Torch, x: Node, w: Node | None, b: Node | None, mean: Node | None, var: Node | None, own: bool, momentum: float, eps: float,
+                  cudnn: bool) -> Node:
+    if not own:
+        return batch_norm(t, x, w, b, mean, var, False, momentum, eps, cudnn)
+    return _affine(t, normalized(t, x, list(range(2, t.rank(x))), eps)[0], w, b)
+
+
+def _affine(t: Torch, y: Node, w: Node | None, b: Node | None) -> Node:
+    """A scale and an offset a channel."""
+    shape = (t.shape(y)[1], *(1,) * (t.rank(y) - 2))
+    if w is not None:
+        y = t.mul(y, t.reshape(w, shape))
+    return y if b is None else t.add(y, t.reshape(b, shape))
+
+
+@operator("local_response_norm(Tensor input, int size, float alpha=0.0001, float beta=0.75, float k=1.)")
+def local_response_norm(t: Torch, x: Node, size: int, alpha: float, beta: float, k: float) -> Node:
+    from irscope.ops.attrs import Window
+    rank = t.rank(x)
+    window = Window.make(tuple(size if d == 1 else 1 for d in range(rank)),
+                         pad=tuple((size // 2, (size - 1) // 2) if d == 1 else (0, 0) for d in range(rank)))
+    total = t.scale(t.window("add", t.mul(x, x), 0, window), 1 / size)
+    base = t.plus(t.scale(total, alpha), k)
+    return t.div(x, t.binary("power", base, t.like(base, beta)))
+
+
+@operator("renorm(Tensor self, Scalar p, int dim, Scalar maxnorm)")
+def renorm(t: Torch, x: Node, p: float, dim: int, limit: float) -> Node:
+    from irscope.formats.torchscript.operators.reduction import vector_norm
+    d = t.dim(x, dim)
+    size = vector_norm(t, x, p, [i for i in range(t.rank(x)) if i != d], True)
+    factor = t.select(t.compare("GT", size, t.like(size, limit)), t.div(t.like(size, limit), t.plus(size, 1e-7)), t.like(size, 1))
+    return t.mul(x, factor)
+
+

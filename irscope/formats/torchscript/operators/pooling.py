@@ -1,0 +1,188 @@
+"""Pooling: windows that slide, and windows that adapt to a size of result."""
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from irscope.formats.torchscript.operators import operator
+from irscope.formats.torchscript.torch import Torch
+from irscope.graph import Node
+from irscope.graph.dtypes import F32, S64
+from irscope.ops.attrs import Window
+from irscope.ops.tensors import lowest
+
+
+def _each(values: int | list[int], n: int) -> tuple[int, ...]:
+    values = [values] if isinstance(values, int) else values
+    return tuple(values) * n if len(values) == 1 else tuple(values)
+
+
+def _window(shape: tuple[int, ...], kernel: tuple[int, ...], stride: tuple[int, ...], pad: tuple[int, ...], dilation: tuple[int, ...],
+            ceil: bool) -> Window:
+    """The window over all dimensions. With ``ceil`` the padding at the end grows until the last window that begins inside fits."""
+    lead = len(shape) - len(kernel)
+    pads = []
+    for n, k, s, p, d in zip(shape[lead:], kernel, stride, pad, dilation, strict=True):
+        reach = d * (k - 1) + 1
+        out = (n + 2 * p - reach + (s - 1 if ceil else 0)) // s + 1
+        if ceil and (out - 1) * s >= n + p:
+            out -= 1
+        pads.append((p, max(p, (out - 1) * s + reach - n - p) if ceil else p))
+    one = (1,) * lead
+    return Window.make(one + kernel, one + stride, ((0, 0),) * lead + tuple(pads), rhs_dilate=one + dilation)
+
+
+def max_pool(t: Torch, x: Node, n: int, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil: bool) -> Node:
+    k = _each(kernel, n)
+    window = _window(t.shape(x), k, _each(stride, n) if stride else k, _each(padding, n), _each(dilation, n), ceil)
+    return t.window("maximum", x, lowest(t.dtype(x)), window)
+
+
+def avg_pool(t: Torch, x: Node, n: int, kernel: Any, stride: Any, padding: Any, ceil: bool, count_padding: bool, divisor: int | None) -> Node:
+    k = _each(kernel, n)
+    pad = _each(padding, n)
+    window = _window(t.shape(x), k, _each(stride, n) if stride else k, pad, (1,) * n, ceil)
+    total = t.window("add", x, 0, window)
+    if divisor is not None:
+        return t.div(total, t.like(total, divisor))
+    if not any(pad) and not ceil:
+        return t.div(total, t.like(total, prod(k)))
+    # How many elements count: those of the input, and its declared padding where that counts too; what ceil adds never does.
+    lead = t.rank(x) - n
+    ones = t.full((1,) * lead + t.shape(x)[lead:], 1, t.dtype(x))
+    spread = [0] * lead + list(pad)
+    if count_padding:
+        ones = t.pad(ones, t.array(1, t.dtype(x)), spread, spread)
+        low = tuple(p - s for p, s in zip(window.pad_low, spread, strict=True))
+        high = tuple(p - s for p, s in zip(window.pad_high, spread, strict=True))
+        window = Window(window.size, window.stride, low, high, window.lhs_dilate, window.rhs_dilate, window.rhs_reversal)
+    count = t.window("add", ones, 0, window)
+    return t.div(total, count)
+
+
+def _pools(n: int) -> None:
+    @operator(f"max_pool{n}d(Tensor self, int[{n}] kernel_size, int[{n}] stride=[], int[{n}] padding=0, int[{n}] dilation=1, "
+              "bool ceil_mode=False)")
+    def plain_max(t: Torch, x: Node, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil: bool) -> Node:
+        return max_pool(t, x, n, kernel, stride, padding, dilation, ceil)
+
+    @operator(f"max_pool{n}d_with_indices(Tensor self, int[{n}] kernel_size, int[{n}] stride=[], int[{n}] padding=0, int[{n}] dilation=1, "
+              "bool ceil_mode=False)")
+    def with_indices(t: Torch, x: Node, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil: bool) -> tuple[Node, Node]:
+        return max_pool(t, x, n, kernel, stride, padding, dilation, ceil), _indices(t, x, n, kernel, stride, padding, dilation, ceil)
+
+    rest = ", bool ceil_mode=False, bool count_include_pad=True" + (", int? divisor_override=None" if n > 1 else "")
+
+    @operator(f"avg_pool{n}d(Tensor self, int[{n}] kernel_size, int[{n}] stride=[], int[{n}] padding=0{rest})")
+    def average(t: Torch, x: Node, kernel: Any, stride: Any, padding: Any, ceil: bool, count: bool, divisor: int | None = None) -> Node:
+        return avg_pool(t, x, n, kernel, stride, padding, ceil, count, divisor)
+
+    @operator(f"adaptive_avg_pool{n}d(Tensor self, int[{n}] output_size)", f"_adaptive_avg_pool{n}d(Tensor self, int[{n}] output_size)")
+    def adaptive_average(t: Torch, x: Node, size: Any) -> Node:
+        return adaptive(t, x, n, _each(size, n), True)
+
+    @operator(f"adaptive_max_pool{n}d(Tensor self, int[{n}] output_size)")
+    def adaptive_max(t: Torch, x: Node, size: Any) -> tuple[Node, Node]:
+        flat = _flat_index(t, x, n)
+        return adaptive(t, x, n, _each(size, n), False), _adaptive_indices(t, x, flat, n, _each(size, n))
+
+
+for _n in (1, 2, 3):
+    _pools(_n)
+
+
+def adaptive(t: Torch, x: Node, n: int, size: tuple[int | None, ...], average: bool) -> Node:
+    """Window i of a dimension reaches from floor(i n / size) to ceil((i + 1) n / size). None keeps a dimension."""
+    lead = t.rank(x) - n
+    for i, wanted in enumerate(size):
+        d = lead + i
+        have = t.shape(x)[d]
+        if wanted is None or wanted == have:
+            continue
+        if have % wanted == 0:
+            k = have // wanted
+            parts = t.reshape(x, (*t.shape(x)[:d], wanted, k, *t.shape(x)[d + 1:]))
+            x = t.mean(parts, [d + 1]) if average else t.max(parts, [d + 1])
+            continue
+        pieces = []
+        for o in range(wanted):
+            part = t.slice_dim(x, d, o * have // wanted, -(-(o + 1) * have // wanted))
+            pieces.append(t.mean(part, [d], True) if average else t.max(part, [d], True))
+        x = t.concat(pieces, d)
+    return x
+
+
+def _flat_index(t: Torch, x: Node, n: int) -> Node:
+    """The place of each element in its plane, counted row by row."""
+    shape = t.shape(x)
+    plane = shape[-n:]
+    return t.broadcast_to(t.reshape(t.iota((prod(plane),), 0, S64), plane), shape)
+
+
+def _windows(t: Torch, x: Node, n: int, starts: list[list[tuple[int, int, int]]], fill: Any) -> list[Node]:
+    """The elements at each place of the window, as tensors of the result's size, outside elements as ``fill``."""
+    out = []
+    stack: list[tuple[int, Node]] = [(0, x)]
+    while stack:
+        i, part = stack.pop()
+        if i == n:
+            out.append(part)
+            continue
+        d = t.rank(x) - n + i
+        for low, stride, count in reversed(starts[i]):
+            have = t.shape(part)[d]
+            left, right = max(0, -low), max(0, low + (count - 1) * stride + 1 - have)
+            pad_low, pad_high = [0] * t.rank(x), [0] * t.rank(x)
+            pad_low[d], pad_high[d] = left, right
+            padded = t.pad(part, t.array(fill, t.dtype(part)), pad_low, pad_high)
+            stack.append((i + 1, t.slice_dim(padded, d, low + left, low + left + (count - 1) * stride + 1, stride)))
+    return out
+
+
+def _indices(t: Torch, x: Node, n: int, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil: bool) -> Node:
+    """Where in its plane each window's first largest element lies."""
+    k = _each(kernel, n)
+    window = _window(t.shape(x), k, _each(stride, n) if stride else k, _each(padding, n), _each(dilation, n), ceil)
+    lead = t.rank(x) - n
+    starts = []
+    for i in range(n):
+        d = lead + i
+        count = window.output_size(d, t.shape(x)[d])
+        starts.append([(j * window.rhs_dilate[d] - window.pad_low[d], window.stride[d], count) for j in range(k[i])])
+    values = _windows(t, x, n, starts, lowest(t.dtype(x)))
+    places = _windows(t, _flat_index(t, x, n), n, starts, 0)
+    best, at = values[0], places[0]
+    for value, place in zip(values[1:], places[1:], strict=True):
+        better = t.compare("GT", value, best)
+        if t.dtype(x) is F32 or t.dtype(x).is_float:
+            better = t.binary("or", better, t.compare("NE", value, value))
+        best, at = t.select(better, value, best), t.select(better, place, at)
+    return at
+
+
+def _adaptive_indices(t: Torch, x: Node, flat: Node, n: int, size: tuple[int | None, ...]) -> Node:
+    """Where in its plane the largest element of each adaptive window lies, one dimension after the other."""
+    lead = t.rank(x) - n
+    for i, wanted in enumerate(size):
+        d = lead + i
+        have = t.shape(x)[d]
+        if wanted is None or wanted == have:
+            continue
+        values, places = [], []
+        for o in range(wanted):
+            low, high = o * have // wanted, -(-(o + 1) * have // wanted)
+            part, where = t.slice_dim(x, d, low, high), t.slice_dim(flat, d, low, high)
+            value, at = t.arg_extreme(part, d, True, S64)
+            at = t.unsqueeze(at, d)
+            values.append(t.unsqueeze(value, d))
+            places.append(t.gather_elements(where, at, d))
+        x, flat = t.concat(values, d), t.concat(places, d)
+    return flat
+
+
+@operator("lp_pool2d(Tensor self, Scalar norm_type, int[2] kernel_size, int[2] stride=[], bool ceil_mode=False)")
+def lp_pool2d(t: Torch, x: Node, p: float, kernel: Any, stride: Any, ceil: bool) -> Node:
+    k = _each(kernel, 2)
+    mean = avg_pool(t, t.binary("power", x, t.like(x, p)), 2, k, stride, 0, ceil, True, None)
+    total = t.scale(t.maximum(mean, t.like(mean, 0)), prod(k))
+    return t.binary("power", total, t.like(total, 1 / p))

@@ -1,0 +1,142 @@
+"""Recurrent layers: every step is unrolled, the products with the inputs are one product for all steps."""
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from irscope.formats.torchscript.operators import operator
+from irscope.formats.torchscript.torch import Torch
+from irscope.graph import Node
+
+State = tuple[Node, ...]
+Cell = Callable[[Torch, Node, Node, State, int], State]
+"""(projected input, projected hidden state, state, hidden size) -> the next state, the hidden state first."""
+
+
+def lstm_step(t: Torch, x: Node, h: Node, state: State, n: int) -> State:
+    """Gates in the order i, f, g, o."""
+    gates = t.add(x, h)
+    i, f, g, o = (t.slice_dim(gates, 1, k * n, (k + 1) * n) for k in range(4))
+    c = t.add(t.mul(t.unary("logistic", f), state[1]), t.mul(t.unary("logistic", i), t.unary("tanh", g)))
+    return t.mul(t.unary("logistic", o), t.unary("tanh", c)), c
+
+
+def gru_step(t: Torch, x: Node, h: Node, state: State, n: int) -> State:
+    """Gates in the order r, z, n; n takes r times the projected hidden state with its bias."""
+    (xr, xz, xn), (hr, hz, hn) = ([t.slice_dim(v, 1, k * n, (k + 1) * n) for k in range(3)] for v in (x, h))
+    r, z = t.unary("logistic", t.add(xr, hr)), t.unary("logistic", t.add(xz, hz))
+    new = t.unary("tanh", t.add(xn, t.mul(r, hn)))
+    return (t.add(new, t.mul(z, t.sub(state[0], new))),)
+
+
+def tanh_step(t: Torch, x: Node, h: Node, state: State, n: int) -> State:
+    return (t.unary("tanh", t.add(x, h)),)
+
+
+def relu_step(t: Torch, x: Node, h: Node, state: State, n: int) -> State:
+    y = t.add(x, h)
+    return (t.maximum(y, t.like(y, 0)),)
+
+
+def layer(t: Torch, x: Node, state: State, weights: list[Node], cell: Cell, reverse: bool) -> tuple[Node, State]:
+    """One direction over [time, batch, features]; ``weights`` are w_ih, w_hh and perhaps the two biases."""
+    steps, batch, _ = t.shape(x)
+    w_ih, w_hh = weights[0], weights[1]
+    n = t.shape(state[0])[1]
+    projected = t.dot(x, w_ih, ([2], [1]))
+    if len(weights) > 2:
+        projected = t.add(projected, weights[2])
+    outs: list[Node] = []
+    for step in reversed(range(steps)) if reverse else range(steps):
+        now = t.reshape(t.slice_dim(projected, 0, step, step + 1), (batch, t.shape(w_ih)[0]))
+        h = t.dot(state[0], w_hh, ([1], [1]))
+        if len(weights) > 3:
+            h = t.add(h, weights[3])
+        state = cell(t, now, h, state, n)
+        outs.append(t.unsqueeze(state[0], 0))
+    if reverse:
+        outs.reverse()
+    return t.concat(outs, 0), state
+
+
+def network(t: Torch, x: Node, states: list[Node], params: list[Node], biases: bool, layers: int, both: bool, batch_first: bool,
+            cell: Cell) -> tuple[Node, ...]:
+    """Layers of one or two directions. A missing batch dimension is added and taken away again."""
+    single = t.rank(x) == 2
+    if single:
+        x = t.unsqueeze(x, 0 if batch_first else 1)
+        states = [t.unsqueeze(s, 1) for s in states]
+    if batch_first:
+        x = t.swap(x, 0, 1)
+    directions = 2 if both else 1
+    each = (4 if biases else 2) + (len(params) // (layers * directions) - (4 if biases else 2))
+    if each > (4 if biases else 2):
+        raise ValueError("projections of recurrent layers (proj_size) are not supported")
+    last: list[list[Node]] = [[] for _ in states]
+    for i in range(layers):
+        outs = []
+        for d in range(directions):
+            k = i * directions + d
+            start = tuple(t.reshape(t.slice_dim(s, 0, k, k + 1), t.shape(s)[1:]) for s in states)
+            y, end = layer(t, x, start, params[k * each:(k + 1) * each], cell, d == 1)
+            outs.append(y)
+            for store, value in zip(last, end, strict=True):
+                store.append(t.unsqueeze(value, 0))
+        x = t.concat(outs, 2)
+    if batch_first:
+        x = t.swap(x, 0, 1)
+    finals = [t.concat(store, 0) for store in last]
+    if single:
+        x = t.reshape(x, tuple(s for i, s in enumerate(t.shape(x)) if i != (0 if batch_first else 1)))
+        finals = [t.reshape(f, (t.shape(f)[0], t.shape(f)[2])) for f in finals]
+    return (x, *finals)
+
+
+def _training(dropout: float, train: bool) -> None:
+    if dropout > 0 and train:
+        raise ValueError("dropout in training mode draws from torch's generator: call model.eval() before the graph is made")
+
+
+REST = "Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first"
+
+
+@operator(f"lstm.input(Tensor input, Tensor[] hx, {REST})")
+def lstm(t: Torch, x: Node, hx: list[Node], params: list[Node], biases: bool, layers: int, dropout: float, train: bool, both: bool,
+         batch_first: bool) -> tuple[Node, ...]:
+    _training(dropout, train)
+    return network(t, x, hx, params, biases, layers, both, batch_first, lstm_step)
+
+
+def _plain(name: str, cell: Cell) -> None:
+    @operator(f"{name}.input(Tensor input, Tensor hx, {REST})")
+    def recurrent(t: Torch, x: Node, hx: Node, params: list[Node], biases: bool, layers: int, dropout: float, train: bool, both: bool,
+                  batch_first: bool) -> tuple[Node, ...]:
+        _training(dropout, train)
+        return network(t, x, [hx], params, biases, layers, both, batch_first, cell)
+
+
+_plain("gru", gru_step)
+_plain("rnn_tanh", tanh_step)
+_plain("rnn_relu", relu_step)
+
+
+@operator("lstm_cell(Tensor input, Tensor[] hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None)")
+def lstm_cell(t: Torch, x: Node, hx: list[Node], w_ih: Node, w_hh: Node, b_ih: Node | None, b_hh: Node | None) -> tuple[Node, ...]:
+    return _cell(t, x, tuple(hx), w_ih, w_hh, b_ih, b_hh, lstm_step)
+
+
+def _single(name: str, cell: Cell) -> None:
+    @operator(f"{name}(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None)")
+    def step(t: Torch, x: Node, hx: Node, w_ih: Node, w_hh: Node, b_ih: Node | None, b_hh: Node | None) -> Node:
+        return _cell(t, x, (hx,), w_ih, w_hh, b_ih, b_hh, cell)[0]
+
+
+_single("gru_cell", gru_step)
+_single("rnn_tanh_cell", tanh_step)
+_single("rnn_relu_cell", relu_step)
+
+
+def _cell(t: Torch, x: Node, state: State, w_ih: Node, w_hh: Node, b_ih: Node | None, b_hh: Node | None, cell: Cell) -> State:
+    a, b = t.dot(x, w_ih, ([1], [1])), t.dot(state[0], w_hh, ([1], [1]))
+    a = a if b_ih is None else t.add(a, b_ih)
+    b = b if b_hh is None else t.add(b, b_hh)
+    return cell(t, a, b, state, t.shape(state[0])[1])

@@ -1,0 +1,174 @@
+"""Operator schemas as torch writes them, and which overload a call means."""
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from irscope.formats.torchscript.abstract import ModuleRef, Scalar, Tensor
+from irscope.formats.torchscript.types import split_commas
+
+ARGUMENT = re.compile(
+    r"(?P<type>[\w.]+)(?P<list>\[\d*\])?(?P<optional>\?)?(?P<list2>\[\d*\])?(?P<optional2>\?)? (?P<name>\w+)(?:=(?P<default>.*))?$",
+)
+ALIAS = re.compile(r"\([a-z]!?(?: -> \*)?\)")
+ANYTHING = frozenset(("Device", "Layout", "MemoryFormat", "Generator", "Stream", "Storage", "Dimname", "t", "Any", "QScheme"))
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One argument: its type (``int``), whether a list (``int[2]``: one int stands for two), whether it may be None, and its default."""
+
+    name: str
+    type: str
+    is_list: bool
+    size: int
+    optional: bool
+    default: Any
+    has_default: bool
+    optional_items: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """``add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1)``."""
+
+    name: str
+    overload: str
+    arguments: tuple[Argument, ...]
+    text: str
+
+
+@dataclass(slots=True, eq=False)
+class Overload:
+    """A schema and what computes it.
+
+    ``style``: ``pure`` takes and gives nodes; ``view`` gives a node and a function that writes back through it;
+    ``raw`` takes the values as they are (handles, lists) and the program that runs.
+    """
+
+    schema: Schema
+    function: Callable[..., Any]
+    style: str = "pure"
+
+
+@dataclass(slots=True)
+class Overloads:
+    """All overloads of one name, in the order in which they are tried."""
+
+    name: str
+    choices: list[Overload] = field(default_factory=list)
+
+    def match(self, values: Sequence[Any]) -> tuple[Overload, list[Any]] | None:
+        """The first overload that takes the values, and the arguments with defaults filled in; None when none does."""
+        for choice in self.choices:
+            arguments = bind(choice.schema, values)
+            if arguments is not None:
+                return choice, arguments
+        return None
+
+
+@lru_cache(maxsize=4096)
+def parse_schema(text: str) -> Schema:
+    """Raises ValueError for a text that is no schema: it is our own mistake."""
+    head, _, rest = text.partition("(")
+    inside = ALIAS.sub("", rest[:rest.rindex(")")])
+    name, _, overload = head.partition(".")
+    arguments = []
+    for part in split_commas(inside):
+        part = part.strip()
+        if part == "*":
+            continue
+        found = ARGUMENT.match(part)
+        if found is None:
+            raise ValueError(f"{part!r} in {text!r} is no argument")
+        brackets = found["list"] or found["list2"]
+        optional_items = bool(found["optional"]) and bool(found["list2"])
+        size = int(brackets[1:-1] or 0) if brackets else 0
+        default = found["default"]
+        optional = bool(found["optional2"]) or (bool(found["optional"]) and not found["list2"])
+        arguments.append(Argument(found["name"], found["type"], brackets is not None, size, optional, _default(default), default is not None,
+                                  optional_items))
+    return Schema(name, overload, tuple(arguments), text)
+
+
+def bind(schema: Schema, values: Sequence[Any]) -> list[Any] | None:
+    """The arguments of a call: values in order, defaults for the rest; None when they do not fit."""
+    if len(values) > len(schema.arguments):
+        return None
+    bound: list[Any] = []
+    for i, argument in enumerate(schema.arguments):
+        if i < len(values):
+            value = _accept(argument, values[i])
+            if value is _REFUSED:
+                return None
+            bound.append(value)
+        elif argument.has_default:
+            bound.append(argument.default)
+        elif argument.optional:
+            bound.append(None)
+        else:
+            return None
+    return bound
+
+
+_REFUSED = object()
+
+
+def _accept(argument: Argument, value: Any) -> Any:
+    if value is None:
+        return None if argument.optional or argument.type in ANYTHING else _REFUSED
+    if argument.is_list:
+        if isinstance(value, list | tuple) and not isinstance(value, str):
+            items = [None if v is None and argument.optional_items else _one(argument.type, v) for v in value]
+            return _REFUSED if any(v is _REFUSED for v in items) else items
+        if argument.size:
+            one = _one(argument.type, value)
+            return _REFUSED if one is _REFUSED else [one] * argument.size
+        return _REFUSED
+    return _one(argument.type, value)
+
+
+def _one(type: str, value: Any) -> Any:
+    if type == "Tensor":
+        return value if isinstance(value, Tensor) else _REFUSED
+    if type in ANYTHING:
+        return value
+    if isinstance(value, Tensor):
+        known = value.known
+        if known is not None and type in ("int", "SymInt", "float", "Scalar", "bool", "number"):
+            return _one(type, known.item())
+        return _REFUSED
+    if isinstance(value, Scalar):
+        fits = {"int": ("int",), "SymInt": ("int",), "float": ("float", "int"), "bool": ("bool",), "Scalar": ("int", "float", "bool", "complex")}
+        return value if value.kind in fits.get(type, ()) else _REFUSED
+    match type:
+        case "int" | "SymInt" | "ScalarType":
+            return int(value) if isinstance(value, int) else _REFUSED
+        case "float":
+            return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else _REFUSED
+        case "bool":
+            return bool(value) if isinstance(value, bool | int) else _REFUSED
+        case "Scalar" | "number":
+            return value if isinstance(value, int | float | complex) else _REFUSED
+        case "str":
+            return value if isinstance(value, str) else _REFUSED
+    return value if isinstance(value, ModuleRef) else _REFUSED
+
+
+def _default(text: str | None) -> Any:
+    if text is None or text == "None":
+        return None
+    words = {"True": True, "False": False, "[]": [], "contiguous_format": 0, "Mean": 1, "inf": float("inf"), "-inf": float("-inf")}
+    if text in words:
+        return words[text]
+    if text.startswith("["):
+        return [_default(part.strip()) for part in text[1:-1].split(",")]
+    if text[0] in "\"'":
+        return text[1:-1]
+    try:
+        return int(text)
+    except ValueError:
+        return float(text)
