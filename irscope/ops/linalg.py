@@ -81,7 +81,7 @@ def _cholesky_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[V
         nan = k.const(float("nan"), dtype)
         with loops(k, [n, n]) as [row, column]:
             i, j = (row, column) if lower else (column, row)
-            element = k.select(k.compare("LT", i, j), nothing, work.load([i, j]))
+            element = k.select(k.compare("LT", i, j), nothing, work.load([i, k.binary("min", i, j)]))
             element = k.select(failed.get(), nan, element if lower else conjugate(k, element))
             out.store([*batch, row, column], k.convert(element, out.dtype))
 

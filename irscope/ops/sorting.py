@@ -247,6 +247,8 @@ def _by_insertion(k: Emitter, dtype: DType, length: int, count: int, direction: 
     keys, places = k.scratch(dtype, (count,)), k.scratch(S64, (count,))
 
     def chosen(key: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        with loops(k, [count]) as [j]:
+            keys.store([j], k.const(0, dtype))
         with loops(k, [length]) as [j]:
             mine = key(j)
             last = k.binary("min", j, k.index(count - 1))

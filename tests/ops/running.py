@@ -13,6 +13,7 @@ from irscope.backends.executable import Executable, Port
 from irscope.formats import hlo
 from irscope.graph import Module, Node, TensorType
 from irscope.lower.build import KernelBuilder
+from irscope.lower.interpret import interpret_program
 from irscope.lower.program import Launch, Program, Slot
 from irscope.source import SourceText
 
@@ -76,19 +77,24 @@ def _loops(k: KernelBuilder, node: Node, ins: list[Any], outs: list[Any]) -> Non
             out.store(index, value)
 
 
-def compiled(module: Module, *arrays: Array) -> list[Array]:
+def compiled(module: Module, *arrays: Array, interpret: bool = True) -> list[Array]:
     """The results by machine code."""
     node = module.main().result()
     given = {p.index: a for p, a in zip(module.main().params, arrays, strict=True)}
-    return compiled_node(node, *(given[o.index] if o.index in given else o.attrs["literal"].value() for o in node.operands))
+    operands = [given[o.index] if o.index in given else o.attrs["literal"].value() for o in node.operands]
+    return compiled_node(node, *operands, interpret=interpret)
 
 
-def compiled_node(node: Node, *operands: Array) -> list[Array]:
-    """The results of one node by machine code."""
+def compiled_node(node: Node, *operands: Array, interpret: bool = True) -> list[Array]:
+    """The results of one node by machine code; the (slow) interpreter of the tile IR gives the same, and makes no misstep."""
     inputs = [Port(f"in{i}", t.dtype, t.dims()) for i, t in enumerate(leaves(o)[0] for o in node.operands)]
     outputs = [Port(f"out{i}", t.dtype, t.dims()) for i, t in enumerate(leaves(node))]
-    run = Executable.of(kernel_of(node), inputs, outputs, use_cache=False)
-    return list(run(*[np.asarray(v) for v in operands]))
+    program = kernel_of(node)
+    given = [np.asarray(v) for v in operands]
+    results = list(Executable.of(program, inputs, outputs, use_cache=False)(*given))
+    for result, port, slow in zip(results, outputs, interpret_program(program, given) if interpret else results, strict=True):
+        same(result, slow.reshape(port.shape), 1e-13 if port.dtype.name in ("f64", "c128") else 1e-5)
+    return results
 
 
 def reference_of(node: Node, *operands: Array) -> list[Array]:
@@ -116,10 +122,10 @@ def same(got: Array, want: Array, tolerance: float = 0.0) -> None:
         assert not w.size or float(np.abs(g - w).max()) <= limit, f"off by {np.abs(g - w).max()}: {got} and {want}"
 
 
-def check(text: str, *arrays: Array, tolerance: float = 1e-6) -> list[Array]:
-    """Inference agrees with the text, and reference and machine code with each other; gives the reference's results."""
+def check(text: str, *arrays: Array, tolerance: float = 1e-6, interpret: bool = True) -> list[Array]:
+    """Inference agrees with the text, and reference, interpreter and machine code with each other; gives the reference's results."""
     module = typed(read(text))
     want = reference(module, *arrays)
-    for got, w in zip(compiled(module, *arrays), want, strict=True):
+    for got, w in zip(compiled(module, *arrays, interpret=interpret), want, strict=True):
         same(got, w, tolerance)
     return want

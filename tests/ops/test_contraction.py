@@ -54,7 +54,7 @@ def dot_text(opcode: str, dims: dict[str, list[int]], result: str, *operands: st
     return f"ENTRY e {{ {params}\n ROOT r = {result} {opcode}({names}), {attrs} }}"
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(dots(), st.integers(0, 99))
 def test_dot_with_any_dimensions(case: Any, seed: int) -> None:
     left, right, dims = case
@@ -168,7 +168,7 @@ def convolved(x: Any, w: Any, window: Window, out_spatial: tuple[int, ...], grou
 LABELS = {1: ("b0f_0io->b0f", "bf0_oi0->bf0", "f0b_i0o->0fb"), 2: ("b01f_01io->b01f", "bf01_oi01->bf01", "f01b_i10o->10bf", "01fb_o0i1->bf10")}
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.data(), st.integers(1, 2), st.sampled_from(((1, 1), (2, 1), (1, 2), (3, 1))), st.integers(0, 99))
 def test_convolution(data: Any, rank: int, groups: tuple[int, int], seed: int) -> None:
     shape, window = data.draw(windows(rank, reversal=True))

@@ -78,7 +78,7 @@ def full(case: dict[str, Any], start: list[int], inside: tuple[int, ...]) -> tup
     return tuple(at)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(addressing(), st.integers(0, 99), st.sampled_from(("s32", "u32", "s64", "u64", "s8", "u8")))
 def test_gather(case: dict[str, Any], seed: int, index_type: str) -> None:
     rng = np.random.default_rng(seed)
@@ -103,7 +103,7 @@ def test_gather(case: dict[str, Any], seed: int, index_type: str) -> None:
     assert np.array_equal(found, want)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(addressing(), st.integers(0, 99), st.sampled_from((ADD, TAKE_NEW, ODD)))
 def test_scatter(case: dict[str, Any], seed: int, body: str) -> None:
     rng = np.random.default_rng(seed)
