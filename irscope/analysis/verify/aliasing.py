@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from irscope.analysis.verify.faults import Fault
 from irscope.analysis.verify.layouts import assigned, differ
@@ -102,7 +103,7 @@ def _entry(module: Module, entry: Graph) -> Iterator[Fault]:
 def _shared(module: Module, entry: Graph) -> Iterator[Fault]:
     taken: dict[tuple[int, tuple[int, ...]], tuple[int, ...]] = {}
     outputs: set[tuple[int, ...]] = set()
-    for output, (number, index, kind) in module.attrs.get("input_output_alias", ()) or ():
+    for output, (number, index, kind) in _parsed(module, "input_output_alias"):
         shown = f"{{{', '.join(map(str, output))}}}: ({number}, {{{', '.join(map(str, index))}}}, {kind})"
         theirs = part(entry.params[number].type, index) if 0 <= number < len(entry.params) else None
         mine = part(entry.result().type, output)
@@ -118,9 +119,15 @@ def _shared(module: Module, entry: Graph) -> Iterator[Fault]:
             yield Fault(None, f"input_output_alias {shown}: the output is shared with another parameter already")
         taken[number, index] = output
         outputs.add(output)
-    for number, index in module.attrs.get("buffer_donor", ()) or ():
+    for number, index in _parsed(module, "buffer_donor"):
         shown = f"({number}, {{{', '.join(map(str, index))}}})"
         if not 0 <= number < len(entry.params) or part(entry.params[number].type, index) is None:
             yield Fault(None, f"buffer_donor {shown}: {entry.name} has no such parameter")
         elif (number, index) in taken:
             yield Fault(None, f"buffer_donor {shown}: the parameter is shared with an output already")
+
+
+def _parsed(module: Module, attribute: str) -> tuple[Any, ...]:
+    """A list that the module gives; what the reader refused is still text, and was told."""
+    value = module.attrs.get(attribute)
+    return value if isinstance(value, tuple) else ()

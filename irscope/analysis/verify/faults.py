@@ -29,3 +29,9 @@ def finding(module: Module, graph: Graph, fault: Fault) -> Finding:
     length = len(node.name) if node is not None else len(graph.name)
     return Finding(CODES[fault.about], NAME, fault.severity, fault.message, module.source, offset, max(1, length), (), fault.help,
                    node.name if node is not None else "", graph.name, str(stack[0]) if stack else "")
+
+
+def devices_of(module: Module, attribute: str) -> int:
+    """``replica_count`` or ``num_partitions``; 1 where the module does not say, or says what the reader refused."""
+    value = module.attrs.get(attribute, 1)
+    return value if isinstance(value, int) else 1

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from irscope.analysis.verify.faults import Fault
+from irscope.analysis.verify.faults import Fault, devices_of
 from irscope.graph import Graph, Module, Node, TensorType, TupleType
 from irscope.ops.collective import replica_groups
 
@@ -38,7 +38,7 @@ def devices(module: Module, node: Node) -> tuple[int, str]:
 
     Without a channel replicas talk, with one partitions; ``use_global_device_ids`` numbers both together.
     """
-    replicas, partitions = module.attrs.get("replica_count", 1), module.attrs.get("num_partitions", 1)
+    replicas, partitions = devices_of(module, "replica_count"), devices_of(module, "num_partitions")
     if not node.attrs.get("channel_id"):
         return replicas, "replicas"
     if node.op.name not in BY_FLAG:
@@ -76,7 +76,7 @@ def _groups(module: Module, node: Node) -> Iterator[Fault]:
 def _pairs(module: Module, node: Node) -> Iterator[Fault]:
     pairs = [p for p in node.attrs.get("source_target_pairs", ()) if len(p) == 2]
     key = "num_partitions" if node.attrs.get("channel_id") else "replica_count"
-    limit = module.attrs.get(key, 1)
+    limit = devices_of(module, key)
     often = _times(node)
     for end, what in enumerate(("source", "target")):
         count: dict[int, int] = {}

@@ -5,11 +5,12 @@ import re
 from collections.abc import Iterator
 from math import prod
 
-from irscope.analysis.verify.faults import Fault
+from irscope.analysis.verify.faults import Fault, devices_of
 from irscope.analysis.verify.texts import Texts, inside, split
 from irscope.graph import Graph, Module, Node, TensorType, TupleType, Type
 
 TILES = re.compile(r"devices=\[([\d,\s]+)\](?:<=\[([\d,\s]+)\]|((?:\s*-?\d+\s*,?)*))")
+NUMBER = re.compile(r"-?\d+")
 LAST = re.compile(r"last_tile_dims=\{([^}]*)\}")
 DEVICE = re.compile(r"\bdevice=(-?\d+)")
 METADATA = re.compile(r",?\s*metadata=\{.*\}(?=[\s}]*$)", re.DOTALL)
@@ -18,7 +19,7 @@ METADATA = re.compile(r",?\s*metadata=\{.*\}(?=[\s}]*$)", re.DOTALL)
 def check(module: Module) -> Iterator[tuple[Graph, Fault]]:
     """Shardings that do not fit the type, the number of devices, or each other."""
     written: dict[int, str] = {}
-    partitions = module.attrs.get("num_partitions", 1)
+    partitions = devices_of(module, "num_partitions")
     for graph, node, text in Texts(module).having("sharding"):
         written[id(node)] = " ".join(METADATA.sub("", text).split())
         yield from ((graph, fault) for fault in _fits(node, node.type, text, partitions))
@@ -45,14 +46,14 @@ def _fits(node: Node, t: Type, text: str, partitions: int) -> Iterator[Fault]:
     m = TILES.search(text)
     if not m or not isinstance(t, TensorType):
         return
-    tiles = [int(n) for n in m[1].split(",")]
+    tiles = NUMBER.findall(m[1])
     last = LAST.search(text)
     rank = len(tiles) - ("last_tile_dim_replicate" in text) - (len(split(last[1])) if last else 0)
     if rank != t.rank:
         yield Fault(node, f"the sharding {text} of %{node.name} has {rank} tile dimensions, but {t} has {t.rank}",
                     "one tile dimension for each dimension of the value, behind them those of subgroups")
-    listed = [int(n) for n in m[3].replace(",", " ").split()] if m[3] else []
-    count = prod(int(n) for n in m[2].split(",")) if m[2] else len(listed)
+    listed = [int(n) for n in NUMBER.findall(m[3] or "")]
+    count = prod(int(n) for n in NUMBER.findall(m[2])) if m[2] else len(listed)
     if listed and len(set(listed)) != len(listed):
         yield Fault(node, f"the sharding {text} of %{node.name} names a device twice")
     wrong = next((d for d in listed if d < 0 or (partitions > 1 and d >= partitions)), None)
