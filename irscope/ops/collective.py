@@ -115,7 +115,7 @@ def gathered(node: Node, started: bool) -> list[TensorType]:
     declared = _declared(node, started)
     along = _along(node, [*types, *declared])
     before, after = size(types[0].shape[along]), size(declared[0].shape[along])
-    count = -(-after // before) if before and after is not None else 1
+    count = -(-after // before) if before and after else 1
     groups = replica_groups(node)
     if groups and not node.attrs.get("channel_id") and len(groups[0]) not in (1, count):
         raise TypeFault(f"{node.op.name} makes {plain(declared[0])} of {plain(types[0])}, {count} shards, "
@@ -200,7 +200,7 @@ def _infer_reduce_scatter(node: Node) -> Type:
     along = _along(node, [*types, *declared])
     takes(node, body(node, 0, "to_apply"), 2)
     before, after = size(types[0].shape[along]), size(declared[0].shape[along])
-    count = -(-before // after) if after and before is not None else 1
+    count = -(-before // after) if after and before else 1
     groups = replica_groups(node)
     if groups and not node.attrs.get("channel_id") and len(groups[0]) not in (1, count):
         raise TypeFault(f"{node.op.name} makes {plain(declared[0])} of {plain(types[0])}, {count} shards, "
