@@ -16,7 +16,7 @@ JOBS ?= 2
 # What `make test` passes on to pytest: make test ARGS='tests/cli -k pipe'
 ARGS ?=
 
-.PHONY: help setup demo test slow oracle lint types bench bench-nets golden ci clean
+.PHONY: help setup demo test slow oracle lint types bench bench-nets bench-read fuzz golden ci clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -56,10 +56,16 @@ lint: $(READY)  ## ruff
 types: $(READY)  ## mypy --strict
 	@$(BIN)/python -m mypy --strict irscope
 
-bench: bench-nets  ## all benchmarks, side by side with the peers that PEERS_PYTHON has installed
+bench: bench-nets bench-read  ## all benchmarks, side by side with the peers that PEERS_PYTHON has installed
 
 bench-nets: $(READY)  ## whole nets: irscope, torch, jax, ONNX Runtime (PEERS_PYTHON=/path/to/python)
 	@$(BIN)/python benchmarks/run_nets.py $(ARGS)
+
+bench-read: $(READY)  ## reading HLO: instructions a second and bytes an instruction, beside XLA's parser
+	@PYTHONPATH=. "$${PEERS_PYTHON:-$(BIN)/python}" benchmarks/read_hlo.py $(ARGS)
+
+fuzz: $(READY)  ## mutated dumps: the readers may find faults in them, and nothing else
+	@$(BIN)/python benchmarks/fuzz_hlo.py samples $(ARGS)
 
 golden: $(READY)  ## write the golden files anew; read them as a diff afterwards
 	@$(BIN)/python -m pytest -q --update-golden $(ARGS)

@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import itertools
+import subprocess
+import sys
 import threading
 from dataclasses import dataclass
 from functools import lru_cache
@@ -71,6 +73,30 @@ def cross(triple: str, cpu: str = "") -> Machine:
     except RuntimeError as error:
         raise CompileFailed(f"LLVM has no target {triple}: {error}") from None
     return Machine(triple, cpu, features_of(triple, cpu), False)
+
+
+_TRIAL = """
+import sys, llvmlite.binding as llvm
+llvm.initialize_all_targets(); llvm.initialize_all_asmprinters()
+machine = llvm.Target.from_triple(sys.argv[1] or llvm.get_process_triple()).create_target_machine(cpu=sys.argv[2])
+machine.emit_object(llvm.parse_assembly("define i64 @f(i64 %x) { ret i64 %x }"))
+"""
+
+
+def cpus(triple: str = "") -> tuple[str, ...]:
+    """The processors that LLVM knows for a triple (default: the one here); empty where it does not say."""
+    lines = _tried(triple, "help").stderr.partition("Available CPUs")[2].partition("Available features")[0].splitlines()
+    return tuple(line.split()[0] for line in lines if " - Select the" in line)
+
+
+def accepts(cpu: str, triple: str = "") -> bool:
+    """Whether LLVM makes code for a processor. It warns about an unknown one and aborts the process on a 32-bit one: a child is asked."""
+    done = _tried(triple, cpu)
+    return done.returncode == 0 and "not a recognized processor" not in done.stderr
+
+
+def _tried(triple: str, cpu: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", _TRIAL, triple, cpu], capture_output=True, text=True, check=False)
 
 
 _X86_LEVELS = {

@@ -67,32 +67,19 @@ def _version(package: str) -> str:
 
 
 def _processor() -> dict[str, str]:
-    facts = {"machine": platform.machine(), "cores": f"{_usable_cores()} usable of {os.cpu_count()}"}
-    try:
-        from irscope.backends.llvm_host import host
+    from irscope.backends.pool import available_threads
 
-        found = host()
-        facts["name"] = found.name
-        facts["vectors"] = " ".join(name for name in FEATURES if name in found.features) or "none that irscope knows"
-        facts["llvm"] = found.llvm
+    facts = {"machine": platform.machine(), "cores": f"{available_threads()} usable of {os.cpu_count()}"}
+    try:
+        from irscope.backends import llvm_compile
+
+        machine = llvm_compile.host()
+        facts["name"] = machine.cpu
+        facts["vectors"] = " ".join(name for name in FEATURES if name in machine.target.features) or "none that irscope knows"
+        facts["llvm"] = llvm_compile.version().replace("/", ", llvmlite ")
     except Exception as error:  # a broken llvmlite is what a doctor is asked about
         facts["llvm"] = f"unusable: {error}"
     return facts
-
-
-def _usable_cores() -> int:
-    """Cores by affinity; a container's quota may allow less."""
-    try:
-        cores = len(os.sched_getaffinity(0))
-    except AttributeError:
-        cores = os.cpu_count() or 1
-    try:
-        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
-        if quota != "max":
-            cores = min(cores, max(1, -(-int(quota) // int(period))))
-    except (OSError, ValueError):
-        pass
-    return cores
 
 
 def _dot() -> str:

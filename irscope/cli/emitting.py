@@ -1,10 +1,10 @@
 """``--emit``: a stage of the compiler written instead of run."""
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from irscope.cli.output import opened, write_bytes
 from irscope.graph import Module
 from irscope.source import UserError
 
@@ -38,10 +38,8 @@ def emit(request: Request, module: Module, weights: dict[int, Any]) -> int:
 
 
 def _text(request: Request, text: str) -> int:
-    if request.output == "-":
-        sys.stdout.write(text)
-    else:
-        Path(request.output).write_text(text)
+    with opened(request.output, (request.file,)) as stream:
+        stream.write(text)
     return 0
 
 
@@ -63,7 +61,9 @@ def _objects(request: Request, images: list[bytes]) -> int:
             path.write_bytes(image)
             paths.append(str(path))
         how = ["-r"] if request.emit == "obj" else ["-shared"]
-        done = subprocess.run([linker, *how, "-o", request.output, *paths], capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise UserError(f"{linker} could not join the kernels: {done.stderr.strip().splitlines()[-1:] or done.returncode}")
+        joined = Path(folder) / "joined"
+        done = subprocess.run([linker, *how, "-o", str(joined), *paths], capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise UserError(f"{linker} could not join the kernels: {done.stderr.strip().splitlines()[-1:] or done.returncode}")
+        write_bytes(request.output, joined.read_bytes(), (request.file,))
     return 0

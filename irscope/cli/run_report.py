@@ -28,7 +28,7 @@ def report(request: Request, outcome: Outcome, drawn: list[str]) -> None:
     console.print(table)
     console.print()
     for label, text in _facts(request, outcome):
-        console.print(Text(f"{label:<10}", style="bold") + Text(text))
+        console.print(Text(f"{label:<10}", style="bold") + Text(text), soft_wrap=True)
     for comparison in outcome.comparisons:
         if comparison.fault:
             print(f"error: {comparison.name}: {comparison.fault}", file=sys.stderr)

@@ -80,6 +80,7 @@ def run(request: Request) -> int:
     began = time.perf_counter()
     with Progress("reading"):
         module = load_ok(request.file, request.from_).module()
+    _check_cpu(request)
     module = _bound(request, module)
     arrays = _Arrays(request, module)
     load_s = time.perf_counter() - began
@@ -101,6 +102,20 @@ def run(request: Request) -> int:
 
         report(request, outcome, arrays.drawn_names)
     return 0 if outcome.ok else 1
+
+
+def _check_cpu(request: Request) -> None:
+    """LLVM ends the whole process on some names of processors; they are found out before."""
+    if request.cpu in ("", "native"):
+        return
+    from irscope.backends import llvm_compile
+    from irscope.source import did_you_mean
+
+    if llvm_compile.accepts(request.cpu, request.target):
+        return
+    known = [name for name in llvm_compile.cpus(request.target) if name != request.cpu]
+    raise UserError(f"LLVM makes no code for {request.target or 'this machine'} under the name {request.cpu!r}",
+                    did_you_mean(request.cpu, known) or "--cpu native is the processor here; others are x86-64-v3, znver4, ...")
 
 
 def options_of(request: Request, reference: bool = False) -> Any:

@@ -62,7 +62,8 @@ def bits(array: Array) -> Array:
 def _npz(path: str) -> dict[str, Array]:
     import numpy as np
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        # numpy leaves a file open whose archive it refuses; this one is closed by us.
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
     except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:
         if "pickle" in str(error):

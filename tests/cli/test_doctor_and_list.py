@@ -35,7 +35,7 @@ def test_doctor_survives_a_broken_llvm(cli: Cli, monkeypatch: pytest.MonkeyPatch
     def broken() -> None:
         raise OSError("libllvmlite.so: cannot open shared object file")
 
-    monkeypatch.setattr("irscope.backends.llvm_host.host", broken)
+    monkeypatch.setattr("irscope.backends.llvm_compile.host", broken)
     result = cli("doctor")
     assert result.exit_code == 0
     assert "unusable: libllvmlite.so" in result.stdout
