@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 from irscope.analysis.calls import BodyUse, body_use, is_fusion
 from irscope.analysis.cost import Costs, is_kernel
@@ -12,6 +13,7 @@ from irscope.graph import Graph, Node
 
 _NUMBER = re.compile(r"\d+")
 
+MOST = 0.6
 MAX_SECTIONS = 20_000
 """More sections than this say nothing; bodies beyond stay closed."""
 
@@ -126,11 +128,8 @@ def _name_block(block: Section) -> None:
 
 
 def _common_name(block: Section) -> str:
+    """The longest beginning, up to a number, that most parameters of a block share: ``h_0`` of ``h_0_qkv``, ``h_0_bias`` and ``x``."""
     names = [node.name for node in block.nodes if node.op.name == "parameter"]
-    if len(names) < 2:
-        return ""
-    first, last = min(names), max(names)
-    common = first[:next((i for i, (a, b) in enumerate(zip(first, last)) if a != b), min(len(first), len(last)))]
-    numbers = list(_NUMBER.finditer(common))
-    # "h_0_ln" is cut to "h_0": what follows the last number names the first parameter, not the layer.
-    return common[:numbers[-1].end()] if numbers else ""
+    heads = Counter(name[:number.end()] for name in names for number in _NUMBER.finditer(name) if number.end() < len(name))
+    shared = [head for head, n in heads.items() if n >= 2 and n >= MOST * len(names)]
+    return max(shared, key=len, default="")

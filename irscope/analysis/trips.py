@@ -38,7 +38,7 @@ def trip_count(module: Module, node: Node) -> int | None:
     if counter is None or limit is None:
         return None
     start, step = _initial(node, counter), _step(body, counter)
-    if start is None or not step:
+    if start is None or step is None:
         return None
     return _count(start, limit, step, direction)
 
@@ -47,16 +47,23 @@ _MIRROR = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE", "NE": "NE", "EQ": "EQ
 
 
 def _count(start: int, limit: int, step: int, direction: str) -> int | None:
-    if direction == "LT" and step > 0:
-        return max(0, -((start - limit) // step))
-    if direction == "LE" and step > 0:
-        return max(0, (limit - start) // step + 1)
-    if direction == "GT" and step < 0:
-        return max(0, -((limit - start) // -step))
-    if direction == "GE" and step < 0:
-        return max(0, (start - limit) // -step + 1)
-    if direction == "NE" and (limit - start) % step == 0 and (limit - start) // step >= 0:
-        return (limit - start) // step
+    """How often a counter that begins at ``start`` passes its test; None where it never fails, or overflows first."""
+    way = limit - start
+    holds = {"LT": way > 0, "LE": way >= 0, "GT": way < 0, "GE": way <= 0, "NE": way != 0, "EQ": way == 0}.get(direction)
+    if holds is None:
+        return None
+    if not holds:
+        return 0
+    if step == 0:
+        return None
+    if direction == "EQ":
+        return 1
+    if direction in ("LT", "LE") and step > 0:
+        return -(-way // step) if direction == "LT" else way // step + 1
+    if direction in ("GT", "GE") and step < 0:
+        return -(way // -step) if direction == "GT" else -way // -step + 1
+    if direction == "NE" and way % step == 0 and way // step > 0:
+        return way // step
     return None
 
 

@@ -25,14 +25,16 @@ from irscope.source import Finding, Severity, SourceText, UserError, did_you_mea
 
 Test = Callable[[Survey, Graph, Node], bool]
 
+# What a word is made of; scopes hold brackets, jit(f)/transpose(jvp(f))/add, so a bracket that touches a word belongs to it.
+_LETTER = r"""(?:[^\s()&|!,=<>~"'\[{]|\[[^\]]*\]|\{[^}]*\})"""
 _TOKEN = re.compile(r"""
     (?P<blank>\s+)
   | (?P<regex>/(?:\\.|[^/\\])+/)
   | (?P<text>"[^"]*"|'[^']*')
   | (?P<compare>==|!=|<=|>=|!~|=|<|>|~)
   | (?P<sign>&&|\|\||[()&|!,])
-  | (?P<word>(?:[^\s()&|!,=<>~"'\[{]|\[[^\]]*\]|\{[^}]*\})+)
-""", re.VERBOSE)
+  | (?P<word>(?!(?:near|deps|uses|path|not|and|or)\()LETTER+(?:\((?:[^()]|\([^()]*\))*\)LETTER*)*|LETTER+)
+""".replace("LETTER", _LETTER), re.VERBOSE)
 _NUMBER = re.compile(r"([0-9.]+(?:e[+-]?\d+)?)([kKmMgGtT]i?)?(?:B|bytes|FLOPs?|flops?)?")
 _UNITS = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12, "ki": 2.0**10, "mi": 2.0**20, "gi": 2.0**30, "ti": 2.0**40}
 _FUNCTIONS = ("near", "deps", "uses", "path")

@@ -1,0 +1,68 @@
+"""The outline: scopes, computations, and repeats folded into one."""
+from __future__ import annotations
+
+import pytest
+
+from irscope.analysis.outline import Section, run_title
+from irscope.analysis.scopes import split_scope
+from tests.analysis.texts import FUSED, LOOP, layers, survey
+
+
+def told(section: Section, depth: int = 0) -> list[str]:
+    lines = [f"{'  ' * depth}{section.title} x{section.times} {section.n_nodes}" + (f" {section.note}" if section.note else "")]
+    for child in section.children:
+        lines += told(child, depth + 1)
+    return lines
+
+
+def test_layers_with_names_fold_by_name() -> None:
+    assert told(survey(layers(6, scoped=True)).outline) == ["main x1 24", "  jit(f)/Net x1 24", "    layer_0..5 x6 24"]
+
+
+def test_layers_without_names_fold_by_what_they_do() -> None:
+    # Each layer brings its parameter, whose name says which layer it is only when there are several; so the first step names the block.
+    assert told(survey(layers(6)).outline) == ["main x1 31", "  block at %s0_0 x6 31"]
+
+
+def test_a_block_is_called_by_its_parameters_common_name() -> None:
+    text = layers(5)
+    for i in range(5):
+        text = text.replace(f"add(s{i}_2,", f"add(h_{i}_b,").replace(f"  w_{i} =", f"  h_{i}_b = f32[4,4] parameter({i + 10})\n  w_{i} =")
+        text = text.replace(f"w_{i}", f"h_{i}_w")
+    assert told(survey(text).graph_outline)[1].startswith("  h_0..4 x5 ")
+
+
+def test_fused_operations_count_where_the_user_wrote_them() -> None:
+    facts = survey(FUSED)
+    outline = facts.scope_outline
+    dense = next(s for s in outline.walk() if s.title == "dense")
+    assert dense.ops == {"dot": 1, "add": 1, "broadcast": 1, "fusion": 1}
+    assert dense.flops == 2 * 8 * 16 * 4 + 8 * 16
+
+
+def test_loops_show_their_body_and_trips() -> None:
+    assert "  %run body x1 7 5 trips" in told(survey(LOOP).graph_outline)
+
+
+@pytest.mark.parametrize(("titles", "title"), [
+    (["layer_0", "layer_1", "layer_2"], "layer_0..2"), (["h1", "h3"], "h1,3"), (["a", "a"], "a"),
+    (["s1_b1", "s2_b2"], "s1_b1 .. s2_b2"), ([f"x{i}" for i in (1, 2, 3, 5, 8, 13, 21)], "x1,2,..,21"),
+])
+def test_titles_of_runs(titles: list[str], title: str) -> None:
+    assert run_title(titles) == title
+
+
+def test_slashes_in_brackets_do_not_split() -> None:
+    assert split_scope("jit(f)/transpose(jvp(a/b))/while[c/d]/add") == ("jit(f)", "transpose(jvp(a/b))", "while[c/d]", "add")
+
+
+def test_flat_numbered_names_are_grouped() -> None:
+    lines = ["HloModule m", "ENTRY main {", "  v = f32[4] parameter(0)"]
+    value = "v"
+    for block in range(7):
+        for part, op in (("conv", "negate"), ("relu", "tanh")):
+            lines.append(f'  {"ROOT " if (block, part) == (6, "relu") else ""}b{block}_{part} = f32[4] {op}({value}), '
+                         f'metadata={{op_name="jit(f)/block_{block}_{part}/{op}"}}')
+            value = f"b{block}_{part}"
+    assert told(survey("\n".join([*lines, "}"])).scope_outline) == [
+        "main x1 14", "  jit(f) x1 14", "    block_0..6 x7 14", "      block_0_conv x1 1", "      block_0_relu x1 1"]

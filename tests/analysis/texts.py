@@ -1,0 +1,85 @@
+"""Small HLO texts that the tests of analyses and drawings share."""
+from __future__ import annotations
+
+from irscope import api
+from irscope.analysis.survey import Survey
+from irscope.graph import Node
+
+LOOP = """HloModule loop
+
+cond {
+  state = (s32[], f32[4]) parameter(0)
+  i = s32[] get-tuple-element(state), index=0
+  n = s32[] constant(10)
+  ROOT less = pred[] compare(i, n), direction=LT
+}
+
+body {
+  state = (s32[], f32[4]) parameter(0)
+  i = s32[] get-tuple-element(state), index=0
+  one = s32[] constant(2)
+  next = s32[] add(i, one)
+  x = f32[4] get-tuple-element(state), index=1
+  y = f32[4] multiply(x, x)
+  ROOT out = (s32[], f32[4]) tuple(next, y)
+}
+
+ENTRY main {
+  x = f32[4] parameter(0)
+  zero = s32[] constant(0)
+  init = (s32[], f32[4]) tuple(zero, x)
+  run = (s32[], f32[4]) while(init), condition=cond, body=body
+  ROOT y = f32[4] get-tuple-element(run), index=1
+}
+"""
+
+FUSED = """HloModule fused, is_scheduled=true
+
+add_f32 {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b)
+}
+
+fused_computation {
+  p0 = f32[8,16] parameter(0)
+  p1 = f32[16] parameter(1)
+  wide = f32[8,16] broadcast(p1), dimensions={1}
+  ROOT sum = f32[8,16] add(p0, wide), metadata={op_name="jit(f)/dense/add"}
+}
+
+ENTRY main {
+  x = f32[8,4] parameter(0)
+  w = f32[4,16] parameter(1)
+  bias = f32[16] parameter(2)
+  dot = f32[8,16] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}, metadata={op_name="jit(f)/dense/dot_general"}
+  biased = f32[8,16] fusion(dot, bias), kind=kLoop, calls=fused_computation, metadata={op_name="jit(f)/dense/add"}
+  zero = f32[] constant(0)
+  ROOT total = f32[8] reduce(biased, zero), dimensions={1}, to_apply=add_f32, metadata={op_name="jit(f)/pool/reduce_sum"}
+}
+"""
+
+
+def layers(n: int, scoped: bool = False) -> str:
+    """A chain of ``n`` equal layers of four operations, with or without the user's names."""
+    lines = ["HloModule layers", "", "ENTRY main {", "  x = f32[4,4] parameter(0)"]
+    value = "x"
+    for i in range(n):
+        lines.append(f"  w_{i} = f32[4,4] parameter({i + 1})")
+        for step, (op, operands) in enumerate((("dot", f"{value}, w_{i}"), ("tanh", f"s{i}_0"), ("negate", f"s{i}_1"), ("add", f"s{i}_2, {value}"))):
+            attrs = ", lhs_contracting_dims={1}, rhs_contracting_dims={0}" if op == "dot" else ""
+            name = f', metadata={{op_name="jit(f)/Net/layer_{i}/{op}"}}' if scoped else ""
+            root = "ROOT " if i == n - 1 and step == 3 else ""
+            lines.append(f"  {root}s{i}_{step} = f32[4,4] {op}({operands}){attrs}{name}")
+        value = f"s{i}_3"
+    return "\n".join([*lines, "}", ""])
+
+
+def survey(text: str) -> Survey:
+    """The facts about the first module of a text."""
+    return Survey(api.load(text).module())
+
+
+def node(of: Survey, name: str) -> Node:
+    """The node of a name, wherever it stands."""
+    return next(n for graph in of.module.graphs.values() for n in graph.nodes if n.name == name)
