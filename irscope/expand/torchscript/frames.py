@@ -1,7 +1,7 @@
 """The graphs that are being built: the main one, and bodies of branches and loops that take values from around them."""
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -58,6 +58,7 @@ class FramedTorch(Torch):
         super().__init__(self.frame.builder)
         self._owner: dict[Node, Frame] = {}
         self.journals: list[dict[Tensor, Node]] = []
+        self.measure: Callable[[Node], int] | None = None
 
     @contextmanager
     def body(self, name: str) -> Iterator[Frame]:
@@ -96,6 +97,12 @@ class FramedTorch(Torch):
     def emit(self, name: str, operands: Sequence[Node], attrs: Mapping[str, Any] = NO_ATTRS, bodies: Sequence[Graph] = (),
              type: Type | None = None) -> Node:
         return self.own(super().emit(name, operands, attrs, bodies, type))
+
+    def size_from_data(self, node: Node) -> int:
+        """The value of an integer scalar that decides a size, for the inputs that were given. Raises ValueError where it cannot be known."""
+        if self.measure is None or self.frame.outer is not None:
+            return super().size_from_data(node)
+        return self.measure(node)
 
     def tuple(self, parts: Sequence[Node]) -> Node:
         """One value of several."""

@@ -34,11 +34,15 @@ MAX_NODES = 2_000_000
 
 @dataclass(slots=True)
 class Given:
-    """What the user gives: input types or numbers by name, weights by state-dict path, values of elided constants by value name."""
+    """What the user gives: input types or numbers by name, weights by state-dict path, values of elided constants by value name.
+
+    ``measure`` runs a graph whose result is one integer over the actual inputs: sizes that depend on data are taken from it.
+    """
 
     inputs: Mapping[str, TensorType | int | float | bool | str | None] = field(default_factory=dict)
     weights: Mapping[str, TensorType] = field(default_factory=dict)
     constants: Mapping[str, Array] = field(default_factory=dict)
+    measure: Callable[[Graph], int] | None = None
 
 
 def run_program(module: Module, given: Given) -> Module:
@@ -58,6 +62,8 @@ class Program:
         self.made = module.derived()
         self.graph = Graph(module.entry)
         self.t = FramedTorch(self.graph)
+        if given.measure is not None:
+            self.t.measure = self._measured
         self.attributes: dict[str, Any] = {}
         self.missing: dict[str, list[Node]] = {}
         self.depth = 0
@@ -80,6 +86,13 @@ class Program:
         self.made.graphs[self.graph.name] = self.graph
         self.made.entry = self.graph.name
         return self.made
+
+    def _measured(self, node: Node) -> int:
+        """The value of a scalar of the main graph for the given inputs."""
+        assert self.given.measure is not None
+        made = Graph(self.graph.name, list(self.graph.nodes), list(self.graph.params), node)
+        self.made.attrs["sizes_from_data"] = True
+        return int(self.given.measure(made))
 
     def _input(self, param: Node) -> Any:
         """The abstract value of an input of the entry."""
@@ -195,7 +208,7 @@ class Program:
         """Apply an operator of torch to values: by folding, by its expansion, or in place by what its plain form gives."""
         folded = python_values.fold_known(name, values)
         if folded is not None:
-            return folded
+            return self._known(folded.known, self._type_of(folded.known)) if isinstance(folded, Tensor) and folded not in values else folded
         found = overloads(name)
         match = found.match(values) if found else None
         if match is None and name.endswith("_") and not name.endswith("__"):
@@ -266,7 +279,15 @@ class Program:
             return bool(value)
         if isinstance(value, int) and not isinstance(value, bool) and declared == "float":
             return float(value)
-        return structure.thaw(value)
+        return self._with_tensors(node, structure.thaw(value))
+
+    def _with_tensors(self, node: Node, value: Any) -> Any:
+        """A constant list whose items are tensors."""
+        if isinstance(value, list):
+            return [self._with_tensors(node, v) for v in value]
+        if isinstance(value, TensorText):
+            return self._tensor_constant(node, value)
+        return value
 
     def _tensor_constant(self, node: Node, text: TensorText) -> Any:
         import numpy as np
@@ -301,6 +322,10 @@ class Program:
         if self.t.frame.outer is not None:
             made.get()
         return made
+
+    @staticmethod
+    def _type_of(array: Array) -> TensorType:
+        return TensorType(dtype_of(array.dtype), array.shape)
 
     def attribute(self, node: Node, owner: Any) -> Any:
         """``prim::GetAttr``: an object, a weight, or a value that a SetAttr put there."""

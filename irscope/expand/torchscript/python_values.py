@@ -41,7 +41,7 @@ def fold_known(name: str, values: Sequence[Any]) -> Any:
     if name in SAME and name != "aten::to":
         return values[0]
     arithmetic = ARITHMETIC.get(name)
-    if arithmetic is None or not all(isinstance(n, bool | int | float) for n in numbers):
+    if arithmetic is None or not all(isinstance(n, bool | int | float | str) or n is None for n in numbers):
         return None
     try:
         result = arithmetic(*numbers)

@@ -4,10 +4,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from irscope.expand.torchscript import python_values
 from irscope.formats.torchscript.abstract import ModuleRef, Scalar, Tensor
 from irscope.formats.torchscript.torch import NUMBERS
 from irscope.formats.torchscript.values import List
 from irscope.graph import Node
+from irscope.graph.dtypes import F64, PRED, S64
 from irscope.source import UserError
 
 if TYPE_CHECKING:
@@ -211,19 +213,41 @@ def _num_to_tensor(program: Program, node: Node, values: list[Any]) -> Any:
         return Tensor(value.node)
     if isinstance(value, Tensor):
         return value
-    dtype = program.t.dtype_number(values[1] if len(values) > 1 else None, program.t.result_type(value)) if node.op.name.startswith("aten") else (
-        program.t.result_type(value) if not isinstance(value, float) else _double())
+    own = F64 if isinstance(value, float) and node.op.name.startswith("prim") else program.t.result_type(value)
+    dtype = program.t.dtype_number(values[1] if len(values) > 1 else None, own)
     return program._known(np.asarray(value), program.t.type(program.t.array(value, dtype)))
-
-
-def _double() -> Any:
-    from irscope.graph.dtypes import F64
-    return F64
 
 
 @node("prim::Print", "aten::warn", "prim::Guard", "aten::_assert_async", "prim::EnterScope", "aten::manual_seed")
 def _nothing(program: Program, node: Node, values: list[Any]) -> Any:
     return None
+
+
+def _number(kind: str) -> Callable[[Program, Node, list[Any]], Any]:
+    def read(program: Program, node: Node, values: list[Any]) -> Any:
+        """A number out of a tensor: known now, or one that depends on data."""
+        value = values[0]
+        known = python_values.fold_known(node.op.name, values)
+        if known is not None:
+            return known
+        if isinstance(value, Scalar):
+            return Scalar(program.t.convert(value.node, DTYPE_OF[kind]), kind) if kind else value
+        if not isinstance(value, Tensor):
+            return python_values.compute(node.op.name, values)
+        x = program.t.reshape(value.get(), ())
+        dtype = program.t.dtype(x)
+        found = kind or ("bool" if dtype is PRED else "int" if dtype.is_integer else "float")
+        if found == "bool" and dtype is not PRED:
+            return Scalar(program.t.compare("NE", x, program.t.like(x, 0)), "bool")
+        return Scalar(program.t.convert(x, DTYPE_OF[found]), found)
+    return read
+
+
+DTYPE_OF = {"int": S64, "float": F64, "bool": PRED}
+for _names, _kind in ((("aten::Int", "aten::IntImplicit"), "int"), (("aten::Float", "aten::FloatImplicit"), "float"),
+                      (("aten::Bool", "aten::is_nonzero"), "bool"),
+                      (("aten::item", "aten::ScalarImplicit", "aten::_local_scalar_dense"), "")):
+    node(*_names)(_number(_kind))
 
 
 @node("prim::PythonOp", "prim::CallFunction")

@@ -74,6 +74,11 @@ class Torch(Tensors):
         dtype = self.dtype(x)
         return x if dtype.is_float or dtype.is_complex else self.convert(x, F32)
 
+    def size_from_data(self, node: Node) -> int:
+        """The value of an integer scalar that decides a size. A graph of fixed shapes has none."""
+        raise ValueError("the size of the result depends on data: give the inputs (--inputs), for which it is then compiled; "
+                         "torch.where with three operands or a mask keeps the size")
+
     # ------------------------------------------------------------------ dimensions
 
     def dim(self, x: Node | int, dimension: int, extra: int = 0) -> int:

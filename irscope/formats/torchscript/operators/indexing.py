@@ -94,9 +94,7 @@ class Places:
 
     def __init__(self, t: Torch, x: Node, indices: list[Node | None]) -> None:
         shape = t.shape(x)
-        masks = [i for i in indices if i is not None and t.dtype(i) is PRED]
-        if masks:
-            raise ValueError("an index by a bool mask has a size that depends on data: use torch.where or masked_fill")
+        indices = _without_masks(t, indices)
         self.dims = [d for d, i in enumerate(indices) if i is not None]
         given = [wrapped(t, i, shape[d]) for d, i in enumerate(indices) if i is not None]
         self.indices = t.together(*given)
@@ -109,6 +107,17 @@ class Places:
         """Index vectors in the last dimension."""
         n = len(self.shape)
         return t.concat([t.reshape(i, (*self.shape, 1)) for i in self.indices], n)
+
+
+def _without_masks(t: Torch, indices: list[Node | None]) -> list[Node | None]:
+    """Masks stand for the indices of their true elements, one index for each of their dimensions."""
+    out: list[Node | None] = []
+    for i in indices:
+        if i is not None and t.dtype(i) is PRED:
+            out += coordinates(t, true_places(t, i), t.shape(i))
+        else:
+            out.append(i)
+    return out
 
 
 @operator("index.Tensor(Tensor self, Tensor?[] indices)")
@@ -143,10 +152,39 @@ def index_put(t: Torch, x: Node, indices: list[Node | None], values: Node, accum
     return t.scatter(x, p.starts(t), updates, "add" if accumulate else None, window_dims=windows, inserted=tuple(p.dims), to_operand=tuple(p.dims))
 
 
-@operator("masked_select(Tensor self, Tensor mask)", "nonzero(Tensor self)", "nonzero_numpy(Tensor self)", "unique(Tensor self)")
-def depends_on_data(t: Torch, *values: Any) -> Node:
-    raise ValueError("the size of the result depends on data, which compiled code of fixed shapes cannot have; "
-                     "torch.where with three operands or a mask keeps the size")
+def true_places(t: Torch, mask: Node) -> Node:
+    """Where a mask is true, counted row by row; how often it is true is taken from the inputs."""
+    flat = t.reshape(truth(t, mask), (prod(t.shape(mask)),))
+    n = t.size_from_data(t.sum(t.convert(flat, S64), [0]))
+    order = t.sort([t.convert(t.unary("not", flat), S64), t.iota(t.shape(flat), 0, S64)], 0)[1]
+    return t.slice_dim(order, 0, 0, n)
+
+
+def coordinates(t: Torch, places: Node, shape: tuple[int, ...]) -> list[Node]:
+    """The index in each dimension of places that were counted row by row."""
+    out = []
+    for d in range(len(shape)):
+        step = t.like(places, prod(shape[d + 1:]))
+        out.append(t.binary("remainder", t.div(places, step), t.like(places, max(shape[d], 1))))
+    return out
+
+
+@operator("nonzero(Tensor self)", "argwhere(Tensor self)")
+def nonzero(t: Torch, x: Node) -> Node:
+    places = true_places(t, x)
+    parts = [t.unsqueeze(c, 1) for c in coordinates(t, places, t.shape(x))]
+    return t.concat(parts, 1) if parts else t.full((t.shape(places)[0], 0), 0, S64)
+
+
+@operator("nonzero_numpy(Tensor self)", "where(Tensor condition)")
+def nonzero_numpy(t: Torch, x: Node) -> list[Node]:
+    return coordinates(t, true_places(t, x), t.shape(x))
+
+
+@operator("masked_select(Tensor self, Tensor mask)")
+def masked_select(t: Torch, x: Node, mask: Node) -> Node:
+    x, mask = t.together(x, truth(t, mask))
+    return t.take(t.reshape(x, (prod(t.shape(x)),)), true_places(t, mask), 0)
 
 
 # ---------------------------------------------------------------------- writing by index
@@ -253,7 +291,7 @@ def slice_scatter(t: Torch, x: Node, source: Node, dim: int, start: int | None, 
 @operator("one_hot(Tensor self, int num_classes=-1)")
 def one_hot(t: Torch, x: Node, classes: int) -> Node:
     if classes < 0:
-        raise ValueError("one_hot without num_classes has a size that depends on data")
+        classes = t.size_from_data(t.plus(t.max(x, list(range(t.rank(x)))), 1))
     shape = (*t.shape(x), classes)
     return t.convert(t.compare("EQ", t.unsqueeze(x, -1), t.iota(shape, len(shape) - 1, t.dtype(x))), S64)
 
@@ -279,7 +317,11 @@ def searchsorted(t: Torch, edges: Node, x: Node, narrow: bool, right: bool, side
 
 @operator("bincount(Tensor self, Tensor? weights=None, int minlength=0)")
 def bincount(t: Torch, x: Node, weights: Node | None, least: int) -> Node:
-    raise ValueError("the size of bincount depends on data; torch.histc with fixed bins keeps it")
+    n = max(least, t.size_from_data(t.plus(t.max(x, [0]), 1)) if prod(t.shape(x)) else 0)
+    hits = t.compare("EQ", t.unsqueeze(x, 1), t.iota((t.shape(x)[0], n), 1, t.dtype(x)))
+    if weights is None:
+        return t.sum(t.convert(hits, S64), [0])
+    return t.sum(t.select(hits, t.unsqueeze(weights, 1), t.array(0, t.dtype(weights))), [0])
 
 
 @operator("histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0)")
