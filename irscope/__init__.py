@@ -1,19 +1,15 @@
-"""irscope reads what machine-learning compilers print.
-
->>> import irscope
->>> reading = irscope.load("model.hlo")         # doctest: +SKIP
-"""
+"""irscope reads what machine-learning compilers print: ``irscope.load`` and ``irscope.compile``."""
 from __future__ import annotations
 
 import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from irscope.api import load
+    from irscope.api import compile, load
     from irscope.source import UserError
 
 __version__ = "0.1.0"
-__all__ = ["UserError", "__version__", "load"]
+__all__ = ["UserError", "__version__", "compile", "load"]
 
 # Imported when first used: `irscope --version` must not wait for the graph model.
 _LAZY = {"load": "irscope.api", "compile": "irscope.api", "UserError": "irscope.source"}
