@@ -90,10 +90,13 @@ def fits(rows: int, vectors: int, machine: Machine) -> bool:
 
 
 @cache
-def choose_tile(rows: int, columns: int, depth: int, machine: Machine, lanes: int, outer_rows: int = 1) -> tuple[int, int, int]:
+def choose_tile(rows: int, columns: int, depth: int, machine: Machine, lanes: int, outer_rows: int = 1,
+                streamed: bool = False) -> tuple[int, int, int]:
     """The (rows, vectors, across) whose tiles, tails included, take the fewest cycles for a ``rows`` x ``columns`` result.
 
     ``rows`` counts the innermost row axis and ``outer_rows`` the next: a short innermost axis is tiled together with the next.
+    ``streamed``: the right operand comes from far away and is read by a few tiles only, so that they must share out the prefetching
+    of the next panel evenly.
     """
     best: tuple[float, tuple[int, int, int]] | None = None
     total_vectors = ceil(columns / lanes)
@@ -105,6 +108,9 @@ def choose_tile(rows: int, columns: int, depth: int, machine: Machine, lanes: in
                 if across > 1 and inner < rows:
                     continue  # a tile crosses to the next outer row only when it holds whole inner rows
                 cost = _cost(rows, outer_rows, total_vectors, inner, across, vectors, depth, machine)
+                tiles = ceil(rows / inner) * ceil(outer_rows / across)
+                if streamed and tiles < 4:  # every tile waits for the same lines; uneven shares of prefetching come late, or twice
+                    cost *= (1 + 0.5 / inner / across) * (1.15 if tiles < vectors and vectors % tiles else 1.0)
                 if best is None or cost < best[0] * 0.999:
                     best = (cost, (inner, vectors, across))
     assert best is not None, "one row and one vector always fit"

@@ -33,9 +33,10 @@ def choose(affine: Affine, pack: str, dtype: DType, machine: Machine) -> Contrac
     columns = affine.of("column")[-1].size
     depth = prod(a.size for a in affine.of("sum"))
     inner_rows, outer_rows = rows[-1].size, rows[-2].size if len(rows) > 1 else 1
-    height, vectors, across = choose_tile(inner_rows, columns, depth, machine, lanes, outer_rows)
-    tiles = ceil(inner_rows / height) * ceil(outer_rows / across) * prod(a.size for a in rows[:-2])
     weights = depth * columns * size
+    far = pack == "load" and prod(a.size for a in affine.axes if a.role == "batch") * weights > machine.l2 // 4
+    height, vectors, across = choose_tile(inner_rows, columns, depth, machine, lanes, outer_rows, far)
+    tiles = ceil(inner_rows / height) * ceil(outer_rows / across) * prod(a.size for a in rows[:-2])
     walked = prod(a.size for a in rows) * depth * size
     panel = depth * vectors * lanes * size
     block = 0
@@ -43,9 +44,7 @@ def choose(affine: Affine, pack: str, dtype: DType, machine: Machine) -> Contrac
         pieces = ceil(panel / (machine.l2 // 4))
         block = ceil(depth / pieces)
     rows_outer = pack in ("load", "none") and across == 1 and not block and weights <= machine.l2 // 4 and walked > machine.l2 // 2
-    prefetch = 0
-    if pack == "load" and not rows_outer and prod(a.size for a in affine.axes if a.role == "batch") * weights > machine.l2 // 4:
-        prefetch = min(4, ceil(vectors / tiles))
+    prefetch = min(4, ceil(vectors / tiles)) if far and not rows_outer else 0
     return ContractionSchedule(height, vectors, across, block, 0, pack, prefetch, rows_outer)
 
 

@@ -101,7 +101,8 @@ class Geometry:
     def rhs_base(self, rhs: Storage) -> int:
         """Where the kernel's first tap lies from its first element: at the far end of reversed dimensions."""
         dims, window = self.conv.dims, self.conv.window
-        return rhs.first + sum((n - 1) * rhs.strides[d] for n, d, turned in zip(window.size, dims.rhs_spatial, window.rhs_reversal) if turned)
+        turned = [(n, d) for n, d, reverse in zip(window.size, dims.rhs_spatial, window.rhs_reversal) if reverse]
+        return rhs.first + sum((n - 1) * rhs.strides[d] for n, d in turned)
 
     def arranged(self, array: np.ndarray[Any, Any], order: tuple[int, ...]) -> np.ndarray[Any, Any]:
         """A constant kernel as [group, sums in ``order``, outputs of the group], each tap where the operand's order meets it."""

@@ -69,7 +69,7 @@ class Winograd:
         conv, machine = match.geometry.conv, machine_of(problem.lanes)
         block = _block_rows(match.geometry, match.m, machine)
         tiles = block * ceil(conv.out_spatial[1] / match.m)
-        rows, vectors, _ = choose_tile(tiles, conv.outputs, conv.features, machine, problem.lanes)
+        rows, vectors, _ = choose_tile(tiles, conv.outputs, conv.features, machine, problem.lanes, 1, True)
         prefetch = min(2, ceil(vectors / ceil(tiles / rows)))
         return {"m": match.m, "block_rows": block, **ContractionSchedule(rows, vectors, pack="load", prefetch=prefetch).data()}
 
