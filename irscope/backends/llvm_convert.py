@@ -151,9 +151,9 @@ def _to_small(code: Code, target: Target, x: str, to: DType, lanes: int) -> str:
         signed = v.isel(v.icmp("eq", code_of, v.ic(0)), v.ic(0), v.int("or", code_of, sign))
         out = v.isel(v.either(beyond, v.isnan(x)), v.ic(sign_bit), signed)
     else:
-        # Finite only: saturates, and NaN is the code of -0.
+        # Finite only: saturates, and NaN becomes a zero of the other sign, as in ml_dtypes.
         out = v.int("or", v.isel(beyond, v.ic(form.largest), code_of), sign)
-        out = v.isel(v.isnan(x), v.ic(sign_bit), out)
+        out = v.isel(v.isnan(x), v.int("xor", sign, v.ic(sign_bit)), out)
     return _resize(code, out, "i32", storage, lanes)
 
 
@@ -171,11 +171,10 @@ def _magnitude(v: Lanes, magnitude: str, form: Format) -> str:
 
 
 def _to_power(v: Lanes, bits: str, magnitude: str) -> str:
-    """f8e8m0fnu: the nearest power of two (ties to the even exponent code), NaN for what is not positive or too large."""
-    even = v.int("and", v.int("lshr", magnitude, v.ic(23)), v.ic(1))
-    rounded = v.int("lshr", v.int("add", v.int("add", magnitude, v.ic(0x3FFFFF)), even), v.ic(23))
-    # Below 2**-126 the exponent field says nothing: 2**-127 is code 0, and it is 1.5 * 2**-127 that rounds up.
-    small = v.isel(v.icmp("ugt", magnitude, v.ic(0x600000)), v.ic(1), v.ic(0))
+    """f8e8m0fnu: the nearest power of two (half way up), NaN for what is not positive or too large."""
+    rounded = v.int("lshr", v.int("add", magnitude, v.ic(0x400000)), v.ic(23))
+    # Below 2**-126 the exponent field says nothing: 2**-127 is code 0, and what is larger rounds up, as in ml_dtypes.
+    small = v.isel(v.icmp("ugt", magnitude, v.ic(0x400000)), v.ic(1), v.ic(0))
     out = v.isel(v.icmp("ult", magnitude, v.ic(0x800000)), small, rounded)
     beyond = v.either(v.icmp("sle", bits, v.ic(0)), v.icmp("ugt", out, v.ic(254)))
     return v.isel(beyond, v.ic(255), out)

@@ -185,10 +185,16 @@ def tanh_rational(v: Lanes, x: str) -> str:
     """Odd over even polynomial, as in Eigen and XLA; exactly 1 from the clamp on."""
     c = v.larger(v.c(-7.90531110763549805), v.smaller(v.c(7.90531110763549805), x))
     z = v.mul(c, c)
-    top = v.poly(z, -2.76076847742355e-16, 2.00018790482477e-13, -8.60467152213735e-11, 5.12229709037114e-08, 1.48572235717979e-05,
-                 6.37261928875436e-04, 4.89352455891786e-03)
-    below = v.poly(z, 1.19825839466702e-06, 1.18534705686654e-04, 2.26843463243900e-03, 4.89352518554385e-03)
-    return v.div(v.mul(c, top), below)
+    top = (-2.76076847742355e-16, 2.00018790482477e-13, -8.60467152213735e-11, 5.12229709037114e-08, 1.48572235717979e-05,
+           6.37261928875436e-04, 4.89352455891786e-03)
+    below = (1.19825839466702e-06, 1.18534705686654e-04, 2.26843463243900e-03, 4.89352518554385e-03)
+    return _quotient(v, c, z, top, below)
+
+
+def _quotient(v: Lanes, x: str, z: str, top: tuple[float, ...], below: tuple[float, ...]) -> str:
+    """``x * top(z) / below(z)``, both divided by the last coefficient, so that a denormal x is not lost on the way."""
+    unit = below[-1]
+    return v.div(v.mul(x, v.poly(z, *(c / unit for c in top))), v.poly(z, *(c / unit for c in below)))
 
 
 def sinh(v: Lanes, x: str) -> str:
@@ -288,9 +294,10 @@ def atan(v: Lanes, x: str) -> str:
 def cbrt(v: Lanes, x: str) -> str:
     """A third of the exponent by arithmetic on the bits, two Halley steps, one Newton step with an exact residual."""
     a = v.abs(x)
-    up = 24 if v.bits == 32 else 54
-    small = v.lt(a, v.c(2.0 ** (-126 if v.bits == 32 else -1022)))
-    a = v.sel(small, v.mul(a, v.c(2.0 ** up)), a)
+    up, largest = (24, 126) if v.bits == 32 else (54, 1020)
+    small, large = v.lt(a, v.c(2.0 ** (-126 if v.bits == 32 else -1022))), v.gt(a, v.c(2.0 ** (largest - 8)))
+    factor = v.sel(small, v.c(2.0 ** up), v.sel(large, v.c(2.0 ** -up), v.c(1.0)))
+    a = v.mul(a, factor)
     if v.bits == 32:
         guess = v.float_of(v.int("add", v.int("udiv", v.bits_of(a), v.ic(3)), v.ic(709958130)))
     else:
@@ -304,7 +311,7 @@ def cbrt(v: Lanes, x: str) -> str:
     square = v.mul(t, t)
     error = v.sub(v.div(a, square), t)
     t = v.fma(error, v.c(1.0 / 3.0), t)
-    t = v.sel(small, v.mul(t, v.c(2.0 ** (-up // 3))), t)
+    t = v.mul(t, v.sel(small, v.c(2.0 ** (-up // 3)), v.sel(large, v.c(2.0 ** (up // 3)), v.c(1.0))))
     keep = v.either(v.eq(x, v.c(0.0)), v.fcmp("ueq", v.abs(x), v.c(math.inf)))
     return v.sel(keep, x, v.copysign(t, x))
 
@@ -313,10 +320,10 @@ def erf_rational(v: Lanes, x: str) -> str:
     """Odd over even polynomial, as in Eigen and XLA."""
     c = v.larger(v.c(-4.0), v.smaller(v.c(4.0), x))
     z = v.mul(c, c)
-    top = v.poly(z, -2.72614225801306e-10, 2.77068142495902e-08, -2.10102402082508e-06, -5.69250639462346e-05, -7.34990630326855e-04,
-                 -2.95459980854025e-03, -1.60960333262415e-02)
-    below = v.poly(z, -1.45660718464996e-05, -2.13374055278905e-04, -1.68282697438203e-03, -7.37332916720468e-03, -1.42647390514189e-02)
-    return v.div(v.mul(c, top), below)
+    top = (-2.72614225801306e-10, 2.77068142495902e-08, -2.10102402082508e-06, -5.69250639462346e-05, -7.34990630326855e-04,
+           -2.95459980854025e-03, -1.60960333262415e-02)
+    below = (-1.45660718464996e-05, -2.13374055278905e-04, -1.68282697438203e-03, -7.37332916720468e-03, -1.42647390514189e-02)
+    return _quotient(v, c, z, top, below)
 
 
 def erf(v: Lanes, x: str) -> str:

@@ -36,6 +36,7 @@ def power(v: Lanes, x: str, y: str) -> str:
     unit = v.eq(v.abs(x), v.c(1.0))
     endless = v.eq(v.abs(y), v.c(math.inf))
     out = v.sel(v.both(unit, endless), v.c(1.0), out)
+    out = v.sel(v.isnan(x), x, out)
     return v.sel(v.either(v.eq(x, v.c(1.0)), v.eq(y, v.c(0.0))), v.c(1.0), out)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from irscope.backends.llvm_code import Code, Lines, Place
 from irscope.backends.llvm_integer import cut
-from irscope.backends.llvm_types import register, scalar, suffix, vector
+from irscope.backends.llvm_types import register, scalar, splat_text, suffix, vector
 from irscope.backends.llvm_values import Name, Values
 from irscope.lower.tidy import assigned
 from irscope.lower.tile import (
@@ -205,6 +205,10 @@ class Statements:
             lanes *= 2
         elif dtype.kind == "pred":
             value = self.code.pure(f"zext {vector('i1', lanes)} {value} to {vector('i8', lanes)}", value)
+        elif dtype.kind == "int" and dtype.bits < 8:
+            # In memory the upper bits are 0, as ml_dtypes keeps them.
+            own = splat_text(str((1 << dtype.bits) - 1), "i8", lanes)
+            value = self.code.pure(f"and {vector('i8', lanes)} {value}, {own}", value)
         kind = vector(element, lanes)
         size = lanes * (s.buffer.dtype.storage // (2 if dtype.is_complex else 1))
         # A nontemporal store that is not aligned would be taken apart into single elements.

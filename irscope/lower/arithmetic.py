@@ -198,9 +198,7 @@ class Arithmetic(Expressions):
             known = self._known_comparison(direction, x, y)
             if known is not None:
                 return self.pred(known)
-        if x.dtype.is_float:
-            x, y = self._widen(x), self._widen(y)
-        return self._lift(f"cmp.{direction}", (x, y), PRED)
+        return self._lift(f"cmp.{direction}", (self._widen(x), self._widen(y)), PRED)
 
     def select(self, condition: Expr, x: Any, y: Any) -> Expr:
         """``x`` where the condition holds, else ``y``."""
