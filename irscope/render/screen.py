@@ -37,7 +37,7 @@ def screen(reading: Reading, choice: Choice, paint: Paint, options: ScreenOption
         yield from listing(survey, choice.picked, choice.centre, choice.what, paint, None if options.everything else MAX_ROWS * 4)
         return
     summary = summarise(survey)
-    yield from summary_lines(summary, paint, survey.module.attrs)
+    yield from summary_lines(summary, paint, survey.module.attrs, reading.source.name)
     yield ""
     depth = DEFAULT_DEPTH if options.depth is None else options.depth
     yield from tree_lines(_outline(choice, options), paint, depth, NO_LIMIT if options.everything else MAX_ROWS)

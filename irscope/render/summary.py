@@ -16,10 +16,12 @@ _TOLD_ELSEWHERE = frozenset({"entry_computation_layout", "is_scheduled", "stack_
 _STATEMENTS = {"hlo": ("instruction", "computation"), "torchscript": ("node", "graph"), "relay": ("expression", "function")}
 
 
-def summary_lines(summary: Summary, paint: Paint, attrs: Mapping[str, Any]) -> Iterator[str]:
+def summary_lines(summary: Summary, paint: Paint, attrs: Mapping[str, Any], file: str = "") -> Iterator[str]:
     """The figures, a line a subject; no line is wider than the terminal. ``attrs`` are the module's own attributes."""
     one, graphs = _STATEMENTS.get(summary.format, ("node", "graph"))
-    yield _fit(f"{paint(_title(summary), 'bold')}", _title(summary), paint)
+    title = short(_title(summary), paint.width)
+    room = paint.width - len(title) - 2
+    yield paint(title, "bold") + ("  " + paint(short(file, room), "dim") if file and room >= 12 else "")
     where = f", entry {summary.entry}" if summary.entry else ""
     size = f"{plural(summary.n_nodes, one)} in {plural(summary.n_graphs, graphs)}{where}"
     if summary.n_graphs > 1 and summary.entry:
@@ -57,17 +59,20 @@ def costly_lines(costly: Sequence[Costly], paint: Paint) -> Iterator[str]:
     """The costliest nodes as a table."""
     if not costly:
         return
-    yield paint("costliest", "bold") + paint("  share of the estimated time; FLOPs and bytes over all runs", "dim")
-    wide = paint.width >= 110
-    space = max(24, paint.width - (46 if not wide else 82))
+    about = short("share of the estimated time; FLOPs and bytes over all runs", paint.width - 11)
+    yield paint("costliest", "bold") + "  " + paint(about, "dim")
+    figured, sourced = paint.width >= 64, paint.width >= 110
+    space = max(20, paint.width - (82 if sourced else 33 if figured else 9))
     for item in costly:
         name = f"%{item.node.name} {item.node.op.name} {describe_type(item.node.type)}"
         runs = f" {paint.times}{count(item.times)}" if item.times != 1 else ""
-        line = f"  {percent(item.share):>5}  {short(name + runs, space):<{space}}  {flops(item.flops):>11}  {bytes_(item.bytes):>9}"
-        if wide and item.source:
+        line = f"  {percent(item.share):>5}  {short(name, space - len(runs)) + runs:<{space}}"
+        if figured:
+            line += f" {flops(item.flops):>11} {bytes_(item.bytes):>10}"
+        if sourced and item.source:
             line += "  " + paint(short(item.source, max(10, paint.width - len(line) - 2)), "dim")
-        yield line
-        if not wide and item.source:
+        yield line.rstrip()
+        if not sourced and item.source:
             yield "         " + paint(short(item.source, paint.width - 9), "dim")
 
 
@@ -108,10 +113,6 @@ def _row(label: str, parts: Sequence[str], paint: Paint) -> Iterator[str]:
             break
         text += separator + part
     yield "  " + paint(label.ljust(LABEL), "dim") + text
-
-
-def _fit(painted: str, plain: str, paint: Paint) -> str:
-    return painted if len(plain) <= paint.width else short(plain, paint.width)
 
 
 def _values(values: Sequence[Value], paint: Paint, size: int) -> list[str]:

@@ -11,6 +11,8 @@ from irscope.render.units import bytes_, cell, flops, percent, short
 
 MAX_ROWS = 40
 BAR = 8
+NARROW, WIDE = 72, 100
+"""Below these widths columns are left out: the names matter more."""
 
 
 @dataclass(slots=True)
@@ -93,16 +95,22 @@ def _plain_width(row: _Row, paint: Paint) -> int:
 def _figures(row: _Row, whole: float, paint: Paint) -> str:
     section, times = row.section, row.times
     share = estimate(section.flops * times, section.bytes * times) / whole
-    cells = [f"{cell(section.n_nodes * times):>8}", f"{flops(section.flops * times):>11}", f"{bytes_(section.bytes * times):>10}"]
-    if paint.width >= 100:
+    cells = [f"{cell(section.n_nodes * times):>8}"]
+    if paint.width >= NARROW:
+        cells += [f"{flops(section.flops * times):>11}", f"{bytes_(section.bytes * times):>10}"]
+    if paint.width >= WIDE:
         cells.append(f"{cell(section.kernels * times):>9}")
-    cells.append(f"{percent(share):>6} {paint.bar(share, BAR if paint.width < 120 else 2 * BAR)}")
+    cells.append(f"{percent(share):>6}")
+    if paint.width >= NARROW:
+        cells.append(" " + paint.bar(share, BAR if paint.width < 120 else 2 * BAR))
     return "".join(cells)
 
 
 def _header(paint: Paint) -> str:
-    cells = [f"{'nodes':>8}", f"{'work':>11}", f"{'traffic':>10}"]
-    if paint.width >= 100:
+    cells = [f"{'nodes':>8}"]
+    if paint.width >= NARROW:
+        cells += [f"{'work':>11}", f"{'traffic':>10}"]
+    if paint.width >= WIDE:
         cells.append(f"{'kernels':>9}")
     return "".join(cells) + f"{'share':>6}"
 

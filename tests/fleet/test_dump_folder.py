@@ -1,0 +1,129 @@
+"""Folders that XLA wrote: modules, stages, what changed between them, the report on memory."""
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from irscope.analysis.survey import Survey
+from irscope.fleet.buffers import parse_buffer_assignment
+from irscope.fleet.dump_folder import read_folder
+from irscope.fleet.timeline import fusions_of, timeline
+from tests.analysis.texts import FUSED, survey
+from tests.conftest import Cli
+
+BEFORE = """HloModule jit_f
+add_f32 { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b) }
+ENTRY main {
+  x = f32[8,4] parameter(0)
+  w = f32[4,16] parameter(1)
+  bias = f32[16] parameter(2)
+  dot = f32[8,16] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  wide = f32[8,16] broadcast(bias), dimensions={1}
+  biased = f32[8,16] add(dot, wide)
+  twice = f32[8,16] add(dot, wide)
+  zero = f32[] constant(0)
+  ROOT total = f32[8] reduce(biased, zero), dimensions={1}, to_apply=add_f32
+}
+"""
+TRIVIAL = "HloModule jit_g\nENTRY main {\n  x = f32[] parameter(0)\n  ROOT y = f32[] negate(x)\n}\n"
+REPORT = """BufferAssignment:
+allocation 0: size 512, maybe-live-out:
+ value: <3 dot @0> (size=512,offset=0): f32[8,16]{1,0}
+ value: <5 total @0> (size=32,offset=0): f32[8]{0}
+allocation 1: size 128, parameter 0, shape |f32[8,4]| at ShapeIndex {}:
+ value: <1 x @0> (size=128,offset=0): f32[8,4]{1,0}
+allocation 2: size 4, thread-local:
+ value: <9 s{} @0> (size=4,offset=0): f32[]
+allocation 3: size 64, preallocated-temp:
+ value: <4 biased{1} @0> (size=64,offset=0): f32[16]{0}
+
+Total bytes used: 708
+"""
+
+
+@pytest.fixture
+def dump(tmp_path: Path) -> Path:
+    files = {
+        "module_0003.jit_f.before_optimizations.txt": BEFORE,
+        "module_0003.jit_f.0000.simplification.after_pipeline-start.before_dce.txt": BEFORE,
+        "module_0003.jit_f.0001.simplification.after_dce.before_pipeline-end.txt": BEFORE.replace("  twice = f32[8,16] add(dot, wide)\n", ""),
+        "module_0003.jit_f.cpu_after_optimizations.txt": FUSED.replace("HloModule fused", "HloModule jit_f"),
+        "module_0003.jit_f.cpu_after_optimizations-buffer-assignment.txt": REPORT,
+        "module_0007.jit_g.before_optimizations.txt": TRIVIAL,
+        "module_0007.jit_g.cpu_after_optimizations.txt": TRIVIAL,
+        "module_0003.jit_f.ir-no-opt.ll": "; ModuleID", "module_0003.jit_f.debug_options": "xla_flag: true",
+    }
+    for rank in ("rank0", "rank1"):
+        (tmp_path / rank).mkdir()
+        for name, text in files.items():
+            (tmp_path / rank / name).write_text(text)
+    return tmp_path
+
+
+def test_files_are_sorted_into_modules_and_stages(dump: Path) -> None:
+    folder = read_folder(str(dump / "rank0"))
+    assert [(m.title, len(m.stages)) for m in folder.modules] == [("module_0003.jit_f", 4), ("module_0007.jit_g", 2)]
+    assert [s.words() for s in folder.modules[0].stages] == [
+        "before optimizations", "0 begin (simplification)", "1 dce (simplification)", "cpu after optimizations"]
+    assert set(folder.modules[0].reports) == {"buffer-assignment"}
+    assert not folder.others
+
+
+def test_the_timeline_tells_what_each_pass_changed(dump: Path) -> None:
+    steps = timeline(read_folder(str(dump / "rank0")).modules[0], jobs=1)
+    assert [step.changed for step in steps] == [False, False, True, True]
+    assert (steps[2].came, steps[2].went) == ({}, {"add": 1})
+    assert steps[3].came == {"fusion": 1, "parameter": 2}
+
+
+def test_the_fusions_that_xla_made_are_counted() -> None:
+    found = fusions_of(survey(FUSED))
+    assert (found.kinds, found.inside, found.alone) == ({"kLoop": 1}, 2, {"dot": 1, "reduce": 1})
+
+
+def test_the_buffer_assignment_is_read() -> None:
+    found = parse_buffer_assignment(REPORT)
+    assert found.total == 708
+    assert {sort: found.bytes_of(sort) for sort in ("parameter", "output", "temporary", "thread-local")} == {
+        "parameter": 128, "output": 512, "temporary": 64, "thread-local": 4}
+    assert found.largest(2) == [("dot", 512, "output"), ("biased", 64, "temporary")]
+    assert parse_buffer_assignment("no report\n").total == 0
+
+
+def test_show_takes_the_costliest_module_and_groups_ranks(dump: Path, cli: Cli) -> None:
+    result = cli("show", dump, "--width", 100)
+    assert result.exit_code == 0, result.output
+    for words in ("4 modules of 2 ranks", "> module_0003.jit_f ×2", "1 dce (simplification)", "-1 add", "+1 fusion",
+                  "5 operations before → 3 kernels: 1 fusion (kLoop 1) of 2 operations", "708 B", "HLO module jit_f"):
+        assert words in result.stdout, result.stdout
+
+
+def test_show_takes_a_module_by_name_and_draws_it(dump: Path, cli: Cli) -> None:
+    assert "HLO module jit_g" in cli("show", dump, "--module", "jit_g").stdout
+    assert "HLO module jit_g" in cli("show", dump, "--module", 7).stdout
+    out = dump / "g.dot"
+    assert cli("show", dump, "--module", "jit_g", "-o", out).exit_code == 0
+    assert "negate" in out.read_text()
+    wrong = cli("show", dump, "--module", "jit_h")
+    assert wrong.exit_code == 2
+    assert "did you mean jit_" in wrong.stderr
+
+
+def test_stats_gives_the_timeline(dump: Path, cli: Cli) -> None:
+    result = cli("stats", dump / "rank0")
+    assert result.exit_code == 0
+    assert "module_0003.jit_f: what each pass changed" in result.stdout
+
+
+def test_a_folder_without_dumps_says_how_to_get_one(tmp_path: Path, cli: Cli) -> None:
+    result = cli("show", tmp_path)
+    assert result.exit_code == 2
+    assert "--xla_dump_hlo_as_text" in result.stderr
+
+
+def test_memory_of_the_module_is_near_the_report() -> None:
+    facts = Survey(survey(FUSED).module)
+    assert facts.memory.graphs[facts.module.main()].peak == 512 + 32

@@ -1,0 +1,66 @@
+"""The terminal view: what it says, that it fits, and that nothing is coloured where nobody asked."""
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from irscope import api
+from irscope.query.choose import Wanted, choose
+from irscope.render.paint import Paint
+from irscope.render.screen import ScreenOptions, screen
+from tests.analysis.texts import FUSED, LOOP, layers
+
+TEXTS = {"fused": FUSED, "loop": LOOP, "layers": layers(6), "scoped": layers(6, scoped=True)}
+
+
+def shown(text: str, width: int = 80, wanted: Wanted | None = None, colour: bool = False, unicode: bool = True,
+          options: ScreenOptions | None = None) -> list[str]:
+    reading = api.load(text)
+    choice = choose(reading.module(), wanted or Wanted(), True)
+    return list(screen(reading, choice, Paint(width, colour, unicode), options or ScreenOptions()))
+
+
+@pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.parametrize("width", [80, 140])
+def test_the_view_is_as_it_was(name: str, width: int, golden: Callable[[str, str], None]) -> None:
+    golden(f"{name}.{width}.txt", "\n".join(shown(TEXTS[name], width)) + "\n")
+
+
+@pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.parametrize("width", [40, 60, 80, 100, 120, 160])
+def test_no_line_is_wider_than_the_terminal(name: str, width: int) -> None:
+    for wanted in (Wanted(), Wanted(where="op=*")):
+        lines = shown(TEXTS[name], width, wanted)
+        assert [line for line in lines if len(line) > width] == []
+
+
+def test_colour_changes_nothing_but_colour() -> None:
+    import re
+
+    plain, painted = shown(FUSED), shown(FUSED, colour=True)
+    assert plain != painted
+    assert [re.sub(r"\x1b\[\d+m", "", line) for line in painted] == plain
+
+
+def test_a_terminal_without_unicode_gets_ascii() -> None:
+    assert all(line.isascii() for line in shown(TEXTS["scoped"], unicode=False))
+
+
+def test_a_node_is_told_in_full() -> None:
+    lines = "\n".join(shown(FUSED, 100, Wanted(around="dot", radius=1)))
+    for words in ("dot {1}x{0}  f32[8,16]", "graph      main", "scope      jit(f)/dense/dot_general", "1.02 kFLOP", "lhs_contracting_dims=(1,)",
+                  "%x f32[8,4]", "%biased fusion kLoop", "4 nodes within 1 of %dot", "> %dot = f32[8,16]"):
+        assert words in lines
+
+
+def test_findings_of_the_reader_are_shown() -> None:
+    lines = "\n".join(shown(FUSED.replace("reduce(biased, zero)", "frobnicate(biased, zero)")))
+    assert "errors, 0 warnings" in lines
+    assert "frobnicate" in lines
+    assert "unknown    frobnicate 1" in lines
+
+
+def test_hints_say_how_to_go_on() -> None:
+    lines = shown(FUSED, options=ScreenOptions(hints=True))
+    assert lines[-1].startswith("more: irscope show <text> --around %")
