@@ -110,8 +110,14 @@ def irscope_engine(folder: Path, threads: int) -> tuple[Run, Get]:
         fixed = dict(file)
     with np.load(folder / "inputs.npz") as file:
         given = dict(file)
-    compiled = irscope.compile(folder / "model.hlo.txt", weights=fixed, threads=threads)
-    return lambda: compiled(**given), lambda: compiled(**given)[0]
+    model = irscope.compile(folder / "model.hlo.txt", weights=fixed, threads=threads)
+    arrays = list(given.values())
+    return lambda: model(*arrays), lambda: model(*arrays)[0]
+
+
+IMPORTS = {"irscope": ("irscope", "irscope.api"), "torch": ("torch",), "torchscript": ("torch",), "jax": ("jax",), "jax_const": ("jax",),
+           "onnxruntime": ("onnxruntime", "torch")}
+"""What is imported before the load time begins."""
 
 
 def engine(name: str, net: str, folder: Path, threads: int) -> tuple[Run, Get]:
@@ -139,6 +145,8 @@ def main() -> None:
         say({"ok": True})
         return
     try:
+        for module in IMPORTS[name]:
+            __import__(module)
         began = time.process_time()
         run, get = engine(name, net, folder, threads)
         run()

@@ -32,6 +32,7 @@ class Engine:
         self.name, self.wall, self.cpu = name, [], []
         environment = dict(os.environ, JAX_PLATFORMS="cpu", PYTHONWARNINGS="ignore")
         if name == "irscope":
+            environment["IRSCOPE_CACHE"] = str(folder / "cache")  # empty at first: the load time is that of the first run ever
             environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(HERE.parent), environment.get("PYTHONPATH", "")]))
         for key in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
             environment[key] = str(threads)
