@@ -141,6 +141,20 @@ def access(chain: Chain | None, node: Node) -> Strides | None:
     return seen_through(chain, Strides.plain(node.type.dims()))
 
 
+def before(node: Node, wanted: Strides) -> Strides | None:
+    """The strides under which the operand of a view node must lie for the result to lie as ``wanted``; None when there are none."""
+    operand = node.operands[0].type
+    assert isinstance(operand, TensorType)
+    match node.op.name:
+        case "reshape":
+            return wanted.reshaped(operand.dims())
+        case "transpose":
+            order = node.attrs["dimensions"]
+            return wanted.transposed([order.index(d) for d in range(len(order))])
+        case _:
+            return None
+
+
 def row_major(shape: Sequence[int]) -> tuple[int, ...]:
     """The strides of an array without gaps."""
     strides, step = [], 1

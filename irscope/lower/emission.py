@@ -128,10 +128,13 @@ class Emission:
             return k.shuffle(backwards, backwards, tuple(range(lanes - 1, -1, -1)))
         return k.gather(buffer, k.splat(at, lanes) + k.lane(lanes) * step, mask)
 
-    def store(self, node: Node, walk: Strides, index: Sequence[Any], value: Expr, mask: Expr | None, lanes: int) -> None:
-        """Write a vector, or lane by lane where the elements do not lie side by side."""
+    def store(self, node: Node, walk: Strides, index: Sequence[Any], value: Expr, mask: Expr | None, lanes: int,
+              extra: Expr | None = None) -> None:
+        """Write a vector, or lane by lane where the elements do not lie side by side; ``extra`` elements further than the walk says."""
         k, step, buffer = self.k, self.step(walk), self.buffers[node]
         at = self.place(walk, index)
+        if extra is not None:
+            at = at + extra
         if lanes == 1:
             k.store(buffer, at, value)
             return

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from irscope.fusion import Group, Plan
 from irscope.fusion.drafts import dims_of
-from irscope.fusion.views import VIEWS, Chain, Repeat
+from irscope.fusion.views import VIEWS, Chain, Repeat, Strides, before
 from irscope.graph import Graph, Node
 from irscope.lower import control, places
 from irscope.lower.families import families
@@ -48,6 +48,8 @@ class Homes:
                 self.ensure(output)
             if anchor is not None and places.is_place(anchor):
                 places.reserve(self, anchor)
+            elif places.is_move(group):
+                places.reserve_move(self, group)
             elif anchor is not None and places.is_update(anchor):
                 places.reserve_update(self, anchor, number)
 
@@ -137,7 +139,35 @@ class Homes:
                         refused.add(node)
                     else:
                         wishes[node] = joined
+        for group in self.plan.groups:
+            for view in group.inputs:
+                if view.op.name in VIEWS and _base(view) not in wishes:
+                    order = _order_for(view)
+                    if order is not None:
+                        wishes[_base(view)] = Wish(order, (0,) * len(order), (0,) * len(order))
         return {node: wish for node, wish in wishes.items() if node not in refused and node in self.made_at}
+
+
+def _order_for(view: Node) -> tuple[int, ...] | None:
+    """The order of dimensions in which a value should lie so that a view of it, which strides cannot describe otherwise, needs no copy."""
+    chain: list[Node] = []
+    node = view
+    while node.op.name in VIEWS:
+        chain.append(node)
+        node = node.operands[0]
+    plain: Strides | None = Strides.plain(dims_of(node))
+    for step in reversed(chain):
+        plain = plain.through(step) if plain is not None else None
+    if plain is not None:
+        return None
+    wanted: Strides | None = Strides.plain(dims_of(view))
+    for step in chain:
+        wanted = before(step, wanted) if wanted is not None else None
+    if wanted is None:
+        return None
+    order = tuple(sorted(range(len(wanted.strides)), key=lambda d: (-wanted.strides[d], d)))
+    dense, _, _ = Wish(order, (0,) * len(order), (0,) * len(order)).layout(wanted.shape)
+    return order if all(a == b or n == 1 for a, b, n in zip(dense, wanted.strides, wanted.shape)) else None
 
 
 def split_group(group: Group, graph: Graph) -> list[Group]:

@@ -179,10 +179,14 @@ class GraphLowering:
                 return control.switch(self, anchor)
             if places.is_place(anchor):
                 return places.build(self, anchor)
+            if places.is_update(anchor):
+                return places.update(self, anchor)
             if all(leaf == TOKEN for leaf in anchor.type.leaves()):
                 return None
             if anchor.op.element is None and anchor.op.nest is None and anchor.op.scalar is None:
                 raise cannot_run(self.lowering.module, anchor)
+        if places.is_move(group) and places.is_moved(self, group):
+            return None
         return self.kernels(group)
 
     def kernels(self, group: Group) -> None:

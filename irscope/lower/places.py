@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 
 from irscope.fusion import Group
 from irscope.fusion.drafts import dims_of
-from irscope.fusion.views import Strides
+from irscope.fusion.views import VIEWS, Strides, before
 from irscope.graph import Builder, Graph, Node
 from irscope.lower.program import Step
 from irscope.lower.storage import Storage
-from irscope.lower.values import tensor_of
+from irscope.lower.values import is_scalar_constant, tensor_of
 from irscope.ops import get
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def is_place(node: Node) -> bool:
 
 def is_update(node: Node) -> bool:
     """Whether a node is its first operand with a part overwritten."""
-    return node.op.name == "dynamic-update-slice"
+    return node.op.name == "dynamic-update-slice" and all(dims_of(start) == () for start in node.operands[2:])
 
 
 def reserve(homes: Homes, node: Node) -> None:
@@ -35,6 +35,43 @@ def reserve(homes: Homes, node: Node) -> None:
     for operand, part in _parts(node, whole):
         if homes.movable(operand) and list(node.operands).count(operand) == 1:
             homes.known[operand] = part
+
+
+def is_move(group: Group) -> bool:
+    """Whether a group only shows its one input under another shape or order."""
+    return (group.kind == "map" and len(group.inputs) == 1 and len(group.outputs) == 1
+            and all(node.op.name in ("reshape", "transpose") for node in group.nodes))
+
+
+def reserve_move(homes: Homes, group: Group) -> None:
+    """Let what a group shows be written where the result lies, in the result's order: then there is nothing to copy."""
+    source, output = group.inputs[0], group.outputs[0]
+    if not homes.movable(source) or homes.sole_reader(source) is None:
+        return
+    target = homes.known[output]
+    node, wanted = output, target.walk()
+    while node is not source:
+        inner = before(node, wanted)
+        if inner is None:
+            return
+        node, wanted = node.operands[0], inner
+    homes.known[source] = target.under(wanted)
+
+
+def is_moved(graph: GraphLowering, group: Group) -> bool:
+    """Whether the result of a group that only shows its input is in its place already."""
+    source, output = group.inputs[0], group.outputs[0]
+    chain: list[Node] = []
+    node = output
+    while node is not source:
+        chain.append(node)
+        node = node.operands[0]
+    seen: Storage | None = graph.storage_of(source)
+    for step in reversed(chain):
+        seen = seen.through(step) if seen is not None else None
+    target = graph.storage_of(output)
+    return seen is not None and seen.slot is target.slot and seen.offset == target.offset and all(
+        a == b or n == 1 for a, b, n in zip(seen.strides, target.strides, target.shape))
 
 
 def build(graph: GraphLowering, node: Node) -> None:
@@ -52,8 +89,26 @@ def build(graph: GraphLowering, node: Node) -> None:
 def reserve_update(homes: Homes, node: Node, number: int) -> None:
     """Let the operand of an update live where the result does, when nobody else reads it afterwards."""
     x = node.operands[0]
-    if homes.movable(x) and all(reader <= number for reader in homes.read_at.get(x, ())) and x not in node.operands[1:]:
+    behind = [_behind(o) for o in node.operands[1:]]
+    if homes.movable(x) and all(reader <= number for reader in homes.read_at.get(x, ())) and x not in behind:
         homes.known[x] = homes.known[node]
+
+
+def _behind(node: Node) -> Node:
+    """The stored value that a view shows."""
+    while node.op.name in VIEWS:
+        node = node.operands[0]
+    return node
+
+
+def update(graph: GraphLowering, node: Node) -> None:
+    """Append what writes the new part, after what it is written into was copied, unless it lives there already."""
+    x, part, *starts = node.operands
+    target = graph.storage_of(node)
+    graph.lowering.copy(graph.steps, graph.storage_of(x), target)
+    if not dims_of(part) or graph.storage_of(part).elements:
+        inputs = list(dict.fromkeys([part, *(s for s in starts if not is_scalar_constant(s))]))
+        graph.kernels_into(Group("update", [node], [node], inputs, node, dims_of(part)), {node: target})
 
 
 def copy(lowering: Lowering, steps: list[Step], source: Storage, target: Storage) -> None:

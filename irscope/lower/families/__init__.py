@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 FAMILIES: tuple[str, ...] = (
     "attention", "winograd", "depthwise", "convolution", "contraction", "window",
-    "rows", "reduction", "transposition", "map", "generic",
+    "rows", "reduction", "update", "transposition", "map", "generic",
 )
 """In order of asking. A row whose module does not exist is passed over."""
 
