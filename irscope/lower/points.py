@@ -242,3 +242,18 @@ def reordered(trace: Trace, order: tuple[int, ...]) -> Trace:
         made[point] = new
     return Trace(tuple(trace.space[d] for d in order), trace.rows, list(made.values()),
                  [(node, made[point], over(walk)) for node, point, walk in trace.outputs])
+
+
+def lies_across(trace: Trace) -> bool:
+    """Whether the elements of a row lie far apart while those of neighbouring rows lie side by side: an image, channels last, summed up.
+
+    Then one reduction with what follows it is better walked with vectors over the rows.
+    """
+    if not 0 < trace.rows < len(trace.space):
+        return False
+    reduces = [p for p in trace.points if p.kind == "reduce"]
+    if len(reduces) != 1 or any(p.stage and p.level > trace.rows for p in trace.points):
+        return False
+    walks = [p.walk.strides for p in trace.points if p.kind == "load" and p.level > trace.rows]
+    outs = [walk.strides for _, _, walk in trace.outputs]
+    return all(w[-1] not in (0, 1) and w[trace.rows - 1] == 1 for w in walks) and all(w[trace.rows - 1] == 1 for w in outs) and bool(walks)

@@ -13,7 +13,7 @@ from irscope.lower.build import KernelBuilder
 from irscope.lower.emission import Emission, Values, tail_mask, width
 from irscope.lower.families import Built, Fixed, Problem, Stage
 from irscope.lower.families.rows import word_of
-from irscope.lower.points import Trace, merged, trace
+from irscope.lower.points import Trace, lies_across, merged, trace
 from irscope.lower.storage import Wish
 from irscope.lower.tile import Expr
 from irscope.lower.values import tensor_of
@@ -21,7 +21,7 @@ from irscope.ops.nests import widened
 
 
 class Reduction:
-    """Groups of kind ``reduction`` with one result."""
+    """Groups of kind ``reduction`` with one result, and sums over rows whose elements lie across memory."""
 
     name = "reduction"
 
@@ -30,7 +30,7 @@ class Reduction:
 
     def match(self, problem: Problem) -> Trace | None:
         group = problem.group
-        if group.kind != "reduction" or group.anchor is None or len(group.anchor.operands) != 2 or problem.in_place:
+        if group.kind not in ("reduction", "rows") or group.anchor is None or len(group.anchor.operands) != 2 or problem.in_place:
             return None
         if word_of(group.anchor) is None:
             return None
@@ -38,7 +38,7 @@ class Reduction:
         if traced is None:
             return None
         found = merged(traced)
-        return found if found.rows else None
+        return found if found.rows and (group.kind == "reduction" or lies_across(found)) else None
 
     def schedule(self, problem: Problem, match: Trace) -> dict[str, Any]:
         kept = match.space[match.rows - 1]

@@ -14,7 +14,7 @@ from irscope.graph import DType, Node
 from irscope.lower.build import KernelBuilder
 from irscope.lower.emission import Emission, Values, tail_mask, width
 from irscope.lower.families import Built, Fixed, Problem, Stage
-from irscope.lower.points import Point, Trace, merged, trace
+from irscope.lower.points import Point, Trace, lies_across, merged, trace
 from irscope.lower.storage import Wish
 from irscope.lower.tile import Buffer, Expr
 from irscope.lower.values import tensor_of
@@ -39,7 +39,8 @@ class Rows:
         if problem.group.kind != "rows" or problem.in_place:
             return None
         traced = trace(problem)
-        return merged(traced) if traced is not None else None
+        found = merged(traced) if traced is not None else None
+        return None if found is None or lies_across(found) else found
 
     def schedule(self, problem: Problem, match: Trace) -> dict[str, Any]:
         columns = match.space[-1] if len(match.space) > match.rows else 1
