@@ -29,7 +29,8 @@ def chain(n: int) -> str:
 
 def _chain(n: int) -> Iterator[str]:
     yield "HloModule jit_chain, entry_computation_layout={(f32[64,128]{1,0}, f32[128,128]{1,0})->f32[64,128]{1,0}}\n\n"
-    yield "%add_f32 (a: f32[], b: f32[]) -> f32[] {\n  %a = f32[] parameter(0)\n  %b = f32[] parameter(1)\n  ROOT %add = f32[] add(%a, %b)\n}\n\n"
+    yield "%add_f32 (a: f32[], b: f32[]) -> f32[] {\n  %a = f32[] parameter(0)\n  %b = f32[] parameter(1)\n"
+    yield "  ROOT %add = f32[] add(%a, %b)\n}\n\n"
     yield "ENTRY %main (x: f32[64,128], w: f32[128,128]) -> f32[64,128] {\n"
     yield "  %x.0 = f32[64,128]{1,0} parameter(0)\n  %w = f32[128,128]{1,0} parameter(1)\n  %zero = f32[] constant(0)\n"
     layers = max(1, n // 10)
@@ -137,7 +138,8 @@ def main() -> None:
         print("jaxlib is not importable: irscope alone", file=sys.stderr)
     size = args.chain or (0 if args.files else 1_000_000)
     texts = [*args.files, *([f"chain:{size}"] if size else [])]
-    print(f"{'text':38} {'MB':>6} {'instr':>8}  " + "  ".join(f"{n + ' k/s':>11} {'MB/s':>5} {'B/instr':>7}" for n in names) + "  speed  memory")
+    columns = "  ".join(f"{name + ' k/s':>11} {'MB/s':>5} {'B/instr':>7}" for name in names)
+    print(f"{'text':38} {'MB':>6} {'instr':>8}  {columns}  speed  memory")
     for what in texts:
         text = text_of(what)
         count = instructions(text)

@@ -41,8 +41,7 @@ def _array(values: Any, type: Type) -> Any:
     dtype = type.dtype
     if dtype.is_complex:
         parts = np.array([float(v) for _, v in zip(range(2 * count), values, strict=False)], dtype=np.float64)
-        out = (parts[0::2] + 1j * parts[1::2]).astype(dtype.numpy())
-        # Adding would turn -0.0 + 0j*inf into NaN: the parts are put in one by one.
+        out = np.empty(count, dtype.numpy())
         out.real, out.imag = parts[0::2], parts[1::2]
     else:
         words = [v for _, v in zip(range(count), values, strict=False)]

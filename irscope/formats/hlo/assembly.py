@@ -48,13 +48,14 @@ ANY, PARAMETER, CONSTANT = -1, -2, -3
 class Scope:
     """A computation while it is read."""
 
-    __slots__ = ("graph", "names", "result", "result_at")
+    __slots__ = ("graph", "is_cut", "names", "result", "result_at")
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.names: dict[str, Node] = {}
         self.result: Type | None = None
         self.result_at = -1
+        self.is_cut = False
 
     def free_name(self, wanted: str) -> str:
         """A name that no instruction of the computation has yet."""
@@ -68,8 +69,8 @@ class Scope:
 class Assembly:
     """One module under construction.
 
-    ``tables[opcode][attribute text]`` is an Entry, ``values[kind, text]`` the value of an attribute, and
-    ``tails`` the texts of metadata and backend configs that are well-formed; ``text`` is what is read: the source, with log prefixes blanked out.
+    ``tables[opcode][attribute text]`` is an Entry, ``values[kind, text]`` the value of an attribute, and ``tails`` the texts of
+    metadata and backend configs that are well-formed; ``text`` is what is read: the source, with log prefixes blanked out.
     """
 
     def __init__(self, source: SourceText, text: str, faults: Faults, name: str, ops: dict[str, Op], begin: int) -> None:
@@ -86,7 +87,7 @@ class Assembly:
         self.scopes: list[Scope] = []
         self.missing: dict[str, Graph] = {}
         self.async_starts: dict[Graph, Node] = {}
-        self.entry_at = -1
+        self.entry_at = self.aliases_at = -1
         self._fitting: dict[tuple[int, int], bool] = {}
         self.makes_parameters = False
 
@@ -134,6 +135,8 @@ class Assembly:
                         node.name,
                         graph.name,
                     )
+        if scope.is_cut:
+            return graph
         if graph.root is None and graph.nodes:
             graph.root = graph.nodes[-1]
         self._number_parameters(graph)

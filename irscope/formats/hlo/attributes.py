@@ -53,6 +53,8 @@ def read_attributes(assembly: Assembly, cursor: Cursor, spec: Opcode, opcode: st
         _attribute(assembly, cursor, spec, opcode, owner, found)
     for name in spec.required:
         if name not in found.at:
+            if cursor.kind == "end" and cursor.text:
+                cursor.refuse(f"expected the attribute {name} of {opcode}")
             assembly.tell(MISSING_ATTRIBUTE, f"{opcode} needs the attribute {name}", opcode_at, len(opcode), _example(name, spec), owner)
     return found
 

@@ -47,7 +47,7 @@ def read_computation(assembly: Assembly, at: int) -> int:
     if cursor.sees("{") or cursor.sees("(") or (cursor.kind == "odd" and cursor.value == "%"):
         cursor.refuse("this computation has no name: the text was printed without names or ids (fingerprint or canonical options)",
                       LOSSY_PRINT, PRINT_AGAIN, sees=False)
-    name_at = cursor.at + (text[cursor.at] == "%")
+    name_at = cursor.at + text.startswith("%", cursor.at)
     name = cursor.name("the name of a computation")
     assembly.open(name, name_at)
     try:
@@ -83,7 +83,7 @@ def _finish(assembly: Assembly, is_entry: bool, name_at: int) -> None:
 
 def read_nested(assembly: Assembly, cursor: Cursor, name: str) -> Graph:
     """Read ``{ instructions }`` at the cursor, a computation written where it is called."""
-    cursor.nest()
+    cursor.nest(8)
     begin, graphs = cursor.at, assembly.module.graphs
     name = assembly.module.fresh_name(name)
     graphs[name] = assembly.open(name, begin).graph  # the name is taken while its text is read
@@ -95,7 +95,7 @@ def read_nested(assembly: Assembly, cursor: Cursor, name: str) -> Graph:
     del graphs[name]  # and entered behind those that it calls
     graphs[name] = graph
     cursor.goto(end)
-    cursor.depth -= 1
+    cursor.depth -= 8
     return graph
 
 
@@ -135,6 +135,7 @@ def _body(assembly: Assembly, at: int, depth: int, named: bool = True) -> int:
                     assembly.tell(SYNTAX, f"computation {scope.graph.name} has no instructions", cursor.at)
                 return _behind(assembly, cursor, named)
             if cursor.kind == "end" or LEAVES.match(text, cursor.at):
+                scope.is_cut = True
                 last = max(0, min(cursor.at, len(text.rstrip())) - 1)
                 assembly.tell(TRUNCATED, f"computation {scope.graph.name} is not closed", last, 1, "was the dump cut off?", "",
                               (Note("it opens here", scope.graph.loc),))
@@ -146,6 +147,7 @@ def _body(assembly: Assembly, at: int, depth: int, named: bool = True) -> int:
             if refused.message != COMPACTED or all(f.message != COMPACTED for f in assembly.faults.findings):
                 assembly.faults.take(refused, "", scope.graph.name)
             if refused.fault is TRUNCATED:
+                scope.is_cut = True
                 return len(text)
             at = _resume(text, at)
 

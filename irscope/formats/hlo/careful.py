@@ -8,6 +8,7 @@ from irscope.formats.hlo.asynchronous import check_chain, wrap
 from irscope.formats.hlo.attributes import Attributes, read_attributes
 from irscope.formats.hlo.checks import check, check_branches
 from irscope.formats.hlo.faults import (
+    ILLEGAL_NAME,
     LOSSY_PRINT,
     MISSING_TYPE,
     OPERAND_COUNT,
@@ -20,7 +21,7 @@ from irscope.formats.hlo.faults import (
 from irscope.formats.hlo.lexer import Cursor
 from irscope.formats.hlo.literals import read_literal
 from irscope.formats.hlo.opcodes import OPCODES, Opcode, opcode_named
-from irscope.formats.hlo.types import begins_type, compatible, refuse_element_type
+from irscope.formats.hlo.types import begins_type, compatible, is_possible, refuse_element_type
 from irscope.graph import NO_ATTRS, UNKNOWN, Node, TensorType, TupleType, Type
 from irscope.ops.faults import TypeFault
 from irscope.source import Note, did_you_mean
@@ -44,9 +45,16 @@ def read_instruction(assembly: Assembly, cursor: Cursor) -> Node:
     is_root = cursor.kind == "word" and cursor.value == "ROOT"
     if is_root:
         cursor.next()
-    at = cursor.at
+    at = cursor.at + cursor.text.startswith("%", cursor.at)
     if cursor.kind == "attribute":
         cursor.refuse(f"a blank must stand between the name {cursor.value} and =", sees=False)
+    if cursor.kind == "type":
+        cursor.refuse(
+            f"{cursor.value} is the name of an element type, and no name for an instruction",
+            ILLEGAL_NAME,
+            f"call it {cursor.value}_",
+            sees=False,
+        )
     name = cursor.name("an instruction, name = type opcode(operands)")
     if not cursor.sees("="):
         cursor.refuse(f"expected '=' behind the name {name}")
@@ -103,7 +111,6 @@ def read_right_side(assembly: Assembly, cursor: Cursor, name: str, at: int, nest
 
 def read_operands(assembly: Assembly, cursor: Cursor, owner: str) -> tuple[Node, ...]:
     """Step over ``(operand, ...)``."""
-    cursor.nest()
     cursor.expect("(", "before the operands")
     operands: list[Node] = []
     if not cursor.sees(")"):
@@ -116,7 +123,6 @@ def read_operands(assembly: Assembly, cursor: Cursor, owner: str) -> tuple[Node,
     if not cursor.sees(")"):
         cursor.refuse("expected ',' or ')' behind an operand")
     cursor.next()
-    cursor.depth -= 1
     return tuple(operands)
 
 
@@ -183,13 +189,13 @@ def _operand(assembly: Assembly, cursor: Cursor, owner: str) -> Node | None:
 
 def _nested(assembly: Assembly, cursor: Cursor, begin: int) -> Node:
     """An instruction written as an operand: ``add(max(x, y), z)``."""
-    cursor.nest()
+    cursor.nest(4)
     probe = Cursor(cursor.text, begin, cursor.end)
     if begins_type(probe):
         assembly.types.read(probe)
     node = read_right_side(assembly, cursor, f"{probe.value}.anon", begin, nested=True)
     node.name = assembly.scope.free_name(node.name)
-    cursor.depth -= 1
+    cursor.depth -= 4
     return assembly.add(node, False)
 
 
@@ -254,7 +260,7 @@ def _constant(assembly: Assembly, cursor: Cursor, spec: Opcode, name: str, at: i
     if type is UNKNOWN:
         _step_over_literal(cursor)
     else:
-        if not cursor.sees("{") and isinstance(type, TensorType) and type.shape and not cursor.sees("("):
+        if cursor.kind != "mark" and isinstance(type, TensorType) and type.shape:
             message = f"the constant is {type}, but is written as one number: the first element, with zeros behind it"
             assembly.tell(SHORT_LITERAL, message, cursor.at, cursor.after - cursor.at,
                           "a constant that holds one number everywhere is a broadcast of a scalar", name)
@@ -281,7 +287,10 @@ def infer(assembly: Assembly, node: Node, word: str, word_at: int) -> Type:
     message, help = f"the type of {word} is left out, and cannot be told from its operands", f"write it before {word}"
     if node.op.infer is not None:
         try:
-            return assembly.types.keep(node.op.infer(node))
+            type = node.op.infer(node)
+            if is_possible(type):
+                return assembly.types.keep(type)
+            message = f"the type of {word} is left out, and what follows from its operands, {type}, is too large"
         except TypeFault as fault:
             message, help = f"the type of {word} is left out, and does not follow: {fault.message}", fault.help
         except (IndexError, KeyError, ValueError, AttributeError):

@@ -19,7 +19,8 @@ from irscope.formats.hlo.lexer import Cursor
 from irscope.formats.hlo.opcodes import KNOWN_ATTRIBUTES
 from irscope.formats.hlo.raw import bool_list, check_raw, origin_leaf, step_over_value
 from irscope.formats.hlo.types import TypeTable
-from irscope.source import did_you_mean
+from irscope.graph import UNKNOWN, TupleType, Type
+from irscope.source import Note, did_you_mean
 
 MODULE_ATTRIBUTES: dict[str, str] = {
     "is_scheduled": "bool", "replica_count": "int", "num_partitions": "int", "alias_passthrough_params": "bool",
@@ -71,6 +72,28 @@ def read_header(assembly: Assembly, cursor: Cursor) -> int:
     return cursor.at
 
 
+def check_aliases(assembly: Assembly) -> None:
+    """Every alias must name a part of the entry's result, each once."""
+    module = assembly.module
+    aliases, root = module.attrs.get("input_output_alias"), module.main().root if module.entry in module.graphs else None
+    if not isinstance(aliases, tuple) or root is None or root.type is UNKNOWN:
+        return
+    seen: set[tuple[int, ...]] = set()
+    for index, _ in aliases:
+        type: Type = root.type
+        for i in index:
+            if not isinstance(type, TupleType) or not 0 <= i < len(type.elements):
+                message = f"input_output_alias names the output {{{', '.join(map(str, index))}}}, but the entry gives {root.type}"
+                assembly.tell(MODULE_ATTRIBUTE, message, assembly.aliases_at, 18, "", "", (Note("its root stands here", root.loc),))
+                return
+            type = type.elements[i]
+        if index in seen:
+            message = f"input_output_alias names the output {{{', '.join(map(str, index))}}} twice"
+            assembly.tell(MODULE_ATTRIBUTE, message, assembly.aliases_at, 18)
+            return
+        seen.add(index)
+
+
 def _attribute(assembly: Assembly, cursor: Cursor, seen: set[str]) -> None:
     name, at = cursor.value, cursor.at
     kind = MODULE_ATTRIBUTES.get(name)
@@ -93,6 +116,8 @@ def _attribute(assembly: Assembly, cursor: Cursor, seen: set[str]) -> None:
             )
         kind = "any"
     seen.add(name)
+    if kind == "aliases":
+        assembly.aliases_at = at
     try:
         value = _value(cursor, kind, assembly.types, faults)
     except Refused as refused:

@@ -7,8 +7,8 @@ from typing import NoReturn
 from irscope.formats.hlo.faults import LIMIT, SYNTAX, TRUNCATED, Fault, Refused
 from irscope.graph import DTYPES
 
-# Deeper than any dump is; XLA's own limit is 8192, but Python's stack ends earlier.
-MAX_NESTING = 150
+# How many of our own calls nesting may cost: far more than any dump needs. XLA's limit is 8192 levels, but Python's stack ends earlier.
+MAX_NESTING = 400
 
 RESERVED_TYPES = frozenset(DTYPES) - {"tuple", "buffer"}
 STRING = r'"(?:[^"\\]|\\.)*+"|\'(?:[^\'\\]|\\.)*+\''
@@ -124,11 +124,13 @@ class Cursor:
         self.next()
         return value
 
-    def nest(self) -> None:
-        """Count one level deeper; refuses beyond the limit."""
-        self.depth += 1
+    def nest(self, calls: int) -> None:
+        """Count one level deeper, which costs so many calls; refuses beyond the limit."""
+        self.depth += calls
         if self.depth > MAX_NESTING:
-            raise Refused(LIMIT, f"nested more than {MAX_NESTING} levels deep", self.at, 1, "no compiler prints such text; is it damaged?")
+            raise Refused(
+                LIMIT, f"nested more than {MAX_NESTING // calls} levels deep", self.at, 1, "no compiler prints such text; is it damaged?"
+            )
 
     def refuse(self, message: str, fault: Fault = SYNTAX, help: str = "", sees: bool = True) -> NoReturn:
         """Stop with a fault at this token. The end of the text, also in the middle of a word, is a fault of its own."""

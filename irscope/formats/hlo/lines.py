@@ -10,8 +10,9 @@ from irscope.formats.hlo.attributes import quick_entry
 from irscope.formats.hlo.checks import check
 from irscope.formats.hlo.faults import Refused
 from irscope.formats.hlo.lexer import braces
-from irscope.formats.hlo.literals import is_plain, make_literal
+from irscope.formats.hlo.literals import make_literal
 from irscope.formats.hlo.opcodes import OPCODES
+from irscope.formats.hlo.plain import is_plain
 from irscope.formats.hlo.types import compatible
 from irscope.graph import Node, TensorType, Type
 

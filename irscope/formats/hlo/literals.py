@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from irscope.formats.hlo.faults import LIMIT, LITERAL, Refused
 from irscope.formats.hlo.lexer import Cursor
+from irscope.formats.hlo.plain import FLOATS, int_range, is_plain, real_fits
 from irscope.graph import DType, TensorType, TupleType, Type
 from irscope.ops.attrs import Literal
 
@@ -20,24 +21,6 @@ MAX_COPIED = 256
 MAX_ELEMENTS = 1 << 31
 
 REAL_END = re.compile(r"[^()\"'/]*+(?=\))")
-ROW = re.compile(r"\{([^{}]*+)\}")
-INT_ROW = re.compile(r"[ \n\t]*+-?\d++(?:,[ \n\t]*+-?\d++)*+[ \n\t]*+", re.ASCII)
-BOOL_ROW = re.compile(r"[ \n\t]*+(?:true|false|\d++)(?:,[ \n\t]*+(?:true|false|\d++))*+[ \n\t]*+", re.ASCII)
-_REAL = r"(?:-?(?:\d++(?:\.\d*+)?+|\.\d++)(?:[eE][+-]?\d++)?+|-?inf|-?nan)"
-REAL_ROW = re.compile(r"[ \n\t]*+" + _REAL + r"(?:,[ \n\t]*+" + _REAL + r")*+[ \n\t]*+", re.ASCII)
-INT_VALUE = re.compile(r"-?\d+", re.ASCII)
-# Values that may be beyond the range of a float: with an exponent, or with so many digits.
-BIG_REAL = re.compile(r"\d*\.?\d*[eE]\+?\d+|(?<![\d.])\d{3,}(?:\.\d*)?", re.ASCII)
-REAL_VALUE = re.compile(r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
-
-# The largest finite value, the bits of the mantissa, and how many bits of payload a NaN keeps.
-FLOATS: dict[str, tuple[float, int, int]] = {
-    "f16": (65504.0, 10, 10), "bf16": (3.3895313892515355e38, 7, 7), "f32": (3.4028234663852886e38, 23, 23),
-    "f64": (1.7976931348623157e308, 52, 52), "f8e5m2": (57344.0, 2, 2), "f8e4m3": (240.0, 3, 3), "f8e4m3fn": (448.0, 3, 0),
-    "f8e4m3b11fnuz": (30.0, 3, 0), "f8e3m4": (15.5, 4, 4), "f8e5m2fnuz": (57344.0, 2, 0), "f8e4m3fnuz": (240.0, 3, 0),
-    "f8e8m0fnu": (2.0 ** 127, 0, 0), "f4e2m1fn": (6.0, 1, 0), "f6e3m2fn": (28.0, 2, 0), "f6e2m3fn": (7.5, 3, 0),
-}
-SATURATING = frozenset(("f4e2m1fn", "f6e3m2fn", "f6e2m3fn"))  # neither infinity nor NaN: beyond the largest is the largest
 
 
 class TextLiteral(Literal):
@@ -87,7 +70,7 @@ def read_typed_literal(cursor: Cursor, types: TypeTable) -> Literal:
     """Step over a literal that writes its own type: ``f32[2]{0} {1, 2}``, or a tuple ``(f32[] 1, s32[] 2)``."""
     begin = cursor.at
     if cursor.sees("("):
-        cursor.nest()
+        cursor.nest(1)
         cursor.next()
         elements: list[Type] = []
         while not cursor.sees(")"):
@@ -102,72 +85,10 @@ def read_typed_literal(cursor: Cursor, types: TypeTable) -> Literal:
     return read_literal(cursor, type)
 
 
-def is_plain(text: str, type: TensorType) -> bool:
-    """Whether a text is surely a value of the type, as compilers print it; False says only that the cursor must judge."""
-    dims = type.shape
-    if not dims:
-        return "{" not in text and _row_fits(text, type.dtype, 1)
-    if text == "{...}":
-        return True
-    if not all(isinstance(d, int) and d > 0 for d in dims):
-        return False
-    last, outer = type.dims()[-1], type.dims()[:-1]
-    rows = 0
-    for m in ROW.finditer(text):
-        rows += 1
-        if not _row_fits(m[1], type.dtype, last):
-            return False
-    if rows != prod(outer):
-        return False
-    # Rows are put together to what holds them, level by level, until one brace holds all.
-    skeleton = ROW.sub("R", text)
-    for size in reversed(outer):
-        level = re.compile(r"\{\s*R(?:,\s*R){" + str(size - 1) + r"}\s*\}")
-        if any(level.fullmatch(braces) is None for braces in re.findall(r"\{[^{}]*\}", skeleton)):
-            return False
-        skeleton = re.sub(r"\{[^{}]*\}", "R", skeleton)
-    return skeleton.strip() == "R"
-
-
-def _row_fits(row: str, dtype: DType, count: int) -> bool:
-    """Whether a row holds ``count`` values that the element type can hold."""
-    if dtype.kind == "pred":
-        return BOOL_ROW.fullmatch(row) is not None and row.count(",") == count - 1
-    if dtype.is_integer:
-        if INT_ROW.fullmatch(row) is None or row.count(",") != count - 1:
-            return False
-        low, high = int_range(dtype)
-        digits = len(str(high))
-        if not re.search(r"\d{" + str(digits) + "}", row) and (low < 0 or "-" not in row):
-            return True
-        return not re.search(r"\d{30}", row) and all(low <= int(v) <= high for v in INT_VALUE.findall(row))
-    if REAL_ROW.fullmatch(row) is None or row.count(",") != count - 1:
-        return False
-    suspects = BIG_REAL if FLOATS[dtype.name][0] > 1000 else REAL_VALUE
-    return all(real_fits(float(v), dtype.name) for v in suspects.findall(row))
-
-
-def int_range(dtype: DType) -> tuple[int, int]:
-    """The smallest and largest integer of an element type."""
-    bits = dtype.bits
-    return (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if dtype.kind == "int" else (0, (1 << bits) - 1)
-
-
-def real_fits(value: float, name: str) -> bool:
-    """Whether a value that is written with digits rounds to a finite one of a float type."""
-    if math.isinf(value):
-        return False
-    largest, mantissa, _ = FLOATS[name]
-    if abs(value) <= largest or name in SATURATING:
-        return True
-    # Less than half a step above the largest value still rounds down to it.
-    return name != "f64" and abs(value) - largest < 2.0 ** (math.floor(math.log2(largest)) - mantissa - 1)
-
-
 def _value(cursor: Cursor, type: Type) -> int:
     """Step over a value token by token and give the offset behind it; every fault is found here."""
     if isinstance(type, TupleType):
-        cursor.nest()
+        cursor.nest(1)
         cursor.expect("(", "before the elements of the tuple", LITERAL)
         for i, element in enumerate(type.elements):
             if i:

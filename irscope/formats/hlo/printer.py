@@ -12,7 +12,16 @@ from irscope.formats.hlo.spelling import names_of, spell, spell_literal, spell_m
 from irscope.formats.hlo.types import compatible
 from irscope.graph import Graph, Module, Node, TensorType, callees_first
 
-RAW_ORDER = ("sharding", "frontend_attributes", "statistics", "parameter_replication", "origin", "original_value", "metadata", "backend_config")
+RAW_ORDER = (
+    "sharding",
+    "frontend_attributes",
+    "statistics",
+    "parameter_replication",
+    "origin",
+    "original_value",
+    "metadata",
+    "backend_config",
+)
 # Attributes that are true of any instruction that stands for another; the rest is only true of the opcode it was written for.
 CARRIED = frozenset(("metadata", "frontend_attributes"))
 BODY_NAMES = {"call": ("to_apply",), "fusion": ("calls",), "async-start": ("calls",), "while": ("condition", "body"),
@@ -65,7 +74,9 @@ class _Printer:
         user = next((n for n in shown if n.operands and not n.operands[0].synthetic), None)
         if user is not None:
             name = re.escape(user.operands[0].name)
-            self.operand_types = re.compile(rf"[^\n]*?[({{]\s*[a-z(][^\n=]*[\])}}]\s+%?{name}\b").match(text, user.loc + len(user.name)) is not None
+            self.operand_types = (
+                re.compile(rf"[^\n]*?[({{]\s*[a-z(][^\n=]*[\])}}]\s+%?{name}\b").match(text, user.loc + len(user.name)) is not None
+            )
 
     def _header(self) -> str:
         module = self.module
@@ -138,7 +149,11 @@ class _Printer:
 
     def _attributes(self, node: Node, opcode: str, attrs: dict[str, Any], bodies: tuple[Graph, ...]) -> Iterator[str]:
         spec = OPCODES.get(opcode)
-        kinds = {**(spec.attributes if spec is not None else {}), "async_execution_thread": "string", "output_to_operand_aliasing": "aliasing"}
+        kinds = {
+            **(spec.attributes if spec is not None else {}),
+            "async_execution_thread": "string",
+            "output_to_operand_aliasing": "aliasing",
+        }
         for name, kind in kinds.items():
             if name in attrs:
                 yield f"{name}={spell(kind, attrs[name])}"

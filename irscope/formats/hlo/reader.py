@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from irscope.formats.hlo.assembly import Assembly
 from irscope.formats.hlo.body import read_computation, read_printed
 from irscope.formats.hlo.careful import read_instruction, read_right_side
-from irscope.formats.hlo.faults import LOSSY_PRINT, NO_MODULE, SYNTAX, TEXT_AROUND, TRUNCATED, Faults, Refused
-from irscope.formats.hlo.header import read_header
+from irscope.formats.hlo.faults import LIMIT, LOSSY_PRINT, NO_MODULE, SYNTAX, TEXT_AROUND, TRUNCATED, Faults, Refused
+from irscope.formats.hlo.header import check_aliases, read_header
 from irscope.formats.hlo.lexer import BLANKS, Cursor
 from irscope.formats.hlo.provenance import HloProvenance
 from irscope.formats.hlo.surroundings import without_prefixes
@@ -22,8 +22,10 @@ HLO_MODULE = re.compile(r"[ \t]*HloModule\b(?![ \t]*[=({])")
 NEXT_MODULE = re.compile(r"^[ \t]*HloModule\b(?![ \t]*[=({])", re.MULTILINE)
 # What may open a computation: a name, then its body or its signature.
 OPENS = re.compile(
-    r"[ \t]*(?:ENTRY\b|%?[A-Za-z_][\w.\-]*\s*\{|%?[A-Za-z_][\w.\-]*\s*\((?=[^\n]*->|(?:[^{}]|\{[\d,]*\})*?->)|\{[ \t]*$|%\()", re.MULTILINE
+    r"[ \t]*(?:ENTRY\b|%?[A-Za-z_][\w.\-]*\s*\{|%?[A-Za-z_][\w.\-]*\s*\((?=[^\n]*->|(?:[^{}]|\{[\d,]*\}){0,20000}?->)|\{[ \t]*$|%\()",
+    re.MULTILINE,
 )
+CUT_HEADER = re.compile(r"(?:E(?:N(?:T(?:RY?)?)?)?|(?:ENTRY[ \t]+)?%(?:[A-Za-z_][\w.\-]*)?[ \t]*(?:\([^\n]*)?)")
 NEXT_START = re.compile(
     r"^[ \t]*(?:HloModule\b(?![ \t]*[=({])|ENTRY\b|%?[A-Za-z_][\w.\-]*[ \t]*(?:\([^\n]*\)[ \t]*->[^\n]*)?\{)", re.MULTILINE)
 
@@ -39,7 +41,10 @@ def read(source: SourceText) -> Reading:
     if "\r" in text:
         text = text.replace("\r\n", " \n")
     with collector_paused():
-        _Reader(source, text, faults, reading.modules).run()
+        try:
+            _Reader(source, text, faults, reading.modules).run()
+        except RecursionError:  # the caller's own stack was nearly full
+            faults.add(LIMIT, "the text is nested too deeply to be read from here", 0)
     reading.findings, reading.ok = faults.close(), faults.ok
     return reading
 
@@ -97,6 +102,8 @@ class _Reader:
             return read_computation(self.open, at)
         if self.open is None and not self.modules and SINGLE.match(text, at) and not NEXT_START.search(text, at):
             return self._single(at)
+        if self.open is not None and CUT_HEADER.fullmatch(text, at):
+            raise Refused(TRUNCATED, "the text ends here, in the header of a computation", len(text) - 1, 1, "was the dump cut off?")
         return self._around(at)
 
     def _behind(self, at: int, refused: Refused) -> int:
@@ -115,6 +122,7 @@ class _Reader:
         if assembly is None:
             return
         module = assembly.finish()
+        check_aliases(assembly)
         if not module.graphs and self.faults.ok:
             self.faults.add(TRUNCATED, f"module {module.name} has no computations", assembly.begin, 9, "was the dump cut off?")
         if not module.name:

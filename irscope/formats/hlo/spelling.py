@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from irscope.formats.hlo.lexer import RESERVED_TYPES
@@ -10,8 +10,29 @@ from irscope.graph import Graph, Node, TensorType, TupleType, Type
 from irscope.ops.attrs import Literal, Window
 
 LEGAL = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]*", re.ASCII)
-KEYWORDS = frozenset(("true", "false", "inf", "nan", "HloModule", "ENTRY", "ROOT", "FileNames", "FunctionNames", "FileLocations", "StackFrames",
-                      "maximal", "replicated", "manual", "unreduced", "last_tile_dim_replicate", "shard_as", "shard_like", "unknown"))
+KEYWORDS = frozenset(
+    (
+        "true",
+        "false",
+        "inf",
+        "nan",
+        "HloModule",
+        "ENTRY",
+        "ROOT",
+        "FileNames",
+        "FunctionNames",
+        "FileLocations",
+        "StackFrames",
+        "maximal",
+        "replicated",
+        "manual",
+        "unreduced",
+        "last_tile_dim_replicate",
+        "shard_as",
+        "shard_like",
+        "unknown",
+    )
+)
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 
 
@@ -61,6 +82,8 @@ def spell(kind: str, value: Any) -> str:
         return "{" + ", ".join(map(str, value)) + "}"
     if kind == "literal":
         text = spell_literal(value)
+        if isinstance(value.type, TensorType) and value.type.layout is None and value.type.shape:  # else the braces would be read as one
+            return f"{value.type}{_ints(reversed(range(value.type.rank)))} {text}"
         return text if isinstance(value.type, TupleType) else f"{value.type} {text}"
     return str(value)
 
@@ -89,10 +112,9 @@ def quoted(text: str) -> str:
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\000"}
 
 
-def names_of(things: Iterable[Node] | Iterable[Graph], percent: bool = True) -> dict[int, str]:
+def names_of(things: Sequence[Node] | Sequence[Graph], percent: bool = True) -> dict[int, str]:
     """A legal name for each node or graph, by ``id``, no two alike; those that are legal stay. Behind ``%``, keywords are names too."""
     names: dict[int, str] = {}
-    things = list(things)
     taken: set[str] = set() if percent else set(KEYWORDS)
     for thing in things:
         if _is_legal(thing.name) and thing.name not in taken:

@@ -62,6 +62,8 @@ class TypeTable:
                 cursor.goto(begin)
         name = cursor.value
         cursor.next()
+        if not cursor.sees("["):
+            cursor.refuse(f"expected '[' behind the element type {name}", TYPE_SYNTAX, f"{name} is no name for anything else")
         dims = self._dims(cursor)
         if name in ("token", "opaque"):
             if dims:
@@ -85,7 +87,7 @@ class TypeTable:
         return self.keep(TensorType(DTYPES[m[1]], dims, Layout(order) if m[3] else None))
 
     def _tuple(self, cursor: Cursor) -> Type:
-        cursor.nest()
+        cursor.nest(4)
         cursor.next()
         elements: list[Type] = []
         if not cursor.sees(")"):
@@ -93,11 +95,11 @@ class TypeTable:
             while cursor.eat(","):
                 elements.append(self.read(cursor))
         cursor.expect(")", "at the end of the tuple type", TYPE_SYNTAX)
-        cursor.depth -= 1
+        cursor.depth -= 4
         return self.keep(TupleType(tuple(elements)))
 
     def _buffer(self, cursor: Cursor) -> Type:
-        cursor.nest()
+        cursor.nest(4)
         cursor.next()
         cursor.next()
         at = cursor.at
@@ -105,7 +107,7 @@ class TypeTable:
         if not isinstance(inner, TensorType):
             raise Refused(TYPE_SYNTAX, "a buffer holds an array", at, max(1, cursor.at - at))
         cursor.expect(")", "at the end of the buffer type", TYPE_SYNTAX)
-        cursor.depth -= 1
+        cursor.depth -= 4
         return self.keep(NamedType(f"b({inner})"))
 
     def _dims(self, cursor: Cursor) -> tuple[Dim, ...]:
@@ -151,6 +153,14 @@ def compatible(a: Type, b: Type) -> bool:
 def _same_size(a: Dim, b: Dim) -> bool:
     x, y = (d if isinstance(d, int) else d.bound for d in (a, b))
     return x is None or y is None or x == y
+
+
+def is_possible(type: Type) -> bool:
+    """Whether every size of an inferred type is one that a text may write."""
+    leaves = (leaf for leaf in type.leaves() if isinstance(leaf, TensorType))
+    return all(
+        0 <= size <= MAX_DIMENSION for leaf in leaves for d in leaf.shape if (size := d if isinstance(d, int) else d.bound) is not None
+    )
 
 
 def begins_type(cursor: Cursor) -> bool:
@@ -228,6 +238,10 @@ def _rest(cursor: Cursor) -> tuple[str, int]:
 def _part(cursor: Cursor, part: str) -> str:
     """``(...)`` of one part of a layout."""
     cursor.expect("(", f"behind {part} of the layout", TYPE_SYNTAX)
+    if part in ("L", "E", "S", "M"):
+        number = cursor.integer("an integer", TYPE_SYNTAX)
+        cursor.expect(")", f"behind {part} of the layout", TYPE_SYNTAX)
+        return f"({number})"
     out: list[str] = []
     while not cursor.sees(")"):
         if part == "D":
@@ -237,9 +251,9 @@ def _part(cursor: Cursor, part: str) -> str:
             cursor.next()
             out += [mark for mark in ("+", "~") if cursor.eat(mark)]
         elif part == "P":
-            cursor.nest()
+            cursor.nest(4)
             out.append(str(TypeTable().read(cursor)))
-            cursor.depth -= 1
+            cursor.depth -= 4
         elif part in ("#", "*"):
             if cursor.kind != "type" or DTYPES[cursor.value].kind != "uint":
                 cursor.refuse("expected an unsigned integer type", TYPE_SYNTAX)

@@ -109,7 +109,7 @@ def _slices(cursor: Cursor, types: TypeTable) -> tuple[tuple[int, int, int], ...
 
 
 def _padding(cursor: Cursor, types: TypeTable) -> tuple[tuple[int, int, int], ...]:
-    if cursor.kind != "pad" or len(cursor.value) > MAX_SIZES:
+    if cursor.kind != "pad" or len(cursor.value) > MAX_SIZES or cursor.text.startswith("_", cursor.after):
         cursor.refuse("expected padding, low_high or low_high_interior for each dimension, e.g. 0_0_0x3_3_1", ATTRIBUTE_VALUE)
     value = parse_padding(cursor.value)
     cursor.next()

@@ -1,0 +1,116 @@
+"""Literals as compilers print them, judged by a few patterns that run over megabytes; what they do not surely accept, the cursor judges."""
+from __future__ import annotations
+
+import math
+import re
+from functools import cache
+from math import prod
+
+from irscope.graph import DTYPES, DType, TensorType
+
+# The largest finite value, the bits of the mantissa, and how many bits of payload a NaN keeps.
+FLOATS: dict[str, tuple[float, int, int]] = {
+    "f16": (65504.0, 10, 10), "bf16": (3.3895313892515355e38, 7, 7), "f32": (3.4028234663852886e38, 23, 23),
+    "f64": (1.7976931348623157e308, 52, 52), "f8e5m2": (57344.0, 2, 2), "f8e4m3": (240.0, 3, 3), "f8e4m3fn": (448.0, 3, 0),
+    "f8e4m3b11fnuz": (30.0, 3, 0), "f8e3m4": (15.5, 4, 4), "f8e5m2fnuz": (57344.0, 2, 0), "f8e4m3fnuz": (240.0, 3, 0),
+    "f8e8m0fnu": (2.0 ** 127, 0, 0), "f4e2m1fn": (6.0, 1, 0), "f6e3m2fn": (28.0, 2, 0), "f6e2m3fn": (7.5, 3, 0),
+}
+SATURATING = frozenset(("f4e2m1fn", "f6e3m2fn", "f6e2m3fn"))  # neither infinity nor NaN: beyond the largest is the largest
+
+ROW = re.compile(r"\{([^{}]*+)\}")
+ROWS = re.compile(r"\s*+R(?:,\s*+R)*+\s*+")  # rows that were replaced by an R each
+_EXPONENT = r"(?:[eE][+-]?\d++)?+"
+_REAL = rf"(?:-?(?:\d++(?:\.\d*+)?+|\.\d++){_EXPONENT}|-?inf|-?nan)"
+# Too short and with too small an exponent to be beyond the range of f32.
+_SMALL_REAL = r"(?:-?(?:\d{1,8}+(?:\.\d*+)?+|\.\d++)(?:[eE](?:-\d++|\+?[0-2]?\d(?!\d)))?+|-?inf|-?nan)"
+
+
+def is_plain(text: str, type: TensorType) -> bool:
+    """Whether a text is surely a value of the type; False says only that the cursor must judge."""
+    if not type.shape:
+        return "{" not in text and _row_fits(text, type.dtype, 1)
+    if text == "{...}":
+        return True
+    if not all(isinstance(d, int) and d > 0 for d in type.shape):
+        return False
+    last, outer = type.dims()[-1], type.dims()[:-1]
+    rows = 0
+    for m in ROW.finditer(text):
+        rows += 1
+        if not _row_fits(m[1], type.dtype, last):
+            return False
+    if rows != prod(outer):
+        return False
+    # Rows are put together to what holds them, level by level, until one brace holds all.
+    skeleton = ROW.sub("R", text)
+    for size in reversed(outer):
+        for m in ROW.finditer(skeleton):
+            if ROWS.fullmatch(m[1]) is None or m[1].count(",") != size - 1:
+                return False
+        skeleton = ROW.sub("R", skeleton)
+    return skeleton.strip() == "R"
+
+
+def _row_fits(row: str, dtype: DType, count: int) -> bool:
+    """Whether a row holds ``count`` values that the element type can hold."""
+    if row.count(",") != count - 1:
+        return False
+    if _row_of(dtype.name).fullmatch(row) is not None:
+        return True
+    if dtype.kind != "float" or ANY_REAL.fullmatch(row) is None:
+        return False
+    values = list(map(float, row.split(",")))
+    if dtype.name not in ("f32", "f64", "bf16"):
+        return all(math.isnan(v) or real_fits(v, dtype.name) for v in values)
+    least, most = min(values), max(values)
+    return "n" not in row and real_fits(least, dtype.name) and real_fits(most, dtype.name)
+
+
+@cache
+def _row_of(name: str) -> re.Pattern[str]:
+    """The pattern of a row whose values surely fit an element type."""
+    dtype = DTYPES[name]
+    if dtype.kind == "pred":
+        return _row(r"(?:true|false|[01])")
+    if dtype.is_integer:
+        low, high = int_range(dtype)
+        return _row(rf"(?:{_up_to(high)}|-{_up_to(-low)})" if low else _up_to(high))
+    if name in ("f32", "f64", "bf16"):
+        return _row(_SMALL_REAL)
+    return _row(r"(?:-?[01](?:\.\d*+)?+(?:[eE]-\d++)?+|-?inf|-?nan)" if name not in SATURATING and name != "f8e8m0fnu" else r"(?!)")
+
+
+def _row(value: str) -> re.Pattern[str]:
+    return re.compile(rf"[ \n\t]*+{value}(?:,[ \n\t]*+{value})*+[ \n\t]*+", re.ASCII)
+
+
+def _up_to(most: int) -> str:
+    """A pattern for the decimal numbers from 0 to ``most``, without leading zeros being counted."""
+    digits = str(most)
+    ways = []
+    for i, digit in enumerate(digits):
+        if digit != "0":
+            rest = len(digits) - 1 - i
+            ways.append(f"{digits[:i]}[0-{int(digit) - 1}]" + (rf"\d{{{rest}}}" if rest else ""))
+    shorter = [rf"\d{{1,{len(digits) - 1}}}"] if len(digits) > 1 else []
+    return "(?:(?:" + "|".join([*ways, digits, *shorter]) + r")(?!\d))"
+
+
+ANY_REAL = _row(_REAL)
+
+
+def int_range(dtype: DType) -> tuple[int, int]:
+    """The smallest and largest integer of an element type."""
+    bits = dtype.bits
+    return (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if dtype.kind == "int" else (0, (1 << bits) - 1)
+
+
+def real_fits(value: float, name: str) -> bool:
+    """Whether a value that is written with digits rounds to a finite one of a float type."""
+    if math.isinf(value):
+        return False
+    largest, mantissa, _ = FLOATS[name]
+    if abs(value) <= largest or name in SATURATING:
+        return True
+    # Less than half a step above the largest value still rounds down to it.
+    return name != "f64" and abs(value) - largest < 2.0 ** (math.floor(math.log2(largest)) - mantissa - 1)
