@@ -43,11 +43,20 @@ def work_class(node: Node) -> str:
     return _BY_KIND.get(kind, "custom")
 
 
+def drawn_class(node: Node) -> str:
+    """The class to draw a node in: of a fusion that of the heaviest work inside it."""
+    if node.op.name != "fusion" or not node.bodies:
+        return work_class(node)
+    inside = {work_class(inner) for inner in node.bodies[0].nodes}
+    return next((name for name in CLASSES if name in inside and name not in _LIGHT), "fusion")
+
+
 def is_scalar(node: Node) -> bool:
     """Whether the node gives a single number."""
     return isinstance(node.type, TensorType) and not node.type.shape
 
 
+_LIGHT = frozenset({"fusion", "control", "parameter", "constant", "free", "unknown"})
 _BY_KIND = {Kind.ELEMENTWISE: "elementwise", Kind.BROADCAST: "movement", Kind.INJECTIVE: "movement", Kind.REDUCTION: "reduction",
             Kind.CONTRACTION: "contraction", Kind.TUPLE: "free"}
 _BY_NAME = {

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from irscope.analysis.calls import BodyUse, body_use, is_fusion
-from irscope.analysis.classes import work_class
+from irscope.analysis.classes import drawn_class, work_class
 from irscope.analysis.summary import describe_type, estimate, source_line
 from irscope.analysis.survey import Survey
 from irscope.graph import Graph, Node, TupleType, bytes_of
 from irscope.render.folding import MANY_PARAMETERS, Fold, folding, n_boxes, text_of
-from irscope.render.labels import headline, shape_text
+from irscope.render.labels import headline, inside_text, shape_text
 from irscope.render.units import bytes_, flops, plural, short
 from irscope.render.view import Box, Cluster, Link, Options, View, stub_crowds
 
@@ -78,8 +78,8 @@ class _Detail:
                 continue
             if place.parent is not None and node.op.name == "parameter" and _is_inlined(place.caller):
                 continue
-            box = Box(headline(node), work_class(node), cluster=place.cluster, node=node, graph=graph, key=f"{graph.name}/{node.name}")
-            box.lines = [shape_text(node), short(f"%{node.name}", MAX_NAME)]
+            box = Box(headline(node), drawn_class(node), cluster=place.cluster, node=node, graph=graph, key=f"{graph.name}/{node.name}")
+            box.lines = [t for t in (inside_text(node), shape_text(node), short(f"%{node.name}", MAX_NAME)) if t]
             if cost is not None:
                 work, moved = survey.costs.flops(node, graph), survey.costs.traffic(node, graph)
                 box.cost = estimate(work, moved) * survey.calls.times.get(graph, 1.0)
@@ -94,15 +94,18 @@ class _Detail:
             self.view.boxes.append(box)
 
     def _open_bodies(self, top: _Place) -> None:
-        """Open bodies while boxes are left, the costliest caller first."""
+        """Open bodies while boxes are left, the costliest caller first; fusions when all of them fit, for a drawing of one kind."""
         survey = self.survey
+        inside = sum(n_boxes(n.bodies[0], folding(n.bodies[0], True)) for n in top.graph.nodes if n.index in top.boxes and is_fusion(n))
+        fusions = len(self.view.boxes) + inside <= self.options.max_boxes
         todo = [top]
         depth = {top: 0}
         while todo:
             place = todo.pop(0)
             if self.options.depth is not None and depth[place] >= self.options.depth:
                 continue
-            callers = [n for n in place.graph.nodes if n.index in place.boxes and n.bodies and body_use(n) is not BodyUse.ELEMENT]
+            callers = [n for n in place.graph.nodes if n.index in place.boxes and n.bodies and body_use(n) is not BodyUse.ELEMENT
+                       and (fusions or not is_fusion(n))]
             callers.sort(key=lambda n: -survey.costs.traffic(n, place.graph) if place.graph in survey.costs.graphs else 0.0)
             for caller in callers:
                 for body in caller.bodies:

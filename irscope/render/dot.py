@@ -152,9 +152,10 @@ def _link_attributes(size: int, n: int, label: str, back: bool) -> str:
     # From 1 for scalars to 4 for a gibibyte: the big tensors are what a reader looks for.
     width = 1.0 if size < 1024 else min(4.0, 1.0 + (log2(size) - 10) * 0.15)
     parts = [f"penwidth={width:.2g}"]
-    text = label or (f"{n} values" if n > 1 else "")
-    if text:
-        parts.append(f"label={_quote(text)}")
+    if label:
+        parts.append(f"label={_quote(label)}")
+    if n > 1:
+        parts.append(f'tooltip="{n} values"')
     if back:
         parts.append("style=dashed, constraint=false")
     return f" [{', '.join(parts)}]"

@@ -30,10 +30,12 @@ def view_of(reading: Reading, choice: Choice, options: DrawingOptions) -> View:
         raise UserError(f"{len(choice.picked):,} nodes are too many to read in a drawing (the limit is {limit})",
                         "a smaller --radius, a narrower --where, or --max-nodes N; --format tree lists them")
     if choice.picked is not None or fits(choice.graph, limit):
-        detailed = Options(limit, options.depth, choice.picked, choice.centre, severities)
+        detailed = Options(limit, depth=options.depth, picked=choice.picked, centre=choice.centre, severities=severities)
         view = detail_view(choice.survey, choice.graph, detailed)
     else:
-        view = overview(choice.survey, choice.graph, Options(options.max_boxes or MAX_OVERVIEW, options.depth, severities=severities))
+        limit = options.max_boxes or MAX_OVERVIEW
+        folded = Options(limit, generous=options.max_boxes is not None, depth=options.depth, severities=severities)
+        view = overview(choice.survey, choice.graph, folded)
     if choice.what:
         view.notes.insert(0, choice.what)
     return view

@@ -1,6 +1,7 @@
 """Short words for a node: what it does, with the attributes that one looks for."""
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +10,7 @@ from irscope.graph import Graph, Node, TensorType
 from irscope.ops.attrs import ConvDims, Literal, Window
 from irscope.render.units import short
 
+_PLUMBING = frozenset({"parameter", "constant", "tuple", "get-tuple-element", "bitcast"})
 MAX_LITERAL = 24
 MAX_SHAPE = 48
 
@@ -20,6 +22,14 @@ def headline(node: Node) -> str:
     if not extra and node.bodies and node.op.name not in ("fusion", "while", "conditional"):
         extra = body_name(node.bodies[0])
     return f"{node.op.name} {extra}".rstrip()
+
+
+def inside_text(node: Node) -> str:
+    """What a fusion does: the operators in its body, the most frequent first; empty for any other node."""
+    if node.op.name != "fusion" or not node.bodies:
+        return ""
+    steps = Counter(n.op.name for n in node.bodies[0].nodes if n.op.name not in _PLUMBING)
+    return short(", ".join(f"{op} {n}" if n > 1 else op for op, n in steps.most_common(5)), MAX_SHAPE)
 
 
 def shape_text(node: Node) -> str:

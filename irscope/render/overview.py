@@ -5,13 +5,13 @@ import heapq
 from collections import Counter, defaultdict
 from collections.abc import Callable
 
-from irscope.analysis.classes import work_class
+from irscope.analysis.classes import drawn_class
 from irscope.analysis.outline import Section
 from irscope.analysis.summary import estimate
 from irscope.analysis.survey import Survey
 from irscope.graph import Graph, Node, bytes_of
 from irscope.render.folding import Fold, folding, text_of
-from irscope.render.labels import headline, shape_text
+from irscope.render.labels import headline, inside_text, shape_text
 from irscope.render.units import bytes_, flops, plural, short
 from irscope.render.view import Box, Cluster, Link, Options, View, stub_crowds
 
@@ -19,6 +19,10 @@ MAX_OVERVIEW = 48
 """Boxes of an overview: it is to be taken in at a glance."""
 CHUNKS = 10
 """Into how many stretches a section without any structure is cut."""
+MIN_CHUNK = 120
+FEW = 3
+NEGLIGIBLE = 0.02
+"""A section with less of the cost and of the nodes together stays closed: it would draw the eye from the rest."""
 MAX_OWN = 24
 """A section with more nodes of its own than this is cut into stretches when it opens."""
 MAX_NAME = 34
@@ -65,11 +69,16 @@ class _Overview:
 
         boxes = self._unfold(root, None, 0, add)
         while heap:
-            _, _, section, cluster, depth = heapq.heappop(heap)
+            weight, _, section, cluster, depth = heapq.heappop(heap)
+            if -weight < NEGLIGIBLE and not self.options.generous:
+                break
             if self.options.depth is not None and depth > self.options.depth:
                 continue
             inside = self._inside(section)
             if boxes + len(inside) - 1 > self.options.max_boxes or not inside:
+                continue
+            # Stretches say little; they open only where there is nothing better to open, or on request.
+            if not self.options.generous and boxes > FEW and all(isinstance(i, Section) and i.kind == "chunk" for i in inside):
                 continue
             frame = Cluster(_title(section), cluster, "section", _title(section))
             self.view.clusters.append(frame)
@@ -110,7 +119,7 @@ class _Overview:
             return [*section.children, *own]
         if not section.children and section.kind == "chunk" and len(own) <= 2 * CHUNKS:
             return list(own)
-        size = max(CHUNKS, -(-len(own) // CHUNKS))
+        size = max(MIN_CHUNK if section.children else CHUNKS, -(-len(own) // CHUNKS))
         parts = [own[i:i + size] for i in range(0, len(own), size)]
         return [*section.children, *(self._chunk(part) for part in parts)]
 
@@ -141,8 +150,8 @@ class _Overview:
 
     def _node_box(self, node: Node, cluster: Cluster | None) -> Box:
         survey, graph = self.survey, self.graph
-        box = Box(headline(node), work_class(node), cluster=cluster, node=node, graph=graph, key=f"{graph.name}/{node.name}")
-        box.lines = [shape_text(node), short(f"%{node.name}", MAX_NAME)]
+        box = Box(headline(node), drawn_class(node), cluster=cluster, node=node, graph=graph, key=f"{graph.name}/{node.name}")
+        box.lines = [t for t in (inside_text(node), shape_text(node), short(f"%{node.name}", MAX_NAME)) if t]
         box.inputs = list(dict.fromkeys(text_of(o) for o in node.operands if self.folds[o.index] is Fold.TEXT))
         box.cost = estimate(survey.costs.flops(node, graph), survey.costs.traffic(node, graph)) * self.times
         box.tooltip = "\n".join(t for t in (str(node)[:300], survey.module.scope(node)) if t)
@@ -180,6 +189,8 @@ class _Overview:
             for operand in node.operands:
                 for source in self._sources(operand):
                     from_ = self.box_of[source.index]
+                    if self._in_later_copy(source, node):
+                        continue
                     back = self._is_next_copy(source, node)
                     if from_ is None or (from_ is box and not back):
                         continue
@@ -196,6 +207,11 @@ class _Overview:
         """Whether a value goes from one copy of a repeated section to another."""
         here, there = self.copy_of[source.index], self.copy_of[target.index]
         return here is not None and there is not None and here[0] is there[0] and here[1] != there[1]
+
+    def _in_later_copy(self, source: Node, target: Node) -> bool:
+        """Whether both ends lie in the same copy, and it is not the first: what the first copy shows is not told again."""
+        here, there = self.copy_of[source.index], self.copy_of[target.index]
+        return here is not None and here == there and here[1] > 0
 
     def _sources(self, node: Node) -> list[Node]:
         found: list[Node] = []

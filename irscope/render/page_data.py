@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Any
 
-from irscope.analysis.classes import CLASSES, work_class
+from irscope.analysis.classes import CLASSES, drawn_class
 from irscope.analysis.outline import Section
 from irscope.analysis.summary import describe_type, source_line
 from irscope.analysis.survey import Survey
@@ -78,7 +78,7 @@ class _Maker:
             "names": "\n".join(node.name for node in nodes),
             "title": [self.titles.number(headline(node)) for node in nodes],
             "type": [self._type(node) for node in nodes],
-            "class": [CLASSES.index(work_class(node)) for node in nodes],
+            "class": [CLASSES.index(drawn_class(node)) for node in nodes],
             "scope": [self.scopes.number(scope) for scope in scopes],
             "source": [self.sources.number(source_line(survey, node)) for node in nodes],
             "line": _distances([survey.module.source.place(node.loc).line if node.loc >= 0 else 0 for node in nodes]),

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from irscope.graph import Graph, Node
 
-MAX_BOXES = 160
+MAX_BOXES = 100
 """More boxes than this are a wall: sections stay closed instead."""
 MAX_LINKS_OF_A_VALUE = 16
 """A value with more users than this is written into their boxes; lines to all of them hide everything else, and cost minutes."""
@@ -70,9 +70,13 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What to draw. ``picked`` limits it to these nodes; ``centre`` is the one that was asked for; ``depth`` how many levels open."""
+    """What to draw. ``picked`` limits it to these nodes; ``centre`` is the one that was asked for; ``depth`` how many levels open.
+
+    ``generous`` opens what says little, too: the user asked for many boxes.
+    """
 
     max_boxes: int = MAX_BOXES
+    generous: bool = False
     depth: int | None = None
     picked: Collection[Node] | None = None
     centre: Node | None = None
