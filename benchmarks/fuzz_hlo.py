@@ -22,13 +22,10 @@ from irscope.formats.hlo import print_module, read, sniff
 from irscope.source import SourceText
 
 TOKEN = re.compile(r"[A-Za-z_][\w.\-]*|-?\d+(?:\.\d*)?|\s+|.", re.DOTALL)
-SPICE = [
-    "{", "}", "(", ")", "[", "]", ",", "=", "%", "#", '"', "'", "/*", "*/", "//", "...", "->", "<=", "?", "\\", "\n", "\0", "é", "nan", "-inf",
-    "nan(0x1)", "1e400", "-0", "18446744073709551616", "9" * 5000, "f32[", "f32[2,3]{1,0}", "token[]", "(", "b(", "ROOT", "ENTRY", "HloModule",
-    "FileNames", "metadata={", "backend_config={", "sharding={", "to_apply=", "to_apply={", "calls=%x", "constant({...})", "parameter(0)",
-    "dimensions={0,1}", "async-start", "-start(", "-done(", "%p#0#1", "window={size=", "0_1x2_3", "b01f_01io->b01f", "mesh[", "[2,4]<=[8]",
-    "T(1,0)", "E(4)S(5)", "I0000 00:00:17.123 a.cc:1] ",
-]
+SPICE = r"""{ } ( ) [ ] , = % # " ' /* */ // ... -> <= ? \ nan -inf nan(0x1) 1e400 -0 18446744073709551616 f32[ f32[2,3]{1,0} token[] b(
+ ROOT ENTRY HloModule FileNames metadata={ backend_config={ sharding={ to_apply= to_apply={ calls=%x constant({...}) parameter(0)
+ dimensions={0,1} async-start -start( -done( %p#0#1 window={size= 0_1x2_3 b01f_01io->b01f mesh[ [2,4]<=[8] T(1,0) E(4)S(5)""".split() + [
+    "\n", "\0", "é", "9" * 5000, "I0000 00:00:17.123 a.cc:1] "]
 MAX_TEXT = 60_000
 
 
