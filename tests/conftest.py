@@ -38,6 +38,9 @@ def cli(monkeypatch: pytest.MonkeyPatch) -> Cli:
     from irscope.cli.main import group
 
     monkeypatch.setenv("IRSCOPE_TRACEBACK", "1")
+    monkeypatch.setenv("COLUMNS", "120")  # whatever terminal the tests are started from
+    for name in ("NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE"):
+        monkeypatch.delenv(name, raising=False)
 
     def call(*args: object, input: str | bytes | None = None, **extra: Any) -> Result:
         return CliRunner().invoke(group, [str(arg) for arg in args], input=input, **extra)

@@ -32,7 +32,9 @@ PARTLY = ("truncated.hlo", "undefined.hlo", "dtype.hlo")
 
 
 @pytest.fixture
-def bad(tmp_path: Path) -> Path:
+def bad(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of the bad files, which is also where irscope is started: a table has no room for long paths."""
+    monkeypatch.chdir(tmp_path)
     for name, (content, _) in BAD.items():
         (tmp_path / name).write_bytes(content)
     return tmp_path
@@ -41,7 +43,8 @@ def bad(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("name", BAD)
 @pytest.mark.parametrize("command", READERS)
 def test_bad_files_end_with_2_and_words(command: str, name: str, bad: Path, cli: Cli) -> None:
-    result = cli(command, bad / name)
+    assert (bad / name).exists()
+    result = cli(command, name)
     assert "Traceback" not in result.stderr
     if name in PARTLY and command in ("show", "lint"):
         assert result.exit_code in (0, 1, 2)
