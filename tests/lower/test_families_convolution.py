@@ -108,3 +108,34 @@ def test_random_windows(h: int, w: int, ci: int, co: int, kh: int, kw: int, stri
                  else (f"2,{h},{w},{ci}", f"{kh},{kw},{ci},{co}", f"2,{oh},{ow},{co}"))
     window = f"size={kh}x{kw} stride={stride}x{stride} pad={low}_{high}x0_{high} rhs_dilate={dilate}x{dilate}"
     check(conv(x, k, out, window, labels), fixed)
+
+
+@pytest.mark.parametrize(("x", "w", "out", "window", "labels"), [
+    ("1,9,11,40", "3,3,1,40", "1,9,11,40", "size=3x3 pad=1_1x1_1", NHWC),
+    ("2,40,9,11", "40,1,3,3", "2,40,5,6", "size=3x3 stride=2x2 pad=1_1x1_1", NCHW),
+    ("1,9,11,16", "5,5,1,16", "1,9,11,16", "size=5x5 pad=2_2x2_2", NHWC),
+    ("1,14,14,7", "3,3,1,7", "1,10,10,7", "size=3x3 rhs_dilate=2x2", NHWC),
+])
+def test_depthwise(x: str, w: str, out: str, window: str, labels: str) -> None:
+    channels = w.split(",")[3] if labels == NHWC else w.split(",")[0]
+    text = conv(x, w, out, window, labels, f", feature_group_count={channels}")
+    check(text, (1,), family="depthwise")
+    check(text, ())
+
+
+@pytest.mark.parametrize("precision", ["default", "fast", "exact"])
+@pytest.mark.parametrize(("x", "w", "out", "labels", "pad"), [
+    ("1,12,12,16", "3,3,16,32", "1,12,12,32", NHWC, "1_1x1_1"),
+    ("2,13,15,20", "3,3,20,37", "2,13,15,37", NHWC, "1_1x1_1"),
+    ("1,24,18,17", "40,24,3,3", "1,40,18,17", NCHW, "1_1x1_1"),
+    ("1,21,24,32", "3,3,32,16", "1,19,24,16", NHWC, "0_0x2_0"),
+    ("1,64,56,56", "64,64,3,3", "1,64,56,56", NCHW, "1_1x1_1"),
+])
+def test_winograd(x: str, w: str, out: str, labels: str, pad: str, precision: str) -> None:
+    check(conv(x, w, out, f"size=3x3 pad={pad}", labels), (1,), 2e-5 if precision == "fast" else 5e-6,
+          "convolution" if precision == "exact" else "winograd", precision)
+
+
+def test_many_rows_and_few_weights() -> None:
+    program = check(conv("2,3,64,64", "64,3,7,7", "2,64,32,32", "size=7x7 stride=2x2 pad=3_3x3_3", NCHW), (1,), family="convolution")
+    assert any(k.schedule.get("rows_outer") for k in program.kernels())

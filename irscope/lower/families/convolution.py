@@ -130,8 +130,11 @@ def dtype_of(group: Group) -> Any:
     return dtype
 
 
-def edges_of(problem: Problem, geometry: Geometry, tile: int = 1) -> Edges | None:
-    """The problem as the nest wants it, and the copies that make it so; None where an output is of another shape than the anchor."""
+def edges_of(problem: Problem, geometry: Geometry, tile: int = 1, channels_last: bool = False) -> Edges | None:
+    """The problem as the nest wants it, and the copies that make it so; None where an output is of another shape than the anchor.
+
+    ``channels_last`` says that the operand must lie so; else it may lie in any order, and keeps it where it has few channels.
+    """
     anchor, dims = problem.group.anchor, geometry.conv.dims
     assert anchor is not None
     if geometry.lhs not in problem.ins or geometry.rhs not in problem.ins:
@@ -143,10 +146,11 @@ def edges_of(problem: Problem, geometry: Geometry, tile: int = 1) -> Edges | Non
     outs: dict[Node, Storage] = {}
     lhs = problem.ins[geometry.lhs]
     origin = lhs.first
-    if not geometry.has_room(lhs, tile):
-        order = tuple(sorted(range(len(lhs.shape)), key=lambda d: (-abs(lhs.strides[d]), d)))
-        if tile > 1 or lhs.strides[dims.lhs_feature] != 1:
-            order = order if tile == 1 and lhs.shape[dims.lhs_feature] < problem.lanes else geometry.wish().order
+    turned = channels_last and lhs.strides[dims.lhs_feature] != 1
+    if turned or not geometry.has_room(lhs, tile):
+        order = geometry.wish().order
+        if not channels_last and lhs.shape[dims.lhs_feature] < problem.lanes:
+            order = tuple(sorted(range(len(lhs.shape)), key=lambda d: (-abs(lhs.strides[d]), d)))
         room = [(0, 0)] * len(lhs.shape)
         for d, around in zip(dims.lhs_spatial, geometry.room(tile)):
             room[d] = around
@@ -157,7 +161,7 @@ def edges_of(problem: Problem, geometry: Geometry, tile: int = 1) -> Edges | Non
     for output in problem.group.outputs:
         if dims_of(output) != dims_of(anchor):
             return None
-        if problem.outs[output].strides[dims.out_feature] != 1 and geometry.conv.outputs // geometry.conv.feature_groups > 1:
+        if problem.outs[output].strides[dims.out_feature] != 1 and (channels_last or geometry.conv.outputs > geometry.conv.feature_groups):
             copying, temp, outs[output] = relaid(problem, output, geometry.result_wish().order)
             after.append(copying)
             instead[output] = temp

@@ -20,7 +20,7 @@ Finish = Callable[[Any, tuple[Any, Any, Any, Any], Expr | None], None]
 
 @dataclass(slots=True)
 class DepthwiseNest:
-    """``source`` is addressed from the first tap of the first result, by strides of (image, y, x); channels are neighbours.
+    """``source`` is addressed from the first tap of the first result on (``origin``), by strides of (image, y, x); channels are neighbours.
 
     ``weights`` are [window y][window x][channel], padded to whole vectors. ``step`` is the stride of the window, ``reach`` the distance
     of its taps (dilation), each (y, x).
@@ -39,6 +39,7 @@ class DepthwiseNest:
     dtype: DType
     lanes: int
     finish: Finish
+    origin: int = 0
 
     def write(self) -> None:
         """All loops."""
@@ -62,7 +63,7 @@ class DepthwiseNest:
 
     def _pixels(self, w: list[Expr], n: Any, y: Any, x: Any, c: Any, pixels: int, mask: Expr | None) -> None:
         k, strides = self.k, self.strides
-        base = n * strides[0] + y * (self.step[0] * strides[1]) + x * (self.step[1] * strides[2]) + c
+        base = n * strides[0] + self.origin + y * (self.step[0] * strides[1]) + x * (self.step[1] * strides[2]) + c
         total: list[Expr | None] = [None] * pixels
         for i in range(self.window[0]):
             for at in range((pixels - 1) * self.step[1] + (self.window[1] - 1) * self.reach[1] + 1):

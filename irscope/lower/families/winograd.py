@@ -56,7 +56,7 @@ class Winograd:
         if geometry is None or exact or not _suits(geometry) or geometry.rhs not in problem.constants or dtype_of(problem.group) is not F32:
             return None
         m = _tile(geometry, problem)
-        edges = edges_of(problem, geometry, m)
+        edges = edges_of(problem, geometry, m, channels_last=True)
         found = walks(edges.problem) if edges is not None else None
         if edges is None or found is None:
             return None

@@ -1,0 +1,104 @@
+"""Depthwise convolutions, one result channel for each channel of the operand: lanes along the channels."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from irscope.fusion import Group
+from irscope.graph import DType, Node
+from irscope.lower.build import KernelBuilder
+from irscope.lower.families import Built, Fixed, Packed, Problem
+from irscope.lower.families.convolution import Edges, dtype_of, edges_of, geometry_of
+from irscope.lower.families.depthwise_nest import DepthwiseNest
+from irscope.lower.families.epilogue import Epilogue, stage, walks
+from irscope.lower.families.geometry import Geometry
+from irscope.lower.schedule import Machine, machine_of
+from irscope.lower.storage import Wish
+
+MAX_TAPS = 25
+"""Windows up to 5 x 5; larger ones go as grouped contractions."""
+
+
+@dataclass(slots=True)
+class Work:
+    """A convolution between its edges."""
+
+    geometry: Geometry
+    edges: Edges
+
+
+class Depthwise:
+    """See the module."""
+
+    name = "depthwise"
+
+    def wishes(self, group: Group, fixed: Fixed) -> dict[Node, Wish]:
+        """What the convolution family asks for is right here too."""
+        return {}
+
+    def match(self, problem: Problem) -> Work | None:
+        """Two spatial dimensions, as many groups as channels and results, weights that are fixed, floats."""
+        geometry = geometry_of(problem.group)
+        if geometry is None or geometry.rhs not in problem.constants or not dtype_of(problem.group).is_float:
+            return None
+        conv = geometry.conv
+        if len(conv.spatial) != 2 or conv.features != 1 or conv.outputs != conv.feature_groups or prod(conv.window.size) > MAX_TAPS:
+            return None
+        edges = edges_of(problem, geometry, channels_last=True)
+        found = walks(edges.problem) if edges is not None else None
+        if edges is None or found is None or any(v[conv.dims.out_feature] != 1 for v in found[0]):
+            return None
+        return Work(geometry, edges) if edges.problem.ins[geometry.lhs].strides[conv.dims.lhs_feature] == 1 else None
+
+    def schedule(self, problem: Problem, match: Work) -> dict[str, Any]:
+        return {"pixels": _pixels(match.geometry, machine_of(problem.lanes))}
+
+    def build(self, problem: Problem, match: Work, schedule: dict[str, Any]) -> Built:
+        geometry, edges, dtype = match.geometry, match.edges, dtype_of(problem.group)
+        conv, dims, window = geometry.conv, geometry.conv.dims, geometry.conv.window
+        lanes = machine_of(problem.lanes).lanes(dtype)
+        k = KernelBuilder(problem.name, lanes=lanes, tuned=True, precision=problem.options.get("precision", "default"))
+        epilogue = Epilogue(k, edges.problem, dims.out_feature)
+        padded = -(-conv.outputs // lanes) * lanes
+        taps = k.buffer("taps", dtype, (*window.size, padded), "in")
+        lhs = edges.problem.ins[geometry.lhs]
+        y, x = dims.lhs_spatial
+        size, step, reach = ((pair[0], pair[1]) for pair in (window.size, window.stride, window.rhs_dilate))
+
+        def finish(value: Any, place: tuple[Any, Any, Any, Any], mask: Any) -> None:
+            index: list[Any] = [None] * 4
+            for d, i in zip((dims.out_batch, *dims.out_spatial, dims.out_feature), place):
+                index[d] = i
+            epilogue(value, index, mask)
+
+        DepthwiseNest(k, epilogue.buffers[geometry.lhs], taps, (lhs.strides[dims.lhs_batch], lhs.strides[y], lhs.strides[x]),
+                      (conv.batch, conv.out_spatial[0], conv.out_spatial[1]), conv.outputs, size, step, reach, schedule["pixels"],
+                      dtype, lanes, finish, edges.origin + geometry.first_tap(lhs)).write()
+        kernel = k.finish(flops=2.0 * prod(window.size) * conv.batch * prod(conv.out_spatial) * conv.outputs, schedule=schedule)
+        return Built([*edges.before, stage(kernel, [*edges.arguments(), _packed(geometry, padded, dtype)]), *edges.after])
+
+
+def _packed(geometry: Geometry, padded: int, dtype: DType) -> Packed:
+    """The taps, [window y][window x][channel], zero beyond the last channel."""
+    numpy_type = dtype.numpy()
+
+    def make(array: Any) -> Any:
+        import numpy as np
+        taps = geometry.arranged(array, (0, 1, -1))[:, :, :, 0, 0]  # [channel, y, x]
+        out = np.zeros((*taps.shape[1:], padded), numpy_type)
+        out[..., :taps.shape[0]] = np.moveaxis(taps, 0, -1)
+        return out.reshape(-1)
+
+    return Packed(geometry.rhs, ("taps", geometry.conv, padded, dtype.name), make)
+
+
+def _pixels(geometry: Geometry, machine: Machine) -> int:
+    """Results of a step: as many as have registers beside the taps, in even parts of the row."""
+    conv = geometry.conv
+    most = max(1, min(8, machine.registers - prod(conv.window.size) - 4))
+    parts = -(-conv.out_spatial[1] // most)
+    return -(-conv.out_spatial[1] // parts)
+
+
+FAMILY = Depthwise()
