@@ -18,7 +18,7 @@ def transcripts() -> Iterator[tuple[str, str, list[str]]]:
     """(page, command, lines shown below it) of every ``$ irscope`` line about a sample."""
     for page in PAGES:
         for _, block in FENCE.findall(page.read_text(encoding="utf-8")):
-            command, shown = "", []
+            command, shown = "", list[str]()
             for line in [*block.splitlines(), "$ "]:
                 if line.startswith("$ "):
                     if command.startswith("irscope ") and "samples/" in command:

@@ -65,7 +65,7 @@ def test_expectations_that_fail_are_1_and_those_that_fit_nothing_are_2(
         expected: dict[str, np.ndarray], status: int, words: str, cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "m.hlo").write_text(TEXT)
     np.savez(tmp_path / "inputs.npz", arg0=ONES, arg1=ONES)
-    np.savez(tmp_path / "expected.npz", **expected)
+    np.savez(tmp_path / "expected.npz", **expected)  # type: ignore[arg-type]
     result = cli("compile-and-run", tmp_path / "m.hlo", "--inputs", tmp_path / "inputs.npz", "--expect", tmp_path / "expected.npz")
     assert result.exit_code == status
     assert words in result.output
