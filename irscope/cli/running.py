@@ -80,8 +80,10 @@ def run(request: Request) -> int:
     began = time.perf_counter()
     with Progress("reading"):
         module = load_ok(request.file, request.from_).module()
+    from irscope.backends.opening import needs_opening
+
     _check_cpu(request)
-    module = _bound(request, module)
+    module = _opened(request, module) if needs_opening(module) else _bound(request, module)
     arrays = _Arrays(request, module)
     load_s = time.perf_counter() - began
     if request.emit is not None:
@@ -125,6 +127,28 @@ def options_of(request: Request, reference: bool = False) -> Any:
 
     threads = 1 if reference else request.threads or available_threads()
     return Options(threads=threads, precision=request.precision)
+
+
+def _opened(request: Request, module: Module) -> Module:
+    """The primitive graph of a program, for the arrays that are given."""
+    from irscope.backends.opening import opened
+    from irscope.source.arrays import read_arrays
+
+    inputs, weights = {}, {}
+    for path in request.inputs:
+        inputs.update(read_arrays(path))
+    for path in request.weights:
+        weights.update(read_arrays(path))
+    constants = read_arrays(request.constants) if request.constants else {}
+
+    def measure(part: Module, arrays: Any) -> int:
+        from irscope.backends.model import compile_module, ports_of
+
+        model = compile_module(part, {}, options_of(request), request.cpu, not request.no_cache)
+        return int(model(*[arrays[p.name] for p in ports_of(part)[0]])[0])
+
+    with Progress("expanding"):
+        return opened(module, inputs, weights, constants, request.shapes, request.dtypes, measure)
 
 
 def _bound(request: Request, module: Module) -> Module:
@@ -182,12 +206,12 @@ class _Arrays:
         both = sorted(fixed.arrays.keys() & given.arrays.keys())
         if both:
             raise UserError(f"{self.ports[both[0]].name} is given as an input and as a weight", "give it once")
-        _ignored(fixed, self.ports, request.weights, weights)
+        _ignored(module, fixed, self.ports, request.weights, weights)
         seen = by_name({}, self.ports, "")
         seen.arrays = {**fixed.arrays, **given.arrays}
         seen.unknown = given.unknown
         missing_near(seen, self.ports, inputs)
-        _ignored(given, self.ports, request.inputs, inputs)
+        _ignored(module, given, self.ports, request.inputs, inputs)
         absent = [n for n in range(len(self.ports)) if n not in seen.arrays]
         self.drawn_names = [self.ports[n].name for n in absent]
         self.given = {**seen.arrays, **drawn(self.ports, absent, request.seed)}
@@ -203,8 +227,10 @@ class _Arrays:
         return [self.given[n] for n in range(len(self.ports))]
 
 
-def _ignored(given: Given, ports: list[Port], files: tuple[str, ...], arrays: dict[str, Array]) -> None:
+def _ignored(module: Module, given: Given, ports: list[Port], files: tuple[str, ...], arrays: dict[str, Array]) -> None:
     """Say once which names of a file the graph does not have."""
+    consumed = module.attrs.get("consumed", ())
+    given.unknown = [name for name in given.unknown if name not in consumed]
     if given.unknown:
         shown = ", ".join(given.unknown[:6]) + (f" and {len(given.unknown) - 6} more" if len(given.unknown) > 6 else "")
         print(f"note: not inputs of the graph, and ignored: {shown}", file=sys.stderr)

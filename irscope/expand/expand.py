@@ -32,7 +32,15 @@ STARTED = {"all-reduce-start": "all-reduce", "all-gather-start": "all-gather", "
 
 
 def expand(module: Module) -> Module:
-    """The primitive graphs of what the entry runs, in a new module. Raises UserError when inlining would not end."""
+    """The primitive graphs of what the entry runs, in a new module. Raises UserError when inlining would not end.
+
+    A TorchScript program is run with the shapes that its text says; UserError where they are not enough.
+    """
+    if module.format == "torchscript" and not module.attrs.get("primitive"):
+        from irscope.expand.torchscript import Given, run_program
+
+        module = run_program(module, Given())
+        module.attrs["primitive"] = True
     made = module.derived()
     became: dict[Graph, Graph] = {}
     for graph in callees_first(module, module.main()):

@@ -66,6 +66,7 @@ class Program:
             self.t.measure = self._measured
         self.attributes: dict[str, Any] = {}
         self.missing: dict[str, list[Node]] = {}
+        self._weights: dict[str, Tensor] = {}
         self.depth = 0
 
     # ------------------------------------------------------------------ whole run
@@ -344,7 +345,12 @@ class Program:
         return value
 
     def weight(self, path: str, node: Node) -> Tensor:
-        """The parameter of the main graph for a state-dict path."""
+        """The parameter of the main graph for a state-dict path; one, however often and wherever it is asked for."""
+        if path not in self._weights:
+            self._weights[path] = self._new_weight(path, node)
+        return self._weights[path]
+
+    def _new_weight(self, path: str, node: Node) -> Tensor:
         declared = self.given.weights.get(path)
         if declared is None and isinstance(node.type, TensorType) and node.type.is_static:
             declared = TensorType(node.type.dtype, node.type.shape)

@@ -102,9 +102,9 @@ def eye_m(t: Torch, n: int, m: int, dtype: int | None, layout: Any, device: Any,
     return t.convert(same, t.dtype_number(dtype, F32))
 
 
-@operator(f"tensor.int(int t, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False)",
-          f"tensor.float(float t, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False)",
-          f"tensor.bool(bool t, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False)")
+@operator("tensor.int(int t, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False)",
+          "tensor.float(float t, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False)",
+          "tensor.bool(bool t, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False)")
 def tensor(t: Torch, value: Any, dtype: int | None, device: Any, grad: Any) -> Node:
     return t.as_tensor(value, t.dtype_number(dtype, t.result_type(value)))
 

@@ -1,8 +1,6 @@
 """Normalisations in inference: batch, layer, group, instance, RMS, local response."""
 from __future__ import annotations
 
-from typing import Any
-
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
