@@ -86,7 +86,12 @@ def choices_of(request: Request, reading: Reading) -> list[Choice]:
         errors = [f for f in reading.findings if f.severity is Severity.ERROR]
         raise UserError(f"{reading.source.name}: no module in it", findings=errors)
     several = request.format in ("tree", "json")
-    return [choose(module, request.wanted, several) for module in choose_modules(reading, request.wanted)]
+    modules = choose_modules(reading, request.wanted)
+    if request.shapes or request.dtypes:
+        from irscope.expand.bind import bind_types
+
+        modules = [bind_types(module, request.shapes, request.dtypes) for module in modules]
+    return [choose(module, request.wanted, several) for module in modules]
 
 
 def write_choices(request: Request, reading: Reading, choices: list[Choice], stream: TextIO) -> None:

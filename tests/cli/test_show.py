@@ -108,3 +108,13 @@ def test_several_modules_in_a_text_are_all_shown(tmp_path: Path, cli: Cli) -> No
     assert result.stdout.count("HLO module") == 2
     assert "HLO module fused" not in cli("show", path, "--module", "loop").stdout
     assert "HLO module loop" in cli("show", path, "--graph", "body").stdout
+
+
+def test_inputs_are_bound_to_shapes_and_types(tmp_path: Path, cli: Cli) -> None:
+    path = tmp_path / "open.hlo"
+    path.write_text("HloModule m\nENTRY main {\n  x = f32[?,4] parameter(0)\n  ROOT y = f32[?,4] negate(x)\n}\n")
+    assert "y f32[?,4]" in cli("show", path).stdout
+    assert "y bf16[8,4]" in cli("show", path, "--shape", "x=8,4", "--dtype", "x=bf16").stdout
+    wrong = cli("show", path, "--shape", "z=8,4")
+    assert wrong.exit_code == 2
+    assert "there is no input 'z'" in wrong.stderr
