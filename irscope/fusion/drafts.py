@@ -175,13 +175,18 @@ class Drafts:
         return order
 
     def _inputs(self, draft: Draft) -> list[Node]:
-        """What a kernel reads and does not compute. Operands that are read whole count as they are, others behind their views."""
-        found: dict[Node, None] = {}
-        for node in sorted(self._pending.get(draft, ()), key=lambda n: n.index):
+        """What a kernel reads and does not compute. Operands that are read whole count as they are, others behind their views.
+
+        They stand in the order in which its nodes use them, so that equal kernels list them alike wherever they are in the text.
+        """
+        found: set[Node] = set()
+        for node in self._pending.get(draft, ()):
             reaches = self._readers[node.index].get(draft, [])
             if node not in draft.nodes and reaches != [BEHIND] and (node not in draft.free or WHOLE in reaches):
-                found[node] = None
-        return list(found)
+                found.add(node)
+        used = sorted({*draft.nodes, *draft.free}, key=lambda n: n.index)
+        order = dict.fromkeys(o for node in used for o in node.operands if o in found)
+        return [*order, *sorted(found - order.keys(), key=lambda n: n.index)]
 
 
 def _behind(node: Node) -> list[Node]:

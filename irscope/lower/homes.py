@@ -12,7 +12,7 @@ from irscope.lower import control, places
 from irscope.lower.families import families
 from irscope.lower.program import Slot
 from irscope.lower.storage import Storage, Wish
-from irscope.lower.values import Parts, Path, tensor_of
+from irscope.lower.values import Parts, Path, leaves, tensor_of
 
 if TYPE_CHECKING:
     from irscope.lower.lowering import Lowering
@@ -31,6 +31,7 @@ class Homes:
         self.carried: dict[tuple[Node, Path], Storage] = {}
         self.made_at: dict[Node, int] = {output: n for n, group in enumerate(plan.groups) for output in group.outputs}
         self.read_at = self._reads()
+        self._results = set(leaves(graph.result()))
         self._old: dict[Slot, list[Node]] = {}
         for node, storage in known.items():
             self._old.setdefault(storage.slot, []).append(node)
@@ -80,7 +81,7 @@ class Homes:
         if at is None:
             return False
         for other in self._old.get(slot, ()):
-            if other in self.wanted and self.wanted[other].slot is not slot:
+            if other in self._results:
                 return False  # the old value is itself a result, and is copied at the end
             for reader in self.read_at.get(other, ()):
                 if reader > at or (reader == at and not self._in_place(self.plan.groups[at], other, node)):
@@ -93,7 +94,7 @@ class Homes:
         return at is not None and all(
             reader < at or (reader == at and other is begin and times == 1)
             for other in self._old.get(slot, ()) for reader in self.read_at.get(other, ())
-        ) and not any(other in self.wanted and self.wanted[other].slot is not slot for other in self._old.get(slot, ()))
+        ) and self._results.isdisjoint(self._old.get(slot, ()))
 
     def _in_place(self, group: Group, old: Node, new: Node) -> bool:
         """Whether a kernel reads element i of ``old`` only for element i of ``new``."""

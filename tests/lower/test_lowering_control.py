@@ -1,0 +1,206 @@
+"""Loops and branches: state in one place, swaps, invariants, nesting, updates in place."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from irscope.lower.program import Copy, Loop, Step
+from tests.lower.whole import check, entry
+
+COUNT = """
+below {{
+  s = {state} parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant({n})
+  ROOT r = pred[] compare(i, n), direction=LT
+}}
+"""
+
+
+def loop(state: str, body: str, start: str, n: int = 5, result: str = "ROOT w = {state} while(t), condition=below, body=step") -> str:
+    """A counted loop over a tuple whose element 0 is the counter."""
+    step = f"step {{\n s = {state} parameter(0)\n i = s32[] get-tuple-element(s), index=0\n one = s32[] constant(1)\n j = s32[] add(i, one)\n{body}\n}}\n"
+    return entry(start + "\n" + result.format(state=state), COUNT.format(state=state, n=n) + step)
+
+
+def steps_in(steps: list[Step]) -> list[Step]:
+    """All steps of the first loop's body."""
+    return next(s for s in steps if isinstance(s, Loop)).body
+
+
+def test_counting() -> None:
+    state = "(s32[], f32[4])"
+    check(loop(state, """
+        v = f32[4] get-tuple-element(s), index=1
+        w = f32[4] add(v, v)
+        ROOT r = (s32[], f32[4]) tuple(j, w)""", """
+        x = f32[4] parameter(0)
+        z = s32[] constant(0)
+        t = (s32[], f32[4]) tuple(z, x)"""))
+
+
+def test_a_swap_does_not_overwrite_what_it_reads() -> None:
+    state = "(s32[], f32[4], f32[4])"
+    check(loop(state, """
+        a = f32[4] get-tuple-element(s), index=1
+        b = f32[4] get-tuple-element(s), index=2
+        c = f32[4] add(a, b)
+        ROOT r = (s32[], f32[4], f32[4]) tuple(j, c, a)""", """
+        x = f32[4] parameter(0)
+        y = f32[4] parameter(1)
+        z = s32[] constant(0)
+        t = (s32[], f32[4], f32[4]) tuple(z, x, y)"""))
+    check(loop(state, """
+        a = f32[4] get-tuple-element(s), index=1
+        b = f32[4] get-tuple-element(s), index=2
+        ROOT r = (s32[], f32[4], f32[4]) tuple(j, b, a)""", """
+        x = f32[4] parameter(0)
+        y = f32[4] parameter(1)
+        z = s32[] constant(0)
+        t = (s32[], f32[4], f32[4]) tuple(z, x, y)"""))
+
+
+def test_what_a_loop_hands_on_is_not_copied() -> None:
+    state = "(s32[], f32[4], f32[4])"
+    model = check(loop(state, """
+        a = f32[4] get-tuple-element(s), index=1
+        b = f32[4] get-tuple-element(s), index=2
+        c = f32[4] multiply(a, b)
+        ROOT r = (s32[], f32[4], f32[4]) tuple(j, c, b)""", """
+        x = f32[4] parameter(0)
+        y = f32[4] parameter(1)
+        z = s32[] constant(0)
+        t = (s32[], f32[4], f32[4]) tuple(z, x, y)""", result="""w = {state} while(t), condition=below, body=step
+        ROOT g = f32[4] get-tuple-element(w), index=1"""))
+    assert not any(isinstance(s, Copy) for s in steps_in(model.program.steps))
+
+
+def test_updates_are_written_in_place() -> None:
+    state = "(s32[], f32[6,8], f32[8])"
+    model = check(loop(state, """
+        a = f32[6,8] get-tuple-element(s), index=1
+        v = f32[8] get-tuple-element(s), index=2
+        w = f32[8] add(v, v)
+        u = f32[1,8] reshape(w)
+        zero = s32[] constant(0)
+        d = f32[6,8] dynamic-update-slice(a, u, i, zero)
+        ROOT r = (s32[], f32[6,8], f32[8]) tuple(j, d, w)""", """
+        x = f32[8] parameter(0)
+        z = s32[] constant(0)
+        f = f32[] constant(0)
+        big = f32[6,8] broadcast(f), dimensions={}
+        t = (s32[], f32[6,8], f32[8]) tuple(z, big, x)""", n=6))
+    assert not any(isinstance(s, Copy) and s.bytes > 100 for s in steps_in(model.program.steps))
+
+
+def test_an_update_whose_operand_is_read_later_is_a_copy() -> None:
+    check(entry("""
+        x = f32[6,8] parameter(0)
+        e = f32[6,8] exponential(x)
+        u = f32[2,3] parameter(1)
+        i = s32[] parameter(2)
+        d = f32[6,8] dynamic-update-slice(e, u, i, i)
+        ROOT r = f32[6,8] add(d, e)"""))
+
+
+@pytest.mark.parametrize("at", [-3, 0, 2, 100])
+def test_updates_and_slices_clamp(at: int) -> None:
+    arrays = [np.arange(20, dtype=np.float32).reshape(4, 5), -np.ones((2, 2), np.float32), np.array(at, np.int32)]
+    check(entry("""
+        x = f32[4,5] parameter(0)
+        u = f32[2,2] parameter(1)
+        i = s32[] parameter(2)
+        d = f32[4,5] dynamic-update-slice(x, u, i, i)
+        s = f32[2,3] dynamic-slice(d, i, i), dynamic_slice_sizes={2,3}
+        ROOT r = (f32[4,5], f32[2,3]) tuple(d, s)"""), arrays)
+
+
+def test_loops_nest() -> None:
+    check(entry("""
+        x = f32[3] parameter(0)
+        z = s32[] constant(0)
+        t = (s32[], f32[3]) tuple(z, x)
+        w = (s32[], f32[3]) while(t), condition=outer_below, body=outer
+        ROOT r = f32[3] get-tuple-element(w), index=1""", """
+        inner_below { s = (s32[], f32[3]) parameter(0)
+          i = s32[] get-tuple-element(s), index=0
+          n = s32[] constant(3)
+          ROOT r = pred[] compare(i, n), direction=LT }
+        inner { s = (s32[], f32[3]) parameter(0)
+          i = s32[] get-tuple-element(s), index=0
+          v = f32[3] get-tuple-element(s), index=1
+          one = s32[] constant(1)
+          j = s32[] add(i, one)
+          w = f32[3] sine(v)
+          ROOT r = (s32[], f32[3]) tuple(j, w) }
+        outer_below { s = (s32[], f32[3]) parameter(0)
+          i = s32[] get-tuple-element(s), index=0
+          n = s32[] constant(4)
+          ROOT r = pred[] compare(i, n), direction=LT }
+        outer { s = (s32[], f32[3]) parameter(0)
+          i = s32[] get-tuple-element(s), index=0
+          v = f32[3] get-tuple-element(s), index=1
+          one = s32[] constant(1)
+          j = s32[] add(i, one)
+          z = s32[] constant(0)
+          t = (s32[], f32[3]) tuple(z, v)
+          w = (s32[], f32[3]) while(t), condition=inner_below, body=inner
+          k = f32[3] get-tuple-element(w), index=1
+          m = f32[3] add(k, v)
+          ROOT r = (s32[], f32[3]) tuple(j, m) }
+        """))
+
+
+def test_a_loop_whose_state_is_no_tuple() -> None:
+    check(entry("""
+        x = f32[] parameter(0)
+        ROOT w = f32[] while(x), condition=small, body=grow""", """
+        small { s = f32[] parameter(0)
+          n = f32[] constant(100)
+          ROOT r = pred[] compare(s, n), direction=LT }
+        grow { s = f32[] parameter(0)
+          k = f32[] constant(10)
+          ROOT r = f32[] add(s, k) }
+        """))
+
+
+BRANCHES = """
+    first { p = (f32[4], f32[4]) parameter(0)
+      a = f32[4] get-tuple-element(p), index=0
+      b = f32[4] get-tuple-element(p), index=1
+      c = f32[4] add(a, b)
+      ROOT t = (f32[4], f32[4]) tuple(c, a) }
+    second { p = f32[4] parameter(0)
+      n = f32[4] negate(p)
+      ROOT t = (f32[4], f32[4]) tuple(p, n) }
+    third { p = () parameter(0)
+      k = f32[] constant(9)
+      c = f32[4] broadcast(k), dimensions={}
+      ROOT t = (f32[4], f32[4]) tuple(c, c) }
+"""
+
+
+@pytest.mark.parametrize("chosen", [-7, 0, 1, 2, 9])
+def test_a_branch_out_of_range_is_the_last(chosen: int) -> None:
+    rng = np.random.default_rng(0)
+    arrays = [np.array(chosen, np.int32), rng.standard_normal(4).astype(np.float32), rng.standard_normal(4).astype(np.float32)]
+    check(entry("""
+        i = s32[] parameter(0)
+        x = f32[4] parameter(1)
+        y = f32[4] parameter(2)
+        t = (f32[4], f32[4]) tuple(x, y)
+        e = () tuple()
+        c = (f32[4], f32[4]) conditional(i, t, y, e), branch_computations={first, second, third}
+        a = f32[4] get-tuple-element(c), index=0
+        b = f32[4] get-tuple-element(c), index=1
+        ROOT r = (f32[4], f32[4]) tuple(a, b)""", BRANCHES), arrays)
+
+
+@pytest.mark.parametrize("truth", [True, False])
+def test_a_branch_by_a_truth_value(truth: bool) -> None:
+    check(entry("""
+        i = pred[] parameter(0)
+        x = f32[3] parameter(1)
+        ROOT c = f32[3] conditional(i, x, x), true_computation=yes, false_computation=no""",
+        "yes { p = f32[3] parameter(0)\n ROOT r = f32[3] exponential(p) }\nno { p = f32[3] parameter(0)\n ROOT r = f32[3] negate(p) }\n"),
+        [np.array(truth), np.array([1, 2, 3], np.float32)])
