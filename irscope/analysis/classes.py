@@ -27,12 +27,26 @@ _CONTROL = frozenset({
 _FREE = frozenset({"tuple", "get-tuple-element", "get", "bitcast", "domain", "get-dimension-size"})
 
 
+VALUES = frozenset({"constant", "prim::Constant", "prim::GetAttr", "prim::Uninitialized"})
+"""Operators that name a value that is there already: a literal, a weight, a submodule."""
+PLUMBING = frozenset({
+    "tuple", "get-tuple-element", "get", "prim::ListConstruct", "prim::TupleConstruct", "prim::ListUnpack", "prim::TupleUnpack",
+    "prim::TupleIndex", "prim::NumToTensor", "prim::unchecked_cast", "prim::data", "aten::__getitem__", "aten::Int", "aten::Bool",
+    "aten::ScalarImplicit", "aten::size", "aten::len", "aten::dim",
+})
+"""Operators that pack, unpack or ask for a size, and move no data."""
+
+
 def work_class(node: Node) -> str:
     """The class of a node, one of :data:`CLASSES`."""
     name = node.op.name
     known = _BY_NAME.get(name)
     if known is not None:
         return known
+    if name in VALUES:
+        return "constant"
+    if name in PLUMBING:
+        return "free"
     if name.endswith(("-start", "-done", "-update")) and name.rpartition("-")[0] in _COLLECTIVE:
         return "collective"
     if not node.op.known:

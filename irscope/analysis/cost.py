@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from irscope.analysis.calls import BodyUse, Calls, body_use
+from irscope.analysis.classes import PLUMBING, VALUES
 from irscope.graph import Graph, Kind, Node, TensorType, Type, bytes_of
 from irscope.ops.faults import TypeFault
 
@@ -31,7 +32,13 @@ def is_kernel(node: Node) -> bool:
         return True
     if node.bodies and body_use(node) is not BodyUse.ELEMENT:
         return False
-    return node.op.name not in FREE and node.op.kind is not Kind.LEAF and node.op.kind is not Kind.TUPLE
+    return not is_free(node)
+
+
+def is_free(node: Node) -> bool:
+    """Whether a node moves no data itself."""
+    name = node.op.name
+    return name in FREE or name in VALUES or name in PLUMBING or node.op.kind is Kind.LEAF or node.op.kind is Kind.TUPLE
 
 
 @dataclass(slots=True)
@@ -112,7 +119,7 @@ class Costs:
                 else:
                     total.add(self._called(node))
                     continue
-            elif name in FREE or node.op.kind is Kind.LEAF or node.op.kind is Kind.TUPLE:
+            elif is_free(node):
                 continue
             else:
                 flops[i] = self._flops(node)

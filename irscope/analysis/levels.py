@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from irscope.analysis.classes import PLUMBING, VALUES
 from irscope.graph import Graph, Kind, Node
 
 
@@ -31,7 +32,10 @@ class Levels:
 
 def works(node: Node) -> bool:
     """Whether a node does something, and is no leaf and no plumbing."""
-    return node.op.kind is not Kind.LEAF and node.op.kind is not Kind.TUPLE and node.op.name not in ("bitcast", "parameter", "constant")
+    name = node.op.name
+    if node.op.kind is Kind.LEAF or node.op.kind is Kind.TUPLE or name in VALUES or name in PLUMBING:
+        return False
+    return name not in ("bitcast", "parameter")
 
 
 def levels(graph: Graph) -> Levels:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from irscope.analysis.calls import BodyUse, Calls, body_use, is_fusion
-from irscope.analysis.cost import Costs
+from irscope.analysis.classes import PLUMBING
+from irscope.analysis.cost import Costs, is_free
 from irscope.graph import Graph, Kind, Node
 
 _ALIASES = frozenset({
@@ -63,11 +64,11 @@ class Memory:
         holds: list[Holds] = [()] * n
         for i, node in enumerate(nodes):
             holds[i] = held = self._holds(node, i, holds)
-            if held == i and node.op.kind is not Kind.LEAF and node.op.name not in ("parameter", "constant"):
+            if held == i and not is_free(node):
                 size[i] = self._costs.size(node.type)
             if last[i] < 0:
                 last[i] = i
-            if node.op.kind is not Kind.TUPLE and node.op.name not in _GETS and node.op.name != "tuple":
+            if node.op.kind is not Kind.TUPLE and node.op.name not in PLUMBING:
                 for operand in node.operands:
                     for buffer in _flat(holds[operand.index]):
                         last[buffer] = i

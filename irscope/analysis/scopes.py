@@ -41,7 +41,10 @@ def scope_of(module: Module, node: Node) -> Scope:
         name = max(name.split(";"), key=lambda part: part.count("/"))
     parts = split_scope(name)
     # HLO's op_name ends with the primitive that made the instruction; and a parameter carries the name of the argument alone.
-    return parts[:-1] if module.format == "hlo" else parts
+    if module.format == "hlo":
+        return parts[:-1]
+    # TorchScript names modules by their attribute path.
+    return tuple(parts[0].split(".")) if module.format == "torchscript" and len(parts) == 1 else parts
 
 
 def scopes(module: Module, graph: Graph) -> list[Scope]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from irscope.analysis.classes import VALUES
 from irscope.graph import Graph, Kind, Node, Type
 from irscope.graph.types import TensorType, TupleType
 from irscope.ops.attrs import Literal
@@ -65,7 +66,7 @@ class Structure:
 
 def is_leaflike(node: Node) -> bool:
     """Leaves, and the broadcast of a scalar constant: compilers hoist and share them, so that they stand in one copy of a layer only."""
-    if node.op.kind is Kind.LEAF or node.op.name in ("parameter", "constant", "iota"):
+    if node.op.kind is Kind.LEAF or node.op.name in ("parameter", "iota") or node.op.name in VALUES:
         return True
     return node.op.name == "broadcast" and bool(node.operands) and node.operands[0].op.name == "constant"
 

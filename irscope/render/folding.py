@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from enum import Enum
 
+from irscope.analysis.classes import PLUMBING, VALUES
 from irscope.analysis.summary import describe_type
 from irscope.graph import Graph, Kind, Node
 from irscope.render.labels import literal_text
@@ -11,6 +12,7 @@ from irscope.render.units import short
 MANY_PARAMETERS = 8
 MAX_TUPLE = 16
 MAX_TEXT = 40
+_VIA = frozenset({"get-tuple-element", "get", "bitcast", "opt-barrier"})
 
 
 class Fold(Enum):
@@ -26,8 +28,8 @@ def folding(graph: Graph, fold_parameters: bool) -> list[Fold]:
     folds = [Fold.BOX] * len(graph.nodes)
     for i, node in enumerate(graph.nodes):
         name = node.op.name
-        leaf = name == "constant" or (node.op.kind is Kind.LEAF and name not in ("parameter", "iota"))
-        plumbing = name in ("get-tuple-element", "get", "bitcast", "opt-barrier") or (name == "tuple" and len(node.operands) <= MAX_TUPLE)
+        leaf = name in VALUES or (node.op.kind is Kind.LEAF and name not in ("parameter", "iota"))
+        plumbing = name in _VIA or (name in PLUMBING and len(node.operands) <= MAX_TUPLE)
         if leaf or (name == "parameter" and fold_parameters) or _is_constant_in_disguise(node, folds):
             folds[i] = Fold.TEXT
         elif plumbing:

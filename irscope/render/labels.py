@@ -39,6 +39,10 @@ def shape_text(node: Node) -> str:
 
 def literal_text(node: Node) -> str:
     """The value of a constant when it is short, else its type."""
+    if node.op.name == "prim::GetAttr":
+        return f".{node.attrs.get('name', node.name)}"
+    if node.op.name == "prim::Constant":
+        return short(str(node.attrs.get("value", "None")), MAX_LITERAL)
     literal = node.attrs.get("literal")
     if isinstance(literal, Literal) and not literal.elided and literal.text is not None and len(literal.text) <= MAX_LITERAL:
         return " ".join(literal.text.split())
@@ -115,5 +119,6 @@ _DETAILS: dict[str, Callable[[Node], str]] = {
     "reduce": _reduce, "reduce-window": _reduce_window, "convolution": _convolution, "slice": _slice, "dot": _dot,
     "compare": _text("direction"), "fusion": _text("kind"), "custom-call": _text("custom_call_target"), "iota": _text("iota_dimension"),
     "get-tuple-element": _text("index"), "rng": _text("distribution"), "fft": _text("fft_type"),
+    "prim::GetAttr": _text("name"), "prim::Constant": _text("value"),
     "rng-bit-generator": _text("algorithm"), "parameter": _text("number"),
 }

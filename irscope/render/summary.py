@@ -51,7 +51,7 @@ def summary_lines(summary: Summary, paint: Paint, attrs: Mapping[str, Any], file
     flags = [f"{key} {short(' '.join(str(value).split()), 40)}" for key, value in attrs.items() if key not in _TOLD_ELSEWHERE]
     if flags:
         yield from _row("attributes", flags, paint)
-    if summary.unknown_ops:
+    if summary.unknown_ops and summary.format == "hlo":
         yield from _row("unknown", [f"{name} {count(n)}" for name, n in summary.unknown_ops.most_common()], paint)
 
 
