@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from irscope.cli.input import load_ok
+from irscope.cli.interrupt import interruptible
 from irscope.cli.progress import Progress
 from irscope.graph import Module
 from irscope.source import UserError
@@ -260,10 +261,10 @@ def _whole_parameters(module: Module, arrays: dict[int, Array]) -> dict[int, Arr
 def _by_llvm(request: Request, module: Module, arrays: _Arrays) -> Outcome:
     from irscope.backends.model import compile_module
 
-    with Progress("compiling"):
+    with interruptible(), Progress("compiling"):
         options = options_of(request)
         model = compile_module(module, arrays.weights, options, request.cpu, not request.no_cache)
-    with Progress("running"):
+    with interruptible(), Progress("running"):
         bound = model.bind(arrays.inputs())
         bound()
         outputs = [a.copy() for a in bound.outputs]
