@@ -18,7 +18,7 @@ TARGET = Path(__file__).resolve().parent.parent / "irscope" / "backends" / "llvm
 
 
 def minimax(f: Function, weight: Function, low: Any, high: Any, degree: int) -> tuple[list[Any], Any]:
-    """The polynomial p of a degree that makes max |weight * (f - p)| smallest on an interval, lowest coefficient first, and that maximum."""
+    """The polynomial of a degree that makes max |weight * (f - p)| smallest, lowest coefficient first, and that maximum."""
     low, high, n = mpf(low), mpf(high), degree + 2
     points = [(low + high) / 2 - (high - low) / 2 * mp.cos(mp.pi * i / (n - 1)) for i in range(n)]
     grid = [(low + high) / 2 - (high - low) / 2 * mp.cos(mp.pi * i / 400) for i in range(401)]
@@ -59,11 +59,6 @@ def _peaks(errors: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
     return peaks
 
 
-def series(f: Function, order: int) -> list[Any]:
-    """Taylor coefficients at 0, for the values of a quotient close to 0."""
-    return [c for c in mp.taylor(f, 0, order)]
-
-
 def near_zero(f: Function, coefficients: list[Any]) -> Function:
     """``f``, but its series where the direct form cancels."""
     return lambda x: mp.polyval(coefficients[::-1], x) if abs(x) < mpf("1e-4") else f(x)
@@ -74,10 +69,11 @@ def fits() -> dict[str, tuple[Function, Function, Any, Any, dict[int, int]]]:
     half = mp.log(2) / 2 * mpf("1.001")
     tangent = mp.tan(mp.pi / 8) * mpf("1.001")
     quarter = (mp.pi / 4 * mpf("1.01")) ** 2
+    third = [mpf(2) / (2 * i + 3) for i in range(12)]
     exp = near_zero(lambda r: (mp.exp(r) - 1 - r) / r ** 2, [1 / mp.factorial(i + 2) for i in range(12)])
     log = near_zero(lambda f: (mp.log1p(f) - f + f * f / 2) / f ** 3, [mpf((-1) ** i) / (i + 3) for i in range(16)])
-    ratio = near_zero(lambda z: ((mp.atanh(mp.sqrt(z)) * 2 / mp.sqrt(z)) - 2) / z, [mpf(2) / (2 * i + 3) for i in range(12)])
-    fifth = near_zero(lambda z: ((mp.atanh(mp.sqrt(z)) * 2 / mp.sqrt(z)) - 2 - 2 * z / 3) / z ** 2, [mpf(2) / (2 * i + 5) for i in range(12)])
+    ratio = near_zero(lambda z: ((mp.atanh(mp.sqrt(z)) * 2 / mp.sqrt(z)) - 2) / z, third)
+    fifth = near_zero(lambda z: ((mp.atanh(mp.sqrt(z)) * 2 / mp.sqrt(z)) - 2 - 2 * z / 3) / z ** 2, third[1:])
     sin = near_zero(lambda z: (mp.sin(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, [(-1) ** (i + 1) / mp.factorial(2 * i + 3) for i in range(10)])
     cos = near_zero(lambda z: (mp.cos(mp.sqrt(z)) - 1 + z / 2) / z ** 2, [(-1) ** i / mp.factorial(2 * i + 4) for i in range(10)])
     atan = near_zero(lambda z: (mp.atan(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, [mpf((-1) ** (i + 1)) / (2 * i + 3) for i in range(12)])
@@ -116,6 +112,12 @@ def two_over_pi(bits: int) -> int:
         return int(mp.floor(2 / mp.pi * mpf(2) ** bits))
 
 
+def _pieces(digits: str) -> list[str]:
+    """A long number as lines of text."""
+    lines = [f'    "{digits[i:i + 100]}"' for i in range(0, len(digits), 100)]
+    return [*lines[:-1], lines[-1] + ","]
+
+
 def main() -> None:
     lines = ['"""Coefficients of the vector mathematics, highest power first. Written by benchmarks/fit_math.py; do not edit."""',
              "from __future__ import annotations", "", "COEFFICIENTS: dict[str, dict[int, tuple[float, ...]]] = {"]
@@ -129,7 +131,7 @@ def main() -> None:
             lines.append("        ),")
         lines.append("    },")
     lines.append("}")
-    lines += ["", "TWO_OVER_PI_BITS = 1280", f"TWO_OVER_PI = int(\"{two_over_pi(1280):x}\", 16)",
+    lines += ["", "TWO_OVER_PI_BITS = 1280", "TWO_OVER_PI = int(", *_pieces(f"{two_over_pi(1280):x}"), "    16)",
               '"""The first bits of the fraction of 2/pi."""', ""]
     TARGET.write_text("\n".join(lines))
 

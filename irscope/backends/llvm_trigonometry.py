@@ -1,7 +1,8 @@
 """sin, cos and tan of any argument: Cody and Waite's reduction with fused multiplications, and Payne and Hanek's far out.
 
-The quick reduction is good up to 2**16 (f32) or 2**30 (f64), less on a machine that cannot fuse. Beyond, a function that multiplies the argument's bits with the right
-piece of 2/pi is called, one lane after the other; it stands behind a branch that is hardly ever taken.
+The quick reduction is good up to 2**16 (f32) or 2**30 (f64), less on a machine that cannot fuse. Beyond, a function that multiplies
+the argument's bits with the right piece of 2/pi is called, one lane after the other; it stands behind a branch that is hardly ever
+taken.
 """
 from __future__ import annotations
 

@@ -7,11 +7,11 @@ known to lie in 0..63.
 from __future__ import annotations
 
 import struct
-from typing import Any
+from typing import Any, cast
 
 from irscope.graph import DType
 from irscope.graph.dtypes import PRED, S64
-from irscope.lower.tile import Expr
+from irscope.lower.tile import Expr, Home
 
 Range = tuple[int, int]
 Linear = tuple[dict[Expr, int], int]
@@ -31,7 +31,7 @@ def limits(dtype: DType) -> Range:
 
 
 class Expressions:
-    """The table of one kernel's expressions."""
+    """The table of one kernel's expressions; :class:`irscope.lower.arithmetic.Arithmetic` adds the words."""
 
     def __init__(self) -> None:
         self._table: dict[tuple[Any, ...], Expr] = {}
@@ -45,17 +45,13 @@ class Expressions:
         found = self._table.get(key)
         if found is None:
             known = _range_of(op, args, dtype, value) if lanes == 1 and dtype.kind in ("int", "uint") else None
-            found = Expr(op, args, dtype, lanes, value, known, len(self._table), self)
+            found = Expr(op, args, dtype, lanes, value, known, len(self._table), cast(Home, self))
             self._table[key] = found
         return found
 
-    def binary(self, name: str, x: Any, y: Any) -> Expr:
-        """Arithmetic; the builder gives it."""
-        raise NotImplementedError  # pragma: no cover - irscope.lower.arithmetic overrides it
-
     def variable(self, name: str, dtype: DType, lanes: int = 1, known: Range | None = None) -> Expr:
         """A fresh variable; each call makes another one."""
-        var = Expr("var", (), dtype, lanes, name, known, len(self._table), self)
+        var = Expr("var", (), dtype, lanes, name, known, len(self._table), cast(Home, self))
         self._table["fresh", var] = var
         return var
 
