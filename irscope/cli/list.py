@@ -10,6 +10,15 @@ from irscope.formats import FORMATS, TITLES, readable
 
 Row = dict[str, str]
 
+# What people ask for; those that this LLVM was not built for are left out.
+TRIPLES = {
+    "x86_64-unknown-linux-gnu": "Linux on x86-64",
+    "aarch64-unknown-linux-gnu": "Linux on 64-bit ARM",
+    "riscv64-unknown-linux-gnu": "Linux on 64-bit RISC-V",
+    "arm64-apple-macosx": "macOS on Apple silicon",
+    "x86_64-pc-windows-msvc": "Windows on x86-64",
+}
+
 
 def formats() -> list[Row]:
     """The formats, and which of them this version reads."""
@@ -31,6 +40,13 @@ def rules() -> list[Row]:
     return [{"name": rule.code, "rule": rule.name, "severity": str(rule.severity), "doc": rule.title()} for rule in all_rules()]
 
 
+def passes() -> list[Row]:
+    """The passes over graphs, each with what is true afterwards."""
+    from irscope.passes import PASSES, pass_named
+
+    return [{"name": name, "doc": _first_line(type(pass_named(name)).__doc__)} for name in PASSES]
+
+
 def policies() -> list[Row]:
     """Whose fusion decisions irscope can tell; ``irscope lint --why-not-fused --policy NAME``."""
     from importlib import import_module
@@ -40,11 +56,28 @@ def policies() -> list[Row]:
     return [{"name": name, "doc": _first_line(import_module(module).__doc__)} for name, module in POLICIES.items()]
 
 
+def targets() -> list[Row]:
+    """Machines that code can be made for; ``irscope compile-and-run --emit asm --target NAME`` takes any triple of LLVM's."""
+    from irscope.backends import llvm_compile
+
+    here = llvm_compile.host()
+    rows = [{"name": here.triple, "doc": f"this machine, {here.cpu}"}]
+    for triple, doc in TRIPLES.items():
+        try:
+            llvm_compile.cross(triple)
+        except llvm_compile.CompileFailed:
+            continue
+        if triple != here.triple:
+            rows.append({"name": triple, "doc": doc})
+    return rows
+
+
 def _first_line(doc: str | None) -> str:
     return (doc or "").strip().partition("\n")[0]
 
 
-KINDS: dict[str, Callable[[], list[Row]]] = {"formats": formats, "ops": ops, "rules": rules, "policies": policies}
+KINDS: dict[str, Callable[[], list[Row]]] = {"formats": formats, "ops": ops, "passes": passes, "rules": rules, "policies": policies,
+                                         "targets": targets}
 
 
 @click.command()

@@ -47,7 +47,7 @@ def test_list_formats_names_all_and_says_which_are_read(cli: Cli) -> None:
     assert {row["reads"] for row in rows} <= {"yes", "not yet"}
 
 
-@pytest.mark.parametrize(("kind", "known"), [("ops", "dot"), ("rules", "DTY"), ("policies", "irscope"), ("formats", "hlo")])
+@pytest.mark.parametrize(("kind", "known"), [("ops", "dot"), ("rules", "DTY"), ("policies", "irscope"), ("formats", "hlo"), ("targets", "aarch64-"), ("passes", "share-equal")])
 def test_list_knows(kind: str, known: str, cli: Cli) -> None:
     result = cli("list", kind)
     assert result.exit_code == 0
