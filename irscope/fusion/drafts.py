@@ -62,6 +62,7 @@ class Drafts:
         self._result = [False] * len(graph.nodes)
         self._sources: dict[Node, Draft] = {}
         self._pending: dict[Draft, set[Node]] = {}
+        self.group_of: dict[Draft, Group] = {}
 
     def new(self, kind: str, space: tuple[int, ...]) -> Draft:
         """A kernel without nodes."""
@@ -166,7 +167,9 @@ class Drafts:
             _, _, draft = heappop(ready)
             nodes = sorted([*draft.nodes, *(n for n in draft.free if n not in draft.nodes)], key=lambda n: n.index)
             outputs = sorted(draft.outputs, key=lambda n: n.index)
-            order.append(Group(draft.kind, nodes, outputs, inputs[draft], draft.anchor, draft.space, draft.rows, dict(draft.outputs)))
+            group = Group(draft.kind, nodes, outputs, inputs[draft], draft.anchor, draft.space, draft.rows, dict(draft.outputs))
+            self.group_of[draft] = group
+            order.append(group)
             for user in users[draft]:
                 waiting[user] -= 1
                 if not waiting[user]:

@@ -47,7 +47,8 @@ class IrscopePolicy:
         planner = _Planner(graph)
         planner.run()
         plan = Plan(graph, planner.drafts.groups())
-        plan.verdicts = list(verdicts(plan, planner.refusals))
+        refusals = {(node, planner.drafts.group_of[draft]): refusal for (node, draft), refusal in planner.refusals.items()}
+        plan.verdicts = list(verdicts(plan, refusals))
         return plan
 
 

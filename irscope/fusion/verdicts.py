@@ -4,7 +4,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from enum import Enum
 
-from irscope.fusion.drafts import Draft
 from irscope.fusion.plan import EdgeVerdict, Group, Plan
 from irscope.graph import Node, live
 
@@ -52,7 +51,7 @@ def cause(refusal: Refusal, producer: Node, consumer: Node) -> str:
     return text.replace("CONSUMER", "%" + consumer.name).replace("PRODUCER", "%" + producer.name)
 
 
-def verdicts(plan: Plan, refusals: Mapping[tuple[Node, Draft], Refusal]) -> Iterator[EdgeVerdict]:
+def verdicts(plan: Plan, refusals: Mapping[tuple[Node, Group], Refusal]) -> Iterator[EdgeVerdict]:
     """A verdict on each edge between nodes that compute or move something, in the order of the text."""
     graph = plan.graph
     alive = live(graph)
@@ -62,9 +61,9 @@ def verdicts(plan: Plan, refusals: Mapping[tuple[Node, Draft], Refusal]) -> Iter
         stored.update(group.outputs)
         for node in group.nodes:
             homes.setdefault(node, []).append(group)
-    why: dict[Node, list[Refusal]] = {}
-    for (node, _), refusal in refusals.items():
-        why.setdefault(node, []).append(refusal)
+    why: dict[Node, dict[Group, Refusal]] = {}
+    for (node, group), refusal in refusals.items():
+        why.setdefault(node, {})[group] = refusal
     for consumer in graph.nodes:
         if not alive[consumer.index] or consumer.op.name in _UNTOLD:
             continue
@@ -75,14 +74,19 @@ def verdicts(plan: Plan, refusals: Mapping[tuple[Node, Draft], Refusal]) -> Iter
 
 
 def _verdict(computation: str, producer: Node, consumer: Node, homes: Mapping[Node, list[Group]], stored: set[Node],
-             why: Mapping[Node, list[Refusal]]) -> EdgeVerdict:
+             why: Mapping[Node, Mapping[Group, Refusal]]) -> EdgeVerdict:
     mine = homes.get(consumer, [])
     together = [group for group in mine if producer in group.nodes]
     if together or not mine:
         alone = len(homes.get(producer, [])) <= 1 and producer not in stored
         return EdgeVerdict(computation, producer.name, consumer.name, "all" if alone else "some")
-    reasons = why.get(producer) or why.get(_source(producer)) or [Refusal.READ_WHOLE]
-    refusal = reasons[0]
+    reasons = why.get(producer) or why.get(_source(producer)) or {}
+    here = [reasons[group] for group in mine if group in reasons]
+    refusal = [*here, *reasons.values(), Refusal.READ_WHOLE][0]
+    anchor = mine[0].anchor
+    if refusal is Refusal.READ_WHOLE and anchor is not None and anchor is not consumer:
+        told = f"the kernel of %{consumer.name} also holds %{anchor.name}, a {anchor.op.name}, which reads %{producer.name} from memory"
+        return EdgeVerdict(computation, producer.name, consumer.name, "none", None, refusal.value, told)
     return EdgeVerdict(computation, producer.name, consumer.name, "none", None, refusal.value, cause(refusal, producer, consumer))
 
 

@@ -1,0 +1,176 @@
+"""irscope's own policy: what becomes one kernel, what does not, and the reason that is given."""
+from __future__ import annotations
+
+import pytest
+
+from irscope.expand import expand
+from irscope.fusion import Plan, policy_named
+from irscope.source import UserError
+from tests.lower.whole import ADD, MAX, entry, module_of
+
+LESS = "less { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT r = pred[] compare(a, b), direction=LT }\n"
+
+
+def plan(instructions: str, header: str = "") -> Plan:
+    return policy_named("irscope").plan(expand(module_of(entry(instructions, header))).main())
+
+
+def kinds(made: Plan) -> list[str]:
+    return [group.kind for group in made.groups]
+
+
+def why(made: Plan, producer: str, consumer: str) -> str:
+    """The rule that keeps two nodes apart; "fused" when none does."""
+    found = [v for v in made.verdicts if (v.producer, v.consumer) == (producer, consumer)]
+    assert len(found) == 1
+    assert (found[0].fused == "none") == bool(found[0].cause)
+    return found[0].rule if found[0].fused == "none" else "fused"
+
+
+def test_a_pointwise_chain_is_one_kernel() -> None:
+    made = plan("""
+        x = f32[4] parameter(0)
+        a = f32[4] exponential(x)
+        b = f32[4] negate(a)
+        ROOT r = f32[4] add(a, b)""")
+    assert kinds(made) == ["map"]
+    assert {v.fused for v in made.verdicts} == {"all"}
+
+
+def test_an_epilogue_is_finished_in_registers() -> None:
+    made = plan("""
+        x = f32[4,8] parameter(0)
+        w = f32[8,16] parameter(1)
+        b = f32[16] parameter(2)
+        d = f32[4,16] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+        bb = f32[4,16] broadcast(b), dimensions={1}
+        a = f32[4,16] add(d, bb)
+        ROOT t = f32[4,16] tanh(a)""")
+    assert kinds(made) == ["contraction"] and why(made, "d", "a") == "fused"
+
+
+def test_a_contraction_reads_its_operands_from_memory() -> None:
+    made = plan("""
+        x = f32[4,8] parameter(0)
+        w = f32[8,16] parameter(1)
+        e = f32[4,8] exponential(x)
+        ROOT d = f32[4,16] dot(e, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}""")
+    assert kinds(made) == ["map", "contraction"] and why(made, "e", "d") == "reads-whole"
+
+
+def test_one_kernel_holds_one_contraction() -> None:
+    made = plan("""
+        x = f32[4,8] parameter(0)
+        w = f32[8,16] parameter(1)
+        v = f32[8,16] parameter(2)
+        d = f32[4,16] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+        e = f32[4,16] dot(x, v), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+        ROOT r = f32[4,16] add(d, e)""")
+    assert kinds(made) == ["contraction", "contraction"]
+    assert sorted([why(made, "d", "r"), why(made, "e", "r")]) == ["fused", "one-anchor"]
+
+
+def test_a_value_that_several_kernels_read_is_stored_by_one_of_them() -> None:
+    made = plan("""
+        x = f32[4,8] parameter(0)
+        w = f32[8,8] parameter(1)
+        e = f32[4,8] exponential(x)
+        n = f32[4,8] negate(e)
+        d = f32[4,8] dot(e, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+        ROOT r = (f32[4,8], f32[4,8]) tuple(n, d)""")
+    assert kinds(made) == ["map", "contraction"]
+    assert why(made, "e", "n") == "fused" and why(made, "e", "d") == "reads-whole"
+
+
+def test_kernels_never_wait_for_each_other() -> None:
+    made = plan("""
+        x = f32[9] parameter(0)
+        e = f32[9] exponential(x)
+        s = f32[9] sort(e), dimensions={0}, to_apply=less
+        ROOT r = f32[9] add(e, s)""", LESS)
+    assert kinds(made) == ["map", "whole", "map"] and why(made, "e", "r") == "cycle"
+
+
+def test_costly_work_is_not_repeated() -> None:
+    made = plan("""
+        x = f32[8] parameter(0)
+        y = f32[100,8] parameter(1)
+        e = f32[8] exponential(x)
+        b = f32[100,8] broadcast(e), dimensions={1}
+        ROOT r = f32[100,8] add(y, b)""")
+    assert len(made.groups) == 2 and why(made, "e", "b") == "repeated-work"
+
+
+def test_costly_work_that_moves_out_of_the_inner_loop_is_fused() -> None:
+    made = plan("""
+        x = f32[100] parameter(0)
+        y = f32[100,8] parameter(1)
+        e = f32[100] exponential(x)
+        b = f32[100,8] broadcast(e), dimensions={0}
+        ROOT r = f32[100,8] add(y, b)""")
+    assert len(made.groups) == 1
+
+
+def test_a_little_work_may_be_repeated() -> None:
+    made = plan("""
+        x = f32[8] parameter(0)
+        z = f32[8] parameter(1)
+        y = f32[100,8] parameter(2)
+        e = f32[8] add(x, z)
+        b = f32[100,8] broadcast(e), dimensions={1}
+        ROOT r = f32[100,8] add(y, b)""")
+    assert len(made.groups) == 1
+
+
+def test_rows_hold_several_reductions() -> None:
+    made = plan("""
+        x = f32[5,40] parameter(0)
+        low = f32[] constant(-inf)
+        zero = f32[] constant(0)
+        m = f32[5] reduce(x, low), dimensions={1}, to_apply=most
+        mb = f32[5,40] broadcast(m), dimensions={0}
+        d = f32[5,40] subtract(x, mb)
+        e = f32[5,40] exponential(d)
+        s = f32[5] reduce(e, zero), dimensions={1}, to_apply=sum
+        l = f32[5] log(s)
+        lb = f32[5,40] broadcast(l), dimensions={0}
+        ROOT r = f32[5,40] subtract(d, lb)""", ADD + MAX)
+    assert kinds(made) == ["rows"] and {v.fused for v in made.verdicts} == {"all"}
+
+
+def test_rows_that_leave_the_caches_are_kernels_of_their_own() -> None:
+    made = plan("""
+        x = f32[2,100000] parameter(0)
+        zero = f32[] constant(0)
+        s = f32[2] reduce(x, zero), dimensions={1}, to_apply=sum
+        b = f32[2,100000] broadcast(s), dimensions={0}
+        ROOT r = f32[2,100000] divide(x, b)""", ADD)
+    assert len(made.groups) == 2 and why(made, "s", "b") == "long-row"
+
+
+def test_sorts_stand_alone() -> None:
+    made = plan("""
+        x = f32[9] parameter(0)
+        e = f32[9] exponential(x)
+        s = f32[9] sort(e), dimensions={0}, to_apply=less
+        ROOT r = f32[9] negate(s)""", LESS)
+    assert kinds(made) == ["map", "whole", "map"]
+    assert why(made, "e", "s") == "reads-whole" and why(made, "s", "r") == "stands-alone"
+
+
+def test_every_edge_gets_a_verdict_with_a_sentence() -> None:
+    made = plan("""
+        x = f32[6,8] parameter(0)
+        w = f32[8,4] parameter(1)
+        e = f32[6,8] exponential(x)
+        d = f32[6,4] dot(e, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+        t = f32[4,6] transpose(d), dimensions={1,0}
+        ROOT r = f32[4,6] negate(t)""")
+    edges = {(v.producer, v.consumer) for v in made.verdicts}
+    assert edges == {("e", "d"), ("d", "t"), ("t", "r")}
+    assert all("%" in v.cause for v in made.unfused())
+
+
+def test_policies_are_found_by_name() -> None:
+    with pytest.raises(UserError, match="no fusion policy"):
+        policy_named("irscop")
