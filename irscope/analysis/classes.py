@@ -49,6 +49,9 @@ def work_class(node: Node) -> str:
         return "free"
     if name.endswith(("-start", "-done", "-update")) and name.rpartition("-")[0] in _COLLECTIVE:
         return "collective"
+    word = name.removeprefix("aten::").removeprefix("nn.").rstrip("_")
+    if word in _WORDS and node.op.dialect != "hlo":
+        return _WORDS[word]
     if not node.op.known:
         return "unknown"
     kind = node.op.kind
@@ -70,6 +73,21 @@ def is_scalar(node: Node) -> bool:
     return isinstance(node.type, TensorType) and not node.type.shape
 
 
+# Operators of libraries, by their own words: what they are does not depend on whether irscope can take them apart.
+_WORDS = {
+    **dict.fromkeys("""linear matmul bmm mm addmm baddbmm mv dot einsum conv1d conv2d conv3d conv_transpose2d convolution _convolution dense
+    batch_matmul contrib_conv2d_winograd scaled_dot_product_attention multi_head_attention lstm gru""".split(), "contraction"),
+    **dict.fromkeys("""sum mean var std max min amax amin argmax argmin prod norm softmax log_softmax layer_norm batch_norm group_norm
+    instance_norm max_pool2d avg_pool2d adaptive_avg_pool2d global_avg_pool2d adaptive_max_pool2d cumsum sort topk any all lrn
+    cross_entropy_loss nll_loss l2_normalize""".split(), "reduction"),
+    **dict.fromkeys("""view reshape transpose permute t contiguous slice select cat concatenate stack expand expand_as unsqueeze squeeze
+    flatten embedding gather index index_select repeat chunk split narrow clone copy to pad strided_slice take expand_dims batch_flatten
+    broadcast_to layout_transform unbind roll flip upsample upsampling reverse tile constant_pad_nd masked_fill
+    """.split(), "movement"),
+    **dict.fromkeys("""add sub mul div multiply subtract divide neg negative relu relu6 gelu silu sigmoid tanh exp log sqrt rsqrt pow erf abs
+    clamp clip hardtanh hardswish hardsigmoid leaky_relu elu dropout where maximum minimum eq ne lt le gt ge bias_add cast type_as rsub
+    floor ceil round sin cos softplus mish prelu logical_and logical_not power greater less equal not_equal""".split(), "elementwise"),
+}
 _LIGHT = frozenset({"fusion", "control", "parameter", "constant", "free", "unknown"})
 _BY_KIND = {Kind.ELEMENTWISE: "elementwise", Kind.BROADCAST: "movement", Kind.INJECTIVE: "movement", Kind.REDUCTION: "reduction",
             Kind.CONTRACTION: "contraction", Kind.TUPLE: "free"}

@@ -153,7 +153,7 @@ class _Detail:
                 if inner.parent is place and inner.caller is node and not _is_inlined(node):
                     for param in inner.graph.params:
                         if param.index in inner.boxes:
-                            link = Link(box, inner.boxes[param.index], back=False, label="body")
+                            link = Link(box, inner.boxes[param.index], label="body")
                             links.setdefault((box, link.target), link)
 
     def _add(self, links: dict[tuple[Box, Box], Link], source: Box, target: Box, value: Node) -> None:
@@ -183,7 +183,8 @@ class _Detail:
                 if at.caller is not None and number < len(at.caller.operands):
                     stack.append((at.parent, at.caller.operands[number], path))
             elif at.folds[value.index] is Fold.TEXT:
-                yield text_of(value), value
+                if text := text_of(value):
+                    yield text, value
             elif value.op.name in ("get-tuple-element", "get") and value.operands:
                 stack.append((at, value.operands[0], (value.attrs.get("index", 0), *path)))
             elif value.op.name == "tuple" and at.folds[value.index] is Fold.VIA:

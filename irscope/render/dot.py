@@ -102,7 +102,7 @@ def _lines(view: View, color_by: str, colours: Theme) -> Iterator[str]:
     yield f'  edge [color="{colours.edge}", arrowsize=0.6, fontname="{FONT}", fontsize=9, fontcolor="{colours.faint}"];'
     yield from _boxes(view, names, color_by, colours)
     for link in view.links:
-        yield f"  {names[link.source]} -> {names[link.target]}{_link_attributes(link.bytes, link.n, link.label, link.back)};"
+        yield f"  {names[link.source]} -> {names[link.target]}{_link_attributes(link.bytes, link.n, link.label)};"
     yield "}"
 
 
@@ -148,7 +148,7 @@ def _box_attributes(box: Box, colours: Colours) -> str:
             f' fontcolor="{colours.text}"{wide}{tip}{ident}]')
 
 
-def _link_attributes(size: int, n: int, label: str, back: bool) -> str:
+def _link_attributes(size: int, n: int, label: str) -> str:
     # From 1 for scalars to 4 for a gibibyte: the big tensors are what a reader looks for.
     width = 1.0 if size < 1024 else min(4.0, 1.0 + (log2(size) - 10) * 0.15)
     parts = [f"penwidth={width:.2g}"]
@@ -156,8 +156,6 @@ def _link_attributes(size: int, n: int, label: str, back: bool) -> str:
         parts.append(f"label={_quote(label)}")
     if n > 1:
         parts.append(f'tooltip="{n} values"')
-    if back:
-        parts.append("style=dashed, constraint=false")
     return f" [{', '.join(parts)}]"
 
 

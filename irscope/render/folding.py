@@ -12,6 +12,8 @@ from irscope.render.units import short
 MANY_PARAMETERS = 8
 MAX_TUPLE = 16
 MAX_TEXT = 40
+_SIZES = frozenset({"aten::size", "aten::len", "aten::dim", "aten::Int", "aten::Bool", "aten::ScalarImplicit", "prim::NumToTensor"})
+"""What asks for a size or makes a number of it: no data flows there, and nothing is written."""
 _VIA = frozenset({"get-tuple-element", "get", "bitcast", "opt-barrier"})
 
 
@@ -30,7 +32,7 @@ def folding(graph: Graph, fold_parameters: bool) -> list[Fold]:
         name = node.op.name
         leaf = name in VALUES or (node.op.kind is Kind.LEAF and name not in ("parameter", "iota"))
         plumbing = name in _VIA or (name in PLUMBING and len(node.operands) <= MAX_TUPLE)
-        if leaf or (name == "parameter" and fold_parameters) or _is_constant_in_disguise(node, folds):
+        if name in _SIZES or leaf or (name == "parameter" and fold_parameters) or _is_constant_in_disguise(node, folds):
             folds[i] = Fold.TEXT
         elif plumbing:
             folds[i] = Fold.VIA
@@ -48,7 +50,9 @@ def _is_constant_in_disguise(node: Node, folds: list[Fold]) -> bool:
 
 
 def text_of(node: Node) -> str:
-    """What a folded node is written as in its users' boxes."""
+    """What a folded node is written as in its users' boxes; the empty text where that would say nothing."""
+    if node.op.name in _SIZES:
+        return ""
     while node.op.name in ("broadcast", "reshape", "bitcast", "convert") and node.operands:
         node = node.operands[0]
     if node.op.name == "parameter":

@@ -152,7 +152,8 @@ class _Overview:
         survey, graph = self.survey, self.graph
         box = Box(headline(node), drawn_class(node), cluster=cluster, node=node, graph=graph, key=f"{graph.name}/{node.name}")
         box.lines = [t for t in (inside_text(node), shape_text(node), short(f"%{node.name}", MAX_NAME)) if t]
-        box.inputs = list(dict.fromkeys(text_of(o) for o in node.operands if self.folds[o.index] is Fold.TEXT))
+        texts = dict.fromkeys(text_of(o) for o in node.operands if self.folds[o.index] is Fold.TEXT)
+        box.inputs = [text for text in texts if text]
         box.cost = estimate(survey.costs.flops(node, graph), survey.costs.traffic(node, graph)) * self.times
         box.tooltip = "\n".join(t for t in (str(node)[:300], survey.module.scope(node)) if t)
         box.severity = self.options.severities.get(node.name, "")
@@ -181,7 +182,8 @@ class _Overview:
                     taken[kind] += 1
 
     def _link(self) -> None:
-        links: dict[tuple[Box, Box, bool], Link] = {}
+        links: dict[tuple[Box, Box], Link] = {}
+        between_copies: dict[tuple[Box, Box], None] = {}
         for node in self.graph.nodes:
             box = self.box_of[node.index]
             if box is None:
@@ -189,19 +191,23 @@ class _Overview:
             for operand in node.operands:
                 for source in self._sources(operand):
                     from_ = self.box_of[source.index]
-                    if self._in_later_copy(source, node):
+                    if from_ is None or self._in_later_copy(source, node):
                         continue
-                    back = self._is_next_copy(source, node)
-                    if from_ is None or (from_ is box and not back):
-                        continue
-                    known = links.get((from_, box, back))
-                    if known is None:
-                        links[from_, box, back] = Link(from_, box, 1, bytes_of(source.type), "next" if back else "", back)
-                    else:
-                        known.n += 1
-                        known.bytes += bytes_of(source.type)
-        # A link that is both drawn and a step to the next copy is one line.
-        self.view.links = [link for key, link in links.items() if not (key[2] and (key[0], key[1], False) in links)]
+                    if self._is_next_copy(source, node):
+                        between_copies[from_, box] = None
+                    elif from_ is not box:
+                        known = links.get((from_, box))
+                        if known is None:
+                            links[from_, box] = Link(from_, box, 1, bytes_of(source.type))
+                        else:
+                            known.n += 1
+                            known.bytes += bytes_of(source.type)
+        self.view.links = list(links.values())
+        # A line from the last step of a layer to the first would run across all of it, and say less than words do.
+        for from_, box in between_copies:
+            if (from_, box) not in links:
+                name = f"%{from_.node.name}" if from_.node is not None else from_.title
+                box.inputs.insert(0, f"{name} of the copy before")
 
     def _is_next_copy(self, source: Node, target: Node) -> bool:
         """Whether a value goes from one copy of a repeated section to another."""

@@ -101,7 +101,8 @@ class _Maker:
         """The words that are written into the box of a node: constants and parameters that are not drawn."""
         if folds[node.index] is not Fold.BOX:
             return []
-        return [self.texts.number(text_of(o)) for o in dict.fromkeys(node.operands) if folds[o.index] is Fold.TEXT]
+        texts = (text_of(o) for o in dict.fromkeys(node.operands) if folds[o.index] is Fold.TEXT)
+        return [self.texts.number(text) for text in texts if text]
 
     def _sections(self, graph: Graph) -> tuple[list[list[Any]], list[int], dict[str, int]]:
         """The outline of a graph as rows, which row each node stands in, and for a node of a folded copy the node that is drawn for it.

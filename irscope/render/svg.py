@@ -26,7 +26,7 @@ def _lines(view: View, color_by: str, colours: Theme) -> Iterator[str]:
     texts = [_texts(box) for box in view.boxes]
     widths = [max(len(text) * (7.2 if i == 0 else 6.0) for i, text in enumerate(lines)) + 2 * PAD for lines in texts]
     heights = [len(lines) * LINE + PAD for lines in texts]
-    drawn = [link for link in view.links if not link.back]
+    drawn = view.links
     placed = layered(widths, heights, [(number[link.source], number[link.target]) for link in drawn])
     head = 34.0 + 16.0 * len(view.notes)
     width, height = max(placed.width, 320.0) + 2 * MARGIN, placed.height + head + 2 * MARGIN

@@ -47,14 +47,13 @@ class Box:
 
 @dataclass(slots=True, eq=False)
 class Link:
-    """A value that goes from box to box. ``n`` values of ``bytes`` together; ``back`` goes to the next copy of a repeated stretch."""
+    """A value that goes from box to box; ``n`` values of ``bytes`` together."""
 
     source: Box
     target: Box
     n: int = 1
     bytes: int = 0
     label: str = ""
-    back: bool = False
 
 
 @dataclass(slots=True)
