@@ -4,9 +4,11 @@
 """
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import click
 
@@ -40,6 +42,10 @@ def run(command: click.Command, args: Sequence[str] | None, name: str) -> int:
     except UserError as error:
         _say(error.render())
         return USAGE
+    except OSError as error:
+        fault = _refused_by_the_system(error)
+        _say(fault.render() if fault else defect(error))
+        return USAGE if fault else DEFECT
     except MemoryError:
         _say(UserError("this machine has not enough memory for that", "give a smaller file, or a part of the graph").render())
         return USAGE
@@ -47,6 +53,16 @@ def run(command: click.Command, args: Sequence[str] | None, name: str) -> int:
         _say(defect(error))
         return DEFECT
     return status
+
+
+def _refused_by_the_system(error: OSError) -> UserError | None:
+    """A full disk, or a path of the user's that cannot be opened or written; None where the path is one of irscope's own."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE):
+        return UserError(f"the system refuses: {error.strerror}", "free some, and try again")
+    path = error.filename
+    if not isinstance(path, str) or Path(path).resolve().is_relative_to(Path(__file__).parents[1]):
+        return None
+    return UserError(f"{path}: {error.strerror}")
 
 
 def defect(error: BaseException) -> str:

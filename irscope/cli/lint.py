@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from pathlib import Path
+import sys
 
 import click
 
 from irscope.cli.errors import FINDINGS, OK, USAGE
 from irscope.cli.input import from_option, load, once_stdin
+from irscope.cli.output import opened
 from irscope.cli.progress import track
 from irscope.source import Severity, UserError
-
-LINTABLE = (".hlo", ".txt", ".gz", ".relay", ".ir", ".ts")
-"""Suffixes that a folder is searched for; files that are named are read whatever their suffix."""
 
 
 @click.command()
@@ -70,6 +67,7 @@ def command(
       irscope lint model.hlo --why-not-fused            every edge
       irscope lint model.hlo --why-not-fused dot.3 add.4  these two
     """
+    from irscope.fleet.files import find_files
     from irscope.lint import all_rules, lint_reading
     from irscope.lint import select as select_rules
     from irscope.lint.baseline import read_baseline, unknown_to
@@ -82,14 +80,16 @@ def command(
     accepted = read_baseline(baseline) if baseline else None
     files: list[FileReport] = []
     broken = False
-    everything = list(_files(once_stdin(paths)))
+    everything = find_files(once_stdin(paths)).files
+    if not everything:
+        raise UserError(f"no dump in {', '.join(paths)}", "name a file to hear what is wrong with it")
     for path in track(everything, "linting"):
         try:
             reading = load(path, from_)
         except UserError as error:
             if len(everything) == 1:
                 raise
-            click.echo(f"{path}: {error.render()}", err=True)
+            click.echo(error.render(), err=True)
             broken = True
             continue
         report = FileReport(path, lint_reading(reading, rules), readable=reading.ok)
@@ -115,25 +115,14 @@ def command(
 
 def _split_pair(paths: tuple[str, ...], why: bool) -> tuple[tuple[str, ...], tuple[str, str] | None]:
     """``FILE A B`` behind --why-not-fused: the two names are no files."""
-    if why and len(paths) == 3 and os.path.exists(paths[0]) and not os.path.exists(paths[1]) and not os.path.exists(paths[2]):
+    named = paths[:1] == ("-",) or (bool(paths) and os.path.exists(paths[0]))
+    if why and len(paths) == 3 and named and not os.path.exists(paths[1]) and not os.path.exists(paths[2]):
         return paths[:1], (paths[1].lstrip("%"), paths[2].lstrip("%"))
     return paths, None
 
 
 def _words(given: tuple[str, ...]) -> list[str]:
     return [word.strip() for text in given for word in text.split(",") if word.strip()]
-
-
-def _files(paths: tuple[str, ...]) -> Iterator[str]:
-    """The files named, and those in the folders named, sorted."""
-    for path in paths:
-        if not os.path.isdir(path):
-            yield path
-            continue
-        inside = sorted(str(p) for p in Path(path).rglob("*") if p.suffix in LINTABLE and p.is_file())
-        if not inside:
-            raise UserError(f"{path}: no dump in this folder", f"files ending in {' '.join(LINTABLE)} are looked for")
-        yield from inside
 
 
 def _print(report: object, format_: str, output: str | None) -> None:
@@ -143,11 +132,10 @@ def _print(report: object, format_: str, output: str | None) -> None:
 
     assert isinstance(report, Report)
     text = reporter(format_)(report)
-    if output:
-        Path(output).write_text(text + "\n")
+    if output and output != "-":
+        with opened(output) as stream:
+            stream.write(text + "\n")
     elif text:
-        import sys
-
         click.echo(_coloured(text) if format_ in ("full", "concise") and wants_colour(sys.stdout) else text)
 
 

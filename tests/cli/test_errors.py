@@ -88,6 +88,18 @@ def test_defect_shows_its_traceback_when_asked(capsys: pytest.CaptureFixture[str
     assert "Traceback (most recent call last)" in err and "ZeroDivisionError: oh" in err
 
 
+@pytest.mark.parametrize(("error", "status", "words"), [
+    (FileNotFoundError(2, "No such file or directory", "/no/such/folder/report.json"), 2, "/no/such/folder/report.json: No such file"),
+    (OSError(28, "No space left on device"), 2, "No space left on device"),
+    (FileNotFoundError(2, "No such file or directory", str(Path(errors.__file__).parent / "template.html")), 3, "defect of irscope"),
+    (ConnectionResetError(104, "Connection reset by peer"), 3, "defect of irscope"),
+])
+def test_a_refusal_of_the_system_is_the_users_but_for_our_own_files(
+        error: OSError, status: int, words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(error) == status
+    assert words in capsys.readouterr().err
+
+
 def test_out_of_memory_is_told_as_such(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(MemoryError()) == 2
     assert "memory" in capsys.readouterr().err
