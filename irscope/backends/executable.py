@@ -58,6 +58,8 @@ class Executable:
         self._main = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)(self._code.addresses[MAIN])
         self._input_types = [(p.dtype.numpy(), p.shape) for p in self.inputs]
         self._output_types = [(p.dtype.numpy(), p.shape) for p in self.outputs]
+        self._pointers_in = ctypes.c_void_p * max(1, len(self.inputs))
+        self._pointers_out = ctypes.c_void_p * max(1, len(self.outputs))
         self._arena = aligned_bytes(program.arena_bytes, zero=any(t.zeroed for t in program.temps))
         self._scratch = aligned_bytes(compiled.scratch)
         self._constants = [aligned_copy(np.asarray(c.data)) for c in program.constants]
@@ -85,9 +87,12 @@ class Executable:
 
     def __call__(self, *arrays: Array) -> list[Array]:
         """Run once; the outputs are new arrays."""
-        bound = self.bind(arrays)
-        bound()
-        return bound.outputs
+        ready = self.check(arrays)
+        inputs = self._pointers_in(*map(address, ready))
+        placed = [placed_empty(dtype, shape) for dtype, shape in self._output_types]
+        outputs = self._pointers_out(*(place for _, place in placed))
+        self.run(ctypes.addressof(inputs), ctypes.addressof(outputs))
+        return [array for array, _ in placed]
 
     def bind(self, arrays: Sequence[Array], outputs: Sequence[Array] | None = None) -> Bound:
         """Check arrays once and prepare a call that reads and writes these very arrays. ``outputs`` must be 64-byte aligned."""
@@ -166,8 +171,14 @@ class Bound:
 
 def address(array: Array) -> int:
     """Where an array's first element lies."""
-    place: int = array.__array_interface__["data"][0]
-    return place
+    try:
+        return int(ctypes.addressof(_first_byte(array)))  # four times faster than the interface, which builds a dictionary
+    except (TypeError, ValueError):  # it is read-only or empty, or its element type is not numpy's own
+        place: int = array.__array_interface__["data"][0]
+        return place
+
+
+_first_byte: Any = ctypes.c_char.from_buffer
 
 
 def aligned_bytes(count: int, zero: bool = False) -> Array:
@@ -180,12 +191,19 @@ def aligned_bytes(count: int, zero: bool = False) -> Array:
 
 def aligned_empty(dtype: Any, shape: tuple[int, ...]) -> Array:
     """An uninitialised array that begins at a multiple of 64 bytes."""
+    return placed_empty(dtype, shape)[0]
+
+
+def placed_empty(dtype: Any, shape: tuple[int, ...]) -> tuple[Array, int]:
+    """Such an array, and where its first element lies."""
     import numpy as np
     size = dtype.itemsize
     for n in shape:
         size *= n
     memory = np.empty(size + 64, dtype=np.uint8)
-    return np.ndarray(shape, dtype, memory, -address(memory) % 64)
+    begin = address(memory)
+    start = -begin % 64
+    return np.ndarray(shape, dtype, memory, start), begin + start
 
 
 def aligned_copy(array: Array) -> Array:
