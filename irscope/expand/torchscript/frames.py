@@ -99,7 +99,7 @@ class FramedTorch(Torch):
         return self.own(super().emit(name, operands, attrs, bodies, type))
 
     def size_from_data(self, node: Node) -> int:
-        """The value of an integer scalar that decides a size, for the inputs that were given. Raises ValueError where it cannot be known."""
+        """The value of an integer scalar that decides a size, for the given inputs. Raises ValueError where it cannot be known."""
         if self.measure is None or self.frame.outer is not None:
             return super().size_from_data(node)
         return self.measure(node)

@@ -106,7 +106,7 @@ class Program:
             value = TensorType(param.type.dtype, param.type.shape)
         if value is _ABSENT:
             raise UserError(f"the text does not say the shape of input %{param.name} ({param.type})",
-                            f"give it by --inputs, or --shape {param.name}=...; or print torch.jit.trace(...).inlined_graph, which has shapes")
+                            f"give it by --inputs, or --shape {param.name}=...; torch.jit.trace(...).inlined_graph prints shapes")
         if isinstance(value, TensorType):
             return Tensor(self._param(value, param))
         return value
@@ -146,7 +146,7 @@ class Program:
             return self.t.here(value.node)
         if isinstance(value, bool | int | float | complex):
             return self.t.as_tensor(value, F64 if isinstance(value, float) else None)
-        raise UserError(f"the program returns {type(value).__name__}, which is no tensor", "return tensors, numbers, tuples or lists of them")
+        raise UserError(f"the program returns {type(value).__name__}, which is no tensor", "return tensors, numbers, or tuples of them")
 
     def _say_missing(self) -> None:
         if not self.missing:
@@ -208,8 +208,10 @@ class Program:
     def operator(self, node: Node, name: str, values: list[Any]) -> Any:
         """Apply an operator of torch to values: by folding, by its expansion, or in place by what its plain form gives."""
         folded = python_values.fold_known(name, values)
+        if isinstance(folded, Tensor) and folded.known is not None and folded not in values:
+            return self._known(folded.known, self._type_of(folded.known))
         if folded is not None:
-            return self._known(folded.known, self._type_of(folded.known)) if isinstance(folded, Tensor) and folded not in values else folded
+            return folded
         found = overloads(name)
         match = found.match(values) if found else None
         if match is None and name.endswith("_") and not name.endswith("__"):

@@ -87,7 +87,8 @@ def _scaled_sub(a: Any, b: Any, alpha: Any = 1) -> Any:
 
 ARITHMETIC: dict[str, Callable[..., Any]] = {
     "aten::add": _scaled_add, "aten::sub": _scaled_sub, "aten::rsub": lambda a, b, alpha=1: b - a * alpha, "aten::mul": operator.mul,
-    "aten::div": _div, "aten::floor_divide": _floordiv, "aten::remainder": operator.mod, "aten::pow": operator.pow, "aten::neg": operator.neg,
+    "aten::div": _div, "aten::floor_divide": _floordiv, "aten::remainder": operator.mod, "aten::pow": operator.pow,
+    "aten::neg": operator.neg,
     "aten::eq": operator.eq, "aten::ne": operator.ne, "aten::lt": operator.lt, "aten::le": operator.le, "aten::gt": operator.gt,
     "aten::ge": operator.ge, "aten::ceil": lambda a: float(math.ceil(a)) if isinstance(a, float) else a,
     "aten::floor": lambda a: float(math.floor(a)) if isinstance(a, float) else a, "aten::abs": abs, "aten::max": max, "aten::min": min,
@@ -183,7 +184,8 @@ VALUES: dict[str, Callable[..., Any]] = {
     "aten::replace": str.replace, "aten::find": str.find, "aten::isdigit": str.isdigit, "aten::rjust": str.rjust,
     "aten::is_scripting": lambda: True, "aten::device": lambda name, *_: name, "prim::type": str, "prim::index": lambda d: 0,
     "aten::dict": dict, "aten::Complex": complex, "aten::real": lambda v: v.real, "aten::imag": lambda v: v.imag,
-    "aten::percentFormat": lambda f, *v: f % v, "aten::ScalarType": int, "aten::sin": math.sin, "aten::cos": math.cos, "aten::tan": math.tan,
+    "aten::percentFormat": lambda f, *v: f % v, "aten::ScalarType": int, "aten::sin": math.sin, "aten::cos": math.cos,
+    "aten::tan": math.tan,
     "aten::isnan": math.isnan, "aten::isinf": math.isinf, "aten::isfinite": math.isfinite, "aten::gcd": math.gcd, "aten::fmod": math.fmod,
     "aten::degrees": math.degrees, "aten::radians": math.radians, "aten::copysign": math.copysign, "aten::factorial": math.factorial,
 }

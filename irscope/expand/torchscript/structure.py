@@ -277,7 +277,7 @@ def _call_method(program: Program, node: Node, values: list[Any]) -> Any:
       "prim::FallbackGraph", "prim::StaticSubgraph", "prim::LlgaFusionGroup", "prim::oneDNNFusionGroup")
 def _group(program: Program, node: Node, values: list[Any]) -> Any:
     if not node.bodies:
-        raise UserError(f"%{node.name} is a group whose graph is not in the text", "print the whole text, with its 'with ... = graph(' parts")
+        raise UserError(f"%{node.name} is a group whose graph is not in the text", "print the whole text, with its 'with ... = graph('")
     got = program.call(node.bodies[0], values)
     return got if node.name.startswith("(") else got[0]
 

@@ -14,6 +14,8 @@ ARGUMENT = re.compile(
     r"(?P<type>[\w.]+)(?P<list>\[\d*\])?(?P<optional>\?)?(?P<list2>\[\d*\])?(?P<optional2>\?)? (?P<name>\w+)(?:=(?P<default>.*))?$",
 )
 ALIAS = re.compile(r"\([a-z]!?(?: -> \*)?\)")
+FITS = {"int": ("int",), "SymInt": ("int",), "float": ("float", "int"), "bool": ("bool",), "Scalar": ("int", "float", "bool", "complex")}
+"""Which kinds of numbers that depend on data an argument takes."""
 ANYTHING = frozenset(("Device", "Layout", "MemoryFormat", "Generator", "Stream", "Storage", "Dimname", "t", "Any", "QScheme"))
 
 
@@ -87,10 +89,10 @@ def parse_schema(text: str) -> Schema:
         brackets = found["list"] or found["list2"]
         optional_items = bool(found["optional"]) and bool(found["list2"])
         size = int(brackets[1:-1] or 0) if brackets else 0
-        default = found["default"]
+        written = found["default"]
         optional = bool(found["optional2"]) or (bool(found["optional"]) and not found["list2"])
-        arguments.append(Argument(found["name"], found["type"], brackets is not None, size, optional, _default(default), default is not None,
-                                  optional_items))
+        arguments.append(Argument(found["name"], found["type"], brackets is not None, size, optional, _default(written),
+                                  written is not None, optional_items))
     return Schema(name, overload, tuple(arguments), text)
 
 
@@ -121,7 +123,7 @@ def _accept(argument: Argument, value: Any) -> Any:
     if value is None:
         return None if argument.optional or argument.type in ANYTHING else _REFUSED
     if argument.is_list:
-        if isinstance(value, list | tuple) and not isinstance(value, str):
+        if isinstance(value, list | tuple):
             items = [None if v is None and argument.optional_items else _one(argument.type, v) for v in value]
             return _REFUSED if any(v is _REFUSED for v in items) else items
         if argument.size:
@@ -142,8 +144,7 @@ def _one(type: str, value: Any) -> Any:
             return _one(type, known.item())
         return _REFUSED
     if isinstance(value, Scalar):
-        fits = {"int": ("int",), "SymInt": ("int",), "float": ("float", "int"), "bool": ("bool",), "Scalar": ("int", "float", "bool", "complex")}
-        return value if value.kind in fits.get(type, ()) else _REFUSED
+        return value if value.kind in FITS.get(type, ()) else _REFUSED
     match type:
         case "int" | "SymInt" | "ScalarType":
             return int(value) if isinstance(value, int) else _REFUSED

@@ -34,11 +34,11 @@ class Torch(Tensors):
         if number is None:
             return default
         if number not in SCALAR_TYPES:
-            raise UserError(f"element type number {number} of torch is not supported", "convert the model to a type such as float32 or int64")
+            raise UserError(f"element type number {number} of torch is not supported", "convert the model to float32 or int64")
         return SCALAR_TYPES[number]
 
     def result_type(self, *values: Any) -> DType:
-        """torch.result_type: tensors with dimensions first, then 0-dimensional ones, then numbers; a later class counts only by its kind."""
+        """torch.result_type: tensors with dimensions, then 0-dimensional ones, then numbers; a later class counts only by its kind."""
         classes: list[DType | None] = [None, None, None]
         for value in values:
             if value is None:
@@ -48,7 +48,7 @@ class Torch(Tensors):
             elif isinstance(value, Scalar):
                 place, dtype = 2, {"int": S64, "float": F32, "bool": PRED}.get(value.kind, C64)
             else:
-                place, dtype = 2, PRED if isinstance(value, bool) else S64 if isinstance(value, int) else C64 if isinstance(value, complex) else F32
+                place, dtype = 2, _number_type(value)
             before = classes[place]
             classes[place] = dtype if before is None else promote_types(before, dtype)
         result = classes[0]
@@ -136,6 +136,13 @@ def promote_types(a: DType, b: DType) -> DType:
     if signed.bits > unsigned.bits:
         return signed
     return {8: S16, 16: S32, 32: S64}.get(unsigned.bits, S64)
+
+
+def _number_type(value: complex) -> DType:
+    """The element type that a Python number stands for."""
+    if isinstance(value, bool):
+        return PRED
+    return S64 if isinstance(value, int) else F32 if isinstance(value, float) else C64
 
 
 def _combine(higher: DType | None, lower: DType | None) -> DType | None:

@@ -4,9 +4,9 @@
     def leaky_relu(t: Torch, x: Node, slope: float) -> Node:
         return t.select(t.compare("GT", x, t.like(x, 0)), x, t.scale(x, slope))
 
-A ``pure`` operator takes nodes and gives nodes (several results: a tuple, a list of tensors: a list). In-place forms (``leaky_relu_``) follow
-from it. A ``view`` gives a function that reads the view from its base and one that writes it back. A ``raw`` operator takes handles and the
-program that runs. To add operators, write them in a family file here; everything else follows from the declaration.
+A ``pure`` operator takes nodes and gives nodes (several results: a tuple, a list of tensors: a list). In-place forms (``leaky_relu_``)
+follow from it. A ``view`` gives a function that reads the view from its base and one that writes it back. A ``raw`` operator takes handles
+and the program that runs. To add operators, write them in a family file here; everything else follows from the declaration.
 """
 from __future__ import annotations
 

@@ -60,7 +60,8 @@ def _both(padding: list[int], n: int) -> list[tuple[int, int]]:
     return [(p, p) for p in _each(padding, n)]
 
 
-CONVOLUTION = ("Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, "
+CONVOLUTION = ("Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool transposed, "
+               "int[] output_padding, "
                "int groups")
 
 
@@ -100,7 +101,8 @@ for _n in (1, 2, 3):
 
 
 @operator("_convolution_mode(Tensor input, Tensor weight, Tensor? bias, int[] stride, str padding, int[] dilation, int groups)")
-def convolution_mode(t: Torch, x: Node, w: Node, bias: Node | None, stride: list[int], padding: str, dilation: list[int], groups: int) -> Node:
+def convolution_mode(t: Torch, x: Node, w: Node, bias: Node | None, stride: list[int], padding: str, dilation: list[int],
+                     groups: int) -> Node:
     """``same`` puts the odd element of padding at the end."""
     n = t.rank(w) - 2
     if padding == "valid":

@@ -1,4 +1,4 @@
-"""Tensors out of nothing: arange, zeros, full and their relatives. An element type of None is float32, or that of the tensor that is likened."""
+"""Tensors out of nothing: arange, zeros, full and their relatives. A type of None is float32, or that of the tensor that is likened."""
 from __future__ import annotations
 
 from math import ceil
@@ -117,13 +117,15 @@ def tensor_list(t: Torch, data: list[Any], dtype: int | None, device: Any, grad:
     return t.array(array, t.dtype_number(dtype, default))
 
 
-@operator("tril_indices(int row, int col, int offset=0, *, ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? pin_memory=None)")
+@operator("tril_indices(int row, int col, int offset=0, *, ScalarType? dtype=4, "
+          "Layout? layout=None, Device? device=None, bool? pin_memory=None)")
 def tril_indices(t: Torch, rows: int, columns: int, offset: int, dtype: int | None, layout: Any, device: Any, pin: Any) -> Node:
     import numpy as np
     return t.array(np.stack(np.tril_indices(rows, offset, columns)), t.dtype_number(dtype, S64))
 
 
-@operator("triu_indices(int row, int col, int offset=0, *, ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? pin_memory=None)")
+@operator("triu_indices(int row, int col, int offset=0, *, ScalarType? dtype=4, "
+          "Layout? layout=None, Device? device=None, bool? pin_memory=None)")
 def triu_indices(t: Torch, rows: int, columns: int, offset: int, dtype: int | None, layout: Any, device: Any, pin: Any) -> Node:
     import numpy as np
     return t.array(np.stack(np.triu_indices(rows, offset, columns)), t.dtype_number(dtype, S64))

@@ -90,7 +90,7 @@ def take_along_dim(t: Torch, x: Node, index: Node, dim: int | None) -> Node:
 
 
 class Places:
-    """What ``x[i, :, j]`` means: the dimensions that are indexed, the index tensors stretched to one shape, and where their result stands."""
+    """What ``x[i, :, j]`` means: the dimensions that are indexed, index tensors of one shape, and where their result stands."""
 
     def __init__(self, t: Torch, x: Node, indices: list[Node | None]) -> None:
         shape = t.shape(x)
@@ -149,7 +149,8 @@ def index_put(t: Torch, x: Node, indices: list[Node | None], values: Node, accum
     kept = [shape[d] for d in p.kept]
     updates = t.broadcast_to(t.convert(values, t.dtype(x)), (*kept[:before], *p.shape, *kept[before:]))
     windows = tuple(range(before)) + tuple(range(before + n, n + len(kept)))
-    return t.scatter(x, p.starts(t), updates, "add" if accumulate else None, window_dims=windows, inserted=tuple(p.dims), to_operand=tuple(p.dims))
+    return t.scatter(x, p.starts(t), updates, "add" if accumulate else None, window_dims=windows, inserted=tuple(p.dims),
+                     to_operand=tuple(p.dims))
 
 
 def true_places(t: Torch, mask: Node) -> Node:
@@ -220,7 +221,8 @@ def scatter_add(t: Torch, x: Node, dim: int, index: Node, source: Node) -> Node:
 
 @operator("scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True)")
 def scatter_reduce(t: Torch, x: Node, dim: int, index: Node, source: Node, reduce: str, include_self: bool) -> Node:
-    ways = {"sum": ("add", 0), "prod": ("multiply", 1), "amax": ("maximum", float("-inf")), "amin": ("minimum", float("inf")), "mean": ("add", 0)}
+    ways = {"sum": ("add", 0), "prod": ("multiply", 1), "amax": ("maximum", float("-inf")), "amin": ("minimum", float("inf")),
+            "mean": ("add", 0)}
     if reduce not in ways:
         raise ValueError(f"scatter_reduce knows {', '.join(ways)}, not {reduce}")
     combine, neutral = ways[reduce]

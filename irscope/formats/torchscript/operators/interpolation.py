@@ -12,7 +12,8 @@ from irscope.graph.dtypes import S64
 if TYPE_CHECKING:
     import numpy as np
 
-NAMES = {"nearest": ("nearest", (1, 2, 3)), "_nearest_exact": ("exact", (1, 2, 3)), "linear": ("linear", (1,)), "bilinear": ("linear", (2,)),
+NAMES = {"nearest": ("nearest", (1, 2, 3)), "_nearest_exact": ("exact", (1, 2, 3)), "linear": ("linear", (1,)),
+         "bilinear": ("linear", (2,)),
          "trilinear": ("linear", (3,)), "bicubic": ("cubic", (2,))}
 
 

@@ -19,7 +19,8 @@ def linear(t: Torch, x: Node, w: Node, bias: Node | None) -> Node:
 
 @operator("matmul(Tensor self, Tensor other)", "linalg_matmul(Tensor self, Tensor other)")
 def matmul(t: Torch, x: Node, y: Node) -> Node:
-    return t.matmul(*t.promote(x, y))
+    x, y = t.promote(x, y)
+    return t.matmul(x, y)
 
 
 @operator("mm(Tensor self, Tensor mat2)", "bmm(Tensor self, Tensor mat2)", "mv(Tensor self, Tensor vec)", "dot(Tensor self, Tensor tensor)",
@@ -100,7 +101,8 @@ def einsum(t: Torch, equation: str, tensors: list[Node], path: Any) -> Node:
         out = right.replace("...", "".join(c for c in dots if c.isdigit()))
     else:
         letters = "".join(terms)
-        out = "".join(sorted({c for c in letters if c.isdigit()})) + "".join(sorted(c for c in set(letters) if letters.count(c) == 1 and c.isalpha()))
+        once = sorted(c for c in set(letters) if letters.count(c) == 1 and c.isalpha())
+        out = "".join([*sorted({c for c in letters if c.isdigit()}), *once])
     xs = t.promote(*tensors)
     x, term = _diagonal(t, xs[0], terms[0])
     for i in range(1, len(xs)):
@@ -143,7 +145,8 @@ def _contract(t: Torch, x: Node, a: str, y: Node, b: str, later: set[str]) -> tu
     y, b = t.sum(y, [b.index(c) for c in alone_b]), "".join(c for c in b if c not in alone_b)
     both = [c for c in a if c in b]
     batch, summed = [c for c in both if c in later], [c for c in both if c not in later]
-    made = t.dot(x, y, ([a.index(c) for c in summed], [b.index(c) for c in summed]), ([a.index(c) for c in batch], [b.index(c) for c in batch]))
+    made = t.dot(x, y, ([a.index(c) for c in summed], [b.index(c) for c in summed]),
+                 ([a.index(c) for c in batch], [b.index(c) for c in batch]))
     return made, "".join(batch) + "".join(c for c in a if c not in both) + "".join(c for c in b if c not in both)
 
 

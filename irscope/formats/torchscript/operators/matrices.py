@@ -52,7 +52,7 @@ def diag_embed(t: Torch, x: Node, offset: int, dim1: int, dim2: int) -> Node:
     on = t.compare("EQ", t.plus(row, offset), column)
     y = t.select(on, t.unsqueeze(padded, -2), t.array(0, t.dtype(x)))
     a, b = t.dim(rank, dim1), t.dim(rank, dim2)
-    order = [d for d in range(rank - 2)]
+    order = list(range(rank - 2))
     for place, source in sorted(((a, rank - 2), (b, rank - 1))):
         order.insert(place, source)
     return t.transpose(y, order)
@@ -77,10 +77,10 @@ def triangular_solve(t: Torch, b: Node, a: Node, upper: bool, back: bool, unit: 
 
 
 @operator("cholesky_solve(Tensor self, Tensor input2, bool upper=False)")
-def cholesky_solve(t: Torch, b: Node, l: Node, upper: bool) -> Node:
+def cholesky_solve(t: Torch, b: Node, factor: Node, upper: bool) -> Node:
     first = {"left_side": True, "lower": not upper, "unit_diagonal": False, "transpose_a": "TRANSPOSE" if upper else "NO_TRANSPOSE"}
     second = {**first, "transpose_a": "NO_TRANSPOSE" if upper else "TRANSPOSE"}
-    return t.emit("triangular-solve", (l, t.emit("triangular-solve", (l, b), first)), second)
+    return t.emit("triangular-solve", (factor, t.emit("triangular-solve", (factor, b), first)), second)
 
 
 def gauss_jordan(t: Torch, a: Node, b: Node) -> Node:

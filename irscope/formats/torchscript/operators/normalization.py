@@ -6,9 +6,11 @@ from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 
 
-@operator("batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, "
+@operator("batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, "
+          "bool training, float momentum, "
           "float eps, bool cudnn_enabled)")
-def batch_norm(t: Torch, x: Node, w: Node | None, b: Node | None, mean: Node | None, var: Node | None, training: bool, momentum: float,
+def batch_norm(t: Torch, x: Node, w: Node | None, b: Node | None, mean: Node | None, var: Node | None, training: bool,
+                      momentum: float,
                eps: float, cudnn: bool) -> Node:
     """(x - mean) / sqrt(var + eps) * w + b, as a scale and an offset a channel. Training takes mean and variance of the batch."""
     shape = (t.shape(x)[1], *(1,) * (t.rank(x) - 2))
@@ -28,7 +30,8 @@ def batch_norm(t: Torch, x: Node, w: Node | None, b: Node | None, mean: Node | N
 
 @operator("native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, "
           "float momentum, float eps)")
-def native_batch_norm(t: Torch, x: Node, w: Node | None, b: Node | None, mean: Node | None, var: Node | None, training: bool, momentum: float,
+def native_batch_norm(t: Torch, x: Node, w: Node | None, b: Node | None, mean: Node | None, var: Node | None, training: bool,
+                      momentum: float,
                       eps: float) -> tuple[Node, ...]:
     empty = t.full((0,), 0, t.dtype(x))
     if training:
@@ -44,7 +47,8 @@ def normalized(t: Torch, x: Node, dims: list[int], eps: float) -> tuple[Node, No
     return t.mul(away, factor), mean, factor
 
 
-@operator("layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enable=True)")
+@operator("layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, "
+          "bool cudnn_enable=True)")
 def layer_norm(t: Torch, x: Node, shape: list[int], w: Node | None, b: Node | None, eps: float, cudnn: bool) -> Node:
     return native_layer_norm(t, x, shape, w, b, eps)[0]
 
@@ -77,7 +81,8 @@ def group_norm(t: Torch, x: Node, groups: int, w: Node | None, b: Node | None, e
 
 @operator("instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool use_input_stats, "
           "float momentum, float eps, bool cudnn_enabled)")
-def instance_norm(t: Torch, x: Node, w: Node | None, b: Node | None, mean: Node | None, var: Node | None, own: bool, momentum: float, eps: float,
+def instance_norm(t: Torch, x: Node, w: Node | None, b: Node | None, mean: Node | None, var: Node | None, own: bool, momentum: float,
+                  eps: float,
                   cudnn: bool) -> Node:
     if not own:
         return batch_norm(t, x, w, b, mean, var, False, momentum, eps, cudnn)

@@ -37,14 +37,16 @@ def mul(t: Torch, x: Node, y: Any) -> Node:
 
 
 @operator("div.Tensor(Tensor self, Tensor other)", "div.Scalar(Tensor self, Scalar other)", "true_divide.Tensor(Tensor self, Tensor other)",
-          "true_divide.Scalar(Tensor self, Scalar other)", "divide.Tensor(Tensor self, Tensor other)", "divide.Scalar(Tensor self, Scalar other)")
+          "true_divide.Scalar(Tensor self, Scalar other)", "divide.Tensor(Tensor self, Tensor other)",
+          "divide.Scalar(Tensor self, Scalar other)")
 def div(t: Torch, x: Node, y: Any) -> Node:
     """The true quotient: integers give float32."""
     dtype = t.result_type(x, y)
     return t.div(*t.promote(x, y, to=dtype if dtype.is_float or dtype.is_complex else F32))
 
 
-@operator("div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode)", "div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode)",
+@operator("div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode)",
+          "div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode)",
           "divide.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode)",
           "divide.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode)")
 def div_mode(t: Torch, x: Node, y: Any, mode: str | None) -> Node:
@@ -100,19 +102,19 @@ def power(t: Torch, x: Any, y: Any) -> Node:
     """Small whole exponents become products, and 0.5 a root."""
     dtype = t.result_type(x, y)
     if isinstance(y, int | float) and isinstance(x, Node):
-        x = t.convert(x, dtype)
+        base = t.as_tensor(x, dtype)
         if y == 1:
-            return x
+            return base
         if y == 2:
-            return t.mul(x, x)
+            return t.mul(base, base)
         if y == 3:
-            return t.mul(t.mul(x, x), x)
+            return t.mul(t.mul(base, base), base)
         if dtype.is_float and y == 0.5:
-            return t.unary("sqrt", x)
+            return t.unary("sqrt", base)
         if dtype.is_float and y == -0.5:
-            return t.unary("rsqrt", x)
+            return t.unary("rsqrt", base)
         if dtype.is_float and y == -1:
-            return t.div(t.like(x, 1), x)
+            return t.div(t.like(base, 1), base)
     return t.binary("power", *t.promote(x, y, to=dtype))
 
 
@@ -408,11 +410,10 @@ def isinf(t: Torch, x: Node) -> Node:
 @operator("nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None)")
 def nan_to_num(t: Torch, x: Node, nan: float | None, posinf: float | None, neginf: float | None) -> Node:
     import ml_dtypes
-    import numpy as np
     if not t.dtype(x).is_float:
         return x
-    kind = t.dtype(x).numpy()
-    limits = np.finfo(kind) if kind.kind == "f" else ml_dtypes.finfo(kind)
+    finfo: Any = ml_dtypes.finfo
+    limits = finfo(t.dtype(x).numpy())
     y = t.select(t.compare("NE", x, x), t.like(x, nan or 0.0), x)
     y = t.select(t.compare("EQ", x, t.like(x, float("inf"))), t.like(x, float(limits.max) if posinf is None else posinf), y)
     return t.select(t.compare("EQ", x, t.like(x, float("-inf"))), t.like(x, float(limits.min) if neginf is None else neginf), y)

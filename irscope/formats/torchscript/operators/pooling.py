@@ -38,7 +38,8 @@ def max_pool(t: Torch, x: Node, n: int, kernel: Any, stride: Any, padding: Any, 
     return t.window("maximum", x, lowest(t.dtype(x)), window)
 
 
-def avg_pool(t: Torch, x: Node, n: int, kernel: Any, stride: Any, padding: Any, ceil: bool, count_padding: bool, divisor: int | None) -> Node:
+def avg_pool(t: Torch, x: Node, n: int, kernel: Any, stride: Any, padding: Any, ceil: bool, count_padding: bool,
+             divisor: int | None) -> Node:
     k = _each(kernel, n)
     pad = _each(padding, n)
     window = _window(t.shape(x), k, _each(stride, n) if stride else k, pad, (1,) * n, ceil)

@@ -2,18 +2,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from math import prod
-from typing import Any
+from typing import Any, TypeVar
 
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.torch import END, Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import PRED, S64
 
+F = TypeVar("F", bound=Callable[..., Any])
 ReadWrite = tuple[Callable[[Node], Node], Callable[[Node, Node], Node]]
 
 
-def view(*schemas: str) -> Any:
+def view(*schemas: str) -> Callable[[F], F]:
     """Declare a view."""
     return operator(*schemas, style="view")
 
@@ -223,7 +225,8 @@ def split(t: Torch, x: Node, size: int, dim: int) -> list[ReadWrite]:
     return cut(t, d, [min(size, n - at) for at in range(0, n, size)] or [0])
 
 
-@view("split_with_sizes(Tensor(a -> *) self, int[] split_sizes, int dim=0)", "split.sizes(Tensor(a -> *) self, int[] split_size, int dim=0)",
+@view("split_with_sizes(Tensor(a -> *) self, int[] split_sizes, int dim=0)",
+      "split.sizes(Tensor(a -> *) self, int[] split_size, int dim=0)",
       "unsafe_split_with_sizes(Tensor self, int[] split_sizes, int dim=0)")
 def split_with_sizes(t: Torch, x: Node, parts: list[int], dim: int) -> list[ReadWrite]:
     return cut(t, t.dim(x, dim), parts)
@@ -241,7 +244,7 @@ def tensor_split_at(t: Torch, x: Node, indices: list[int], dim: int) -> list[Rea
     d = t.dim(x, dim)
     n = t.shape(x)[d]
     places = [0, *[bounds(n, i, None)[0] for i in indices], n]
-    return [piece(t, d, a, max(a, b)) for a, b in zip(places, places[1:], strict=False)]
+    return [piece(t, d, a, max(a, b)) for a, b in pairwise(places)]
 
 
 # ---------------------------------------------------------------------- repeated elements
@@ -523,6 +526,7 @@ def is_complex(t: Torch, x: Node) -> Any:
     return t.dtype(x).is_complex
 
 
-@operator("is_contiguous(Tensor self)", "is_contiguous.memory_format(Tensor self, MemoryFormat memory_format)", "is_same_size(Tensor self, Tensor other)")
+@operator("is_contiguous(Tensor self)", "is_contiguous.memory_format(Tensor self, MemoryFormat memory_format)",
+          "is_same_size(Tensor self, Tensor other)")
 def is_contiguous(t: Torch, x: Node, other: Any = None) -> Any:
     return True if not isinstance(other, Node) else t.shape(x) == t.shape(other)
