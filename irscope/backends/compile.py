@@ -20,8 +20,12 @@ class Unit:
 
     name: str
     text: str
-    optimise: bool
     kernel: Kernel | None = None
+
+    @property
+    def speed(self) -> int:
+        """How hard LLVM's code generator tries. The main function only calls; the kernels are what counts."""
+        return 0 if self.kernel is None else 2
 
 
 @dataclass(slots=True)
@@ -42,13 +46,13 @@ def units(program: Program, machine: Machine) -> tuple[list[Unit], int]:
     aligned = alignments(program)
     for kernel in program.kernels():
         text = kernel_text(kernel, machine.target, aligned[kernel])
-        name = "k_" + cache.key(text.text, "O" if not kernel.tuned else "")[:20]
+        name = "k_" + cache.key(text.text)[:20]
         names[kernel], texts[kernel] = name, text
         if name not in found:
-            found[name] = Unit(name, renamed(text.text, name), not kernel.tuned, kernel)
+            found[name] = Unit(name, renamed(text.text, name), kernel)
     main = main_text(program, names, texts)
     scratch = max((t.scratch for t in texts.values()), default=0)
-    return [*found.values(), Unit(MAIN, main, False)], scratch
+    return [*found.values(), Unit(MAIN, main)], scratch
 
 
 def alignments(program: Program) -> dict[Kernel, list[int]]:
@@ -75,12 +79,11 @@ def compile_program(program: Program, machine: Machine, use_cache: bool = True) 
     todo, scratch = units(program, machine)
     out = Compiled([], scratch, todo)
     for unit in todo:
-        speed = 1 if unit.kernel is None else 2
-        how = f"{unit.optimise}{speed}{machine.jit}"
+        how = f"{unit.speed}{machine.jit}"
         name = cache.key(unit.text, machine.triple, machine.cpu, machine.features, llvm_compile.version(), how)
         image = cache.read(name) if use_cache else None
         if image is None:
-            image = llvm_compile.object_code(unit.text, machine, unit.optimise, speed)
+            image = llvm_compile.object_code(unit.text, machine, unit.speed)
             if use_cache:
                 cache.write(name, image)
         else:

@@ -33,8 +33,8 @@ def emit(request: Request, module: Module, weights: dict[int, Any]) -> int:
     if stage == "llvm":
         return _text(request, "\n".join(f"; {unit.name}: {unit.kernel.name if unit.kernel else 'main'}\n{unit.text}" for unit in texts))
     if stage == "asm":
-        return _text(request, "\n".join(llvm_compile.assembly(unit.text, machine, unit.optimise) for unit in texts))
-    return _objects(request, [llvm_compile.object_code(unit.text, machine, unit.optimise) for unit in texts])
+        return _text(request, "\n".join(llvm_compile.assembly(unit.text, machine, unit.speed) for unit in texts))
+    return _objects(request, [llvm_compile.object_code(unit.text, machine, unit.speed) for unit in texts])
 
 
 def _text(request: Request, text: str) -> int:

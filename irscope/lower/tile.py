@@ -218,8 +218,7 @@ class Comment(Stmt):
 class Kernel:
     """Buffers (in the order of the call's pointers; scratch and const are not passed) and statements.
 
-    ``lanes`` is the preferred vector width; ``tuned`` says that the statements are vectors already and LLVM needs no passes over it,
-    otherwise the backend may run LLVM's own optimiser. ``flops``, ``bytes`` are of the work done, ``origin`` names the user's nodes.
+    ``lanes`` is the preferred vector width; ``tuned`` says that a family wrote the statements, as vectors. ``flops``, ``bytes`` are of the work done, ``origin`` names the user's nodes.
     ``schedule`` is the data that the family was called with. ``precision``: ``exact`` rounds every operation as written, ``default``
     lets multiplications and additions contract, ``fast`` also takes cheaper approximations (see docs/accuracy.md).
     """
