@@ -10,6 +10,7 @@ from irscope.formats.hlo.faults import (
     DUPLICATE_NAME,
     ENTRY_OR_ROOT,
     ILLEGAL_NAME,
+    LAYOUT,
     PARAMETER_NUMBER,
     RESULT_TYPE,
     UNDEFINED_OPERAND,
@@ -77,7 +78,7 @@ class Assembly:
         self.source, self.text, self.faults = source, text, faults
         self.module = Module(name, "hlo", source=source)
         self.begin = begin
-        self.types = TypeTable()
+        self.types = TypeTable(lambda message, at, length: self.tell(LAYOUT, message, at, length))
         self.ops = ops
         self.tables: dict[str, dict[str, Entry]] = {}
         self.tails: set[str] = set()
@@ -124,17 +125,8 @@ class Assembly:
         if not scope.names.keys().isdisjoint(RESERVED_TYPES):
             for node in graph.nodes:
                 if node.name in RESERVED_TYPES:
-                    help = f"call it {node.name}_"
-                    self.faults.add(
-                        ILLEGAL_NAME,
-                        f"{node.name} is the name of an element type",
-                        node.loc,
-                        len(node.name),
-                        help,
-                        (),
-                        node.name,
-                        graph.name,
-                    )
+                    message, help = f"{node.name} is the name of an element type", f"call it {node.name}_"
+                    self.faults.add(ILLEGAL_NAME, message, node.loc, len(node.name), help, (), node.name, graph.name)
         if scope.is_cut:
             return graph
         if graph.root is None and graph.nodes:

@@ -215,7 +215,8 @@ def quick_entry(assembly: Assembly, opcode: str, spec: Opcode, text: str) -> Ent
                 found.values[name] = value
     if any(name not in found.at for name in spec.required):
         return None
-    looks = opcode in LOOKS or "control_predecessors" in found.values
+    groups = found.values.get("replica_groups")
+    looks = opcode in LOOKS or "control_predecessors" in found.values or (groups is not None and not groups.fits)
     if opcode == "broadcast":
         looks = "dimensions" not in found.values
     count = PARAMETER if opcode == "parameter" else CONSTANT if opcode == "constant" else ANY if spec.operands is None else spec.operands

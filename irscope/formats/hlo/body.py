@@ -6,13 +6,16 @@ import re
 from irscope.formats.hlo.assembly import Assembly
 from irscope.formats.hlo.careful import COMPACTED, PRINT_AGAIN, read_instruction
 from irscope.formats.hlo.faults import LOSSY_PRINT, SYNTAX, TRUNCATED, Refused
-from irscope.formats.hlo.lexer import Cursor
+from irscope.formats.hlo.lexer import RESERVED_TYPES, Cursor
 from irscope.formats.hlo.lines import NAME, TYPE, read_lines
 from irscope.graph import Graph
 from irscope.source import Note
 
 # ``%name (p: f32[2]) -> f32[2] {`` on a line of its own, as compilers print it.
-_PARAMETERS = rf"(?:%?{NAME}: {TYPE}(?:, (?:/\*index=\d+\*/)?+)?+)*+"
+_SIZE = r"\d{1,18}+"
+_PARAMETER_TYPE = rf"(?:{'|'.join(sorted(RESERVED_TYPES, key=len, reverse=True))})\[(?:{_SIZE}(?:,{_SIZE})*+)?+\]"
+_TUPLE_TYPE = rf"\((?:{_PARAMETER_TYPE}(?:, (?:/\*index=\d+\*/)?+)?+)*+\)"
+_PARAMETERS = rf"(?:%?{NAME}: (?:{_PARAMETER_TYPE}|{_TUPLE_TYPE})(?:, (?:/\*index=\d+\*/)?+)?+)*+"
 OPENING = re.compile(rf"[ \t]*+(ENTRY )?+%?+({NAME}) (?:\({_PARAMETERS}\) -> ({TYPE}) )?+\{{[ \t\r]*+\n[ \t]*+", re.ASCII)
 CLOSING = re.compile(r"[ \t\r\n]*+\}[ \t\r]*+\n(?=[ \t\r]*(?:\n|%|[A-Za-z]|$))")
 # Where reading goes on behind a line that could not be read.
@@ -104,8 +107,7 @@ def _signature(assembly: Assembly, cursor: Cursor) -> None:
     scope = assembly.scope
     if cursor.eat("("):
         while not cursor.sees(")"):
-            cursor.name("the name of a parameter")
-            cursor.eat(":")
+            cursor.name("the name of a parameter, with a colon right behind it")
             assembly.types.read(cursor)
             if not cursor.eat(","):
                 break

@@ -15,7 +15,7 @@ from irscope.formats.hlo.faults import (
     OPERAND_TYPE,
     PARAMETER_NUMBER,
     SHORT_LITERAL,
-    STRAY_TYPE,
+    STRAY_OPERAND,
     UNKNOWN_OPCODE,
 )
 from irscope.formats.hlo.lexer import Cursor
@@ -149,6 +149,9 @@ def _operand(assembly: Assembly, cursor: Cursor, owner: str) -> Node | None:
     type: Type | None = None
     if begins_type(cursor):
         type = assembly.types.read(cursor)
+    elif cursor.sees(",") or cursor.sees(")"):
+        assembly.tell(STRAY_OPERAND, "an operand is missing here; XLA's parser goes on without it", begin, 1, "", owner)
+        return None
     is_name = cursor.kind == "name" or (cursor.kind == "word" and cursor.peek() != ("mark", "("))
     if not is_name and cursor.kind == "word":
         cursor.goto(begin)
@@ -157,7 +160,7 @@ def _operand(assembly: Assembly, cursor: Cursor, owner: str) -> Node | None:
         if assembly.makes_parameters and type is not None and len(assembly.scopes) == 1:
             return _made_parameter(assembly, f"_{len(assembly.scope.graph.nodes)}", type, begin)
         if type is not None and (cursor.sees(",") or cursor.sees(")")):
-            assembly.tell(STRAY_TYPE, "a type without the name of an operand; it is left out", begin, max(1, cursor.at - begin),
+            assembly.tell(STRAY_OPERAND, "a type without the name of an operand; it is left out", begin, max(1, cursor.at - begin),
                           "write the name behind the type, without a comma", owner)
             return None
         missing = f"is a ')' missing before {cursor.value}=?" if cursor.kind == "attribute" else ""

@@ -2,10 +2,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 
 from irscope.formats.hlo.assembly import UNDEFINED, Assembly
 from irscope.formats.hlo.faults import (
     ATTRIBUTE_VALUE,
+    DEVICES,
     MISPLACED_ATTRIBUTE,
     MISSING_ATTRIBUTE,
     OPERAND_COUNT,
@@ -23,6 +25,10 @@ def check(assembly: Assembly, node: Node) -> None:
         return  # told already, and all that would follow from it is noise
     for name in node.attrs.get("control_predecessors", ()):
         assembly.operand(name, node.loc)
+    groups = node.attrs.get("replica_groups")
+    if groups is not None and not groups.fits:
+        dims, devices = "x".join(map(str, groups.dims)), prod(groups.reshape)
+        _tell(assembly, node, DEVICES, f"the replica groups of {node.op.name} are {dims}, but made of {devices} devices")
     asks = LOOKS.get(node.op.name)
     if asks is not None:
         asks(assembly, node)

@@ -35,6 +35,11 @@ class ReplicaGroups:
     axes: tuple[Axis, ...] = ()
     devices: tuple[int, ...] = ()
 
+    @property
+    def fits(self) -> bool:
+        """Whether the groups hold as many devices as there are."""
+        return not self.dims or prod(self.dims) == prod(self.reshape)
+
     def groups(self) -> tuple[tuple[int, ...], ...]:
         """Device numbers, a tuple a group, in order."""
         if self.dims:
@@ -92,8 +97,6 @@ def read_groups(cursor: Cursor) -> ReplicaGroups:
         raise Refused(ATTRIBUTE_VALUE, f"replica groups are [number,size]<=[...], not {len(dims)} dimensions", begin, cursor.at - begin)
     cursor.expect("<=", "behind [number,size]", ATTRIBUTE_VALUE)
     reshape, perm = read_iota(cursor)
-    if prod(dims) != prod(reshape):
-        raise Refused(ATTRIBUTE_VALUE, f"{dims[0]} groups of {dims[1]} are not {prod(reshape)} devices", begin, cursor.at - begin)
     return ReplicaGroups(
         f"[{_commas(dims)}]<=[{_commas(reshape)}]" + (f"T({_commas(perm)})" if len(reshape) > 1 else ""), (), dims, reshape, perm
     )

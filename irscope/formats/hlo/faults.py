@@ -68,9 +68,17 @@ SHORT_LITERAL = Fault(
     Severity.WARNING,
     refuses=False,
 )
-STRAY_TYPE = Fault(
-    "HLO029", "stray-type", "A type stands where an operand should, without a name. XLA's parser drops it.", Severity.WARNING, refuses=False
+STRAY_OPERAND = Fault(
+    "HLO029",
+    "stray-operand",
+    "A type without a name, or nothing, stands where an operand should. XLA's parser drops it.",
+    Severity.WARNING,
+    refuses=False,
 )
+# What XLA's parser lets through and its verifier does not:
+LAYOUT = Fault("HLO030", "layout", "A layout must list each dimension once.", refuses=False)
+DEVICES = Fault("HLO031", "devices", "Replica groups or a sharding do not fit the number of devices they are made of.", refuses=False)
+
 
 FAULTS: tuple[Fault, ...] = tuple(f for f in list(globals().values()) if isinstance(f, Fault))
 

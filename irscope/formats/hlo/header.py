@@ -35,10 +35,10 @@ _INDEX = r"\{((?:\d{1,9}(?:, ?\d{1,9})*)?)\}"
 ALIAS = re.compile(rf" ?{_INDEX}: \((\d{{1,9}}), {_INDEX}(?:, (may-alias|must-alias))?\)(?:,(?= )|(?= ?\}}))", re.ASCII)
 # A line of a table as XLA prints it.
 PRINTED = {
-    "FileNames": re.compile(r'\d+ "(?:[^"\\\n]++|\\["\'\\nrt])*+"\n', re.ASCII),
-    "FunctionNames": re.compile(r'\d+ "(?:[^"\\\n]++|\\["\'\\nrt])*+"\n', re.ASCII),
-    "FileLocations": re.compile(r"\d+ \{" + " ".join(rf"{n}=\d{{1,9}}" for n in LOCATION) + r"\}\n", re.ASCII),
-    "StackFrames": re.compile(r"\d+ \{" + " ".join(rf"{n}=\d{{1,9}}" for n in FRAME) + r"\}\n", re.ASCII),
+    "FileNames": re.compile(r'\d{1,18} "(?:[^"\\\n]++|\\["\'\\nrt])*+"\n', re.ASCII),
+    "FunctionNames": re.compile(r'\d{1,18} "(?:[^"\\\n]++|\\["\'\\nrt])*+"\n', re.ASCII),
+    "FileLocations": re.compile(r"\d{1,18} \{" + " ".join(rf"{n}=\d{{1,9}}" for n in LOCATION) + r"\}\n", re.ASCII),
+    "StackFrames": re.compile(r"\d{1,18} \{" + " ".join(rf"{n}=\d{{1,9}}" for n in FRAME) + r"\}\n", re.ASCII),
 }
 
 
@@ -263,7 +263,7 @@ def _rows(cursor: Cursor, table: str) -> None:
     """Rows of a table that were not printed as XLA prints them."""
     fields = LOCATION if table == "FileLocations" else FRAME
     while cursor.kind == "int":
-        cursor.next()
+        cursor.integer()
         if table in ("FileNames", "FunctionNames"):
             cursor.string("a name in quotes", MODULE_ATTRIBUTE)
             continue
@@ -275,7 +275,9 @@ def _rows(cursor: Cursor, table: str) -> None:
                 cursor.refuse(f"expected {', '.join(f + '=' for f in fields if f not in seen)}", MODULE_ATTRIBUTE)
             seen.add(cursor.value)
             cursor.next()
-            cursor.integer("an integer", MODULE_ATTRIBUTE)
+            at, length = cursor.at, cursor.after - cursor.at
+            if not -(1 << 31) <= cursor.integer("an integer", MODULE_ATTRIBUTE) < 1 << 31:
+                raise Refused(MODULE_ATTRIBUTE, "the number does not fit into 32 bits", at, length)
         if len(seen) != len(fields):
             cursor.refuse(f"the row needs {', '.join(f + '=' for f in fields if f not in seen)}", MODULE_ATTRIBUTE, sees=False)
         cursor.next()

@@ -193,7 +193,7 @@ def braces(depth: int) -> str:
     return r"\{(?:" + inner + ("|" + braces(depth - 1) if depth else "") + r")*+\}"
 
 
-BRACES = re.compile(r'[{}]|"(?:[^"\\]|\\.)*+"', re.DOTALL)
+BRACES = re.compile(r'[{}]|"(?:[^"\\]|\\.)*+"|"', re.DOTALL)
 
 
 def closing_brace(text: str, at: int, end: int) -> int:
@@ -207,6 +207,8 @@ def closing_brace(text: str, at: int, end: int) -> int:
             depth -= 1
             if depth == 0:
                 return m.end()
+        elif m.end() == m.start() + 1:  # a string that never ends
+            return -1
     return -1
 
 

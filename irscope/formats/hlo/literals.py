@@ -192,6 +192,10 @@ def _real(cursor: Cursor, name: str, shown: str) -> None:
                               f"it keeps {payload_bits} bits of payload" if payload_bits else "it has one NaN; write nan")
     elif cursor.kind in ("int", "decimal"):
         value = float(cursor.value)
+        if cursor.kind == "int" and not -(1 << 63) <= value < 1 << 64:
+            raise Refused(
+                LITERAL, f"{cursor.value[:40]} does not fit into 64 bits", at, length, "write it with a point, or with an exponent"
+            )
         if math.isinf(value):
             raise Refused(LITERAL, f"{cursor.value[:40]} is out of the range of f64", at, length)
         fits = abs(value) <= largest if shown in ("c64", "c128") else real_fits(value, name)

@@ -171,7 +171,7 @@ _declare("outfeed", 2, "outfeed_config:string outfeed_shape:type")
 _declare("rng", None, "distribution:distribution!")
 _declare("rng-bit-generator", None, "algorithm:generator!")
 _declare("rng-get-and-update-state", 0, "delta:int!")
-_declare("domain", 1, "domain:braces!", infers=True)
+_declare("domain", 1, "domain:domain!", infers=True)
 
 # Names that some opcode has: on another opcode they are misplaced, not unknown.
 KNOWN_ATTRIBUTES: frozenset[str] = frozenset(name for opcode in OPCODES.values() for name in opcode.attributes) | frozenset(COMMON)

@@ -20,7 +20,7 @@ SATURATING = frozenset(("f4e2m1fn", "f6e3m2fn", "f6e2m3fn"))  # neither infinity
 ROW = re.compile(r"\{([^{}]*+)\}")
 ROWS = re.compile(r"\s*+R(?:,\s*+R)*+\s*+")  # rows that were replaced by an R each
 _EXPONENT = r"(?:[eE][+-]?\d++)?+"
-_REAL = rf"(?:-?(?:\d++(?:\.\d*+)?+|\.\d++){_EXPONENT}|-?inf|-?nan)"
+_REAL = rf"(?:-?(?:\d{{1,18}}+(?:\.\d*+)?+|\.\d++){_EXPONENT}|-?inf|-?nan)"
 # Too short and with too small an exponent to be beyond the range of f32.
 _SMALL_REAL = r"(?:-?(?:\d{1,8}+(?:\.\d*+)?+|\.\d++)(?:[eE](?:-\d++|\+?[0-2]?\d(?!\d)))?+|-?inf|-?nan)"
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from math import prod
 
 from irscope.formats.hlo.devices import ints, read_axes, read_iota, read_mesh
-from irscope.formats.hlo.faults import ATTRIBUTE_VALUE, UNKNOWN_ATTRIBUTE, Faults, Refused
+from irscope.formats.hlo.faults import ATTRIBUTE_VALUE, DEVICES, UNKNOWN_ATTRIBUTE, Faults, Refused
 from irscope.formats.hlo.lexer import Cursor
 from irscope.source import did_you_mean
 
@@ -123,7 +123,7 @@ def _one_sharding(cursor: Cursor, faults: Faults) -> None:
             devices = 1
         elif cursor.kind == "attribute" and cursor.value == "devices":
             cursor.next()
-            tiles, devices = _tiles(cursor)
+            tiles, devices = _tiles(cursor, faults)
         elif cursor.kind == "attribute" and cursor.value == "metadata":
             cursor.next()
             _metadata_or_list(cursor, faults)
@@ -145,7 +145,7 @@ def _one_sharding(cursor: Cursor, faults: Faults) -> None:
         raise Refused(ATTRIBUTE_VALUE, "a sharding needs devices=[...], or a word such as replicated", begin, length)
 
 
-def _tiles(cursor: Cursor) -> tuple[int, int]:
+def _tiles(cursor: Cursor, faults: Faults) -> tuple[int, int]:
     """``[2,4]<=[8]`` or ``[2,2]0,1,2,3``: the number of dimensions and of devices."""
     begin = cursor.at
     cursor.expect("[", "before the shape of the devices", ATTRIBUTE_VALUE)
@@ -160,10 +160,13 @@ def _tiles(cursor: Cursor) -> tuple[int, int]:
     cursor.integer("a device number", ATTRIBUTE_VALUE)
     while cursor.sees(",") and cursor.peek()[0] == "int":
         cursor.next()
-        cursor.next()
+        cursor.integer("a device number", ATTRIBUTE_VALUE)
         count += 1
-    if count < 2 or count != prod(dims):
-        raise Refused(ATTRIBUTE_VALUE, f"{count} devices do not fill {'x'.join(map(str, dims))}", begin, max(1, cursor.at - begin))
+    length = len(cursor.text[begin:cursor.at].rstrip())
+    if count < 2:
+        raise Refused(ATTRIBUTE_VALUE, "a sharding that is not maximal has more than one device", begin, length)
+    if count != prod(dims):
+        faults.add(DEVICES, f"{count} devices do not fill {'x'.join(map(str, dims))}", begin, length)
     return len(dims), count
 
 
@@ -216,6 +219,28 @@ def _named_sharding(cursor: Cursor, faults: Faults) -> None:
         else:
             cursor.refuse("expected replicated=, unreduced=, manual= or metadata=", ATTRIBUTE_VALUE)
     cursor.next()
+
+
+def check_domain(cursor: Cursor, faults: Faults) -> None:
+    """``{kind="sharding", entry={...}, exit={...}}``."""
+    begin = cursor.at
+    cursor.expect("{", "before the domain", ATTRIBUTE_VALUE)
+    seen: set[str] = set()
+    while not cursor.sees("}"):
+        cursor.eat(",")
+        if cursor.kind != "attribute" or cursor.value not in ("kind", "entry", "exit") or cursor.value in seen:
+            cursor.refuse('expected kind="sharding", entry= and exit=, each once', ATTRIBUTE_VALUE)
+        name = cursor.value
+        seen.add(name)
+        cursor.next()
+        if name != "kind":
+            _sharding(cursor, faults)
+        elif cursor.string("a string", ATTRIBUTE_VALUE) != "sharding":
+            raise Refused(ATTRIBUTE_VALUE, "the one kind of domain is sharding", begin, max(1, cursor.at - begin))
+    length = cursor.after - begin
+    cursor.next()
+    if len(seen) != 3:
+        raise Refused(ATTRIBUTE_VALUE, "a domain needs kind=, entry= and exit=", begin, length)
 
 
 def _frontend(cursor: Cursor, faults: Faults) -> None:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from irscope.formats.hlo.faults import TYPE_SYNTAX, Refused
 from irscope.formats.hlo.lexer import RESERVED_TYPES, Cursor
@@ -21,8 +22,10 @@ MAX_DIMENSION = (1 << 63) - 1
 class TypeTable:
     """The types of one text, each distinct spelling read once and equal types one object."""
 
-    def __init__(self) -> None:
+    def __init__(self, tell: Callable[[str, int, int], None] | None = None) -> None:
+        """``tell(message, offset, length)`` hears of layouts that are none; without it they are refused."""
         self.by_text: dict[str, Type] = {}
+        self._tell = tell
         self._own: dict[Type, Type] = {}
 
     def lookup(self, text: str) -> Type:
@@ -31,8 +34,12 @@ class TypeTable:
         if found is None:
             found = self._plain(text)
             if found is None:
-                cursor = Cursor(text)
-                found = self.read(cursor)
+                cursor, tell = Cursor(text), self._tell
+                self._tell = None  # it would hear of a place in this text, and not in the dump
+                try:
+                    found = self.read(cursor)
+                finally:
+                    self._tell = tell
                 if cursor.kind != "end":
                     cursor.refuse("expected the type to end", TYPE_SYNTAX)
             self.by_text[text] = found
@@ -68,9 +75,9 @@ class TypeTable:
         if name in ("token", "opaque"):
             if dims:
                 raise Refused(TYPE_SYNTAX, f"{name} has no dimensions", cursor.at)
-            layout = _layout(cursor, 0) if opens_layout(cursor) else None
+            layout = self._layout(cursor, 0) if opens_layout(cursor) else None
             return (TOKEN if name == "token" else OPAQUE) if not layout or not layout.rest else self.keep(NamedType(f"{name}[]{layout}"))
-        layout = _layout(cursor, len(dims)) if opens_layout(cursor) else None
+        layout = self._layout(cursor, len(dims)) if opens_layout(cursor) else None
         return self.keep(TensorType(DTYPES[name], dims, layout))
 
     def _plain(self, text: str) -> Type | None:
@@ -82,7 +89,7 @@ class TypeTable:
             order = tuple(map(int, m[3].split(","))) if m[3] else ()
         except ValueError:
             return None
-        if (m[3] and not _is_order(order, len(dims))) or any(d > MAX_DIMENSION for d in dims if isinstance(d, int)):
+        if (m[3] is not None and not _is_order(order, len(dims))) or any(d > MAX_DIMENSION for d in dims if isinstance(d, int)):
             return None
         return self.keep(TensorType(DTYPES[m[1]], dims, Layout(order) if m[3] else None))
 
@@ -90,10 +97,14 @@ class TypeTable:
         cursor.nest(4)
         cursor.next()
         elements: list[Type] = []
-        if not cursor.sees(")"):
-            elements.append(self.read(cursor))
-            while cursor.eat(","):
+        tell, self._tell = self._tell, None  # XLA's parser lets odd layouts through, but not within tuples
+        try:
+            if not cursor.sees(")"):
                 elements.append(self.read(cursor))
+                while cursor.eat(","):
+                    elements.append(self.read(cursor))
+        finally:
+            self._tell = tell
         cursor.expect(")", "at the end of the tuple type", TYPE_SYNTAX)
         cursor.depth -= 4
         return self.keep(TupleType(tuple(elements)))
@@ -109,6 +120,29 @@ class TypeTable:
         cursor.expect(")", "at the end of the buffer type", TYPE_SYNTAX)
         cursor.depth -= 4
         return self.keep(NamedType(f"b({inner})"))
+
+    def _layout(self, cursor: Cursor, rank: int) -> Layout:
+        begin = cursor.at
+        cursor.next()
+        order: list[int] = []
+        while cursor.kind == "int":
+            order.append(cursor.integer())
+            if not cursor.eat(","):
+                break
+        rest, space = "", 0
+        if cursor.eat(":"):
+            rest, space = _rest(cursor)
+        end = cursor.at + 1
+        cursor.expect("}", "at the end of the layout", TYPE_SYNTAX)
+        if len(order) != rank:
+            raise Refused(TYPE_SYNTAX, f"the layout orders {len(order)} dimensions, but the type has {rank}", begin, end - begin,
+                          "a layout lists every dimension, the fastest first: {1,0} is row-major for two")
+        if order and not _is_order(tuple(order), rank):
+            message = f"the layout must list each of the dimensions 0 to {rank - 1} once"
+            if self._tell is None:
+                raise Refused(TYPE_SYNTAX, message, begin, end - begin)
+            self._tell(message, begin, end - begin)
+        return Layout(tuple(order), rest, space)
 
     def _dims(self, cursor: Cursor) -> tuple[Dim, ...]:
         cursor.expect("[", "behind the element type", TYPE_SYNTAX)
@@ -192,27 +226,6 @@ def _is_order(order: tuple[int, ...], rank: int) -> bool:
     return len(order) == rank and sorted(order) == list(range(rank))
 
 
-def _layout(cursor: Cursor, rank: int) -> Layout:
-    begin = cursor.at
-    cursor.next()
-    order: list[int] = []
-    while cursor.kind == "int":
-        order.append(cursor.integer())
-        if not cursor.eat(","):
-            break
-    rest, space = "", 0
-    if cursor.eat(":"):
-        rest, space = _rest(cursor)
-    end = cursor.at + 1
-    cursor.expect("}", "at the end of the layout", TYPE_SYNTAX)
-    if len(order) != rank:
-        raise Refused(TYPE_SYNTAX, f"the layout orders {len(order)} dimensions, but the type has {rank}", begin, end - begin,
-                      "a layout lists every dimension, the fastest first: {1,0} is row-major for two")
-    if order and not _is_order(tuple(order), rank):
-        raise Refused(TYPE_SYNTAX, f"the layout must list each of the dimensions 0 to {rank - 1} once", begin, end - begin)
-    return Layout(tuple(order), rest, space)
-
-
 def _rest(cursor: Cursor) -> tuple[str, int]:
     """What follows the colon of a layout, without blanks, and the memory space in it."""
     out: list[str] = []
@@ -268,5 +281,7 @@ def _part(cursor: Cursor, part: str) -> str:
                 continue
         if cursor.eat(","):
             out.append(",")
+            if cursor.sees(")"):
+                cursor.refuse("expected a number behind the comma", TYPE_SYNTAX)
     cursor.expect(")", f"behind {part} of the layout", TYPE_SYNTAX)
     return "(" + "".join(out) + ")"

@@ -2,18 +2,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from irscope.formats.hlo.devices import int_lists, ints, read_groups
-from irscope.formats.hlo.faults import ATTRIBUTE_VALUE, Refused
+from irscope.formats.hlo.faults import ATTRIBUTE_VALUE, Faults, Refused
 from irscope.formats.hlo.lexer import Cursor
 from irscope.formats.hlo.literals import read_typed_literal
 from irscope.formats.hlo.opcodes import WORDS
-from irscope.formats.hlo.raw import step_over_value
+from irscope.formats.hlo.raw import check_domain, step_over_value
 from irscope.formats.hlo.types import TypeTable
 from irscope.ops.attrs import ConvDims, Window
-from irscope.source import did_you_mean
+from irscope.source import SourceText, did_you_mean
 
 FLOAT_MAX = 3.4028234663852886e38
 MAX_SIZES = 1000  # characters of one token such as 3x3: beyond, it is no size of a window
@@ -112,8 +112,15 @@ def _padding(cursor: Cursor, types: TypeTable) -> tuple[tuple[int, int, int], ..
     if cursor.kind != "pad" or len(cursor.value) > MAX_SIZES or cursor.text.startswith("_", cursor.after):
         cursor.refuse("expected padding, low_high or low_high_interior for each dimension, e.g. 0_0_0x3_3_1", ATTRIBUTE_VALUE)
     value = parse_padding(cursor.value)
+    _fits(cursor, [n for triple in value for n in triple])
     cursor.next()
     return value
+
+
+def _fits(cursor: Cursor, numbers: Iterable[int]) -> None:
+    """Refuse a token with a number that does not fit into 64 bits."""
+    if not all(-(1 << 63) <= n < 1 << 63 for n in numbers):
+        cursor.refuse("a number does not fit into 64 bits", ATTRIBUTE_VALUE, sees=False)
 
 
 def parse_padding(text: str) -> tuple[tuple[int, int, int], ...]:
@@ -129,6 +136,7 @@ def _dxd(cursor: Cursor, name: str) -> tuple[int, ...]:
     if cursor.kind not in ("int", "dxd") or len(cursor.value) > MAX_SIZES:
         cursor.refuse(f"expected {name}=i or {name}=ixj...", ATTRIBUTE_VALUE)
     value = tuple(int(n) for n in cursor.value.split("x"))
+    _fits(cursor, value)
     cursor.next()
     return value
 
@@ -152,6 +160,7 @@ def _window(cursor: Cursor, types: TypeTable) -> Window:
             if any(len(p) != 2 for p in pairs):
                 cursor.refuse("the padding of a window is low_high, without interior padding", ATTRIBUTE_VALUE)
             pad = tuple((p[0], p[1]) for p in pairs)
+            _fits(cursor, [n for pair in pad for n in pair])
             cursor.next()
         elif name in ("size", "stride", "lhs_dilate", "rhs_dilate", "rhs_reversal"):
             found[name] = _dxd(cursor, name)
@@ -256,6 +265,12 @@ def _braces(cursor: Cursor, types: TypeTable) -> str:
     return cursor.balanced("before the value", ATTRIBUTE_VALUE)
 
 
+def _domain(cursor: Cursor, types: TypeTable) -> str:
+    begin, faults = cursor.at, Faults(SourceText("", ""))
+    check_domain(cursor, faults)
+    return cursor.text[begin:cursor.at].rstrip()
+
+
 READERS: dict[str, Callable[[Cursor, TypeTable], Any]] = {
     "int": _int,
     "int32": _int32,
@@ -271,6 +286,7 @@ READERS: dict[str, Callable[[Cursor, TypeTable], Any]] = {
     "types": _types,
     "result_accuracy": _result_accuracy,
     "braces": _braces,
+    "domain": _domain,
     "ints": lambda cursor, types: ints(cursor),
     "intlists": lambda cursor, types: int_lists(cursor),
     "groups": lambda cursor, types: read_groups(cursor),
