@@ -128,7 +128,7 @@ def main() -> None:
     parser.add_argument("--only", help="one function")
     parser.add_argument("--cpu", default="", help="for example haswell or generic")
     options = parser.parse_args()
-    count = 4_000_000 if options.write else 400_000
+    count = 1_000_000 if options.write else 400_000
     rows = []
     for name in [*DOMAINS, "pow", "atan2"]:
         if options.only and name != options.only:

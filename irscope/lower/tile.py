@@ -218,9 +218,10 @@ class Comment(Stmt):
 class Kernel:
     """Buffers (in the order of the call's pointers; scratch and const are not passed) and statements.
 
-    ``lanes`` is the preferred vector width; ``tuned`` says that a family wrote the statements, as vectors. ``flops``, ``bytes`` are of the work done, ``origin`` names the user's nodes.
-    ``schedule`` is the data that the family was called with. ``precision``: ``exact`` rounds every operation as written, ``default``
-    lets multiplications and additions contract, ``fast`` also takes cheaper approximations (see docs/accuracy.md).
+    ``lanes`` is the preferred vector width; ``tuned`` says that a family wrote the statements, as vectors. ``flops``, ``bytes`` are of
+    the work done, ``origin`` names the user's nodes. ``schedule`` is the data that the family was called with.
+    ``precision``: ``exact`` rounds every operation as written, ``default`` lets multiplications and additions contract and takes the
+    rational forms of tanh and erf (docs/accuracy.md), ``fast`` also allows quotients by way of the reciprocal.
     """
 
     name: str
