@@ -203,7 +203,8 @@ class GraphLowering:
 
     def problem(self, group: Group, outs: dict[Node, Storage]) -> Problem:
         """The group with the places of all it reads and writes."""
-        ins = {node: self.storage_of(node) for node in group.inputs if group.kind == "whole" or not is_scalar_constant(node)}
+        ins = {node: self.storage_of(node) for node in group.inputs
+               if group.kind in ("whole", "update") or not is_scalar_constant(node)}
         constants = {node: node.attrs["literal"].value() for node in ins if node.op.name == "constant"}
         root = group.anchor if group.anchor is not None and group.kind != "rows" else group.root
         name = buffer_name(root.origin[0] if root.origin else root)

@@ -73,7 +73,8 @@ class Epilogue(Pull):
         anchor = self.problem.group.anchor
         assert anchor is not None and isinstance(anchor.type, TensorType)
         at = list(index)
-        at[self.axis] = self.lanes(at[self.axis], value.lanes)
+        if at:
+            at[self.axis] = self.lanes(at[self.axis], value.lanes)
         self.mask = mask
         self.give(anchor, at, value if value.dtype is anchor.type.dtype else self.k.convert(value, anchor.type.dtype))
         for output in self.problem.group.outputs:
