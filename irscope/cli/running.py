@@ -80,7 +80,11 @@ def run(request: Request) -> int:
     """Do what was asked; the status is 1 when a comparison failed."""
     began = time.perf_counter()
     with Progress("reading"):
-        module = load_ok(request.file, request.from_).module()
+        reading = load_ok(request.file, request.from_)
+    module = reading.module()
+    if len(reading.modules) > 1:
+        others = ", ".join(other.name for other in reading.modules[1:4]) + (", ..." if len(reading.modules) > 4 else "")
+        print(f"note: the text holds {len(reading.modules)} modules; the first, {module.name}, is taken, and not {others}", file=sys.stderr)
     from irscope.backends.opening import needs_opening
 
     _check_cpu(request)
