@@ -123,5 +123,6 @@ def _terms(node: Node) -> int:
         labels = node.attrs["dim_labels"]
         if isinstance(kernel, TensorType) and kernel.is_static and labels.rhs_input < kernel.rank:
             channels: int = kernel.dims()[labels.rhs_input]
-            return prod(node.attrs["window"].size) * channels
+            window: int = prod(node.attrs["window"].size)
+            return window * channels
     return 0
