@@ -51,8 +51,23 @@ def test_other_ranks(x: str, w: str, out: str, window: str, labels: str, fixed: 
     check(conv(x, w, out, window, labels), fixed, family="convolution")
 
 
-def test_a_dilated_operand_has_no_register_tile() -> None:
-    check(conv("1,5,5,4", "3,3,4,8", "1,9,9,8", "size=3x3 lhs_dilate=2x2 pad=1_1x1_1", NHWC), (1,))
+@pytest.mark.parametrize("fixed", [(), (1,)])
+def test_transposed_convolutions_read_an_image_with_holes(fixed: tuple[int, ...]) -> None:
+    check(conv("1,5,6,4", "3,3,4,8", "1,9,11,8", "size=3x3 lhs_dilate=2x2 pad=1_1x1_1", NHWC), fixed, family="convolution")
+    check(conv("2,20,5,5", "16,20,4,4", "2,16,10,10", "size=4x4 lhs_dilate=2x2 pad=2_2x2_2 rhs_reversal=1x1", NCHW), fixed, family="convolution")
+    check(conv("1,5,5,32", "3,3,32,32", "1,11,11,32", "size=3x3 lhs_dilate=2x2 pad=2_2x2_2", NHWC), fixed, family="convolution")
+
+
+@pytest.mark.parametrize("fixed", [(), (1,)])
+def test_few_result_channels_leave_the_lanes_to_the_image(fixed: tuple[int, ...]) -> None:
+    check(conv("1,3,20,37", "2,3,3,3", "1,2,20,37", "size=3x3 pad=1_1x1_1", NCHW), fixed, family="convolution")
+    check(conv("2,1,20,37", "1,1,5,5", "2,1,20,37", "size=5x5 pad=2_2x2_2", NCHW), fixed, family="convolution")
+    check(conv("1,20,37,3", "3,3,3,1", "1,20,37,1", "size=3x3 pad=1_1x1_1", NHWC), fixed, family="convolution")
+
+
+@pytest.mark.parametrize("fixed", [(), (1,)])
+def test_batch_groups(fixed: tuple[int, ...]) -> None:
+    check(conv("6,8,8,3", "3,3,3,40", "3,6,6,40", "size=3x3", NHWC, ", batch_group_count=2"), fixed, family="convolution")
 
 
 @pytest.mark.parametrize("labels", [NCHW, NHWC])
@@ -120,7 +135,7 @@ def test_depthwise(x: str, w: str, out: str, window: str, labels: str) -> None:
     channels = w.split(",")[3] if labels == NHWC else w.split(",")[0]
     text = conv(x, w, out, window, labels, f", feature_group_count={channels}")
     check(text, (1,), family="depthwise")
-    check(text, ())
+    check(text, (), family="depthwise")
 
 
 @pytest.mark.parametrize("precision", ["default", "fast", "exact"])

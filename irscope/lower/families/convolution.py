@@ -13,7 +13,7 @@ from irscope.fusion.drafts import dims_of
 from irscope.graph import Node, TensorType
 from irscope.lower.build import KernelBuilder
 from irscope.lower.families import Arg, Built, Fixed, Packed, Problem, Stage
-from irscope.lower.families.affine import Affine, merged
+from irscope.lower.families.affine import Affine, merged, swapped
 from irscope.lower.families.dots import choose, last, packing, sorted_axes, vector_axis
 from irscope.lower.families.epilogue import Epilogue, stage, walks
 from irscope.lower.families.geometry import Geometry
@@ -23,6 +23,9 @@ from irscope.lower.families.pack import panels
 from irscope.lower.families.relayout import framed, relaid, with_storage
 from irscope.lower.schedule import ContractionSchedule, machine_of
 from irscope.lower.storage import Storage, Wish
+
+FEW = 4
+"""Result channels of a group that are too few for lanes."""
 
 
 @dataclass(slots=True)
@@ -45,13 +48,17 @@ class Edges:
 
 @dataclass(slots=True)
 class Work:
-    """A convolution as a nest, between its edges. ``order`` is that of its sum axes in the operand's memory."""
+    """A convolution as a nest, between its edges. ``order`` is that of its sum axes in the operand's memory.
+
+    ``flipped``: vectors walk the image instead of the result channels, and weights are broadcast.
+    """
 
     geometry: Geometry
     edges: Edges
     affine: Affine
     order: tuple[int, ...]
     fixed: bool
+    flipped: bool = False
 
 
 class Convolution:
@@ -70,23 +77,12 @@ class Convolution:
         return wishes
 
     def match(self, problem: Problem) -> Work | None:
-        """A convolution of floats or integers without dilation of its operand and without batch groups."""
+        """A convolution of floats or integers whose results lie side by side along their channels, or along the image."""
         geometry = geometry_of(problem.group)
         if geometry is None:
             return None
-        edges = edges_of(problem, geometry)
-        found = walks(edges.problem) if edges is not None else None
-        if edges is None or found is None:
-            return None
-        written, read = found
-        lhs = edges.problem.ins[geometry.lhs]
-        fixed = geometry.rhs in problem.constants
-        affine = geometry.affine(lhs, None if fixed else problem.ins[geometry.rhs], [*written, *read])
-        affine = sorted_axes(merged(affine))
-        column = vector_axis(affine, written)
-        if column is None:
-            return None
-        return Work(geometry, edges, last(affine, column), geometry.order(lhs), fixed)
+        few = geometry.conv.outputs <= FEW * geometry.groups
+        return (_flipped(problem, geometry) if few else None) or _work(problem, geometry)
 
     def schedule(self, problem: Problem, match: Work) -> dict[str, Any]:
         dtype, machine = dtype_of(problem.group), machine_of(problem.lanes)
@@ -100,18 +96,49 @@ class Convolution:
         epilogue = Epilogue(k, edges.problem, match.affine.of("column")[-1].out)
         args = edges.arguments()
         lhs, rhs = edges.problem.ins[geometry.lhs], problem.ins[geometry.rhs]
+        left, left_base = epilogue.buffers[geometry.lhs], edges.origin + geometry.first_tap(lhs)
         right, base = epilogue.buffers[geometry.rhs], geometry.rhs_base(rhs)
+        if match.flipped:
+            left, left_base, right, base = right, base, left, left_base
         if chosen.pack == "load":
             width, base, order, numpy_type = chosen.vectors * lanes, 0, match.order, dtype.numpy()
-            groups, count = geometry.conv.feature_groups, -(-match.affine.of("column")[-1].size // width)
+            groups, count = geometry.groups, -(-match.affine.of("column")[-1].size // width)
             right = k.buffer("panels", dtype, (groups, count, match.affine.size("sum"), width), "in")
             args.append(Packed(geometry.rhs, ("panels", geometry.conv, order, width, dtype.name),
                                lambda array: panels(geometry.arranged(array, order), 1, width, numpy_type)))
         rank = len(dims_of(geometry.lhs))
-        Nest(k, match.affine, epilogue.buffers[geometry.lhs], right, dtype, lanes, rank, chosen, epilogue, True,
-             edges.origin + geometry.first_tap(lhs), base).write()
+        Nest(k, match.affine, left, right, dtype, lanes, rank, chosen, epilogue, True, left_base, base).write()
         kernel = k.finish(flops=match.affine.flops, schedule=schedule)
         return Built([*edges.before, stage(kernel, args), *edges.after])
+
+
+def _work(problem: Problem, geometry: Geometry) -> Work | None:
+    """Vectors along the result channels."""
+    edges = edges_of(problem, geometry)
+    found = walks(edges.problem) if edges is not None else None
+    if edges is None or found is None:
+        return None
+    written, read = found
+    lhs = edges.problem.ins[geometry.lhs]
+    fixed = geometry.rhs in problem.constants
+    affine = sorted_axes(merged(geometry.affine(lhs, None if fixed else problem.ins[geometry.rhs], [*written, *read])))
+    column = vector_axis(affine, written)
+    return None if column is None else Work(geometry, edges, last(affine, column), geometry.order(lhs), fixed)
+
+
+def _flipped(problem: Problem, geometry: Geometry) -> Work | None:
+    """Vectors along the image, where it is read side by side or where there is nothing else for them to walk."""
+    edges = edges_of(problem, geometry, in_place=True)
+    found = walks(edges.problem) if edges is not None else None
+    if edges is None or found is None:
+        return None
+    written, read = found
+    lhs = edges.problem.ins[geometry.lhs]
+    affine = sorted_axes(merged(swapped(geometry.affine(lhs, problem.ins[geometry.rhs], [*written, *read]))))
+    column = vector_axis(affine, written)
+    if column is None or (column.rhs != 1 and geometry.conv.outputs > geometry.groups):
+        return None
+    return Work(geometry, edges, last(affine, column), geometry.order(lhs), False, True)
 
 
 def geometry_of(group: Group) -> Geometry | None:
@@ -130,10 +157,11 @@ def dtype_of(group: Group) -> Any:
     return dtype
 
 
-def edges_of(problem: Problem, geometry: Geometry, tile: int = 1, channels_last: bool = False) -> Edges | None:
+def edges_of(problem: Problem, geometry: Geometry, tile: int = 1, channels_last: bool = False, in_place: bool = False) -> Edges | None:
     """The problem as the nest wants it, and the copies that make it so; None where an output is of another shape than the anchor.
 
     ``channels_last`` says that the operand must lie so; else it may lie in any order, and keeps it where it has few channels.
+    ``in_place``: order matters neither for the operand nor for the results.
     """
     anchor, dims = problem.group.anchor, geometry.conv.dims
     assert anchor is not None
@@ -149,19 +177,20 @@ def edges_of(problem: Problem, geometry: Geometry, tile: int = 1, channels_last:
     turned = channels_last and lhs.strides[dims.lhs_feature] != 1
     if turned or not geometry.has_room(lhs, tile):
         order = geometry.wish().order
-        if not channels_last and lhs.shape[dims.lhs_feature] < problem.lanes:
+        if in_place or (not channels_last and lhs.shape[dims.lhs_feature] < problem.lanes):
             order = tuple(sorted(range(len(lhs.shape)), key=lambda d: (-abs(lhs.strides[d]), d)))
         room = [(0, 0)] * len(lhs.shape)
         for d, around in zip(dims.lhs_spatial, geometry.room(tile)):
             room[d] = around
-        copying, temp, ins[geometry.lhs] = framed(problem, geometry.lhs, order, room)
+        copying, temp, ins[geometry.lhs] = framed(problem, geometry.lhs, order, room, geometry.holes)
         before.append(copying)
         instead[geometry.lhs] = temp
         origin = ins[geometry.lhs].offset
     for output in problem.group.outputs:
         if dims_of(output) != dims_of(anchor):
             return None
-        if problem.outs[output].strides[dims.out_feature] != 1 and (channels_last or geometry.conv.outputs > geometry.conv.feature_groups):
+        apart = problem.outs[output].strides[dims.out_feature] != 1
+        if apart and not in_place and (channels_last or geometry.conv.outputs > geometry.groups):
             copying, temp, outs[output] = relaid(problem, output, geometry.result_wish().order)
             after.append(copying)
             instead[output] = temp

@@ -1,6 +1,7 @@
 """Depthwise convolutions, one result channel for each channel of the operand: lanes along the channels."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -14,7 +15,10 @@ from irscope.lower.families.depthwise_nest import DepthwiseNest
 from irscope.lower.families.epilogue import Epilogue, stage, walks
 from irscope.lower.families.geometry import Geometry
 from irscope.lower.schedule import Machine, machine_of
-from irscope.lower.storage import Wish
+from irscope.lower.storage import Storage, Wish
+from irscope.lower.tile import Buffer, Expr
+
+Tap = Callable[[Any, int, Expr | None], Expr]
 
 MAX_TAPS = 25
 """Windows up to 5 x 5; larger ones go as grouped contractions."""
@@ -38,12 +42,14 @@ class Depthwise:
         return {}
 
     def match(self, problem: Problem) -> Work | None:
-        """Two spatial dimensions, as many groups as channels and results, weights that are fixed, floats."""
+        """Two spatial dimensions, as many groups as channels and results, floats."""
         geometry = geometry_of(problem.group)
-        if geometry is None or geometry.rhs not in problem.constants or not dtype_of(problem.group).is_float:
+        if geometry is None or not dtype_of(problem.group).is_float or geometry.rhs not in problem.ins:
             return None
         conv = geometry.conv
-        if len(conv.spatial) != 2 or conv.features != 1 or conv.outputs != conv.feature_groups or prod(conv.window.size) > MAX_TAPS:
+        if len(conv.spatial) != 2 or conv.features != 1 or conv.outputs != conv.feature_groups or conv.outputs == 1:
+            return None
+        if prod(conv.window.size) > MAX_TAPS or max(geometry.holes) > 1:
             return None
         edges = edges_of(problem, geometry, channels_last=True)
         found = walks(edges.problem) if edges is not None else None
@@ -60,8 +66,13 @@ class Depthwise:
         lanes = machine_of(problem.lanes).lanes(dtype)
         k = KernelBuilder(problem.name, lanes=lanes, tuned=True, precision=problem.options.get("precision", "default"))
         epilogue = Epilogue(k, edges.problem, dims.out_feature)
-        padded = -(-conv.outputs // lanes) * lanes
-        taps = k.buffer("taps", dtype, (*window.size, padded), "in")
+        args = edges.arguments()
+        if geometry.rhs in problem.constants:
+            padded = -(-conv.outputs // lanes) * lanes
+            args.append(_packed(geometry, padded, dtype))
+            tap = _from_panel(k, k.buffer("taps", dtype, (*window.size, padded), "in"), padded, lanes)
+        else:
+            tap = _in_place(k, geometry, epilogue.buffers[geometry.rhs], problem.ins[geometry.rhs], dtype, lanes)
         lhs = edges.problem.ins[geometry.lhs]
         y, x = dims.lhs_spatial
         size, step, reach = ((pair[0], pair[1]) for pair in (window.size, window.stride, window.rhs_dilate))
@@ -72,11 +83,34 @@ class Depthwise:
                 index[d] = i
             epilogue(value, index, mask)
 
-        DepthwiseNest(k, epilogue.buffers[geometry.lhs], taps, (lhs.strides[dims.lhs_batch], lhs.strides[y], lhs.strides[x]),
+        DepthwiseNest(k, epilogue.buffers[geometry.lhs], tap, (lhs.strides[dims.lhs_batch], lhs.strides[y], lhs.strides[x]),
                       (conv.batch, conv.out_spatial[0], conv.out_spatial[1]), conv.outputs, size, step, reach, schedule["pixels"],
                       dtype, lanes, finish, edges.origin + geometry.first_tap(lhs)).write()
         kernel = k.finish(flops=2.0 * prod(window.size) * conv.batch * prod(conv.out_spatial) * conv.outputs, schedule=schedule)
-        return Built([*edges.before, stage(kernel, [*edges.arguments(), _packed(geometry, padded, dtype)]), *edges.after])
+        return Built([*edges.before, stage(kernel, args), *edges.after])
+
+
+def _from_panel(k: KernelBuilder, taps: Buffer, padded: int, lanes: int) -> Tap:
+    """Taps that were put in order before the first run."""
+    return lambda channel, number, mask: k.load(taps, channel + number * padded, lanes)
+
+
+def _in_place(k: KernelBuilder, geometry: Geometry, kernel: Buffer, storage: Storage, dtype: DType, lanes: int) -> Tap:
+    """Taps of a kernel that is computed, wherever they lie."""
+    dims = geometry.conv.dims
+    down, across = ((-1 if turned else 1) * storage.strides[d] for d, turned in zip(dims.rhs_spatial, geometry.conv.window.rhs_reversal))
+    apart, first = storage.strides[dims.rhs_output], geometry.rhs_base(storage)
+
+    def tap(channel: Any, number: int, mask: Expr | None) -> Expr:
+        y, x = divmod(number, geometry.conv.window.size[1])
+        place = channel * apart + (first + y * down + x * across)
+        if apart == 1:
+            value = k.load(kernel, place, lanes, mask)
+        else:
+            value = k.gather(kernel, k.splat(k.as_index(place), lanes) + k.lane(lanes) * apart, mask)
+        return value if value.dtype is dtype else k.convert(value, dtype)
+
+    return tap
 
 
 def _packed(geometry: Geometry, padded: int, dtype: DType) -> Packed:

@@ -20,15 +20,15 @@ Finish = Callable[[Any, tuple[Any, Any, Any, Any], Expr | None], None]
 
 @dataclass(slots=True)
 class DepthwiseNest:
-    """``source`` is addressed from the first tap of the first result on (``origin``), by strides of (image, y, x); channels are neighbours.
+    """``source`` is addressed from the first tap of the first result on (``origin``), by strides of (image, y, x).
 
-    ``weights`` are [window y][window x][channel], padded to whole vectors. ``step`` is the stride of the window, ``reach`` the distance
-    of its taps (dilation), each (y, x).
+    Channels are neighbours. ``tap(channel, number, mask)`` gives the weights of a window's element, from a channel on. ``step`` is the
+    stride of the window, ``reach`` the distance of its taps (dilation), each (y, x).
     """
 
     k: KernelBuilder
     source: Buffer
-    weights: Buffer
+    tap: Callable[[Any, int, Expr | None], Expr]
     strides: tuple[int, int, int]
     results: tuple[int, int, int]
     channels: int
@@ -45,7 +45,6 @@ class DepthwiseNest:
         """All loops."""
         k, lanes = self.k, self.lanes
         whole = self.channels // lanes * lanes
-        padded = -(-self.channels // lanes) * lanes
         for first, count in ((0, whole), (whole, self.channels - whole)):
             if not count:
                 continue
@@ -53,7 +52,7 @@ class DepthwiseNest:
             with ExitStack() as stack:
                 c = stack.enter_context(k.par(first, first + count, lanes))
                 n = stack.enter_context(k.par(0, self.results[0]))
-                w = [k.load(self.weights, c + tap * padded, lanes) for tap in range(self.window[0] * self.window[1])]
+                w = [self.tap(c, number, mask) for number in range(self.window[0] * self.window[1])]
                 y = stack.enter_context(k.loop(0, self.results[1]))
                 across = self.results[2] // self.pixels * self.pixels
                 for start, wide, pixels in ((0, across, self.pixels), (across, self.results[2] - across, self.results[2] - across)):

@@ -16,25 +16,39 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Geometry:
-    """A convolution without dilation of its operand and without batch groups."""
+    """A convolution, of which at least one group takes part in every result. ``spatial`` is the size of the operand with its holes."""
 
     conv: Conv
     lhs: Node
     rhs: Node
+    spatial: tuple[int, ...]
 
     @staticmethod
     def of(node: Node) -> Geometry | None:
-        """The convolution of a node, or None when it is of no such kind."""
+        """The convolution of a node, or None when it has no results or nothing to sum."""
         conv = Conv.of(node)
-        plain = all(n == 1 for n in conv.window.lhs_dilate) and conv.batch_groups == 1
-        if not plain or not all(conv.out_spatial) or not all(conv.window.size) or not conv.features or not conv.outputs or not conv.batch:
+        if not all((*conv.out_spatial, *conv.window.size, *conv.spatial, conv.features, conv.outputs, conv.batch)):
             return None
-        return Geometry(conv, node.operands[0], node.operands[1])
+        spatial = tuple((n - 1) * hole + 1 for n, hole in zip(conv.spatial, conv.window.lhs_dilate))
+        return Geometry(conv, node.operands[0], node.operands[1], spatial)
+
+    @property
+    def groups(self) -> int:
+        """Of features or of batches; one of them is one."""
+        return max(self.conv.feature_groups, self.conv.batch_groups)
+
+    @property
+    def holes(self) -> tuple[int, ...]:
+        """For each dimension of the operand, how far its elements are apart in the image that the window sees."""
+        found = [1] * (len(self.spatial) + 2)
+        for d, hole in zip(self.conv.dims.lhs_spatial, self.conv.window.lhs_dilate):
+            found[d] = hole
+        return tuple(found)
 
     def room(self, tile: int = 1) -> tuple[tuple[int, int], ...]:
         """Elements of zeros before and after each spatial dimension that the taps reach, when results come in tiles of ``tile``."""
         conv, found = self.conv, []
-        for i, size in enumerate(conv.spatial):
+        for i, size in enumerate(self.spatial):
             window = conv.window
             results = -(-conv.out_spatial[i] // tile) * tile
             reach = (results - 1) * window.stride[i] + (window.size[i] - 1) * window.rhs_dilate[i] + 1
@@ -42,7 +56,9 @@ class Geometry:
         return tuple(found)
 
     def has_room(self, storage: Storage, tile: int = 1) -> bool:
-        """Whether the taps of every result find zeros where they leave the image."""
+        """Whether the taps of every result find zeros where they leave the image, and in its holes."""
+        if any(hole > 1 for hole in self.conv.window.lhs_dilate):
+            return False
         spatial = self.conv.dims.lhs_spatial
         have = [storage.room[d] if storage.room else (0, 0) for d in spatial]
         return all(mine[0] >= low and mine[1] >= high for mine, (low, high) in zip(have, self.room(tile)))
@@ -52,8 +68,9 @@ class Geometry:
         dims = self.conv.dims
         rank = len(dims.lhs_spatial) + 2
         low, high = [0] * rank, [0] * rank
-        for d, (before, after) in zip(dims.lhs_spatial, self.room(tile)):
-            low[d], high[d] = before, after
+        if all(hole == 1 for hole in self.holes):
+            for d, (before, after) in zip(dims.lhs_spatial, self.room(tile)):
+                low[d], high[d] = before, after
         return Wish((dims.lhs_batch, *dims.lhs_spatial, dims.lhs_feature), tuple(low), tuple(high))
 
     def result_wish(self) -> Wish:
@@ -77,8 +94,8 @@ class Geometry:
 
     def affine(self, lhs: Storage, rhs: Storage | None, views: list[tuple[int, ...]]) -> Affine:
         """The axes; ``rhs`` None: the kernel's elements lie as :meth:`arranged` puts them."""
-        conv, dims, window, groups = self.conv, self.conv.dims, self.conv.window, self.conv.feature_groups
-        order, outputs = self.order(lhs), self.conv.outputs // self.conv.feature_groups
+        conv, dims, window, groups = self.conv, self.conv.dims, self.conv.window, self.groups
+        order, outputs, batch = self.order(lhs), conv.outputs // groups, conv.batch // conv.batch_groups
         sizes = {**dict(enumerate(window.size)), -1: conv.features}
         if rhs is None:
             made = row_major([groups, *(sizes[i] for i in order), outputs])
@@ -89,8 +106,9 @@ class Geometry:
             group_stride = outputs * column_stride
             kernel = {i: rhs.strides[d] * (-1 if window.rhs_reversal[i] else 1) for i, d in enumerate(dims.rhs_spatial)}
             kernel[-1] = rhs.strides[dims.rhs_input]
-        axes = [Axis("batch", groups, conv.features * lhs.strides[dims.lhs_feature], group_stride, dims.out_feature, outputs),
-                Axis("row", conv.batch, lhs.strides[dims.lhs_batch], 0, dims.out_batch)]
+        group = batch * lhs.strides[dims.lhs_batch] if conv.batch_groups > 1 else conv.features * lhs.strides[dims.lhs_feature]
+        axes = [Axis("batch", groups, group, group_stride, dims.out_feature, outputs),
+                Axis("row", batch, lhs.strides[dims.lhs_batch], 0, dims.out_batch)]
         axes += [Axis("row", conv.out_spatial[i], lhs.strides[dims.lhs_spatial[i]] * window.stride[i], 0, dims.out_spatial[i])
                  for i in range(len(dims.lhs_spatial))]
         axes += [Axis("sum", sizes[i], lhs.strides[dims.lhs_feature] if i < 0 else lhs.strides[dims.lhs_spatial[i]] * window.rhs_dilate[i],
@@ -112,5 +130,5 @@ class Geometry:
         array = np.flip(array, turned) if turned else array
         places = [dims.rhs_input if i < 0 else dims.rhs_spatial[i] for i in order]
         array = array.transpose(dims.rhs_output, *places)
-        split = array.reshape(conv.feature_groups, conv.outputs // conv.feature_groups, *array.shape[1:])
+        split = array.reshape(self.groups, conv.outputs // self.groups, *array.shape[1:])
         return np.moveaxis(split, 1, -1)

@@ -87,14 +87,20 @@ def _squares(k: KernelBuilder, shape: Sequence[int], source: Place, target: Plac
                     square(at + r * source.strides[down] + c, to + r + c * target.strides[across], wide, high)
 
 
-def framed(problem: Problem, node: Node, order: tuple[int, ...], room: Sequence[tuple[int, int]]) -> tuple[Stage, Temp, Storage]:
-    """A stage that copies an input into memory of its own, in another order and with zeros around it; that memory, and its Storage."""
+def framed(problem: Problem, node: Node, order: tuple[int, ...], room: Sequence[tuple[int, int]],
+           holes: Sequence[int]) -> tuple[Stage, Temp, Storage]:
+    """A stage that copies an input into memory of its own, in another order, with zeros around it and between its elements.
+
+    ``holes`` is how far elements are apart along each dimension (1: nothing between). Gives that memory, and its Storage, holes and all.
+    """
     storage = problem.ins[node]
     wish = Wish(order, tuple(low for low, _ in room), tuple(high for _, high in room))
-    temp, made = _temp(node.name, storage, wish)
+    shape = tuple((n - 1) * hole + 1 for n, hole in zip(storage.shape, holes))
+    temp, made = _temp(node.name, storage, shape, wish, any(hole > 1 for hole in holes))
     k = KernelBuilder(f"{problem.name}_frame", lanes=problem.lanes, tuned=True)
     source = Place(k.buffer("x", storage.dtype, storage.shape, "in", storage.span, storage.dtype.storage), storage.strides, storage.first)
-    target = Place(k.buffer("framed", storage.dtype, storage.shape, "out", temp.elements), made.strides, made.offset)
+    strides = tuple(stride * hole for stride, hole in zip(made.strides, holes))
+    target = Place(k.buffer("framed", storage.dtype, shape, "out", temp.elements), strides, made.offset)
     copy(k, storage.shape, source, target, _lanes(storage.dtype, problem.lanes))
     moved = 2.0 * prod(storage.shape) * storage.dtype.storage
     return Stage(k.finish(bytes=moved, origin=(node.name,)), [node, temp]), temp, made
@@ -104,7 +110,7 @@ def relaid(problem: Problem, node: Node, order: tuple[int, ...]) -> tuple[Stage,
     """An output in memory of its own and another order, and the stage that copies it from there to where it belongs."""
     storage = problem.outs[node]
     rank = len(storage.shape)
-    temp, made = _temp(node.name, storage, Wish(order, (0,) * rank, (0,) * rank))
+    temp, made = _temp(node.name, storage, storage.shape, Wish(order, (0,) * rank, (0,) * rank), False)
     k = KernelBuilder(f"{problem.name}_relay", lanes=problem.lanes, tuned=True)
     source = Place(k.buffer("x", storage.dtype, storage.shape, "in", temp.elements), made.strides)
     target = Place(k.buffer("y", storage.dtype, storage.shape, "out", storage.span, storage.dtype.storage), storage.strides, storage.first)
@@ -119,11 +125,12 @@ def with_storage(problem: Problem, ins: dict[Node, Storage], outs: dict[Node, St
                    outs={n: outs.get(n, s) for n, s in problem.outs.items()})
 
 
-def _temp(name: str, storage: Storage, wish: Wish) -> tuple[Temp, Storage]:
-    strides, offset, elements = wish.layout(storage.shape)
-    temp = Temp(name, storage.dtype, elements, wish.has_halo)
-    slot = Slot(name, storage.dtype, elements, "temp", zeroed=wish.has_halo)
-    return temp, Storage(slot, storage.dtype, storage.shape, strides, offset, tuple(zip(wish.low, wish.high)))
+def _temp(name: str, storage: Storage, shape: tuple[int, ...], wish: Wish, holes: bool) -> tuple[Temp, Storage]:
+    strides, offset, elements = wish.layout(shape)
+    zeroed = holes or wish.has_halo
+    slot = Slot(name, storage.dtype, elements, "temp", zeroed=zeroed)
+    made = Storage(slot, storage.dtype, shape, strides, offset, tuple(zip(wish.low, wish.high)))
+    return Temp(name, storage.dtype, elements, zeroed), made
 
 
 def _lanes(dtype: DType, lanes: int) -> int:

@@ -99,8 +99,8 @@ class Winograd:
 
 def _suits(geometry: Geometry) -> bool:
     conv, window = geometry.conv, geometry.conv.window
-    plain = window.size == (3, 3) and set(window.stride) == {1} and set(window.rhs_dilate) == {1} and conv.feature_groups == 1
-    if not plain or min(conv.features, conv.outputs) < MIN_CHANNELS or min(window.pad_low) < 0:
+    plain = window.size == (3, 3) and set(window.stride) == {1} and set(window.rhs_dilate) == {1} and geometry.groups == 1
+    if not plain or min(conv.features, conv.outputs) < MIN_CHANNELS or min(window.pad_low) < 0 or max(geometry.holes) > 1:
         return False
     return conv.batch * ceil(conv.out_spatial[0] / 2) * ceil(conv.out_spatial[1] / 2) >= MIN_TILES
 
