@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from irscope.backends.arguments import by_name
 from irscope.backends.executable import Bound, Executable, Port
+from irscope.backends.opening import needs_opening, opened
 from irscope.expand import bind_constants, bind_inputs, bind_types, expand
 from irscope.graph import Module, Reading, TensorType
 from irscope.lower.kernels import flops_of_node
@@ -108,9 +109,12 @@ def compile_named(reading: Reading, weights: Mapping[str, Any], shapes: Mapping[
     if not reading.ok or not reading.modules:
         errors = [f for f in reading.findings if f.severity is Severity.ERROR]
         raise UserError(f"{reading.source.name} cannot be compiled: the text has errors", findings=errors)
-    module = bind_types(reading.module(), shapes, dtypes)
-    if constants:
-        module = bind_constants(module, constants)
+    module = reading.module()
+    if needs_opening(module):
+        module = opened(module, {}, weights, constants, shapes, dtypes, None)
+    else:
+        module = bind_types(module, shapes, dtypes)
+        module = bind_constants(module, constants) if constants else module
     given = by_name(weights, ports_of(module)[0], "weights")
     if given.unknown:
         known = [p.name for p in module.main().params]

@@ -27,7 +27,7 @@ def needs_opening(module: Module) -> bool:
 
 
 def opened(module: Module, inputs: Mapping[str, Array], weights: Mapping[str, Array], constants: Mapping[str, Array],
-           shapes: Mapping[str, tuple[int, ...]], dtypes: Mapping[str, str], measure: Measure) -> Module:
+           shapes: Mapping[str, tuple[int, ...]], dtypes: Mapping[str, str], measure: Measure | None) -> Module:
     """The primitive module of a program for these arrays.
 
     ``inputs`` are by input name or ``argN`` (objects not counted); a 0-dimensional one binds to an input that is a number.
@@ -62,9 +62,10 @@ def opened(module: Module, inputs: Mapping[str, Array], weights: Mapping[str, Ar
         part = module.derived()
         part.attrs["primitive"] = True
         part.graphs, part.entry = {graph.name: graph}, graph.name
+        assert measure is not None
         return measure(part, arrays)
 
-    made = run_program(module, Given(given, known, constants, run if arrays else None))
+    made = run_program(module, Given(given, known, constants, run if inputs and measure is not None else None))
     made.attrs["primitive"] = True
     made.attrs["consumed"] = consumed
     return made

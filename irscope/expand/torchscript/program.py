@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from irscope.expand.torchscript import control, python_values, structure
+from irscope.expand.torchscript import control, numbers, python_values, structure
 from irscope.expand.torchscript.frames import FramedTorch
 from irscope.formats.torchscript.abstract import FunctionRef, ModuleRef, Scalar, Tensor
 from irscope.formats.torchscript.operators import overloads
@@ -216,6 +216,8 @@ class Program:
         match = found.match(values) if found else None
         if match is None and name.endswith("_") and not name.endswith("__"):
             return self._in_place(node, name, values)
+        if match is None and numbers.are_numbers(values):
+            return numbers.arithmetic(self, node, name, values)
         if match is None:
             if found is None:
                 return self._missing(node)

@@ -8,7 +8,7 @@ from irscope.expand.torchscript import python_values
 from irscope.formats.torchscript.abstract import ModuleRef, Scalar, Tensor
 from irscope.formats.torchscript.torch import NUMBERS
 from irscope.formats.torchscript.values import List
-from irscope.graph import Node
+from irscope.graph import Node, TensorType
 from irscope.graph.dtypes import F64, PRED, S64
 from irscope.source import UserError
 
@@ -215,7 +215,7 @@ def _num_to_tensor(program: Program, node: Node, values: list[Any]) -> Any:
         return value
     own = F64 if isinstance(value, float) and node.op.name.startswith("prim") else program.t.result_type(value)
     dtype = program.t.dtype_number(values[1] if len(values) > 1 else None, own)
-    return program._known(np.asarray(value), program.t.type(program.t.array(value, dtype)))
+    return program._known(np.asarray(value), TensorType(dtype, ()))
 
 
 @node("prim::Print", "aten::warn", "prim::Guard", "aten::_assert_async", "prim::EnterScope", "aten::manual_seed")
