@@ -1,6 +1,7 @@
-"""What one iteration of a pointwise kernel computes, as a list of points: loads with their strides over the loops, arithmetic, row reductions.
+"""What one iteration of a pointwise kernel computes: loads with their strides over the loops, arithmetic, row reductions, as points.
 
-A group whose movement is all strides needs no index arithmetic: every load is a walk over the loops' space (see :mod:`irscope.fusion.views`).
+A group whose movement is all strides needs no index arithmetic: every load is a walk over the loops' space
+(see :mod:`irscope.fusion.views`).
 :func:`trace` finds these walks, or None for a group that moves elements in other ways. A point's ``level`` is the number of leading axes
 that it depends on: whatever does not change in the inner loops is computed outside them.
 """
@@ -23,8 +24,9 @@ class Point:
     """One value of an iteration.
 
     ``kind`` is ``load`` (``walk`` over the memory of ``node``), ``count`` (``walk`` is the value), ``constant``, ``scalar`` (``node`` of
-    ``args``), ``reduce`` (``args``: element, init), ``part`` of a dynamic slice (``args``: starts; ``steps``: stride and highest start of each).
-    ``stage`` is the number of row reductions that must be done before it can be computed, ``cone`` the simple operations from loads to here.
+    ``args``), ``reduce`` (``args``: element, init), ``part`` of a dynamic slice (``args``: starts; ``steps``: stride and highest start of
+    each). ``stage`` is the number of row reductions that must be done before it can be computed, ``cone`` the simple operations from loads
+    to here.
     """
 
     kind: str

@@ -124,7 +124,7 @@ NORM = """
 
 def test_normalisation_behind_fixed_weights_is_folded() -> None:
     made = folded(entry(NORM), 1, 2, 3, 4)
-    behind = [n for n in made.main().nodes if n.op.name == "convolution"][0].index
+    behind = next(n for n in made.main().nodes if n.op.name == "convolution").index
     image = [n.op.name for n in made.main().nodes if str(n.type) == "f32[1,5,5,8]" and n.op.name != "broadcast"]
     assert image == ["convolution", "add"] and behind > 0
 

@@ -1,7 +1,7 @@
 """Reductions over trailing axes with everything around them, a row at a time: sums, softmax, layer normalisation.
 
-A row is gone through as often as reductions wait for each other (softmax: maximum, sum of exponentials, quotient). What is costly to compute
-and needed by a later pass is kept in a row of scratch memory, which stays in the first cache.
+A row is gone through as often as reductions wait for each other (softmax: maximum, sum of exponentials, quotient). What is costly to
+compute and needed by a later pass is kept in a row of scratch memory, which stays in the first cache.
 """
 from __future__ import annotations
 
