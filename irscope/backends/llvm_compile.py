@@ -5,7 +5,7 @@ import itertools
 import subprocess
 import sys
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -24,6 +24,10 @@ class Machine:
     cpu: str
     features: str
     jit: bool
+
+    def for_files(self) -> Machine:
+        """The same machine, for code that is linked and loaded by others."""
+        return replace(self, jit=False)
 
     @property
     def target(self) -> Target:

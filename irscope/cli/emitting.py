@@ -9,7 +9,9 @@ from irscope.graph import Module
 from irscope.source import UserError
 
 if TYPE_CHECKING:
+    from irscope.backends.llvm_compile import Machine
     from irscope.cli.running import Request
+    from irscope.lower.program import Program
 
 
 def emit(request: Request, module: Module, weights: dict[int, Any]) -> int:
@@ -34,7 +36,7 @@ def emit(request: Request, module: Module, weights: dict[int, Any]) -> int:
         return _text(request, "\n".join(f"; {unit.name}: {unit.kernel.name if unit.kernel else 'main'}\n{unit.text}" for unit in texts))
     if stage == "asm":
         return _text(request, "\n".join(llvm_compile.assembly(unit.text, machine, unit.speed) for unit in texts))
-    return _objects(request, [llvm_compile.object_code(unit.text, machine, unit.speed) for unit in texts])
+    return _library(request, program, machine.for_files())
 
 
 def _text(request: Request, text: str) -> int:
@@ -43,11 +45,14 @@ def _text(request: Request, text: str) -> int:
     return 0
 
 
-def _objects(request: Request, images: list[bytes]) -> int:
-    """Join the objects of all kernels into one file with the system's linker."""
+def _library(request: Request, program: Program, machine: Machine) -> int:
+    """The program and all it needs, joined into one file by the system's linker; irscope.backends.library says how C calls it."""
     import shutil
     import subprocess
     import tempfile
+
+    from irscope.backends import llvm_compile
+    from irscope.backends.library import library_units
 
     if request.output == "-":
         raise UserError(f"--emit {request.emit} writes binary code", "-o FILE says where to")
@@ -56,14 +61,15 @@ def _objects(request: Request, images: list[bytes]) -> int:
         raise UserError("there is no linker (ld) on this machine to join the kernels", "--emit asm needs none")
     with tempfile.TemporaryDirectory() as folder:
         paths = []
-        for i, image in enumerate(images):
-            path = Path(folder) / f"{i}.o"
-            path.write_bytes(image)
+        for unit in library_units(program, machine, Path(folder)):
+            path = Path(folder) / f"{unit.name}.o"
+            path.write_bytes(llvm_compile.object_code(unit.text, machine, unit.speed))
             paths.append(str(path))
         how = ["-r"] if request.emit == "obj" else ["-shared"]
         joined = Path(folder) / "joined"
         done = subprocess.run([linker, *how, "-o", str(joined), *paths], capture_output=True, text=True, check=False)
         if done.returncode:
-            raise UserError(f"{linker} could not join the kernels: {done.stderr.strip().splitlines()[-1:] or done.returncode}")
+            said = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
+            raise UserError(f"the kernels could not be joined: {said}", "another machine needs its own linker; --emit asm needs none")
         write_bytes(request.output, joined.read_bytes(), (request.file,))
     return 0
