@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable
 from typing import Any
 
 from irscope.graph import DTYPES, DType
-from irscope.graph.dtypes import F32, F64, PRED, S8, S64, U8
+from irscope.graph.dtypes import F32, F64, PRED, S64, U8
 from irscope.lower import complex as complex_rules
+from irscope.lower import integers
 from irscope.lower.expressions import Expressions, wrap
+from irscope.lower.integers import byte_of, is_sub_byte
 from irscope.lower.tile import Expr
 from irscope.ops.vocabulary import BINARY, COMPARE, REDUCE, UNARY
 
@@ -22,24 +23,11 @@ _PRED_BINARY = {"add": "or", "max": "or", "or": "or", "mul": "and", "min": "and"
 _PRED_REDUCE = {"add": "or", "max": "or", "or": "or", "mul": "and", "min": "and", "and": "and", "xor": "xor"}
 _FLOAT_BINARY = frozenset("add sub mul div rem max min pow atan2".split())
 _FLOAT_UNARY = UNARY - {"not", "popcnt", "clz"}
-_INTEGER_UNARY = frozenset("neg abs sign not popcnt clz real imag is_finite".split())
-_COMMUTES = frozenset("add mul and or xor min max".split())
-_KEEPS = {0: frozenset("add sub or xor shl shr_logical shr_arithmetic".split()), 1: frozenset(("mul", "div"))}
 
 
 def is_narrow(dtype: DType) -> bool:
     """Whether a float is computed in f32."""
     return dtype.kind == "float" and dtype.bits < 32
-
-
-def is_sub_byte(dtype: DType) -> bool:
-    """Whether an integer is computed in a byte."""
-    return dtype.is_integer and dtype.bits < 8
-
-
-def byte_of(dtype: DType) -> DType:
-    """The byte type that holds a sub-byte integer."""
-    return S8 if dtype.kind == "int" else U8
 
 
 def part_of(dtype: DType) -> DType:
@@ -139,14 +127,14 @@ class Arithmetic(Expressions):
                 return x
             raise TypeError(f"{name} of pred")
         if dtype.is_integer:
-            return self._integer_unary(name, x)
+            return integers.unary(self, name, x)
         if name not in _FLOAT_UNARY:
             raise TypeError(f"{name} of {dtype}")
         if name == "is_finite":
-            wide = self._widen(x)
+            wide = self.widen(x)
             return self.compare("LT", self.unary("abs", wide), self.const(math.inf, wide.dtype))
         if is_narrow(dtype):
-            return self.convert(self.unary(name, self._widen(x)), dtype)
+            return self.convert(self.unary(name, self.widen(x)), dtype)
         return self.make(name, (x,), dtype, x.lanes)
 
     def binary(self, name: str, x: Any, y: Any) -> Expr:
@@ -154,11 +142,11 @@ class Arithmetic(Expressions):
         x, y = self._pair(x, y)
         dtype = x.dtype
         if dtype is S64 and x.lanes == 1 and y.lanes == 1:
-            folded = self._index_binary(name, x, y)
+            folded = integers.index_binary(self, name, x, y)
             if folded is not None:
                 return folded
         if name in ("floordiv", "floormod"):
-            return self._lane_floor(name, x, y)
+            return integers.lane_floor(self, name, x, y)
         if name not in BINARY:
             raise ValueError(f"the vocabulary has no binary {name}")
         if dtype.is_complex:
@@ -166,12 +154,12 @@ class Arithmetic(Expressions):
         if dtype.kind == "pred":
             return self._pred_binary(name, x, y)
         if dtype.is_integer:
-            return self._integer_binary(name, x, y)
+            return integers.binary(self, name, x, y)
         if name not in _FLOAT_BINARY:
             raise TypeError(f"{name} of {dtype}")
         if is_narrow(dtype):
-            return self.convert(self.binary(name, self._widen(x), self._widen(y)), dtype)
-        return self._lift(name, (x, y), dtype)
+            return self.convert(self.binary(name, self.widen(x), self.widen(y)), dtype)
+        return self.lift(name, (x, y), dtype)
 
     def fma(self, x: Any, y: Any, z: Any) -> Expr:
         """``x * y + z``, rounded once."""
@@ -184,8 +172,8 @@ class Arithmetic(Expressions):
         if not dtype.is_float:
             return self.binary("add", self.binary("mul", x, y), z)
         if is_narrow(dtype):
-            return self.convert(self.fma(self._widen(x), self._widen(y), self._widen(z)), dtype)
-        return self._lift("fma", (x, y, z), dtype)
+            return self.convert(self.fma(self.widen(x), self.widen(y), self.widen(z)), dtype)
+        return self.lift("fma", (x, y, z), dtype)
 
     def compare(self, direction: str, x: Any, y: Any) -> Expr:
         """EQ NE LT LE GT GE; the result is pred."""
@@ -195,10 +183,10 @@ class Arithmetic(Expressions):
         if x.dtype.is_complex:
             return complex_rules.compare(self, direction, x, y)
         if x.dtype.is_integer and x.lanes == y.lanes == 1:
-            known = self._known_comparison(direction, x, y)
+            known = integers.known_comparison(direction, x, y)
             if known is not None:
                 return self.pred(known)
-        return self._lift(f"cmp.{direction}", (self._widen(x), self._widen(y)), PRED)
+        return self.lift(f"cmp.{direction}", (self.widen(x), self.widen(y)), PRED)
 
     def select(self, condition: Expr, x: Any, y: Any) -> Expr:
         """``x`` where the condition holds, else ``y``."""
@@ -215,7 +203,7 @@ class Arithmetic(Expressions):
             return self.complex(self.select(condition, self.real(x), self.real(y)), self.select(condition, self.imag(x), self.imag(y)))
         if x.dtype.kind == "pred":
             return self._or(self._and(condition, x), self._and(self._not(condition), y))
-        return self._lift("select", (condition, x, y), x.dtype)
+        return self.lift("select", (condition, x, y), x.dtype)
 
     def convert(self, x: Expr, dtype: DType) -> Expr:
         """The same number in another type, as the vocabulary says."""
@@ -259,7 +247,7 @@ class Arithmetic(Expressions):
 
     def scale2(self, x: Expr, n: Expr) -> Expr:
         """``x * 2**n`` for f32 and s32, or f64 and s64."""
-        return self._lift("scale2", (x, n), x.dtype)
+        return self.lift("scale2", (x, n), x.dtype)
 
     def complex(self, re: Any, im: Any) -> Expr:
         """A complex value of two f32 or f64."""
@@ -268,7 +256,7 @@ class Arithmetic(Expressions):
             raise TypeError(f"complex of {x.dtype}")
         if x.op == "real" and y.op == "imag" and x.args == y.args:
             return x.args[0]
-        return self._lift("complex", (x, y), DTYPES["c64" if x.dtype is F32 else "c128"])
+        return self.lift("complex", (x, y), DTYPES["c64" if x.dtype is F32 else "c128"])
 
     def real(self, x: Expr) -> Expr:
         """The real part; of a real value, itself."""
@@ -295,7 +283,7 @@ class Arithmetic(Expressions):
             raise TypeError(f"operands of {x.dtype} and {y.dtype}")
         return x, y
 
-    def _lift(self, op: str, args: tuple[Expr, ...], dtype: DType) -> Expr:
+    def lift(self, op: str, args: tuple[Expr, ...], dtype: DType) -> Expr:
         """Make an expression of operands with one or equally many lanes."""
         lanes = max(a.lanes for a in args)
         if lanes > 1:
@@ -305,7 +293,8 @@ class Arithmetic(Expressions):
     def _compute_type(self, dtype: DType) -> DType:
         return F32 if is_narrow(dtype) else byte_of(dtype) if is_sub_byte(dtype) else dtype
 
-    def _widen(self, x: Expr) -> Expr:
+    def widen(self, x: Expr) -> Expr:
+        """The value in the type that arithmetic on it is done in."""
         return self.convert(x, self._compute_type(x.dtype))
 
     # ---- pred
@@ -319,146 +308,19 @@ class Arithmetic(Expressions):
         for a, b in ((x, y), (y, x)):
             if a.op == "const" and a.lanes == 1:
                 return self.splat(b, max(x.lanes, y.lanes)) if a.value else self.splat(a, max(x.lanes, y.lanes))
-        return x if x is y else self._lift("and", (x, y), PRED)
+        return x if x is y else self.lift("and", (x, y), PRED)
 
     def _or(self, x: Expr, y: Expr) -> Expr:
         for a, b in ((x, y), (y, x)):
             if a.op == "const" and a.lanes == 1:
                 return self.splat(a, max(x.lanes, y.lanes)) if a.value else self.splat(b, max(x.lanes, y.lanes))
-        return x if x is y else self._lift("or", (x, y), PRED)
+        return x if x is y else self.lift("or", (x, y), PRED)
 
     def _pred_binary(self, name: str, x: Expr, y: Expr) -> Expr:
         word = _PRED_BINARY.get(name)
         if word is None:
             raise TypeError(f"{name} of pred")
-        return self._or(x, y) if word == "or" else self._and(x, y) if word == "and" else self._lift("xor", (x, y), PRED)
-
-    # ---- integers
-
-    def _integer_unary(self, name: str, x: Expr) -> Expr:
-        dtype = x.dtype
-        if name not in _INTEGER_UNARY:
-            raise TypeError(f"{name} of {dtype}")
-        if name == "is_finite":
-            return self.splat(self.pred(True), x.lanes)
-        if dtype.kind == "uint" and name == "abs":
-            return x
-        if dtype.kind == "uint" and name == "sign":
-            return self.binary("min", x, self.const(1, dtype))
-        if is_sub_byte(dtype):
-            if name in ("popcnt", "clz"):
-                plain = self.convert(self.convert(x, DTYPES[f"u{dtype.bits}"]), U8)
-                count = self.unary(name, plain)
-                return self.convert(count if name == "popcnt" else self.binary("sub", count, 8 - dtype.bits), dtype)
-            return self.convert(self.unary(name, self._widen(x)), dtype)
-        if name == "neg" and dtype is S64 and x.lanes == 1:
-            return self.index_mul(x, self.index(-1))
-        if x.op == "const" and x.lanes == 1:
-            folded = _UNARY_FOLD[name](x.value, dtype)
-            return self.const(folded, dtype)
-        return self.make(name, (x,), dtype, x.lanes)
-
-    def _integer_binary(self, name: str, x: Expr, y: Expr) -> Expr:
-        dtype = x.dtype
-        if name == "atan2":
-            raise TypeError(f"{name} of {dtype}")
-        if is_sub_byte(dtype):
-            return self._sub_byte_binary(name, x, y)
-        if x.op == "const" and y.op == "const" and x.lanes == y.lanes == 1:
-            fold = _BINARY_FOLD.get(name)
-            if fold is not None:
-                return self.const(fold(x.value, y.value), dtype)
-        if name in _COMMUTES and x.op == "const":
-            x, y = y, x
-        if y.op == "const" and y.lanes == 1 and name in _KEEPS.get(y.value, ()):
-            return x
-        if name in ("min", "max") and x.lanes == y.lanes == 1:
-            settled = self._known_extreme(name, x, y)
-            if settled is not None:
-                return settled
-        return self._lift(name, (x, y), dtype)
-
-    def _sub_byte_binary(self, name: str, x: Expr, y: Expr) -> Expr:
-        """In bytes, whose wide results are cut back; a logical shift sees only the value's own bits, mulhi the upper half of its own."""
-        dtype = x.dtype
-        if name == "mulhi":
-            product = self.binary("mul", self._widen(x), self._widen(y))
-            return self.convert(self.binary("shr_arithmetic" if dtype.kind == "int" else "shr_logical", product, dtype.bits), dtype)
-        if name.startswith("sh") and dtype.kind == "int":
-            # A negative amount counts as too far, and stays negative in a signed byte.
-            if name == "shr_logical":
-                plain = self.convert(self.convert(self.convert(x, DTYPES[f"u{dtype.bits}"]), U8), S8)
-                return self.convert(self.binary(name, plain, self._widen(y)), dtype)
-        return self.convert(self.binary(name, self._widen(x), self._widen(y)), dtype)
-
-    def _index_binary(self, name: str, x: Expr, y: Expr) -> Expr | None:
-        if name == "add":
-            return self.index_add(x, y)
-        if name == "sub":
-            return self.index_add(x, y, -1)
-        if name == "mul":
-            return self.index_mul(x, y)
-        if name in ("floordiv", "floormod"):
-            if y.op != "const" or y.value <= 0:
-                raise ValueError("// and % take a positive constant")
-            return self.floordiv(x, y.value) if name == "floordiv" else self.floormod(x, y.value)
-        if name in ("div", "rem") and y.op == "const" and y.value > 0 and x.range is not None and x.range[0] >= 0:
-            return self.floordiv(x, y.value) if name == "div" else self.floormod(x, y.value)
-        return None
-
-    def _lane_floor(self, name: str, x: Expr, y: Expr) -> Expr:
-        divisor = y.args[0] if y.op == "splat" else y
-        if not x.dtype.is_integer or divisor.op != "const" or divisor.lanes != 1 or divisor.value <= 0:
-            raise ValueError("// and % take integers and a positive constant")
-        if divisor.value == 1:
-            return x if name == "floordiv" else self.splat(self.const(0, x.dtype), x.lanes)
-        return self._lift(name, (x, divisor), x.dtype)
-
-    def _known_comparison(self, direction: str, x: Expr, y: Expr) -> bool | None:
-        """What the ranges of two integers already say."""
-        if x is y:
-            return direction in ("EQ", "LE", "GE")
-        if x.range is None or y.range is None:
-            return None
-        (a, b), (c, d) = x.range, y.range
-        if direction in ("EQ", "NE"):
-            if b < c or d < a:
-                return direction == "NE"
-            return direction == "EQ" if a == b == c == d else None
-        if direction in ("GT", "GE"):
-            return self._known_comparison({"GT": "LT", "GE": "LE"}[direction], y, x)
-        if direction == "LT":
-            return True if b < c else False if a >= d else None
-        return True if b <= c else False if a > d else None
-
-    def _known_extreme(self, name: str, x: Expr, y: Expr) -> Expr | None:
-        below = self._known_comparison("LE", x, y)
-        if below is None:
-            below = False if self._known_comparison("LE", y, x) else None
-        if below is None:
-            return None
-        return (x if below else y) if name == "min" else (y if below else x)
-
-
-_UNARY_FOLD: dict[str, Callable[[int, DType], int]] = {
-    "neg": lambda x, t: -x,
-    "abs": lambda x, t: abs(x),
-    "sign": lambda x, t: (x > 0) - (x < 0),
-    "not": lambda x, t: ~x,
-    "popcnt": lambda x, t: (x & ((1 << t.bits) - 1)).bit_count(),
-    "clz": lambda x, t: t.bits - (x & ((1 << t.bits) - 1)).bit_length(),
-}
-
-_BINARY_FOLD: dict[str, Callable[[int, int], int]] = {
-    "add": lambda x, y: x + y,
-    "sub": lambda x, y: x - y,
-    "mul": lambda x, y: x * y,
-    "and": lambda x, y: x & y,
-    "or": lambda x, y: x | y,
-    "xor": lambda x, y: x ^ y,
-    "min": min,
-    "max": max,
-}
+        return self._or(x, y) if word == "or" else self._and(x, y) if word == "and" else self.lift("xor", (x, y), PRED)
 
 
 def _round_to(value: float, dtype: DType) -> float:
