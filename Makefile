@@ -53,8 +53,8 @@ oracle: $(READY)  ## compare with jax and torch, where they are installed (.venv
 lint: $(READY)  ## ruff
 	@$(BIN)/python -m ruff check .
 
-types: $(READY)  ## mypy --strict
-	@$(BIN)/python -m mypy --strict irscope
+types: $(READY)  ## mypy --strict, of the tests too
+	@$(BIN)/python -m mypy --strict
 
 bench: bench-nets bench-read  ## all benchmarks, side by side with the peers that PEERS_PYTHON has installed
 

@@ -60,7 +60,7 @@ def test_asynchronous_work_is_done_at_once() -> None:
                   d = f32[2] async-done(u)
                   c = (f32[2], f32[2], u32[]) copy-start(d)
                   ROOT r = f32[2] copy-done(c) }""")
-    assert Evaluator(check=True).run(module.main(), [np.float32([1, 2])]).tolist() == [-1, -2]
+    assert Evaluator(check=True).run(module.main(), [np.array([1, 2], np.float32)]).tolist() == [-1, -2]
 
 
 def test_operands_may_be_bound_later() -> None:
@@ -73,7 +73,7 @@ def test_operands_may_be_bound_later() -> None:
                   s = ((f32[2]), f32[2], u32[]) async-start(x), calls=work
                   u = ((f32[2], f32[2]), f32[2], u32[]) async-update(s, y)
                   ROOT d = f32[2] async-done(u) }""")
-    assert evaluate(module.main(), [np.float32([5, 2]), np.float32([1, 1])]).tolist() == [4, 1]
+    assert evaluate(module.main(), [np.array([5, 2], np.float32), np.array([1, 1], np.float32)]).tolist() == [4, 1]
 
 
 def test_nested_tuples_come_out_flat() -> None:

@@ -1,6 +1,8 @@
 """Complex arithmetic against numpy's, which is the C library's, special values against C99 Annex G."""
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -9,13 +11,16 @@ from irscope.graph.dtypes import C64, C128, F32, PRED
 from tests.backends.running import Array, assert_same, both
 
 UNARY = "exp expm1 log log1p sqrt rsqrt tanh tan sin cos sinh cosh logistic sign neg cbrt".split()
-NUMPY = {"rsqrt": lambda z: 1 / np.sqrt(z), "logistic": lambda z: 1 / (1 + np.exp(-z)), "sign": lambda z: np.where(z == 0, z, z / np.abs(z)),
-         "neg": np.negative, "cbrt": lambda z: z ** (1 / 3), "log1p": lambda z: _log1p(z.real, z.imag)}
+NUMPY: dict[str, Callable[[Array], Array]] = {
+    "rsqrt": lambda z: 1 / np.sqrt(z), "logistic": lambda z: 1 / (1 + np.exp(-z)), "sign": lambda z: np.where(z == 0, z, z / np.abs(z)),
+    "neg": np.negative, "cbrt": lambda z: z ** (1 / 3), "log1p": lambda z: _log1p(z.real, z.imag),
+}
 
 
 def _log1p(a: Array, b: Array) -> Array:
     """numpy's own loses the small arguments."""
-    return np.log1p(2 * a + a * a + b * b) / 2 + 1j * np.arctan2(b, 1 + a)
+    exact: Array = np.log1p(2 * a + a * a + b * b) / 2 + 1j * np.arctan2(b, 1 + a)
+    return exact
 
 
 def values() -> Array:
@@ -41,7 +46,7 @@ def test_functions(dtype: DType, lanes: int) -> None:
     for word, g, i in zip(UNARY, got, interpreted, strict=True):
         wide = x.astype(np.clongdouble)
         with np.errstate(all="ignore"):
-            want = NUMPY.get(word, getattr(np, word, None))(wide)
+            want = (NUMPY[word] if word in NUMPY else getattr(np, word))(wide)
         for result in (g, i):
             worst = error(result, want)
             assert worst.max() < (4 if dtype is C64 else 24), (word, x[worst.argmax()], result[worst.argmax()], want[worst.argmax()])

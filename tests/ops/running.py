@@ -55,11 +55,9 @@ def kernel_of(node: Node, name: str = "op") -> Program:
     results = leaves(node)
     ins = [k.view(k.buffer(f"in{i}", t.dtype, t.dims(), "in")) for i, t in enumerate(sources)]
     outs = [k.view(k.buffer(f"out{i}", t.dtype, t.dims(), "out")) for i, t in enumerate(results)]
-    whole = node.op.nest is not None and (node.op.element is None or (node.op.whole is not None and node.op.whole(node)))
-    if whole:
+    if node.op.nest is not None and (node.op.element is None or (node.op.whole is not None and node.op.whole(node))):
         node.op.nest(k, node, ins, outs)
     else:
-        assert node.op.element is not None, f"{node.op.name} has no meaning as code"
         _loops(k, node, ins, outs)
     slots = [Slot(f"in{i}", t.dtype, t.elements, "input", i) for i, t in enumerate(sources)]
     targets = [Slot(f"out{i}", t.dtype, t.elements, "output", i) for i, t in enumerate(results)]
@@ -70,6 +68,7 @@ def kernel_of(node: Node, name: str = "op") -> Program:
 
 def _loops(k: KernelBuilder, node: Node, ins: list[Any], outs: list[Any]) -> None:
     from contextlib import ExitStack
+    assert node.op.element is not None, f"{node.op.name} has no meaning as code"
     with ExitStack() as stack:
         index = [stack.enter_context(k.loop(0, n)) for n in outs[0].shape]
         values = node.op.element(k, node, index, lambda i, at: ins[i].load(at))

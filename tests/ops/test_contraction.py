@@ -67,7 +67,8 @@ def test_dot_with_any_dimensions(case: Any, seed: int) -> None:
             letters["l", i] = letters["r", j] = next(names)
     for side, shape in (("l", left), ("r", right)):
         for d in range(len(shape)):
-            letters.setdefault((side, d), "") or letters.__setitem__((side, d), letters[side, d] or next(names))
+            if (side, d) not in letters:
+                letters[side, d] = next(names)
     lhs, rhs = ("".join(letters[side, d] for d in range(len(shape))) for side, shape in (("l", left), ("r", right)))
     batch = "".join(letters["l", d] for d in dims["lhs_batch_dims"])
     out = batch + "".join(c for c in lhs if c not in rhs) + "".join(c for c in rhs if c not in lhs)

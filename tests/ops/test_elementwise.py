@@ -164,8 +164,8 @@ def test_not_a_number_wins_and_zeros_are_ordered() -> None:
     nan = np.float32("nan")
     assert str(apply("maximum", np.array([nan, 1, -0.0], np.float32), np.array([1, nan, 0.0], np.float32))) == "[nan, nan, 0.0]"
     assert str(apply("minimum", np.array([nan, 1, 0.0], np.float32), np.array([1, nan, -0.0], np.float32))) == "[nan, nan, -0.0]"
-    assert str(apply("clamp", np.float32([0, nan]), np.float32([nan, 1]), np.float32([1, 1]))) == "[nan, nan]"
-    assert apply("clamp", np.float32([5]), np.float32([1]), np.float32([2])) == [2.0]
+    assert str(apply("clamp", np.array([0, nan], np.float32), np.array([nan, 1], np.float32), np.array([1, 1], np.float32))) == "[nan, nan]"
+    assert apply("clamp", np.array([5], np.float32), np.array([1], np.float32), np.array([2], np.float32)) == [2.0]
 
 
 def test_conversion_saturates() -> None:

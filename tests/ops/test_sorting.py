@@ -1,6 +1,8 @@
 """sort and topk: stable, with any comparator, specials included."""
 from __future__ import annotations
 
+from typing import Any
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -62,7 +64,7 @@ def test_a_comparator_of_several_keys() -> None:
 
 
 @pytest.mark.parametrize(("dtype", "kind"), [("f32", np.float32), ("bf16", ml_dtypes.bfloat16), ("f64", np.float64), ("u8", np.uint8), ("pred", np.bool_)])
-def test_sort_of_element_types(dtype: str, kind: type) -> None:
+def test_sort_of_element_types(dtype: str, kind: Any) -> None:
     x = np.random.default_rng(1).integers(0, 50, 40).astype(kind)
     found, = check(f"{comparator(dtype)}ENTRY e {{ x = {dtype}[40] parameter(0)\n ROOT r = {dtype}[40] sort(x), dimensions={{0}}, to_apply=c }}", x)
     assert np.array_equal(found, np.sort(x))
@@ -88,7 +90,7 @@ def test_topk_has_a_place_for_everything(k: int) -> None:
 
 
 @pytest.mark.parametrize(("dtype", "kind"), [("s32", np.int32), ("u8", np.uint8), ("bf16", ml_dtypes.bfloat16), ("f64", np.float64), ("s64", np.int64)])
-def test_topk_of_element_types(dtype: str, kind: type) -> None:
+def test_topk_of_element_types(dtype: str, kind: Any) -> None:
     x = np.random.default_rng(2).integers(0, 60, 50).astype(kind)
     values, _ = check(f"ENTRY e {{ x = {dtype}[50] parameter(0)\n ROOT r = ({dtype}[6], s32[6]) topk(x), k=6, largest=true }}", x)
     assert np.array_equal(values, -np.sort(-x.astype(np.int64))[:6].astype(kind))
