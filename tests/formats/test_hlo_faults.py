@@ -1,6 +1,8 @@
 """Every fault is found at its place, says what is wrong, and leaves the rest of the text readable."""
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from irscope.formats.hlo import print_module, read
@@ -185,3 +187,9 @@ def test_numbers_of_any_length_are_survived() -> None:
     for text in (FORMS["windows"].replace("size=3x3", f"size={nines}x3"), MODULE.replace("{1,0}", "{" + nines + "}", 1), MODULE.replace("constant(0)", f"constant({nines})"),
                  MODULE.replace("parameter(1)", f"parameter({nines})"), MODULE.replace("[0:3]", f"[0:{nines}]"), MODULE.replace("1_1x0_0", f"1_{nines}x0_0")):
         assert reading(text).findings
+
+
+def test_every_code_stands_in_the_documentation() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "formats" / "hlo.md").read_text(encoding="utf-8")
+    for fault in FAULTS:
+        assert f"| {fault.code} | {fault.name} | {fault.severity}" in page and fault.doc in page, fault.code

@@ -13,7 +13,9 @@ from irscope.source import Note
 
 # ``%name (p: f32[2]) -> f32[2] {`` on a line of its own, as compilers print it.
 _SIZE = r"\d{1,18}+"
-_PARAMETER_TYPE = rf"(?:{'|'.join(sorted(RESERVED_TYPES, key=len, reverse=True))})\[(?:{_SIZE}(?:,{_SIZE})*+)?+\]"
+# The common ones first: the pattern tries them in order.
+_DTYPES = ["f32", "s32", "bf16", "pred", "f16", "u32", *sorted(RESERVED_TYPES, key=len, reverse=True)]
+_PARAMETER_TYPE = rf"(?:{'|'.join(_DTYPES)})\[(?:{_SIZE}(?:,{_SIZE})*+)?+\]"
 _TUPLE_TYPE = rf"\((?:{_PARAMETER_TYPE}(?:, (?:/\*index=\d+\*/)?+)?+)*+\)"
 _PARAMETERS = rf"(?:%?{NAME}: (?:{_PARAMETER_TYPE}|{_TUPLE_TYPE})(?:, (?:/\*index=\d+\*/)?+)?+)*+"
 OPENING = re.compile(rf"[ \t]*+(ENTRY )?+%?+({NAME}) (?:\({_PARAMETERS}\) -> ({TYPE}) )?+\{{[ \t\r]*+\n[ \t]*+", re.ASCII)

@@ -296,7 +296,7 @@ def infer(assembly: Assembly, node: Node, word: str, word_at: int) -> Type:
             message = f"the type of {word} is left out, and what follows from its operands, {type}, is too large"
         except TypeFault as fault:
             message, help = f"the type of {word} is left out, and does not follow: {fault.message}", fault.help
-        except (IndexError, KeyError, ValueError, AttributeError):
+        except (IndexError, KeyError, ValueError, AttributeError, TypeError, ArithmeticError):
             pass  # operands or attributes are missing, which is told; the type cannot follow
     assembly.tell(MISSING_TYPE, message, word_at, len(word), help, node.name)
     return UNKNOWN
