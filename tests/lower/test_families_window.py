@@ -1,9 +1,12 @@
 """Pooling in every layout, at the edges of images, and with reductions that are no maximum."""
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-from tests.lower.running import check, entry
+from irscope.analysis.reference import evaluate, flatten
+from irscope.api import load
+from tests.lower.running import check, compiled, entry
 
 REDUCERS = {
     "max": "f { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT r = f32[] maximum(a, b) }",
@@ -48,3 +51,27 @@ def test_element_types(dtype: str) -> None:
       x = {dtype}[1,6,6,20] parameter(0)
       i = {dtype}[] constant({init})
       ROOT p = {dtype}[1,3,3,20] reduce-window(x, i), window={{size=1x3x3x1 stride=1x2x2x1 pad=0_0x1_0x1_0x0_0}}, to_apply=f""", reducer))
+
+
+def test_not_a_number_stays() -> None:
+    text = entry("""
+      x = f32[1,6,6,20] parameter(0)
+      i = f32[] constant(-inf)
+      ROOT p = f32[1,3,3,20] reduce-window(x, i), window={size=1x3x3x1 stride=1x2x2x1 pad=0_0x1_0x1_0x0_0}, to_apply=f""", REDUCERS["max"])
+    x = np.arange(6 * 6 * 20, dtype=np.float32).reshape(1, 6, 6, 20) - 300
+    x[0, 1, 2, 3] = np.nan
+    x[0, :, :, 4] = -np.inf
+    (expected,) = flatten(evaluate(load(text).module().main(), [x]))
+    for precision in ("default", "exact"):
+        np.testing.assert_array_equal(compiled(text, precision=precision)[1](x)[0], expected)
+
+
+def test_pixels_that_a_window_passes_over_leave_no_trace() -> None:
+    text = entry("""
+      x = f32[1,6,6,20] parameter(0)
+      i = f32[] constant(-inf)
+      ROOT p = f32[1,6,6,20] reduce-window(x, i), window={size=1x3x3x1 rhs_dilate=1x2x2x1 pad=0_0x2_2x2_2x0_0}, to_apply=f""", REDUCERS["max"])
+    x = np.arange(6 * 6 * 20, dtype=np.float32).reshape(1, 6, 6, 20)
+    x[0, 0, 0] = np.nan
+    (expected,) = flatten(evaluate(load(text).module().main(), [x]))
+    np.testing.assert_array_equal(compiled(text)[1](x)[0], expected)

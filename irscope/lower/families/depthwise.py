@@ -20,8 +20,8 @@ from irscope.lower.tile import Buffer, Expr
 
 Tap = Callable[[Any, int, Expr | None], Expr]
 
-MAX_TAPS = 25
-"""Windows up to 5 x 5; larger ones go as grouped contractions."""
+MAX_TAPS = 49
+"""Windows up to 7 x 7; larger ones go as grouped contractions."""
 
 
 @dataclass(slots=True)
@@ -130,7 +130,8 @@ def _packed(geometry: Geometry, padded: int, dtype: DType) -> Packed:
 def _pixels(geometry: Geometry, machine: Machine) -> int:
     """Results of a step: as many as have registers beside the taps, in even parts of the row."""
     conv = geometry.conv
-    most = max(1, min(8, machine.registers - prod(conv.window.size) - 4))
+    free = machine.registers - prod(conv.window.size) - 4
+    most = min(8, free) if free >= 4 else 6  # taps without a register are read from the first cache, as fast as they are used
     parts = -(-conv.out_spatial[1] // most)
     return -(-conv.out_spatial[1] // parts)
 

@@ -3,7 +3,8 @@
     for y:  for x:  for channel of 16:  a window's pixels are combined in registers, in the order of the window
 
 At the edges, a maximum or minimum reads the nearest pixel of the window again, which changes nothing; other reductions read some
-pixel of the image and pass over it.
+pixel of the image and pass over it. Maxima of floats take the larger value and note beside whether any was NaN, which leaves one
+instruction between a pixel and the next; the sign of a zero is then that of any zero (``--precision exact`` orders zeros).
 """
 from __future__ import annotations
 
@@ -101,6 +102,9 @@ class _Nest:
         self.source = self.epilogue.buffers[anchor.operands[0]]
         self.shape = dims_of(anchor)
         self.init = self.epilogue.value(anchor.operands[1], [])
+        opcode = combiner(anchor.bodies[0])
+        exact = problem.options.get("precision", "default") == "exact"
+        self.direction = {"maximum": "GT", "minimum": "LT"}.get(opcode or "") if self.init.dtype.is_float and not exact else None
         self.taps = list(product(*(range(n) for n in work.window.size)))
 
     def write(self) -> None:
@@ -144,13 +148,24 @@ class _Nest:
     def _vectors(self, index: list[Any], places: list[tuple[Any, Expr | None]], c: Any, vectors: int, mask: Expr | None) -> None:
         k = self.k
         totals: list[Any] = [k.splat(self.init, self.lanes) for _ in range(vectors)]
+        odd: list[Any] = [k.compare("NE", total, total) for total in totals]
         for base, inside in places:
             for v in range(vectors):
                 value = k.load(self.source, base + c + v * self.lanes, self.lanes, mask)
-                (combined,) = k.inline(self.anchor.bodies[0], [totals[v], value])
+                if self.direction is not None:
+                    combined = k.select(k.compare(self.direction, totals[v], value), totals[v], value)
+                    new = k.compare("NE", value, value)
+                    if inside is not None and not self.work.repeats:
+                        new = k.binary("and", k.splat(inside, self.lanes), new)
+                    odd[v] = k.binary("or", odd[v], new)
+                else:
+                    (combined,) = k.inline(self.anchor.bodies[0], [totals[v], value])
                 if inside is not None and not self.work.repeats:
                     combined = k.select(inside, combined, totals[v])
                 totals[v] = combined
+        if self.direction is not None:
+            nan = k.splat(k.const(float("nan"), self.init.dtype), self.lanes)
+            totals = [k.select(o, nan, total) for o, total in zip(odd, totals)]
         for v, total in enumerate(totals):
             where = list(index)
             where[self.work.axis] = c + v * self.lanes
