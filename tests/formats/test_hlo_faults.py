@@ -103,13 +103,13 @@ def test_fault(text: str, code: str, place: str, words: str) -> None:
 
 
 VERIFIED = [
-    (body("  a = f32[2] parameter(0), sharding={devices=[2,2]0,1}"), "HLO031", "[2,2]0,1", "2 devices do not fill 2x2"),
-    (body("  a = f32[2] parameter(0)\n  b = f32[2] collective-broadcast(a), replica_groups=[2,4]<=[4]"), "HLO031", "b", "are 2x4, but made of 4 devices"),
-    (body("  a = f32[2,3]{1,1} parameter(0)"), "HLO030", "{1,1}", "each of the dimensions 0 to 1 once"),
-    (body("  a = f32[2]{0} parameter(0)\n  b = f32[2]{1} negate(a)"), "HLO030", "{1}", "each of the dimensions 0 to 0 once"),
-    (body("  a = f32[] parameter(0)\n  b = f32[] add(a, f32[], a)"), "HLO029", "f32[]", "a type without the name"),
-    (body("  a = f32[] parameter(0)\n  b = f32[] add(a,, a)"), "HLO029", ",", "an operand is missing"),
-    (body("  a = f32[2] parameter(0)\n  b = f32[2,2] constant(1)"), "HLO028", "1", "with zeros behind it"),
+    (body("  a = f32[2] parameter(0), sharding={devices=[2,2]0,1}"), "HLO030", "[2,2]0,1", "2 devices do not fill 2x2"),
+    (body("  a = f32[2] parameter(0)\n  b = f32[2] collective-broadcast(a), replica_groups=[2,4]<=[4]"), "HLO030", "b", "are 2x4, but made of 4 devices"),
+    (body("  a = f32[2,3]{1,1} parameter(0)"), "HLO029", "{1,1}", "each of the dimensions 0 to 1 once"),
+    (body("  a = f32[2]{0} parameter(0)\n  b = f32[2]{1} negate(a)"), "HLO029", "{1}", "each of the dimensions 0 to 0 once"),
+    (body("  a = f32[] parameter(0)\n  b = f32[] add(a, f32[], a)"), "HLO028", "f32[]", "a type without the name"),
+    (body("  a = f32[] parameter(0)\n  b = f32[] add(a,, a)"), "HLO028", ",", "an operand is missing"),
+    (body("  a = f32[2] parameter(0)\n  b = f32[2,2] constant(1)"), "HLO027", "1", "with zeros behind it"),
 ]
 
 

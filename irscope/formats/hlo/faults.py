@@ -60,24 +60,23 @@ TEXT_AROUND = Fault(
 )
 NO_MODULE = Fault("HLO025", "no-module", "No HLO module was found in the text.")
 MODULE_ATTRIBUTE = Fault("HLO026", "module-attribute", "An attribute of the module, or its stack-frame tables, has the wrong form.")
-CONTROL_PREDECESSOR = Fault("HLO027", "control-predecessor", "A control predecessor is not defined.")
 SHORT_LITERAL = Fault(
-    "HLO028",
+    "HLO027",
     "short-literal",
     "A constant of several elements is written with one number: XLA makes it the first element, and the others zero.",
     Severity.WARNING,
     refuses=False,
 )
 STRAY_OPERAND = Fault(
-    "HLO029",
+    "HLO028",
     "stray-operand",
     "A type without a name, or nothing, stands where an operand should. XLA's parser drops it.",
     Severity.WARNING,
     refuses=False,
 )
 # What XLA's parser lets through and its verifier does not:
-LAYOUT = Fault("HLO030", "layout", "A layout must list each dimension once.", refuses=False)
-DEVICES = Fault("HLO031", "devices", "Replica groups or a sharding do not fit the number of devices they are made of.", refuses=False)
+LAYOUT = Fault("HLO029", "layout", "A layout must list each dimension once.", refuses=False)
+DEVICES = Fault("HLO030", "devices", "Replica groups or a sharding do not fit the number of devices they are made of.", refuses=False)
 
 
 FAULTS: tuple[Fault, ...] = tuple(f for f in list(globals().values()) if isinstance(f, Fault))

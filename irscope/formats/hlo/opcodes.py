@@ -19,7 +19,6 @@ COMMON: dict[str, str] = {
 }
 RAW_KINDS = frozenset(("sharding", "frontend", "statistics", "bools", "origin", "metadata", "config"))
 RAW_NAMES = frozenset(n for n, kind in COMMON.items() if kind in RAW_KINDS)
-BODY_KINDS = frozenset(("computation", "computations"))
 
 # Values that a word may take, by kind.
 WORDS: dict[str, frozenset[str]] = {
