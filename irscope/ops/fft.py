@@ -70,7 +70,7 @@ def _part(dtype: DType) -> DType:
 def _fft_reference(run: Any, node: Node, operand: Array) -> Array:
     lengths = node.attrs["fft_length"]
     t = infer.declared_array(node)
-    if not operand.size or not t.elements:
+    if not operand.size or not t.elements or 0 in lengths:
         return np.zeros(t.dims(), t.dtype.numpy())
     axes = tuple(range(operand.ndim - len(lengths), operand.ndim))
     name: str = node.attrs["fft_type"].lower() + "n"
@@ -273,6 +273,10 @@ def _writer(k: Emitter, view: View) -> Callable[[list[Any], Pair], None]:
 def _fft_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View]) -> None:
     kind, lengths = node.attrs["fft_type"], node.attrs["fft_length"]
     source, out = ins[0], outs[0]
+    if 0 in lengths or 0 in source.shape:
+        with independent(k, out.shape) as at:
+            out.store(at, k.const(0, out.dtype))
+        return
     dtype, inverse = _part(out.dtype), kind in ("IFFT", "IRFFT")
     first = len(source.shape) - len(lengths)
     load, store = _reader(k, source), _writer(k, out)

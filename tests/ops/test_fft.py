@@ -59,6 +59,11 @@ def test_several_dimensions(lengths: tuple[int, ...]) -> None:
     transform("IRFFT", lengths, s, "f32", shape, 2e-6)
 
 
+def test_nothing_transforms_to_zeros() -> None:
+    found, = check("ENTRY e { x = c64[2,1] parameter(0)\n ROOT r = c64[2,1] fft(x), fft_type=FFT, fft_length={0} }", np.ones((2, 1), np.complex64))
+    assert not found.any()
+
+
 def test_only_small_factors_are_mixed() -> None:
     assert factors(4 * 3 * 5 * 13) == [4, 3, 5, 13] and factors(17) is None and factors(1) == []
 
