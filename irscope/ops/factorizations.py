@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from irscope.graph import Kind, Node, Op
 from irscope.graph.dtypes import S32, S64
 from irscope.ops.lazy import LazyModule
-from irscope.ops.matrices import bound, conjugate, cost_of_factorization, declared, part_of, real, square_size, sum_of, taxicab
+from irscope.ops.matrices import Bound, bound, conjugate, cost_of_factorization, declared, part_of, real, square_size, sum_of, taxicab
 from irscope.ops.meaning import Emitter, View
 from irscope.ops.nests import independent, loops
 from irscope.ops.registry import declare
@@ -93,7 +93,7 @@ lu = declare(Op(
 
 # ---------------------------------------------------------------- qr
 
-def _reflection(x: Array) -> tuple[Any, Any, Array]:
+def reflected(x: Array) -> tuple[Any, Any, Array]:
     """LAPACK's larfg: what the first element becomes, tau, and the rest of the vector."""
     alpha, rest = x[0], x[1:]
     square = float((rest.real ** 2 + rest.imag ** 2).sum())
@@ -110,7 +110,7 @@ def _qr_reference(run: Any, node: Node, a: Array) -> Any:
         for batch in np.ndindex(*a.shape[:-2]):
             m = work[batch]
             for j in range(steps):
-                m[j, j], tau, m[j + 1:, j] = _reflection(m[j:, j].copy())
+                m[j, j], tau, m[j + 1:, j] = reflected(m[j:, j].copy())
                 taus[(*batch, j)] = tau
                 v = np.concatenate([np.ones(1, a.dtype), m[j + 1:, j]])
                 m[j:, j + 1:] -= np.conj(tau) * np.outer(v, v.conj() @ m[j:, j + 1:])
@@ -119,40 +119,44 @@ def _qr_reference(run: Any, node: Node, a: Array) -> Any:
 
 def _qr_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View]) -> None:
     rows, columns = ins[0].shape[-2:]
-    dtype, part = ins[0].dtype, part_of(ins[0].dtype)
-    nothing = k.const(0, dtype)
     with independent(k, ins[0].shape[:-2]) as batch:
         a, m = bound(ins[0], batch), bound(outs[0], batch)
         with loops(k, [rows, columns]) as [i, j]:
             m.store(i, j, a.load(i, j))
         with loops(k, [min(rows, columns)]) as [j]:
-            alpha = m.load(j, j)
-            square = sum_of(k, part, j + 1, rows, lambda i, j=j: square_size(k, m.load(i, j)))  # type: ignore[misc]
-            flat = k.compare("EQ", square, k.const(0, part))
-            if dtype.is_complex:
-                flat = k.binary("and", flat, k.compare("EQ", k.unary("imag", alpha), k.const(0, part)))
-            length = k.unary("sqrt", k.binary("add", square_size(k, alpha), square))
-            upward = k.compare("LT", real(k, alpha), k.const(0, part))
-            beta = k.convert(k.select(upward, length, k.unary("neg", length)), dtype)
-            beta = k.select(flat, alpha, beta)
-            tau = k.select(flat, nothing, k.binary("div", k.binary("sub", beta, alpha), beta))
+            tau = reflection(k, m, j, j, rows)
             outs[1].store([*batch, j], tau)
-            with k.when(k.unary("not", flat)):
-                scale = k.binary("div", k.const(1, dtype), k.binary("sub", alpha, beta))
-                m.store(j, j, beta)
-                with k.loop(j + 1, rows) as i:
-                    m.store(i, j, k.binary("mul", m.load(i, j), scale))
-                with k.loop(j + 1, columns) as c:
-                    _reflect(k, m, j, c, rows, conjugate(k, tau), m)
+            with k.loop(j + 1, columns) as c:
+                reflect(k, m, j, c, rows, conjugate(k, tau), m, j)
 
 
-def _reflect(k: Emitter, v: Any, j: Any, c: Any, rows: int, tau: Any, target: Any) -> None:
-    """Column ``c`` of ``target``, from row j on, minus ``tau * v * (v^H column)``; v is 1 and then column j below the diagonal."""
+def reflection(k: Emitter, m: Bound, j: Any, top: Any, rows: int) -> Any:
+    """Column j from row ``top`` on becomes a Householder vector (below), and what is left of the column (at the top). Gives tau."""
+    dtype = m.view.dtype
+    part = part_of(dtype)
+    alpha = m.load(top, j)
+    square = sum_of(k, part, top + 1, rows, lambda i: square_size(k, m.load(i, j)))
+    flat = k.compare("EQ", square, k.const(0, part))
+    if dtype.is_complex:
+        flat = k.binary("and", flat, k.compare("EQ", k.unary("imag", alpha), k.const(0, part)))
+    length = k.unary("sqrt", k.binary("add", square_size(k, alpha), square))
+    upward = k.compare("LT", real(k, alpha), k.const(0, part))
+    beta = k.select(flat, alpha, k.convert(k.select(upward, length, k.unary("neg", length)), dtype))
+    with k.when(k.unary("not", flat)):
+        scale = k.binary("div", k.const(1, dtype), k.binary("sub", alpha, beta))
+        m.store(top, j, beta)
+        with k.loop(top + 1, rows) as i:
+            m.store(i, j, k.binary("mul", m.load(i, j), scale))
+    return k.select(flat, k.const(0, dtype), k.binary("div", k.binary("sub", beta, alpha), beta))
+
+
+def reflect(k: Emitter, v: Bound, j: Any, c: Any, rows: int, tau: Any, target: Bound, top: Any) -> None:
+    """Column ``c`` of ``target``, from row ``top`` on, minus ``tau * v * (v^H column)``; v is 1 and then column j below ``top``."""
     dtype = tau.dtype
-    rest = sum_of(k, dtype, j + 1, rows, lambda i: k.binary("mul", conjugate(k, v.load(i, j)), target.load(i, c)))
-    w = k.binary("mul", tau, k.binary("add", target.load(j, c), rest))
-    target.store(j, c, k.binary("sub", target.load(j, c), w))
-    with k.loop(j + 1, rows) as i:
+    rest = sum_of(k, dtype, top + 1, rows, lambda i: k.binary("mul", conjugate(k, v.load(i, j)), target.load(i, c)))
+    w = k.binary("mul", tau, k.binary("add", target.load(top, c), rest))
+    target.store(top, c, k.binary("sub", target.load(top, c), w))
+    with k.loop(top + 1, rows) as i:
         target.store(i, c, k.binary("sub", target.load(i, c), k.binary("mul", v.load(i, j), w)))
 
 
@@ -195,7 +199,7 @@ def _householder_product_nest(k: Emitter, node: Node, ins: Sequence[View], outs:
             tau = ins[1].load([*batch, j])
             # Columns before j are still those of the identity, which have nothing from row j on.
             with k.loop(j, columns) as c:
-                _reflect(k, a, j, c, rows, tau, q)
+                reflect(k, a, j, c, rows, tau, q, j)
 
 
 householder_product = declare(Op(
