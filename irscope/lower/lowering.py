@@ -59,6 +59,8 @@ class Lowering:
             if found[leaf].slot is not target.slot:
                 self.copy(steps, found[leaf], target)
         program.steps = steps
+        touched = program.touched()
+        program.constants = [c for c in program.constants if c in touched]  # a weight that was packed is read in panels alone
         program.temps = self.memory.slots()
         program.arena_bytes = self.memory.place()
         return program

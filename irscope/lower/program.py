@@ -97,6 +97,24 @@ class Program:
                 stack.extend(reversed([s for branch in step.branches for s in branch]))
         return found
 
+    def touched(self) -> set[Slot]:
+        """Every slot that a step reads or writes."""
+        found: set[Slot] = set()
+        stack: list[Step] = list(self.steps)
+        while stack:
+            step = stack.pop()
+            if isinstance(step, Launch):
+                found.update(slot for slot, _ in step.args)
+            elif isinstance(step, Copy):
+                found.update((step.source, step.target))
+            elif isinstance(step, Loop):
+                found.add(step.flag)
+                stack.extend([*step.condition, *step.body])
+            elif isinstance(step, Switch):
+                found.add(step.selector)
+                stack.extend(s for branch in step.branches for s in branch)
+        return found
+
     def kernels(self) -> list[Kernel]:
         """The distinct kernels, in order of first launch."""
         return list({id(launch.kernel): launch.kernel for launch in self.launches()}.values())
