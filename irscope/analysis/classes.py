@@ -84,8 +84,8 @@ _WORDS = {
     flatten embedding gather index index_select repeat chunk split narrow clone copy to pad strided_slice take expand_dims batch_flatten
     broadcast_to layout_transform unbind roll flip upsample upsampling reverse tile constant_pad_nd masked_fill
     """.split(), "movement"),
-    **dict.fromkeys("""add sub mul div multiply subtract divide neg negative relu relu6 gelu silu sigmoid tanh exp log sqrt rsqrt pow erf abs
-    clamp clip hardtanh hardswish hardsigmoid leaky_relu elu dropout where maximum minimum eq ne lt le gt ge bias_add cast type_as rsub
+    **dict.fromkeys("""add sub mul div multiply subtract divide neg negative relu relu6 gelu silu sigmoid tanh exp log sqrt rsqrt pow erf
+    abs clamp clip hardtanh hardswish hardsigmoid leaky_relu elu dropout where maximum minimum eq ne lt le gt ge bias_add cast type_as rsub
     floor ceil round sin cos softplus mish prelu logical_and logical_not power greater less equal not_equal""".split(), "elementwise"),
 }
 _LIGHT = frozenset({"fusion", "control", "parameter", "constant", "free", "unknown"})

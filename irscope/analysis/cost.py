@@ -14,7 +14,7 @@ from irscope.graph import Graph, Kind, Node, TensorType, Type, bytes_of
 from irscope.ops.faults import TypeFault
 
 # A declared cost reads attributes and shapes; on an ill-typed text it may stumble over either, and such a node costs "unknown", that is 0.
-_ILL_TYPED = (LookupError, ValueError, TypeError, AttributeError, ArithmeticError, TypeFault)
+_ILL_TYPED = (LookupError, ValueError, TypeError, AttributeError, ArithmeticError, AssertionError, TypeFault)
 
 FREE = frozenset({
     "parameter", "constant", "tuple", "get-tuple-element", "bitcast", "opt-barrier", "add-dependency", "after-all", "partition-id",

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from irscope.analysis.calls import is_fusion
 from irscope.analysis.classes import work_class
+from irscope.analysis.levels import critical_path, works
 from irscope.analysis.survey import Survey
 from irscope.graph import Graph, Node, TensorType, TupleType, Type, bytes_of
 
@@ -50,6 +51,8 @@ class Summary:
     entry_nodes: int
     depth: int
     width: int
+    critical_nodes: int
+    critical_share: float
     inputs: list[Value]
     outputs: list[Value]
     parameter_bytes: int
@@ -88,11 +91,13 @@ def summarise(survey: Survey, n_costly: int = 5) -> Summary:
     """The figures of a module. Linear in its nodes."""
     module, calls, entry = survey.module, survey.calls, survey.entry
     totals = survey.totals
-    depth = width = peak = 0
+    depth = width = peak = critical = 0
+    share = 0.0
     peak_at = ""
     if entry is not None:
         chain = survey.levels(entry)
         depth, width = chain.depth, chain.width
+        critical, share = _critical(survey, entry)
         life = survey.memory.graphs[entry]
         peak = life.peak
         peak_at = entry.nodes[life.peak_at].name if life.peak_at >= 0 else ""
@@ -104,7 +109,8 @@ def summarise(survey: Survey, n_costly: int = 5) -> Summary:
     sources, files = _sources(survey, all_nodes)
     return Summary(
         name=module.name, format=module.format, entry=module.entry, n_nodes=len(all_nodes), n_graphs=len(module.graphs),
-        entry_nodes=len(entry.nodes) if entry is not None else 0, depth=depth, width=width, inputs=inputs(entry), outputs=outputs(entry),
+        entry_nodes=len(entry.nodes) if entry is not None else 0, depth=depth, width=width,
+        critical_nodes=critical, critical_share=share, inputs=inputs(entry), outputs=outputs(entry),
         parameter_bytes=survey.parameter_bytes(), flops=totals.flops, read=totals.read, written=totals.written, kernels=totals.kernels,
         fusions=totals.fusions, peak_bytes=peak, peak_at=peak_at, scheduled=scheduled, ops=survey.ops,
         classes=Counter(work_class(node) for node in all_nodes), dtypes=survey.dtypes, loops=loops, unknown_ops=unknown,
@@ -176,6 +182,15 @@ def describe_type(type: Type) -> str:
     if isinstance(type, TupleType):
         return "(" + ", ".join(describe_type(t) for t in type.elements) + ")"
     return str(type)
+
+
+def _critical(survey: Survey, entry: Graph) -> tuple[int, float]:
+    """How many working nodes the costliest chain of the entry has, and its share of the whole time."""
+    costs = survey.costs
+    times = [estimate(costs.flops(node, entry), costs.traffic(node, entry)) for node in entry.nodes]
+    chain = critical_path(entry, times)
+    whole = sum(times)
+    return sum(works(node) for node in chain), sum(times[node.index] for node in chain) / whole if whole else 0.0
 
 
 def _sources(survey: Survey, nodes: list[Node]) -> tuple[Counter[str], int]:

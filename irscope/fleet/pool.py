@@ -3,10 +3,12 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -16,6 +18,8 @@ WORTH_FILES = 64
 WORTH_BYTES = 8 << 20
 CHUNK_FILES = 16
 CHUNK_BYTES = 2 << 20
+AHEAD = 256
+"""How many answers may wait for the one before them: the answers of a million files need not be in memory."""
 
 
 def usable_cores() -> int:
@@ -37,97 +41,129 @@ def map_files(ask: Callable[[str], T], died: Callable[[str], T], files: Sequence
         for file in files:
             yield ask(file)
         return
-    pool = _Pool(ask, died, jobs)
+    # Not concurrent.futures: when one of its processes dies, its shutdown may wait for the others for ever.
+    pool = _Pool(ask, died, files, jobs)
     try:
-        yield from pool.run(_chunks(files))
+        yield from pool.answers()
     finally:
         pool.close()
 
 
+@dataclass(slots=True)
+class _Worker:
+    process: BaseProcess
+    connection: Connection
+    task: range | None = None
+
+
 class _Pool(Generic[T]):
-    def __init__(self, ask: Callable[[str], T], died: Callable[[str], T], jobs: int) -> None:
-        self.ask, self.died, self.jobs = ask, died, jobs
-        self._executor: ProcessPoolExecutor | None = None
+    """Each worker has a pipe of its own, so that the death of one is seen as the end of its pipe, and touches nobody else."""
 
-    def run(self, chunks: Iterator[list[str]]) -> Iterator[T]:
-        flying: deque[tuple[list[str], Future[list[T]] | None]] = deque()
-        for chunk in chunks:
-            flying.append((chunk, self._submit(chunk)))
-            while len(flying) > 3 * self.jobs:
-                yield from self._land(flying)
-        while flying:
-            yield from self._land(flying)
+    def __init__(self, ask: Callable[[str], T], died: Callable[[str], T], files: Sequence[str], jobs: int) -> None:
+        self.ask, self.died, self.files = ask, died, files
+        forkserver = "forkserver" in multiprocessing.get_all_start_methods()
+        self._context = multiprocessing.get_context("forkserver") if forkserver else multiprocessing.get_context("spawn")
+        self._tasks = deque(_chunks(files))
+        self._found: dict[int, T] = {}
+        self._workers = [self._start() for _ in range(min(jobs, len(self._tasks)))]
 
-    def _submit(self, chunk: list[str]) -> Future[list[T]] | None:
-        if chunk == ["-"]:
-            return None
-        if self._executor is None:
-            methods = multiprocessing.get_all_start_methods()
-            context = multiprocessing.get_context("forkserver" if "forkserver" in methods else "spawn")
-            self._executor = ProcessPoolExecutor(self.jobs, mp_context=context)
-        try:
-            return self._executor.submit(_ask_all, self.ask, chunk)
-        except BrokenProcessPool:
-            self.close()
-            return self._submit(chunk)
-
-    def _land(self, flying: deque[tuple[list[str], Future[list[T]] | None]]) -> list[T]:
-        chunk, future = flying.popleft()
-        if future is None:
-            return [self.ask(file) for file in chunk]
-        try:
-            return future.result()
-        except BrokenProcessPool:
-            # One file of some chunk has killed its process, and with it all that was under way: that is asked again.
-            self.close()
-            results = [self._alone(file) for file in chunk]
-            for i, (other, lost) in enumerate(flying):
-                if lost is not None and (not lost.done() or lost.exception() is not None):
-                    flying[i] = other, self._submit(other)
-            return results
-
-    def _alone(self, file: str) -> T:
-        """Ask one file in a process of its own."""
-        future = self._submit([file])
-        assert future is not None, "standard input is no chunk that a process reads"
-        try:
-            return future.result()[0]
-        except BrokenProcessPool:
-            self.close()
-            return self.died(file)
+    def answers(self) -> Iterator[T]:
+        """The answers, in the order of the files."""
+        for number in range(len(self.files)):
+            while number not in self._found:
+                self._hand_out(number + AHEAD)
+                self._collect()
+            yield self._found.pop(number)
 
     def close(self) -> None:
-        if self._executor is not None:
-            self._executor.shutdown(wait=False, cancel_futures=True)
-            self._executor = None
+        """End the workers; those that are idle end by themselves when their pipe does."""
+        for worker in self._workers:
+            worker.connection.close()
+            if worker.task is not None:
+                worker.process.kill()
+        for worker in self._workers:
+            worker.process.join(5)
+            if worker.process.is_alive():
+                worker.process.kill()
+                worker.process.join()
+        self._workers = []
+
+    def _start(self) -> _Worker:
+        here, there = self._context.Pipe()
+        process = self._context.Process(target=_serve, args=(there, self.ask), daemon=True)
+        process.start()
+        there.close()
+        return _Worker(process, here)
+
+    def _hand_out(self, limit: int) -> None:
+        """Give each idle worker a task, as long as it does not run too far ahead."""
+        for number, worker in enumerate(self._workers):
+            while worker.task is None and self._tasks and self._tasks[0].start < limit:
+                task = self._tasks.popleft()
+                if self.files[task.start] == "-":
+                    self._found[task.start] = self.ask("-")
+                    continue
+                worker.task = task
+                try:
+                    worker.connection.send([self.files[i] for i in task])
+                except OSError:
+                    self._lost(number)
+                    worker = self._workers[number]
+
+    def _collect(self) -> None:
+        """Wait for an answer, or for the end of a worker."""
+        busy = {worker.connection: number for number, worker in enumerate(self._workers) if worker.task is not None}
+        for connection in wait(list(busy)) if busy else ():
+            assert isinstance(connection, Connection)
+            worker = self._workers[busy[connection]]
+            try:
+                answers = connection.recv()
+            except (EOFError, OSError):
+                self._lost(busy[connection])
+                continue
+            assert worker.task is not None
+            self._found.update(zip(worker.task, answers, strict=True))
+            worker.task = None
+
+    def _lost(self, number: int) -> None:
+        """A worker died over its task: its files are asked one by one, and the one that kills again is told as such."""
+        worker = self._workers[number]
+        task = worker.task
+        assert task is not None
+        worker.connection.close()
+        worker.process.join()
+        if len(task) == 1:
+            self._found[task.start] = self.died(self.files[task.start])
+        else:
+            self._tasks.extendleft(range(i, i + 1) for i in reversed(task))
+        self._workers[number] = self._start()
 
 
-def _ask_all(ask: Callable[[str], T], files: list[str]) -> list[T]:
-    return [ask(file) for file in files]
+def _serve(connection: Connection, ask: Callable[[str], T]) -> None:
+    """A worker: answers portions of files until its pipe ends. Ctrl-C is for the process that asked."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    while True:
+        try:
+            files = connection.recv()
+            connection.send([ask(file) for file in files])
+        except (EOFError, OSError):
+            return
 
 
 def _worth_it(files: Sequence[str]) -> bool:
     return len(files) >= WORTH_FILES or sum(map(_size, files)) >= WORTH_BYTES
 
 
-def _chunks(files: Sequence[str]) -> Iterator[list[str]]:
-    """Files in order, in portions of some number or some bytes."""
-    chunk: list[str] = []
-    size = 0
-    for file in files:
-        if file == "-":
-            if chunk:
-                yield chunk
-            yield ["-"]
-            chunk, size = [], 0
-            continue
-        chunk.append(file)
+def _chunks(files: Sequence[str]) -> Iterator[range]:
+    """The numbers of files in portions of some number or some bytes; standard input is a portion of its own."""
+    begin = size = 0
+    for number, file in enumerate(files):
+        if number > begin and (file == "-" or files[begin] == "-" or number - begin >= CHUNK_FILES or size >= CHUNK_BYTES):
+            yield range(begin, number)
+            begin, size = number, 0
         size += _size(file)
-        if len(chunk) >= CHUNK_FILES or size >= CHUNK_BYTES:
-            yield chunk
-            chunk, size = [], 0
-    if chunk:
-        yield chunk
+    if begin < len(files):
+        yield range(begin, len(files))
 
 
 def _size(file: str) -> int:

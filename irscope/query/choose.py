@@ -82,7 +82,8 @@ def _graph(survey: Survey, wanted: Wanted) -> Graph:
         return survey.entry
     if survey.module.graphs:
         return list(survey.module.graphs.values())[-1]
-    raise UserError(f"module {survey.module.name} holds no computation that could be read")
+    # Nothing of it could be read; the findings, which are shown with it, say why.
+    return Graph(survey.module.name)
 
 
 def _between(survey: Survey, a: str, b: str) -> Choice:

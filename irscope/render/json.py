@@ -75,6 +75,7 @@ def _node(survey: Survey, graph: Graph, node: Node) -> dict[str, Any]:
 def _summary(summary: Summary) -> dict[str, Any]:
     return {
         "nodes": summary.n_nodes, "graphs": summary.n_graphs, "depth": summary.depth, "width": summary.width,
+        "critical_nodes": summary.critical_nodes, "critical_share": summary.critical_share,
         "inputs": [_value(v) for v in summary.inputs], "outputs": [_value(v) for v in summary.outputs],
         "parameter_bytes": summary.parameter_bytes, "flops": summary.flops, "bytes_read": summary.read, "bytes_written": summary.written,
         "kernels": summary.kernels, "fusions": summary.fusions, "peak_bytes": summary.peak_bytes, "peak_at": summary.peak_at,

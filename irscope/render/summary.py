@@ -26,7 +26,7 @@ def summary_lines(summary: Summary, paint: Paint, attrs: Mapping[str, Any], file
     size = f"{plural(summary.n_nodes, one)} in {plural(summary.n_graphs, graphs)}{where}"
     if summary.n_graphs > 1 and summary.entry:
         size += f" ({count(summary.entry_nodes)})"
-    yield from _row("size", [size, f"{count(summary.depth)} deep, {count(summary.width)} wide"], paint)
+    yield from _row("size", [size], paint)
     yield from _row("inputs", _values(summary.inputs, paint, summary.parameter_bytes), paint)
     yield from _row("outputs", _values(summary.outputs, paint, sum(v.bytes for v in summary.outputs)), paint)
     work = [flops(summary.flops), f"{bytes_(summary.bytes)} traffic"]
@@ -35,6 +35,11 @@ def summary_lines(summary: Summary, paint: Paint, attrs: Mapping[str, Any], file
     kernels = plural(summary.kernels, "kernel")
     kernels += f", {count(summary.fusions)} of them fusions" if summary.fusions else " if nothing fuses"
     yield from _row("work", [*work, kernels], paint)
+    if summary.critical_nodes > 1:
+        chain = f"{count(summary.depth)} deep, {count(summary.width)} wide"
+        steps = plural(summary.critical_nodes, "step")
+        critical = f"the costliest takes {percent(summary.critical_share)} of the estimated time in {steps}"
+        yield from _row("chain", [chain, critical], paint)
     if summary.peak_bytes:
         order = "as scheduled" if summary.scheduled else "in the order of the text"
         yield from _row("memory", [f"peak {bytes_(summary.peak_bytes)} at %{summary.peak_at}, {order}"], paint)

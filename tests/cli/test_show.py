@@ -118,3 +118,11 @@ def test_inputs_are_bound_to_shapes_and_types(tmp_path: Path, cli: Cli) -> None:
     wrong = cli("show", path, "--shape", "z=8,4")
     assert wrong.exit_code == 2
     assert "there is no input 'z'" in wrong.stderr
+
+
+def test_a_module_of_which_nothing_could_be_read_is_shown_with_its_findings(tmp_path: Path, cli: Cli) -> None:
+    path = tmp_path / "header.hlo"
+    path.write_text("HloModule only_a_header\n")
+    result = cli("show", path)
+    assert result.exit_code == 2
+    assert "only_a_header" in result.stdout + result.stderr
