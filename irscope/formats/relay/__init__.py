@@ -1,0 +1,6 @@
+"""Relay: TVM's text, and the shorter style of lessons."""
+
+from irscope.formats.relay.printer import print_module
+from irscope.formats.relay.reader import read, sniff
+
+__all__ = ["print_module", "read", "sniff"]

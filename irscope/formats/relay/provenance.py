@@ -1,0 +1,35 @@
+"""Where a Relay expression comes from: the ``span=`` in the comment behind it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from irscope.graph import SourceLine
+
+SPAN = re.compile(r"span=((?:(?!\*/).)*?):(\d+):(\d+)\s*\*/")
+
+
+class RelayProvenance:
+    """Answers from the line at a node's place."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def _span(self, loc: int) -> re.Match[str] | None:
+        end = self._text.find("\n", loc)
+        return SPAN.search(self._text, loc, end if end >= 0 else len(self._text))
+
+    def scope(self, loc: int) -> str:
+        """What the framework called the operator, where the text says it."""
+        found = self._span(loc)
+        return found[1].strip("/").replace(".", "/") if found and not found[1].endswith(".py") else ""
+
+    def call_stack(self, loc: int) -> tuple[SourceLine, ...]:
+        """The line in the framework's source."""
+        found = self._span(loc)
+        return (SourceLine(found[1], int(found[2]), int(found[3])),) if found and int(found[2]) else ()
+
+    def raw(self, loc: int) -> Mapping[str, str]:
+        """Relay keeps no attributes as raw text."""
+        return {}

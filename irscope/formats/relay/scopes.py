@@ -1,0 +1,129 @@
+"""Names while Relay is read: locals by block, numbered names for the whole text, and bodies that are closed."""
+
+from __future__ import annotations
+
+from irscope.graph import Graph, Node, Op
+
+
+class Frame:
+    """One graph under construction, and what it takes from the graphs around it."""
+
+    def __init__(self, graph: Graph, outer: Frame | None) -> None:
+        self.graph = graph
+        self.outer = outer
+        self.captured: list[Node] = []
+        self.local: dict[Node, Node] = {}
+
+
+class Names:
+    """Locals are scoped by block; numbered names (``%12``) are one flat map, as TVM's reader has it.
+
+    A value of a graph around the present one is captured: it becomes an operand of the node that holds the body, and a parameter. A value of
+    another branch is copied with all that it needs.
+    """
+
+    def __init__(self, param: Op) -> None:
+        self._param = param
+        self.frames: list[Frame] = []
+        self.blocks: list[dict[str, Node]] = [{}]
+        self.numbered: dict[str, Node] = {}
+        self.owner: dict[Node, Frame] = {}
+        self.ever: set[str] = set()
+
+    @property
+    def frame(self) -> Frame:
+        return self.frames[-1]
+
+    def push(self, graph: Graph, closed_over: bool) -> Frame:
+        """Begin a graph; ``closed_over`` when it may use the values around it."""
+        self.frames.append(Frame(graph, self.frames[-1] if closed_over and self.frames else None))
+        self.blocks.append({})
+        return self.frame
+
+    def pop(self) -> Frame:
+        """The graph is complete."""
+        self.blocks.pop()
+        return self.frames.pop()
+
+    def add(self, node: Node) -> Node:
+        """Append a node to the present graph."""
+        self.owner[node] = self.frame
+        return self.frame.graph.add(node)
+
+    def bind(self, name: str, node: Node) -> None:
+        """A local name means a node, until the block ends."""
+        self.blocks[-1][name] = node
+        self.ever.add(name)
+
+    def find(self, name: str) -> Node | None:
+        """What a name means here, as the present graph knows it."""
+        for block in reversed(self.blocks):
+            if name in block:
+                return self.here(block[name])
+        node = self.numbered.get(name)
+        return self.here(node) if node is not None else None
+
+    def known(self) -> set[str]:
+        """Every name that means something here."""
+        return {name for block in self.blocks for name in block} | self.numbered.keys()
+
+    def here(self, node: Node) -> Node:
+        """A node as the present graph knows it."""
+        frame, owner = self.frame, self.owner.get(node)
+        if owner is None or owner is frame:
+            return node
+        chain: list[Frame] = []
+        at: Frame | None = frame
+        while at is not None and at is not owner:
+            chain.append(at)
+            at = at.outer
+        if at is None:
+            return self._copied(node)
+        for inner in reversed(chain):
+            node = self._captured(inner, node)
+        return node
+
+    def _captured(self, frame: Frame, node: Node) -> Node:
+        made = frame.local.get(node)
+        if made is None:
+            graph = frame.graph
+            made = Node(self._param, node.name, node.type, (), {"number": len(graph.params)}, (), node.loc, synthetic=True)
+            graph.add(made)
+            graph.params.append(made)
+            self.owner[made] = frame
+            frame.local[node] = made
+            frame.captured.append(node)
+        return made
+
+    def _copied(self, node: Node) -> Node:
+        """A value of a sibling graph, made again here with everything that it needs."""
+        stack: list[tuple[Node, bool]] = [(node, False)]
+        became: dict[Node, Node] = {}
+        while stack:
+            top, ready = stack.pop()
+            if top in became:
+                continue
+            owner = self.owner.get(top)
+            if owner is None or owner is self.frame or self._around(owner):
+                became[top] = self.here(top)
+                continue
+            if top.op is self._param:
+                became[top] = self.here(next((outer for outer, inner in owner.local.items() if inner is top), top)) if owner.local else top
+                continue
+            if not ready:
+                stack.append((top, True))
+                stack.extend((operand, False) for operand in top.operands)
+                continue
+            copy = Node(
+                top.op, top.name, top.type, tuple(became[o] for o in top.operands), top.attrs, top.bodies, top.loc, synthetic=top.synthetic
+            )
+            became[top] = self.add(copy)
+        return became[node]
+
+    def _around(self, owner: Frame) -> bool:
+        at: Frame | None = self.frame
+        while at is not None:
+            if at is owner:
+                return True
+            at = at.outer
+        return False

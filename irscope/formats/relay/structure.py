@@ -1,0 +1,34 @@
+"""The operators of Relay's structure: functions as values, calls, branches, references, data types."""
+
+from __future__ import annotations
+
+from irscope.graph import Effect, Kind, Op
+from irscope.ops.registry import declare
+
+FUNCTION = declare(
+    Op("fn", "relay", "A function as a value; its graph is the body, what it takes from around it are the operands.", Kind.LEAF)
+)
+CALL = declare(Op("call", "relay", "Calls the function that is operand 0, or the body, with the other operands.", Kind.OPAQUE))
+GLOBAL = declare(Op("global", "relay", "A function of the module as a value (``attrs['name']``).", Kind.LEAF))
+IF = declare(Op("if", "relay", "One of two bodies, by the bool that is operand 0.", Kind.OPAQUE))
+MATCH = declare(Op("match", "relay", "The body of the first pattern that fits operand 0 (``attrs['patterns']``).", Kind.OPAQUE))
+CONSTRUCTOR = declare(Op("constructor", "relay", "A value of an algebraic data type (``attrs['name']``).", Kind.TUPLE))
+FIELD = declare(Op("field", "relay", "A field that a pattern binds (``attrs['path']``) of operand 0.", Kind.TUPLE))
+REF = declare(Op("ref", "relay", "A new reference that holds operand 0.", Kind.OPAQUE, Effect.WRITES))
+REF_READ = declare(Op("ref_read", "relay", "What a reference holds.", Kind.OPAQUE, Effect.READS))
+REF_WRITE = declare(Op("ref_write", "relay", "A reference gets another value.", Kind.OPAQUE, Effect.WRITES))
+LOWERED = declare(Op("primfn", "relay", "A function in a lower-level form, kept as text.", Kind.OPAQUE, Effect.CONTROL))
+
+INFIX = {
+    "+": "add",
+    "-": "subtract",
+    "*": "multiply",
+    "/": "divide",
+    "<": "less",
+    "<=": "less_equal",
+    ">": "greater",
+    ">=": "greater_equal",
+    "==": "equal",
+    "!=": "not_equal",
+}
+PRECEDENCE = {"*": 12, "/": 12, "+": 10, "-": 10, "<": 8, "<=": 8, ">": 8, ">=": 8, "==": 7, "!=": 7}
