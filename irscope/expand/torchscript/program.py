@@ -19,7 +19,7 @@ from irscope.formats.torchscript.abstract import FunctionRef, ModuleRef, Scalar,
 from irscope.formats.torchscript.operators import overloads
 from irscope.formats.torchscript.values import List, TensorText
 from irscope.graph import Graph, Module, NamedType, Node, TensorType, TupleType, Type, dtype_of
-from irscope.graph.dtypes import F64, S64
+from irscope.graph.dtypes import C128, F64, PRED, S64
 from irscope.ops import TypeFault, get
 from irscope.source import UserError, did_you_mean
 
@@ -245,8 +245,19 @@ class Program:
         plain = name[:-1]
         if not isinstance(target, Tensor) or (overloads(plain) is None and python_values.fold_known(plain, values) is None):
             return self._missing(node)
+        found = overloads(plain)
+        match = found.match(values) if found is not None and plain not in KEEP_SHAPE else None
+        if match is not None and match[0].style == "view":
+            function, arguments = match[0].function, match[1]
+            target.become(lambda old: self._view(function, [old, *arguments[1:]]))
+            return target
         result = self.operator(node, plain, values)
         before = target.get()
+        if target.base is None and not target.viewed and self.t.shape(result.get()) != self.t.shape(before):
+            # Some products take any operand and give it the shape of the result.
+            self.t.written(target, before)
+            target.set(self.t.convert(result.get(), self.t.dtype(before)))
+            return target
         self.write(target, self.t.broadcast_to(self.t.convert(result.get(), self.t.dtype(before)), self.t.shape(before)))
         return target
 
@@ -312,12 +323,30 @@ class Program:
         declared = node.type
         if isinstance(declared, TensorType):
             shape = declared.dims() if declared.is_static else array.shape
-            return self._known(array.reshape(shape) if array.size == 1 else array, declared)
+            made = self._known(array.reshape(shape) if array.size == 1 else array, declared)
+            return self._as_number(made) if made.known is not None and declared.dtype in (F64, S64, PRED, C128) else made
         # The type was lost (frozen graphs): integers print without a dot or exponent.
         integral = all(c in "-0123456789 {}[]," for c in text.text.split("[ CPU")[0]) and not np.iscomplexobj(array)
         if "Type{" in text.text:
             integral = "Long" in text.text or "Int" in text.text
-        return self._known(array, TensorType(S64 if integral else F64, array.shape))
+        return self._as_number(self._known(array, TensorType(S64 if integral else F64, array.shape)))
+
+    def _as_number(self, tensor: Tensor) -> Tensor:
+        """The tensor, remembered as one that a trace wrote for a Python number: it gives way when types are promoted."""
+        if tensor.known is None:
+            return tensor
+        tensor.number = True
+        make = tensor.make
+        if make is None or tensor._node is not None:
+            self.t.numbers.add(tensor.get())
+            return tensor
+
+        def remembered() -> Node:
+            node = make()
+            self.t.numbers.add(node)
+            return node
+        tensor.make = remembered
+        return tensor
 
     def _known(self, array: Array, declared: Type) -> Tensor:
         import numpy as np
@@ -392,5 +421,7 @@ def results_of(graph: Graph, env: Mapping[Node, Any]) -> list[Any]:
     return [env[root]]
 
 
+KEEP_SHAPE = frozenset(("aten::detach", "aten::requires_grad", "aten::alias"))
+"""Views whose in-place form changes nothing that a value shows."""
 _ABSENT: Any = object()
 __all__ = ["Given", "List", "Program", "results_of", "run_program"]

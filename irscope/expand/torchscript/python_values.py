@@ -38,7 +38,9 @@ def fold_known(name: str, values: Sequence[Any]) -> Any:
     reading = READ.get(name)
     if reading is not None:
         return reading(numbers[0])
-    if name in SAME and name != "aten::to":
+    if name == "aten::to":
+        return _converted(values)
+    if name in SAME:
         return values[0]
     arithmetic = ARITHMETIC.get(name)
     if arithmetic is None or not all(isinstance(n, bool | int | float | str) or n is None for n in numbers):
@@ -52,6 +54,21 @@ def fold_known(name: str, values: Sequence[Any]) -> Any:
     return _known(array)
 
 
+def _converted(values: Sequence[Any]) -> Any:
+    """``aten::to`` of a known number in one of its forms; None for one that is not understood."""
+    import numpy as np
+
+    from irscope.formats.torchscript.torch import SCALAR_TYPES
+    wanted = values[2] if isinstance(values[1], str) and len(values) > 2 else values[1]
+    if isinstance(wanted, Tensor):
+        return _known(np.asarray(values[0].known).astype(wanted.known.dtype)) if wanted.known is not None else None
+    if isinstance(wanted, bool) or wanted is None:
+        return values[0]
+    if not isinstance(wanted, int) or wanted not in SCALAR_TYPES:
+        return None
+    return _known(np.asarray(values[0].known).astype(SCALAR_TYPES[wanted].numpy()))
+
+
 def _known(array: Any) -> Tensor:
     return Tensor(known=array)
 
@@ -60,7 +77,7 @@ def _float_type(values: Sequence[Any]) -> Any:
     """float64 only where a float64 tensor takes part: a quotient of integers is float32."""
     import numpy as np
     for value in values:
-        if isinstance(value, Tensor) and value.known is not None and value.known.dtype.kind == "f":
+        if isinstance(value, Tensor) and value.known is not None and value.known.dtype.kind == "f" and not value.number:
             return value.known.dtype
     return np.dtype(np.float32)
 

@@ -19,9 +19,12 @@ WriteView = Callable[[Node, Node], Node]
 
 
 class Tensor:
-    """A tensor of the program. ``known`` is the value of a 0-dimensional tensor that is plain arithmetic on sizes, else None."""
+    """A tensor of the program. ``known`` is the value of a 0-dimensional tensor that is plain arithmetic on sizes, else None.
 
-    __slots__ = ("_node", "_read", "_seen", "_write", "base", "known", "make", "version")
+    ``number``: it stands for a Python number, which a trace writes as a 0-dimensional tensor; ``viewed``: a view reads through it.
+    """
+
+    __slots__ = ("_node", "_read", "_seen", "_write", "base", "known", "make", "number", "version", "viewed")
 
     def __init__(self, node: Node | None = None, base: Tensor | None = None, read: ReadView | None = None, write: WriteView | None = None,
                  known: np.ndarray[Any, Any] | None = None, make: Callable[[], Node] | None = None) -> None:
@@ -31,7 +34,11 @@ class Tensor:
         self._write = write
         self.known = known
         self.make = make
+        self.number = False
         self.version = 0
+        self.viewed = False
+        if base is not None:
+            base.viewed = True
         self._seen = base.root().version if base is not None else 0
 
     def root(self) -> Tensor:
@@ -54,6 +61,16 @@ class Tensor:
             self._node = self._read(self.base.get())
             self._seen = version
         return self._node
+
+    def become(self, view: Callable[[Tensor], Tensor]) -> None:
+        """This handle is from now on a view of what it was: ``x.t_()``. Raises ValueError when other views read through it."""
+        if self.viewed:
+            raise ValueError("the shape of a tensor changes in place while views of it exist: use the form without underscore")
+        old = Tensor(self._node, self.base, self._read, self._write, self.known, self.make)
+        old.version, old._seen = self.version, self._seen
+        made = view(old)
+        self._node, self.base, self._read, self._write = made._node, made.base, made._read, made._write
+        self.known, self.make, self._seen = None, None, made._seen
 
     def set(self, node: Node) -> None:
         """A new value, for this tensor and whatever shares its memory."""

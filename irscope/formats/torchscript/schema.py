@@ -64,11 +64,15 @@ class Overloads:
     choices: list[Overload] = field(default_factory=list)
 
     def match(self, values: Sequence[Any]) -> tuple[Overload, list[Any]] | None:
-        """The first overload that takes the values, and the arguments with defaults filled in; None when none does."""
-        for choice in self.choices:
-            arguments = bind(choice.schema, values)
-            if arguments is not None:
-                return choice, arguments
+        """The first overload that takes the values, and the arguments with defaults filled in; None when none does.
+
+        A text without types prints bools as ints: they are taken for bools only where nothing else fits.
+        """
+        for loose in (False, True):
+            for choice in self.choices:
+                arguments = bind(choice.schema, values, loose)
+                if arguments is not None:
+                    return choice, arguments
         return None
 
 
@@ -96,13 +100,15 @@ def parse_schema(text: str) -> Schema:
     return Schema(name, overload, tuple(arguments), text)
 
 
-def bind(schema: Schema, values: Sequence[Any]) -> list[Any] | None:
+def bind(schema: Schema, values: Sequence[Any], loose: bool = True) -> list[Any] | None:
     """The arguments of a call: values in order, defaults for the rest; None when they do not fit."""
     if len(values) > len(schema.arguments):
         return None
     bound: list[Any] = []
     for i, argument in enumerate(schema.arguments):
         if i < len(values):
+            if not loose and argument.type == "bool" and type(values[i]) is int:
+                return None
             value = _accept(argument, values[i])
             if value is _REFUSED:
                 return None

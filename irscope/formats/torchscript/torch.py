@@ -26,6 +26,8 @@ class Torch(Tensors):
 
     def __init__(self, builder: Builder) -> None:
         super().__init__(builder)
+        self.numbers: set[Node] = set()
+        """Constants that stand for Python numbers: a trace writes them as 0-dimensional tensors."""
 
     # ------------------------------------------------------------------ element types
 
@@ -43,7 +45,10 @@ class Torch(Tensors):
         for value in values:
             if value is None:
                 continue
-            if isinstance(value, Node):
+            if isinstance(value, Node) and value in self.numbers:
+                dtype = self.dtype(value)
+                place, dtype = 2, F32 if dtype.is_float else dtype
+            elif isinstance(value, Node):
                 place, dtype = (0 if self.rank(value) else 1), self.dtype(value)
             elif isinstance(value, Scalar):
                 place, dtype = 2, {"int": S64, "float": F32, "bool": PRED}.get(value.kind, C64)
@@ -91,7 +96,7 @@ class Torch(Tensors):
 
     def dims(self, x: Node, dimensions: Sequence[int] | int | None) -> list[int]:
         """Dimensions counted from the front; None or none given are all."""
-        if dimensions is None or (not isinstance(dimensions, int) and not dimensions):
+        if self.rank(x) == 0 or dimensions is None or (not isinstance(dimensions, int) and not dimensions):
             return list(range(self.rank(x)))
         given = [dimensions] if isinstance(dimensions, int) else dimensions
         return [self.dim(x, d) for d in given]
