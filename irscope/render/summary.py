@@ -29,17 +29,16 @@ def summary_lines(summary: Summary, paint: Paint, attrs: Mapping[str, Any], file
     yield from _row("size", [size], paint)
     yield from _row("inputs", _values(summary.inputs, paint, summary.parameter_bytes), paint)
     yield from _row("outputs", _values(summary.outputs, paint, sum(v.bytes for v in summary.outputs)), paint)
-    work = [flops(summary.flops), f"{bytes_(summary.bytes)} traffic"]
+    kernels = plural(summary.kernels, "kernel")
+    kernels += f" ({plural(summary.fusions, 'fusion')})" if summary.fusions else " if none fuse" if summary.kernels > 1 else ""
+    work = [flops(summary.flops), f"{bytes_(summary.bytes)} traffic", kernels]
     if summary.flops and summary.bytes:
         work.append(f"{summary.flops / summary.bytes:.3g} FLOP/byte")
-    kernels = plural(summary.kernels, "kernel")
-    kernels += f", {count(summary.fusions)} of them fusions" if summary.fusions else " if nothing fuses"
-    yield from _row("work", [*work, kernels], paint)
+    yield from _row("work", work, paint)
     if summary.critical_nodes > 1:
-        chain = f"{count(summary.depth)} deep, {count(summary.width)} wide"
-        steps = plural(summary.critical_nodes, "step")
-        critical = f"the costliest takes {percent(summary.critical_share)} of the estimated time in {steps}"
-        yield from _row("chain", [chain, critical], paint)
+        shape = f"{count(summary.depth)} deep, {count(summary.width)} wide"
+        chain = f"costliest {plural(summary.critical_nodes, 'step')}, {percent(summary.critical_share)} of the time"
+        yield from _row("chain", [shape, chain], paint)
     if summary.peak_bytes:
         order = "as scheduled" if summary.scheduled else "in the order of the text"
         yield from _row("memory", [f"peak {bytes_(summary.peak_bytes)} at %{summary.peak_at}, {order}"], paint)
