@@ -50,7 +50,7 @@ def units(program: Program, machine: Machine) -> tuple[list[Unit], int]:
         names[kernel], texts[kernel] = name, text
         if name not in found:
             found[name] = Unit(name, renamed(text.text, name), kernel)
-    main = main_text(program, names, texts)
+    main = main_text(program, names, texts, machine.triple)
     scratch = max((t.scratch for t in texts.values()), default=0)
     return [*found.values(), Unit(MAIN, main)], scratch
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from irscope.backends.llvm_denormals import denormals
 from irscope.backends.llvm_kernel import KernelText
 from irscope.graph import DType
 from irscope.lower.program import Copy, Launch, Loop, Program, Slot, Step, Switch
@@ -36,12 +37,14 @@ class _Main:
         self.lines.append("  " + text)
 
 
-def main_text(program: Program, names: dict[Kernel, str], texts: dict[Kernel, KernelText]) -> str:
+def main_text(program: Program, names: dict[Kernel, str], texts: dict[Kernel, KernelText], triple: str = "") -> str:
     """The module of the main function; ``names`` are the kernels' symbols, without ``@``."""
+    fp = denormals(triple)
     main = _Main(names, texts, {slot: number for number, slot in enumerate(program.constants)})
     _steps(main, program.steps)
     parts = [
         *sorted(set(main.declared.values())),
+        *fp.declare,
         "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)",
         "declare void @irscope_share(ptr, ptr, ptr, i64, ptr)",
         *main.chunks.values(),
@@ -56,7 +59,9 @@ def main_text(program: Program, names: dict[Kernel, str], texts: dict[Kernel, Ke
         f"  %threads.at = getelementptr i64, ptr %context, i64 {THREADS}",
         "  %threads = load i64, ptr %threads.at",
         "  %many = icmp sgt i64 %threads, 1",
+        *fp.off,
         *main.lines,
+        *fp.back,
         "  ret void",
         "}",
         "",
