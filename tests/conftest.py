@@ -7,6 +7,11 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from hypothesis import HealthCheck, settings
+
+# A busy machine draws examples slowly; that says nothing about irscope.
+settings.register_profile("irscope", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
+settings.load_profile("irscope")
 
 REPO = Path(__file__).resolve().parent.parent
 Cli = Callable[..., Result]
