@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 from importlib.util import find_spec
 from typing import Any
 
@@ -14,15 +15,16 @@ from irscope.source import did_you_mean
 # name: (where its click command stands, what it does). A row whose module does not exist is not offered.
 # The text stands here, so that `irscope --help` imports none of them.
 COMMANDS: dict[str, tuple[str, str]] = {
-    "show": ("irscope.cli.show:command", "Summary and tree of a dump; also text, DOT, SVG, PNG, json."),
-    "stats": ("irscope.cli.stats:command", "Count operators, parameters, FLOPs and bytes of files and folders."),
-    "lint": ("irscope.cli.lint:command", "Find what makes a graph slow or wrong; why two operators did not fuse."),
-    "compile-and-run": ("irscope.cli.compile_and_run:command", "Compile a graph to native code, run it, check and time it."),
+    # Each text fits one line of a narrow terminal.
+    "show": ("irscope.cli.show:command", "Summary and tree of a dump; text, DOT, SVG, PNG, HTML, json."),
+    "stats": ("irscope.cli.stats:command", "Count operators, parameters, FLOPs and bytes of many files."),
+    "lint": ("irscope.cli.lint:command", "What is slow or wrong in a graph; why two did not fuse."),
+    "compile-and-run": ("irscope.cli.compile_and_run:command", "Compile to native code, run, check and time."),
     "opt": ("irscope.cli.opt:command", "Run passes over a graph and print the result."),
-    "diff": ("irscope.cli.diff:command", "Compare two graphs, whatever their names and the order of lines."),
+    "diff": ("irscope.cli.diff:command", "Compare two graphs, whatever their names and order."),
     "rule": ("irscope.cli.rule:command", "Explain a lint rule."),
-    "list": ("irscope.cli.list:command", "List the operators, rules, formats and so on that irscope knows."),
-    "check": ("irscope.cli.check:command", "Run the checks that a project's pyproject.toml asks for."),
+    "list": ("irscope.cli.list:command", "What irscope knows: operators, rules, formats, targets, ..."),
+    "check": ("irscope.cli.check:command", "Run the checks that a pyproject.toml asks for."),
     "doctor": ("irscope.cli.doctor:command", "Tell what irscope found on this machine."),
 }
 
@@ -36,6 +38,10 @@ Examples:
   irscope show model.hlo -o out.svg   the graph as a picture
   irscope lint model.hlo              what is slow or wrong in it, and why
   irscope compile-and-run model.hlo --check --bench
+
+\b
+Shell completion: eval "$(_IRSCOPE_COMPLETE=bash_source irscope)" in ~/.bashrc
+(zsh_source, fish_source for the others).
 """
 
 
@@ -59,6 +65,8 @@ class LazyGroup(click.Group):
         name = args[0]
         known = self.list_commands(ctx)
         if name not in known and not name.startswith("-"):
+            if os.path.exists(name):
+                ctx.fail(f"{name} is a file, and no command; to see it: irscope show {name}")
             hint = did_you_mean(name, known) or f"the commands are: {', '.join(known)}"
             ctx.fail(f"there is no command {name!r}; {hint}")
         return super().resolve_command(ctx, args)

@@ -69,6 +69,12 @@ def test_unknown_command_is_2_and_names_the_near_one(cli: Cli) -> None:
     assert "did you mean doctor?" in result.stderr
 
 
+def test_a_file_in_place_of_a_command_is_answered_with_the_command(cli: Cli) -> None:
+    result = cli(__file__)
+    assert result.exit_code == 2
+    assert f"irscope show {__file__}" in result.stderr
+
+
 def test_interruption_is_130() -> None:
     assert run(KeyboardInterrupt()) == 130
 

@@ -6,7 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
+
+from irscope.cli.main import COMMANDS, group
+from tests.conftest import Cli
 
 HEAVY = ("numpy", "llvmlite", "rich", "ml_dtypes", "graphviz", "pygraphviz")
 
@@ -32,6 +36,18 @@ def test_version_and_help_import_nothing_heavy(option: str) -> None:
     assert status == 0
     assert said.startswith(("irscope 0", "Usage: irscope"))
     assert names.isdisjoint(HEAVY)
+
+
+def test_help_tells_each_command_on_one_line() -> None:
+    for name, (_, text) in COMMANDS.items():
+        assert len(text) <= 60, name
+
+
+def test_every_command_that_is_offered_can_be_imported(cli: Cli) -> None:
+    for name in group.list_commands(click.Context(group)):
+        result = cli(name, "--help")
+        assert result.exit_code == 0, name
+        assert result.stdout.startswith("Usage: irscope"), name
 
 
 def test_help_imports_no_command() -> None:
