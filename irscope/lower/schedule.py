@@ -109,7 +109,7 @@ def choose_tile(rows: int, columns: int, depth: int, machine: Machine, lanes: in
                     continue  # a tile crosses to the next outer row only when it holds whole inner rows
                 cost = _cost(rows, outer_rows, total_vectors, inner, across, vectors, depth, machine)
                 tiles = ceil(rows / inner) * ceil(outer_rows / across)
-                if streamed and tiles < 4:  # every tile waits for the same lines; uneven shares of prefetching come late, or twice
+                if streamed and rows * outer_rows <= 32:  # bound by memory: fewer passes over it, and even shares of prefetching
                     cost *= (1 + 0.5 / inner / across) * (1.15 if tiles < vectors and vectors % tiles else 1.0)
                 if best is None or cost < best[0] * 0.999:
                     best = (cost, (inner, vectors, across))

@@ -69,7 +69,8 @@ class Winograd:
         conv, machine = match.geometry.conv, machine_of(problem.lanes)
         block = _block_rows(match.geometry, match.m, machine)
         tiles = block * ceil(conv.out_spatial[1] / match.m)
-        rows, vectors, _ = choose_tile(tiles, conv.outputs, conv.features, machine, problem.lanes, 1, True)
+        far = (match.m + 2) ** 2 * conv.features * conv.outputs * 4 > machine.l2 // 2
+        rows, vectors, _ = choose_tile(tiles, conv.outputs, conv.features, machine, problem.lanes, 1, far)
         prefetch = min(2, ceil(vectors / ceil(tiles / rows)))
         return {"m": match.m, "block_rows": block, **ContractionSchedule(rows, vectors, pack="load", prefetch=prefetch).data()}
 
