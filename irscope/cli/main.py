@@ -16,7 +16,7 @@ from irscope.source import did_you_mean
 # The text stands here, so that `irscope --help` imports none of them.
 COMMANDS: dict[str, tuple[str, str]] = {
     # Each text fits one line of a narrow terminal.
-    "show": ("irscope.cli.show:command", "Summary and tree of a dump; text, DOT, SVG, PNG, HTML, json."),
+    "show": ("irscope.cli.show:command", "Summary and tree of a dump; or text, SVG, PNG, HTML, json."),
     "stats": ("irscope.cli.stats:command", "Count operators, parameters, FLOPs and bytes of many files."),
     "lint": ("irscope.cli.lint:command", "What is slow or wrong in a graph; why two did not fuse."),
     "compile-and-run": ("irscope.cli.compile_and_run:command", "Compile to native code, run, check and time."),
@@ -85,7 +85,7 @@ def _exists(module: str) -> bool:
     return spec is not None and spec.origin is not None
 
 
-@click.group(cls=LazyGroup, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group("irscope", cls=LazyGroup, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, message="irscope %(version)s")
 def group() -> None:
     """Read what machine-learning compilers print: show it, judge it, run it.
