@@ -1,8 +1,9 @@
 """Conversions between element types, exactly as the vocabulary says: saturation, rounding to nearest even, the odd small floats.
 
 The floats below 32 bits are described by their fields; two formulas serve them all. To f32: move the magnitude's bits under f32's
-exponent field and multiply by the power of two between the biases, which is exact and makes denormals normal. From f32: round the
-mantissa in integers, or, where the result is denormal, by adding the float whose last place is the target's.
+exponent field and correct the bias; a denormal is put under a fixed exponent, whose own value is then subtracted. From f32: round the
+mantissa in integers, or, where the result is denormal, by adding the float whose last place is the target's. No step computes with
+denormals of f32, so that the result is the same where the processor takes them for zeros.
 """
 from __future__ import annotations
 
@@ -107,8 +108,11 @@ def _from_small(code: Code, target: Target, x: str, source: DType, lanes: int) -
     sign_bit = source.bits - 1
     magnitude = v.int("and", bits, v.ic((1 << sign_bit) - 1))
     sign = v.int("shl", v.int("and", bits, v.ic(1 << sign_bit)), v.ic(31 - sign_bit))
-    value = v.mul(v.float_of(v.int("shl", magnitude, v.ic(23 - form.mantissa))), v.c(2.0 ** (127 - form.bias)))
-    out = v.bits_of(value)
+    moved = v.int("shl", magnitude, v.ic(23 - form.mantissa))
+    normal = v.int("add", moved, v.ic((127 - form.bias) << 23))
+    unit = v.ic((128 - form.bias) << 23)
+    denormal = v.sub(v.float_of(v.int("or", moved, unit)), v.float_of(unit))
+    out = v.isel(v.icmp("ult", magnitude, v.ic(1 << form.mantissa)), v.bits_of(denormal), normal)
     if form.special == "ieee":
         # The last exponent: infinity, or NaN with its payload in the upper mantissa bits.
         out = v.isel(v.icmp("ugt", magnitude, v.ic(form.largest)), v.int("or", out, v.ic(0x7F800000)), out)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from irscope.backends.llvm_denormals import denormals
+from irscope.backends.llvm_denormals import Denormals, denormals
 from irscope.backends.llvm_kernel import KernelText
 from irscope.graph import DType
 from irscope.lower.program import Copy, Launch, Loop, Program, Slot, Step, Switch
@@ -23,6 +23,7 @@ class _Main:
     names: dict[Kernel, str]
     texts: dict[Kernel, KernelText]
     constants: dict[Slot, int]
+    denormals: Denormals
     lines: list[str] = field(default_factory=list)
     declared: dict[str, str] = field(default_factory=dict)
     chunks: dict[str, str] = field(default_factory=dict)
@@ -39,8 +40,8 @@ class _Main:
 
 def main_text(program: Program, names: dict[Kernel, str], texts: dict[Kernel, KernelText], triple: str = "") -> str:
     """The module of the main function; ``names`` are the kernels' symbols, without ``@``."""
-    fp = denormals(triple)
-    main = _Main(names, texts, {slot: number for number, slot in enumerate(program.constants)})
+    fp = denormals(triple) if program.flush_denormals else Denormals()
+    main = _Main(names, texts, {slot: number for number, slot in enumerate(program.constants)}, fp)
     _steps(main, program.steps)
     parts = [
         *sorted(set(main.declared.values())),
@@ -150,18 +151,18 @@ def _shared(main: _Main, symbol: str, units: int, most: int, pointers: list[str]
     main.say(f"br label %{number}.done")
     main.lines.append(f"{number}.done:")
     if chunk not in main.chunks:
-        main.chunks[chunk] = _chunk(chunk, symbol, units, len(pointers))
+        main.chunks[chunk] = _chunk(chunk, symbol, units, len(pointers), main.denormals)
 
 
-def _chunk(name: str, symbol: str, units: int, pointers: int) -> str:
-    """Chunk ``i`` of ``n``: units from ``units*i//n`` to ``units*(i+1)//n``."""
-    lines = [f"define internal void {name}(ptr %args, i64 %i, i64 %n, ptr %scratch) nounwind {{",
+def _chunk(name: str, symbol: str, units: int, pointers: int, fp: Denormals) -> str:
+    """Chunk ``i`` of ``n``: units from ``units*i//n`` to ``units*(i+1)//n``; on any thread, so that it sets up the arithmetic itself."""
+    lines = [f"define internal void {name}(ptr %args, i64 %i, i64 %n, ptr %scratch) nounwind {{", *fp.off,
              f"  %low = mul i64 %i, {units}", "  %first = udiv i64 %low, %n", f"  %high = add i64 %low, {units}",
              "  %last = udiv i64 %high, %n"]
     for i in range(pointers):
         lines += [f"  %at{i} = getelementptr ptr, ptr %args, i64 {i}", f"  %p{i} = load ptr, ptr %at{i}"]
     values = ", ".join([*(f"ptr %p{i}" for i in range(pointers)), "i64 %first", "i64 %last", "ptr %scratch"])
-    return "\n".join([*lines, f"  call void {symbol}({values})", "  ret void", "}"])
+    return "\n".join([*lines, f"  call void {symbol}({values})", *fp.back, "  ret void", "}"])
 
 
 def _flag(main: _Main, slot: Slot) -> str:

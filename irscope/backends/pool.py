@@ -16,7 +16,6 @@ from functools import lru_cache
 from typing import Any
 
 from irscope.backends import cache, llvm_compile
-from irscope.backends.llvm_denormals import denormals
 
 _WORDS = 64 + 512  # the words of the context; from 64 on the scratch memory of each thread, the caller's first
 _SPIN, _STOP, _EPOCH, _SCRATCH = 26, 27, 32, 64
@@ -153,9 +152,7 @@ def runtime_text(triple: str, platform: str) -> str:
     else:
         declare += "\ndeclare i32 @usleep(i32)\ndeclare i32 @sched_yield()"
         sleep, wake, rest = "%slept = call i32 @usleep(i32 50)", "", "%y = call i32 @sched_yield()"
-    fp = denormals(triple)
-    declare += "\n" + "\n".join(fp.declare)
-    return (_TEXT.replace("DENORMALS_OFF", "\n".join(fp.off)).replace("PAUSE", pause).replace("DECLARE", declare).replace("SLEEP", sleep).replace("WAKE", wake).replace("REST", rest))
+    return _TEXT.replace("PAUSE", pause).replace("DECLARE", declare).replace("SLEEP", sleep).replace("WAKE", wake).replace("REST", rest)
 
 
 _TEXT = """DECLARE
@@ -188,7 +185,6 @@ no:
 }
 define void @irscope_work(ptr %ctx, i64 %me) nounwind {
 entry:
-DENORMALS_OFF
   %sleepers = getelementptr i64, ptr %ctx, i64 16
   %spin.at = getelementptr i64, ptr %ctx, i64 26
   %stop.at = getelementptr i64, ptr %ctx, i64 27

@@ -33,7 +33,7 @@ class Lowering:
     def __init__(self, module: Module, options: Options) -> None:
         self.module = module
         self.options = options
-        self.program = Program(module.name)
+        self.program = Program(module.name, flush_denormals=module.format == "hlo")
         self.memory = Memory()
         self.shop = Shop()
         self._constants: dict[int, Storage] = {}

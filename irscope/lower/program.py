@@ -73,7 +73,8 @@ class Switch(Step):
 
 @dataclass(slots=True, eq=False)
 class Program:
-    """Everything the backend needs to make one ``main(inputs, outputs, arena)``."""
+    """Everything the backend needs to make one ``main(inputs, outputs, arena)``. ``flush_denormals``: denormal floats count as zeros, as
+    they do where XLA runs."""
 
     name: str
     inputs: list[Slot] = field(default_factory=list)
@@ -82,6 +83,7 @@ class Program:
     constants: list[Slot] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
     arena_bytes: int = 0
+    flush_denormals: bool = False
 
     def launches(self) -> list[Launch]:
         """All launches, in text order, whatever loop or branch they stand in."""
