@@ -1,0 +1,46 @@
+"""``irscope diff``: two dumps compared as graphs, with gates for CI."""
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from irscope.cli.errors import FINDINGS, OK
+from irscope.cli.input import from_option, load_ok, once_stdin
+
+
+@click.command()
+@click.argument("before", metavar="A")
+@click.argument("after", metavar="B")
+@from_option
+@click.option("--format", "format_", type=click.Choice(["text", "json", "markdown"]), default="text", show_default=True,
+              help="How to print it.")
+@click.option("--fail-if", multiple=True, metavar="CONDITION", help="Exit 1 when it holds: 'kernels>+0', 'bytes>+5%', 'ops.transpose>0'.")
+@click.option("-o", "--output", default="-", metavar="FILE", help="Write there instead of to standard output.")
+def command(before: str, after: str, from_: str | None, format_: str, fail_if: tuple[str, ...], output: str) -> int:
+    """Compare two dumps as graphs: names and the order of independent lines do not count.
+
+    \b
+    Examples:
+      irscope diff old.hlo new.hlo
+      irscope diff old.hlo new.hlo --fail-if 'kernels>+0' --fail-if 'bytes>+5%'
+    """
+    from irscope.diff import compare, parse_gate
+    from irscope.diff.report import as_json, as_text
+
+    gates = [parse_gate(text) for text in fail_if]
+    once_stdin((before, after))
+    comparison = compare(load_ok(before, from_).module(), load_ok(after, from_).module())
+    failed = [told for gate in gates if (told := gate.fails(comparison))]
+    if format_ == "json":
+        text = json.dumps(as_json(comparison, failed), indent=1)
+    else:
+        text = as_text(comparison, before, after, format_ == "markdown")
+    if output == "-":
+        click.echo(text)
+    else:
+        Path(output).write_text(text + "\n")
+    for told in failed:
+        click.echo(f"gate failed: {told}", err=True)
+    return FINDINGS if failed else OK

@@ -1,0 +1,5 @@
+"""Two graphs side by side: what matches whatever its name, what changed, and what the change costs."""
+from irscope.diff.compare import Change, Comparison, GraphPair, compare
+from irscope.diff.gate import Gate, parse_gate
+
+__all__ = ["Change", "Comparison", "Gate", "GraphPair", "compare", "parse_gate"]

@@ -1,0 +1,174 @@
+"""What is the same in two modules, what is only in one, and what changed."""
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from irscope.analysis.survey import Survey
+from irscope.diff.identity import Identity
+from irscope.graph import Graph, Module, Node, bytes_of, live
+
+METRICS = ("nodes", "kernels", "flops", "bytes", "peak_bytes", "parameter_bytes")
+"""What is counted on both sides, for the entry and all it runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A node of one side (the other is None: it was removed or added), or a pair that does the same kind of thing differently."""
+
+    before: Node | None
+    after: Node | None
+    why: str = ""
+
+
+@dataclass(slots=True)
+class GraphPair:
+    """Two graphs that stand for each other, and the changes between them."""
+
+    before: Graph | None
+    after: Graph | None
+    same: bool
+    changes: list[Change] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Comparison:
+    """``same``: the entries and all they reach compute the same by the same operators."""
+
+    same: bool
+    pairs: list[GraphPair]
+    before: dict[str, float]
+    after: dict[str, float]
+    ops_before: Counter[str]
+    ops_after: Counter[str]
+
+    def metric(self, name: str) -> tuple[float, float]:
+        """A metric before and after; ``ops.NAME`` counts an operator. Raises KeyError for an unknown one."""
+        if name.startswith("ops."):
+            return float(self.ops_before[name[4:]]), float(self.ops_after[name[4:]])
+        return self.before[name], self.after[name]
+
+    def op_changes(self) -> dict[str, tuple[int, int]]:
+        """Operators whose number changed."""
+        names = sorted(self.ops_before.keys() | self.ops_after.keys())
+        return {n: (self.ops_before[n], self.ops_after[n]) for n in names if self.ops_before[n] != self.ops_after[n]}
+
+
+def compare(before: Module, after: Module) -> Comparison:
+    """Compare two modules, whatever their names and the order of independent lines."""
+    identity = Identity()
+    identity.add(before)
+    identity.add(after)
+    pairs = [_pair(identity, a, b) for a, b in _partners(identity, before, after)]
+    same = bool(before.entry and after.entry) and identity.of_graph[before.main()] == identity.of_graph[after.main()]
+    first, second = Survey(before), Survey(after)
+    return Comparison(same, pairs, _metrics(first), _metrics(second), first.ops, second.ops)
+
+
+def _metrics(survey: Survey) -> dict[str, float]:
+    totals = survey.totals
+    params = survey.entry.params if survey.entry is not None else []
+    lifetimes = survey.memory.graphs.get(survey.entry) if survey.entry is not None else None
+    peak = lifetimes.peak if lifetimes is not None else 0
+    return {"nodes": float(survey.n_nodes), "kernels": float(totals.kernels), "flops": float(totals.flops), "bytes": float(totals.bytes),
+            "peak_bytes": float(peak), "parameter_bytes": float(sum(bytes_of(p.type) for p in params))}
+
+
+def _partners(identity: Identity, before: Module, after: Module) -> list[tuple[Graph | None, Graph | None]]:
+    """Which graph stands for which: the entries, equal ones, those of one name, and what is left alone."""
+    pairs: list[tuple[Graph | None, Graph | None]] = []
+    left, right = list(before.graphs.values()), list(after.graphs.values())
+    if before.entry and after.entry:
+        pairs.append((before.main(), after.main()))
+        left.remove(before.main())
+        right.remove(after.main())
+    waiting: dict[int, list[Graph]] = {}
+    for graph in right:
+        waiting.setdefault(identity.of_graph[graph], []).append(graph)
+    rest = []
+    for graph in left:
+        equal = waiting.get(identity.of_graph[graph])
+        if equal:
+            pairs.append((graph, equal.pop(0)))
+        else:
+            rest.append(graph)
+    taken = {b for _, b in pairs}
+    by_name = {g.name: g for g in right if g not in taken}
+    for graph in rest:
+        pairs.append((graph, by_name.pop(graph.name, None)))
+    pairs += [(None, graph) for graph in by_name.values()]
+    return pairs
+
+
+def _pair(identity: Identity, before: Graph | None, after: Graph | None) -> GraphPair:
+    if before is None or after is None:
+        return GraphPair(before, after, False)
+    if identity.of_graph[before] == identity.of_graph[after]:
+        return GraphPair(before, after, True)
+    return GraphPair(before, after, False, _changes(identity, before, after))
+
+
+def _changes(identity: Identity, before: Graph, after: Graph) -> list[Change]:
+    """Nodes without an equal on the other side. From the results upwards, pairs of one operator are told as changed."""
+    left, right = _unmatched(identity, before, after), _unmatched(identity, after, before)
+    partner: dict[Node, Node] = {}
+    taken: set[Node] = set()
+    stack = [(before.root, after.root)] if before.root is not None and after.root is not None else []
+    seen: set[tuple[Node, Node]] = set()
+    while stack:
+        a, b = stack.pop()
+        if (a, b) in seen or a not in left or b not in right or a in partner or b in taken:
+            continue
+        seen.add((a, b))
+        if a.op.name == b.op.name:
+            partner[a] = b
+            taken.add(b)
+            stack.extend(zip(a.operands, b.operands, strict=False))
+    # What the walk from the results did not reach: the same operator, in order.
+    spare: dict[tuple[str, str], list[Node]] = {}
+    for node in right:
+        if node not in taken:
+            spare.setdefault((node.op.name, str(node.type)), []).append(node)
+    for node in left:
+        if node not in partner and (same := spare.get((node.op.name, str(node.type)))):
+            partner[node] = same.pop(0)
+            taken.add(partner[node])
+    changes = []
+    for node in left:
+        other = partner.get(node)
+        if other is None:
+            changes.append(Change(node, None))
+        elif why := _difference(node, other):
+            changes.append(Change(node, other, why))
+    return changes + [Change(None, node) for node in right if node not in taken]
+
+
+def _unmatched(identity: Identity, graph: Graph, other: Graph) -> dict[Node, None]:
+    """The live nodes of a graph for which the other has no equal left."""
+    alive, there = live(graph), live(other)
+    stock = Counter(identity.of_node[n] for n in other.nodes if there[n.index])
+    found: dict[Node, None] = {}
+    for node in graph.nodes:
+        if alive[node.index]:
+            if stock[identity.of_node[node]] > 0:
+                stock[identity.of_node[node]] -= 1
+            else:
+                found[node] = None
+    return found
+
+
+def _difference(a: Node, b: Node) -> str:
+    """What is different about two nodes of one operator, apart from what came before them; empty when only that is."""
+    told = []
+    if str(a.type) != str(b.type):
+        told.append(f"{a.type} became {b.type}")
+    keys = sorted(a.attrs.keys() | b.attrs.keys())
+    told += [f"{k}: {_short(a.attrs.get(k))} became {_short(b.attrs.get(k))}" for k in keys if str(a.attrs.get(k)) != str(b.attrs.get(k))]
+    if len(a.operands) != len(b.operands):
+        told.append(f"{len(a.operands)} operands became {len(b.operands)}")
+    return "; ".join(told)
+
+
+def _short(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= 60 else text[:57] + "..."

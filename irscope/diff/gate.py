@@ -1,0 +1,53 @@
+"""Conditions under which a difference fails: ``kernels>+0``, ``bytes>+5%``, ``ops.transpose>0``."""
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from irscope.diff.compare import METRICS, Comparison
+from irscope.source import UserError, did_you_mean
+
+CONDITION = re.compile(r"\s*([\w.\-]+)\s*(>=|<=|==|!=|>|<)\s*([+-]?)(\d+(?:\.\d+)?)\s*(%|[kMG]i?B?)?\s*$")
+COMPARE: dict[str, Callable[[float, float], bool]] = {
+    ">": operator.gt, "<": operator.lt, ">=": operator.ge, "<=": operator.le, "==": operator.eq, "!=": operator.ne,
+}
+UNITS = {"k": 1e3, "M": 1e6, "G": 1e9, "kB": 1e3, "MB": 1e6, "GB": 1e9, "ki": 1024.0, "Mi": 1024.0**2, "Gi": 1024.0**3,
+         "kiB": 1024.0, "MiB": 1024.0**2, "GiB": 1024.0**3}
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """``metric`` compared with ``value``: the later value itself, or (``relative``) how much it grew, in percent when ``percent``."""
+
+    text: str
+    metric: str
+    compare: str
+    value: float
+    relative: bool
+    percent: bool
+
+    def fails(self, comparison: Comparison) -> str:
+        """What to say when the condition holds; the empty string when it does not."""
+        before, after = comparison.metric(self.metric)
+        if self.percent:
+            grown = (after - before) / before * 100 if before else (0.0 if after == before else float("inf"))
+            holds, shown = COMPARE[self.compare](grown, self.value), f"{grown:+.1f} %"
+        elif self.relative:
+            holds, shown = COMPARE[self.compare](after - before, self.value), f"{after - before:+g}"
+        else:
+            holds, shown = COMPARE[self.compare](after, self.value), f"{after:g}"
+        return f"{self.text}: {self.metric} went from {before:g} to {after:g} ({shown})" if holds else ""
+
+
+def parse_gate(text: str) -> Gate:
+    """Raises UserError with an example for what is no condition."""
+    found = CONDITION.match(text)
+    if found is None:
+        raise UserError(f"{text!r} is no condition", "examples: 'kernels>+0', 'bytes>+5%', 'ops.transpose>0'")
+    metric, compare, sign, number, unit = found.groups()
+    if metric not in METRICS and not metric.startswith("ops."):
+        raise UserError(f"there is no metric {metric!r}", did_you_mean(metric, METRICS) or f"known are {', '.join(METRICS)} and ops.NAME")
+    value = float(number) * UNITS.get(unit or "", 1.0) * (-1 if sign == "-" else 1)
+    return Gate(text.strip(), metric, compare, value, bool(sign), unit == "%")

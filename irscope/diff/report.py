@@ -1,0 +1,86 @@
+"""A comparison as text, Markdown and JSON."""
+from __future__ import annotations
+
+from typing import Any
+
+from irscope.diff.compare import METRICS, Change, Comparison, GraphPair
+from irscope.graph import Graph, Node
+
+SHOWN = 40
+"""Changes that are told of one pair of graphs; the rest is counted."""
+
+
+def as_json(comparison: Comparison, failed: list[str]) -> dict[str, Any]:
+    """``{"same", "metrics", "ops", "graphs", "failed"}``."""
+    return {
+        "same": comparison.same,
+        "metrics": {name: {"before": comparison.before[name], "after": comparison.after[name]} for name in METRICS},
+        "ops": {name: {"before": a, "after": b} for name, (a, b) in comparison.op_changes().items()},
+        "graphs": [_graph_json(pair) for pair in comparison.pairs if not pair.same],
+        "failed": failed,
+    }
+
+
+def _graph_json(pair: GraphPair) -> dict[str, Any]:
+    return {"before": pair.before.name if pair.before else None, "after": pair.after.name if pair.after else None,
+            "changes": [{"before": _node_json(c.before), "after": _node_json(c.after), "why": c.why or None} for c in pair.changes]}
+
+
+def _node_json(node: Node | None) -> dict[str, str] | None:
+    return None if node is None else {"name": node.name, "op": node.op.name, "type": str(node.type)}
+
+
+def as_text(comparison: Comparison, before: str, after: str, markdown: bool = False) -> str:
+    """What changed, most telling first: the figures, the operators, then the nodes of each graph."""
+    if comparison.same:
+        return f"{before} and {after} are the same graph"
+    bullet = "- " if markdown else "  "
+    lines = [f"## {before} against {after}" if markdown else f"{before} -> {after}", ""]
+    lines += _table(comparison, markdown)
+    ops = comparison.op_changes()
+    if ops:
+        lines += ["", ("### Operators" if markdown else "operators")]
+        ordered = sorted(ops.items(), key=lambda kv: -abs(kv[1][1] - kv[1][0]))
+        lines += [f"{bullet}{name} {a} -> {b} ({b - a:+d})" for name, (a, b) in ordered]
+    for pair in comparison.pairs:
+        if not pair.same:
+            lines += ["", *_graph_text(pair, bullet, markdown)]
+    return "\n".join(lines)
+
+
+def _table(comparison: Comparison, markdown: bool) -> list[str]:
+    rows = []
+    for name in METRICS:
+        a, b = comparison.metric(name)
+        share = f"{(b - a) / a * 100:+.1f} %" if a else ""
+        rows.append((name, f"{a:,.0f}", f"{b:,.0f}", f"{b - a:+,.0f}" if a != b else "", share if a != b else ""))
+    if markdown:
+        return ["| metric | before | after | change | |", "|---|---|---|---|---|", *("| " + " | ".join(row) + " |" for row in rows)]
+    widths = [max(len(row[i]) for row in rows) for i in range(5)]
+    return ["  " + row[0].ljust(widths[0]) + "  " + "  ".join(row[i].rjust(widths[i]) for i in range(1, 5)).rstrip() for row in rows]
+
+
+def _graph_text(pair: GraphPair, bullet: str, markdown: bool) -> list[str]:
+    title = _title(pair.before, pair.after)
+    lines = [f"### {title}" if markdown else title]
+    lines += [bullet + _change(change) for change in pair.changes[:SHOWN]]
+    if len(pair.changes) > SHOWN:
+        lines.append(f"{bullet}... and {len(pair.changes) - SHOWN} more")
+    return lines
+
+
+def _title(before: Graph | None, after: Graph | None) -> str:
+    if before is None or after is None:
+        graph = before or after
+        assert graph is not None
+        return f"{graph.name}: only {'before' if before else 'after'}, {len(graph.nodes)} nodes"
+    return before.name if before.name == after.name else f"{before.name} -> {after.name}"
+
+
+def _change(change: Change) -> str:
+    if change.before is None and change.after is not None:
+        return f"+ %{change.after.name} = {change.after.type} {change.after.op.name}"
+    assert change.before is not None
+    if change.after is None:
+        return f"- %{change.before.name} = {change.before.type} {change.before.op.name}"
+    return f"~ %{change.before.name} -> %{change.after.name} {change.before.op.name}: {change.why}"
