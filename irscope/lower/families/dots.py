@@ -6,6 +6,7 @@ from math import ceil, prod
 
 from irscope.graph import DType
 from irscope.lower.families.affine import Affine, Axis
+from irscope.lower.families.pack import is_run
 from irscope.lower.schedule import ContractionSchedule, Machine, choose_tile
 
 
@@ -53,10 +54,10 @@ def packing(affine: Affine, fixed: bool, dtype: DType, machine: Machine) -> str:
     if fixed:
         return "load"
     column, sums = affine.of("column")[-1], affine.of("sum")
-    rows = prod(a.size for a in affine.of("row"))
-    if column.rhs == 1:
-        pitch = min((abs(a.rhs) for a in sums if a.rhs), default=0) * max(4, dtype.storage)
-        deep = prod(a.size for a in sums)
-        far = pitch >= 4096 and deep >= 64
-        return "copy" if far and rows >= 48 else "none"
-    return "transpose" if len(sums) == 1 and sums[0].rhs == 1 else "gather"
+    if column.rhs != 1:
+        return "transpose" if is_run(sums) else "gather"
+    rows, deep = prod(a.size for a in affine.of("row")), prod(a.size for a in sums)
+    size = max(4, dtype.storage)
+    spread = deep * min((abs(a.rhs) for a in sums if a.rhs), default=0) * size
+    # Read in place, a panel touches a line or a page of its own at every step: too many for the caches once rows come again and again.
+    return "copy" if rows >= 24 and spread > machine.l2 // 4 and deep >= 32 else "none"

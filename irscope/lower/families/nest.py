@@ -11,7 +11,7 @@ from irscope.graph import DType
 from irscope.lower.build import KernelBuilder
 from irscope.lower.families.affine import Affine, Axis
 from irscope.lower.families.micro import Tile, accumulate, first_lanes
-from irscope.lower.families.pack import pack_copy, pack_gather, pack_transpose
+from irscope.lower.families.pack import in_panel, pack_copy, pack_gather, pack_transpose
 from irscope.lower.schedule import ContractionSchedule
 from irscope.lower.tile import Buffer, Expr
 
@@ -145,34 +145,30 @@ class Nest:
         k, s, lanes = self.k, self.schedule, self.lanes
         rest = columns % lanes if columns < self.width else 0
         mask = first_lanes(k, rest, lanes) if rest else None
-        sums, buffer, address, load_mask = self.sums, self.rhs, rhs, mask
+        sums, address = self.sums, rhs + j * self.column.rhs
         if s.pack == "load":
-            sums, address, load_mask = self._packed_sums(self.width), rhs + j * self.depth, None
-        elif s.pack in PACKERS:
-            sums, load_mask = self._packed_sums(vectors * lanes), None
-            base, count = rhs + j * self.column.rhs, min(columns, vectors * lanes)
-            buffer, address = PACKERS[s.pack](k, self.rhs, base, self.sums, self.column, vectors, lanes, count), k.index(0)
-        else:
-            address = rhs + j * self.column.rhs
-        tile = Tile(self.lhs, buffer, lhs, address, (), vectors, lanes, sums, load_mask)
+            sums, address = in_panel(self.sums, self.width), rhs + j * self.depth
+        tile = Tile(self.lhs, self.rhs, lhs, address, (), vectors, lanes, sums, mask if s.pack == "none" else None)
+        count = min(columns, vectors * lanes)
+        # A panel that is summed in blocks is packed in blocks, where a block is a run of it.
+        in_blocks = s.pack in PACKERS and bool(s.sum_block) and (s.pack == "copy" or len(sums) == 1)
+        if s.pack in PACKERS and not in_blocks:
+            tile = self._with_panel(tile, count)
         at = self._moved(index, self.column, j)
         if rows is not None:
             self._tile(replace(tile, lhs=rows[0], rows=self._offsets(1, rows[2])), self._joined(rows[1], at), 1, rows[2], mask)
         elif s.sum_block:
-            self._blocked(tile, at, mask)
+            self._blocked(tile, at, mask, count if in_blocks else 0)
         else:
             for base, where, across, height, number in self._row_tiles():
                 ahead = self._ahead(tile, number) if s.prefetch else None
                 here = replace(tile, lhs=lhs + base, rows=self._offsets(across, height), ahead=ahead, lines=s.prefetch)
                 self._tile(here, self._joined(where, at), across, height, mask)
 
-    def _packed_sums(self, width: int) -> list[Axis]:
-        """The sum axes with the strides that they have in a panel."""
-        step, out = width, []
-        for axis in reversed(self.sums):
-            out.append(replace(axis, rhs=step))
-            step *= axis.size
-        return out[::-1]
+    def _with_panel(self, tile: Tile, columns: int) -> Tile:
+        """The tile, reading a panel that is packed here."""
+        panel, sums = PACKERS[self.schedule.pack](self.k, self.rhs, tile.rhs, tile.sums, self.column, tile.vectors, tile.lanes, columns)
+        return replace(tile, rhs_buffer=panel, rhs=self.k.index(0), sums=sums)
 
     def _row_tiles(self) -> Iterator[tuple[Any, list[Any], int, int, Any]]:
         """(left address, index, across, height, number) of tiles that cover all rows; a loop is open while each is written."""
@@ -212,8 +208,11 @@ class Nest:
         where = self._moved(where, self.column, self.k.index(vector * self.lanes))
         self.finish(value, where, mask if vector == vectors - 1 else None)
 
-    def _blocked(self, tile: Tile, at: list[Any], mask: Expr | None) -> None:
-        """The summed axis in blocks: results wait in scratch memory, and leave it when all blocks are in."""
+    def _blocked(self, tile: Tile, at: list[Any], mask: Expr | None, pack: int) -> None:
+        """The summed axis in blocks: results wait in scratch memory, and leave it when all blocks are in.
+
+        ``pack``: so many columns of each block are packed first (0: none).
+        """
         k, lanes, s = self.k, self.lanes, self.schedule
         partial = k.scratch(self.dtype, (prod(a.size for a in self.rows), tile.vectors * lanes)).buffer
         width = tile.vectors * lanes
@@ -226,9 +225,12 @@ class Nest:
                 k.store(partial, place(i, v), k.splat(k.const(0, self.dtype), lanes))
         for lhs, rhs, sums, stack in _blocks(k, tile, s.sum_block):
             with stack:
+                block = replace(tile, rhs=rhs, sums=sums)
+                if pack:
+                    block = self._with_panel(block, pack)
                 for base, where, across, height, number in self._row_tiles():
                     rows = self._row_numbers(where, across, height)
-                    here = replace(tile, lhs=lhs + base, rhs=rhs, sums=sums, rows=self._offsets(across, height), lines=s.prefetch)
+                    here = replace(block, lhs=lhs + base, rows=self._offsets(across, height), lines=s.prefetch)
                     if s.prefetch:
                         here.ahead = self._ahead(here, number)
                     acc = accumulate(k, here, self.dtype, lambda r, v, rows=rows: k.load(partial, place(rows[r], v), lanes))  # type: ignore[misc]

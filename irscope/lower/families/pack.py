@@ -5,6 +5,7 @@ Weights are packed once, before the first run; operands that are computed are pa
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,9 @@ from irscope.lower.tile import Buffer, Expr
 
 if TYPE_CHECKING:
     import numpy as np
+
+Packed = tuple[Buffer, list[Axis]]
+"""A panel in scratch memory, and the sum axes with their strides in it."""
 
 
 def panels(array: np.ndarray[Any, Any], outer: int, width: int, dtype: Any) -> np.ndarray[Any, Any]:
@@ -32,8 +36,27 @@ def panels(array: np.ndarray[Any, Any], outer: int, width: int, dtype: Any) -> n
     return out.reshape(-1)
 
 
+def in_panel(sums: Sequence[Axis], width: int) -> list[Axis]:
+    """Sum axes with the strides that they have in a panel, the last one fastest."""
+    step, out = width, []
+    for axis in reversed(sums):
+        out.append(replace(axis, rhs=step))
+        step *= axis.size
+    return out[::-1]
+
+
+def is_run(sums: Sequence[Axis]) -> bool:
+    """Whether sum axes, in some order, are one run of the right operand's memory."""
+    step = 1
+    for axis in sorted(sums, key=lambda a: a.rhs):
+        if axis.rhs != step:
+            return False
+        step *= axis.size
+    return True
+
+
 def pack_copy(k: KernelBuilder, source: Buffer, base: Any, sums: Sequence[Axis], column: Axis, vectors: int, lanes: int,
-              columns: int) -> Buffer:
+              columns: int) -> Packed:
     """Copy a panel whose columns are neighbours in memory: rows that lie far apart come close together."""
     width = vectors * lanes
     panel = k.scratch(source.dtype, (prod(a.size for a in sums), width)).buffer
@@ -48,14 +71,13 @@ def pack_copy(k: KernelBuilder, source: Buffer, base: Any, sums: Sequence[Axis],
             copy(at + i * left[0].rhs, to + i * (width * prod(a.size for a in left[1:])), left[1:])
 
     copy(base, k.index(0), sums)
-    return panel
+    return panel, in_panel(sums, width)
 
 
 def pack_transpose(k: KernelBuilder, source: Buffer, base: Any, sums: Sequence[Axis], column: Axis, vectors: int, lanes: int,
-                   columns: int) -> Buffer:
-    """Copy a panel whose one sum axis runs along memory: squares of lanes x lanes are transposed in registers."""
-    (axis,) = sums
-    width, size = vectors * lanes, axis.size
+                   columns: int) -> Packed:
+    """Copy a panel whose sums are one run of memory: squares of lanes x lanes are transposed in registers."""
+    width, size = vectors * lanes, prod(a.size for a in sums)
     panel = k.scratch(source.dtype, (size, width)).buffer
 
     def square(at: Any, rows: int) -> None:
@@ -72,7 +94,7 @@ def pack_transpose(k: KernelBuilder, source: Buffer, base: Any, sums: Sequence[A
         square(i, lanes)
     if size > whole:
         square(k.index(whole), size - whole)
-    return panel
+    return panel, [replace(a, rhs=a.rhs * width) for a in sums]
 
 
 def transposed(k: KernelBuilder, lines: Sequence[Expr]) -> list[Expr]:
@@ -91,7 +113,7 @@ def transposed(k: KernelBuilder, lines: Sequence[Expr]) -> list[Expr]:
 
 
 def pack_gather(k: KernelBuilder, source: Buffer, base: Any, sums: Sequence[Axis], column: Axis, vectors: int, lanes: int,
-                columns: int) -> Buffer:
+                columns: int) -> Packed:
     """Copy a panel that runs along memory in no direction, an element at a time."""
     width = vectors * lanes
     panel = k.scratch(source.dtype, (prod(a.size for a in sums), width)).buffer
@@ -108,4 +130,4 @@ def pack_gather(k: KernelBuilder, source: Buffer, base: Any, sums: Sequence[Axis
                 k.store(panel, to + c, k.const(0, source.dtype))
 
     copy(base, k.index(0), sums)
-    return panel
+    return panel, in_panel(sums, width)
