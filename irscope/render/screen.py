@@ -13,6 +13,7 @@ from irscope.render.listing import listing
 from irscope.render.paint import Paint
 from irscope.render.summary import costly_lines, findings_lines, summary_lines
 from irscope.render.tree import MAX_ROWS, tree_lines
+from irscope.render.units import short
 
 DEFAULT_DEPTH = 3
 SHOWN_FINDINGS = 3
@@ -47,9 +48,13 @@ def screen(reading: Reading, choice: Choice, paint: Paint, options: ScreenOption
     yield from findings_lines(reading, paint, None if options.everything else SHOWN_FINDINGS)
     if options.hints:
         near = f"--around %{summary.costly[0].node.name}" if summary.costly else "--depth 5"
-        file = Path(reading.source.name).name
+        hints = [near, "-o graph.html", "-o graph.svg", "--where QUERY"]
+        line = f"more: irscope show {Path(reading.source.name).name} {hints[0]}"
+        for hint in hints[1:]:
+            if len(line) + len(hint) + 5 <= paint.width:
+                line += f"  {paint.dot}  {hint}"
         yield ""
-        yield paint(f"more: irscope show {file} {near}  {paint.dot}  -o graph.svg  {paint.dot}  -o graph.html", "dim")
+        yield paint(short(line, paint.width), "dim")
 
 
 def _outline(choice: Choice, options: ScreenOptions) -> Section:

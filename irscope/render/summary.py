@@ -6,6 +6,7 @@ from typing import Any
 
 from irscope.analysis.summary import Costly, Summary, Value, describe_type
 from irscope.graph import Reading
+from irscope.render.labels import inside_text
 from irscope.render.paint import Paint
 from irscope.render.units import bytes_, count, flops, percent, plural, short
 from irscope.source import Severity
@@ -68,8 +69,12 @@ def costly_lines(costly: Sequence[Costly], paint: Paint) -> Iterator[str]:
     figured, sourced = paint.width >= 64, paint.width >= 110
     space = max(20, paint.width - (82 if sourced else 33 if figured else 9))
     for item in costly:
-        name = f"%{item.node.name} {item.node.op.name} {describe_type(item.node.type)}"
         runs = f" {paint.times}{count(item.times)}" if item.times != 1 else ""
+        type, inside = describe_type(item.node.type), inside_text(item.node)
+        name = f"%{item.node.name} {item.node.op.name} {type}"
+        told = f"%{item.node.name} {item.node.op.name} of {inside} {type}"
+        if inside and len(told) + len(runs) <= space:
+            name = told
         line = f"  {percent(item.share):>5}  {short(name, space - len(runs)) + runs:<{space}}"
         if figured:
             line += f" {flops(item.flops):>11} {bytes_(item.bytes):>10}"
