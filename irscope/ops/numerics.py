@@ -226,7 +226,7 @@ def rsqrt(x: Array) -> Array:
 
 def erf(x: Array) -> Array:
     """The error function, from the C library: numpy has none."""
-    return np.frompyfunc(_erf, 1, 1)(x.astype(np.float64)).astype(np.float64).astype(x.dtype)
+    return np.asarray(np.frompyfunc(_erf, 1, 1)(x.astype(np.float64))).astype(np.float64).astype(x.dtype)
 
 
 def log_plus_one(x: Array) -> Array:

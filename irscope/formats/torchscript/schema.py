@@ -107,7 +107,7 @@ def bind(schema: Schema, values: Sequence[Any], loose: bool = True) -> list[Any]
     bound: list[Any] = []
     for i, argument in enumerate(schema.arguments):
         if i < len(values):
-            if not loose and argument.type == "bool" and type(values[i]) is int:
+            if not loose and (argument.type, type(values[i])) in (("bool", int), ("int", bool)):
                 return None
             value = _accept(argument, values[i])
             if value is _REFUSED:

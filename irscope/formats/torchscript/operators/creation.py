@@ -7,7 +7,7 @@ from typing import Any
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import DType, Node
-from irscope.graph.dtypes import F32, S64
+from irscope.graph.dtypes import F32, F64, S64
 
 OPTIONS = "*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
 
@@ -89,6 +89,31 @@ def linspace(t: Torch, start: float, end: float, n: int, dtype: int | None, layo
     # As torch: from the left for the first half, from the right for the second, so that both ends are exact.
     values = [start + step * i if i < n // 2 else end - step * (n - 1 - i) for i in range(n)]
     return t.array(np.asarray(values, np.float64), kind)
+
+
+@operator(f"linspace.Tensor_Tensor(Tensor start, Tensor end, int steps, {OPTIONS})",
+          f"linspace.Tensor_Scalar(Tensor start, Scalar end, int steps, {OPTIONS})",
+          f"linspace.Scalar_Tensor(Scalar start, Tensor end, int steps, {OPTIONS})")
+def linspace_between(t: Torch, start: Any, end: Any, n: int, dtype: int | None, layout: Any, device: Any, pin: Any) -> Node:
+    """Ends that depend on data."""
+    kind = t.dtype_number(dtype, F32)
+    wide = kind if kind.is_float else F64
+    first, last = t.as_tensor(start, wide), t.as_tensor(end, wide)
+    if n == 1:
+        return t.convert(t.reshape(first, (1,)), kind)
+    step = t.scale(t.sub(last, first), 1 / max(n - 1, 1))
+    at = t.iota((n,), 0, wide)
+    left = t.add(t.mul(at, step), first)
+    right = t.sub(last, t.mul(t.sub(t.like(at, n - 1), at), step))
+    return t.convert(t.select(t.compare("LT", at, t.like(at, n // 2)), left, right), kind)
+
+
+@operator(f"logspace(Scalar start, Scalar end, int steps, float base=10.0, {OPTIONS})")
+def logspace(t: Torch, start: float, end: float, n: int, base: float, dtype: int | None, layout: Any, device: Any, pin: Any) -> Node:
+    import numpy as np
+    with np.errstate(all="ignore"):
+        values = np.power(np.complex128(base) if base < 0 else base, np.linspace(start, end, n))
+    return t.array(np.real(values), t.dtype_number(dtype, F32))
 
 
 @operator(f"eye(int n, {OPTIONS})")

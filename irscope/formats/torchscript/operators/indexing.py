@@ -5,10 +5,11 @@ from math import prod
 from typing import Any
 
 from irscope.formats.torchscript.operators import operator
-from irscope.formats.torchscript.operators.pointwise import truth
+from irscope.formats.torchscript.operators.pointwise import floor_divide, truth
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
-from irscope.graph.dtypes import F32, PRED, S64
+from irscope.graph.dtypes import F32, F64, PRED, S32, S64
+from irscope.ops.tensors import highest, lowest
 
 
 def wrapped(t: Torch, index: Node, n: int) -> Node:
@@ -39,7 +40,8 @@ def embedding_bag(t: Torch, weight: Node, indices: Node, offsets: Node, scale: b
     after = t.compare("GE", at, t.unsqueeze(starts, 1))
     ends = t.concat([t.slice_dim(offsets, 0, 1, t.shape(offsets)[0]), *([] if last else [t.array([n], t.dtype(offsets))])], 0)
     inside = t.binary("and", after, t.compare("LT", at, t.unsqueeze(ends, 1)))
-    if padding is not None and padding >= 0:
+    if padding is not None:
+        padding %= t.shape(weight)[0]
         inside = t.binary("and", inside, t.unsqueeze(t.compare("NE", indices, t.like(indices, padding)), 0))
     counts = t.sum(t.convert(inside, S64), [1])
     if mode == 2:
@@ -65,19 +67,23 @@ def index_select(t: Torch, x: Node, dim: int, index: Node) -> Node:
 def gather(t: Torch, x: Node, dim: int, index: Node, sparse: bool) -> Node:
     if t.rank(x) == 0:
         return t.broadcast_to(x, t.shape(index))
-    return t.gather_elements(x, index, t.dim(x, dim))
+    if prod(t.shape(index)) == 0:
+        return t.full(t.shape(index), 0, t.dtype(x))
+    return t.gather_elements(x, index if t.rank(index) else t.reshape(index, (1,) * t.rank(x)), t.dim(x, dim))
 
 
 @operator("take(Tensor self, Tensor index)")
 def take(t: Torch, x: Node, index: Node) -> Node:
     flat = t.reshape(x, (prod(t.shape(x)),))
+    if prod(t.shape(index)) == 0:
+        return t.full(t.shape(index), 0, t.dtype(x))
     return t.take(flat, wrapped(t, index, t.shape(flat)[0]), 0)
 
 
 @operator("take_along_dim(Tensor self, Tensor indices, int? dim=None)")
 def take_along_dim(t: Torch, x: Node, index: Node, dim: int | None) -> Node:
     if dim is None:
-        return take(t, x, index)
+        return take(t, x, t.reshape(index, (prod(t.shape(index)),)))
     d = t.dim(x, dim)
     xs, ys = list(t.shape(x)), list(t.shape(index))
     shape = t.broadcast_shape(tuple(1 if i == d else n for i, n in enumerate(xs)), tuple(1 if i == d else n for i, n in enumerate(ys)))
@@ -214,6 +220,16 @@ def scatter_value(t: Torch, x: Node, dim: int, index: Node, value: Any) -> Node:
     return scattered(t, x, dim, index, t.full(t.shape(index), value, t.dtype(x)), None)
 
 
+@operator("scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce)")
+def scatter_combined(t: Torch, x: Node, dim: int, index: Node, source: Node, reduce: str) -> Node:
+    return scattered(t, x, dim, index, source, reduce)
+
+
+@operator("scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce)")
+def scatter_value_combined(t: Torch, x: Node, dim: int, index: Node, value: Any, reduce: str) -> Node:
+    return scattered(t, x, dim, index, t.full(t.shape(index), value, t.dtype(x)), reduce)
+
+
 @operator("scatter_add(Tensor self, int dim, Tensor index, Tensor src)")
 def scatter_add(t: Torch, x: Node, dim: int, index: Node, source: Node) -> Node:
     return scattered(t, x, dim, index, source, "add")
@@ -221,20 +237,47 @@ def scatter_add(t: Torch, x: Node, dim: int, index: Node, source: Node) -> Node:
 
 @operator("scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True)")
 def scatter_reduce(t: Torch, x: Node, dim: int, index: Node, source: Node, reduce: str, include_self: bool) -> Node:
-    ways = {"sum": ("add", 0), "prod": ("multiply", 1), "amax": ("maximum", float("-inf")), "amin": ("minimum", float("inf")),
-            "mean": ("add", 0)}
-    if reduce not in ways:
-        raise ValueError(f"scatter_reduce knows {', '.join(ways)}, not {reduce}")
-    combine, neutral = ways[reduce]
+    combine, neutral = reduction(t, x, reduce)
     touched = scattered(t, t.full(t.shape(x), 0, S64), dim, index, t.full(t.shape(index), 1, S64), "add")
-    base = x
-    if not include_self:
-        base = t.select(t.compare("GT", touched, t.like(touched, 0)), t.like(x, neutral), x)
-    y = scattered(t, base, dim, index, source, combine)
-    if reduce == "mean":
-        count = t.plus(touched, 1) if include_self else t.maximum(touched, t.like(touched, 1))
-        y = t.div(y, t.convert(count, t.dtype(y)))
-    return y
+    base = x if include_self else t.select(t.compare("GT", touched, t.like(touched, 0)), t.like(x, neutral), x)
+    return averaged(t, scattered(t, base, dim, index, source, combine), touched, reduce, include_self)
+
+
+def reduction(t: Torch, x: Node, reduce: str) -> tuple[str, Any]:
+    """The operator that combines, and its neutral element."""
+    dtype = t.dtype(x)
+    ways: dict[str, tuple[str, Any]] = {
+        "sum": ("add", 0), "prod": ("multiply", 1), "amax": ("maximum", lowest(dtype)), "amin": ("minimum", highest(dtype)),
+        "mean": ("add", 0),
+    }
+    if reduce not in ways:
+        raise ValueError(f"the reductions of a scatter are {', '.join(ways)}, not {reduce}")
+    return ways[reduce]
+
+
+def averaged(t: Torch, y: Node, touched: Node, reduce: str, include_self: bool) -> Node:
+    """Sums divided by how many went into each, for a mean; integers rounded down."""
+    if reduce != "mean":
+        return y
+    count = t.plus(touched, 1) if include_self else t.maximum(touched, t.like(touched, 1))
+    return floor_divide(t, y, t.convert(count, t.dtype(y))) if t.dtype(y).is_integer else t.div(y, t.convert(count, t.dtype(y)))
+
+
+@operator("index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True)")
+def index_reduce(t: Torch, x: Node, dim: int, index: Node, source: Node, reduce: str, include_self: bool) -> Node:
+    combine, neutral = reduction(t, x, reduce)
+    touched = _rows(t, t.full(t.shape(x), 0, S64), dim, index, t.full(t.shape(source), 1, S64), "add")
+    base = x if include_self else t.select(t.compare("GT", touched, t.like(touched, 0)), t.like(x, neutral), x)
+    return averaged(t, _rows(t, base, dim, index, source, combine), touched, reduce, include_self)
+
+
+@operator("put(Tensor self, Tensor index, Tensor source, bool accumulate=False)")
+def put(t: Torch, x: Node, index: Node, source: Node, accumulate: bool) -> Node:
+    """Elements written at places counted row by row."""
+    n = prod(t.shape(index))
+    flat = t.reshape(x, (prod(t.shape(x)),))
+    made = _rows(t, flat, 0, t.reshape(index, (n,)), t.reshape(source, (n,)), "add" if accumulate else None)
+    return t.reshape(made, t.shape(x))
 
 
 @operator("index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1)")
@@ -252,12 +295,16 @@ def index_copy(t: Torch, x: Node, dim: int, index: Node, source: Node) -> Node:
 def index_fill(t: Torch, x: Node, dim: int, index: Node, value: Any) -> Node:
     d = t.dim(x, dim)
     n = prod(t.shape(index))
-    shape = tuple(n if i == d else s for i, s in enumerate(t.shape(x)))
+    shape = tuple(n if i == d else s for i, s in enumerate(t.shape(x) or (1,)))
     return _rows(t, x, dim, index, t.broadcast_to(t.as_tensor(value, t.dtype(x)), shape), None)
 
 
 def _rows(t: Torch, x: Node, dim: int, index: Node, source: Node, combine: str | None) -> Node:
     """Slices along one dimension written at indices."""
+    if t.rank(x) == 0:
+        return t.reshape(_rows(t, t.reshape(x, (1,)), 0, index, t.reshape(source, (prod(t.shape(index)),)), combine), ())
+    if t.rank(source) == 0:
+        source = t.reshape(source, (1,) * t.rank(x))
     d = t.dim(x, dim)
     n = prod(t.shape(index))
     starts = t.reshape(wrapped(t, index, t.shape(x)[d]), (n, 1))
@@ -268,9 +315,11 @@ def _rows(t: Torch, x: Node, dim: int, index: Node, source: Node, combine: str |
 @operator("masked_scatter(Tensor self, Tensor mask, Tensor source)")
 def masked_scatter(t: Torch, x: Node, mask: Node, source: Node) -> Node:
     """The next element of ``source`` wherever the mask is true."""
-    mask = t.broadcast_to(truth(t, mask), t.shape(x))
+    x, mask = t.together(x, truth(t, mask))
     flat = t.reshape(mask, (prod(t.shape(x)),))
     at = t.plus(t.cumulative("add", t.convert(flat, S64), 0, 0), -1)
+    if prod(t.shape(source)) == 0:
+        return x
     picked = t.take(t.reshape(source, (prod(t.shape(source)),)), at, 0)
     return t.select(mask, t.reshape(picked, t.shape(x)), x)
 
@@ -301,7 +350,6 @@ def one_hot(t: Torch, x: Node, classes: int) -> Node:
 @operator("bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False)")
 def bucketize(t: Torch, x: Node, edges: Node, narrow: bool, right: bool) -> Node:
     below = t.compare("LE" if right else "LT", *t.promote(edges, t.unsqueeze(x, -1)))
-    from irscope.graph.dtypes import S32
     kind = S32 if narrow else S64
     return t.sum(t.convert(below, kind), [t.rank(below) - 1])
 
@@ -310,6 +358,8 @@ def bucketize(t: Torch, x: Node, edges: Node, narrow: bool, right: bool) -> Node
           "Tensor? sorter=None)")
 def searchsorted(t: Torch, edges: Node, x: Node, narrow: bool, right: bool, side: str | None, sorter: Node | None) -> Node:
     right = right or side == "right"
+    if t.shape(edges)[-1] == 0:
+        return t.full(t.shape(x), 0, S32 if narrow else S64)
     if sorter is not None:
         edges = t.gather_elements(edges, sorter, t.rank(edges) - 1)
     if t.rank(edges) > 1:
@@ -323,6 +373,8 @@ def bincount(t: Torch, x: Node, weights: Node | None, least: int) -> Node:
     hits = t.compare("EQ", t.unsqueeze(x, 1), t.iota((t.shape(x)[0], n), 1, t.dtype(x)))
     if weights is None:
         return t.sum(t.convert(hits, S64), [0])
+    if t.dtype(weights) is not F32:
+        weights = t.convert(weights, F64)
     return t.sum(t.select(hits, t.unsqueeze(weights, 1), t.array(0, t.dtype(weights))), [0])
 
 

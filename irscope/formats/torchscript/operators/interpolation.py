@@ -12,7 +12,7 @@ from irscope.graph.dtypes import S64
 if TYPE_CHECKING:
     import numpy as np
 
-NAMES = {"nearest": ("nearest", (1, 2, 3)), "_nearest_exact": ("exact", (1, 2, 3)), "linear": ("linear", (1,)),
+NAMES = {"nearest": ("nearest", (1, 2, 3)), "nearest_exact": ("exact", (1, 2, 3)), "linear": ("linear", (1,)),
          "bilinear": ("linear", (2,)),
          "trilinear": ("linear", (3,)), "bicubic": ("cubic", (2,))}
 
@@ -68,17 +68,18 @@ def _cubic(f: np.ndarray[Any, Any], a: float = -0.75) -> list[np.ndarray[Any, An
 
 def _upsample(name: str, mode: str, n: int) -> None:
     align = mode in ("linear", "cubic")
+    name = f"_upsample_{name}" if mode == "exact" else f"upsample_{name}"
     flag = "bool align_corners, " if align else ""
     each = ", ".join(f"float? scales_{axis}=None" for axis in ("d", "h", "w")[3 - n:]) if n > 1 else "float? scales=None"
 
-    @operator(f"upsample_{name}{n}d.vec(Tensor input, int[]? output_size, {flag}float[]? scale_factors)")
+    @operator(f"{name}{n}d.vec(Tensor input, int[]? output_size, {flag}float[]? scale_factors)")
     def by_list(t: Torch, x: Node, size: list[int] | None, *rest: Any) -> Node:
         corners, factors = (rest[0], rest[1]) if align else (False, rest[0])
         spatial = t.shape(x)[-n:]
         sizes = size or [int(s * f) for s, f in zip(spatial, factors, strict=True)]
         return _all(t, x, n, sizes, mode, corners, factors if size is None and factors else [None] * n)
 
-    @operator(f"upsample_{name}{n}d(Tensor self, int[{n}] output_size, {flag}{each})")
+    @operator(f"{name}{n}d(Tensor self, int[{n}] output_size, {flag}{each})")
     def by_size(t: Torch, x: Node, size: list[int], *rest: Any) -> Node:
         corners, factors = (rest[0], rest[1:]) if align else (False, rest)
         return _all(t, x, n, size, mode, corners, list(factors) or [None] * n)
@@ -117,6 +118,10 @@ def pad(t: Torch, x: Node, pads: list[int], mode: str, value: float | None) -> N
 
 
 def _mirrored(t: Torch, x: Node, pads: list[int], mode: str) -> Node:
+    if mode == "circular":
+        # Negative sizes crop first: what comes around is what is left.
+        x = constant_pad(t, x, [min(p, 0) for p in pads], 0)
+        pads = [max(p, 0) for p in pads]
     for i in range(len(pads) // 2):
         d = t.rank(x) - 1 - i
         n, (low, high) = t.shape(x)[d], pads[2 * i:2 * i + 2]

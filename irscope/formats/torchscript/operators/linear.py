@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from irscope.formats.torchscript.operators import operator
+from irscope.formats.torchscript.operators.complex_numbers import conjugate
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import F32
@@ -23,12 +24,23 @@ def matmul(t: Torch, x: Node, y: Node) -> Node:
     return t.matmul(x, y)
 
 
-@operator("mm(Tensor self, Tensor mat2)", "bmm(Tensor self, Tensor mat2)", "mv(Tensor self, Tensor vec)", "dot(Tensor self, Tensor tensor)",
-          "vdot(Tensor self, Tensor other)", "inner(Tensor self, Tensor other)")
+@operator("mm(Tensor self, Tensor mat2)", "bmm(Tensor self, Tensor mat2)", "mv(Tensor self, Tensor vec)", "dot(Tensor self, Tensor tensor)")
 def product(t: Torch, x: Node, y: Node) -> Node:
-    if t.rank(x) > 1 and t.rank(y) > 1 and t.rank(x) == 2 and t.shape(x)[-1] != t.shape(y)[-2]:
-        return t.dot(x, y, ([t.rank(x) - 1], [t.rank(y) - 1]))
     return t.matmul(x, y)
+
+
+@operator("vdot(Tensor self, Tensor other)", "linalg_vecdot(Tensor x, Tensor y, *, int dim=-1)")
+def vecdot(t: Torch, x: Node, y: Node, dim: int = -1) -> Node:
+    """The sum of products along a dimension, the first operand conjugated."""
+    x, y = t.together(*t.promote(x, y))
+    return t.sum(t.mul(conjugate(t, x), y), [t.dim(x, dim)])
+
+
+@operator("inner(Tensor self, Tensor other)")
+def inner(t: Torch, x: Node, y: Node) -> Node:
+    if t.rank(x) == 0 or t.rank(y) == 0:
+        return t.mul(x, y)
+    return t.dot(x, y, ([t.rank(x) - 1], [t.rank(y) - 1]))
 
 
 @operator("addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1)",
@@ -65,7 +77,14 @@ def bilinear(t: Torch, x: Node, y: Node, w: Node, bias: Node | None) -> Node:
 
 @operator("tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other)")
 def tensordot(t: Torch, x: Node, y: Node, dx: list[int], dy: list[int]) -> Node:
-    return t.dot(x, y, ([t.dim(x, d) for d in dx], [t.dim(y, d) for d in dy]))
+    a, b = [t.dim(x, d) for d in dx], [t.dim(y, d) for d in dy]
+    # A size of one meets any size: the other operand is summed there.
+    for i, j in zip(a, b, strict=True):
+        if t.shape(x)[i] == 1:
+            y = t.sum(y, [j], True)
+        elif t.shape(y)[j] == 1:
+            x = t.sum(x, [i], True)
+    return t.dot(x, y, (a, b))
 
 
 @operator("chain_matmul(Tensor[] matrices)", "linalg_multi_dot(Tensor[] tensors)")
@@ -78,8 +97,11 @@ def chain_matmul(t: Torch, matrices: list[Node]) -> Node:
 
 @operator("matrix_power(Tensor self, int n)", "linalg_matrix_power(Tensor self, int n)")
 def matrix_power(t: Torch, x: Node, n: int) -> Node:
-    if n <= 0:
-        raise ValueError("only positive powers of a matrix are supported")
+    from irscope.formats.torchscript.operators.matrices import identity_like, inverse
+    if n == 0:
+        return identity_like(t, x)
+    if n < 0:
+        x, n = inverse(t, x), -n
     result, square = None, x
     while n:
         if n & 1:
@@ -160,10 +182,24 @@ def cdist(t: Torch, x: Node, y: Node, p: float, mode: Any) -> Node:
 @operator("cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08)")
 def cosine_similarity(t: Torch, x: Node, y: Node, dim: int, eps: float) -> Node:
     x, y = t.together(*t.promote(x, y))
-    d = [t.dim(x, dim)]
+    d = [t.dim(x, dim)] if t.rank(x) else []
     nx = t.unary("sqrt", t.sum(t.mul(x, x), d, True))
     ny = t.unary("sqrt", t.sum(t.mul(y, y), d, True))
     return t.sum(t.mul(t.div(x, t.maximum(nx, t.like(nx, eps))), t.div(y, t.maximum(ny, t.like(ny, eps)))), d)
+
+
+@operator("pdist(Tensor self, float p=2)")
+def pdist(t: Torch, x: Node, p: float) -> Node:
+    """Distances of all pairs of rows."""
+    import numpy as np
+
+    from irscope.formats.torchscript.operators.reduction import vector_norm
+    from irscope.graph.dtypes import S64
+    first, second = np.triu_indices(t.shape(x)[0], 1)
+    if not len(first):
+        return t.full((0,), 0, t.dtype(x))
+    away = t.sub(t.take(x, t.array(first, S64), 0), t.take(x, t.array(second, S64), 0))
+    return vector_norm(t, away, p, [1], False)
 
 
 @operator("pairwise_distance(Tensor x1, Tensor x2, float p=2., float eps=1e-06, bool keepdim=False)")

@@ -1,7 +1,10 @@
 """Losses, with torch's reductions: 0 none, 1 mean, 2 sum."""
 from __future__ import annotations
 
+from math import pi, prod
+
 from irscope.formats.torchscript.operators import operator
+from irscope.formats.torchscript.operators.linear import pairwise_distance
 from irscope.formats.torchscript.operators.reduction import log_softmax
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
@@ -122,7 +125,6 @@ def cross_entropy(t: Torch, x: Node, y: Node, w: Node | None, reduction: int, ig
 
 
 def _count(t: Torch, x: Node) -> int:
-    from math import prod
     return prod(t.shape(x))
 
 
@@ -142,5 +144,64 @@ def hinge_embedding_loss(t: Torch, x: Node, y: Node, margin: float, reduction: i
 
 @operator("margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0., int reduction=Mean)")
 def margin_ranking_loss(t: Torch, a: Node, b: Node, y: Node, margin: float, reduction: int) -> Node:
-    loss = t.plus(t.mul(t.unary("negate", y), t.sub(a, b)), margin)
+    away = t.mul(*t.promote(t.unary("negate", y), t.sub(*t.promote(a, b))))
+    loss = t.plus(t.floating(away), margin)
     return reduced(t, t.maximum(loss, t.like(loss, 0)), reduction)
+
+
+@operator("poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool full, float eps, int reduction)")
+def poisson_nll_loss(t: Torch, x: Node, y: Node, log_input: bool, full: bool, eps: float, reduction: int) -> Node:
+    x, y = t.together(*t.promote(x, y))
+    if log_input:
+        loss = t.sub(t.unary("exponential", t.floating(x)), t.mul(y, x))
+    else:
+        loss = t.sub(t.floating(x), t.mul(t.floating(y), t.unary("log", t.plus(t.floating(x), eps))))
+    if full:
+        z = t.floating(y)
+        stirling = t.add(t.sub(t.mul(z, t.unary("log", z)), z), t.scale(t.unary("log", t.scale(z, 2 * pi)), 0.5))
+        loss = t.add(loss, t.select(t.compare("LE", z, t.like(z, 1)), t.like(z, 0), stirling))
+    return reduced(t, loss, reduction)
+
+
+@operator("cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float margin=0., int reduction=Mean)")
+def cosine_embedding_loss(t: Torch, a: Node, b: Node, y: Node, margin: float, reduction: int) -> Node:
+    """1 - cosine for pairs that belong together (1), what exceeds the margin for the others (-1)."""
+    d = [t.rank(a) - 1] if t.rank(a) > t.rank(y) else [0]
+    a, b = t.together(*(t.floating(v) for v in t.promote(a, b)))
+    small = 1e-8 * 1e-8
+    size = t.unary("sqrt", t.mul(t.plus(t.sum(t.mul(a, a), d), 1e-12), t.plus(t.sum(t.mul(b, b), d), 1e-12)))
+    cosine = t.div(t.sum(t.mul(a, b), d), t.maximum(size, t.like(size, small)))
+    apart = t.maximum(t.plus(cosine, -margin), t.like(cosine, 0))
+    zero = t.like(cosine, 0)
+    loss = t.add(t.select(t.compare("EQ", y, t.like(y, 1)), t.sub(t.like(cosine, 1), cosine), zero),
+                 t.select(t.compare("EQ", y, t.like(y, -1)), apart, zero))
+    return reduced(t, loss, reduction)
+
+
+@operator("triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1.0, float p=2., float eps=1e-06, "
+          "bool swap=False, int reduction=Mean)")
+def triplet_margin_loss(t: Torch, anchor: Node, positive: Node, negative: Node, margin: float, p: float, eps: float, swap: bool,
+                        reduction: int) -> Node:
+    """The anchor should be nearer to the positive than to the negative, by the margin."""
+    near = pairwise_distance(t, anchor, positive, p, eps, False)
+    far = pairwise_distance(t, anchor, negative, p, eps, False)
+    if swap:
+        far = t.minimum(far, pairwise_distance(t, positive, negative, p, eps, False))
+    loss = t.plus(t.sub(near, far), margin)
+    return reduced(t, t.maximum(loss, t.like(loss, 0)), reduction)
+
+
+@operator("multi_margin_loss(Tensor self, Tensor target, Scalar p=1, Scalar margin=1, Tensor? weight=None, int reduction=Mean)")
+def multi_margin_loss(t: Torch, x: Node, y: Node, p: int, margin: float, w: Node | None, reduction: int) -> Node:
+    """How far other classes come near the right one, by the margin."""
+    single = t.rank(y) == 0
+    x = t.reshape(x, (1, prod(t.shape(x)))) if t.rank(x) < 2 else x
+    y = t.reshape(y, (1,)) if single else y
+    own = t.gather_elements(x, t.unsqueeze(y, 1), 1)
+    short = t.maximum(t.plus(t.sub(x, own), margin), t.like(x, 0))
+    loss = short if p == 1 else t.mul(short, short)
+    if w is not None:
+        loss = t.mul(loss, t.unsqueeze(t.take(w, y, 0), 1))
+    others = t.compare("NE", t.iota(t.shape(x), 1, t.dtype(y)), t.unsqueeze(y, 1))
+    total = t.scale(t.sum(t.select(others, loss, t.like(loss, 0)), [1]), 1 / t.shape(x)[1])
+    return reduced(t, t.reshape(total, ()) if single and reduction == 0 else total, reduction)

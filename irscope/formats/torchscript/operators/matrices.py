@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from irscope.formats.torchscript.operators import operator
+from irscope.formats.torchscript.operators.complex_numbers import conjugate, real_type
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node, TensorType
 from irscope.graph.dtypes import S64
@@ -60,8 +61,10 @@ def diag_embed(t: Torch, x: Node, offset: int, dim1: int, dim2: int) -> Node:
 
 @operator("linalg_cholesky(Tensor self, *, bool upper=False)", "cholesky(Tensor self, bool upper=False)")
 def cholesky(t: Torch, x: Node, upper: bool) -> Node:
+    if 0 in t.shape(x):
+        return x
     y = tril(t, t.emit("cholesky", (x,), {"lower": True}), 0)
-    return t.swap(y, -2, -1) if upper else y
+    return conjugate(t, t.swap(y, -2, -1)) if upper else y
 
 
 @operator("linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool left=True, bool unitriangular=False)")
@@ -78,14 +81,16 @@ def triangular_solve(t: Torch, b: Node, a: Node, upper: bool, back: bool, unit: 
 
 @operator("cholesky_solve(Tensor self, Tensor input2, bool upper=False)")
 def cholesky_solve(t: Torch, b: Node, factor: Node, upper: bool) -> Node:
-    first = {"left_side": True, "lower": not upper, "unit_diagonal": False, "transpose_a": "TRANSPOSE" if upper else "NO_TRANSPOSE"}
-    second = {**first, "transpose_a": "NO_TRANSPOSE" if upper else "TRANSPOSE"}
+    first = {"left_side": True, "lower": not upper, "unit_diagonal": False, "transpose_a": "ADJOINT" if upper else "NO_TRANSPOSE"}
+    second = {**first, "transpose_a": "NO_TRANSPOSE" if upper else "ADJOINT"}
     return t.emit("triangular-solve", (factor, t.emit("triangular-solve", (factor, b), first)), second)
 
 
 def gauss_jordan(t: Torch, a: Node, b: Node) -> Node:
     """The solution of a x = b by elimination with pivots, unrolled: for the small matrices that models hold."""
     n = t.shape(a)[-1]
+    if n == 0 or 0 in t.shape(b) or 0 in t.shape(a):
+        return b
     if n > 64:
         raise ValueError(f"solving with a {n} x {n} matrix is not supported (up to 64)")
     wide = t.concat([a, b], t.rank(a) - 1)
@@ -94,13 +99,13 @@ def gauss_jordan(t: Torch, a: Node, b: Node) -> Node:
     d = len(lead)
     for k in range(n):
         column = t.reshape(t.slice_dim(wide, d + 1, k, k + 1), (*lead, n))
-        size = t.select(t.compare("GE", rows, t.like(rows, k)), t.unary("abs", column), t.array(-1, t.dtype(a)))
+        size = t.select(t.compare("GE", rows, t.like(rows, k)), t.unary("abs", column), t.array(-1, real_type(t, a)))
         _, pivot = t.arg_extreme(size, d, True, S64)
         pick = t.convert(t.compare("EQ", t.unsqueeze(pivot, -1), rows), t.dtype(a))
         pivot_row = t.sum(t.mul(t.unsqueeze(pick, -1), wide), [d], True)
         old_row = t.slice_dim(wide, d, k, k + 1)
         here = t.reshape(t.compare("EQ", rows, t.like(rows, k)), (n, 1))
-        there = t.compare("GT", t.unsqueeze(pick, -1), t.array(0.5, t.dtype(a)))
+        there = t.compare("NE", t.unsqueeze(pick, -1), t.array(0, t.dtype(a)))
         wide = t.select(there, old_row, wide)
         scaled = t.div(pivot_row, t.slice_dim(pivot_row, d + 1, k, k + 1))
         factors = t.slice_dim(wide, d + 1, k, k + 1)
@@ -110,9 +115,14 @@ def gauss_jordan(t: Torch, a: Node, b: Node) -> Node:
 
 @operator("linalg_inv(Tensor A)", "inverse(Tensor self)")
 def inverse(t: Torch, a: Node) -> Node:
+    return gauss_jordan(t, a, identity_like(t, a))
+
+
+def identity_like(t: Torch, a: Node) -> Node:
+    """Ones on the diagonal of every matrix."""
     n = t.shape(a)[-1]
     eye = t.convert(t.compare("EQ", t.iota((n, n), 0, S64), t.iota((n, n), 1, S64)), t.dtype(a))
-    return gauss_jordan(t, a, t.broadcast_to(eye, t.shape(a)))
+    return t.broadcast_to(eye, t.shape(a))
 
 
 @operator("linalg_solve(Tensor A, Tensor B, *, bool left=True)")
@@ -133,14 +143,14 @@ def determinant(t: Torch, a: Node) -> Node:
     lead, d = t.shape(a)[:-2], t.rank(a) - 2
     rows = t.iota((n,), 0, S64)
     total = t.full(lead, 1, t.dtype(a))
-    for k in range(n):
+    for k in range(n if 0 not in lead else 0):
         column = t.reshape(t.slice_dim(a, d + 1, k, k + 1), (*lead, n))
-        size = t.select(t.compare("GE", rows, t.like(rows, k)), t.unary("abs", column), t.array(-1, t.dtype(a)))
+        size = t.select(t.compare("GE", rows, t.like(rows, k)), t.unary("abs", column), t.array(-1, real_type(t, a)))
         _, pivot = t.arg_extreme(size, d, True, S64)
         pick = t.convert(t.compare("EQ", t.unsqueeze(pivot, -1), rows), t.dtype(a))
         pivot_row = t.sum(t.mul(t.unsqueeze(pick, -1), a), [d], True)
         old_row = t.slice_dim(a, d, k, k + 1)
-        a = t.select(t.compare("GT", t.unsqueeze(pick, -1), t.array(0.5, t.dtype(a))), old_row, a)
+        a = t.select(t.compare("NE", t.unsqueeze(pick, -1), t.array(0, t.dtype(a))), old_row, a)
         value = t.reshape(t.slice_dim(pivot_row, d + 1, k, k + 1), lead)
         sign = t.select(t.compare("EQ", pivot, t.like(pivot, k)), t.like(value, 1), t.like(value, -1))
         total = t.mul(total, t.mul(value, sign))
@@ -150,6 +160,46 @@ def determinant(t: Torch, a: Node) -> Node:
         here = t.reshape(t.compare("EQ", rows, t.like(rows, k)), (n, 1))
         a = t.select(here, pivot_row, t.select(below, t.sub(a, t.mul(t.slice_dim(a, d + 1, k, k + 1), scaled)), a))
     return total
+
+
+@operator("logdet(Tensor self)")
+def logdet(t: Torch, a: Node) -> Node:
+    return t.unary("log", determinant(t, a))
+
+
+@operator("linalg_slogdet(Tensor A)", "slogdet(Tensor self)")
+def slogdet(t: Torch, a: Node) -> tuple[Node, Node]:
+    """The sign of the determinant and the logarithm of its size."""
+    d = determinant(t, a)
+    return t.unary("sign", d), t.unary("log", t.unary("abs", d))
+
+
+@operator("linalg_inv_ex(Tensor A, *, bool check_errors=False)")
+def inverse_ex(t: Torch, a: Node, check: bool) -> tuple[Node, Node]:
+    return inverse(t, a), _no_error(t, a)
+
+
+@operator("linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False)")
+def solve_ex(t: Torch, a: Node, b: Node, left: bool, check: bool) -> tuple[Node, Node]:
+    return solve(t, a, b, left), _no_error(t, a)
+
+
+@operator("linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False)")
+def cholesky_ex(t: Torch, a: Node, upper: bool, check: bool) -> tuple[Node, Node]:
+    return cholesky(t, a, upper), _no_error(t, a)
+
+
+def _no_error(t: Torch, a: Node) -> Node:
+    """What LAPACK says when all went well: 0 for every matrix."""
+    from irscope.graph.dtypes import S32
+    return t.full(t.shape(a)[:-2], 0, S32)
+
+
+@operator("cholesky_inverse(Tensor self, bool upper=False)")
+def cholesky_inverse(t: Torch, factor: Node, upper: bool) -> Node:
+    if 0 in t.shape(factor):
+        return factor
+    return cholesky_solve(t, identity_like(t, factor), factor, upper)
 
 
 @operator("kron(Tensor self, Tensor other)")
@@ -180,4 +230,6 @@ def vander(t: Torch, x: Node, n: int | None, increasing: bool = True) -> Node:
     powers = list(range(count)) if increasing else list(reversed(range(count)))
     type_: TensorType = t.type(x)
     base = t.unsqueeze(x, -1)
+    if not type_.dtype.is_float and not type_.dtype.is_complex:
+        return t.binary("power", t.convert(base, S64), t.array(powers, S64))
     return t.binary("power", base, t.array(powers, type_.dtype))

@@ -7,12 +7,12 @@ from irscope.graph import Node
 
 
 @operator("batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, "
-          "bool training, float momentum, "
-          "float eps, bool cudnn_enabled)")
+          "bool training, float momentum, float eps, bool cudnn_enabled)")
 def batch_norm(t: Torch, x: Node, w: Node | None, b: Node | None, mean: Node | None, var: Node | None, training: bool,
-                      momentum: float,
-               eps: float, cudnn: bool) -> Node:
+               momentum: float, eps: float, cudnn: bool) -> Node:
     """(x - mean) / sqrt(var + eps) * w + b, as a scale and an offset a channel. Training takes mean and variance of the batch."""
+    if 0 in t.shape(x):
+        return x
     shape = (t.shape(x)[1], *(1,) * (t.rank(x) - 2))
     if training or mean is None or var is None:
         dims = [d for d in range(t.rank(x)) if d != 1]
@@ -31,12 +31,15 @@ def batch_norm(t: Torch, x: Node, w: Node | None, b: Node | None, mean: Node | N
 @operator("native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, "
           "float momentum, float eps)")
 def native_batch_norm(t: Torch, x: Node, w: Node | None, b: Node | None, mean: Node | None, var: Node | None, training: bool,
-                      momentum: float,
-                      eps: float) -> tuple[Node, ...]:
-    empty = t.full((0,), 0, t.dtype(x))
-    if training:
-        raise ValueError("native_batch_norm in training mode gives statistics that are not supported: call model.eval()")
-    return batch_norm(t, x, w, b, mean, var, False, momentum, eps, False), empty, empty
+                      momentum: float, eps: float) -> tuple[Node, ...]:
+    y = batch_norm(t, x, w, b, mean, var, training, momentum, eps, False)
+    if not training:
+        empty = t.full((0,), 0, t.dtype(x))
+        return y, empty, empty
+    dims = [d for d in range(t.rank(x)) if d != 1]
+    _, own, factor = normalized(t, x, dims, eps)
+    channels = (t.shape(x)[1],)
+    return y, t.reshape(own, channels), t.reshape(factor, channels)
 
 
 def normalized(t: Torch, x: Node, dims: list[int], eps: float) -> tuple[Node, Node, Node]:
@@ -79,11 +82,25 @@ def group_norm(t: Torch, x: Node, groups: int, w: Node | None, b: Node | None, e
     return _affine(t, y, w, b)
 
 
+@operator("native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW, int group, float eps)")
+def native_group_norm(t: Torch, x: Node, w: Node | None, b: Node | None, n: int, c: int, size: int, groups: int,
+                      eps: float) -> tuple[Node, Node, Node]:
+    grouped = t.reshape(x, (n, groups, c // groups * size))
+    y, mean, factor = normalized(t, grouped, [2], eps)
+    return _affine(t, t.reshape(y, t.shape(x)), w, b), t.reshape(mean, (n, groups)), t.reshape(factor, (n, groups))
+
+
+@operator("_native_batch_norm_legit_no_training(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, "
+          "float momentum, float eps)")
+def batch_norm_no_training(t: Torch, x: Node, w: Node | None, b: Node | None, mean: Node, var: Node, momentum: float,
+                           eps: float) -> tuple[Node, ...]:
+    return native_batch_norm(t, x, w, b, mean, var, False, momentum, eps)
+
+
 @operator("instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool use_input_stats, "
           "float momentum, float eps, bool cudnn_enabled)")
 def instance_norm(t: Torch, x: Node, w: Node | None, b: Node | None, mean: Node | None, var: Node | None, own: bool, momentum: float,
-                  eps: float,
-                  cudnn: bool) -> Node:
+                  eps: float, cudnn: bool) -> Node:
     if not own:
         return batch_norm(t, x, w, b, mean, var, False, momentum, eps, cudnn)
     return _affine(t, normalized(t, x, list(range(2, t.rank(x))), eps)[0], w, b)

@@ -7,7 +7,7 @@ from typing import Any
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
-from irscope.graph.dtypes import F32, PRED
+from irscope.graph.dtypes import F32, PRED, S64
 
 # ---------------------------------------------------------------------- two operands
 
@@ -115,7 +115,14 @@ def power(t: Torch, x: Any, y: Any) -> Node:
             return t.unary("rsqrt", base)
         if dtype.is_float and y == -1:
             return t.div(t.like(base, 1), base)
-    return t.binary("power", *t.promote(x, y, to=dtype))
+    x, y = t.together(*t.promote(x, y, to=dtype))
+    if dtype.kind != "int":
+        return t.binary("power", x, y)
+    # Negative powers of integers: only 1 and -1 have whole ones.
+    one, zero = t.like(x, 1), t.like(x, 0)
+    odd = t.compare("NE", t.binary("and", y, one), zero)
+    units = t.select(t.compare("EQ", x, one), one, t.select(t.compare("EQ", x, t.like(x, -1)), t.select(odd, t.like(x, -1), one), zero))
+    return t.select(t.compare("LT", y, zero), units, t.binary("power", x, t.maximum(y, zero)))
 
 
 @operator("atan2(Tensor self, Tensor other)", "arctan2(Tensor self, Tensor other)")
@@ -188,8 +195,9 @@ def logaddexp(t: Torch, x: Node, y: Node) -> Node:
     return t.select(t.compare("EQ", x, y), t.add(top, t.like(top, 0.6931471805599453)), t.add(top, tail))
 
 
-@operator("xlogy.Tensor(Tensor self, Tensor other)")
-def xlogy(t: Torch, x: Node, y: Node) -> Node:
+@operator("xlogy.Tensor(Tensor self, Tensor other)",
+          "xlogy.Scalar_Self(Scalar self, Tensor other)", "xlogy.Scalar_Other(Tensor self, Scalar other)")
+def xlogy(t: Torch, x: Any, y: Any) -> Node:
     x, y = t.together(*(t.floating(v) for v in t.promote(x, y)))
     product = t.mul(x, t.unary("log", y))
     zero = t.binary("and", t.compare("EQ", x, t.like(x, 0)), t.compare("EQ", y, y))
@@ -319,6 +327,7 @@ def reciprocal(t: Torch, x: Node) -> Node:
 
 @operator("square(Tensor self)")
 def square(t: Torch, x: Node) -> Node:
+    x = t.convert(x, S64) if t.dtype(x) is PRED else x
     return t.mul(x, x)
 
 
@@ -327,7 +336,7 @@ def neg(t: Torch, x: Node) -> Node:
     return t.unary("negate", x)
 
 
-@operator("positive(Tensor self)", "conj(Tensor self)", "resolve_conj(Tensor self)", "resolve_neg(Tensor self)")
+@operator("positive(Tensor self)")
 def positive(t: Torch, x: Node) -> Node:
     return x
 
@@ -341,6 +350,8 @@ def absolute(t: Torch, x: Node) -> Node:
 def sign(t: Torch, x: Node) -> Node:
     if t.dtype(x) is PRED:
         return x
+    if t.dtype(x).kind == "uint":
+        return t.minimum(x, t.like(x, 1))
     s = t.unary("sign", x)
     return t.select(t.compare("NE", x, x), t.like(x, 0), s) if t.dtype(x).is_float else s
 
@@ -576,7 +587,8 @@ def hardswish(t: Torch, x: Node) -> Node:
 @operator("softshrink(Tensor self, Scalar lambd=0.5)")
 def softshrink(t: Torch, x: Node, bound: float) -> Node:
     above, below = t.compare("GT", x, t.like(x, bound)), t.compare("LT", x, t.like(x, -bound))
-    return t.select(above, t.plus(x, -bound), t.select(below, t.plus(x, bound), t.like(x, 0)))
+    between = t.select(t.compare("NE", x, x), x, t.like(x, 0))
+    return t.select(above, t.plus(x, -bound), t.select(below, t.plus(x, bound), between))
 
 
 @operator("hardshrink(Tensor self, Scalar lambd=0.5)")

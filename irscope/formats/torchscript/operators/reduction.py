@@ -8,7 +8,7 @@ from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.operators.pointwise import truth
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import DType, Node
-from irscope.graph.dtypes import F32, PRED, S64
+from irscope.graph.dtypes import F32, PRED, S64, U8
 from irscope.ops.tensors import highest, lowest
 
 
@@ -46,6 +46,13 @@ def mean_dim(t: Torch, x: Node, dim: list[int] | None, keep: bool, dtype: int | 
     if not (t.dtype(x).is_float or t.dtype(x).is_complex):
         raise ValueError("the mean of integers needs dtype=")
     return t.mean(x, t.dims(x, dim), keep)
+
+
+@operator("nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None)")
+def nanmean(t: Torch, x: Node, dim: list[int] | None, keep: bool, dtype: int | None) -> Node:
+    total = nansum(t, x, dim, keep, dtype)
+    count = t.sum(t.convert(t.compare("EQ", x, x), S64), t.dims(x, dim), keep)
+    return t.div(total, t.convert(count, t.dtype(total)))
 
 
 @operator("prod(Tensor self, *, ScalarType? dtype=None)")
@@ -125,7 +132,8 @@ def _logical(name: str) -> None:
     def reduced(t: Torch, x: Node, dim: Any, keep: bool) -> Node:
         y = truth(t, x)
         dims = t.dims(x, dim)
-        return t.any(y, dims, keep) if name == "any" else t.all(y, dims, keep)
+        y = t.any(y, dims, keep) if name == "any" else t.all(y, dims, keep)
+        return t.convert(y, U8) if t.dtype(x) is U8 else y  # torch keeps bytes, as old programs expect
 
     @operator(f"{name}(Tensor self)")
     def over_all(t: Torch, x: Node) -> Node:
@@ -163,6 +171,8 @@ def variance(t: Torch, x: Node, dim: Any, correction: float, keep: bool) -> Node
     dims = t.dims(x, dim)
     n = prod(t.shape(x)[d] for d in dims)
     away = t.sub(x, t.mean(x, dims, True))
+    if t.dtype(x).is_complex:
+        away = t.unary("abs", away)
     total = t.sum(t.mul(away, away), dims, keep)
     return t.div(total, t.like(total, max(n - correction, 0)))
 
@@ -180,10 +190,6 @@ def _spread(name: str, root: bool) -> None:
     def over_dim(t: Torch, x: Node, dim: Any, unbiased: bool, keep: bool) -> Node:
         return made(t, x, dim, int(unbiased), keep)
 
-    @operator(f"{name}.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False)")
-    def over_correction(t: Torch, x: Node, dim: Any, correction: float | None, keep: bool) -> Node:
-        return made(t, x, dim, 1 if correction is None else correction, keep)
-
     @operator(f"{name}_mean(Tensor self, bool unbiased=True)")
     def with_mean_all(t: Torch, x: Node, unbiased: bool) -> tuple[Node, Node]:
         return made(t, x, None, int(unbiased), False), t.mean(x, t.dims(x, None))
@@ -191,6 +197,14 @@ def _spread(name: str, root: bool) -> None:
     @operator(f"{name}_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False)")
     def with_mean(t: Torch, x: Node, dim: Any, unbiased: bool, keep: bool) -> tuple[Node, Node]:
         return made(t, x, dim, int(unbiased), keep), t.mean(x, t.dims(x, dim), keep)
+
+    @operator(f"{name}.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False)")
+    def over_correction(t: Torch, x: Node, dim: Any, correction: float | None, keep: bool) -> Node:
+        return made(t, x, dim, 1 if correction is None else correction, keep)
+
+    @operator(f"{name}_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False)")
+    def with_mean_correction(t: Torch, x: Node, dim: Any, correction: float | None, keep: bool) -> tuple[Node, Node]:
+        return made(t, x, dim, 1 if correction is None else correction, keep), t.mean(x, t.dims(x, dim), keep)
 
 
 _spread("var", False)
@@ -220,6 +234,74 @@ def vector_norm(t: Torch, x: Node, order: float, dims: list[int], keep: bool) ->
 @operator("linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None)")
 def linalg_vector_norm(t: Torch, x: Node, order: float, dim: Any, keep: bool, dtype: int | None) -> Node:
     return vector_norm(t, t.convert(x, t.dtype_number(dtype, t.dtype(x))), order, t.dims(x, dim), keep)
+
+
+@operator("linalg_norm(Tensor self, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None)")
+def linalg_norm(t: Torch, x: Node, order: float | None, dim: list[int] | None, keep: bool, dtype: int | None) -> Node:
+    """Of vectors, or of matrices where two dimensions are meant."""
+    x = t.convert(x, t.dtype_number(dtype, t.dtype(x)))
+    if order is None:
+        return vector_norm(t, x, 2, t.dims(x, dim), keep)
+    if (dim is not None and len(dim) == 1) or (dim is None and t.rank(x) == 1):
+        return vector_norm(t, x, order, t.dims(x, dim), keep)
+    return matrix_norm(t, x, order, dim or [-2, -1], keep, None)
+
+
+@operator("linalg_norm.ord_str(Tensor self, str ord, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None)")
+def linalg_norm_named(t: Torch, x: Node, order: str, dim: list[int] | None, keep: bool, dtype: int | None) -> Node:
+    return matrix_norm(t, x, order, dim or [-2, -1], keep, dtype)
+
+
+@operator("linalg_matrix_norm(Tensor self, Scalar ord, int[] dim=[-2,-1], bool keepdim=False, *, ScalarType? dtype=None)",
+          "linalg_matrix_norm.str_ord(Tensor self, str ord=\"fro\", int[] dim=[-2,-1], bool keepdim=False, *, ScalarType? dtype=None)")
+def matrix_norm(t: Torch, x: Node, order: Any, dim: list[int], keep: bool, dtype: int | None) -> Node:
+    """Frobenius, or the largest or smallest sum of a column (1) or row (inf). The others need singular values."""
+    x = t.convert(x, t.dtype_number(dtype, t.dtype(x)))
+    rows, columns = t.dims(x, dim)
+    if order == "fro":
+        return vector_norm(t, x, 2, [rows, columns], keep)
+    if order not in (1, -1, float("inf"), float("-inf")):
+        raise ValueError(f"the matrix norm {order!r} needs singular values, which irscope does not work out; fro, 1 and inf are supported")
+    inner, outer = (rows, columns) if abs(order) == 1 else (columns, rows)
+    sums = t.sum(t.unary("abs", x), [inner], True)
+    found = t.max(sums, [outer], True) if order > 0 else t.min(sums, [outer], True)
+    return found if keep else t.reshape(found, tuple(n for i, n in enumerate(t.shape(x)) if i not in (rows, columns)))
+
+
+@operator("cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None)")
+def cov(t: Torch, x: Node, correction: int, counts: Node | None, weights: Node | None) -> Node:
+    """The covariance of the rows."""
+    single = t.rank(x) < 2
+    x = t.floating(t.reshape(x, (1, prod(t.shape(x)))) if single else x)
+    n, dtype = t.shape(x)[1], t.dtype(x)
+    w: Node | None = None
+    if counts is not None or weights is not None:
+        parts = [t.convert(v, dtype) for v in (counts, weights) if v is not None]
+        w = parts[0] if len(parts) == 1 else t.mul(*parts)
+    total = t.array(n, dtype) if w is None else t.sum(w, [0])
+    mean = t.mean(x, [1], True) if w is None else t.div(t.sum(t.mul(x, w), [1], True), total)
+    away = t.sub(x, mean)
+    scaled = away if w is None else t.mul(away, w)
+    if w is not None and weights is not None and correction:
+        assert w is not None
+        spread = t.div(t.sum(t.mul(w, t.convert(weights, dtype)), [0]), total)
+        norm_ = t.sub(total, t.scale(spread, correction))
+    else:
+        norm_ = t.plus(total, -correction)
+    from irscope.formats.torchscript.operators.complex_numbers import conjugate
+    made = t.div(t.dot(scaled, conjugate(t, away), ([1], [1])), t.maximum(norm_, t.array(0, dtype)) if dtype.is_float else norm_)
+    return t.reshape(made, ()) if single else made
+
+
+@operator("corrcoef(Tensor self)")
+def corrcoef(t: Torch, x: Node) -> Node:
+    c = cov(t, x, 1, None, None)
+    if t.rank(c) == 0:
+        return t.div(c, c)
+    from irscope.formats.torchscript.operators.matrices import diagonal
+    spread = t.unary("sqrt", diagonal(t, c, 0, 0, 1))
+    made = t.div(t.div(c, t.unsqueeze(spread, 1)), t.unsqueeze(spread, 0))
+    return t.minimum(t.maximum(made, t.like(made, -1)), t.like(made, 1)) if t.dtype(made).is_float else made
 
 
 @operator("norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False)", "norm.Scalar(Tensor self, Scalar p=2)",
@@ -261,6 +343,8 @@ def _cumulative_extreme(name: str, hlo: str, largest: bool) -> None:
     @operator(f"{name}(Tensor self, int dim)")
     def cumulative(t: Torch, x: Node, dim: int) -> tuple[Node, Node]:
         """Values, and the last index at which each was reached."""
+        if t.rank(x) == 0:
+            return x, t.array(0, S64)
         d = t.dim(x, dim)
         values = t.cumulative(hlo, x, d, lowest(t.dtype(x)) if largest else highest(t.dtype(x)))
         reached = t.compare("EQ", x, values)
@@ -274,6 +358,8 @@ _cumulative_extreme("cummin", "minimum", False)
 
 @operator("logcumsumexp(Tensor self, int dim)")
 def logcumsumexp(t: Torch, x: Node, dim: int) -> Node:
+    if t.rank(x) == 0:
+        return x
     d = t.dim(x, dim)
     top = t.max(x, [d], True)
     return t.add(t.unary("log", t.cumulative("add", t.unary("exponential", t.sub(x, top)), d, 0)), top)
@@ -282,10 +368,14 @@ def logcumsumexp(t: Torch, x: Node, dim: int) -> Node:
 @operator("diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None)")
 def diff(t: Torch, x: Node, n: int, dim: int, prepend: Node | None, append: Node | None) -> Node:
     d = t.dim(x, dim)
+    if n == 0:
+        return x
     parts = [p for p in (prepend, x, append) if p is not None]
     x = t.concat(t.promote(*parts), d)
     for _ in range(n):
         size = t.shape(x)[d]
+        if size == 0:
+            return x
         later, earlier = t.slice_dim(x, d, 1, size), t.slice_dim(x, d, 0, size - 1)
         x = t.binary("xor", later, earlier) if t.dtype(x) is PRED else t.sub(later, earlier)
     return x
@@ -314,6 +404,15 @@ def log_softmax(t: Torch, x: Node, dim: int, dtype: Any) -> Node:
     d = [t.dim(x, dim)] if t.rank(x) else []
     away = t.sub(x, t.max(x, d, True))
     return t.sub(away, t.unary("log", t.sum(t.unary("exponential", away), d, True)))
+
+
+@operator("_safe_softmax(Tensor self, int dim, ScalarType? dtype=None)")
+def safe_softmax(t: Torch, x: Node, dim: int, dtype: Any) -> Node:
+    """Rows that are -inf everywhere give 0."""
+    y = softmax(t, x, dim, dtype)
+    d = [t.dim(x, dim)] if t.rank(x) else []
+    hidden = t.all(t.compare("EQ", x, t.like(x, float("-inf"))), d, True)
+    return t.select(hidden, t.like(y, 0), y)
 
 
 @operator("softmin.int(Tensor self, int dim, ScalarType? dtype=None)")

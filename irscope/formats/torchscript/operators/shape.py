@@ -7,6 +7,7 @@ from math import prod
 from typing import Any, TypeVar
 
 from irscope.formats.torchscript.operators import operator
+from irscope.formats.torchscript.operators.complex_numbers import conjugate
 from irscope.formats.torchscript.torch import END, Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import PRED, S64
@@ -114,15 +115,20 @@ def permute(t: Torch, x: Node, dims: list[int]) -> ReadWrite:
     return transposed(t, [t.dim(x, d) for d in dims])
 
 
-@view("t(Tensor(a) self)", "numpy_T(Tensor(a) self)", "adjoint(Tensor(a) self)")
+@view("t(Tensor(a) self)", "numpy_T(Tensor(a) self)")
 def t_(t: Torch, x: Node) -> ReadWrite:
     return transposed(t, list(reversed(range(t.rank(x)))))
 
 
-@view("mT(Tensor(a) self)", "mH(Tensor(a) self)")
+@view("mT(Tensor(a) self)")
 def matrix_t(t: Torch, x: Node) -> ReadWrite:
     n = t.rank(x)
     return transposed(t, [*range(n - 2), n - 1, n - 2])
+
+
+@operator("mH(Tensor(a) self)", "adjoint(Tensor(a) self)", "matrix_H(Tensor(a) self)")
+def adjoint(t: Torch, x: Node) -> Node:
+    return conjugate(t, t.swap(x, -2, -1)) if t.rank(x) else x
 
 
 @view("movedim.int(Tensor(a) self, int source, int destination)", "movedim.intlist(Tensor(a) self, int[] source, int[] destination)",
@@ -185,6 +191,19 @@ def narrow(t: Torch, x: Node, dim: int, start: int, length: int) -> ReadWrite:
     return piece(t, d, start, start + length)
 
 
+@operator("narrow.Tensor(Tensor(a) self, int dim, Tensor start, int length)", "narrow_copy(Tensor self, int dim, int start, int length)")
+def narrow_at(t: Torch, x: Node, dim: int, start: Node | int, length: int) -> Node:
+    """A part that begins where a tensor says."""
+    if isinstance(start, int):
+        return narrow(t, x, dim, start, length)[0](x)
+    d, n = t.dim(x, dim), t.shape(x)[t.dim(x, dim)]
+    start = t.convert(t.reshape(start, ()), S64)
+    start = t.select(t.compare("LT", start, t.like(start, 0)), t.plus(start, n), start)
+    zero = t.array(0, S64)
+    sizes = tuple(length if i == d else s for i, s in enumerate(t.shape(x)))
+    return t.dynamic_slice(x, [start if i == d else zero for i in range(t.rank(x))], sizes)
+
+
 @view("select.int(Tensor(a) self, int dim, int index)")
 def select(t: Torch, x: Node, dim: int, index: int) -> ReadWrite:
     d = t.dim(x, dim)
@@ -239,6 +258,15 @@ def tensor_split(t: Torch, x: Node, sections: int, dim: int) -> list[ReadWrite]:
     return cut(t, d, [n // sections + (i < n % sections) for i in range(sections)])
 
 
+@operator("tensor_split.tensor_indices_or_sections(Tensor(a -> *) self, Tensor tensor_indices_or_sections, int dim=0)")
+def tensor_split_by(t: Torch, x: Node, places: Node, dim: int) -> list[Node]:
+    """Sections or places out of a tensor: taken from the inputs."""
+    if t.rank(places) == 0:
+        return [read(x) for read, _ in tensor_split(t, x, t.size_from_data(places), dim)]
+    at = [t.size_from_data(t.reshape(t.slice_dim(places, 0, i, i + 1), ())) for i in range(t.shape(places)[0])]
+    return [read(x) for read, _ in tensor_split_at(t, x, at, dim)]
+
+
 @view("tensor_split.indices(Tensor(a -> *) self, int[] indices, int dim=0)")
 def tensor_split_at(t: Torch, x: Node, indices: list[int], dim: int) -> list[ReadWrite]:
     d = t.dim(x, dim)
@@ -287,6 +315,31 @@ def repeat_interleave(t: Torch, x: Node, repeats: int, dim: int | None, output_s
     d, shape = t.dim(x, dim), t.shape(x)
     x = t.broadcast_to(t.reshape(x, (*shape[:d + 1], 1, *shape[d + 1:])), (*shape[:d + 1], repeats, *shape[d + 1:]))
     return t.reshape(x, (*shape[:d], shape[d] * repeats, *shape[d + 1:]))
+
+
+@operator("repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, int? output_size=None)")
+def repeat_interleave_each(t: Torch, x: Node, repeats: Node, dim: int | None, output_size: int | None) -> Node:
+    """Each slice as often as its entry says; the size of the result is taken from the inputs."""
+    if dim is None:
+        x, dim = t.reshape(x, (prod(t.shape(x)),)), 0
+    d = t.dim(x, dim)
+    repeats = t.broadcast_to(t.convert(repeats, S64), (t.shape(x)[d],))
+    n = output_size if output_size is not None else t.size_from_data(t.sum(repeats, [0]))
+    return t.take(x, _repeated(t, repeats, n), d)
+
+
+@operator("repeat_interleave.Tensor(Tensor repeats, *, int? output_size=None)")
+def repeat_interleave_counts(t: Torch, repeats: Node, output_size: int | None) -> Node:
+    counts = t.convert(repeats, S64)
+    n = output_size if output_size is not None else t.size_from_data(t.sum(counts, [0]))
+    return t.convert(_repeated(t, counts, n), t.dtype(repeats))
+
+
+def _repeated(t: Torch, repeats: Node, n: int) -> Node:
+    """0 as often as the first entry says, then 1, and so on."""
+    ends = t.cumulative("add", repeats, 0, 0)
+    passed = t.compare("GE", t.unsqueeze(t.iota((n,), 0, S64), 1), t.unsqueeze(ends, 0))
+    return t.sum(t.convert(passed, S64), [1])
 
 
 @operator("meshgrid(Tensor[] tensors)", "meshgrid.indexing(Tensor[] tensors, *, str indexing)")
@@ -407,6 +460,9 @@ def channel_shuffle(t: Torch, x: Node, groups: int) -> Node:
 @operator("unfold(Tensor(a) self, int dimension, int size, int step)")
 def unfold(t: Torch, x: Node, dimension: int, size: int, step: int) -> Node:
     """Windows along a dimension, their elements in a new last one."""
+    if t.rank(x) == 0:
+        x = t.reshape(x, (1,))
+        return t.slice(x, [0], [size])
     d = t.dim(x, dimension)
     n = (t.shape(x)[d] - size) // step + 1
     parts = [t.slice_dim(x, d, i, i + (n - 1) * step + 1, step) for i in range(size)]
@@ -419,11 +475,8 @@ def unfold(t: Torch, x: Node, dimension: int, size: int, step: int) -> Node:
 
 @view("detach(Tensor(a) self)", "alias(Tensor(a) self)", "contiguous(Tensor(a) self, *, MemoryFormat memory_format=contiguous_format)",
       "lift_fresh(Tensor(a) self)", "cpu(Tensor(a) self)", "requires_grad_(Tensor(a!) self, bool requires_grad=True)",
-      "to_dense(Tensor self, ScalarType? dtype=None, *, bool? masked_grad=None)", "to_mkldnn(Tensor self, ScalarType? dtype=None)",
-      "real(Tensor(a) self)")
+      "to_dense(Tensor self, ScalarType? dtype=None, *, bool? masked_grad=None)", "to_mkldnn(Tensor self, ScalarType? dtype=None)")
 def same(t: Torch, x: Node, *rest: Any) -> ReadWrite:
-    if t.dtype(x).is_complex:
-        raise ValueError("the real part of a complex tensor as a view is not supported")
     return lambda b: b, lambda b, new: new
 
 

@@ -1,7 +1,7 @@
 """Order: sort, topk, medians."""
 from __future__ import annotations
 
-from math import prod
+from math import ceil, floor, prod
 from typing import Any
 
 from irscope.formats.torchscript.operators import operator
@@ -56,6 +56,8 @@ def topk(t: Torch, x: Node, k: int, dim: int, largest: bool, in_order: bool) -> 
 
 @operator("kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False)")
 def kthvalue(t: Torch, x: Node, k: int, dim: int, keep: bool) -> tuple[Node, Node]:
+    if t.rank(x) == 0:
+        return x, t.array(0, S64)
     d = t.dim(x, dim)
     values, at = ordered(t, x, d, False)
     return _at(t, values, d, k - 1, keep), _at(t, at, d, k - 1, keep)
@@ -76,6 +78,8 @@ def median_all(t: Torch, x: Node) -> Node:
 @operator("median.dim(Tensor self, int dim, bool keepdim=False)")
 def median(t: Torch, x: Node, dim: int, keep: bool) -> tuple[Node, Node]:
     """The lower of the two middle values."""
+    if t.rank(x) == 0:
+        return x, t.array(0, S64)
     d = t.dim(x, dim)
     values, at = ordered(t, x, d, False)
     middle = (t.shape(x)[d] - 1) // 2
@@ -91,20 +95,84 @@ def _with_nan(t: Torch, x: Node, value: Node, dims: list[int], keep: bool) -> No
 
 @operator("quantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str interpolation=\"linear\")")
 def quantile(t: Torch, x: Node, q: float, dim: int | None, keep: bool, interpolation: str) -> Node:
-    from math import ceil, floor
     if dim is None:
         x, dim = t.reshape(x, (prod(t.shape(x)),)), 0
-    d = t.dim(x, dim)
+    d = t.dim(x, dim) if t.rank(x) else 0
+    if t.rank(x) == 0:
+        x = t.reshape(x, (1,))
+        return quantile(t, x, q, 0, False, interpolation)
     values = ordered(t, x, d, False)[0]
     place = q * (t.shape(x)[d] - 1)
     low, high = _at(t, values, d, floor(place), keep), _at(t, values, d, ceil(place), keep)
     match interpolation:
         case "lower":
-            return low
+            y = low
         case "higher":
-            return high
+            y = high
         case "nearest":
-            return _at(t, values, d, round(place), keep)
+            y = _at(t, values, d, round(place), keep)
         case "midpoint":
-            return t.scale(t.add(low, high), 0.5)
-    return _with_nan(t, x, t.add(low, t.scale(t.sub(high, low), place - floor(place))), [d], keep)
+            y = t.scale(t.add(low, high), 0.5)
+        case _:
+            y = t.add(low, t.scale(t.sub(high, low), place - floor(place)))
+    return _with_nan(t, x, y, [d], keep)
+
+
+@operator("quantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation=\"linear\")",
+          "nanquantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation=\"linear\")",
+          "nanquantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str interpolation=\"linear\")")
+def quantiles(t: Torch, x: Node, q: Any, dim: int | None, keep: bool, interpolation: str) -> Node:
+    """Several quantiles, in a new first dimension; NaN come last in the order, so that the others are counted without them."""
+    rank = t.rank(x)
+    if dim is None or rank == 0:
+        x, dim = t.reshape(x, (prod(t.shape(x)),)), 0
+        flat = True
+    else:
+        flat = False
+    d = t.dim(x, dim)
+    values = ordered(t, x, d, False)[0]
+    points = t.as_tensor(q, t.dtype(x))
+    many = t.rank(points)
+    points = t.reshape(points, (prod(t.shape(points)),))
+    last = t.plus(t.convert(t.sum(t.convert(t.compare("EQ", x, x), S64), [d], True), t.dtype(x)), -1)
+    column = (t.shape(points)[0], *(1,) * t.rank(x))
+    place = t.maximum(t.mul(t.reshape(points, column), t.unsqueeze(last, 0)), t.array(0, t.dtype(x)))
+    low, high = t.unary("floor", place), t.unary("ceil", place)
+    match interpolation:
+        case "lower":
+            high = low
+        case "higher":
+            low = high
+        case "nearest":
+            low = high = t.unary("round-nearest-even", place)
+    wide = t.broadcast_to(t.unsqueeze(values, 0), (column[0], *t.shape(x)))
+    a, b = (t.gather_elements(wide, t.convert(v, S64), d + 1) for v in (low, high))
+    part = t.sub(place, low) if interpolation != "midpoint" else t.like(place, 0.5)
+    y = t.select(t.compare("EQ", low, high), a, t.add(a, t.mul(t.sub(b, a), part)))
+    lead = (column[0],) if many else ()
+    kept = (1,) * rank if flat else tuple(1 if i == d else n for i, n in enumerate(t.shape(x)))
+    gone = () if flat else tuple(n for i, n in enumerate(t.shape(x)) if i != d)
+    return t.reshape(y, (*lead, *(kept if keep else gone)))
+
+
+@operator("nanmedian(Tensor self)")
+def nanmedian_all(t: Torch, x: Node) -> Node:
+    return nanmedian(t, t.reshape(x, (prod(t.shape(x)),)), 0, False)[0]
+
+
+@operator("nanmedian.dim(Tensor self, int dim, bool keepdim=False)")
+def nanmedian(t: Torch, x: Node, dim: int, keep: bool) -> tuple[Node, Node]:
+    """The lower of the two middle values among those that are numbers."""
+    if t.rank(x) == 0:
+        return x, t.array(0, S64)
+    if not t.dtype(x).is_float:
+        return median(t, x, dim, keep)
+    d = t.dim(x, dim)
+    values, at = ordered(t, x, d, False)
+    count = t.sum(t.convert(t.compare("EQ", x, x), S64), [d], True)
+    middle = t.div(t.maximum(t.plus(count, -1), t.like(count, 0)), t.like(count, 2))
+    y, place = t.gather_elements(values, middle, d), t.gather_elements(at, middle, d)
+    if keep:
+        return y, place
+    shape = tuple(n for i, n in enumerate(t.shape(x)) if i != d)
+    return t.reshape(y, shape), t.reshape(place, shape)

@@ -1,0 +1,252 @@
+"""Forms of shape operators that copy (``permute_copy``), and the smaller relatives: atleast, dstack, splits, products of sets."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import combinations as chosen
+from itertools import combinations_with_replacement as chosen_again
+from math import prod
+from typing import Any
+
+from irscope.formats.torchscript.operators import operator, shape
+from irscope.formats.torchscript.operators.indexing import index, index_put
+from irscope.formats.torchscript.operators.matrices import diag_embed, diagonal
+from irscope.formats.torchscript.operators.pointwise import truth
+from irscope.formats.torchscript.operators.reduction import accumulating
+from irscope.formats.torchscript.torch import Torch
+from irscope.graph import Node
+from irscope.graph.dtypes import PRED, S64
+
+
+def _copying(schema: str, function: Callable[..., Any]) -> None:
+    """``permute_copy`` gives what ``permute`` shows."""
+    @operator(schema)
+    def copied(t: Torch, x: Node, *rest: Any) -> Any:
+        made = function(t, x, *rest)
+        return [read(x) for read, _ in made] if isinstance(made, list) else made[0](x)
+
+
+for _schema, _function in (
+    ("permute_copy(Tensor self, int[] dims)", shape.permute),
+    ("expand_copy(Tensor self, int[] size, *, bool implicit=False)", shape.expand),
+    ("view_copy(Tensor self, int[] size)", shape.reshape), ("unbind_copy.int(Tensor self, int dim=0)", shape.unbind),
+    ("squeeze_copy(Tensor self)", shape.squeeze), ("squeeze_copy.dim(Tensor self, int dim)", shape.squeeze_dim),
+    ("squeeze_copy.dims(Tensor self, int[] dim)", shape.squeeze_dim), ("unsqueeze_copy(Tensor self, int dim)", shape.unsqueeze),
+    ("transpose_copy.int(Tensor self, int dim0, int dim1)", shape.transpose), ("t_copy(Tensor self)", shape.t_),
+    ("alias_copy(Tensor self)", shape.same), ("split_copy.Tensor(Tensor self, int split_size, int dim=0)", shape.split),
+    ("split_with_sizes_copy(Tensor self, int[] split_sizes, int dim=0)", shape.split_with_sizes),
+    ("slice_copy.Tensor(Tensor self, int dim=0, int? start=None, int? end=None, int step=1)", shape.slice_),
+    ("select_copy.int(Tensor self, int dim, int index)", shape.select),
+):
+    _copying(_schema, _function)
+
+
+@operator("unfold_copy(Tensor self, int dimension, int size, int step)")
+def unfold_copy(t: Torch, x: Node, dimension: int, size: int, step: int) -> Node:
+    return shape.unfold(t, x, dimension, size, step)
+
+
+@operator("diagonal_copy(Tensor self, int offset=0, int dim1=0, int dim2=1)")
+def diagonal_copy(t: Torch, x: Node, offset: int, dim1: int, dim2: int) -> Node:
+    return diagonal(t, x, offset, dim1, dim2)
+
+
+@operator("diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1)")
+def diagonal_scatter(t: Torch, x: Node, source: Node, offset: int, dim1: int, dim2: int) -> Node:
+    """``x`` with another diagonal."""
+    a, b = t.dim(x, dim1), t.dim(x, dim2)
+    rows, columns = t.iota(t.shape(x), a, S64), t.iota(t.shape(x), b, S64)
+    on = t.compare("EQ", t.plus(rows, offset), columns)
+    n = t.shape(source)[-1]
+    # The diagonal's element k stands in row k (or k - offset below): spread it along both dimensions.
+    low, size = max(0, -offset), t.shape(x)[a]
+    padded = t.pad(source, t.array(0, t.dtype(source)), [0] * (t.rank(source) - 1) + [low],
+                   [0] * (t.rank(source) - 1) + [size - low - n])
+    order = [d for d in range(t.rank(x)) if d not in (a, b)] + [a]
+    turned = t.transpose(t.convert(padded, t.dtype(x)), [order.index(d) for d in sorted(order)])
+    spread = t.emit("broadcast", (turned,), {"dimensions": tuple(sorted(order))}, type=t.type(x))
+    return t.select(on, spread, x)
+
+
+@operator("diagflat(Tensor self, int offset=0)")
+def diagflat(t: Torch, x: Node, offset: int) -> Node:
+    return diag_embed(t, t.reshape(x, (prod(t.shape(x)),)), offset, -2, -1)
+
+
+def _at_least(rank: int) -> None:
+    def grown(t: Torch, x: Node) -> Node:
+        old = t.shape(x)
+        if rank == 3 and len(old) == 2:
+            return t.reshape(x, (*old, 1))
+        if rank == 3 and len(old) == 1:
+            return t.reshape(x, (1, *old, 1))
+        return t.reshape(x, (1,) * (rank - len(old)) + old)
+
+    @operator(f"atleast_{rank}d(Tensor self)")
+    def one(t: Torch, x: Node) -> Node:
+        return grown(t, x)
+
+    @operator(f"atleast_{rank}d.Sequence(Tensor[] tensors)")
+    def several(t: Torch, xs: list[Node]) -> list[Node]:
+        return [grown(t, x) for x in xs]
+
+    if rank == 3:
+        @operator("dstack(Tensor[] tensors)")
+        def dstack(t: Torch, xs: list[Node]) -> Node:
+            return t.concat([grown(t, x) for x in t.promote(*xs)], 2)
+
+
+for _rank in (1, 2, 3):
+    _at_least(_rank)
+
+
+def _split_along(name: str, dim: int) -> None:
+    @operator(f"{name}.int(Tensor(a -> *) self, int sections)", f"{name}.array(Tensor(a -> *) self, int[] indices)")
+    def parts(t: Torch, x: Node, places: Any) -> list[Node]:
+        d = 0 if name == "hsplit" and t.rank(x) == 1 else dim
+        made = shape.tensor_split_at(t, x, places, d) if isinstance(places, list) else shape.tensor_split(t, x, places, d)
+        return [read(x) for read, _ in made]
+
+
+for _name, _dim in (("hsplit", 1), ("vsplit", 0), ("dsplit", 2)):
+    _split_along(_name, _dim)
+
+
+@operator("broadcast_tensors(Tensor[] tensors)")
+def broadcast_tensors(t: Torch, xs: list[Node]) -> list[Node]:
+    return t.together(*xs)
+
+
+@operator("sum_to_size(Tensor self, int[] size)")
+def sum_to_size(t: Torch, x: Node, size: list[int]) -> Node:
+    lead = t.rank(x) - len(size)
+    gone = [d for d, n in enumerate(t.shape(x)) if d < lead or (size[d - lead] == 1 and n != 1)]
+    if not gone:
+        return t.reshape(x, tuple(size))
+    return t.reshape(t.sum(accumulating(t, x, None), gone), tuple(size))
+
+
+@operator("_chunk_cat(Tensor[] tensors, int dim, int num_chunks)")
+def chunk_cat(t: Torch, xs: list[Node], dim: int, chunks: int) -> Node:
+    """Every tensor in equal chunks (padded with zeros), flattened behind each other."""
+    rows = []
+    for x in t.promote(*xs):
+        d = t.dim(x, dim)
+        n = t.shape(x)[d]
+        size = -(-n // chunks)
+        high = [size * chunks - n if i == d else 0 for i in range(t.rank(x))]
+        x = t.pad(x, t.array(0, t.dtype(x)), [0] * t.rank(x), high)
+        lead = t.shape(x)[:d]
+        rows.append(t.reshape(x, (*lead, chunks, prod(t.shape(x)[d:]) // chunks)))
+    return t.concat(rows, t.rank(rows[0]) - 1)
+
+
+@operator("cartesian_prod(Tensor[] tensors)")
+def cartesian_prod(t: Torch, xs: list[Node]) -> Node:
+    if len(xs) == 1:
+        return xs[0]
+    grids = shape.meshgrid(t, xs)
+    return t.concat([t.reshape(g, (prod(t.shape(g)), 1)) for g in grids], 1)
+
+
+@operator("combinations(Tensor self, int r=2, bool with_replacement=False)")
+def combinations(t: Torch, x: Node, r: int, again: bool) -> Node:
+    places = list((chosen_again if again else chosen)(range(t.shape(x)[0]), r))
+    if not places or r == 0:
+        return t.full((0,) if r == 0 else (0, r), 0, t.dtype(x))
+    return t.take(x, t.array(places, S64), 0)
+
+
+@operator("isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, bool assume_unique=False, bool invert=False)",
+          "isin.Tensor_Scalar(Tensor elements, Scalar test_element, *, bool assume_unique=False, bool invert=False)",
+          "isin.Scalar_Tensor(Scalar element, Tensor test_elements, *, bool assume_unique=False, bool invert=False)")
+def isin(t: Torch, x: Any, among: Any, unique: bool, invert: bool) -> Node:
+    x, among = t.promote(x, among)
+    found = t.compare("EQ", t.unsqueeze(x, -1), t.reshape(among, (prod(t.shape(among)),)))
+    found = t.any(found, [t.rank(found) - 1])
+    return t.unary("not", found) if invert else found
+
+
+@operator("_unsafe_masked_index(Tensor self, Tensor mask, Tensor?[] indices, Scalar fill)")
+def masked_index(t: Torch, x: Node, mask: Node, indices: list[Node | None], fill: Any) -> Node:
+    """Elements at indices where the mask is true, else ``fill``."""
+    safe = [None if i is None else t.minimum(t.maximum(i, t.like(i, 0)), t.like(i, t.shape(x)[d] - 1)) for d, i in enumerate(indices)]
+    made = index(t, x, safe)
+    return t.select(truth(t, mask), made, t.like(made, fill))
+
+
+@operator("_unsafe_masked_index_put_accumulate(Tensor self, Tensor mask, Tensor?[] indices, Tensor values)")
+def masked_index_put(t: Torch, x: Node, mask: Node, indices: list[Node | None], values: Node) -> Node:
+    safe = [None if i is None else t.minimum(t.maximum(i, t.like(i, 0)), t.like(i, t.shape(x)[d] - 1)) for d, i in enumerate(indices)]
+    return index_put(t, x, safe, t.select(truth(t, mask), values, t.like(values, 0)), True)
+
+
+@operator("trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1)", "trapz.dx(Tensor y, *, float dx=1, int dim=-1)")
+def trapezoid(t: Torch, y: Node, dx: float, dim: int) -> Node:
+    d = t.dim(y, dim)
+    return t.sum(_strips(t, y, t.array(dx, t.dtype(t.floating(y))), d), [d])
+
+
+@operator("cumulative_trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1)")
+def cumulative_trapezoid(t: Torch, y: Node, dx: float, dim: int) -> Node:
+    d = t.dim(y, dim)
+    return t.cumulative("add", _strips(t, y, t.array(dx, t.dtype(t.floating(y))), d), d, 0)
+
+
+@operator("trapezoid.x(Tensor y, Tensor x, *, int dim=-1)", "trapz.x(Tensor y, Tensor x, *, int dim=-1)")
+def trapezoid_at(t: Torch, y: Node, x: Node, dim: int) -> Node:
+    d = t.dim(y, dim)
+    return t.sum(_strips(t, y, _gaps(t, y, x, d), d), [d])
+
+
+@operator("cumulative_trapezoid.x(Tensor y, Tensor x, *, int dim=-1)")
+def cumulative_trapezoid_at(t: Torch, y: Node, x: Node, dim: int) -> Node:
+    d = t.dim(y, dim)
+    return t.cumulative("add", _strips(t, y, _gaps(t, y, x, d), d), d, 0)
+
+
+def _gaps(t: Torch, y: Node, x: Node, d: int) -> Node:
+    """Distances of neighbours; of a vector along dimension ``d`` of ``y``."""
+    if t.rank(x) == 1:
+        x = t.reshape(x, tuple(t.shape(x)[0] if i == d else 1 for i in range(t.rank(y))))
+    d += t.rank(x) - t.rank(y)
+    n, x = t.shape(x)[d], t.floating(x)
+    return t.sub(t.slice_dim(x, d, 1, n), t.slice_dim(x, d, 0, n - 1))
+
+
+def _strips(t: Torch, y: Node, dx: Node, d: int) -> Node:
+    """Mean heights of neighbours times their distance."""
+    y = t.floating(y)
+    n = t.shape(y)[d]
+    if n < 1:
+        return y
+    y, dx = t.promote(y, dx)
+    return t.mul(t.scale(t.add(t.slice_dim(y, d, 1, n), t.slice_dim(y, d, 0, n - 1)), 0.5), dx)
+
+
+@operator("max_unpool2d(Tensor self, Tensor indices, int[2] output_size)")
+def max_unpool2d(t: Torch, x: Node, places: Node, size: list[int]) -> Node:
+    return _unpooled(t, x, places, size)
+
+
+@operator("max_unpool3d(Tensor self, Tensor indices, int[3] output_size, int[3] stride, int[3] padding)")
+def max_unpool3d(t: Torch, x: Node, places: Node, size: list[int], stride: list[int], padding: list[int]) -> Node:
+    return _unpooled(t, x, places, size)
+
+
+def _unpooled(t: Torch, x: Node, places: Node, size: list[int]) -> Node:
+    """Zeros, but for the elements that a pooling took, at their places."""
+    from irscope.formats.torchscript.operators.indexing import scattered
+    lead = t.shape(x)[:-len(size)]
+    m, n = prod(lead), prod(t.shape(x)[len(lead):])
+    flat = scattered(t, t.full((m, prod(size)), 0, t.dtype(x)), 1, t.reshape(places, (m, n)), t.reshape(x, (m, n)), None)
+    return t.reshape(flat, (*lead, *size))
+
+
+@operator("equal(Tensor self, Tensor other)")
+def equal(t: Torch, x: Node, y: Node) -> Any:
+    """Whether sizes and all elements are equal."""
+    if t.shape(x) != t.shape(y):
+        return False
+    same = t.all(t.compare("EQ", x, y), list(range(t.rank(x))))
+    from irscope.formats.torchscript.abstract import Scalar
+    return Scalar(t.convert(same, PRED), "bool")
