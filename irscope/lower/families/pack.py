@@ -80,20 +80,20 @@ def pack_transpose(k: KernelBuilder, source: Buffer, base: Any, sums: Sequence[A
     width, size = vectors * lanes, prod(a.size for a in sums)
     panel = k.scratch(source.dtype, (size, width)).buffer
 
-    def square(at: Any, rows: int) -> None:
+    def square(at: Any, v: int, rows: int) -> None:
         steps = None if rows == lanes else first_lanes(k, rows, lanes)
-        for v in range(vectors):
-            have = min(lanes, columns - v * lanes)
-            lines = [k.load(source, base + (v * lanes + c) * column.rhs + at, lanes, steps) if c < have
-                     else k.splat(k.const(0, source.dtype), lanes) for c in range(lanes)]
-            for r, line in enumerate(transposed(k, lines)[:rows]):
-                k.store(panel, (at + r) * width + v * lanes, line)
+        have = min(lanes, columns - v * lanes)
+        lines = [k.load(source, base + (v * lanes + c) * column.rhs + at, lanes, steps) if c < have
+                 else k.splat(k.const(0, source.dtype), lanes) for c in range(lanes)]
+        for r, line in enumerate(transposed(k, lines)[:rows]):
+            k.store(panel, (at + r) * width + v * lanes, line)
 
     whole = size // lanes * lanes
-    with k.loop(0, whole, lanes) as i:
-        square(i, lanes)
-    if size > whole:
-        square(k.index(whole), size - whole)
+    for v in range(vectors):  # one vector of columns after the other: their memory is read in as few streams at a time
+        with k.loop(0, whole, lanes) as i:
+            square(i, v, lanes)
+        if size > whole:
+            square(k.index(whole), v, size - whole)
     return panel, [replace(a, rhs=a.rhs * width) for a in sums]
 
 
