@@ -129,6 +129,9 @@ class Module:
         """A module without graphs that keeps this one's source, provenance and attributes: what a pass fills."""
         return Module(name or self.name, self.format, {}, self.entry, dict(self.attrs), self.source, self.provenance)
 
+    def __repr__(self) -> str:
+        return f"<module {self.name}: {len(self.graphs)} graphs>"
+
 
 @dataclass(slots=True)
 class Reading:

@@ -28,7 +28,8 @@ def _lines(view: View, color_by: str, colours: Theme) -> Iterator[str]:
     heights = [len(lines) * LINE + PAD for lines in texts]
     drawn = view.links
     placed = layered(widths, heights, [(number[link.source], number[link.target]) for link in drawn])
-    head = 34.0 + 16.0 * len(view.notes)
+    used = [name for name in colours.classes if any(box.work == name for box in view.boxes)] if color_by == "class" else []
+    head = 34.0 + 16.0 * len(view.notes) + (22.0 if used else 0.0)
     width, height = max(placed.width, 320.0) + 2 * MARGIN, placed.height + head + 2 * MARGIN
     yield (f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}"'
            f' font-family="{FONT}">')
@@ -38,6 +39,7 @@ def _lines(view: View, color_by: str, colours: Theme) -> Iterator[str]:
     yield f'<text x="{MARGIN}" y="{MARGIN}" font-size="16" font-weight="bold" fill="{colours.text}">{escape(view.title)}</text>'
     for i, note in enumerate(view.notes):
         yield f'<text x="{MARGIN}" y="{MARGIN + 18 + 16 * i}" font-size="11" fill="{colours.faint}">{escape(note)}</text>'
+    yield from _legend(used, MARGIN + 6 + 16 * len(view.notes), colours)
     yield f'<g transform="translate({MARGIN} {head + MARGIN / 2})">'
     for i, link in enumerate(drawn):
         yield _edge(placed, i, number[link.source], number[link.target], heights, colours)
@@ -45,6 +47,16 @@ def _lines(view: View, color_by: str, colours: Theme) -> Iterator[str]:
     for i, box in enumerate(view.boxes):
         yield from _box(box, texts[i], placed.x[i], placed.y[i], widths[i], heights[i], box_colours(box, color_by, most, colours))
     yield "</g></svg>"
+
+
+def _legend(names: list[str], top: float, colours: Theme) -> Iterator[str]:
+    """The colours that occur, side by side."""
+    left = MARGIN
+    for name in names:
+        own, width = colours.classes[name], len(name) * 6.2 + 12
+        yield (f'<rect x="{left:.1f}" y="{top:.1f}" width="{width:.1f}" height="16" rx="3" fill="{own.fill}" stroke="{own.border}"/>'
+               f'<text x="{left + width / 2:.1f}" y="{top + 11.5:.1f}" font-size="9.5" text-anchor="middle" fill="{own.text}">{name}</text>')
+        left += width + 5
 
 
 def _texts(box: Box) -> list[str]:
