@@ -28,7 +28,7 @@ def _lines(view: View, color_by: str, colours: Theme) -> Iterator[str]:
     heights = [len(lines) * LINE + PAD for lines in texts]
     drawn = view.links
     placed = layered(widths, heights, [(number[link.source], number[link.target]) for link in drawn])
-    used = [name for name in colours.classes if any(box.work == name for box in view.boxes)] if color_by == "class" else []
+    used = [name for name in colours.classes if color_by == "class" and any(box.work == name for box in view.boxes)]
     head = 34.0 + 16.0 * len(view.notes) + (22.0 if used else 0.0)
     width, height = max(placed.width, 320.0) + 2 * MARGIN, placed.height + head + 2 * MARGIN
     yield (f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}"'
@@ -55,7 +55,8 @@ def _legend(names: list[str], top: float, colours: Theme) -> Iterator[str]:
     for name in names:
         own, width = colours.classes[name], len(name) * 6.2 + 12
         yield (f'<rect x="{left:.1f}" y="{top:.1f}" width="{width:.1f}" height="16" rx="3" fill="{own.fill}" stroke="{own.border}"/>'
-               f'<text x="{left + width / 2:.1f}" y="{top + 11.5:.1f}" font-size="9.5" text-anchor="middle" fill="{own.text}">{name}</text>')
+               f'<text x="{left + width / 2:.1f}" y="{top + 11.5:.1f}" font-size="9.5" text-anchor="middle"'
+               f' fill="{own.text}">{name}</text>')
         left += width + 5
 
 
