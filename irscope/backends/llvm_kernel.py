@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from irscope.backends.llvm_code import Code
 from irscope.backends.llvm_statements import Statements
 from irscope.backends.llvm_values import Target, Values
-from irscope.lower.tile import Assign, Buffer, Comment, Declare, For, GatherLoad, Kernel, Let, Load, Stmt
+from irscope.lower.tidy import walk
+from irscope.lower.tile import Assign, Buffer, Comment, Declare, For, GatherLoad, Kernel, Let, Load, Stmt, Store
 
 ENOUGH_UNITS = 64
 """Loops are joined into one range of units until there are this many to share out."""
@@ -95,6 +96,10 @@ def _function(kernel: Kernel, target: Target, symbol: str, statements: list[Stmt
         _units(writer, nest)
     else:
         writer.block(statements)
+    if target.triple.startswith("x86_64") and any(isinstance(s, Store) and s.nontemporal for s in walk(statements)):
+        # Such stores may overtake what the thread writes afterwards, also that it is done.
+        declarations.add("declare void @llvm.x86.sse.sfence()")
+        code.effect("call void @llvm.x86.sse.sfence()")
     code.effect("ret void")
     lines = "\n".join(code.text())
     return f"define void {symbol}({', '.join([*header, 'i64 %first', 'i64 %last', 'ptr noalias %scratch'])}) #0 {{\nentry:\n{lines}\n}}\n"

@@ -26,6 +26,7 @@ class Emission:
         self.trace = trace
         self.lanes = lanes
         self.axis = axis
+        self.stream = problem.stream
         self.buffers: dict[Node, Buffer] = {}
         for scope, values in (("in", problem.ins), ("out", problem.outs)):
             if scope == "in" and problem.in_place:
@@ -34,7 +35,7 @@ class Emission:
                 shared = set()
             for node, storage in values.items():
                 how = "inout" if storage.slot in shared else scope
-                self.buffers[node] = k.buffer(buffer_name(node), storage.dtype, storage.shape, how, storage.span, storage.dtype.storage)
+                self.buffers[node] = k.buffer(buffer_name(node), storage.dtype, storage.shape, how, storage.span)
         self._places: dict[Point, Expr] = {}
 
     # ---- points
@@ -140,7 +141,7 @@ class Emission:
             return
         value = k.splat(value, lanes)
         if step == 1:
-            k.store(buffer, at, value, mask)
+            k.store(buffer, at, value, mask, mask is None and node in self.stream)
             return
         held = _masked(mask, lanes)
         for lane in range(lanes):

@@ -61,8 +61,8 @@ def key_of(problem: Problem, structure: Structure) -> Hashable:
     ins = tuple((_place(s), n in problem.constants) for n, s in problem.ins.items())
     outs = tuple((number[n], _place(s), _chain(group.chains.get(n), number)) for n, s in problem.outs.items())
     anchor = number.get(group.anchor, -1) if group.anchor is not None else -1
-    return (group.kind, nodes, ins, outs, anchor, group.space, group.rows, problem.lanes, problem.threads, problem.in_place,
-            tuple(sorted(problem.options.items())))
+    how = (problem.lanes, problem.threads, problem.in_place, tuple(sorted(number[n] for n in problem.stream)))
+    return (group.kind, nodes, ins, outs, anchor, group.space, group.rows, how, tuple(sorted(problem.options.items())))
 
 
 def flops_of(group: Group) -> float:

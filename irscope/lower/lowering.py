@@ -21,6 +21,9 @@ from irscope.lower.pull import buffer_name
 from irscope.lower.storage import Storage
 from irscope.lower.values import Parts, is_scalar_constant, leaf_paths, leaves, tensor_of
 
+STREAM_BYTES = 4 << 20
+"""Results of the program that are at least this large leave the caches before anybody reads them."""
+
 
 def lower(module: Module, options: Options | None = None) -> Program:
     """The program of a primitive module whose shapes are known. Raises UserError for an operator that cannot run here."""
@@ -212,8 +215,10 @@ class GraphLowering:
         name = buffer_name(root.origin[0] if root.origin else root)
         slots = {s.slot for s in outs.values()}
         options = self.lowering.options
-        return Problem(group, ins, outs, constants, name, options.lanes, options.threads,
-                       any(s.slot in slots for s in ins.values()), options.data())
+        in_place = any(s.slot in slots for s in ins.values())
+        stream = frozenset(node for node, s in outs.items() if s.slot.scope == "output" and s.elements * s.dtype.storage >= STREAM_BYTES
+                           and node not in self.homes.read_at)
+        return Problem(group, ins, outs, constants, name, options.lanes, options.threads, in_place, stream, options.data())
 
     def storage_of(self, node: Node) -> Storage:
         """Where a value lies. A view of stored memory is that memory under other strides, or a copy where no strides say it."""

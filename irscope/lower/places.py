@@ -117,7 +117,7 @@ def copy(lowering: Lowering, steps: list[Step], source: Storage, target: Storage
     node, operand = _identity(source)
     group = Group("map", [node], [node], [operand], None, source.shape)
     options = lowering.options
-    problem = Problem(group, {operand: source}, {node: target}, {}, "copy", options.lanes, options.threads, False, options.data())
+    problem = Problem(group, {operand: source}, {node: target}, {}, "copy", options.lanes, options.threads, options=options.data())
     assert lowering.launch(steps, problem)
 
 
@@ -143,7 +143,7 @@ def _fill(graph: GraphLowering, value: Node, target: Storage) -> None:
     from irscope.lower.families import Problem
     options = graph.lowering.options
     ins = {} if value.op.name == "constant" else {operand: graph.storage_of(value)}
-    problem = Problem(group, ins, {node: target}, {}, "fill", options.lanes, options.threads, False, options.data())
+    problem = Problem(group, ins, {node: target}, {}, "fill", options.lanes, options.threads, options=options.data())
     assert graph.lowering.launch(graph.steps, problem)
 
 

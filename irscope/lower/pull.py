@@ -36,7 +36,7 @@ class Pull:
         self.storages: dict[Node, Storage] = {**problem.ins, **problem.outs}
         for scope, values in (("in", problem.ins), ("out", problem.outs)):
             for node, storage in values.items():
-                self.buffers[node] = k.buffer(buffer_name(node), storage.dtype, storage.shape, scope, storage.span, storage.dtype.storage)
+                self.buffers[node] = k.buffer(buffer_name(node), storage.dtype, storage.shape, scope, storage.span)
         self._known: dict[tuple[Node, Index], tuple[Any, Any]] = {}
 
     # ---- values

@@ -55,7 +55,8 @@ class Problem:
     ``ins`` holds the Storage of each input (``group.inputs``, and views of what lies behind them), ``outs`` that of each output.
     ``constants`` has the arrays of the inputs that are known before the program runs. ``lanes`` is the number of f32 that a vector
     of the machine holds, ``threads`` how many may work. ``in_place``: an output takes the memory of an input that is read element by
-    element, so each element must be read before it is written, and computed once. Options of the compiler stand in ``options``
+    element, so each element must be read before it is written, and computed once. ``stream``: outputs so large that they should be
+    written past the caches, since nobody reads them soon. Options of the compiler stand in ``options``
     (``precision``: exact, default, fast).
     """
 
@@ -67,6 +68,7 @@ class Problem:
     lanes: int = 16
     threads: int = 1
     in_place: bool = False
+    stream: frozenset[Node] = frozenset()
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def arguments(self) -> list[Arg]:

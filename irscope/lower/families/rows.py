@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import dataclass
+from math import nan
 from typing import Any
 
 from irscope.fusion import Group
 from irscope.graph import DType, Node
+from irscope.graph.dtypes import F32, F64, PRED
 from irscope.lower.build import KernelBuilder
 from irscope.lower.emission import Emission, Values, tail_mask, width
 from irscope.lower.families import Built, Fixed, Problem, Stage
@@ -62,6 +64,7 @@ class Sum:
     word: str | None
     dtype: DType
     registers: list[Any]
+    nan: Any = None
 
 
 class _Rows:
@@ -70,6 +73,7 @@ class _Rows:
         self.match = match
         self.lanes = lanes
         self.sums = sums
+        self.exact = problem.options.get("precision") == "exact"
         self.axes = len(match.space)
         self.columns = match.space[match.rows:]
         self.e = Emission(k, problem, match, lanes, self.axes - 1 if self.columns else -1)
@@ -214,7 +218,11 @@ class _Rows:
         assert opcode is not None
         wide = widened(dtype) if word in ("add", "mul") else dtype
         neutral = self.k.const(_neutral(opcode, wide), wide)
-        return Sum(point, word, wide, [self.k.reg(wide, self.k.splat(neutral, self.lanes)) for _ in range(self.sums)])
+        registers = [self.k.reg(wide, self.k.splat(neutral, self.lanes)) for _ in range(self.sums)]
+        # The largest of two as HLO has it takes six instructions, because NaN must win. Here it takes two: whether there was a NaN is
+        # kept aside, and looked at when the row is done.
+        aside = word in ("max", "min") and wide in (F32, F64) and not self.exact
+        return Sum(point, word, wide, registers, self.k.reg(PRED, self.k.splat(self.k.pred(False), self.lanes)) if aside else None)
 
     def _add(self, one: Sum, value: Expr, slot: int, mask: Expr | None, lanes: int, values: Values) -> None:
         k = self.k
@@ -227,7 +235,15 @@ class _Rows:
             opcode = combiner(one.point.node.bodies[0])
             assert opcode is not None
             value = k.select(mask, value, k.splat(k.const(_neutral(opcode, one.dtype), one.dtype), lanes))
+        if one.nan is not None:
+            register.set(self._better(one, value, register.get()))
+            one.nan.set(k.binary("or", one.nan.get(), k.compare("NE", value, value)))
+            return
         register.set(k.binary(one.word, register.get(), value))
+
+    def _better(self, one: Sum, x: Expr, y: Expr) -> Expr:
+        """The larger (or smaller) of two values that are no NaN."""
+        return self.k.select(self.k.compare("GT" if one.word == "max" else "LT", x, y), x, y)
 
     def _end(self, one: Sum, values: Values) -> Expr:
         """The reduced value: registers joined, lanes joined, init joined, rounded to the result's type."""
@@ -236,8 +252,15 @@ class _Rows:
         if one.word is None:
             return k.let(total) if not total.dtype.is_complex else total
         for register in one.registers[1:]:
-            total = k.binary(one.word, total, register.get())
-        total = k.reduce(one.word, total)
+            total = self._better(one, total, register.get()) if one.nan is not None else k.binary(one.word, total, register.get())
+        if one.nan is not None:
+            while total.lanes > 1:
+                half = total.lanes // 2
+                low, high = (k.shuffle(total, total, tuple(range(begin, begin + half))) for begin in (0, half))
+                total = self._better(one, low, high)
+            total = k.select(k.reduce("or", one.nan.get()), k.const(nan, one.dtype), total)
+        else:
+            total = k.reduce(one.word, total)
         total = k.binary(one.word, k.convert(values[one.point.args[1]], one.dtype), total)
         total = k.convert(total, tensor_of(one.point.node).dtype)
         return total if total.dtype.is_complex else k.let(total)
