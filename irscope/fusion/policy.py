@@ -10,6 +10,7 @@ from irscope.source import UserError, did_you_mean
 
 POLICIES: dict[str, str] = {
     "irscope": "irscope.fusion.irscope",
+    "tvm": "irscope.fusion.tvm",
 }
 """Name of a policy: the module that has it."""
 

@@ -158,6 +158,7 @@ class Expressions(Cursor):
             raise self.fault(f"expected `;` after the let binding on line {line}")
         self.names.bind(name, value)
         self._named(value, name)
+        self.names.frame.graph.notes.setdefault("lets", []).append(value)
 
     def _recursive(self, name: str) -> Node:
         """A function bound by let may call itself: inside, its name is a value of its own."""
