@@ -14,13 +14,14 @@ import ctypes
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from irscope.backends import llvm_compile
 from irscope.backends import pool as pools
 from irscope.backends.compile import MAIN, Compiled, compile_program
 from irscope.graph import DType
-from irscope.lower.program import Program
+from irscope.lower.program import Program, Slot
 
 if TYPE_CHECKING:
     import numpy as np
@@ -51,6 +52,8 @@ class Executable:
         import numpy as np
         self.name = program.name
         self.inputs, self.outputs = list(inputs), list(outputs)
+        _fit(program.inputs, self.inputs)
+        _fit(program.outputs, self.outputs)
         self.compiled = compiled
         self.threads = threads
         self._lock = threading.Lock()
@@ -100,7 +103,7 @@ class Executable:
         if outputs is None:
             results = [aligned_empty(dtype, shape) for dtype, shape in self._output_types]
         else:
-            results = self._check_outputs(outputs)
+            results = self._check_outputs(outputs, ready)
         return Bound(self, ready, results)
 
     def check(self, arrays: Sequence[Array]) -> list[Array]:
@@ -118,7 +121,8 @@ class Executable:
             ready.append(array)
         return ready
 
-    def _check_outputs(self, outputs: Sequence[Array]) -> list[Array]:
+    def _check_outputs(self, outputs: Sequence[Array], inputs: Sequence[Array]) -> list[Array]:
+        import numpy as np
         if len(outputs) != len(self.outputs):
             raise InputMismatch(f"{self.name} gives {len(self.outputs)} arrays, not {len(outputs)}")
         for i, array in enumerate(outputs):
@@ -127,6 +131,8 @@ class Executable:
                 raise InputMismatch(f"output {i} of {self.name} is {self.outputs[i]}, writable and without gaps")
             if address(array) % 64 and array.size:
                 raise InputMismatch(f"output {i} of {self.name} does not begin at a multiple of 64 bytes")
+            if any(np.may_share_memory(array, other) for other in (*inputs, *outputs[:i])):
+                raise InputMismatch(f"output {i} of {self.name} overlaps an input or another output")
         return list(outputs)
 
     def _join(self) -> None:
@@ -150,6 +156,14 @@ class Executable:
             self._join()
         with self._lock, self._pool.lock:
             self._main(inputs, outputs, arena, context)
+
+
+def _fit(slots: Sequence[Slot], ports: Sequence[Port]) -> None:
+    """Machine code trusts its pointers, so what is checked at each call must be what it was compiled for."""
+    for slot in slots:
+        port = ports[slot.number] if 0 <= slot.number < len(ports) else None
+        if port is None or port.dtype is not slot.dtype or prod(port.shape) < slot.elements:
+            raise ValueError(f"{slot.scope} {slot.number}, {slot.name}, holds {slot.dtype}[{slot.elements}], not {port}")
 
 
 class Bound:

@@ -104,6 +104,16 @@ def test_wrong_arguments_are_refused() -> None:
         run(x.reshape(2, 3), x)
 
 
+def test_ports_fit_the_program() -> None:
+    program = program_of(binary("add", F32, 6))
+    compiled = compile_program(program, llvm_compile.host())
+    x, y, z = Port("x", F32, (6,)), Port("y", F32, (6,)), Port("z", F32, (6,))
+    assert Executable(program, [x, y], [z], compiled, 1)
+    for inputs, outputs in (([x], [z]), ([x, Port("y", F32, (5,))], [z]), ([x, Port("y", S32, (6,))], [z]), ([x, y], [])):
+        with pytest.raises(ValueError, match="holds f32"):
+            Executable(program, inputs, outputs, compiled, 1)
+
+
 def test_arrays_with_gaps_are_copied() -> None:
     x = np.arange(12, dtype=np.float32)
     assert small()(x[::2], x[::-1][:6])[0].tolist() == (x[::2] + x[::-1][:6]).tolist()
@@ -123,6 +133,9 @@ def test_outputs_are_new_unless_they_are_given() -> None:
     assert again.outputs[0] is call.outputs[0]
     with pytest.raises(InputMismatch, match="multiple of 64"):
         run.bind([x, x], [np.empty(100, np.float32)[1:7]])
+    shared = aligned_empty(np.dtype(np.float32), (6,))
+    with pytest.raises(InputMismatch, match="overlaps"):
+        run.bind([shared, x], [shared])
     with pytest.raises(InputMismatch, match="writable"):
         run.bind([x, x], [np.empty(6, np.float64)])
 
