@@ -119,6 +119,19 @@ def test_movement_is_strides() -> None:
     assert len(families(model)) <= 2  # a reshape of reversed memory takes a copy
 
 
+@pytest.mark.parametrize(("shape", "order"), [("33,50", "1,0"), ("4,70,16", "0,2,1"), ("3,20,5,7", "2,3,0,1"), ("17,3", "1,0"), ("64,64", "1,0")])
+@pytest.mark.parametrize("dtype", ["f32", "bf16", "f64", "s8"])
+def test_inputs_that_are_read_across_are_turned_in_registers(shape: str, order: str, dtype: str) -> None:
+    sizes = [int(n) for n in shape.split(",")]
+    result = ",".join(str(sizes[int(d)]) for d in order.split(","))
+    model = check(entry(f"""
+        x = {dtype}[{shape}] parameter(0)
+        y = {dtype}[{result}] parameter(1)
+        t = {dtype}[{result}] transpose(x), dimensions={{{order}}}
+        ROOT r = {dtype}[{result}] add(t, y)"""))
+    assert families(model) == ["transposition" if shape != "17,3" else "map"]
+
+
 def test_concatenations_are_written_by_their_parts() -> None:
     model = check(entry("""
         x = f32[3,8] parameter(0)

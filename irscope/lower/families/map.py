@@ -39,7 +39,7 @@ class Map:
             return None
         traced = trace(problem)
         if traced is not None:
-            return merged(_ordered(traced))
+            return merged(ordered(traced))
         return "pull" if _can_pull(problem) else None
 
     def schedule(self, problem: Problem, match: Trace | str) -> dict[str, Any]:
@@ -57,7 +57,7 @@ class Map:
         return Built([Stage(k.finish(schedule=schedule), problem.arguments())])
 
 
-def _ordered(traced: Trace) -> Trace:
+def ordered(traced: Trace) -> Trace:
     """The axes by the strides of the first output, slowest first."""
     strides = traced.outputs[-1][2].strides
     order = tuple(sorted(range(len(strides)), key=lambda d: (-abs(strides[d]), d)))
