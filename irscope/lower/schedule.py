@@ -48,10 +48,11 @@ class ContractionSchedule:
     """How a contraction is cut.
 
     ``rows`` x ``vectors`` is the register tile; ``across`` tiles span that many steps of the next outer row axis.
-    ``sum_block`` elements of the summed axis are done at a time (0: all), ``row_block`` rows meanwhile (0: all).
+    ``sum_block`` elements of the summed axis are done at a time (0: all), for ``row_block`` rows of results meanwhile (0: all).
     ``pack`` says how the right operand is read: ``load`` (packed into panels before the first run), ``copy`` and ``transpose``
-    (packed by the kernel, a panel at a time), ``none`` (in place). ``prefetch`` is the number of cache lines of the next panel that
-    are asked for a step. ``rows_outer`` walks row blocks outside panels, for few weights and many rows.
+    (packed by the kernel, a panel at a time), ``gather`` (that too, element by element), ``none`` (in place). ``prefetch`` is the
+    number of cache lines of the next panel that are asked for a step. ``rows_outer`` walks rows outside panels, for few weights and
+    many rows.
     """
 
     rows: int

@@ -46,6 +46,8 @@ def choose(affine: Affine, pack: str, dtype: DType, machine: Machine) -> Contrac
         block = ceil(depth / pieces)
     rows_outer = pack in ("load", "none") and across == 1 and not block and weights <= machine.l2 // 4 and walked > machine.l2 // 2
     prefetch = min(4, ceil(vectors / tiles)) if far and not rows_outer else 0
+    if pack == "copy" and tiles >= vectors and weights > machine.l2 // 4:
+        prefetch = 1
     return ContractionSchedule(height, vectors, across, block, 0, pack, prefetch, rows_outer)
 
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from math import prod
 from typing import Any
 
 from irscope.graph import DType
@@ -26,12 +25,21 @@ Accumulators = list[list[Any]]
 
 
 @dataclass(slots=True)
+class Ahead:
+    """Cache lines to ask for while a tile runs: ``lines`` neighbours at each step, ``steps[i]`` elements further along sum axis i."""
+
+    buffer: Buffer
+    address: Any
+    steps: Sequence[int]
+    lines: int
+
+
+@dataclass(slots=True)
 class Tile:
     """A register tile: where its first elements are, and how far from there its rows lie.
 
     ``rows`` are offsets of the left operand, ``lhs`` and ``rhs`` the addresses of row 0 and column 0 at the first step of every sum axis.
-    ``mask`` (of the last vector) is None where all lanes exist. ``ahead`` is an address from which on cache lines are asked for,
-    ``lines`` a step.
+    ``mask`` (of the last vector) is None where all lanes exist.
     """
 
     lhs_buffer: Buffer
@@ -43,8 +51,7 @@ class Tile:
     lanes: int
     sums: Sequence[Axis]
     mask: Expr | None = None
-    ahead: Any = None
-    lines: int = 0
+    ahead: Ahead | None = None
 
 
 def computing_type(dtype: DType) -> DType | None:
@@ -61,16 +68,16 @@ def accumulate(k: KernelBuilder, tile: Tile, dtype: DType, begin: Callable[[int,
     zero = k.const(0, dtype)
     acc = [[k.reg(dtype, begin(r, v) if begin else k.splat(zero, tile.lanes)) for v in range(tile.vectors)] for r in range(len(tile.rows))]
     with ExitStack() as loops:
-        lhs, rhs, ahead = tile.lhs, tile.rhs, tile.ahead
+        lhs, rhs = tile.lhs, tile.rhs
+        ahead: Any = tile.ahead.address if tile.ahead is not None else None
         for place, axis in enumerate(tile.sums):
             i = loops.enter_context(k.loop(0, axis.size))
             lhs, rhs = lhs + i * axis.lhs, rhs + i * axis.rhs
-            if ahead is not None:
-                steps = prod(a.size for a in tile.sums[place + 1:])
-                ahead = ahead + i * (steps * _line(tile) * tile.lines)
-        if ahead is not None:
-            for line in range(tile.lines):
-                k.prefetch(tile.rhs_buffer, ahead + line * _line(tile))
+            if tile.ahead is not None:
+                ahead = ahead + i * tile.ahead.steps[place]
+        if tile.ahead is not None:
+            for line in range(tile.ahead.lines):
+                k.prefetch(tile.ahead.buffer, ahead + line * line_of(tile.ahead.buffer))
         right = [_wide(k, k.load(tile.rhs_buffer, rhs + v * tile.lanes, tile.lanes, tile.mask if v == tile.vectors - 1 else None), dtype)
                  for v in range(tile.vectors)]
         for r, offset in enumerate(tile.rows):
@@ -120,6 +127,6 @@ def _wide(k: KernelBuilder, value: Expr, dtype: DType) -> Expr:
     return value if value.dtype is dtype else k.convert(value, dtype)
 
 
-def _line(tile: Tile) -> int:
+def line_of(buffer: Buffer) -> int:
     """Elements of a cache line."""
-    return max(1, 64 // tile.rhs_buffer.dtype.storage)
+    return max(1, 64 // buffer.dtype.storage)

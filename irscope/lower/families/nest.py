@@ -10,7 +10,7 @@ from typing import Any
 from irscope.graph import DType
 from irscope.lower.build import KernelBuilder
 from irscope.lower.families.affine import Affine, Axis
-from irscope.lower.families.micro import Tile, accumulate, first_lanes
+from irscope.lower.families.micro import Ahead, Tile, accumulate, first_lanes, line_of
 from irscope.lower.families.pack import in_panel, pack_copy, pack_gather, pack_transpose
 from irscope.lower.schedule import ContractionSchedule
 from irscope.lower.tile import Buffer, Expr
@@ -152,6 +152,7 @@ class Nest:
         count = min(columns, vectors * lanes)
         # A panel that is summed in blocks is packed in blocks, where a block is a run of it.
         in_blocks = s.pack in PACKERS and bool(s.sum_block) and (s.pack == "copy" or len(sums) == 1)
+        unpacked = tile
         if s.pack in PACKERS and not in_blocks:
             tile = self._with_panel(tile, count)
         at = self._moved(index, self.column, j)
@@ -161,8 +162,8 @@ class Nest:
             self._blocked(tile, at, mask, count if in_blocks else 0)
         else:
             for base, where, across, height, number in self._row_tiles():
-                ahead = self._ahead(tile, number) if s.prefetch else None
-                here = replace(tile, lhs=lhs + base, rows=self._offsets(across, height), ahead=ahead, lines=s.prefetch)
+                ahead = self._ahead(tile, unpacked, self.width * self.column.rhs, number) if s.prefetch else None
+                here = replace(tile, lhs=lhs + base, rows=self._offsets(across, height), ahead=ahead)
                 self._tile(here, self._joined(where, at), across, height, mask)
 
     def _with_panel(self, tile: Tile, columns: int) -> Tile:
@@ -225,14 +226,14 @@ class Nest:
                 k.store(partial, place(i, v), k.splat(k.const(0, self.dtype), lanes))
         for lhs, rhs, sums, stack in _blocks(k, tile, s.sum_block):
             with stack:
-                block = replace(tile, rhs=rhs, sums=sums)
+                unpacked = block = replace(tile, rhs=rhs, sums=sums)
                 if pack:
                     block = self._with_panel(block, pack)
                 for base, where, across, height, number in self._row_tiles():
                     rows = self._row_numbers(where, across, height)
-                    here = replace(block, lhs=lhs + base, rows=self._offsets(across, height), lines=s.prefetch)
+                    here = replace(block, lhs=lhs + base, rows=self._offsets(across, height))
                     if s.prefetch:
-                        here.ahead = self._ahead(here, number)
+                        here.ahead = self._ahead(block, unpacked, sums[0].size * sums[0].rhs, number)
                     acc = accumulate(k, here, self.dtype, lambda r, v, rows=rows: k.load(partial, place(rows[r], v), lanes))  # type: ignore[misc]
                     for r, row in enumerate(acc):
                         for v, register in enumerate(row):
@@ -250,11 +251,18 @@ class Nest:
             first = first * axis.size + (where[axis.out] // axis.step if axis.out >= 0 else 0)
         return [first + (o * self.rows[-1].size + i) for o in range(across) for i in range(height)]
 
-    def _ahead(self, tile: Tile, number: Any) -> Any:
-        """Where tile ``number`` of a panel begins to ask for the next panel: each tile asks for its share of lines."""
-        depth = prod(a.size for a in tile.sums)
-        line = max(1, 64 // self.rhs.dtype.storage)
-        return tile.rhs + depth * self.width + number * (depth * line * self.schedule.prefetch)
+    def _ahead(self, tile: Tile, unpacked: Tile, next_panel: int, number: Any) -> Ahead:
+        """What tile ``number`` of a panel asks for: its share of what is read next.
+
+        Panels that were packed before lie one behind the other. One that will be copied lies ``next_panel`` elements further, in rows
+        as wide as a panel: each tile asks for one line of every row.
+        """
+        line = line_of(self.rhs)
+        if self.schedule.pack != "load":
+            return Ahead(self.rhs, unpacked.rhs + next_panel + number % tile.vectors * line, [a.rhs for a in unpacked.sums], 1)
+        sizes, lines = [a.size for a in tile.sums], self.schedule.prefetch
+        address = tile.rhs + prod(sizes) * self.width + number * (prod(sizes) * line * lines)
+        return Ahead(self.rhs, address, [prod(sizes[i + 1:]) * line * lines for i in range(len(sizes))], lines)
 
     def _moved(self, index: list[Any], axis: Axis, i: Any) -> list[Any]:
         """The index after ``i`` steps along an axis."""
