@@ -11,6 +11,8 @@ PASSES: dict[str, str] = {
     "share-equal": "irscope.passes.share_equal:ShareEqual",
     "fold-scale": "irscope.passes.fold_scale:FoldScale",
     "remove-dead": "irscope.passes.remove_dead:RemoveDead",
+    "fuse-conv-relu": "irscope.passes.fuse_conv_relu:FuseConvRelu",
+    "fuse-ops": "irscope.fusion.fuse_ops:FuseOps",
 }
 """Name of a pass: where it stands."""
 
