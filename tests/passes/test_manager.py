@@ -1,6 +1,7 @@
 """Passes run in order, are told step by step, and are held to types and numbers."""
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -60,7 +61,7 @@ def test_steps_tell_what_each_pass_left() -> None:
     steps = list(run_passes(module, ["share-equal", "simplify-algebra", "remove-dead"]))
     assert [s.name for s in steps] == ["share-equal", "simplify-algebra", "remove-dead"]
     assert steps[0].nodes[0] == 7
-    assert all(s.after is t.before for s, t in zip(steps, steps[1:], strict=False))
+    assert all(s.after is t.before for s, t in pairwise(steps))
     assert not any(s.broke for s in steps)
     assert steps[-1].nodes[1] < 7
 
