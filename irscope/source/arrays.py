@@ -1,4 +1,4 @@
-"""Files of named arrays: ``.npz`` and ``.safetensors``, read with errors in words of the user."""
+"""Files of named arrays: ``.npz``, ``.safetensors`` and torch's ``.pt``, read with errors in words of the user."""
 from __future__ import annotations
 
 import json
@@ -7,6 +7,7 @@ import struct
 import zipfile
 from typing import TYPE_CHECKING, Any
 
+from irscope.source.checkpoints import is_checkpoint, read_checkpoint
 from irscope.source.errors import UserError
 
 if TYPE_CHECKING:
@@ -30,13 +31,15 @@ def read_arrays(path: str) -> dict[str, Array]:
         raise UserError(f"{path} is a folder, not a file of arrays")
     with open(path, "rb") as file:
         head = file.read(8)
+    if is_checkpoint(path):
+        return read_checkpoint(path)
     if head[:2] == b"PK":
         return _npz(path)
     if head[:6] == b"\x93NUMPY":
         raise UserError(f"{path} is one array (.npy), not named arrays", MAKE_NPZ)
     if len(head) == 8 and 2 <= struct.unpack("<Q", head)[0] < os.path.getsize(path):
         return _safetensors(path)
-    raise UserError(f"{path} is no file of arrays (.npz or .safetensors)", MAKE_NPZ)
+    raise UserError(f"{path} is no file of arrays (.npz, .safetensors or .pt)", MAKE_NPZ)
 
 
 def write_arrays(path: str, arrays: dict[str, Array]) -> None:

@@ -43,7 +43,7 @@ def tensors_in(value: Any, found: list[Any]) -> Any:
     """``value`` with numbered places for its tensors, which are appended to ``found``."""
     import torch
     if isinstance(value, torch.Tensor):
-        found.append(value.detach().clone())
+        found.append(value.detach().clone().resolve_conj().resolve_neg())
         return _Place(len(found) - 1)
     if isinstance(value, list | tuple):
         return type(value)(tensors_in(v, found) for v in value) if not hasattr(value, "_fields") else tuple(tensors_in(v, found) for v in value)
@@ -120,6 +120,8 @@ def special_calls(operator: Any) -> Any:
     values = torch.tensor(SPECIAL)
     whole = torch.tensor([[-7, 3, 0], [2, -1, 9]])
     flags = torch.tensor([[True, False, True]])
+    if operator.name in ("byte", "char", "short", "int", "long"):
+        return  # what becomes of NaN is the processor's choice
     if isinstance(operator, UnaryUfuncInfo):
         for x in (values, whole, flags, values[5], values[:0], torch.tensor(SPECIAL, dtype=torch.float64)):
             yield (x,), {}

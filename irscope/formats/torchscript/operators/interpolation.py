@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
-from irscope.graph.dtypes import S64
+from irscope.graph.dtypes import F32, S64
+from irscope.ops.tensors import highest, lowest
 
 if TYPE_CHECKING:
     import numpy as np
@@ -87,6 +88,10 @@ def _upsample(name: str, mode: str, n: int) -> None:
 
 def _all(t: Torch, x: Node, n: int, size: list[int], mode: str, corners: bool, factors: list[float | None]) -> Node:
     lead = t.rank(x) - n
+    if t.dtype(x).is_integer and mode not in ("nearest", "exact"):
+        made = t.unary("round-nearest-even", _all(t, t.convert(x, F32), n, size, mode, corners, factors))
+        top, bottom = (float(f(t.dtype(x))) for f in (highest, lowest))
+        return t.convert(t.minimum(t.maximum(made, t.like(made, bottom)), t.like(made, top)), t.dtype(x))
     for i in range(n):
         x = resize(t, x, lead + i, size[i], mode, corners, factors[i])
     return x

@@ -153,13 +153,13 @@ def margin_ranking_loss(t: Torch, a: Node, b: Node, y: Node, margin: float, redu
 def poisson_nll_loss(t: Torch, x: Node, y: Node, log_input: bool, full: bool, eps: float, reduction: int) -> Node:
     x, y = t.together(*t.promote(x, y))
     if log_input:
-        loss = t.sub(t.unary("exponential", t.floating(x)), t.mul(y, x))
+        loss = t.sub(*t.promote(t.unary("exponential", t.floating(x)), t.mul(y, x)))
     else:
         loss = t.sub(t.floating(x), t.mul(t.floating(y), t.unary("log", t.plus(t.floating(x), eps))))
     if full:
         z = t.floating(y)
         stirling = t.add(t.sub(t.mul(z, t.unary("log", z)), z), t.scale(t.unary("log", t.scale(z, 2 * pi)), 0.5))
-        loss = t.add(loss, t.select(t.compare("LE", z, t.like(z, 1)), t.like(z, 0), stirling))
+        loss = t.add(t.floating(loss), t.select(t.compare("LE", z, t.like(z, 1)), t.like(z, 0), stirling))
     return reduced(t, loss, reduction)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
+from irscope.graph.dtypes import F32
 
 
 @operator("batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, "
@@ -43,7 +44,10 @@ def native_batch_norm(t: Torch, x: Node, w: Node | None, b: Node | None, mean: N
 
 
 def normalized(t: Torch, x: Node, dims: list[int], eps: float) -> tuple[Node, Node, Node]:
-    """``x`` with mean 0 and variance 1 along dimensions, the mean, and the factor that was applied."""
+    """``x`` with mean 0 and variance 1 along dimensions, the mean, and the factor that was applied; of half types worked out in float32."""
+    if t.dtype(x).is_float and t.dtype(x).bits < 32:
+        y, mean, factor = normalized(t, t.convert(x, F32), dims, eps)
+        return t.convert(y, t.dtype(x)), t.convert(mean, t.dtype(x)), t.convert(factor, t.dtype(x))
     mean = t.mean(x, dims, True)
     away = t.sub(x, mean)
     factor = t.unary("rsqrt", t.plus(t.mean(t.mul(away, away), dims, True), eps))

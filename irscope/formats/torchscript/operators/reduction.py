@@ -271,8 +271,10 @@ def matrix_norm(t: Torch, x: Node, order: Any, dim: list[int], keep: bool, dtype
 @operator("cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None)")
 def cov(t: Torch, x: Node, correction: int, counts: Node | None, weights: Node | None) -> Node:
     """The covariance of the rows."""
-    single = t.rank(x) < 2
+    single = t.rank(x) < 2 or t.shape(x)[0] == 1
     x = t.floating(t.reshape(x, (1, prod(t.shape(x)))) if single else x)
+    if weights is not None:
+        x = t.convert(x, t.result_type(x, weights))
     n, dtype = t.shape(x)[1], t.dtype(x)
     w: Node | None = None
     if counts is not None or weights is not None:

@@ -1,0 +1,133 @@
+"""torch's files of weights: tensors come out as torch has them, and nothing in a file is ever run."""
+from __future__ import annotations
+
+import io
+import os
+import pickle
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from irscope.source import UserError
+from irscope.source.arrays import read_arrays
+from irscope.source.checkpoints import is_checkpoint
+
+DATA = Path(__file__).resolve().parent.parent / "data"
+
+
+@pytest.mark.parametrize("name", ["state.pt", "whole.pt", "scripted.pt"])
+def test_a_state_dict_a_module_and_an_archive_give_the_same_names(name: str) -> None:
+    arrays = read_arrays(str(DATA / name))
+    assert sorted(arrays) == ["fc.bias", "fc.weight", "norm.bias", "norm.num_batches_tracked", "norm.running_mean", "norm.running_var", "norm.weight"]
+    assert arrays["fc.weight"].tolist() == (np.arange(6).reshape(2, 3) / 4).tolist()
+    assert arrays["fc.bias"].tolist() == [0.5, -1.0]
+    assert arrays["norm.num_batches_tracked"].dtype == np.int64
+
+
+def test_views_types_and_the_names_that_training_scripts_add() -> None:
+    arrays = read_arrays(str(DATA / "wrapped.pt"))
+    base = np.arange(12.0).reshape(3, 4)
+    assert sorted(arrays) == ["flags", "half", "none", "number", "part", "small", "turned", "whole"]
+    assert arrays["turned"].tolist() == base.T.tolist()
+    assert arrays["part"].tolist() == base[1:, 2:].tolist()
+    assert arrays["half"].dtype.name == "bfloat16"
+    assert arrays["half"].astype(np.float64).tolist() == base.tolist()
+    assert arrays["small"].dtype.name == "float8_e4m3fn"
+    assert arrays["small"].astype(np.float64).tolist() == base.tolist()
+    assert arrays["flags"].tolist() == (base > 3).tolist()
+    assert arrays["number"].item() == 7
+    assert arrays["none"].shape == (0, 4)
+
+
+def test_the_format_before_1_6_is_told_apart() -> None:
+    with pytest.raises(UserError, match=r"torch before 1\.6") as raised:
+        read_arrays(str(DATA / "state_legacy.pt"))
+    assert "torch.save(torch.load" in raised.value.help
+
+
+def archive(path: Path, data: bytes, **members: bytes) -> str:
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("w/data.pkl", data)
+        for name, content in members.items():
+            file.writestr(f"w/data/{name}", content)
+    return str(path)
+
+
+class Bad:
+    """What a hostile file would run."""
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return os.system, ("touch ran",)
+
+
+def test_nothing_in_a_file_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = archive(tmp_path / "bad.pt", pickle.dumps({"weight": Bad()}, 2))
+    with pytest.raises(UserError, match="holds no tensors"):
+        read_arrays(path)
+    assert not (tmp_path / "ran").exists()
+
+
+def tensor_pickle(size: tuple[int, ...], stride: tuple[int, ...], offset: int = 0) -> bytes:
+    """A pickle as torch writes it, by hand: one tensor over storage 0."""
+    class Tensor:
+        def __reduce__(self) -> tuple[object, ...]:
+            return rebuild, (Storage(), offset, size, stride, False, {})
+
+    class Storage:
+        pass
+
+    def rebuild(*_: object) -> None:
+        raise AssertionError("never called")
+    rebuild.__module__, rebuild.__qualname__ = "torch._utils", "_rebuild_tensor_v2"
+
+    class Writer(pickle._Pickler):
+        def persistent_id(self, thing: object) -> object:
+            return ("storage", FloatStorage, "0", "cpu", 4) if isinstance(thing, Storage) else None
+
+        def save_global(self, thing: object, name: str | None = None) -> None:
+            text = "torch\nFloatStorage\n" if thing is FloatStorage else "torch._utils\n_rebuild_tensor_v2\n"
+            self.write(b"c" + text.encode())
+            self.memoize(thing)
+
+        dispatch = {**pickle._Pickler.dispatch, type(rebuild): save_global, type: save_global}
+
+    class FloatStorage:
+        pass
+    out = io.BytesIO()
+    Writer(out, 2).dump({"w": Tensor()})
+    return out.getvalue()
+
+
+def test_tensors_stay_inside_their_storage(tmp_path: Path) -> None:
+    content = np.arange(4, dtype=np.float32).tobytes()
+    fine = archive(tmp_path / "fine.pt", tensor_pickle((2, 2), (1, 2)), **{"0": content})
+    assert read_arrays(fine)["w"].tolist() == [[0, 2], [1, 3]]
+    for n, (size, stride, offset) in enumerate((((5,), (1,), 0), ((2,), (1,), 3), ((2,), (-1,), 1), ((2, 2), (1000000000000, 1), 0))):
+        path = archive(tmp_path / f"{n}.pt", tensor_pickle(size, stride, offset), **{"0": content})
+        with pytest.raises(UserError):
+            read_arrays(path)
+
+
+@settings(max_examples=150, deadline=None)
+@given(data=st.data())
+def test_damaged_files_are_refused_or_read(data: st.DataObject, tmp_path_factory: pytest.TempPathFactory) -> None:
+    with zipfile.ZipFile(DATA / data.draw(st.sampled_from(["state.pt", "wrapped.pt", "whole.pt"]))) as file:
+        members = {name: file.read(name) for name in file.namelist()}
+    pickled = next(name for name in members if name.endswith("data.pkl"))
+    text = bytearray(members[pickled])
+    for _ in range(data.draw(st.integers(1, 4))):
+        text[data.draw(st.integers(0, len(text) - 1))] = data.draw(st.integers(0, 255))
+    path = tmp_path_factory.mktemp("damaged") / "w.pt"
+    with zipfile.ZipFile(path, "w") as out:
+        for name, content in members.items():
+            out.writestr(name, bytes(text) if name == pickled else content)
+    assert is_checkpoint(str(path))
+    try:
+        read_arrays(str(path))
+    except UserError:
+        return
