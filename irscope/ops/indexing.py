@@ -13,7 +13,7 @@ from irscope.ops.dynamic_slices import clamp_starts
 from irscope.ops.faults import TypeFault
 from irscope.ops.lazy import LazyModule
 from irscope.ops.meaning import Emitter, Read, View
-from irscope.ops.nests import as_index, below, both, clamped, independent, loops, not_below
+from irscope.ops.nests import as_index, below, both, clamped, independent, loops, not_below, zero
 from irscope.ops.registry import declare
 from irscope.ops.shapes import same_sizes, size
 
@@ -142,6 +142,8 @@ def _gather_type(node: Node) -> Type:
 def _gather_element(k: Emitter, node: Node, index: Sequence[Any], read: Read) -> Any:
     operand, indices = infer.array(node, 0), infer.array(node, 1)
     how, sizes, shape = Indexed.of(node, operand, indices), node.attrs["slice_sizes"], operand.dims()
+    if not operand.elements:
+        return zero(k, operand.dtype)  # slices of size 0 that were collapsed: XLA gives zeros
     batch, inside = how.parts(index)
     at: list[Any] = [0] * operand.rank
     for d, i in zip(how.kept, inside, strict=True):
@@ -160,6 +162,8 @@ def _gather_reference(run: Any, node: Node, operand: Array, indices: Array) -> A
     t, ti = infer.array(node, 0), infer.array(node, 1)
     how, sizes = Indexed.of(node, t, ti), node.attrs["slice_sizes"]
     shape = tuple(infer.declared_array(node).dims())
+    if not operand.size:
+        return np.zeros(shape, operand.dtype)
     grids = np.indices(shape, sparse=True)
     batch, inside = how.parts(grids)
     at: list[Any] = [0] * operand.ndim

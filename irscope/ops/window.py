@@ -269,7 +269,7 @@ def _select_and_scatter_reference(run: Any, node: Node, operand: Array, source: 
     result = np.full(operand.size, init, init.dtype)
     for i, value in zip(place.reshape(-1), source.reshape(-1), strict=True):
         if i >= 0:
-            result[i] = scalar_results(node, run(scatter, [np.asarray(value), np.asarray(result[i])]))[0]
+            result[i] = scalar_results(node, run(scatter, [np.asarray(result[i]), np.asarray(value)]))[0]
     return result.reshape(shape)
 
 
@@ -296,7 +296,7 @@ def _select_and_scatter_nest(k: Emitter, node: Node, ins: Sequence[View], outs: 
                 found.set(k.const(True, PRED))
         with k.when(found.get()):
             target = split(best_place.get(), operand.shape)
-            out.store(target, k.inline(scatter, [source.load(at), out.load(target)])[0])
+            out.store(target, k.inline(scatter, [out.load(target), source.load(at)])[0])
 
 
 def _select_and_scatter_cost(node: Node) -> float:

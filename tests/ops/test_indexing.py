@@ -130,6 +130,13 @@ def test_scatter(case: dict[str, Any], seed: int, body: str) -> None:
     assert np.array_equal(found, want)
 
 
+def test_gather_from_nothing() -> None:
+    found, = check("ENTRY e { x = f32[0,2] parameter(0)\n i = s32[3] parameter(1)\n ROOT r = f32[3,2] gather(x, i), offset_dims={1}, "
+                   "collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={0,2} }",
+                   np.zeros((0, 2), np.float32), np.zeros(3, np.int32))
+    assert not found.any()
+
+
 def test_scatter_of_two_arrays() -> None:
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=5).astype(np.float32), rng.integers(0, 9, 5).astype(np.int32)

@@ -147,6 +147,14 @@ def test_select_and_scatter(case: Any, seed: int) -> None:
     assert np.array_equal(found, want)
 
 
+def test_scatter_takes_what_is_there_first() -> None:
+    double = "g { a = f32[] parameter(0)\n b = f32[] parameter(1)\n c = f32[] add(b, b)\n ROOT r = f32[] add(a, c) }\n"
+    x, source = np.array([1, 3, 2, 0], np.float32), np.array([1, 5], np.float32)
+    found, = check(f"{SELECT}{double}ENTRY e {{ x = f32[4] parameter(0)\n y = f32[2] parameter(1)\n i = f32[] constant(7)\n "
+                   "ROOT r = f32[4] select-and-scatter(x, y, i), window={size=2 stride=2}, select=s, scatter=g }", x, source)
+    assert list(found) == [7, 9, 17, 7]
+
+
 @pytest.mark.parametrize(("text", "words"), [
     (ADD + "ENTRY e { x = f32[4] parameter(0)\n i = f32[] constant(0)\n ROOT r = f32[4] reduce-window(x, i), window={size=1x1}, to_apply=f }",
      "2 dimensions"),
