@@ -30,6 +30,12 @@ class Machine:
         return replace(self, jit=False)
 
     @property
+    def lanes(self) -> int:
+        """How many f32 its vectors hold."""
+        features = self.target.features
+        return 16 if "avx512f" in features else 8 if "avx2" in features else 4
+
+    @property
     def target(self) -> Target:
         """What the text depends on."""
         names = frozenset(f[1:] for f in self.features.split(",") if f.startswith("+"))

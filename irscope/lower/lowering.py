@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from math import prod
 
 from irscope.fusion import Group, Plan
@@ -35,7 +36,7 @@ class Lowering:
 
     def __init__(self, module: Module, options: Options) -> None:
         self.module = module
-        self.options = options
+        self.options = options if options.lanes else replace(options, lanes=16)
         self.program = Program(module.name, flush_denormals=module.format == "hlo")
         self.memory = Memory()
         self.shop = Shop()

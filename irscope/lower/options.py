@@ -7,9 +7,12 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """``lanes`` f32 a vector, ``threads`` that may work, ``precision`` (exact, default, fast): how near results are to the definition."""
+    """``lanes`` f32 a vector (0: as the machine has them), ``threads`` that may work.
 
-    lanes: int = 16
+    ``precision`` (exact, default, fast) says how near results are to the definition.
+    """
+
+    lanes: int = 0
     threads: int = 1
     precision: str = "default"
 
