@@ -95,10 +95,12 @@ def command(
         report = FileReport(path, lint_reading(reading, rules), readable=reading.ok)
         if accepted is not None:
             report.findings = unknown_to(accepted, report.findings)
+        # A module whose text broke off in the middle of a graph has no kernels to speak of; the finding that says so stands already.
+        whole = [module for module in reading.modules if module.entry and all(graph.root for graph in module.graphs.values())]
         if why:
-            report.edges = [edge for module in reading.modules if module.entry for edge in judge(module, policy, device, pair)]
+            report.edges = [edge for module in whole for edge in judge(module, policy, device, pair)]
         if max_kernels is not None:
-            report.findings += [f for module in reading.modules if module.entry for f in kernels_over(module, policy, device, max_kernels)]
+            report.findings += [f for module in whole for f in kernels_over(module, policy, device, max_kernels)]
         files.append(report)
     report_all = Report(files, policy=policy if why else "")
     if write_baseline:
