@@ -188,3 +188,94 @@ def test_svd_of_deficient_matrices(a: Any) -> None:
     close((u[:, :n] * s) @ vt, a, "f64")
     close(u.T @ u, np.eye(m), "f64")
     close(vt @ vt.T, np.eye(n), "f64")
+
+
+# ---------------------------------------------------------------- more of LAPACK
+
+@pytest.mark.parametrize("dtype", NUMPY)
+@pytest.mark.parametrize("shape", [(4, 4), (5, 3), (2, 3, 4)])
+def test_pivoted_qr(dtype: str, shape: tuple[int, ...]) -> None:
+    a = noise(shape, dtype)
+    *batch, m, n = shape
+    k = min(m, n)
+    types = [tensor(dtype, *shape), tensor("s32", *batch, n), tensor(dtype, *batch, k)]
+    packed, order, tau = both(library("pivoted-qr", [tensor(dtype, *shape), tensor("s32", *batch, n)], types, {}), a, np.zeros((*batch, n), np.int32))
+    thin = tensor(dtype, *batch, m, k)
+    q, = both(library("householder-product", [thin, tensor(dtype, *batch, k)], [thin], {}), packed[..., :k].copy(), tau)
+    close(q @ np.triu(packed[..., :k, :]), np.take_along_axis(a, order[..., None, :] - 1, -1), dtype)
+    sizes = np.abs(np.diagonal(packed, axis1=-2, axis2=-1))
+    assert (np.diff(sizes) <= 1e-5).all()
+
+
+def product_of(packed: Any, tau: Any) -> Any:
+    """The unitary matrix of reflections that begin one below the diagonal."""
+    n = packed.shape[-1]
+    q = np.eye(n, dtype=packed.dtype)
+    for j in reversed(range(n - 1)):
+        v = np.concatenate([np.zeros(j + 1), [1], packed[j + 2:, j]]).astype(packed.dtype)
+        q = q - tau[j] * np.outer(v, v.conj() @ q)
+    return q
+
+
+@pytest.mark.parametrize("dtype", NUMPY)
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_hessenberg_and_tridiagonal(dtype: str, n: int) -> None:
+    a = noise((n, n), dtype)
+    square, short = tensor(dtype, n, n), tensor(dtype, n - 1)
+    packed, tau, _ = both(library("hessenberg", [square], [square, short, tensor("s32")], {}), a)
+    q = product_of(packed, tau)
+    close(q @ np.triu(packed, -1) @ adjoint(q), a, dtype)
+    a = a + adjoint(a)
+    types = [square, tensor(part(dtype), n), tensor(part(dtype), n - 1), short, tensor("s32")]
+    packed, diagonal, below, tau, _ = both(library("tridiagonal", [square], types, {}), np.tril(a))
+    q = product_of(packed, tau)
+    close(q @ (np.diag(diagonal) + np.diag(below, -1) + np.diag(below, 1)) @ adjoint(q), a, dtype)
+
+
+@pytest.mark.parametrize("dtype", NUMPY)
+@pytest.mark.parametrize(("lead", "n"), [((), 1), ((), 2), ((2,), 6)])
+def test_tridiagonal_solve(dtype: str, lead: tuple[int, ...], n: int) -> None:
+    bands = [noise((*lead, n), dtype, i) for i in range(3)]
+    b = noise((*lead, n, 3), dtype, 3)
+    types = [tensor(dtype, *lead, n)] * 3 + [tensor(dtype, *b.shape)]
+    x, info = both(library("tridiagonal-solve", types, [types[3], tensor("s32", *lead)], {}), *bands, b, compare=False)
+    for place in np.ndindex(*lead):
+        lower, diagonal, upper = (v[place] for v in bands)
+        matrix = np.diag(diagonal) + np.diag(lower[1:], -1) + np.diag(upper[:-1], 1)
+        assert np.abs(matrix @ x[place] - b[place]).max() <= 50 * TOLERANCE[dtype] * np.abs(x[place]).max()
+    assert not info.any()
+
+
+SPECIAL = [np.zeros((3, 3)), np.eye(4), np.diag([1.0, 1, 2]) + np.diag([1.0, 0], 1), np.array([[0.0, -1], [1, 0]]), np.roll(np.eye(5), 1, 0),
+           np.array([[0, 0, 1], [1, 0, 0], [0, 1, 0.0]]), np.triu(np.ones((4, 4)))]
+
+
+@pytest.mark.parametrize("dtype", ["f64", "c128"])
+@pytest.mark.parametrize("a", [noise((1, 1), "f64"), noise((4, 4), "f64"), noise((9, 9), "f64", 5), noise((2, 6, 6), "f64", 1), *SPECIAL])
+def test_schur(a: Any, dtype: str) -> None:
+    a = a.astype(NUMPY[dtype]) if dtype == "f64" or len(a) < 4 else noise(a.shape, dtype, 2)
+    square, values = tensor(dtype, *a.shape), tensor(dtype, *a.shape[:-1])
+    parts = [values, values] if dtype == "f64" else [values]
+    t, z, *w, _ = both(library("schur", [square], [square, square, *parts, tensor("s32", *a.shape[:-2])], {}), a, compare=False)
+    close(z @ t @ adjoint(z), a, dtype)
+    close(z @ adjoint(z), np.broadcast_to(np.eye(a.shape[-1]), a.shape), dtype)
+    under = np.tril(t, -2 if dtype == "f64" else -1)
+    assert not under.any()
+    found = w[0] + 1j * w[1] if dtype == "f64" else w[0]
+    for place in np.ndindex(*a.shape[:-2]):
+        for x in np.linalg.eigvals(a[place]):
+            assert np.abs(found[place] - x).min() < 1e-6
+
+
+@pytest.mark.parametrize("dtype", NUMPY)
+@pytest.mark.parametrize("shape", [(1, 1), (5, 5), (2, 4, 4)])
+def test_eig(dtype: str, shape: tuple[int, ...]) -> None:
+    a = noise(shape, dtype, 3)
+    wide, lead = tensor("c64" if dtype in ("f32", "c64") else "c128", *shape), shape[:-1]
+    values = [tensor(dtype, *lead)] * (1 if dtype.startswith("c") else 2)
+    node = library("eig", [tensor(dtype, *shape)], [*values, wide, wide, tensor("s32", *shape[:-2])], {"left": True, "right": True})
+    *parts, left, right, _ = both(node, a, compare=False)
+    w = parts[0] if len(parts) == 1 else parts[0] + 1j * parts[1]
+    close(a @ right, right * w[..., None, :], dtype)
+    close(adjoint(left) @ a, w[..., :, None] * adjoint(left), dtype)
+    close(np.linalg.norm(right, axis=-2), np.ones(lead), dtype)

@@ -1,0 +1,436 @@
+"""Schur forms and eigenvalues of matrices that need not be symmetric, by shifted QR steps. Everything is computed in f64 (c128).
+
+A complex matrix becomes triangular by single shifts, a real one block triangular (pairs of conjugate eigenvalues in blocks of two)
+by double shifts. Both begin with Hessenberg form and chase what a step puts below it down the diagonal.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from irscope.graph import Kind, Node, Op
+from irscope.graph.dtypes import C128, F64, S32, S64
+from irscope.ops.lazy import LazyModule
+from irscope.ops.matrices import Bound, bound, conjugate, cost_of_factorization, declared, square_size, sum_of, taxicab, times
+from irscope.ops.meaning import Emitter, View
+from irscope.ops.nests import below, independent, loops
+from irscope.ops.registry import declare
+
+if TYPE_CHECKING:
+    import numpy as np
+else:
+    np = LazyModule("numpy")
+
+Array = Any
+EPSILON = 2.0 ** -52
+STEPS = 60
+"""QR steps for each eigenvalue before the work is given up: three are usual."""
+
+
+# ---------------------------------------------------------------- rotations
+
+def _rotation(k: Emitter, x: Any, y: Any) -> tuple[Any, Any]:
+    """c and s with ``conj(c) x + conj(s) y = r >= 0`` and ``c y = s x``."""
+    size = k.unary("sqrt", k.binary("add", square_size(k, x), square_size(k, y)))
+    nothing = k.compare("EQ", size, k.const(0.0, F64))
+    scale = k.select(nothing, k.const(0.0, F64), k.binary("div", k.const(1.0, F64), k.select(nothing, k.const(1.0, F64), size)))
+    c = k.select(nothing, k.const(1.0, x.dtype), times(k, x, scale))
+    return c, times(k, y, scale)
+
+
+def _turn(k: Emitter, low: Any, high: Any, c: Any, s: Any, load: Callable[[Any], tuple[Any, Any]],
+          store: Callable[[Any, Any, Any], None]) -> None:
+    """Pairs (a, b) become (c' a + s' b, c b - s a), where c' is the conjugate of c."""
+    cc, cs = conjugate(k, c), conjugate(k, s)
+    with k.loop(low, high) as i:
+        a, b = load(i)
+        first = k.binary("add", k.binary("mul", cc, a), k.binary("mul", cs, b))
+        store(i, first, k.binary("sub", k.binary("mul", c, b), k.binary("mul", s, a)))
+
+
+def _turn_rows(k: Emitter, m: Bound, p: Any, low: Any, high: Any, c: Any, s: Any) -> None:
+    """Rows p and p + 1."""
+    def store(j: Any, x: Any, y: Any) -> None:
+        m.store(p, j, x)
+        m.store(p + 1, j, y)
+    _turn(k, low, high, c, s, lambda j: (m.load(p, j), m.load(p + 1, j)), store)
+
+
+def _turn_columns(k: Emitter, m: Bound, p: Any, low: Any, high: Any, c: Any, s: Any) -> None:
+    """Columns p and p + 1, by the adjoint."""
+    def store(i: Any, x: Any, y: Any) -> None:
+        m.store(i, p, x)
+        m.store(i, p + 1, y)
+    _turn(k, low, high, conjugate(k, c), conjugate(k, s), lambda i: (m.load(i, p), m.load(i, p + 1)), store)
+
+
+def _to_hessenberg(k: Emitter, h: Bound, z: Bound, n: int) -> None:
+    """Everything below the first subdiagonal is turned away, from the bottom of each column upwards."""
+    with loops(k, [max(n - 2, 0)]) as [j], k.loop(0, (n - 2) - j) as back:
+        p = (n - 2) - back
+        c, s = _rotation(k, h.load(p, j), h.load(p + 1, j))
+        _turn_rows(k, h, p, j, n, c, s)
+        h.store(p + 1, j, k.const(0, h.view.dtype))
+        _turn_columns(k, h, p, 0, n, c, s)
+        _turn_columns(k, z, p, 0, n, c, s)
+
+
+def _begin(k: Emitter, source: Bound, h: Bound, z: Bound, n: int) -> None:
+    dtype = h.view.dtype
+    with loops(k, [n, n]) as [i, j]:
+        x = source.load(i, j)
+        x = k.complex(k.convert(x, F64), k.const(0.0, F64)) if dtype is C128 and not x.dtype.is_complex else k.convert(x, dtype)
+        h.store(i, j, x)
+        z.store(i, j, k.select(k.compare("EQ", i, j), k.const(1, dtype), k.const(0, dtype)))
+
+
+class _Deflation:
+    """The active block low..high of a matrix that is worked off from the bottom; ``left`` counts how many steps are left."""
+
+    def __init__(self, k: Emitter, h: Bound, n: int) -> None:
+        self.k, self.h, self.n = k, h, n
+        self.high, self.low = k.reg(S64, k.index(n - 1)), k.reg(S64, k.index(0))
+        self.step, self.left = k.reg(S64, k.index(0)), k.reg(S64, k.index(STEPS * n))
+
+    def running(self) -> Any:
+        """Whether there is a block left to work on, and patience."""
+        k = self.k
+        return k.binary("and", k.compare("GT", self.high.get(), k.index(0)), k.compare("GT", self.left.get(), k.index(0)))
+
+    def find(self) -> tuple[Any, Any]:
+        """Look upwards from the end for a subdiagonal element that is as good as zero, make it zero, and give the block."""
+        k, h = self.k, self.h
+        self.left.set(self.left.get() - 1)
+        self.low.set(self.high.get())
+
+        def coupled() -> Any:
+            place = self.low.get()
+            above = k.binary("max", place - 1, k.index(0))
+            size = k.binary("add", taxicab(k, h.load(above, above)), taxicab(k, h.load(place, place)))
+            small = k.binary("mul", k.const(EPSILON, F64), size)
+            strong = k.compare("GT", taxicab(k, h.load(place, above)), small)
+            # NaN is not small: the steps run out on it.
+            strong = k.binary("or", strong, k.compare("NE", size, size))
+            return k.binary("and", k.compare("GT", place, k.index(0)), strong)
+        with k.while_(coupled):
+            self.low.set(self.low.get() - 1)
+        low = self.low.get()
+        with k.when(k.compare("GT", low, k.index(0))):
+            h.store(low, low - 1, k.const(0, h.view.dtype))
+        return low, self.high.get()
+
+    def done(self, count: int) -> None:
+        """So many eigenvalues at the end are found."""
+        self.high.set(self.high.get() - count)
+        self.step.set(self.k.index(0))
+
+
+# ---------------------------------------------------------------- complex
+
+def complex_schur(k: Emitter, h: Bound, z: Bound, n: int) -> None:
+    """``h`` becomes triangular and ``z`` unitary, with ``z h z^H`` what h was."""
+    _to_hessenberg(k, h, z, n)
+    block = _Deflation(k, h, n)
+    with k.while_(block.running):
+        low, high = block.find()
+        alone = k.compare("EQ", low, high)
+        with k.when(alone):
+            block.done(1)
+        with k.when(k.unary("not", alone)):
+            block.step.set(block.step.get() + 1)
+            shift = _wilkinson(k, h, high, block.step.get())
+            with k.loop(low, high) as p:
+                first = k.compare("EQ", p, low)
+                before = k.binary("max", p - 1, low)
+                x = k.select(first, k.binary("sub", h.load(p, p), shift), h.load(p, before))
+                y = k.select(first, h.load(p + 1, p), h.load(p + 1, before))
+                c, s = _rotation(k, x, y)
+                _turn_rows(k, h, p, k.binary("max", p - 1, k.index(0)), n, c, s)
+                with k.when(k.unary("not", first)):
+                    h.store(p + 1, before, k.const(0, C128))
+                _turn_columns(k, h, p, 0, k.binary("min", p + 3, high + 1), c, s)
+                _turn_columns(k, z, p, 0, n, c, s)
+
+
+def _wilkinson(k: Emitter, h: Bound, high: Any, step: Any) -> Any:
+    """The eigenvalue of the last 2 x 2 block that is nearer to its last element; something else every tenth time."""
+    a, b, c, d = h.load(high - 1, high - 1), h.load(high - 1, high), h.load(high, high - 1), h.load(high, high)
+    half = times(k, k.binary("sub", a, d), k.const(0.5, F64))
+    root = k.unary("sqrt", k.binary("add", k.binary("mul", half, half), k.binary("mul", b, c)))
+    plus, minus = k.binary("add", half, root), k.binary("sub", half, root)
+    nearer = k.compare("LT", square_size(k, plus), square_size(k, minus))
+    shift = k.binary("add", d, k.select(nearer, plus, minus))
+    odd = k.binary("add", d, k.complex(taxicab(k, c), k.const(0.0, F64)))
+    return k.select(k.compare("EQ", step % 10, k.index(0)), odd, shift)
+
+
+# ---------------------------------------------------------------- real
+
+def real_schur(k: Emitter, h: Bound, z: Bound, n: int) -> None:
+    """``h`` becomes block triangular and ``z`` orthogonal; blocks of two have conjugate eigenvalues."""
+    _to_hessenberg(k, h, z, n)
+    block = _Deflation(k, h, n)
+    with k.while_(block.running):
+        low, high = block.find()
+        size = high - low
+        with k.when(k.compare("EQ", size, k.index(0))):
+            block.done(1)
+        with k.when(k.compare("EQ", size, k.index(1))):
+            _split_pair(k, h, z, low, n)
+            block.done(2)
+        with k.when(k.compare("GT", size, k.index(1))):
+            block.step.set(block.step.get() + 1)
+            _double_step(k, h, z, low, high, n, block.step.get())
+
+
+def _split_pair(k: Emitter, h: Bound, z: Bound, p: Any, n: int) -> None:
+    """A block of two with real eigenvalues is made triangular; its first column becomes an eigenvector."""
+    a, b, c, d = h.load(p, p), h.load(p, p + 1), h.load(p + 1, p), h.load(p + 1, p + 1)
+    half = k.binary("mul", k.binary("sub", a, d), k.const(0.5, F64))
+    inside = k.binary("add", k.binary("mul", half, half), k.binary("mul", b, c))
+    with k.when(k.compare("GE", inside, k.const(0.0, F64))):
+        root = k.unary("sqrt", inside)
+        # (half +- root, c) spans the kernel's complement; the sum without cancellation is taken.
+        far = k.select(k.compare("LT", half, k.const(0.0, F64)), k.binary("sub", half, root), k.binary("add", half, root))
+        cosine, sine = _rotation(k, far, c)
+        _turn_rows(k, h, p, 0, n, cosine, sine)
+        _turn_columns(k, h, p, 0, p + 2, cosine, sine)
+        _turn_columns(k, z, p, 0, n, cosine, sine)
+        h.store(p + 1, p, k.const(0.0, F64))
+
+
+def _double_step(k: Emitter, h: Bound, z: Bound, low: Any, high: Any, n: int, step: Any) -> None:
+    """Two conjugate shifts at once, in real numbers: reflections of three rows that chase the bulge down."""
+    a, b, c, d = h.load(high - 1, high - 1), h.load(high - 1, high), h.load(high, high - 1), h.load(high, high)
+    trace, det = k.binary("add", a, d), k.binary("sub", k.binary("mul", a, d), k.binary("mul", b, c))
+    # Every tenth time other shifts, where these would go round in circles.
+    size = k.binary("add", k.unary("abs", c), k.unary("abs", h.load(high - 1, k.binary("max", high - 2, k.index(0)))))
+    odd = k.compare("EQ", step % 10, k.index(0))
+    trace = k.select(odd, k.binary("mul", k.const(1.5, F64), size), trace)
+    det = k.select(odd, k.binary("mul", size, size), det)
+    h00, h01, h10, h11 = h.load(low, low), h.load(low, low + 1), h.load(low + 1, low), h.load(low + 1, low + 1)
+    square = k.binary("add", k.binary("mul", h00, h00), k.binary("mul", h01, h10))
+    first = [k.binary("add", k.binary("sub", square, k.binary("mul", trace, h00)), det),
+             k.binary("mul", h10, k.binary("sub", k.binary("add", h00, h11), trace)),
+             k.binary("mul", h10, h.load(low + 2, low + 1))]
+    with k.loop(low, high) as p:
+        begins = k.compare("EQ", p, low)
+        before = k.binary("max", p - 1, k.index(0))
+        third = k.binary("min", p + 2, high)
+        has_third = k.compare("LT", p + 1, high)
+        x = [k.select(begins, first[0], h.load(p, before)), k.select(begins, first[1], h.load(p + 1, before)),
+             k.select(has_third, k.select(begins, first[2], h.load(third, before)), k.const(0.0, F64))]
+        v, factor = _reflector(k, x)
+        # Rows p, p + 1, p + 2, then the same columns; where there is no third, v is zero there and it stays what it is.
+        _mirror(k, v, factor, before, n, lambda j: [h.load(p, j), h.load(p + 1, j), h.load(third, j)],
+                lambda j, y: _put(k, has_third, (p, p + 1, third), y, lambda i, value: h.store(i, j, value)))
+        with k.when(k.unary("not", begins)):
+            h.store(p + 1, before, k.const(0.0, F64))
+            with k.when(has_third):
+                h.store(third, before, k.const(0.0, F64))
+        for m, rows in ((h, k.binary("min", p + 4, high + 1)), (z, k.index(n))):
+            _mirror(k, v, factor, 0, rows, lambda i, m=m: [m.load(i, p), m.load(i, p + 1), m.load(i, third)],  # type: ignore[misc]
+                    lambda i, y, m=m: _put(k, has_third, (p, p + 1, third), y, lambda j, value: m.store(i, j, value)))  # type: ignore[misc]
+
+
+def _put(k: Emitter, has_third: Any, places: Sequence[Any], values: Sequence[Any], store: Callable[[Any, Any], None]) -> None:
+    store(places[0], values[0])
+    store(places[1], values[1])
+    with k.when(has_third):
+        store(places[2], values[2])
+
+
+def _reflector(k: Emitter, x: Sequence[Any]) -> tuple[list[Any], Any]:
+    """v and 2 / v^T v of the reflection that makes x a multiple of the first unit vector; factor 0 where x is zero."""
+    square = k.fma(x[0], x[0], k.fma(x[1], x[1], k.binary("mul", x[2], x[2])))
+    length = k.unary("sqrt", square)
+    v0 = k.select(k.compare("LT", x[0], k.const(0.0, F64)), k.binary("sub", x[0], length), k.binary("add", x[0], length))
+    v = [v0, x[1], x[2]]
+    norm = k.fma(v[0], v[0], k.fma(v[1], v[1], k.binary("mul", v[2], v[2])))
+    nothing = k.compare("EQ", norm, k.const(0.0, F64))
+    safe = k.select(nothing, k.const(1.0, F64), norm)
+    return v, k.select(nothing, k.const(0.0, F64), k.binary("div", k.const(2.0, F64), safe))
+
+
+def _mirror(k: Emitter, v: Sequence[Any], factor: Any, low: Any, high: Any, load: Callable[[Any], Sequence[Any]],
+            store: Callable[[Any, Sequence[Any]], None]) -> None:
+    with k.loop(low, high) as j:
+        y = load(j)
+        share = k.binary("mul", factor, k.fma(v[0], y[0], k.fma(v[1], y[1], k.binary("mul", v[2], y[2]))))
+        store(j, [k.binary("sub", value, k.binary("mul", share, part)) for value, part in zip(y, v, strict=True)])
+
+
+# ---------------------------------------------------------------- schur
+
+def _schur_reference(run: Any, node: Node, a: Array) -> Any:
+    """By definition: an invariant subspace of one or two dimensions, an orthonormal basis that begins with it, then the rest likewise."""
+    lead, n, real = a.shape[:-2], a.shape[-1], a.dtype.kind != "c"
+    wide = np.float64 if real else np.complex128
+    form, basis = np.zeros(a.shape, wide), np.zeros(a.shape, wide)
+    values = np.zeros((*lead, n), np.complex128)
+    for batch in np.ndindex(*lead):
+        t, q, j = a[batch].astype(wide), np.eye(n, dtype=wide), 0
+        while j < n:
+            found, vectors = np.linalg.eig(t[j:, j:])
+            pair = real and bool(np.iscomplex(found[0]))
+            span = np.stack([vectors[:, 0].real, vectors[:, 0].imag], 1) if pair else vectors[:, :1]
+            span = span.real if real else span
+            whole = np.eye(n, dtype=wide)
+            whole[j:, j:] = np.linalg.qr(np.concatenate([span, np.eye(n - j, dtype=wide)], 1), "complete")[0]
+            t, q = whole.conj().T @ t @ whole, q @ whole
+            values[batch][j:j + 1 + pair] = [found[0], np.conj(found[0])][:1 + pair]
+            t[j + 1 + pair:, j:j + 1 + pair] = 0
+            j += 1 + pair
+        form[batch], basis[batch] = t, q
+    parts = [values.real.astype(a.dtype), values.imag.astype(a.dtype)] if real else [values.astype(a.dtype)]
+    return form.astype(a.dtype), basis.astype(a.dtype), *parts, np.zeros(lead, np.int32)
+
+
+def _schur_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View]) -> None:
+    n, complex_ = ins[0].shape[-1], ins[0].dtype.is_complex
+    dtype = C128 if complex_ else F64
+    h, z = (Bound(k.scratch(dtype, (n, n)), ()) for _ in "hz")
+    with independent(k, ins[0].shape[:-2]) as batch:
+        _begin(k, bound(ins[0], batch), h, z, n)
+        (complex_schur if complex_ else real_schur)(k, h, z, n)
+        with loops(k, [n, n]) as [i, j]:
+            outs[0].store([*batch, i, j], k.convert(h.load(i, j), outs[0].dtype))
+            outs[1].store([*batch, i, j], k.convert(z.load(i, j), outs[1].dtype))
+        with loops(k, [n]) as [i]:
+            if complex_:
+                outs[2].store([*batch, i], k.convert(h.load(i, i), outs[2].dtype))
+            else:
+                re, im = _eigenvalue(k, h, i, n)
+                outs[2].store([*batch, i], k.convert(re, outs[2].dtype))
+                outs[3].store([*batch, i], k.convert(im, outs[3].dtype))
+        outs[-1].store(batch, k.const(0, S32))
+
+
+def _eigenvalue(k: Emitter, h: Bound, i: Any, n: int) -> tuple[Any, Any]:
+    """Real and imaginary part of the eigenvalue at place i of a block triangular matrix; the positive one of a pair comes first."""
+    zero = k.const(0.0, F64)
+    before, after = k.binary("max", i - 1, k.index(0)), k.binary("min", i + 1, k.index(n - 1))
+    first = k.binary("and", below(k, i, n - 1), k.compare("NE", h.load(after, i), zero))
+    second = k.binary("and", k.compare("GT", i, k.index(0)), k.compare("NE", h.load(i, before), zero))
+    p, q = k.select(second, before, i), k.select(second, i, after)
+    a, b, c, d = h.load(p, p), h.load(p, q), h.load(q, p), h.load(q, q)
+    half = k.const(0.5, F64)
+    middle, apart = k.binary("mul", half, k.binary("add", a, d)), k.binary("mul", half, k.binary("sub", a, d))
+    inside = k.unary("neg", k.binary("add", k.binary("mul", apart, apart), k.binary("mul", b, c)))
+    size = k.unary("sqrt", k.binary("max", inside, zero))
+    im = k.select(first, size, k.select(second, k.unary("neg", size), zero))
+    return k.select(k.binary("or", first, second), middle, h.load(i, i)), im
+
+
+schur = declare(Op(
+    name="schur",
+    dialect="library",
+    doc="``a = z t z^H`` with t triangular (of a real matrix: with blocks of two for conjugate pairs): t, z, eigenvalues, status.",
+    kind=Kind.OPAQUE,
+    infer=declared,
+    reference=_schur_reference,
+    nest=_schur_nest,
+    cost=cost_of_factorization(25.0),
+))
+
+
+# ---------------------------------------------------------------- eig
+
+def _eig_reference(run: Any, node: Node, a: Array) -> Any:
+    values, right = np.linalg.eig(a.astype(np.complex128))
+    left = np.swapaxes(np.linalg.inv(right), -1, -2).conj()
+    vectors = []
+    for v in (left, right):
+        v = v / np.linalg.norm(v, axis=-2, keepdims=True)
+        largest = np.take_along_axis(v, np.abs(v).argmax(-2)[..., None, :], -2)
+        vectors.append(v * largest.conj() / np.abs(largest))
+    narrow = np.complex64 if a.dtype in (np.float32, np.complex64) else np.complex128
+    part = a.real.dtype
+    parts = [values.astype(narrow)] if a.dtype.kind == "c" else [values.real.astype(part), values.imag.astype(part)]
+    return *parts, *(v.astype(narrow) for v in vectors), np.zeros(a.shape[:-2], np.int32)
+
+
+def _eig_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View]) -> None:
+    n = ins[0].shape[-1]
+    t, z = (Bound(k.scratch(C128, (n, n)), ()) for _ in "tz")
+    x = k.scratch(C128, (n,))
+    out = k.scratch(C128, (n,))
+    split = not ins[0].dtype.is_complex
+    with independent(k, ins[0].shape[:-2]) as batch:
+        _begin(k, bound(ins[0], batch), t, z, n)
+        complex_schur(k, t, z, n)
+        with loops(k, [n]) as [i]:
+            value = t.load(i, i)
+            if split:
+                outs[0].store([*batch, i], k.convert(k.unary("real", value), outs[0].dtype))
+                outs[1].store([*batch, i], k.convert(k.unary("imag", value), outs[1].dtype))
+            else:
+                outs[0].store([*batch, i], k.convert(value, outs[0].dtype))
+        tiny = k.binary("mul", k.const(EPSILON, F64), _largest(k, t, n))
+        for left, wanted, view in ((True, node.attrs["left"], outs[-3]), (False, node.attrs["right"], outs[-2])):
+            if wanted:
+                with loops(k, [n]) as [j]:
+                    _eigenvector(k, t, x, j, n, tiny, left)
+                    _store_vector(k, z, x, out, j, n, view, batch)
+            else:
+                with loops(k, [n, n]) as [i, j]:
+                    view.store([*batch, i, j], k.const(0, view.dtype))
+        outs[-1].store(batch, k.const(0, S32))
+
+
+def _largest(k: Emitter, t: Bound, n: int) -> Any:
+    """The largest element of a matrix, and never zero."""
+    found = k.reg(F64, k.const(2.0 ** -1000, F64))
+    with loops(k, [n, n]) as [i, j]:
+        found.set(k.binary("max", found.get(), taxicab(k, t.load(i, j))))
+    return found.get()
+
+
+def _eigenvector(k: Emitter, t: Bound, x: View, j: Any, n: int, tiny: Any, left: bool) -> None:
+    """``x`` becomes the eigenvector of a triangular matrix (or its adjoint) for its j-th diagonal element, by substitution."""
+    one, nothing = k.const(1, C128), k.const(0, C128)
+    own = t.load(j, j)
+    with loops(k, [n]) as [i]:
+        x.store([i], k.select(k.compare("EQ", i, j), one, nothing))
+    with k.loop(0, (n - 1) - j) if left else k.loop(0, j) as step:
+        i = j + 1 + step if left else j - 1 - step
+        low, high = (j, i) if left else (i + 1, j + 1)
+
+        def term(c: Any, i: Any = i) -> Any:
+            return k.binary("mul", conjugate(k, t.load(c, i)) if left else t.load(i, c), x.load([c]))
+        total = sum_of(k, C128, low, high, term)
+        gap = k.binary("sub", t.load(i, i), own)
+        gap = conjugate(k, gap) if left else gap
+        # Equal eigenvalues have no vectors of their own: a gap that is nearly none gives nearly the same vector, as in LAPACK.
+        gap = k.select(k.compare("LT", taxicab(k, gap), tiny), k.complex(tiny, k.const(0.0, F64)), gap)
+        x.store([i], k.unary("neg", k.binary("div", total, gap)))
+
+
+def _store_vector(k: Emitter, z: Bound, x: View, out: View, j: Any, n: int, view: View, batch: Sequence[Any]) -> None:
+    """``z x``, of length one and with its largest component real."""
+    best, phase = k.reg(F64, k.const(-1.0, F64)), k.reg(C128, k.const(1, C128))
+    total = k.reg(F64, k.const(0.0, F64))
+    with loops(k, [n]) as [i]:
+        value = sum_of(k, C128, 0, n, lambda c, i=i: k.binary("mul", z.load(i, c), x.load([c])))  # type: ignore[misc]
+        out.store([i], value)
+        size = square_size(k, value)
+        total.set(k.binary("add", total.get(), size))
+        larger = k.compare("GT", size, best.get())
+        phase.set(k.select(larger, conjugate(k, value), phase.get()))
+        best.set(k.select(larger, size, best.get()))
+    scale = k.binary("mul", k.unary("sqrt", total.get()), k.unary("sqrt", best.get()))
+    turn = times(k, phase.get(), k.binary("div", k.const(1.0, F64), scale))
+    with loops(k, [n]) as [i]:
+        view.store([*batch, i, j], k.convert(k.binary("mul", out.load([i]), turn), view.dtype))
+
+
+eig = declare(Op(
+    name="eig",
+    dialect="library",
+    doc="Eigenvalues of any square matrix (real and imaginary parts of a real one), left and right eigenvectors of length one, status.",
+    kind=Kind.OPAQUE,
+    infer=declared,
+    reference=_eig_reference,
+    nest=_eig_nest,
+    cost=cost_of_factorization(30.0),
+))
