@@ -21,9 +21,15 @@ def conjugate(t: Torch, x: Node) -> Node:
     return t.emit("complex", (t.unary("real", x), t.unary("negate", t.unary("imag", x))))
 
 
-@operator("conj(Tensor self)", "_conj(Tensor self)", "conj_physical(Tensor self)", "resolve_conj(Tensor self)", "resolve_neg(Tensor self)")
+@operator("conj(Tensor self)", "_conj(Tensor self)", "conj_physical(Tensor self)")
 def conj(t: Torch, x: Node) -> Node:
     return conjugate(t, x)
+
+
+@operator("resolve_conj(Tensor self)", "resolve_neg(Tensor self)")
+def resolved(t: Torch, x: Node) -> Node:
+    """What torch puts off is done at once here."""
+    return x
 
 
 @operator("imag(Tensor self)")

@@ -120,8 +120,8 @@ def broadcast_tensors(t: Torch, xs: list[Node]) -> list[Node]:
 def sum_to_size(t: Torch, x: Node, size: list[int]) -> Node:
     lead = t.rank(x) - len(size)
     gone = [d for d, n in enumerate(t.shape(x)) if d < lead or (size[d - lead] == 1 and n != 1)]
-    if not gone:
-        return t.reshape(x, tuple(size))
+    if tuple(size) == t.shape(x):
+        return x
     return t.reshape(t.sum(accumulating(t, x, None), gone), tuple(size))
 
 
@@ -183,25 +183,27 @@ def masked_index_put(t: Torch, x: Node, mask: Node, indices: list[Node | None], 
 @operator("trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1)", "trapz.dx(Tensor y, *, float dx=1, int dim=-1)")
 def trapezoid(t: Torch, y: Node, dx: float, dim: int) -> Node:
     d = t.dim(y, dim)
-    return t.sum(_strips(t, y, t.array(dx, t.dtype(t.floating(y))), d), [d])
+    return t.scale(t.floating(t.sum(accumulating(t, _heights(t, y, d), None), [d])), dx / 2)
 
 
 @operator("cumulative_trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1)")
 def cumulative_trapezoid(t: Torch, y: Node, dx: float, dim: int) -> Node:
     d = t.dim(y, dim)
-    return t.cumulative("add", _strips(t, y, t.array(dx, t.dtype(t.floating(y))), d), d, 0)
+    return t.scale(t.floating(t.cumulative("add", accumulating(t, _heights(t, y, d), None), d, 0)), dx / 2)
 
 
 @operator("trapezoid.x(Tensor y, Tensor x, *, int dim=-1)", "trapz.x(Tensor y, Tensor x, *, int dim=-1)")
 def trapezoid_at(t: Torch, y: Node, x: Node, dim: int) -> Node:
     d = t.dim(y, dim)
-    return t.sum(_strips(t, y, _gaps(t, y, x, d), d), [d])
+    strips = t.mul(*t.promote(_gaps(t, y, x, d), _heights(t, y, d)))
+    return t.scale(t.floating(t.sum(accumulating(t, strips, None), [d])), 0.5)
 
 
 @operator("cumulative_trapezoid.x(Tensor y, Tensor x, *, int dim=-1)")
 def cumulative_trapezoid_at(t: Torch, y: Node, x: Node, dim: int) -> Node:
     d = t.dim(y, dim)
-    return t.cumulative("add", _strips(t, y, _gaps(t, y, x, d), d), d, 0)
+    strips = t.mul(*t.promote(_gaps(t, y, x, d), _heights(t, y, d)))
+    return t.scale(t.floating(t.cumulative("add", accumulating(t, strips, None), d, 0)), 0.5)
 
 
 def _gaps(t: Torch, y: Node, x: Node, d: int) -> Node:
@@ -209,18 +211,14 @@ def _gaps(t: Torch, y: Node, x: Node, d: int) -> Node:
     if t.rank(x) == 1:
         x = t.reshape(x, tuple(t.shape(x)[0] if i == d else 1 for i in range(t.rank(y))))
     d += t.rank(x) - t.rank(y)
-    n, x = t.shape(x)[d], t.floating(x)
+    n = t.shape(x)[d]
     return t.sub(t.slice_dim(x, d, 1, n), t.slice_dim(x, d, 0, n - 1))
 
 
-def _strips(t: Torch, y: Node, dx: Node, d: int) -> Node:
-    """Mean heights of neighbours times their distance."""
-    y = t.floating(y)
+def _heights(t: Torch, y: Node, d: int) -> Node:
+    """Sums of neighbours: twice the mean height of each strip."""
     n = t.shape(y)[d]
-    if n < 1:
-        return y
-    y, dx = t.promote(y, dx)
-    return t.mul(t.scale(t.add(t.slice_dim(y, d, 1, n), t.slice_dim(y, d, 0, n - 1)), 0.5), dx)
+    return t.add(t.slice_dim(y, d, 1, n), t.slice_dim(y, d, 0, n - 1))
 
 
 @operator("max_unpool2d(Tensor self, Tensor indices, int[2] output_size)")

@@ -116,6 +116,15 @@ def logspace(t: Torch, start: float, end: float, n: int, base: float, dtype: int
     return t.array(np.real(values), t.dtype_number(dtype, F32))
 
 
+@operator(f"logspace.Tensor_Tensor(Tensor start, Tensor end, int steps, float base=10.0, {OPTIONS})",
+          f"logspace.Tensor_Scalar(Tensor start, Scalar end, int steps, float base=10.0, {OPTIONS})",
+          f"logspace.Scalar_Tensor(Scalar start, Tensor end, int steps, float base=10.0, {OPTIONS})")
+def logspace_between(t: Torch, start: Any, end: Any, n: int, base: float, dtype: int | None, layout: Any, device: Any, pin: Any) -> Node:
+    """Ends that depend on data."""
+    powers = linspace_between(t, start, end, n, 7, layout, device, pin)
+    return t.convert(t.binary("power", t.like(powers, base), powers), t.dtype_number(dtype, F32))
+
+
 @operator(f"eye(int n, {OPTIONS})")
 def eye(t: Torch, n: int, dtype: int | None, layout: Any, device: Any, pin: Any) -> Node:
     return eye_m(t, n, n, dtype, layout, device, pin)

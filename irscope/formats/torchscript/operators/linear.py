@@ -115,6 +115,7 @@ def matrix_power(t: Torch, x: Node, n: int) -> Node:
 @operator("einsum(str equation, Tensor[] tensors, *, int[]? path=None)")
 def einsum(t: Torch, equation: str, tensors: list[Node], path: Any) -> Node:
     """Operands are contracted from the left, two at a time; a letter that is needed no more is summed as soon as it is met."""
+    from irscope.formats.torchscript.operators.reduction import accumulating
     equation = equation.replace(" ", "")
     left, arrow, right = equation.partition("->")
     terms = [_letters(term, t.rank(x)) for term, x in zip(left.split(","), tensors, strict=True)]
@@ -132,7 +133,7 @@ def einsum(t: Torch, equation: str, tensors: list[Node], path: Any) -> Node:
         y, other = _diagonal(t, xs[i], terms[i])
         x, term = _contract(t, x, term, y, other, later)
     gone = [i for i, c in enumerate(term) if c not in out]
-    x = t.sum(x, gone)
+    x = t.sum(accumulating(t, x, None) if gone and len(xs) == 1 else x, gone)
     term = "".join(c for c in term if c in out)
     return t.transpose(x, [term.index(c) for c in out])
 

@@ -226,6 +226,7 @@ def block_diag(t: Torch, tensors: list[Node]) -> Node:
 
 @operator("vander(Tensor x, int? N=None, bool increasing=False)", "linalg_vander(Tensor x, *, int? N=None)")
 def vander(t: Torch, x: Node, n: int | None, increasing: bool = True) -> Node:
+    x = x if t.rank(x) else t.reshape(x, (1,))
     count = t.shape(x)[-1] if n is None else n
     powers = list(range(count)) if increasing else list(reversed(range(count)))
     type_: TensorType = t.type(x)

@@ -196,7 +196,18 @@ def erfinv(t: Torch, x: Node) -> Node:
 
 @operator("special_ndtri(Tensor self)")
 def ndtri(t: Torch, x: Node) -> Node:
-    return in_double(t, x, lambda v: t.scale(inverse_erf(t, t.plus(t.scale(v, 2), -1)), sqrt(2)))
+    """The value below which a share ``x`` of a normal distribution lies; tiny shares by Newton's steps on their logarithm."""
+    def value(p: Node) -> Node:
+        middle = t.scale(inverse_erf(t, t.plus(t.scale(p, 2), -1)), sqrt(2))
+        goal = t.unary("log", p)
+        y = t.unary("negate", t.unary("sqrt", t.scale(goal, -2)))
+        for _ in range(6):
+            tail = t.scale(scaled_erfc(t, t.scale(y, -sqrt(0.5))), 0.5)
+            have = t.sub(t.unary("log", tail), t.scale(t.mul(y, y), 0.5))
+            y = t.sub(y, t.mul(t.sub(have, goal), t.scale(tail, sqrt(2 * pi))))
+        small = t.binary("and", t.compare("LT", p, t.like(p, 1e-3)), t.compare("GT", p, t.like(p, 0)))
+        return t.select(small, y, middle)
+    return in_double(t, x, value)
 
 
 # ---------------------------------------------------------------------- Bessel functions (Abramowitz and Stegun 9.8.1 to 9.8.4)

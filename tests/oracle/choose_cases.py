@@ -1,0 +1,40 @@
+"""Chooses from recorded cases the few that every run of the tests repeats: python -m tests.oracle.choose_cases cases.npz tests/data/torch_operators.npz
+
+For each operator the smallest cases of different element types; only such as irscope is meant to run (see test_torch_operators.LIMITS).
+"""
+from __future__ import annotations
+
+import sys
+from collections import defaultdict
+
+from tests.oracle.test_torch_operators import UNORDERED, said
+from tests.oracle.torch_cases import Case, read_cases, write_cases
+
+PER_OPERATOR = 4
+
+
+def size(case: Case) -> int:
+    return sum(a.nbytes for a in (*case.inputs, *case.outputs)) + len(case.text)
+
+
+def main(source: str, target: str) -> None:
+    chosen: list[Case] = []
+    taken: defaultdict[tuple[str, str], int] = defaultdict(int)
+    counts: defaultdict[str, int] = defaultdict(int)
+    for case in sorted(read_cases(source), key=size):
+        kind = case.inputs[0].dtype.name
+        if (case.name in UNORDERED and kind == "uint8") or all(a.size == 0 for a in case.outputs):
+            continue
+        wanted = [op for op in case.operators() if counts[op] < PER_OPERATOR and taken[op, kind] < 2]
+        if not wanted or len(case.text) > 8000 or said(case):
+            continue
+        chosen.append(case)
+        for op in case.operators():
+            taken[op, kind] += 1
+            counts[op] += 1
+    write_cases(target, chosen)
+    print(f"{len(chosen)} cases of {len(counts)} operators")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
