@@ -10,7 +10,7 @@
             r0 := fma(s0, v0, r0)
           store.vec C[i0 + i1*96] = r0
 
-A subexpression that a statement uses twice is named on a line before it (``t0 = exp(s3)``).
+A subexpression that a statement uses twice is named on a line before it (``t0 = exp(s3)``), and so is the middle of a long one.
 """
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ _INFIX = {"add": ("+", 6), "sub": ("-", 6), "mul": ("*", 7), "floordiv": ("//", 
           "xor": ("^", 3), "cmp.EQ": ("==", 5), "cmp.NE": ("!=", 5), "cmp.LT": ("<", 5), "cmp.LE": ("<=", 5), "cmp.GT": (">", 5),
           "cmp.GE": (">=", 5)}
 _ATOM = 9
+_DEEPEST = 9
 _PLAIN = frozenset(("const", "var", "reg", "lane", "splat"))
 
 
@@ -143,8 +144,9 @@ class _Printer:
         return "" if mask is None else f" where {self.text(mask)}"
 
     def share(self, statement: Stmt, pad: str) -> None:
-        """Name the subexpressions that the statement uses more than once, operands first."""
+        """Name the subexpressions that the statement uses more than once, and the middles of long ones, operands first."""
         self.named = {}
+        roots = set(expressions(statement))
         uses: dict[Expr, int] = {}
         order: list[Expr] = []
         stack = list(expressions(statement))
@@ -154,7 +156,12 @@ class _Printer:
             if uses[x] == 1:
                 order.append(x)
                 stack.extend(x.args)
-        for x in sorted((x for x in order if uses[x] > 1 and not _is_small(x)), key=lambda x: x.number):
+        depth: dict[Expr, int] = {}
+        for x in sorted(order, key=lambda x: x.number):
+            depth[x] = 1 + max((depth[a] for a in x.args), default=0)
+            if _is_small(x) or (uses[x] == 1 and (depth[x] < _DEEPEST or x in roots)):
+                continue
+            depth[x] = 0
             text = self.text(x)
             self.lines.append(f"{pad}t{self.count} = {text}")
             self.named[x] = f"t{self.count}"

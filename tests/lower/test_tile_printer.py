@@ -80,3 +80,14 @@ def test_a_program(golden: Golden) -> None:
     steps = [Copy(n, state, 4, 0, 8), Loop([Launch(less, [(state, 2), (flag, 0)])], flag, [Copy(table, state, 16)]),
              Switch(n, [[Copy(table, out, 4)], [Copy(table, out, 4, 4)]])]
     golden("program.txt", print_program(Program("demo", [n], [out], [flag, state], [table], steps, 80)))
+
+
+def test_long_expressions_are_cut() -> None:
+    k = KernelBuilder("long")
+    x, y = k.buffer("x", F32, (1,), "in"), k.buffer("y", F32, (1,), "out")
+    value = k.load(x, 0)
+    for n in range(3000):
+        value = k.unary("exp" if n % 2 else "log", value)
+    k.store(y, 0, value)
+    text = print_kernel(k.finish())
+    assert max(map(len, text.splitlines())) < 100 and text.count("exp") == 1500
