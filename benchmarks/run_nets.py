@@ -46,14 +46,23 @@ class Engine:
         line = self.process.stdout.readline()
         return json.loads(line) if line else {"ok": False, "error": f"the process ended with {self.process.wait()}"}
 
-    def burst(self, seconds: float) -> None:
+    def burst(self, seconds: float, realtime: bool) -> None:
         """Run for a while and keep the samples."""
         assert self.process.stdin is not None
+        if realtime:
+            self._schedule(os.SCHED_RR, 1)
         self.process.stdin.write(json.dumps(seconds) + "\n")
         self.process.stdin.flush()
         samples = self._read()
+        if realtime:
+            self._schedule(os.SCHED_OTHER, 0)
         self.wall += samples["wall"]
         self.cpu += samples["cpu"]
+
+    def _schedule(self, policy: int, priority: int) -> None:
+        """All threads of the process."""
+        for thread in Path(f"/proc/{self.process.pid}/task").iterdir():
+            os.sched_setscheduler(int(thread.name), policy, os.sched_param(priority))
 
     def stop(self) -> None:
         assert self.process.stdin is not None
@@ -80,7 +89,7 @@ def measure(net: str, args: argparse.Namespace, folder: Path) -> list[dict[str, 
                 print(f"{net}: no {name}: {engine.state['error']}", file=sys.stderr)
     for _ in range(args.rounds):
         for engine in engines:
-            engine.burst(args.burst)
+            engine.burst(args.burst, args.realtime)
     for engine in engines:
         engine.stop()
     return [{"net": net, "engine": e.name, "median_us": statistics.median(e.wall) * 1e6, "min_cpu_us": min(e.cpu) * 1e6,
@@ -111,6 +120,7 @@ def main() -> None:
     parser.add_argument("--core", type=int, default=0, help="the first core to use")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--burst", type=float, default=0.25, help="seconds of a turn")
+    parser.add_argument("--realtime", action="store_true", help="take turns at real-time priority: for machines in use (needs root)")
     parser.add_argument("--keep", type=Path, help="a folder for the dumps, used again by later runs")
     parser.add_argument("--json", action="store_true", help="one object a line instead of a table")
     args = parser.parse_args()
