@@ -162,9 +162,8 @@ def merged_order(rows: Sequence[Array], before: Before) -> Array:
             low = np.where(open_ & passes, probe + 1, low)
             high = np.where(open_ & ~passes, probe, high)
         target = place - np.where(is_left, start, middle) + (low - first) + start
-        merged = np.empty_like(order)
-        np.put_along_axis(merged, target, order, -1)
-        order = merged
+        # A comparator that contradicts itself (NaN under a plain "less") gives places twice: ranking them keeps every element.
+        order = np.take_along_axis(order, np.argsort(target, -1, kind="stable"), -1)
         width *= 2
     return order
 

@@ -63,6 +63,14 @@ def test_a_comparator_of_several_keys() -> None:
         assert np.array_equal(a[row], x[row][order]) and np.array_equal(b[row], y[row][order])
 
 
+def test_a_comparator_that_contradicts_itself_loses_nothing() -> None:
+    from tests.ops.running import compiled, reference
+    x = np.array([3, np.nan, 1, np.nan, 2, -1, np.nan, 0], np.float32)
+    module = read(comparator("f32") + "ENTRY e { x = f32[8] parameter(0)\n ROOT r = f32[8] sort(x), dimensions={0}, to_apply=c }")
+    for found, in (reference(module, x), compiled(module, x)):
+        assert np.array_equal(np.sort(found), np.sort(x), equal_nan=True)
+
+
 @pytest.mark.parametrize(("dtype", "kind"), [("f32", np.float32), ("bf16", ml_dtypes.bfloat16), ("f64", np.float64), ("u8", np.uint8), ("pred", np.bool_)])
 def test_sort_of_element_types(dtype: str, kind: Any) -> None:
     x = np.random.default_rng(1).integers(0, 50, 40).astype(kind)
