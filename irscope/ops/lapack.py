@@ -113,9 +113,60 @@ def _gesdd(call: Call) -> Node | None:
     return call.result([arrays[0], values, left, right, status])
 
 
+def _geqp3(call: Call) -> Node | None:
+    """The places of the columns come in as zeros: no column is fixed. jax never fixes one."""
+    arrays, types = _arrays(call), call.types()
+    places = [o for o in call.operands if isinstance(o.type, TensorType) and o.type.dtype is S32 and o.type.rank]
+    if len(arrays) != 1 or len(places) != 1 or len(types) < 3:
+        return None
+    return call.result(_library(call, "pivoted-qr", [*arrays, *places], types[:3], {}))
+
+
+def _gehrd(call: Call) -> Node | None:
+    arrays, types, options = _arrays(call), call.types(), call.options()
+    if len(arrays) != 1 or len(types) < 3 or options.get("low", 1) != 1 or options.get("high", types[0].dims()[-1]) != types[0].dims()[-1]:
+        return None
+    return call.result(_library(call, "hessenberg", arrays, types[:3], {}))
+
+
+def _sytrd(call: Call) -> Node | None:
+    arrays, types = _arrays(call), call.types()
+    if len(arrays) != 1 or len(types) < 5 or call.options().get("uplo") != ord("L"):
+        return None
+    return call.result(_library(call, "tridiagonal", arrays, types[:5], {}))
+
+
+def _gtsv(call: Call) -> Node | None:
+    arrays, types = _arrays(call), call.types()
+    if len(arrays) != 4 or len(types) < 5:
+        return None
+    found, status = _library(call, "tridiagonal-solve", arrays, [types[3], types[4]], {})
+    return call.result([*arrays[:3], found, status])
+
+
+def _gees(call: Call) -> Node | None:
+    """Without a choice of eigenvalues, so that the number of chosen ones is 0."""
+    arrays, types, options = _arrays(call), call.types(), call.options()
+    split = not types[0].dtype.is_complex
+    if len(arrays) != 1 or len(types) != 5 + split or options.get("sort", ord("N")) != ord("N"):
+        return None
+    *parts, status = _library(call, "schur", arrays, [*types[:3 + split], types[-1]], {})
+    return call.result([*parts, call.constant(0, types[-2]), status])
+
+
+def _geev(call: Call) -> Node | None:
+    arrays, types, options = _arrays(call), call.types(), call.options()
+    if len(arrays) != 1 or not isinstance(arrays[0].type, TensorType) or len(types) != 4 + (not arrays[0].type.dtype.is_complex):
+        return None
+    wanted = {side: options.get(f"compute_{side}", ord("V")) == ord("V") for side in ("left", "right")}
+    return call.result(_library(call, "eig", arrays, types, wanted))
+
+
 _ROUTINES: Mapping[str, tuple[Callable[[Call], Node | None], float]] = {
     "potrf": (_potrf, 1 / 3), "trsm": (_trsm, 1.0), "getrf": (_getrf, 2 / 3), "geqrf": (_geqrf, 4 / 3), "orgqr": (_orgqr, 4 / 3),
-    "ungqr": (_orgqr, 4 / 3), "syevd": (_syevd, 9.0), "heevd": (_syevd, 9.0), "gesdd": (_gesdd, 20.0),
+    "ungqr": (_orgqr, 4 / 3), "syevd": (_syevd, 9.0), "heevd": (_syevd, 9.0), "gesdd": (_gesdd, 20.0), "gesvd": (_gesdd, 20.0),
+    "geqp3": (_geqp3, 2.0), "gehrd": (_gehrd, 10 / 3), "sytrd": (_sytrd, 4 / 3), "hetrd": (_sytrd, 4 / 3), "gtsv": (_gtsv, 0.0), "gees": (_gees, 25.0),
+    "geev": (_geev, 30.0),
 }
 
 

@@ -95,7 +95,10 @@ def _batched(rank: int, lhs: int, rhs: int) -> dict[str, tuple[int, ...]]:
 
 
 def _gemm(call: Call) -> Node | None:
-    """``alpha * dot(a, b) + beta * c``, then the epilogue. Without a configuration, the product of two matrices."""
+    """``alpha * dot(a, b) + beta * c``, then the epilogue. Without a configuration, the product of two matrices.
+
+    Operands are a, b, c (where beta is not 0), scalar scales of 8-bit floats (of a, of b, of c, and of the result), and the bias.
+    """
     config = call.config().get("gemm_backend_config", {})
     types = call.types()
     if len(call.operands) < 2 or not types or config.get("alpha_imag", 0):
@@ -103,37 +106,66 @@ def _gemm(call: Call) -> Node | None:
     if not config and any(not isinstance(o.type, TensorType) or o.type.rank != 2 for o in call.operands[:2]):
         return None
     has_bias, activation = _EPILOGUES.get(config.get("epilogue", "DEFAULT"), (False, "?"))
-    beta = float(config.get("beta", 0))
-    expected = 2 + (beta != 0) + has_bias
-    if len(call.operands) != expected:
+    matrices = [o for o in call.operands if isinstance(o.type, TensorType) and o.type.rank > 1]
+    scales = [o for o in call.operands if isinstance(o.type, TensorType) and not o.type.rank]
+    vectors = [o for o in call.operands if isinstance(o.type, TensorType) and o.type.rank == 1]
+    # Some configurations carry a beta without an operand to go with it.
+    beta = float(config.get("beta", 0)) if len(matrices) > 2 else 0.0
+    if len(matrices) not in (2, 3) or len(vectors) != has_bias or (len(matrices) == 3) != (beta != 0) or len(scales) > 4:
         return None
     wide = _summed_type(types[0])
-    total = call.add("dot", call.operands[:2], _dot_attrs(config.get("dot_dimension_numbers", _PLAIN)), wide)
+    total = call.add("dot", matrices[:2], _dot_attrs(config.get("dot_dimension_numbers", _PLAIN)), wide)
     total = _scaled(call, total, float(config.get("alpha_real", 1)))
+    for scale in scales[:2]:
+        total = _times(call, total, scale)
     if beta:
-        total = call.add("add", (total, _scaled(call, call.convert(call.operands[2], wide.dtype), beta)))
+        more = _scaled(call, call.convert(matrices[2], wide.dtype), beta)
+        total = call.add("add", (total, _times(call, more, scales[2]) if len(scales) > 2 else more))
     if has_bias:
-        bias = _along(call, call.operands[-1], wide, wide.rank - 1)
+        bias = _along(call, vectors[0], wide, wide.rank - 1)
         if bias is None:
             return None
         total = call.add("add", (total, bias))
     done = _activated(call, total, activation)
-    return None if done is None else call.result([call.convert(done, types[0].dtype)])
+    if done is None:
+        return None
+    done = _times(call, done, scales[3]) if len(scales) > 3 else done
+    return call.result([call.convert(done, types[0].dtype)])
+
+
+def _times(call: Call, x: Node, scale: Node) -> Node:
+    """An array times a scalar."""
+    t = x.type
+    assert isinstance(t, TensorType)
+    return call.add("multiply", (x, call.add("broadcast", (call.convert(scale, t.dtype),), {"dimensions": ()}, t)))
 
 
 def _block_scaled_dot(call: Call) -> Node | None:
-    """Two rows of blocks with a scale each: a scaled-dot over the last dimensions."""
-    if len(call.operands) not in (3, 4) or not call.types():
+    """Rows of blocks with a scale each: a scaled-dot over the last dimensions, and a scale of everything that may follow."""
+    if len(call.operands) not in (3, 4, 5) or not call.types():
         return None
     lhs, rhs = (o.type for o in call.operands[:2])
     if not isinstance(lhs, TensorType) or not isinstance(rhs, TensorType) or lhs.rank != rhs.rank or lhs.rank not in (2, 3):
         return None
-    scales = [*call.operands[2:]]
+    block = int(call.config().get("block_scaled_dot_backend_config", {}).get("block_size", 0))
+    scales = [_unpadded(call, scale, side, block) for scale, side in zip(call.operands[2:4], (lhs, rhs), strict=False)]
     if len(scales) == 1:
         scales.append(call.constant(1, TensorType(F32, ())))
     attrs = _batched(lhs.rank, lhs.rank - 1, rhs.rank - 1)
     t = call.types()[0]
-    return call.result([call.add("scaled-dot", (*call.operands[:2], *scales), attrs, TensorType(t.dtype, t.shape))])
+    whole = call.add("scaled-dot", (*call.operands[:2], *scales), attrs, _summed_type(t))
+    whole = _times(call, whole, call.operands[4]) if len(call.operands) == 5 else whole
+    return call.result([call.convert(whole, t.dtype)])
+
+
+def _unpadded(call: Call, scale: Node, side: TensorType, block: int) -> Node:
+    """A scale without the rows and blocks that only fill up a tile."""
+    t = scale.type
+    assert isinstance(t, TensorType)
+    if not t.rank or not block:
+        return scale
+    wanted = (*side.dims()[:-1], -(-side.dims()[-1] // block))
+    return scale if t.dims() == wanted else call.add("slice", (scale,), {"slice": tuple((0, n, 1) for n in wanted)})
 
 
 def _onednn_matmul(call: Call) -> Node | None:
@@ -272,6 +304,7 @@ def _onednn_convolution(call: Call) -> Node | None:
 MEANINGS: Mapping[str, Callable[[Call], Node | None]] = {
     "__cublas$gemm": _gemm,
     "__cublas$lt$matmul": _gemm,
+    "__cublas$lt$matmul$f8": _gemm,
     "__op$block_scaled_dot": _block_scaled_dot,
     "__cudnn$convForward": _conv_forward,
     "__cudnn$convBiasActivationForward": _conv_forward,

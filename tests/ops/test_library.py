@@ -100,6 +100,30 @@ def test_gesdd(mode: int, left: int) -> None:
     assert mode == 78 or np.allclose(u[:, :3] * s @ vt, a, atol=1e-5)
 
 
+def test_eigenvectors_and_schur_forms() -> None:
+    a = noise(4, 4)
+    config = "{compute_left = 86 : ui8, compute_right = 86 : ui8}"
+    re, im, left, right, _ = reference(lapack("lapack_sgeev_ffi", "(f32[4], f32[4], c64[4,4]{0,1}, c64[4,4]{0,1}, s32[])", "p0", config, "f32[4,4]"), a)
+    w = re + 1j * im
+    assert np.allclose(a @ right, right * w, atol=1e-5) and np.allclose(left.conj().T @ a, w[:, None] * left.conj().T, atol=1e-5)
+    t, z, _, _, chosen, _ = reference(lapack("lapack_sgees_ffi", "(f32[4,4]{0,1}, f32[4,4]{0,1}, f32[4], f32[4], s32[], s32[])", "p0",
+                                             "{mode = 86 : ui8, sort = 78 : ui8}", "f32[4,4]"), a)
+    assert np.allclose(z @ t @ z.T, a, atol=1e-5) and chosen == 0
+
+
+def test_tridiagonal_systems_and_pivoted_qr() -> None:
+    lower, diagonal, upper, b = noise(4), noise(4) + 3, noise(4), noise(4, 2)
+    types = "f32[4]", "f32[4]", "f32[4]", "f32[4,2]"
+    module = lapack("lapack_sgtsv_ffi", "(f32[4], f32[4], f32[4], f32[4,2]{0,1}, s32[])", "p0, p1, p2, p3", "{}", *types)
+    x = reference(module, lower, diagonal, upper, b)[3]
+    assert np.allclose((np.diag(diagonal) + np.diag(lower[1:], -1) + np.diag(upper[:-1], 1)) @ x, b, atol=1e-5)
+    module = expanded("ENTRY e { p0 = f32[4,4] parameter(0)\n z = s32[4] parameter(1)\n ROOT r = (f32[4,4]{0,1}, s32[4], f32[4]) custom-call(p0, z), "
+                      'custom_call_target="lapack_sgeqp3_ffi", backend_config={} }')
+    packed, order, tau = reference(module, noise(4, 4), np.zeros(4, np.int32))
+    q, = reference(lapack("lapack_sorgqr_ffi", "f32[4,4]{0,1}", "p0, p1", "{}", "f32[4,4]", "f32[4]"), packed, tau)
+    assert np.allclose(q @ np.triu(packed), noise(4, 4)[:, order - 1], atol=1e-5)
+
+
 # ---------------------------------------------------------------- libraries of GPUs
 
 DIMS = '"dot_dimension_numbers":{"lhs_contracting_dimensions":["1"],"rhs_contracting_dimensions":["0"],"lhs_batch_dimensions":[],"rhs_batch_dimensions":[]}'
@@ -125,6 +149,26 @@ def test_gemm() -> None:
     gelu = gemm("__cublas$lt$matmul", f'{{"gemm_backend_config":{{"alpha_real":1,"beta":0,{DIMS},"epilogue":"GELU"}}}}', "f32[2,4]", "f32[4,3]")
     x = a @ b
     assert np.allclose(reference(gelu, a, b)[0], x / 2 * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x ** 3))), atol=1e-5)
+
+
+def test_gemm_of_8_bit_floats() -> None:
+    import ml_dtypes
+    rng = np.random.default_rng(0)
+    a, b = (rng.integers(-3, 4, shape).astype(ml_dtypes.float8_e4m3fn) for shape in ((2, 4), (4, 3)))
+    module = gemm("__cublas$lt$matmul$f8", f'{{"gemm_backend_config":{{"alpha_real":1,"beta":0,{DIMS}}}}}', "f8e4m3fn[2,4]", "f8e4m3fn[4,3]", "f32[]", "f32[]")
+    assert np.array_equal(reference(module, a, b, np.float32(2), np.float32(0.25))[0], a.astype("f") @ b.astype("f") / 2)
+
+
+def test_block_scaled_dot_takes_padding_off_the_scales() -> None:
+    import ml_dtypes
+    rng = np.random.default_rng(0)
+    a, b = (rng.integers(-3, 4, (n, 8)).astype(ml_dtypes.float8_e4m3fn) for n in (3, 2))
+    scales = [np.exp2(rng.integers(-2, 3, (4, 4))).astype(ml_dtypes.float8_e8m0fnu) for _ in range(2)]
+    module = expanded("ENTRY e { a = f8e4m3fn[3,8] parameter(0)\n b = f8e4m3fn[2,8] parameter(1)\n c = f8e8m0fnu[4,4] parameter(2)\n "
+                      "d = f8e8m0fnu[4,4] parameter(3)\n g = f32[] parameter(4)\n ROOT r = f32[3,2] custom-call(a, b, c, d, g), "
+                      'custom_call_target="__op$block_scaled_dot", backend_config={"block_scaled_dot_backend_config":{"block_size":4}} }')
+    x, y = (m.astype("f") * np.repeat(s.astype("f")[:len(m), :2], 4, 1) for m, s in zip((a, b), scales, strict=True))
+    assert np.array_equal(reference(module, a, b, *scales, np.float32(3))[0], 3 * (x @ y.T))
 
 
 def conv(target: str, result: str, window: str, *types: str, config: str = "") -> Module:
