@@ -2,7 +2,7 @@
 
 The folder is ``$IRSCOPE_CACHE``, else ``$XDG_CACHE_HOME/irscope``, else ``~/.cache/irscope`` (``%LOCALAPPDATA%`` on Windows).
 ``IRSCOPE_CACHE=off`` keeps nothing. Entries are written under another name and renamed, so that a reader sees all or nothing, and carry
-a checksum; what does not fit it is as good as absent. A cache that cannot be written is no error: it only costs time.
+a checksum; what does not fit it is as good as absent. The oldest go when there are too many. A cache that cannot be written is no error: it only costs time.
 """
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ import tempfile
 from pathlib import Path
 
 _MAGIC = b"irscope-object-1\n"
+LARGEST = 1 << 29
+"""Bytes that the cache may take."""
 
 
 def key(*parts: str) -> str:
@@ -72,9 +74,31 @@ def write(name: str, payload: bytes) -> None:
         with os.fdopen(handle, "wb") as file:
             file.write(_MAGIC + _checksum(payload) + payload)
         os.replace(temporary, target)
+        if name.startswith("00"):  # one write in 256 looks after the size
+            prune(place)
     except OSError:
         try:
             os.unlink(temporary)
+        except OSError:
+            pass
+
+
+def prune(place: Path, limit: int = LARGEST) -> None:
+    """Remove the entries that were written longest ago until the rest is below the limit. Whoever reads meanwhile finds them absent."""
+    entries = []
+    for path in place.glob("??/*"):
+        try:
+            found = path.stat()
+        except OSError:
+            continue
+        entries.append((found.st_mtime, found.st_size, path))
+    total = sum(size for _, size, _ in entries)
+    for _, size, path in sorted(entries, key=lambda entry: entry[0]):
+        if total <= limit:
+            return
+        try:
+            path.unlink()
+            total -= size
         except OSError:
             pass
 

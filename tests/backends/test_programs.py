@@ -248,6 +248,17 @@ def test_damaged_entries_are_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert run(np.array([4], np.int32))[0][0] == 10
 
 
+def test_the_oldest_entries_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("IRSCOPE_CACHE", str(tmp_path))
+    names = [cache.key(str(n)) for n in range(5)]
+    for age, name in enumerate(names):
+        cache.write(name, bytes(100))
+        os.utime(tmp_path / name[:2] / name, (1000 - age, 1000 - age))
+    size = (tmp_path / names[0][:2] / names[0]).stat().st_size
+    cache.prune(tmp_path, 2 * size)
+    assert [cache.read(name) is not None for name in names] == [True, True, False, False, False]
+
+
 def test_a_cache_that_cannot_be_written_costs_time_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("")
