@@ -163,10 +163,11 @@ def _geev(call: Call) -> Node | None:
 
 
 _ROUTINES: Mapping[str, tuple[Callable[[Call], Node | None], float]] = {
-    "potrf": (_potrf, 1 / 3), "trsm": (_trsm, 1.0), "getrf": (_getrf, 2 / 3), "geqrf": (_geqrf, 4 / 3), "orgqr": (_orgqr, 4 / 3),
-    "ungqr": (_orgqr, 4 / 3), "syevd": (_syevd, 9.0), "heevd": (_syevd, 9.0), "gesdd": (_gesdd, 20.0), "gesvd": (_gesdd, 20.0),
-    "geqp3": (_geqp3, 2.0), "gehrd": (_gehrd, 10 / 3), "sytrd": (_sytrd, 4 / 3), "hetrd": (_sytrd, 4 / 3), "gtsv": (_gtsv, 0.0), "gees": (_gees, 25.0),
-    "geev": (_geev, 30.0),
+    "potrf": (_potrf, 1 / 3), "trsm": (_trsm, 1.0), "getrf": (_getrf, 2 / 3),
+    "geqrf": (_geqrf, 4 / 3), "orgqr": (_orgqr, 4 / 3), "ungqr": (_orgqr, 4 / 3), "geqp3": (_geqp3, 2.0),
+    "syevd": (_syevd, 9.0), "heevd": (_syevd, 9.0), "gesdd": (_gesdd, 20.0), "gesvd": (_gesdd, 20.0),
+    "gehrd": (_gehrd, 10 / 3), "sytrd": (_sytrd, 4 / 3), "hetrd": (_sytrd, 4 / 3), "gtsv": (_gtsv, 0.0),
+    "gees": (_gees, 25.0), "geev": (_geev, 30.0),
 }
 
 
