@@ -41,7 +41,7 @@ def fitted(array: Array, port: Port, what: str) -> Array:
     wanted = port.dtype.numpy()
     array = np.asarray(array)
     if array.shape != port.shape:
-        raise UserError(f"{what} has the shape {_dims(array.shape)}, but {port.name} is {port.dtype}{_dims(port.shape)}",
+        raise UserError(f"{what} has the shape {_dims(array.shape)}, but the graph takes {port.name}: {port.dtype}{_dims(port.shape)}",
                         _shape_help(array, port))
     if array.dtype == wanted:
         return array
@@ -51,7 +51,7 @@ def fitted(array: Array, port: Port, what: str) -> Array:
         return array.astype(wanted)
     if wanted.isbuiltin != 1 and array.dtype.kind in "uV" and array.dtype.itemsize == wanted.itemsize:
         return np.ascontiguousarray(array).view(wanted)  # the bits of a type that .npz cannot hold
-    raise UserError(f"{what} is {array.dtype}, but {port.name} is {port.dtype}{_dims(port.shape)}",
+    raise UserError(f"{what} is {array.dtype}, but the graph takes {port.name}: {port.dtype}{_dims(port.shape)}",
                     f"convert it: array.astype({_numpy_word(wanted)})")
 
 

@@ -3,9 +3,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from irscope.analysis.types import check_graph
+from irscope.analysis.verify.faults import finding
+from irscope.backends import llvm_compile
 from irscope.backends.arguments import by_name
 from irscope.backends.executable import Bound, Executable, Port
 from irscope.backends.opening import needs_opening, opened
@@ -62,11 +65,21 @@ class Model:
 def primitive(module: Module, weights: Mapping[int, Array] | None = None) -> Module:
     """The primitive graph of a module, with parameters of these numbers fixed, simplified."""
     made = expand(module)
+    require_sound(made)
     if weights:
         made = bind_inputs(made, weights)
     for name in PASSES:
         made = pass_named(name).run(made)
     return made
+
+
+def require_sound(module: Module) -> None:
+    """Raise UserError where a type in a primitive module is not what its operator gives: code made of it would read beyond its arrays."""
+    faults = [finding(module, graph, fault) for graph in module.graphs.values() for fault in check_graph(graph)
+              if fault.severity is Severity.ERROR]
+    if faults:
+        raise UserError(f"{faults[0].source.name if faults[0].source else module.name}: the types in the text do not fit, so it cannot run",
+                        findings=faults[:10])
 
 
 def compile_module(module: Module, weights: Mapping[int, Array] | None = None, options: Options | None = None, cpu: str = "",
@@ -90,6 +103,8 @@ class Lowered:
 
 def lowered(module: Module, weights: Mapping[int, Array] | None, options: Options, cpu: str = "", use_cache: bool = True) -> Lowered:
     """The program of a module. What depends on constants alone is compiled and run on the way."""
+    if not options.lanes:
+        options = replace(options, lanes=llvm_compile.host(cpu).lanes)
     made = primitive(module, weights)
     flops = sum(flops_of_node(node) for node in made.main().nodes)
     split = split_constants(made)
@@ -123,8 +138,14 @@ def compile_named(reading: Reading, weights: Mapping[str, Any], shapes: Mapping[
 
 
 def ports_of(module: Module) -> tuple[list[Port], list[Port]]:
-    """The tensors that the entry of a module takes and gives, in order, with names."""
+    """The tensors that the entry of a module takes and gives, in order, with names. Raises UserError where a shape is open."""
     main = module.main()
+    for param in main.params:
+        for path, type in leaf_paths(param.type):
+            if any(not isinstance(d, int) and d.bound is None for d in type.shape):
+                sizes = ",".join(str(d) if isinstance(d, int) else "8" for d in type.shape)
+                raise UserError(f"the text leaves the shape of {'.'.join((param.name, *map(str, path)))} open: {type}",
+                                f"--shape {param.name}={sizes} binds it, or an array of that name in --inputs")
     inputs = [_port(".".join((param.name, *map(str, path))), type) for param in main.params for path, type in leaf_paths(param.type)]
     outputs = [_port(f"out{i}", type) for i, (_, type) in enumerate(leaf_paths(main.result().type))]
     return inputs, outputs

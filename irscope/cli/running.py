@@ -88,7 +88,7 @@ def run(request: Request) -> int:
     from irscope.backends.opening import needs_opening
 
     _check_cpu(request)
-    module = _opened(request, module) if needs_opening(module) else _bound(request, module)
+    module = _filled(request, _opened(request, module)) if needs_opening(module) else _bound(request, module)
     arrays = _Arrays(request, module)
     load_s = time.perf_counter() - began
     if request.emit is not None:
@@ -161,7 +161,7 @@ def _bound(request: Request, module: Module) -> Module:
     from irscope.expand import bind_constants, bind_types
     from irscope.expand.bind import elided_constants
 
-    module = bind_types(module, request.shapes, request.dtypes)
+    module = bind_types(module, {**_given_shapes(request, module), **request.shapes}, request.dtypes)
     elided = elided_constants(module)
     if not elided:
         return module
@@ -189,6 +189,19 @@ def _bound(request: Request, module: Module) -> Module:
                             near or "--constants C.npz gives it by name, --fill-elided draws it; XLA prints large constants with "
                             "--xla_dump_large_constants=true, jax with print_large_constants")
     return bind_constants(module, values)
+
+
+def _given_shapes(request: Request, module: Module) -> dict[str, tuple[int, ...]]:
+    """The shapes of given arrays, for inputs whose shape the text leaves open."""
+    from irscope.graph import TensorType
+    from irscope.source.arrays import read_arrays
+
+    opens = {f"arg{i}": p.name for i, p in enumerate(module.main().params) if isinstance(p.type, TensorType) and not p.type.is_static}
+    opens |= {name: name for name in opens.values()}
+    if not opens:
+        return {}
+    arrays = {name: array for path in (*request.inputs, *request.weights) for name, array in read_arrays(path).items()}
+    return {opens[name]: array.shape for name, array in arrays.items() if name in opens}
 
 
 class _Arrays:

@@ -6,7 +6,7 @@ from heapq import heapify, heappop, heappush
 
 from irscope.fusion.plan import Group
 from irscope.fusion.views import Chain, Repeat
-from irscope.graph import Graph, Node, TensorType, TupleType
+from irscope.graph import Graph, Node, TensorType
 
 
 class Way(Enum):
@@ -76,7 +76,7 @@ class Drafts:
             draft = self._sources[node] = self.new("whole", ())
             draft.nodes[node] = None
             draft.anchor = node
-            if not isinstance(node.type, TupleType):
+            if isinstance(node.type, TensorType):
                 draft.outputs[node] = None
         return self._sources[node]
 

@@ -107,7 +107,8 @@ class _Planner:
         source = node.operands[0]
         if source.op.name not in STRUCTURE:
             draft = self.drafts.of_source(source)
-            draft.outputs.setdefault(node, None)
+            if isinstance(node.type, TensorType):
+                draft.outputs.setdefault(node, None)
             draft.nodes[node] = None
             for reader in self.drafts.readers(node):
                 self._refuse(node, reader, Refusal.SEVERAL_RESULTS)
@@ -246,7 +247,7 @@ class _Planner:
         """Several results of one walk: a kernel of its own, which computes its operands on the way."""
         draft = self.drafts.of_source(node)
         draft.kind, draft.anchor = "reduction", node
-        draft.space = dims_of(next(iter(draft.outputs)))
+        draft.space = dims_of(next(iter(draft.outputs))) if draft.outputs else ()
         for operand in node.operands:
             self.drafts.reach(operand, draft, Chain(Repeat(draft.space)) if dims_of(operand) == () else MOVED)
         for reader in self.drafts.readers(node):
@@ -343,7 +344,8 @@ class _Planner:
     def _start(self, kind: str, node: Node, reach_operands: bool = True) -> Draft:
         """A kernel that begins with one node and stores it."""
         draft = self.drafts.new(kind, dims_of(node) if isinstance(node.type, TensorType) else ())
-        draft.outputs[node] = None
+        if isinstance(node.type, TensorType):
+            draft.outputs[node] = None
         draft.nodes[node] = None
         if reach_operands:
             self._operands(node, draft, [None])

@@ -212,7 +212,7 @@ class GraphLowering:
         ins = {node: self.storage_of(node) for node in group.inputs
                if group.kind in ("whole", "update") or not is_scalar_constant(node)}
         constants = {node: node.attrs["literal"].value() for node in ins if node.op.name == "constant"}
-        root = group.anchor if group.anchor is not None and group.kind != "rows" else group.root
+        root = group.anchor if group.anchor is not None and (group.kind != "rows" or not group.outputs) else group.root
         name = buffer_name(root.origin[0] if root.origin else root)
         slots = {s.slot for s in outs.values()}
         options = self.lowering.options

@@ -1,0 +1,161 @@
+"""compile-and-run as a user calls it: inputs by name, comparisons, files, stages, and one clear message for each fault."""
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.conftest import Cli
+
+TEXT = """HloModule m
+ENTRY main {
+  features = f32[2,3] parameter(0)
+  weights = f32[3] parameter(1)
+  b = f32[2,3] broadcast(weights), dimensions={1}
+  ROOT r = f32[2,3] add(features, b)
+}
+"""
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Path:
+    path = tmp_path / "a.hlo"
+    path.write_text(TEXT)
+    return path
+
+
+def arrays(path: Path, **values: Any) -> Path:
+    np.savez(path, **values)
+    return path
+
+
+ONES = {"features": np.ones((2, 3), np.float32), "weights": np.arange(3, dtype=np.float32)}
+
+
+def test_inputs_by_name_and_by_place_give_the_same(cli: Cli, text: Path, tmp_path: Path) -> None:
+    by_name = arrays(tmp_path / "n.npz", **ONES)
+    by_place = arrays(tmp_path / "p.npz", arg0=ONES["features"], arg1=ONES["weights"])
+    for number, given in enumerate((by_name, by_place)):
+        out = tmp_path / f"out{number}.npz"
+        assert cli("compile-and-run", text, "--inputs", given, "--save-outputs", out).exit_code == 0
+        np.testing.assert_array_equal(np.load(out)["out0"], ONES["features"] + ONES["weights"])
+
+
+def test_json_has_every_key(cli: Cli, text: Path, tmp_path: Path) -> None:
+    result = cli("compile-and-run", text, "--check", "--bench", "--runs", 5, "--threads", 1, "--format", "json")
+    assert result.exit_code == 0
+    told = json.loads(result.stdout)
+    assert {"ok", "outputs", "kernels", "interpreted_ops", "threads", "load_s", "compile_s", "samples_us", "median_us", "min_us", "flops",
+            "peak_rss_mb", "max_abs_error", "max_rel_error", "version"} <= told.keys()
+    assert told["outputs"] == [{"name": "out0", "dtype": "f32", "shape": [2, 3]}]
+    assert told["interpreted_ops"] == [] and told["threads"] == 1 and len(told["samples_us"]) == 5
+
+
+def test_weights_are_fixed_and_the_rest_is_drawn(cli: Cli, text: Path, tmp_path: Path) -> None:
+    weights = arrays(tmp_path / "w.npz", weights=ONES["weights"])
+    result = cli("compile-and-run", text, "--weights", weights, "--check")
+    assert result.exit_code == 0
+    assert "drawn from seed 0: features" in result.stderr
+
+
+def test_the_seed_decides_what_is_drawn(cli: Cli, text: Path, tmp_path: Path) -> None:
+    def run(seed: int) -> np.ndarray:
+        out = tmp_path / "o.npz"
+        cli("compile-and-run", text, "--seed", seed, "--save-outputs", out)
+        return np.load(out)["out0"]  # type: ignore[no-any-return]
+    np.testing.assert_array_equal(run(3), run(3))
+    assert (run(3) != run(4)).any()
+
+
+def test_the_reference_engine_is_told_as_interpreted(cli: Cli, text: Path) -> None:
+    told = json.loads(cli("compile-and-run", text, "--engine", "reference", "--format", "json").stdout)
+    assert told["interpreted_ops"] == ["add", "broadcast"]
+
+
+def test_expectations_that_fail_are_status_one(cli: Cli, text: Path, tmp_path: Path) -> None:
+    given = arrays(tmp_path / "n.npz", **ONES)
+    right = arrays(tmp_path / "r.npz", out0=ONES["features"] + ONES["weights"])
+    wrong = arrays(tmp_path / "w.npz", out0=ONES["features"])
+    assert cli("compile-and-run", text, "--inputs", given, "--expect", right).exit_code == 0
+    result = cli("compile-and-run", text, "--inputs", given, "--expect", wrong)
+    assert result.exit_code == 1 and "4 of 6 values differ" in result.stderr
+    assert cli("compile-and-run", text, "--inputs", given, "--expect", wrong, "--atol", 5).exit_code == 0
+
+
+def test_bfloat16_travels_as_bits(cli: Cli, tmp_path: Path) -> None:
+    text = tmp_path / "b.hlo"
+    text.write_text("ENTRY main {\n x = bf16[3] parameter(0)\n ROOT n = bf16[3] negate(x)\n}\n")
+    given = arrays(tmp_path / "x.npz", arg0=np.array([0x3F80, 0x4000, 0x4040], np.uint16), dtypes=json.dumps({"arg0": "bfloat16"}))
+    assert cli("compile-and-run", text, "--inputs", given, "--save-outputs", tmp_path / "o.npz").exit_code == 0
+    out = np.load(tmp_path / "o.npz")["out0"]
+    assert out.dtype == np.uint16 and out.tolist() == [0xBF80, 0xC000, 0xC040]
+
+
+@pytest.mark.parametrize("stage", ["loops", "llvm", "asm"])
+def test_stages_are_written(cli: Cli, text: Path, tmp_path: Path, stage: str) -> None:
+    path = tmp_path / "stage.txt"
+    assert cli("compile-and-run", text, "--emit", stage, "-o", path).exit_code == 0
+    assert {"loops": "kernel r(", "llvm": "define void @", "asm": ".globl"}[stage] in path.read_text()
+
+
+FAULTS: dict[str, tuple[dict[str, Any], str]] = {
+    "near": ({"featurs": ONES["features"]}, "did you mean features?"),
+    "shape": ({"features": np.ones((3, 2), np.float32)}, "has the shape [3,2]"),
+    "dtype": ({"features": np.ones((2, 3))}, "array.astype(np.float32)"),
+    "place": ({"arg9": np.ones(3, np.float32)}, "the graph takes 2"),
+    "object": ({"features": np.array([{}], dtype=object)}, "Python objects"),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_arrays_that_do_not_fit(cli: Cli, text: Path, tmp_path: Path, name: str) -> None:
+    values, word = FAULTS[name]
+    result = cli("compile-and-run", text, "--inputs", arrays(tmp_path / "x.npz", **values))
+    assert result.exit_code == 2 and word in result.stderr and result.stdout == ""
+
+
+def test_names_that_the_graph_does_not_have_are_ignored_with_a_note(cli: Cli, text: Path, tmp_path: Path) -> None:
+    result = cli("compile-and-run", text, "--inputs", arrays(tmp_path / "x.npz", **ONES, out0=ONES["features"], other=np.ones(1)))
+    assert result.exit_code == 0 and result.stderr.count("note:") == 1 and "out0, other" in result.stderr
+
+
+CANNOT = {
+    "rng": ("a = f32[] constant(0)\nROOT r = f32[4] rng(a, a), distribution=rng_uniform", "rng-bit-generator"),
+    "library": ("a = f32[4] parameter(0)\nROOT r = f32[4] custom-call(a), custom_call_target=\"my_kernel\"", "'my_kernel'"),
+    "types": ("a = f32[4] parameter(0)\nb = f32[3] parameter(1)\nROOT r = f32[4] add(a, b)", "disagree on shape"),
+    "elided": ("a = f32[20] parameter(0)\nc = f32[20] constant({...})\nROOT r = f32[20] add(a, c)", "--fill-elided"),
+    "open": ("a = f32[?,4] parameter(0)\nROOT r = f32[?,4] negate(a)", "--shape a=8,4"),
+    "send": ("a = f32[4] parameter(0)\nt = token[] after-all()\ns = (f32[4], u32[], token[]) send(a, t), channel_id=1\n"
+             "d = token[] send-done(s), channel_id=1\nROOT r = f32[4] negate(a)", "another program"),
+}
+
+
+@pytest.mark.parametrize("name", CANNOT)
+def test_what_cannot_run_says_why_and_what_to_do(cli: Cli, tmp_path: Path, name: str) -> None:
+    lines, word = CANNOT[name]
+    path = tmp_path / "c.hlo"
+    path.write_text("HloModule m\nENTRY main {\n" + lines + "\n}\n")
+    result = cli("compile-and-run", path)
+    assert result.exit_code == 2 and word in result.stderr
+
+
+def test_open_shapes_come_from_the_arrays_or_the_command_line(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "o.hlo"
+    path.write_text("HloModule m\nENTRY main {\n" + CANNOT["open"][0] + "\n}\n")
+    given = arrays(tmp_path / "x.npz", a=np.ones((5, 4), np.float32))
+    for extra, rows in ((("--inputs", given), 5), (("--shape", "a=3,4"), 3)):
+        told = json.loads(cli("compile-and-run", path, *extra, "--format", "json").stdout)
+        assert told["outputs"][0]["shape"] == [rows, 4]
+
+
+def test_elided_constants_are_given_or_drawn(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "e.hlo"
+    path.write_text("HloModule m\nENTRY main {\n" + CANNOT["elided"][0] + "\n}\n")
+    given = arrays(tmp_path / "c.npz", c=np.full(20, 2, np.float32))
+    zeros = arrays(tmp_path / "x.npz", a=np.zeros(20, np.float32))
+    assert cli("compile-and-run", path, "--inputs", zeros, "--constants", given, "--save-outputs", tmp_path / "o.npz").exit_code == 0
+    assert (np.load(tmp_path / "o.npz")["out0"] == 2).all()
+    assert cli("compile-and-run", path, "--fill-elided").exit_code == 0
