@@ -1,4 +1,4 @@
-"""Schur forms and eigenvalues of matrices that need not be symmetric, by shifted QR steps. Everything is computed in f64 (c128).
+"""Schur forms of matrices that need not be symmetric, by shifted QR steps. Everything is computed in f64 (c128).
 
 A complex matrix becomes triangular by single shifts, a real one block triangular (pairs of conjugate eigenvalues in blocks of two)
 by double shifts. Both begin with Hessenberg form and chase what a step puts below it down the diagonal.
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from irscope.graph import Kind, Node, Op
 from irscope.graph.dtypes import C128, F64, S32, S64
 from irscope.ops.lazy import LazyModule
-from irscope.ops.matrices import Bound, bound, conjugate, cost_of_factorization, declared, square_size, sum_of, taxicab, times
+from irscope.ops.matrices import Bound, bound, conjugate, cost_of_factorization, declared, square_size, taxicab, times
 from irscope.ops.meaning import Emitter, View
 from irscope.ops.nests import below, independent, loops
 from irscope.ops.registry import declare
@@ -75,7 +75,8 @@ def _to_hessenberg(k: Emitter, h: Bound, z: Bound, n: int) -> None:
         _turn_columns(k, z, p, 0, n, c, s)
 
 
-def _begin(k: Emitter, source: Bound, h: Bound, z: Bound, n: int) -> None:
+def begin(k: Emitter, source: Bound, h: Bound, z: Bound, n: int) -> None:
+    """``h`` becomes the matrix, ``z`` the identity."""
     dtype = h.view.dtype
     with loops(k, [n, n]) as [i, j]:
         x = source.load(i, j)
@@ -291,7 +292,7 @@ def _schur_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View
     dtype = C128 if complex_ else F64
     h, z = (Bound(k.scratch(dtype, (n, n)), ()) for _ in "hz")
     with independent(k, ins[0].shape[:-2]) as batch:
-        _begin(k, bound(ins[0], batch), h, z, n)
+        begin(k, bound(ins[0], batch), h, z, n)
         (complex_schur if complex_ else real_schur)(k, h, z, n)
         with loops(k, [n, n]) as [i, j]:
             outs[0].store([*batch, i, j], k.convert(h.load(i, j), outs[0].dtype))
@@ -331,106 +332,4 @@ schur = declare(Op(
     reference=_schur_reference,
     nest=_schur_nest,
     cost=cost_of_factorization(25.0),
-))
-
-
-# ---------------------------------------------------------------- eig
-
-def _eig_reference(run: Any, node: Node, a: Array) -> Any:
-    values, right = np.linalg.eig(a.astype(np.complex128))
-    left = np.swapaxes(np.linalg.inv(right), -1, -2).conj()
-    vectors = []
-    for v in (left, right):
-        v = v / np.linalg.norm(v, axis=-2, keepdims=True)
-        largest = np.take_along_axis(v, np.abs(v).argmax(-2)[..., None, :], -2)
-        vectors.append(v * largest.conj() / np.abs(largest))
-    narrow = np.complex64 if a.dtype in (np.float32, np.complex64) else np.complex128
-    part = a.real.dtype
-    parts = [values.astype(narrow)] if a.dtype.kind == "c" else [values.real.astype(part), values.imag.astype(part)]
-    return *parts, *(v.astype(narrow) for v in vectors), np.zeros(a.shape[:-2], np.int32)
-
-
-def _eig_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View]) -> None:
-    n = ins[0].shape[-1]
-    t, z = (Bound(k.scratch(C128, (n, n)), ()) for _ in "tz")
-    x = k.scratch(C128, (n,))
-    out = k.scratch(C128, (n,))
-    split = not ins[0].dtype.is_complex
-    with independent(k, ins[0].shape[:-2]) as batch:
-        _begin(k, bound(ins[0], batch), t, z, n)
-        complex_schur(k, t, z, n)
-        with loops(k, [n]) as [i]:
-            value = t.load(i, i)
-            if split:
-                outs[0].store([*batch, i], k.convert(k.unary("real", value), outs[0].dtype))
-                outs[1].store([*batch, i], k.convert(k.unary("imag", value), outs[1].dtype))
-            else:
-                outs[0].store([*batch, i], k.convert(value, outs[0].dtype))
-        tiny = k.binary("mul", k.const(EPSILON, F64), _largest(k, t, n))
-        for left, wanted, view in ((True, node.attrs["left"], outs[-3]), (False, node.attrs["right"], outs[-2])):
-            if wanted:
-                with loops(k, [n]) as [j]:
-                    _eigenvector(k, t, x, j, n, tiny, left)
-                    _store_vector(k, z, x, out, j, n, view, batch)
-            else:
-                with loops(k, [n, n]) as [i, j]:
-                    view.store([*batch, i, j], k.const(0, view.dtype))
-        outs[-1].store(batch, k.const(0, S32))
-
-
-def _largest(k: Emitter, t: Bound, n: int) -> Any:
-    """The largest element of a matrix, and never zero."""
-    found = k.reg(F64, k.const(2.0 ** -1000, F64))
-    with loops(k, [n, n]) as [i, j]:
-        found.set(k.binary("max", found.get(), taxicab(k, t.load(i, j))))
-    return found.get()
-
-
-def _eigenvector(k: Emitter, t: Bound, x: View, j: Any, n: int, tiny: Any, left: bool) -> None:
-    """``x`` becomes the eigenvector of a triangular matrix (or its adjoint) for its j-th diagonal element, by substitution."""
-    one, nothing = k.const(1, C128), k.const(0, C128)
-    own = t.load(j, j)
-    with loops(k, [n]) as [i]:
-        x.store([i], k.select(k.compare("EQ", i, j), one, nothing))
-    with k.loop(0, (n - 1) - j) if left else k.loop(0, j) as step:
-        i = j + 1 + step if left else j - 1 - step
-        low, high = (j, i) if left else (i + 1, j + 1)
-
-        def term(c: Any, i: Any = i) -> Any:
-            return k.binary("mul", conjugate(k, t.load(c, i)) if left else t.load(i, c), x.load([c]))
-        total = sum_of(k, C128, low, high, term)
-        gap = k.binary("sub", t.load(i, i), own)
-        gap = conjugate(k, gap) if left else gap
-        # Equal eigenvalues have no vectors of their own: a gap that is nearly none gives nearly the same vector, as in LAPACK.
-        gap = k.select(k.compare("LT", taxicab(k, gap), tiny), k.complex(tiny, k.const(0.0, F64)), gap)
-        x.store([i], k.unary("neg", k.binary("div", total, gap)))
-
-
-def _store_vector(k: Emitter, z: Bound, x: View, out: View, j: Any, n: int, view: View, batch: Sequence[Any]) -> None:
-    """``z x``, of length one and with its largest component real."""
-    best, phase = k.reg(F64, k.const(-1.0, F64)), k.reg(C128, k.const(1, C128))
-    total = k.reg(F64, k.const(0.0, F64))
-    with loops(k, [n]) as [i]:
-        value = sum_of(k, C128, 0, n, lambda c, i=i: k.binary("mul", z.load(i, c), x.load([c])))  # type: ignore[misc]
-        out.store([i], value)
-        size = square_size(k, value)
-        total.set(k.binary("add", total.get(), size))
-        larger = k.compare("GT", size, best.get())
-        phase.set(k.select(larger, conjugate(k, value), phase.get()))
-        best.set(k.select(larger, size, best.get()))
-    scale = k.binary("mul", k.unary("sqrt", total.get()), k.unary("sqrt", best.get()))
-    turn = times(k, phase.get(), k.binary("div", k.const(1.0, F64), scale))
-    with loops(k, [n]) as [i]:
-        view.store([*batch, i, j], k.convert(k.binary("mul", out.load([i]), turn), view.dtype))
-
-
-eig = declare(Op(
-    name="eig",
-    dialect="library",
-    doc="Eigenvalues of any square matrix (real and imaginary parts of a real one), left and right eigenvectors of length one, status.",
-    kind=Kind.OPAQUE,
-    infer=declared,
-    reference=_eig_reference,
-    nest=_eig_nest,
-    cost=cost_of_factorization(30.0),
 ))
