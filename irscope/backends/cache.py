@@ -2,7 +2,8 @@
 
 The folder is ``$IRSCOPE_CACHE``, else ``$XDG_CACHE_HOME/irscope``, else ``~/.cache/irscope`` (``%LOCALAPPDATA%`` on Windows).
 ``IRSCOPE_CACHE=off`` keeps nothing. Entries are written under another name and renamed, so that a reader sees all or nothing, and carry
-a checksum; what does not fit it is as good as absent. The oldest go when there are too many. A cache that cannot be written is no error: it only costs time.
+a checksum; what does not fit it is as good as absent. The oldest go when there are too many. A cache that cannot be written is no error:
+it only costs time.
 """
 from __future__ import annotations
 
