@@ -1,6 +1,7 @@
-"""From a module as written to one whose entry takes tensors of known types: what a program of TorchScript needs before it can be lowered.
+"""From a module as written to one whose entry takes tensors of known types: what a program needs before it can be lowered.
 
-HLO says all its types; a TorchScript graph is a program, which is run over abstract values with the types of the arrays that are given.
+HLO says all its types; a TorchScript graph is a program, which is run over abstract values with the types of the arrays that are given,
+and so is a Relay module: its functions are inlined, its operators expanded.
 """
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ NUMBERS = {"int": int, "float": float, "bool": bool}
 
 def needs_opening(module: Module) -> bool:
     """Whether the entry is a program that has to be run before it is a graph of tensors."""
-    return module.format == "torchscript" and not module.attrs.get("primitive")
+    return module.format in ("torchscript", "relay") and not module.attrs.get("primitive")
 
 
 def opened(module: Module, inputs: Mapping[str, Array], weights: Mapping[str, Array], constants: Mapping[str, Array],
@@ -34,6 +35,8 @@ def opened(module: Module, inputs: Mapping[str, Array], weights: Mapping[str, Ar
     ``measure`` compiles and runs a module whose result is one integer: sizes that depend on data come from it.
     ``attrs["consumed"]`` of the result names the arrays that became numbers. Raises UserError for what does not fit.
     """
+    if module.format == "relay":
+        return _opened_relay(module, inputs, weights, constants, shapes, dtypes)
     params = [p for p in module.main().params if not (isinstance(p.type, NamedType) and "__torch__" in p.type.name)]
     arrays = {**weights, **inputs}
     names = [p.name for p in params]
@@ -68,6 +71,31 @@ def opened(module: Module, inputs: Mapping[str, Array], weights: Mapping[str, Ar
     made = run_program(module, Given(given, known, constants, run if inputs and measure is not None else None))
     made.attrs["primitive"] = True
     made.attrs["consumed"] = consumed
+    return made
+
+
+def _opened_relay(module: Module, inputs: Mapping[str, Array], weights: Mapping[str, Array], constants: Mapping[str, Array],
+                  shapes: Mapping[str, tuple[int, ...]], dtypes: Mapping[str, str]) -> Module:
+    """The primitive module of a Relay program. Types in the text hold; what it leaves open comes from arrays and ``--shape``."""
+    from irscope.expand.relay import run_program as run_relay
+
+    params = module.main().params
+    names = [p.name for p in params]
+    for name in [*shapes, *dtypes]:
+        if name not in names:
+            raise UserError(f"there is no input {name!r}", did_you_mean(name, names) or f"the inputs are {', '.join(names)}")
+    arrays = {**weights, **inputs}
+    given: dict[str, Any] = {}
+    for number, param in enumerate(params):
+        array = arrays.get(param.name, arrays.get(f"arg{number}"))
+        said = param.type if isinstance(param.type, TensorType) else None
+        if param.name in shapes or param.name in dtypes:
+            dtype = DTYPES[dtypes[param.name]] if param.name in dtypes else said.dtype if said is not None else F32
+            given[param.name] = TensorType(dtype, shapes.get(param.name, said.shape if said is not None else ()))
+        elif array is not None and not isinstance(param.type, TupleType) and (said is None or not said.is_static):
+            given[param.name] = TensorType(said.dtype if said is not None else _dtype(array, param.name), array.shape)
+    made = run_relay(module, given, constants)
+    made.attrs["primitive"] = True
     return made
 
 

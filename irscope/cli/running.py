@@ -158,10 +158,16 @@ def _opened(request: Request, module: Module) -> Module:
 
 def _bound(request: Request, module: Module) -> Module:
     """The module with shapes, element types and elided constants bound."""
-    from irscope.expand import bind_constants, bind_types
+    from irscope.expand import bind_types
+
+    return _filled(request, bind_types(module, {**_given_shapes(request, module), **request.shapes}, request.dtypes))
+
+
+def _filled(request: Request, module: Module) -> Module:
+    """The module with values for the constants that the text elides."""
+    from irscope.expand import bind_constants
     from irscope.expand.bind import elided_constants
 
-    module = bind_types(module, {**_given_shapes(request, module), **request.shapes}, request.dtypes)
     elided = elided_constants(module)
     if not elided:
         return module

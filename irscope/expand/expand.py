@@ -41,6 +41,11 @@ def expand(module: Module) -> Module:
 
         module = run_program(module, Given())
         module.attrs["primitive"] = True
+    if module.format == "relay" and not module.attrs.get("primitive"):
+        from irscope.expand.relay import run_program as run_relay
+
+        module = run_relay(module)
+        module.attrs["primitive"] = True
     made = module.derived()
     became: dict[Graph, Graph] = {}
     for graph in callees_first(module, module.main()):

@@ -15,7 +15,7 @@ import re
 import sys
 from typing import Any
 
-from irscope.formats.relay import structure
+from irscope.formats.relay import operators, structure
 from irscope.formats.relay.expressions import Expressions
 from irscope.formats.relay.lexer import HEADER, METADATA, SyntaxFault, tokenize
 from irscope.formats.relay.metadata import constants_of
@@ -50,6 +50,7 @@ def sniff(text: str) -> float:
 def read(source: SourceText) -> Reading:
     """What a text holds: one module."""
     reading = Reading(source, "relay")
+    operators.load()
     enabled, limit = gc.isenabled(), sys.getrecursionlimit()
     gc.disable()
     # Expressions are read by descent; the cursor's own limit on nesting is far below this one.
@@ -100,7 +101,7 @@ class Definitions:
 
     def operator_names(self) -> list[str]:
         if self._names is None:
-            self._names = [op.name for op in all_ops("relay")]
+            self._names = [*operators.names(), *(op.name for op in all_ops("relay"))]
         return self._names
 
     def operator(self, name: str, offset: int) -> None:

@@ -1,0 +1,243 @@
+"""Running a Relay program over values that are nodes being built.
+
+    %2 = fn (%p0, Primitive=1) { ... };    a function: a value of the program, gone
+    %3 = %2(%x);                           what it computes, in its place
+    if (%c) { ... } else { ... }           one branch when %c is known, else a conditional with two bodies
+
+Tensors become parameters, constants and primitives of a new graph. Tuples are taken apart. A function that calls itself in the end is run
+while its condition is known, and becomes a loop else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from irscope.expand.relay import control
+from irscope.expand.relay.frames import FramedRelay
+from irscope.expand.relay.values import Function, Itself, Reference, flatten
+from irscope.formats.relay.operators import declared
+from irscope.graph import UNKNOWN, Graph, Module, Node, TensorType, TupleType, Type, unknown_op
+from irscope.ops import TypeFault, get
+from irscope.source import UserError, did_you_mean
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, Any]
+
+MAX_NODES = 2_000_000
+"""A program that becomes longer than this while functions are inlined is refused."""
+MAX_DEPTH = 120
+"""Calls nested deeper than this are a recursion that does not end."""
+
+
+def run_program(
+    module: Module, inputs: Mapping[str, Type] | None = None, constants: Mapping[str, Any] | None = None, partial: bool = False
+) -> Module:
+    """The primitive graph of what the entry computes. Raises UserError, with the place, for what cannot be run.
+
+    ``inputs`` are types of parameters that the text leaves open, ``constants`` values of the table that the text left out. ``partial`` keeps
+    operators without a meaning as they are: for counting and showing.
+    """
+    return Program(module, inputs or {}, constants or {}, partial).run()
+
+
+class Program:
+    """A run: the functions, and the graph that is built."""
+
+    def __init__(self, module: Module, inputs: Mapping[str, Type], constants: Mapping[str, Any], partial: bool) -> None:
+        self.module = module
+        self.inputs = inputs
+        self.constants = constants
+        self.partial = partial
+        self.made = module.derived()
+        self.graph = Graph(module.entry)
+        self.t = FramedRelay(self.graph)
+        self.depth = 0
+
+    # ------------------------------------------------------------------ whole run
+
+    def run(self) -> Module:
+        main = self.module.main()
+        if main.root is None:
+            raise UserError(f"function @{main.name} has no result")
+        if main.root.op.name == "primfn":
+            raise UserError(f"@{main.name} is a lowered function, which is kept as text", "give the Relay module that it was made from")
+        arguments = [self._input(p) for p in main.params]
+        self.t.builder.at = (main.root,)
+        value = self.call(main, arguments)
+        leaves = flatten(value)
+        if not all(isinstance(leaf, Node) for leaf in leaves):
+            raise UserError(f"@{main.name} gives a function or a reference, which is no array")
+        self.t.builder.at = (main.root,)
+        self.graph.root = leaves[0] if isinstance(value, Node) else self.t.tuple([self.t.here(leaf) for leaf in leaves])
+        self.made.graphs[self.graph.name] = self.graph
+        self.made.entry = self.graph.name
+        return self.made
+
+    def _input(self, param: Node) -> Any:
+        type = self.inputs.get(param.name, param.type)
+        if isinstance(type, TupleType):
+            return [self._leaf(t, param, f"{param.name}.{i}") for i, t in enumerate(type.elements)]
+        return self._leaf(type, param, param.name)
+
+    def _leaf(self, type: Type, param: Node, name: str) -> Any:
+        if isinstance(type, TupleType):
+            return [self._leaf(t, param, f"{name}.{i}") for i, t in enumerate(type.elements)]
+        if not isinstance(type, TensorType):
+            said = "no type" if type is UNKNOWN else f"the type {type}"
+            raise UserError(
+                f"input %{name} has {said} in the text", f"give it by --inputs, or --shape {name}=1,3,224,224 and --dtype {name}=f32"
+            )
+        if not type.is_static:
+            raise UserError(f"input %{name} has an open dimension: {type}", f"give it by --inputs, or --shape {name}=...")
+        made = self.t.builder.param(get("parameter"), type, name)
+        made.loc, made.origin = param.loc, (param,)
+        return self.t.own(made)
+
+    # ------------------------------------------------------------------ functions
+
+    def call(self, graph: Graph, arguments: list[Any]) -> Any:
+        """Run a graph. What it captured stands behind its own parameters."""
+        if self.depth > MAX_DEPTH:
+            raise UserError(f"functions call each other more than {MAX_DEPTH} deep: @{graph.name} may never end")
+        if len(graph.params) != len(arguments):
+            raise UserError(f"@{graph.name} takes {len(graph.params)} arguments, and gets {len(arguments)}")
+        self.depth += 1
+        try:
+            values: dict[Node, Any] = dict(zip(graph.params, arguments, strict=True))
+            for node in graph.nodes:
+                if node not in values:
+                    values[node] = self.value(node, [values[o] for o in node.operands])
+            return values[graph.result()]
+        finally:
+            self.depth -= 1
+
+    def value(self, node: Node, values: list[Any]) -> Any:
+        """What one node of the program is."""
+        if len(self.graph.nodes) > MAX_NODES:
+            raise UserError(f"the program grows beyond {MAX_NODES} nodes while its functions are inlined{self.where(node)}")
+        before = self.t.builder.at
+        self.t.builder.at = (node,)
+        try:
+            return self._value(node, values)
+        finally:
+            self.t.builder.at = before
+
+    def _value(self, node: Node, values: list[Any]) -> Any:
+        match node.op.name:
+            case "constant":
+                return self._constant(node)
+            case "tuple":
+                return list(values)
+            case "get-tuple-element":
+                return values[0][int(node.attrs["index"])]
+            case "fn":
+                made = Function(node.bodies[0], values)
+                made.captured = [made if isinstance(v, Itself) else v for v in values]
+                return made
+            case "global":
+                return self._global(node)
+            case "call":
+                return self._called(node, values)
+            case "if":
+                return control.branch(self, node, values)
+            case "ref":
+                return Reference(values[0])
+            case "ref_read":
+                return values[0].value
+            case "ref_write":
+                values[0].value = values[1]
+                return []
+            case "match" | "constructor" | "field":
+                raise UserError(f"algebraic data types are shown, but not compiled{self.where(node)}")
+        return self.operator(node, values)
+
+    def _called(self, node: Node, values: list[Any]) -> Any:
+        if "callee" in node.attrs:
+            if not node.bodies:
+                raise UserError(f"@{node.attrs['callee']} is not in the text{self.where(node)}")
+            return self.apply(node, Function(node.bodies[0], []), values)
+        callee, arguments = values[0], values[1:]
+        if not isinstance(callee, Function):
+            raise UserError(f"%{node.name} calls what is no function{self.where(node)}")
+        return self.apply(node, callee, arguments)
+
+    def apply(self, node: Node, function: Function, arguments: list[Any]) -> Any:
+        """A function of these arguments; one that ends by calling itself is a loop."""
+        graph = function.graph
+        loop = control.tail_loop(function)
+        if loop is not None:
+            return control.run_loop(self, node, function, loop, arguments)
+        if graph.root is not None and graph.root.op.name == "primfn":
+            raise UserError(f"@{graph.name} is a lowered function, which is kept as text{self.where(node)}")
+        return self.call(graph, [*arguments, *function.captured])
+
+    def _global(self, node: Node) -> Any:
+        name = str(node.attrs["name"])
+        if name.startswith("%"):
+            return Itself(name)
+        graph = self.module.graphs.get(name)
+        if graph is not None:
+            return Function(graph, [])
+        raise UserError(f"{name} is a value that irscope does not compile{self.where(node)}")
+
+    # ------------------------------------------------------------------ operators
+
+    def operator(self, node: Node, values: list[Any]) -> Any:
+        """What an operator expands to."""
+        found = declared(node.op.name)
+        if found is None or found.build is None:
+            if node.op.dialect == "hlo" or self.partial:
+                return self._kept(node, values)
+            near = did_you_mean(node.op.name, _names())
+            raise UserError(f"{node.op.name} has no meaning that irscope could compile{self.where(node)}", near)
+        try:
+            return self._placed(found.build(self.t, found.bound(node.attrs), *values))
+        except (ValueError, IndexError, TypeError, AttributeError) as fault:
+            raise UserError(f"{node.op.name}: {fault}{self.where(node)}") from None
+        except TypeFault as fault:
+            raise UserError(f"{node.op.name}: {fault.message}{self.where(node)}", fault.help) from None
+
+    def _kept(self, node: Node, values: list[Any]) -> Any:
+        """A primitive that stands in the text as it is, or an operator without a meaning."""
+        operands = [self.t.here(leaf) for v in values for leaf in flatten(v)]
+        if node.op.dialect == "hlo" and node.op.name != "parameter":
+            made = self.t.builder.add(node.op, operands, node.attrs, node.type, node.bodies)
+        else:
+            made = self.t.builder.add(unknown_op(node.op.name, "relay"), operands, node.attrs, node.type)
+        self.t.own(made)
+        return self.parts(made)
+
+    def parts(self, node: Node) -> Any:
+        """A node that is a tuple, taken apart."""
+        if not isinstance(node.type, TupleType):
+            return node
+        return [self.parts(self.t.part(node, i)) for i in range(len(node.type.elements))]
+
+    @staticmethod
+    def _placed(value: Any) -> Any:
+        return list(value) if isinstance(value, tuple) else value
+
+    def _constant(self, node: Node) -> Any:
+        literal = node.attrs["literal"]
+        type = literal.type if isinstance(literal.type, TensorType) else node.type
+        if not isinstance(type, TensorType):
+            raise UserError(f"the text does not say the type of the constant {node.attrs.get('meta', node.name)}{self.where(node)}")
+        key = str(node.attrs.get("meta", node.name))
+        if literal.elided and key in self.constants:
+            return self.t.array(self.constants[key], type.dtype)
+        made = self.t.builder.add(get("constant"), (), {"literal": literal}, type, name=key if literal.elided else None)
+        return self.t.own(made)
+
+    def where(self, node: Node) -> str:
+        """`` (line 4)``."""
+        return f" (line {self.module.source.place(node.loc).line})" if node.loc >= 0 and self.module.source.text else ""
+
+
+def _names() -> list[str]:
+    from irscope.formats.relay.operators import names
+
+    return [n for n in names() if (found := declared(n)) is not None and found.build is not None]
+

@@ -1,0 +1,207 @@
+"""Tensor algebra with Relay's rules: element types are equal, axes may count from the end, layouts have names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from irscope.formats.relay.cursor import Raw
+from irscope.formats.relay.types import PRINTED, dtype_named
+from irscope.graph import Builder, DType, Node
+from irscope.ops.tensors import Shape, Tensors
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, Any]
+
+AXIS = re.compile(r"(\d*)([A-Za-z])")
+MAX_KNOWN = 4096
+"""Constants with more elements than this are not computed while types are inferred."""
+
+
+class Relay(Tensors):
+    """What operators build with."""
+
+    def __init__(self, builder: Builder) -> None:
+        super().__init__(builder)
+        self._known: dict[Node, Array | None] = {}
+
+    # ------------------------------------------------------------------ facts
+
+    def dtype_word(self, word: Any, default: DType | None = None) -> DType:
+        """The element type that an attribute names; None and the empty string mean the default."""
+        if word is None or word == "":
+            if default is None:
+                raise ValueError("the element type must be given")
+            return default
+        found = dtype_named(str(word))
+        if found is None:
+            raise ValueError(f"`{word}` is no element type")
+        return found
+
+    def axis(self, x: Node | int, axis: int) -> int:
+        """A dimension counted from the front. ``x`` is the tensor or its rank."""
+        rank = x if isinstance(x, int) else self.rank(x)
+        if not -max(rank, 1) <= axis < max(rank, 1):
+            raise ValueError(f"axis {axis} is out of range for {rank} dimensions")
+        return axis % max(rank, 1)
+
+    def axes(self, x: Node, axis: Any, exclude: bool = False) -> list[int]:
+        """The dimensions of a reduction: None are all, ``exclude`` means all but those."""
+        rank = self.rank(x)
+        if axis is None or (axis == [] and not exclude):
+            return list(range(rank))
+        given = [self.axis(x, a) for a in (axis if isinstance(axis, list | tuple) else [axis])]
+        return [d for d in range(rank) if d not in given] if exclude else sorted(set(given))
+
+    def known(self, x: Node) -> Array | None:
+        """The value of a node that depends on constants alone, or None."""
+        stack = [x]
+        while stack:
+            node = stack[-1]
+            if node in self._known:
+                stack.pop()
+                continue
+            if node.op.name == "constant":
+                literal = node.attrs["literal"]
+                small = self.type(node).elements <= MAX_KNOWN and not literal.elided
+                self._known[node] = literal.value() if small else None
+                continue
+            waiting = [o for o in node.operands if o not in self._known]
+            if waiting:
+                stack.extend(waiting)
+                continue
+            self._known[node] = self._computed(node)
+        return self._known[x]
+
+    def _computed(self, node: Node) -> Array | None:
+        from irscope.graph import TensorType
+
+        values = [self._known[o] for o in node.operands]
+        if node.op.reference is None or node.bodies or node.op.name == "parameter" or any(v is None for v in values):
+            return None
+        if not isinstance(node.type, TensorType) or node.type.elements > MAX_KNOWN:
+            return None
+        return node.op.reference(None, node, *values)  # type: ignore[no-any-return]
+
+    def ints(self, x: Node, what: str) -> list[int]:
+        """The integers in a constant operand. ValueError when they depend on data."""
+        value = self.known(x)
+        if value is None:
+            raise ValueError(f"{what} depends on data: irscope compiles programs whose shapes are known")
+        return [int(v) for v in value.reshape(-1)]
+
+    # ------------------------------------------------------------------ rules
+
+    def same_dtype(self, x: Node, y: Node) -> None:
+        """Relay never promotes."""
+        if self.dtype(x) is not self.dtype(y):
+            raise ValueError(f"equal dtypes are needed, got {word_of(self.dtype(x))} and {word_of(self.dtype(y))}")
+
+    def together(self, *xs: Node) -> list[Node]:
+        """All operands stretched to their common shape; says which axes do not fit."""
+        shape: tuple[int, ...] = ()
+        for x in xs:
+            shape = self.broadcast_two(shape, self.shape(x))
+        return [self.broadcast_to(x, shape) for x in xs]
+
+    @staticmethod
+    def broadcast_two(a: Shape, b: Shape) -> Shape:
+        """The common shape of two."""
+        out: list[int] = []
+        for i in range(1, max(len(a), len(b)) + 1):
+            m, n = (a[-i] if i <= len(a) else 1), (b[-i] if i <= len(b) else 1)
+            if m != n and 1 not in (m, n):
+                raise ValueError(f"cannot broadcast {shape_text(a)} with {shape_text(b)}: axis {-i} is {m} and {n}")
+            out.append(n if m == 1 else m)
+        return tuple(reversed(out))
+
+    def along(self, v: Node, x: Node, axis: int) -> Node:
+        """A vector as long as a dimension of ``x``, stretched over the others."""
+        d = self.axis(x, axis)
+        n = self.shape(x)[d]
+        if self.rank(v) == 0 or (self.rank(v) == 1 and self.shape(v)[0] == 1 and n != 1):
+            return self.broadcast_to(self.reshape(v, ()), self.shape(x))
+        if self.rank(v) != 1 or self.shape(v)[0] != n:
+            raise ValueError(f"data axis {axis} is {n}, but the operand for it is {shape_text(self.shape(v))}")
+        return self.emit("broadcast", (v,), {"dimensions": (d,)}, type=self.type(x).with_dtype(self.dtype(v)))
+
+    # ------------------------------------------------------------------ layouts
+
+    def to_layout(self, x: Node, source: str, target: str) -> Node:
+        """``NCHW`` to ``NHWC``, ``NCHW8c`` and back: each letter is a dimension, ``8c`` its inner part of 8."""
+        if source == target:
+            return x
+        old, new = layout_axes(source), layout_axes(target)
+        shape = self.shape(x)
+        if len(old) != len(shape):
+            raise ValueError(f"layout {source} has {len(old)} axes, the data is {shape_text(shape)}")
+        for (_, factor), n in zip(old, shape, strict=True):
+            if factor and factor != n:
+                raise ValueError(f"layout {source} has a part of {factor}, the data is {shape_text(shape)}")
+        letters = [letter for letter, factor in old if not factor]
+        if sorted(letters) != sorted(letter for letter, factor in new if not factor):
+            raise ValueError(f"layouts {source} and {target} have different axes")
+        # Parts go beside their whole, then together.
+        order, sizes = [], []
+        for letter in letters:
+            places = [i for i, (name, factor) in enumerate(old) if name.upper() == letter and (not factor or name.islower())]
+            order += places
+            sizes.append(prod(shape[i] for i in places))
+        x = self.reshape(self.transpose(x, order), tuple(sizes))
+        split: list[int] = []
+        names: list[tuple[str, int]] = []
+        for letter, size in zip(letters, sizes, strict=True):
+            parts = [(name, factor) for name, factor in new if factor and name.upper() == letter]
+            inner = prod(factor for _, factor in parts)
+            if size % inner:
+                raise ValueError(f"axis {letter} is {size}, no multiple of {inner} as layout {target} wants")
+            names += [(letter, 0), *parts]
+            split += [size // inner, *(factor for _, factor in parts)]
+        x = self.reshape(x, tuple(split))
+        return self.transpose(x, [names.index(axis) for axis in new])
+
+
+def layout_axes(layout: str) -> list[tuple[str, int]]:
+    """``NCHW16c`` as (letter, size) pairs; whole axes have size 0."""
+    if not re.fullmatch(r"(?:\d*[A-Za-z])+", layout):
+        raise ValueError(f"`{layout}` is no layout")
+    return [(letter, int(size or 0)) for size, letter in AXIS.findall(layout)]
+
+
+def plain_layout(layout: str) -> str:
+    """The whole axes alone: ``NCHW16c`` is ``NCHW``."""
+    return "".join(letter for letter, size in layout_axes(layout) if not size)
+
+
+def shape_text(shape: Sequence[Any]) -> str:
+    """``(4, 3)``."""
+    return f"({', '.join(map(str, shape))})"
+
+
+def word_of(dtype: DType) -> str:
+    """Relay's word for an element type."""
+    return PRINTED.get(dtype.name, dtype.name)
+
+
+def each(values: Any, n: int) -> tuple[int, ...]:
+    """One number for all spatial dimensions, or one for each."""
+    given = list(values) if isinstance(values, list | tuple) else [values]
+    if any(isinstance(v, Raw) for v in given):
+        raise ValueError("a size is left open")
+    return tuple(int(v) for v in given) * n if len(given) == 1 else tuple(int(v) for v in given)
+
+
+def paddings(values: Any, n: int) -> list[tuple[int, int]]:
+    """One number, one a dimension, or all lows and then all highs."""
+    given = each(values, 1) if not isinstance(values, list | tuple) else tuple(int(v) for v in values)
+    if len(given) == 1:
+        return [(given[0], given[0])] * n
+    if len(given) == n:
+        return [(p, p) for p in given]
+    if len(given) != 2 * n:
+        raise ValueError(f"padding has {len(given)} numbers; {n} dimensions take 1, {n} or {2 * n}")
+    return [(given[i], given[n + i]) for i in range(n)]

@@ -1,0 +1,135 @@
+"""Types of Relay operators: what the expansion gives, remembered by operand types and attributes.
+
+A dimension that is left open (``?``, a name) is tried with two sizes: what comes out the same both times is known, the rest stays open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from irscope.graph import UNKNOWN, Builder, DynamicDim, Graph, Node, TensorType, TupleType, Type
+from irscope.graph.types import Dim
+from irscope.ops.faults import TypeFault
+from irscope.ops.registry import get
+
+TRIED = (5040, 10080)
+"""Sizes that stand for an open dimension: most numbers divide them, and no model has just these two."""
+
+_cache: dict[Any, Type | TypeFault] = {}
+
+
+def infer_node(node: Node) -> Type:
+    """The type of a call; UNKNOWN where it cannot be told. Raises TypeFault when the operands do not fit."""
+    from irscope.formats.relay.operators import declared
+
+    operator = declared(node.op.name)
+    if operator is None:
+        return UNKNOWN
+    types = tuple(o.type for o in node.operands)
+    if operator.values:
+        return _inferred(operator, types, node.attrs, node.operands)
+    key = (operator.name, types, repr(node.attrs) if node.attrs else "")
+    found = _cache.get(key)
+    if found is None:
+        try:
+            found = _inferred(operator, types, node.attrs, node.operands)
+        except TypeFault as fault:
+            found = fault
+        if len(_cache) > 100_000:
+            _cache.clear()
+        _cache[key] = found
+    if isinstance(found, TypeFault):
+        raise TypeFault(found.message, found.help)
+    return found
+
+
+def _inferred(operator: Any, types: tuple[Type, ...], attrs: Mapping[str, Any], operands: Sequence[Node]) -> Type:
+    _arity(operator, types)
+    if operator.infer is not None:
+        made = operator.infer(operator.bound(attrs), *types)
+        if made is not None:
+            return made  # type: ignore[no-any-return]
+    if operator.build is None or not all(_tensors(t) for t in types):
+        return UNKNOWN
+    opened = [d for t in types for leaf in t.leaves() if isinstance(leaf, TensorType) for d in leaf.shape if not isinstance(d, int)]
+    if not opened:
+        return _tried(operator, types, attrs, operands)
+    sizes = [_sizes(opened, base) for base in TRIED]
+    try:
+        a, b = (_tried(operator, tuple(_closed(t, s) for t in types), attrs, operands) for s in sizes)
+    except TypeFault:
+        return UNKNOWN  # it may well fit for the sizes that come
+    return _merged(a, b, sizes)
+
+
+def _arity(operator: Any, types: tuple[Type, ...]) -> None:
+    least = sum(not name.endswith("?") for name in operator.operands)
+    if not least <= len(types) <= len(operator.operands):
+        wanted = f"{least}" if least == len(operator.operands) else f"{least} to {len(operator.operands)}"
+        names = ", ".join(name.rstrip("?") for name in operator.operands)
+        raise TypeFault(f"{operator.name} takes {wanted} operands ({names}), got {len(types)}")
+
+
+def _tensors(type: Type) -> bool:
+    return all(isinstance(leaf, TensorType) for leaf in type.leaves())
+
+
+def _sizes(opened: Sequence[Dim], base: int) -> dict[Dim, int]:
+    """Another multiple for each name; every ``?`` may be the same."""
+    return {d: base * (i + 1) for i, d in enumerate(dict.fromkeys(opened))}
+
+
+def _closed(type: Type, sizes: Mapping[Dim, int]) -> Type:
+    if isinstance(type, TupleType):
+        return TupleType(tuple(_closed(e, sizes) for e in type.elements))
+    assert isinstance(type, TensorType)
+    return TensorType(type.dtype, tuple(sizes[d] if d in sizes else d for d in type.shape))
+
+
+def _tried(operator: Any, types: tuple[Type, ...], attrs: Mapping[str, Any], operands: Sequence[Node]) -> Type:
+    """The type that the expansion has, built into a graph that is thrown away."""
+    from irscope.formats.relay.algebra import Relay
+
+    builder = Builder(Graph("probe"))
+    t = Relay(builder)
+    values = [_operand(t, type, node) for type, node in zip(types, operands, strict=True)]
+    try:
+        return type_of(operator.build(t, operator.bound(attrs), *values))
+    except TypeFault:
+        raise
+    except (ValueError, IndexError, ZeroDivisionError, AttributeError, TypeError) as fault:
+        raise TypeFault(f"{operator.name}: {fault}") from None
+
+
+def _operand(t: Any, type: Type, node: Node) -> Any:
+    if isinstance(type, TupleType):
+        return [_operand(t, e, node) for e in type.elements]
+    if node.op.name == "constant" and not node.attrs["literal"].elided and isinstance(type, TensorType) and type.rank < 2:
+        return t.builder.add(get("constant"), (), {"literal": node.attrs["literal"]}, type)
+    return t.builder.add(get("parameter"), (), {"number": 0}, type)
+
+
+def type_of(value: Any) -> Type:
+    """The type of a node, or of a list of values."""
+    if isinstance(value, Node):
+        return value.type
+    return TupleType(tuple(type_of(v) for v in value))
+
+
+def _merged(a: Type, b: Type, sizes: Sequence[Mapping[Dim, int]]) -> Type:
+    """What two trials agree on; an open dimension that is passed through keeps its name."""
+    if isinstance(a, TupleType) and isinstance(b, TupleType):
+        if len(a.elements) != len(b.elements):
+            return UNKNOWN
+        return TupleType(tuple(_merged(x, y, sizes) for x, y in zip(a.elements, b.elements, strict=True)))
+    if not (isinstance(a, TensorType) and isinstance(b, TensorType)) or a.rank != b.rank:
+        return UNKNOWN
+    dims: list[Dim] = []
+    for m, n in zip(a.shape, b.shape, strict=True):
+        if m == n:
+            dims.append(m)
+            continue
+        same = [d for d in sizes[0] if sizes[0][d] == m and sizes[1][d] == n]
+        dims.append(same[0] if same else DynamicDim())
+    return TensorType(a.dtype, tuple(dims))

@@ -1,0 +1,162 @@
+"""Relay's operators: each a small expansion beside its declaration.
+
+    @operator("nn.leaky_relu(data; alpha=0.25)", level=3, kind=Kind.ELEMENTWISE)
+    def leaky_relu(t: Relay, a: Attributes, x: Node) -> Node:
+        return t.select(t.compare("GT", x, t.like(x, 0)), x, t.scale(x, a.alpha))
+
+In front of the semicolon stand the operands, behind it the attributes in the order in which Relay prints them; ``units!`` has no default
+and is always printed. ``kind`` is TVM's fusion pattern. Types follow from the expansion; to add operators, write them in a family file here.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from types import SimpleNamespace
+from typing import Any, TypeVar
+
+from irscope.graph import Effect, Kind, Op
+from irscope.ops.registry import declare
+
+FAMILIES = (
+    "pointwise",
+    "creation",
+    "shape",
+    "slicing",
+    "reduction",
+    "dense",
+    "convolution",
+    "pooling",
+    "normalization",
+    "indexing",
+    "sorting",
+    "image",
+    "quantized",
+    "vision",
+    "dynamic",
+    "annotations",
+    "named",
+)
+SCHEMA = re.compile(r"(?P<name>[\w.]+)\((?P<operands>[^;]*?)(?:;(?P<attributes>.*))?\)$")
+Attributes = SimpleNamespace
+F = TypeVar("F", bound=Callable[..., Any])
+
+_table: dict[str, Operator] = {}
+_loaded = False
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """A named attribute: a required one has no default and is always printed."""
+
+    name: str
+    required: bool
+    default: Any
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Operator:
+    """What Relay's registry says of an operator, and what it expands to (None: nothing that irscope can compute).
+
+    ``values`` marks operators whose result type depends on the values of constant operands.
+    """
+
+    name: str
+    operands: tuple[str, ...]
+    attributes: tuple[Attribute, ...]
+    level: int
+    kind: Kind
+    build: Callable[..., Any] | None
+    values: bool = False
+    infer: Callable[..., Any] | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of its attributes, in the order in which they are printed."""
+        return tuple(a.name for a in self.attributes)
+
+    def bound(self, given: Mapping[str, Any]) -> Attributes:
+        """The attributes of a call, defaults filled in; a string without a name stands for the first that is required."""
+        values = {a.name: a.default for a in self.attributes}
+        for key, value in given.items():
+            if key.startswith("positional"):
+                key = next((a.name for a in self.attributes if a.required), key)
+            values[key] = value
+        return Attributes(**values)
+
+
+def operator(
+    *schemas: str, kind: Kind = Kind.OPAQUE, level: int = 0, values: bool = False, infer: Callable[..., Any] | None = None
+) -> Callable[[F], F]:
+    """Declare what operators of these schemas do; several schemas are several names of one."""
+
+    def enter(function: F) -> F:
+        for text in schemas:
+            doc = (function.__doc__ or "").strip().split("\n")[0]
+            _enter(text, kind, level, function, values, infer, doc)
+        return function
+
+    return enter
+
+
+def opaque(*schemas: str, level: int = 0, kind: Kind = Kind.OPAQUE, effect: Effect = Effect.PURE) -> None:
+    """Declare operators that irscope knows by name, and does not compute."""
+    for text in schemas:
+        _enter(text, kind, level, None, False, None, "", effect)
+
+
+def _enter(
+    text: str, kind: Kind, level: int, build: Callable[..., Any] | None, values: bool, infer: Any, doc: str, effect: Effect = Effect.PURE
+) -> None:
+    found = SCHEMA.match(text)
+    if found is None:
+        raise ValueError(f"{text!r} is no schema")
+    operands = tuple(part.strip() for part in found["operands"].split(",") if part.strip())
+    attributes = tuple(_attribute(part) for part in _split(found["attributes"] or ""))
+    made = Operator(found["name"], operands, attributes, level, kind, build, values, infer)
+    from irscope.formats.relay.inference import infer_node
+
+    declare(Op(made.name, "relay", doc or f"``{text}``", kind, effect, infer_node, expand=build))
+    _table[made.name] = made
+
+
+def _split(text: str) -> list[str]:
+    """The parts between commas that stand in no bracket."""
+    parts, depth, begin = [], 0, 0
+    for i, c in enumerate(text + ","):
+        depth += (c in "[(") - (c in "])")
+        if c == "," and depth == 0:
+            parts.append(text[begin:i].strip())
+            begin = i + 1
+    return [p for p in parts if p]
+
+
+def _attribute(text: str) -> Attribute:
+    if text.endswith("!"):
+        return Attribute(text[:-1], True, None)
+    name, _, default = text.partition("=")
+    return Attribute(name.strip(), False, ast.literal_eval(default.strip()))
+
+
+def declared(name: str) -> Operator | None:
+    """The declaration of an operator, or None."""
+    load()
+    return _table.get(name)
+
+
+def names() -> list[str]:
+    """Every declared operator, in order."""
+    load()
+    return sorted(_table)
+
+
+def load() -> None:
+    """Import the families (once)."""
+    global _loaded
+    if not _loaded:
+        _loaded = True
+        for family in FAMILIES:
+            import_module(f"{__name__}.{family}")

@@ -1,0 +1,109 @@
+"""Tensors from nothing: constants, ranges, grids, and what takes only the type of another."""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import Any
+
+from irscope.formats.relay.algebra import Relay
+from irscope.formats.relay.operators import Attributes, operator
+from irscope.graph import Kind, Node
+from irscope.graph.dtypes import F32, PRED, S64
+
+E, I = Kind.ELEMENTWISE, Kind.INJECTIVE
+
+
+@operator("zeros(; shape!, dtype=None)", kind=E, level=3)
+def zeros(t: Relay, a: Attributes) -> Node:
+    """Zeros."""
+    return t.full(sizes(a.shape), 0, t.dtype_word(a.dtype, F32))
+
+
+@operator("ones(; shape!, dtype=None)", kind=E, level=3)
+def ones(t: Relay, a: Attributes) -> Node:
+    """Ones."""
+    return t.full(sizes(a.shape), 1, t.dtype_word(a.dtype, F32))
+
+
+@operator("full(fill_value; shape!, dtype=None)", kind=E, level=3)
+def full(t: Relay, a: Attributes, value: Node) -> Node:
+    """One value everywhere."""
+    return t.broadcast_to(t.reshape(t.convert(value, t.dtype_word(a.dtype, t.dtype(value))), ()), sizes(a.shape))
+
+
+@operator("zeros_like(data)", kind=E, level=4)
+def zeros_like(t: Relay, a: Attributes, x: Node) -> Node:
+    """Zeros of the same type."""
+    return t.like(x, 0)
+
+
+@operator("ones_like(data)", kind=E, level=4)
+def ones_like(t: Relay, a: Attributes, x: Node) -> Node:
+    """Ones of the same type."""
+    return t.like(x, 1)
+
+
+@operator("full_like(data, fill_value)", kind=E, level=3)
+def full_like(t: Relay, a: Attributes, x: Node, value: Node) -> Node:
+    """One value in the type of another tensor."""
+    return t.broadcast_to(t.convert(t.reshape(value, ()), t.dtype(x)), t.shape(x))
+
+
+@operator("arange(start, stop, step; start=None, stop=None, step=None, dtype=None)", level=3, values=True)
+def arange(t: Relay, a: Attributes, start: Node, stop: Node, step: Node) -> Node:
+    """From start to below stop, in steps."""
+    values = [t.known(x) for x in (start, stop, step)]
+    if any(v is None for v in values):
+        raise ValueError("start, stop and step depend on data: irscope compiles programs whose shapes are known")
+    first, last, by = (v.item() for v in values if v is not None)
+    dtype = t.dtype_word(a.dtype, t.dtype(start))
+    n = max(0, ceil((last - first) / by))
+    return t.array([first + i * by for i in range(n)], dtype)
+
+
+@operator("meshgrid(data; indexing='ij')", kind=I, level=3)
+def meshgrid(t: Relay, a: Attributes, xs: list[Node]) -> list[Node]:
+    """Every vector stretched over the grid of all."""
+    swap = a.indexing == "xy" and len(xs) > 1
+    vectors = [xs[1], xs[0], *xs[2:]] if swap else list(xs)
+    shape = tuple(t.shape(v)[0] if t.rank(v) else 1 for v in vectors)
+    made = [_over(t, v, i, shape) for i, v in enumerate(vectors)]
+    return [made[1], made[0], *made[2:]] if swap else made
+
+
+def _over(t: Relay, v: Node, d: int, shape: tuple[int, ...]) -> Node:
+    return t.broadcast_to(t.reshape(v, tuple(n if i == d else 1 for i, n in enumerate(shape))), shape)
+
+
+@operator("one_hot(indices, on_value, off_value; depth=1, axis=-1, dtype=None)", kind=Kind.CONTRACTION, level=10)
+def one_hot(t: Relay, a: Attributes, indices: Node, on: Node, off: Node) -> Node:
+    """A new axis that holds ``on_value`` where the index points, else ``off_value``."""
+    shape = list(t.shape(indices))
+    axis = t.axis(len(shape) + 1, a.axis)
+    full_shape = (*shape[:axis], int(a.depth), *shape[axis:])
+    dtype = t.dtype_word(a.dtype, t.dtype(on))
+    wide = t.convert(indices, S64)
+    there = t.broadcast_to(t.reshape(wide, (*shape[:axis], 1, *shape[axis:])), full_shape)
+    hit = t.compare("EQ", there, t.iota(full_shape, axis, S64))
+    return t.select(hit, t.convert(t.reshape(on, ()), dtype), t.convert(t.reshape(off, ()), dtype))
+
+
+@operator("trilu(data, k; upper=True)", kind=E, level=3)
+def trilu(t: Relay, a: Attributes, x: Node, k: Node) -> Node:
+    """The upper or lower triangle; zeros elsewhere."""
+    shape, rank = t.shape(x), t.rank(x)
+    rows, columns = t.iota(shape, rank - 2, S64), t.iota(shape, rank - 1, S64)
+    edge = t.add(rows, t.broadcast_to(t.convert(t.reshape(k, ()), S64), shape))
+    keep = t.compare("GE" if a.upper else "LE", columns, edge)
+    return t.select(keep, x, t.like(x, 0))
+
+
+def sizes(shape: Any) -> tuple[int, ...]:
+    """A shape attribute: a list of numbers, or one."""
+    given = shape if isinstance(shape, list | tuple) else [shape]
+    if not all(isinstance(n, int) for n in given):
+        raise ValueError("a size is left open")
+    return tuple(int(n) for n in given)
+
+
+__all__ = ["PRED", "sizes"]

@@ -1,0 +1,157 @@
+"""Operators whose shape is an operand: computed where that operand is a constant, or follows from one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from irscope.formats.relay.algebra import Relay
+from irscope.formats.relay.operators import Attributes, operator
+from irscope.formats.relay.operators.creation import one_hot
+from irscope.formats.relay.operators.image import resize_to, upsampled
+from irscope.formats.relay.operators.shape import collapsed, new_shape, tiled
+from irscope.formats.relay.operators.slicing import pad, sliced
+from irscope.formats.relay.operators.sorting import top
+from irscope.graph import Kind, Node
+from irscope.graph.dtypes import F32
+
+E, I = Kind.ELEMENTWISE, Kind.INJECTIVE
+
+
+@operator("dyn.reshape(data, newshape; newshape=None, allowzero=0)", kind=I, level=3, values=True)
+def reshape(t: Relay, a: Attributes, x: Node, shape: Node) -> Node:
+    """``reshape`` to a shape that is an operand."""
+    wanted = new_shape(t.shape(x), t.ints(shape, "the shape"), bool(a.allowzero))
+    return t.reshape(x, tuple(int(d) for d in wanted if isinstance(d, int)))
+
+
+@operator("vm.reshape_tensor(data, shape; newshape=None)", level=10, values=True)
+def reshape_tensor(t: Relay, a: Attributes, x: Node, shape: Node) -> Node:
+    """``reshape`` of the virtual machine."""
+    return t.reshape(x, tuple(a.newshape or t.ints(shape, "the shape")))
+
+
+@operator("dyn.broadcast_to(data, shape; shape=None, dtype=None)", kind=Kind.BROADCAST, level=4, values=True)
+def broadcast_to(t: Relay, a: Attributes, x: Node, shape: Node) -> Node:
+    """``broadcast_to`` a shape that is an operand."""
+    return t.broadcast_to(x, tuple(t.ints(shape, "the shape")))
+
+
+@operator("dyn.tile(data, reps; reps=None)", kind=I, level=3, values=True)
+def tile(t: Relay, a: Attributes, x: Node, reps: Node) -> Node:
+    """``tile`` by an operand."""
+    return tiled(t, x, t.ints(reps, "reps"))
+
+
+@operator("dyn.zeros(shape; shape=None, dtype=None)", kind=E, level=3, values=True)
+def zeros(t: Relay, a: Attributes, shape: Node) -> Node:
+    """Zeros of a shape that is an operand."""
+    return t.full(tuple(t.ints(shape, "the shape")), 0, t.dtype_word(a.dtype, F32))
+
+
+@operator("dyn.ones(shape; shape=None, dtype=None)", kind=E, level=3, values=True)
+def ones(t: Relay, a: Attributes, shape: Node) -> Node:
+    """Ones of a shape that is an operand."""
+    return t.full(tuple(t.ints(shape, "the shape")), 1, t.dtype_word(a.dtype, F32))
+
+
+@operator("dyn.full(fill_value, shape; shape=None, dtype=None)", kind=E, level=3, values=True)
+def full(t: Relay, a: Attributes, value: Node, shape: Node) -> Node:
+    """One value in a shape that is an operand."""
+    dtype = t.dtype_word(a.dtype, t.dtype(value))
+    return t.broadcast_to(t.convert(t.reshape(value, ()), dtype), tuple(t.ints(shape, "the shape")))
+
+
+@operator("dyn.expand_dims(data, axis; num_newaxis=1)", kind=I, level=3, values=True)
+def expand_dims(t: Relay, a: Attributes, x: Node, axis: Node) -> Node:
+    """``expand_dims`` at an operand."""
+    shape = t.shape(x)
+    (place,) = t.ints(axis, "axis")
+    place = place + len(shape) + 1 if place < 0 else place
+    return t.reshape(x, (*shape[:place], *(1,) * int(a.num_newaxis), *shape[place:]))
+
+
+@operator("dyn.squeeze(data, axes; axis=None)", kind=I, level=3, values=True)
+def squeeze(t: Relay, a: Attributes, x: Node, axes: Node) -> Node:
+    """``squeeze`` of axes that are an operand."""
+    gone = [t.axis(x, d) for d in t.ints(axes, "axes")]
+    return t.reshape(x, tuple(n for d, n in enumerate(t.shape(x)) if d not in gone))
+
+
+@operator(
+    "dyn.strided_slice(data, begin, end, strides; begin=None, end=None, strides=None, slice_mode='end', axes=None)",
+    kind=I,
+    level=4,
+    values=True,
+)
+def strided_slice(t: Relay, a: Attributes, x: Node, begin: Node, end: Node, strides: Node) -> Node:
+    """``strided_slice`` by operands."""
+    return sliced(t, x, t.ints(begin, "begin"), t.ints(end, "end"), t.ints(strides, "strides"), a.slice_mode, a.axes)
+
+
+@operator("dyn.topk(data, k; k=None, axis=-1, ret_type='both', is_ascend=False, dtype='int32')", level=6, values=True)
+def topk(t: Relay, a: Attributes, x: Node, k: Node) -> Any:
+    """``topk`` with k as an operand."""
+    return top(t, x, t.ints(k, "k")[0], a)
+
+
+@operator("dyn.one_hot(indices, on_value, off_value, depth; depth=None, axis=-1, dtype=None)", kind=Kind.CONTRACTION, level=10, values=True)
+def dyn_one_hot(t: Relay, a: Attributes, indices: Node, on: Node, off: Node, depth: Node) -> Node:
+    """``one_hot`` with the depth as an operand."""
+    return one_hot(t, Attributes(depth=t.ints(depth, "depth")[0], axis=a.axis, dtype=a.dtype), indices, on, off)
+
+
+@operator("dyn.nn.pad(data, pad_width, pad_value; pad_width=None, pad_mode='constant')", kind=I, level=2, values=True)
+def dyn_pad(t: Relay, a: Attributes, x: Node, width: Node, value: Node) -> Node:
+    """``nn.pad`` by an operand."""
+    flat = t.ints(width, "pad_width")
+    pairs = [flat[2 * i : 2 * i + 2] for i in range(len(flat) // 2)]
+    return pad(t, Attributes(pad_width=pairs, pad_mode=a.pad_mode, pad_value=0.0), x, value)
+
+
+@operator(
+    "dyn.nn.upsampling(data, scale_h, scale_w; scale_h=None, scale_w=None, layout='NCHW', method='nearest_neighbor', align_corners=False)",
+    kind=I,
+    level=2,
+    values=True,
+)
+def upsampling(t: Relay, a: Attributes, x: Node, h: Node, w: Node) -> Node:
+    """``nn.upsampling`` by operands."""
+    return upsampled(t, a, x, [_number(t, h), _number(t, w)])
+
+
+@operator(
+    "dyn.nn.upsampling3d(data, scale_d, scale_h, scale_w; scale_d=None, scale_h=None, scale_w=None, layout='NCDHW', "
+    "method='nearest_neighbor', coordinate_transformation_mode='half_pixel')",
+    kind=I,
+    level=2,
+    values=True,
+)
+def upsampling3d(t: Relay, a: Attributes, x: Node, d: Node, h: Node, w: Node) -> Node:
+    """``nn.upsampling3d`` by operands."""
+    return upsampled(t, a, x, [_number(t, d), _number(t, h), _number(t, w)])
+
+
+def _number(t: Relay, x: Node) -> float:
+    value = t.known(x)
+    if value is None:
+        raise ValueError("the scale depends on data: irscope compiles programs whose shapes are known")
+    return float(value.item())
+
+
+@operator(
+    "dyn.image.resize2d(data, size, roi; size=None, roi=None, layout='NCHW', method='linear', "
+    "coordinate_transformation_mode='half_pixel', rounding_method='', cubic_alpha=-0.5, cubic_exclude=0, extrapolation_value=0.0, "
+    "out_dtype=None)",
+    kind=I,
+    level=5,
+    values=True,
+)
+def resize2d(t: Relay, a: Attributes, x: Node, size: Node, roi: Node) -> Node:
+    """``image.resize2d`` to a size that is an operand."""
+    return resize_to(t, a, x, 2, t.ints(size, "size"))
+
+
+@operator("collapse_sum_to(data, shape; shape=None, dtype=None)", kind=Kind.REDUCTION, level=4, values=True)
+def collapse_sum_to(t: Relay, a: Attributes, x: Node, shape: Node) -> Node:
+    """The sums that undo a broadcast from a shape."""
+    return collapsed(t, x, tuple(t.ints(shape, "the shape")))

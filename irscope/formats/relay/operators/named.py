@@ -1,0 +1,108 @@
+"""Operators that irscope knows by name: shown, linted, and refused with a clear word when they should run.
+
+Random numbers have no value to compare with; the sparse ones, proposals and non-maximum suppression have results whose size depends on
+data; the memory and virtual-machine ones belong to a program after it was lowered.
+"""
+
+from __future__ import annotations
+
+from irscope.formats.relay.operators import opaque
+from irscope.graph import Effect, Kind
+
+C, I = Kind.CONTRACTION, Kind.INJECTIVE
+
+opaque(
+    "nn.sparse_dense(data, weight_data, weight_indices, weight_indptr; sparse_lhs=False)",
+    "nn.internal.sparse_dense_padded(data, weight_data, weight_indices, weight_indptr; sparse_lhs=False)",
+    "nn.sparse_transpose(sparse_data, sparse_indices, sparse_indptr)",
+    "nn.sparse_conv2d(data, sparse_data, sparse_indices, sparse_indptr; layout='NHWC', kernel_size=[1, 1])",
+    "nn.bitserial_dense(data, weight; units!, data_bits=1, weight_bits=1, pack_dtype=None, out_dtype=None, unipolar=True)",
+    level=1,
+    kind=C,
+)
+opaque("nn.sparse_add(dense_data, sparse_data, sparse_indices, sparse_indptr)", level=1)
+opaque(
+    "nn.bitserial_conv2d(data, weight; strides=[1, 1], padding=[0, 0], kernel_size=[3, 3], channels=None, activation_bits=1, "
+    "weight_bits=1, data_layout='NCHW', kernel_layout='OIHW', pack_dtype=None, out_dtype=None, unipolar=True)",
+    "nn.correlation(data1, data2; kernel_size=1, max_displacement=1, stride1=1, stride2=1, padding=[0, 0], is_multiply=True, "
+    "layout='NCHW')",
+    "nn.max_pool2d_grad(out_grad, data; pool_size!, strides=[1, 1], dilation=[1, 1], padding=[0, 0], layout='NCHW', out_layout='', "
+    "ceil_mode=False)",
+    level=2,
+    kind=C,
+)
+opaque("nn.bitpack(data; bits=1, pack_axis=1, bit_axis=-1, pack_type=None, name='BitPack')", level=2, kind=I)
+opaque(
+    "nn.deformable_conv2d(data, offset, weight; strides=[1, 1], padding=[0, 0], dilation=[1, 1], deformable_groups=1, groups=1, "
+    "channels=None, kernel_size=None, data_layout='NCHW', kernel_layout='OIHW', out_layout='', out_dtype=None)",
+    "vision.roi_pool(data, rois; pooled_size!, spatial_scale!, layout='NCHW')",
+    level=5,
+    kind=C,
+)
+opaque(
+    "dft(re_data, im_data; inverse=False)",
+    "stft(data, window; n_fft=-1, hop_length=-1, win_length=-1, normalized=False, onesided=True)",
+    "unique(data; sorted=True, return_counts=False)",
+    "argwhere(condition)",
+    "sparse_fill_empty_rows(sparse_indices, sparse_values, dense_shape, default_value)",
+    "dyn.sparse_to_dense(sparse_indices, sparse_values, default_value, output_shape)",
+    "nn.fifo_buffer(data, buffer; axis=0)",
+    level=3,
+)
+opaque("sparse_reshape(sparse_indices, prev_shape, new_shape)", "meta_schedule_layout_transform(data; index_map!)", level=3, kind=I)
+opaque(
+    "vision.all_class_non_max_suppression(boxes, scores, max_output_boxes_per_class, iou_threshold, score_threshold; "
+    "output_format='onnx')",
+    "vision.multibox_transform_loc(cls_prob, loc_pred, anchor; clip=True, threshold=0.01, variances=[0.1, 0.1, 0.2, 0.2], "
+    "keep_background=False)",
+    "vision.non_max_suppression(data, valid_count, indices, max_output_size, iou_threshold; force_suppress=False, top_k=-1, "
+    "coord_start=2, score_index=1, id_index=0, return_indices=True, invalid_to_bottom=False)",
+    "vision.regular_non_max_suppression(boxes, scores; max_detections_per_class!, max_detections!, num_classes!, iou_threshold!, "
+    "score_threshold!)",
+    "vision.proposal(cls_prob, bbox_pred, im_info; scales=[4.0, 8.0, 16.0, 32.0], ratios=[0.5, 1.0, 2.0], feature_stride=16, "
+    "threshold=0.7, rpn_pre_nms_top_n=6000, rpn_post_nms_top_n=300, rpn_min_size=16, iou_loss=False)",
+    level=5,
+)
+opaque(
+    "nn.contrib_conv2d_gemm_weight_transform(weights; tile_N!, tile_K!)",
+    "nn.contrib_conv2d_gemm_without_weight_transform(data, weight; strides=[1, 1], padding=[0, 0], dilation=[1, 1], groups=1, "
+    "channels=None, kernel_size=None, data_layout='NCHW', kernel_layout='OIHW', out_layout='', out_dtype=None)",
+    "nn.contrib_conv2d_winograd_weight_transform(weight; tile_size!)",
+    "nn.contrib_conv2d_winograd_without_weight_transform(data, weight; tile_size!, strides=[1, 1], padding=[0, 0], dilation=[1, 1], "
+    "groups=1, channels=None, kernel_size=None, data_layout='NCHW', kernel_layout='OIHW', out_layout='', out_dtype=None)",
+    "nn.contrib_conv3d_winograd_weight_transform(weight; tile_size!)",
+    "nn.contrib_conv3d_winograd_without_weight_transform(data, weight; tile_size!, strides=[1, 1, 1], padding=[0, 0, 0], "
+    "dilation=[1, 1, 1], groups=1, channels=None, kernel_size=None, data_layout='NCDHW', kernel_layout='OIDHW', out_layout='', "
+    "out_dtype=None)",
+    "qnn.contrib_dense_pack(data, weight, input_zero_point, kernel_zero_point, input_scale, kernel_scale; units!, out_dtype='int32', "
+    "weight_layout='NC')",
+    level=10,
+    kind=C,
+)
+opaque("nn.contrib_conv2d_winograd_nnpack_weight_transform(weight; convolution_algorithm!, out_dtype=None)", level=10)
+opaque(
+    "qnn.simulated_quantize(data, out_dtype, output_scale, output_zero_point; axis=-1)",
+    "qnn.simulated_dequantize(data, in_dtype, input_scale, input_zero_point; axis=-1)",
+    level=11,
+    kind=Kind.ELEMENTWISE,
+)
+opaque(
+    "random.multinomial(key, probs; num_samples=1)",
+    "random.normal(key, mean, scale; out_shape!, out_dtype=None)",
+    "random.uniform(key, low, high; out_shape!, out_dtype=None)",
+    "random.threefry_generate(key; out_shape!)",
+    "random.threefry_split(key)",
+    effect=Effect.PURE,
+)
+opaque(
+    "memory.alloc_storage(size, shape, alignment; virtual_device=None, dtype=None)",
+    "memory.alloc_tensor(storage, offset, shape; const_shape=None, assert_shape=None, dtype=None)",
+    "memory.kill(to_free)",
+    "vm.invoke_tvm_op(op, ins, outs)",
+    "call_lowered(func, call_args; metadata=None)",
+    "debug(program; debug_func=None)",
+    "annotation.with_funcid(func; funcid=None)",
+    "torch_op(inputs?; serialized_function='', len=-1)",
+    level=10,
+    effect=Effect.CONTROL,
+)

@@ -1,0 +1,294 @@
+"""Operators on single elements: of one operand, of two that are stretched to one shape, and choices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import log
+from typing import Any
+
+from irscope.formats.relay.algebra import Relay, word_of
+from irscope.formats.relay.operators import Attributes, operator
+from irscope.formats.relay.operators.broadcasting import arithmetic_type, comparison_type
+from irscope.graph import Kind, Node
+from irscope.graph.dtypes import F32, PRED, S32, S64, U32
+
+E, B = Kind.ELEMENTWISE, Kind.BROADCAST
+
+UNARY = {
+    "abs": "abs", "acos": "acos", "acosh": "acosh", "asin": "asin", "asinh": "asinh", "atan": "atan", "atanh": "atanh", "ceil": "ceil",
+    "cos": "cosine", "cosh": "cosh", "erf": "erf", "exp": "exponential", "floor": "floor", "log": "log", "negative": "negate",
+    "round": "round-nearest-afz", "rsqrt": "rsqrt", "sigmoid": "logistic", "sign": "sign", "sin": "sine", "sinh": "sinh", "sqrt": "sqrt",
+    "tan": "tan", "tanh": "tanh", "logical_not": "not", "bitwise_not": "not", "fast_erf": "erf", "fast_exp": "exponential",
+    "fast_tanh": "tanh",
+}  # fmt: skip
+"""Relay's name and the primitive's. The fast ones are the exact ones: they may not be worse."""
+
+LEVELS = {1: "acos acosh asin asinh atan atanh cos cosh erf exp fast_erf fast_exp fast_tanh log rsqrt sigmoid sin sinh sqrt tan tanh",
+          3: "abs ceil floor negative round sign", 4: "logical_not bitwise_not"}  # fmt: skip
+ROUNDING = ("ceil", "floor", "round")
+
+
+def _unary(name: str, primitive: str, level: int) -> None:
+    def build(t: Relay, a: Attributes, x: Node) -> Node:
+        dtype = t.dtype(x)
+        if name in ROUNDING and not dtype.is_float:
+            return x
+        if name == "logical_not" and dtype is not PRED:
+            raise ValueError(f"bool is needed, got {word_of(dtype)}")
+        if name == "bitwise_not" and dtype is PRED:
+            return t.unary("not", x)
+        return t.unary(primitive, x)
+
+    build.__doc__ = f"The primitive ``{primitive}`` of each element."
+    operator(f"{name}(data)", kind=E, level=level)(build)
+
+
+for _level, _names in LEVELS.items():
+    for _name in _names.split():
+        _unary(_name, UNARY[_name], _level)
+
+
+@operator("copy(data)", kind=E, level=3)
+def copy(t: Relay, a: Attributes, x: Node) -> Node:
+    """The operand."""
+    return x
+
+
+@operator("trunc(data)", kind=E, level=3)
+def trunc(t: Relay, a: Attributes, x: Node) -> Node:
+    """The whole number towards zero."""
+    if not t.dtype(x).is_float:
+        return x
+    return t.select(t.compare("LT", x, t.like(x, 0)), t.unary("ceil", x), t.unary("floor", x))
+
+
+@operator("log2(data)", kind=E, level=1)
+def log2(t: Relay, a: Attributes, x: Node) -> Node:
+    """The logarithm of base 2."""
+    return t.scale(t.unary("log", x), 1 / log(2))
+
+
+@operator("log10(data)", kind=E, level=1)
+def log10(t: Relay, a: Attributes, x: Node) -> Node:
+    """The logarithm of base 10."""
+    return t.scale(t.unary("log", x), 1 / log(10))
+
+
+@operator("nn.relu(data)", kind=E, level=1)
+def relu(t: Relay, a: Attributes, x: Node) -> Node:
+    """``max(x, 0)``. NaN stays NaN."""
+    return t.maximum(x, t.like(x, 0))
+
+
+@operator("nn.leaky_relu(data; alpha=0.25)", kind=E, level=3)
+def leaky_relu(t: Relay, a: Attributes, x: Node) -> Node:
+    """``x`` where it is positive, else ``alpha x``."""
+    return t.select(t.compare("GT", x, t.like(x, 0)), x, t.scale(x, float(a.alpha)))
+
+
+@operator("nn.prelu(data, alpha; axis=1)", kind=B, level=3)
+def prelu(t: Relay, a: Attributes, x: Node, alpha: Node) -> Node:
+    """``x`` where it is positive, else ``x`` times the factor of its channel."""
+    return t.select(t.compare("GT", x, t.like(x, 0)), x, t.mul(x, t.along(alpha, x, a.axis)))
+
+
+@operator("nn.fast_gelu(data)", kind=E)
+def gelu(t: Relay, a: Attributes, x: Node) -> Node:
+    """``x`` times the normal distribution's cumulative at ``x``."""
+    half = t.plus(t.unary("erf", t.scale(x, 2**-0.5)), 1)
+    return t.mul(t.scale(x, 0.5), half)
+
+
+@operator("isnan(data)", kind=E, level=3)
+def isnan(t: Relay, a: Attributes, x: Node) -> Node:
+    """Whether it is no number."""
+    return t.compare("NE", x, x)
+
+
+@operator("isfinite(data)", kind=E, level=3)
+def isfinite(t: Relay, a: Attributes, x: Node) -> Node:
+    """Whether it is neither infinite nor NaN."""
+    return t.unary("is-finite", x) if t.dtype(x).is_float else t.full(t.shape(x), True, PRED)
+
+
+@operator("isinf(data)", kind=E, level=3)
+def isinf(t: Relay, a: Attributes, x: Node) -> Node:
+    """Whether it is plus or minus infinity."""
+    if not t.dtype(x).is_float:
+        return t.full(t.shape(x), False, PRED)
+    return t.compare("EQ", t.unary("abs", x), t.like(x, float("inf")))
+
+
+@operator("cast(data; dtype!)", kind=E, level=3)
+def cast(t: Relay, a: Attributes, x: Node) -> Node:
+    """The value in another element type."""
+    return t.convert(x, t.dtype_word(a.dtype))
+
+
+@operator("cast_like(data, dtype_like)", kind=E, level=3)
+def cast_like(t: Relay, a: Attributes, x: Node, like: Node) -> Node:
+    """The value in the element type of another."""
+    return t.convert(x, t.dtype(like))
+
+
+@operator("reinterpret(data; dtype!)", kind=E, level=3)
+def reinterpret(t: Relay, a: Attributes, x: Node) -> Node:
+    """The bits as another element type of the same width."""
+    dtype = t.dtype_word(a.dtype)
+    if dtype.bits != t.dtype(x).bits:
+        raise ValueError(f"{word_of(t.dtype(x))} and {word_of(dtype)} have different widths")
+    return t.bitcast_convert(x, dtype)
+
+
+@operator("clip(data; a_min!, a_max!)", kind=E, level=3)
+def clip(t: Relay, a: Attributes, x: Node) -> Node:
+    """Nothing below ``a_min`` and above ``a_max``."""
+    dtype = t.dtype(x)
+    low, high = float(a.a_min), float(a.a_max)
+    if dtype.is_integer:
+        least, most = (0, (1 << dtype.bits) - 1) if dtype.kind == "uint" else (-(1 << (dtype.bits - 1)), (1 << (dtype.bits - 1)) - 1)
+        bounds = [least if low <= least else int(low), most if high >= most else int(high)]
+        return t.minimum(t.maximum(x, t.like(x, bounds[0])), t.like(x, bounds[1]))
+    return t.minimum(t.maximum(x, t.like(x, low)), t.like(x, high))
+
+
+@operator("where(condition, x, y)", kind=B, level=4)
+def where(t: Relay, a: Attributes, condition: Node, x: Node, y: Node) -> Node:
+    """``x`` where the condition holds, else ``y``."""
+    t.same_dtype(x, y)
+    if t.dtype(condition) is not PRED:
+        condition = t.compare("NE", condition, t.like(condition, 0))
+    return t.select(condition, x, y)
+
+
+# ---------------------------------------------------------------------- two operands
+
+
+def _binary(name: str, level: int, rule: Callable[[Relay, Node, Node], Node]) -> None:
+    def build(t: Relay, a: Attributes, x: Node, y: Node) -> Node:
+        t.same_dtype(x, y)
+        x, y = t.together(x, y)
+        return rule(t, x, y)
+
+    build.__doc__ = rule.__doc__ or f"``{name}`` of two tensors that are stretched to one shape."
+    operator(f"{name}(lhs, rhs)", kind=B, level=level, infer=arithmetic_type(name))(build)
+
+
+def _primitive(name: str) -> Callable[[Relay, Node, Node], Node]:
+    return lambda t, x, y: t.binary(name, x, y)
+
+
+for _name, _primitive_name, _level in (
+    ("add", "add", 1), ("subtract", "subtract", 1), ("multiply", "multiply", 1), ("divide", "divide", 1), ("maximum", "maximum", 4),
+    ("minimum", "minimum", 4), ("power", "power", 4), ("mod", "remainder", 1), ("bitwise_and", "and", 4), ("bitwise_or", "or", 4),
+    ("bitwise_xor", "xor", 4), ("logical_and", "and", 4), ("logical_or", "or", 4), ("logical_xor", "xor", 4), ("left_shift", "shift-left", 4),
+    ("trunc_mod", "remainder", 1),
+):  # fmt: skip
+    _binary(_name, _level, _primitive(_primitive_name))
+
+
+def right_shift(t: Relay, x: Node, y: Node) -> Node:
+    """A shift to the right that keeps the sign of signed integers."""
+    return t.binary("shift-right-arithmetic" if t.dtype(x).kind == "int" else "shift-right-logical", x, y)
+
+
+def floor_divide(t: Relay, x: Node, y: Node) -> Node:
+    """The quotient, rounded towards minus infinity."""
+    if t.dtype(x).is_float:
+        return t.unary("floor", t.div(x, y))
+    quotient = t.div(x, y)
+    if t.dtype(x).kind == "uint":
+        return quotient
+    rest = t.binary("remainder", x, y)
+    down = t.binary("and", t.compare("NE", rest, t.like(rest, 0)), t.compare("NE", _negative(t, rest), _negative(t, y)))
+    return t.select(down, t.plus(quotient, -1), quotient)
+
+
+def floor_mod(t: Relay, x: Node, y: Node) -> Node:
+    """The rest of a division that rounds towards minus infinity: it has the sign of the divisor."""
+    rest = t.binary("remainder", x, y)
+    if t.dtype(x).kind == "uint":
+        return rest
+    wrong = t.binary("and", t.compare("NE", rest, t.like(rest, 0)), t.compare("NE", _negative(t, rest), _negative(t, y)))
+    return t.select(wrong, t.add(rest, y), rest)
+
+
+def trunc_divide(t: Relay, x: Node, y: Node) -> Node:
+    """The quotient, rounded towards zero."""
+    quotient = t.div(x, y)
+    return trunc(t, Attributes(), quotient)
+
+
+def _negative(t: Relay, x: Node) -> Node:
+    return t.compare("LT", x, t.like(x, 0))
+
+
+_binary("right_shift", 4, right_shift)
+_binary("floor_divide", 1, floor_divide)
+_binary("floor_mod", 1, floor_mod)
+_binary("trunc_divide", 1, trunc_divide)
+
+
+def _comparison(name: str, direction: str) -> None:
+    def build(t: Relay, a: Attributes, x: Node, y: Node) -> Node:
+        t.same_dtype(x, y)
+        return t.compare(direction, x, y)
+
+    build.__doc__ = f"Whether ``{direction}`` holds for two elements."
+    operator(f"{name}(lhs, rhs)", kind=B, level=4, infer=comparison_type(name))(build)
+
+
+for _name, _direction in (
+    ("equal", "EQ"),
+    ("not_equal", "NE"),
+    ("less", "LT"),
+    ("less_equal", "LE"),
+    ("greater", "GT"),
+    ("greater_equal", "GE"),
+):
+    _comparison(_name, _direction)
+
+
+# ---------------------------------------------------------------------- fixed point
+
+
+@operator("fixed_point_multiply(data; multiplier!, shift!)", kind=E, level=10)
+def fixed_point_multiply(t: Relay, a: Attributes, x: Node) -> Node:
+    """``x`` times ``multiplier * 2^(shift-31)``, halves rounded up: as integers do it."""
+    return fixed_point(t, x, int(a.multiplier), int(a.shift))
+
+
+def fixed_point(t: Relay, x: Node, multiplier: int, shift: int) -> Node:
+    """The product in 64 bits, rounded and shifted back."""
+    wide = t.convert(x, S64)
+    if shift > 0:
+        wide = t.binary("shift-left", wide, t.like(wide, shift))
+    right = 31 - min(shift, 0)
+    product = t.plus(t.mul(wide, t.like(wide, multiplier)), 1 << (right - 1))
+    return t.convert(t.binary("shift-right-arithmetic", product, t.like(product, right)), S32)
+
+
+@operator(
+    "fixed_point_multiply_per_axis(data, multiplier, left_shift, right_shift; "
+    "is_lshift_required=False, is_rshift_required=False, axes!)",
+    kind=B,
+    level=10,
+)
+def fixed_point_per_axis(t: Relay, a: Attributes, x: Node, multiplier: Node, left: Node, right: Node) -> Node:
+    """Each channel with a multiplier and shifts of its own."""
+    axis = a.axes[0]
+    wide = t.convert(x, S64)
+    if a.is_lshift_required:
+        wide = t.binary("shift-left", wide, t.along(t.convert(left, S64), x, axis))
+    product = t.mul(wide, t.along(t.convert(multiplier, S64), x, axis))
+    total = t.plus(t.along(t.convert(right, S64), x, axis), 31) if a.is_rshift_required else t.like(wide, 31)
+    half = t.binary("shift-left", t.like(wide, 1), t.plus(total, -1))
+    return t.convert(t.binary("shift-right-arithmetic", t.add(product, half), total), S32)
+
+
+def as_float(t: Relay, x: Node) -> Node:
+    """Integers as float32."""
+    return x if t.dtype(x).is_float else t.convert(x, F32)
+
+
+__all__ = ["U32", "Any", "as_float", "fixed_point"]

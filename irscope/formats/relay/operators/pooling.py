@@ -1,0 +1,152 @@
+"""Pooling: windows that slide, windows that cover all, windows that adapt to a size of result."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from irscope.formats.relay.algebra import Relay, each, paddings, plain_layout
+from irscope.formats.relay.operators import Attributes, operator
+from irscope.formats.relay.operators.convolution import SPATIAL
+from irscope.graph import Kind, Node
+from irscope.ops.attrs import Window
+from irscope.ops.tensors import lowest
+
+C = Kind.CONTRACTION
+LAYOUT = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
+
+
+def _window(t: Relay, a: Attributes, x: Node, n: int) -> tuple[Window, list[tuple[int, int]]]:
+    """The window over ``NC...`` data, and the padding as declared; with ``ceil_mode`` the padding at the end grows."""
+    size, strides, dilation, declared = each(a.pool_size, n), each(a.strides, n), each(a.dilation, n), paddings(a.padding, n)
+    pads = []
+    for d in range(n):
+        have, reach = t.shape(x)[2 + d], dilation[d] * (size[d] - 1) + 1
+        low, high = declared[d]
+        out = (have + low + high - reach + (strides[d] - 1 if a.ceil_mode else 0)) // strides[d] + 1
+        if out <= 0:
+            raise ValueError(f"the window of {reach} is larger than data axis {2 + d}, which is {have}")
+        pads.append((low, max(high, (out - 1) * strides[d] + reach - have - low) if a.ceil_mode else high))
+    return Window.make((1, 1, *size), (1, 1, *strides), ((0, 0), (0, 0), *pads), rhs_dilate=(1, 1, *dilation)), declared
+
+
+def max_pool(t: Relay, a: Attributes, x: Node, n: int) -> Node:
+    window, _ = _window(t, a, x, n)
+    return t.window("maximum", x, lowest(t.dtype(x)), window)
+
+
+def avg_pool(t: Relay, a: Attributes, x: Node, n: int) -> Node:
+    """Sums divided by how many elements count: those inside, and the declared padding where that counts too."""
+    window, declared = _window(t, a, x, n)
+    total = t.window("add", x, 0, window)
+    if not any(v for pair in zip(window.pad_low, window.pad_high, strict=True) for v in pair):
+        return t.div(total, t.like(total, prod(window.size)))
+    ones = t.full((1, 1, *t.shape(x)[2:]), 1, t.dtype(x))
+    if a.count_include_pad:
+        low, high = [0, 0, *(p[0] for p in declared)], [0, 0, *(p[1] for p in declared)]
+        ones = t.pad(ones, t.array(1, t.dtype(x)), low, high)
+        less_low = tuple(p - d for p, d in zip(window.pad_low, low, strict=True))
+        less_high = tuple(p - d for p, d in zip(window.pad_high, high, strict=True))
+        window = Window(window.size, window.stride, less_low, less_high, window.lhs_dilate, window.rhs_dilate, window.rhs_reversal)
+    count = t.window("add", ones, 0, window)
+    return t.div(total, t.maximum(count, t.like(count, 1)))
+
+
+def _pool(n: int, kind: str) -> None:
+    def build(t: Relay, a: Attributes, x: Node) -> Node:
+        plain = "NC" + SPATIAL[n]
+        inner = t.to_layout(x, a.layout, plain)
+        made = (max_pool if kind == "max" else avg_pool)(t, a, inner, n)
+        return t.to_layout(made, plain, a.out_layout or a.layout)
+
+    build.__doc__ = f"The {'largest' if kind == 'max' else 'average'} element under each window."
+    ones, zeros = ", ".join(["1"] * n), ", ".join(["0"] * n)
+    tail = ", count_include_pad=False" if kind == "avg" else ""
+    operator(
+        f"nn.{kind}_pool{n}d(data; pool_size!, strides=[{ones}], dilation=[{ones}], padding=[{zeros}], layout={LAYOUT[n]!r}, "
+        f"out_layout='', ceil_mode=False{tail})",
+        kind=C,
+        level=2,
+    )(build)
+
+
+def _global(n: int, kind: str) -> None:
+    def build(t: Relay, a: Attributes, x: Node) -> Node:
+        plain = "NC" + SPATIAL[n]
+        inner = t.to_layout(x, a.layout, plain)
+        axes = list(range(2, 2 + n))
+        made = t.max(inner, axes, True) if kind == "max" else t.mean(inner, axes, True)
+        return t.to_layout(made, plain, a.out_layout or a.layout)
+
+    build.__doc__ = f"The {'largest' if kind == 'max' else 'average'} element of each plane."
+    operator(f"nn.global_{kind}_pool{n}d(data; layout={LAYOUT[n]!r}, out_layout='')", kind=C, level=2)(build)
+
+
+def adaptive(t: Relay, x: Node, size: Any, n: int, average: bool) -> Node:
+    """Window i of a dimension reaches from floor(i n / size) to ceil((i + 1) n / size)."""
+    given = list(size) if isinstance(size, list | tuple) else [size]
+    wanted = [None] * n if not given else given * n if len(given) == 1 else given
+    for i, want in enumerate(wanted):
+        d = 2 + i
+        have = t.shape(x)[d]
+        if want is None or want == have:
+            continue
+        if have % want == 0:
+            parts = t.reshape(x, (*t.shape(x)[:d], want, have // want, *t.shape(x)[d + 1 :]))
+            x = t.mean(parts, [d + 1]) if average else t.max(parts, [d + 1])
+            continue
+        pieces = []
+        for o in range(want):
+            part = t.slice_dim(x, d, o * have // want, -(-(o + 1) * have // want))
+            pieces.append(t.mean(part, [d], True) if average else t.max(part, [d], True))
+        x = t.concat(pieces, d)
+    return x
+
+
+def _adaptive(n: int, kind: str) -> None:
+    def build(t: Relay, a: Attributes, x: Node) -> Node:
+        plain = "NC" + SPATIAL[n]
+        made = adaptive(t, t.to_layout(x, a.layout, plain), a.output_size, n, kind == "avg")
+        return t.to_layout(made, plain, a.out_layout or a.layout)
+
+    build.__doc__ = "Pooling into a given number of windows."
+    rest = f"(data; output_size=[], layout={LAYOUT[n]!r}, out_layout='')"
+    schemas = [f"nn.adaptive_{kind}_pool{n}d{rest}"] + ([f"contrib.adaptive_{kind}_pool2d{rest}"] if n == 2 else [])
+    operator(*schemas, kind=C, level=10)(build)
+
+
+for _n in (1, 2, 3):
+    for _kind in ("max", "avg"):
+        _pool(_n, _kind)
+        _adaptive(_n, _kind)
+        if _n == 2:
+            _global(_n, _kind)
+
+
+# ---------------------------------------------------------------------- upsampling by whole numbers and gradients
+
+
+@operator(
+    "nn.avg_pool2d_grad(out_grad, data; pool_size!, strides=[1, 1], dilation=[1, 1], padding=[0, 0], layout='NCHW', out_layout='', "
+    "ceil_mode=False, count_include_pad=False)",
+    kind=C,
+    level=2,
+)
+def avg_pool2d_grad(t: Relay, a: Attributes, grad: Node, x: Node) -> Node:
+    """What flows back through an average: each element gets its share of every window that holds it."""
+    if plain_layout(a.layout) != "NCHW" or any(p for pair in paddings(a.padding, 2) for p in pair) and not a.count_include_pad:
+        raise ValueError("only NCHW without padding, or with padding that counts")
+    window, _ = _window(t, a, x, 2)
+    size, strides, dilation = window.size[2:], window.stride[2:], window.rhs_dilate[2:]
+    share = t.scale(grad, 1 / prod(size))
+    pads = []
+    for d in range(2):
+        reach, low = dilation[d] * (size[d] - 1) + 1, window.pad_low[2 + d]
+        spread = (t.shape(grad)[2 + d] - 1) * strides[d] + 1
+        pads.append((reach - 1 - low, t.shape(x)[2 + d] + low - spread))
+    back = Window.make(
+        (1, 1, *size), pad=((0, 0), (0, 0), *pads), lhs_dilate=(1, 1, *strides), rhs_dilate=(1, 1, *dilation)
+    )
+    return t.window("add", share, 0, back)
+
+

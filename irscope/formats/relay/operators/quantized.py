@@ -1,0 +1,253 @@
+"""Quantised operators: integers that stand for ``scale * (q - zero_point)``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from irscope.formats.relay.algebra import Relay
+from irscope.formats.relay.operators import Attributes, operator
+from irscope.formats.relay.operators.convolution import convolve, transposed
+from irscope.formats.relay.operators.dense import product
+from irscope.formats.relay.operators.normalization import softmax
+from irscope.formats.relay.operators.pooling import avg_pool
+from irscope.graph import DType, Kind, Node
+from irscope.graph.dtypes import F32, F64, S8, S32
+from irscope.ops.tensors import highest, lowest
+
+E, B, C = Kind.ELEMENTWISE, Kind.BROADCAST, Kind.CONTRACTION
+
+
+def per_axis(t: Relay, v: Node, x: Node, axis: int) -> Node:
+    """A scale or zero point: one number, or one for each channel."""
+    return t.broadcast_to(t.reshape(v, ()), t.shape(x)) if t.type(v).elements == 1 else t.along(v, x, axis)
+
+
+def saturated(t: Relay, x: Node, dtype: DType) -> Node:
+    """The nearest value that the narrow type holds."""
+    low, high = lowest(dtype), highest(dtype)
+    return t.convert(t.minimum(t.maximum(x, t.like(x, low)), t.like(x, high)), dtype)
+
+
+def dequantized(t: Relay, x: Node, scale: Node, zero: Node, axis: int = -1, dtype: DType = F32) -> Node:
+    """``scale * (q - zero)``."""
+    shifted = t.sub(t.convert(x, S32), per_axis(t, t.convert(zero, S32), x, axis))
+    return t.mul(t.convert(shifted, dtype), per_axis(t, t.convert(scale, dtype), x, axis))
+
+
+def quantized(t: Relay, x: Node, scale: Node, zero: Node, dtype: DType, axis: int = -1) -> Node:
+    """``round(x / scale) + zero``, saturated."""
+    steps = t.unary("round-nearest-afz", t.div(x, per_axis(t, t.convert(scale, t.dtype(x)), x, axis)))
+    return saturated(t, t.add(steps, per_axis(t, t.convert(zero, t.dtype(x)), x, axis)), dtype)
+
+
+@operator("qnn.quantize(data, output_scale, output_zero_point; out_dtype='int8', axis=-1)", kind=E, level=11)
+def quantize(t: Relay, a: Attributes, x: Node, scale: Node, zero: Node) -> Node:
+    """Floats as quantised integers."""
+    return quantized(t, x, scale, zero, t.dtype_word(a.out_dtype, S8), a.axis)
+
+
+@operator("qnn.dequantize(data, input_scale, input_zero_point; out_dtype='float32', axis=-1)", kind=E, level=11)
+def dequantize(t: Relay, a: Attributes, x: Node, scale: Node, zero: Node) -> Node:
+    """Quantised integers as floats."""
+    return dequantized(t, x, scale, zero, a.axis, t.dtype_word(a.out_dtype, F32))
+
+
+@operator(
+    "qnn.requantize(data, input_scale, input_zero_point, output_scale, output_zero_point; axis=-1, rounding='None', "
+    "compute_dtype='None', out_dtype='int8')",
+    kind=E,
+    level=11,
+)
+def requantize(t: Relay, a: Attributes, x: Node, scale: Node, zero: Node, out_scale: Node, out_zero: Node) -> Node:
+    """Quantised integers in another scale; halves go up, or away from zero by ``rounding="TONEAREST"``."""
+    return requantized(
+        t, x, scale, zero, out_scale, out_zero, t.dtype_word(a.out_dtype, S8), a.axis, str(a.rounding).upper() == "TONEAREST"
+    )
+
+
+def requantized(
+    t: Relay,
+    x: Node,
+    scale: Node,
+    zero: Node,
+    out_scale: Node,
+    out_zero: Node,
+    dtype: DType,
+    axis: int = -1,
+    away: bool = False,
+) -> Node:
+    """In float64, which holds every product of the fixed-point arithmetic that machines use here."""
+    shifted = t.convert(t.sub(t.convert(x, S32), per_axis(t, t.convert(zero, S32), x, axis)), F64)
+    factor = t.div(t.convert(t.convert(scale, F32), F64), t.convert(t.convert(t.reshape(out_scale, ()), F32), F64))
+    value = t.mul(shifted, per_axis(t, factor, x, axis))
+    steps = t.unary("round-nearest-afz", value) if away else t.unary("floor", t.plus(value, 0.5))
+    return saturated(t, t.add(steps, t.broadcast_to(t.convert(t.reshape(out_zero, ()), F64), t.shape(x))), dtype)
+
+
+def _binary(name: str, compute: Callable[..., Node]) -> None:
+    def build(t: Relay, a: Attributes, x: Node, y: Node, sx: Node, zx: Node, sy: Node, zy: Node, so: Node, zo: Node) -> Node:
+        return saturated(t, compute(t, a, x, y, sx, zx, sy, zy, so, zo), t.dtype(x))
+
+    build.__doc__ = f"``{name}`` of what the integers stand for."
+    operator(
+        f"qnn.{name}(lhs, rhs, lhs_scale, lhs_zero_point, rhs_scale, rhs_zero_point, output_scale, output_zero_point; "
+        "lhs_axis=-1, rhs_axis=-1)",
+        kind=B,
+        level=11,
+    )(build)
+
+
+def _summed(sign: int) -> Callable[..., Node]:
+    """Both sides in the scale of the result first, each rounded: as TVM does it."""
+
+    def compute(
+        t: Relay, a: Attributes, x: Node, y: Node, sx: Node, zx: Node, sy: Node, zy: Node, so: Node, zo: Node
+    ) -> Node:
+        left = requantized(t, x, sx, zx, so, zo, S32, a.lhs_axis)
+        right = requantized(t, y, sy, zy, so, zo, S32, a.rhs_axis)
+        zero = t.convert(t.reshape(zo, ()), S32)
+        return t.sub(t.add(left, right), zero) if sign > 0 else t.add(t.sub(left, right), zero)
+
+    return compute
+
+
+def _multiplied(
+    t: Relay, a: Attributes, x: Node, y: Node, sx: Node, zx: Node, sy: Node, zy: Node, so: Node, zo: Node
+) -> Node:
+    product = t.mul(centred(t, x, zx, a.lhs_axis), centred(t, y, zy, a.rhs_axis))
+    scale = t.mul(t.reshape(sx, ()), t.reshape(sy, ()))
+    return requantized(t, product, scale, t.array(0, S32), so, zo, S32)
+
+
+def centred(t: Relay, x: Node, zero: Node, axis: int) -> Node:
+    """int32 with the zero point taken out."""
+    wide = t.convert(x, S32)
+    known = t.known(zero)
+    if known is not None and not known.any():
+        return wide
+    return t.sub(wide, per_axis(t, t.convert(zero, S32), x, axis))
+
+
+_binary("add", _summed(1))
+_binary("subtract", _summed(-1))
+_binary("mul", _multiplied)
+
+
+@operator(
+    "qnn.conv2d(data, weight, input_zero_point, kernel_zero_point, input_scale, kernel_scale; strides=[1, 1], padding=[0, 0], "
+    "dilation=[1, 1], groups=1, channels=None, kernel_size=None, data_layout='NCHW', kernel_layout='OIHW', out_layout='', "
+    "out_dtype='int32')",
+    kind=C,
+    level=11,
+)
+def conv2d(t: Relay, a: Attributes, x: Node, w: Node, zx: Node, zw: Node, sx: Node, sw: Node) -> Node:
+    """A convolution of the integers without their zero points; what is padded stands for zero."""
+    out = str(a.kernel_layout).find("O")
+    return convolve(t, a, centred(t, x, zx, 1), centred(t, w, zw, max(out, 0)), 2, t.dtype_word(a.out_dtype, S32))
+
+
+@operator(
+    "qnn.conv2d_transpose(data, weight, input_zero_point, kernel_zero_point, input_scale, kernel_scale; channels=None, kernel_size=None, "
+    "strides=[1, 1], output_padding=[0, 0], padding=[0, 0], dilation=[1, 1], groups=1, data_layout='NCHW', kernel_layout='IOHW', "
+    "out_layout='', out_dtype='int32')",
+    level=11,
+)
+def conv2d_transpose(t: Relay, a: Attributes, x: Node, w: Node, zx: Node, zw: Node, sx: Node, sw: Node) -> Node:
+    """A transposed convolution of the integers without their zero points."""
+    return transposed(t, a, centred(t, x, zx, 1), centred(t, w, zw, 1), 2, t.dtype_word(a.out_dtype, S32))
+
+
+@operator(
+    "qnn.dense(data, weight, input_zero_point, kernel_zero_point, input_scale, kernel_scale; units!, out_dtype='int32')",
+    kind=C,
+    level=11,
+)
+def dense(t: Relay, a: Attributes, x: Node, w: Node, zx: Node, zw: Node, sx: Node, sw: Node) -> Node:
+    """A dense layer of the integers without their zero points."""
+    if t.shape(x)[-1] != t.shape(w)[1]:
+        raise ValueError(f"data axis -1 is {t.shape(x)[-1]}, weight axis 1 is {t.shape(w)[1]}")
+    return product(t, centred(t, x, zx, -1), centred(t, w, zw, 0), ([t.rank(x) - 1], [1]), t.dtype_word(a.out_dtype, S32))
+
+
+@operator(
+    "qnn.batch_matmul(x, y, x_zero_point, y_zero_point, x_scale, y_scale; out_dtype='int32', transpose_a=False, transpose_b=True)",
+    kind=C,
+    level=11,
+)
+def batch_matmul(t: Relay, a: Attributes, x: Node, y: Node, zx: Node, zy: Node, sx: Node, sy: Node) -> Node:
+    """Products of stacks of quantised matrices."""
+    left, right = centred(t, x, zx, -1), centred(t, y, zy, -1)
+    lead = t.broadcast_two(t.shape(x)[:-2], t.shape(y)[:-2])
+    left, right = t.broadcast_to(left, lead + t.shape(x)[-2:]), t.broadcast_to(right, lead + t.shape(y)[-2:])
+    d, axes = len(lead), list(range(len(lead)))
+    return product(
+        t, left, right, ([d + (not a.transpose_a)], [d + bool(a.transpose_b)]), t.dtype_word(a.out_dtype, S32), (axes, axes)
+    )
+
+
+@operator("qnn.concatenate(data, input_scales, input_zero_points, output_scale, output_zero_point; axis=0)", kind=Kind.INJECTIVE, level=11)
+def concatenate(t: Relay, a: Attributes, xs: list[Node], scales: list[Node], zeros: list[Node], so: Node, zo: Node) -> Node:
+    """One behind the other, each in the scale of the result."""
+    made = [requantized(t, x, s, z, so, zo, t.dtype(x)) for x, s, z in zip(xs, scales, zeros, strict=True)]
+    return t.concat(made, t.axis(xs[0], a.axis))
+
+
+@operator("qnn.softmax(data, scale, zero_point, output_scale, output_zero_point; axis=-1)", level=11)
+def quantized_softmax(t: Relay, a: Attributes, x: Node, s: Node, z: Node, so: Node, zo: Node) -> Node:
+    """Softmax of what the integers stand for."""
+    return quantized(t, softmax(t, dequantized(t, x, s, z), t.axis(x, a.axis)), so, zo, t.dtype(x))
+
+
+@operator("qnn.leaky_relu(data, input_scale, input_zero_point, output_scale, output_zero_point; alpha=0.25)", level=11)
+def leaky_relu(t: Relay, a: Attributes, x: Node, s: Node, z: Node, so: Node, zo: Node) -> Node:
+    """A leaky relu of what the integers stand for."""
+    value = dequantized(t, x, s, z)
+    made = t.select(t.compare("GT", value, t.like(value, 0)), value, t.scale(value, float(a.alpha)))
+    return quantized(t, made, so, zo, t.dtype(x))
+
+
+@operator("qnn.hardswish(data, scale, zero_point, output_scale, output_zero_point)")
+def hardswish(t: Relay, a: Attributes, x: Node, s: Node, z: Node, so: Node, zo: Node) -> Node:
+    """``x * clip(x + 3, 0, 6) / 6`` of what the integers stand for."""
+    value = dequantized(t, x, s, z)
+    gate = t.plus(value, 3)
+    gate = t.minimum(t.maximum(gate, t.like(gate, 0)), t.like(gate, 6))
+    return quantized(t, t.scale(t.mul(value, gate), 1 / 6), so, zo, t.dtype(x))
+
+
+@operator(
+    "qnn.avg_pool2d(data, input_scale, input_zero_point, output_scale, output_zero_point; pool_size!, strides=[1, 1], dilation=[1, 1], "
+    "padding=[0, 0], layout='NCHW', out_layout='', ceil_mode=False, count_include_pad=False)",
+    kind=C,
+    level=11,
+)
+def average_pool(t: Relay, a: Attributes, x: Node, s: Node, z: Node, so: Node, zo: Node) -> Node:
+    """The average of what the integers stand for."""
+    value = t.to_layout(dequantized(t, x, s, z), a.layout, "NCHW")
+    return quantized(t, t.to_layout(avg_pool(t, a, value, 2), "NCHW", a.out_layout or a.layout), so, zo, t.dtype(x))
+
+
+def _pointwise(name: str) -> None:
+    """Operators of one quantised operand, through a table of what 8 bits can stand for in TVM: computed here as floats."""
+    primitive = {
+        "tanh": "tanh", "exp": "exponential", "sqrt": "sqrt", "rsqrt": "rsqrt", "erf": "erf", "sigmoid": "logistic", "log": "log",
+        "abs": "abs",
+    }[name]  # fmt: skip
+
+    def build(t: Relay, a: Attributes, x: Node, s: Node, z: Node, so: Node, zo: Node) -> Node:
+        return quantized(t, t.unary(primitive, dequantized(t, x, s, z)), so, zo, t.dtype(x))
+
+    build.__doc__ = f"``{name}`` of what the integers stand for."
+    operator(f"qnn.{name}(data, scale, zero_point, output_scale, output_zero_point)", kind=E, level=11)(build)
+
+
+for _name in ("tanh", "exp", "sqrt", "rsqrt", "erf", "sigmoid", "log", "abs"):
+    _pointwise(_name)
+
+
+@operator("relay.op.annotation.simulated_quantize(data, dom_scale, clip_min, clip_max; kind=1, sign=True, rounding='round')", kind=E, level=11)
+def simulated_quantize(t: Relay, a: Attributes, x: Node, scale: Node, low: Node, high: Node) -> Node:
+    """Rounded to what integers could hold, still as floats."""
+    scaled = t.div(x, t.reshape(scale, ()))
+    steps = t.unary("round-nearest-afz", t.minimum(t.maximum(scaled, t.reshape(low, ())), t.reshape(high, ())))
+    return t.mul(steps, t.reshape(scale, ()))

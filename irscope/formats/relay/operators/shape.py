@@ -1,0 +1,263 @@
+"""Operators that move elements: reshape with its codes, transposes, layouts, joining, repeating."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from irscope.formats.relay.algebra import Relay, shape_text
+from irscope.formats.relay.operators import Attributes, operator
+from irscope.formats.relay.operators.creation import sizes
+from irscope.graph import DynamicDim, Kind, Node, TensorType, Type
+from irscope.graph.types import Dim
+
+I, B = Kind.INJECTIVE, Kind.BROADCAST
+
+
+def new_shape(old: tuple[Dim, ...], codes: list[int], allow_zero: bool = False) -> list[Dim]:
+    """What ``newshape`` means: 0 keeps, -1 is inferred, -2 keeps the rest, -3 joins two, -4 splits into the next two."""
+    out: list[Dim] = []
+    at, i, inferred = 0, 0, -1
+    while i < len(codes):
+        code = codes[i]
+        i += 1
+        if code > 0 or (code == 0 and allow_zero):
+            out.append(code)
+            at += 1
+        elif code == 0:
+            out.append(_dim(old, at))
+            at += 1
+        elif code == -1:
+            if inferred >= 0:
+                raise ValueError("newshape may hold one -1")
+            inferred = len(out)
+            out.append(1)
+            at += 1
+        elif code == -2:
+            out += old[at:]
+            at = len(old)
+        elif code == -3:
+            a, b = _dim(old, at), _dim(old, at + 1)
+            out.append(a * b if isinstance(a, int) and isinstance(b, int) else DynamicDim())
+            at += 2
+        elif code == -4:
+            if i + 1 >= len(codes):
+                raise ValueError("-4 in newshape needs two numbers behind it")
+            whole, (a, b) = _dim(old, at), (codes[i], codes[i + 1])
+            out += _split(whole, a, b)
+            at += 1
+            i += 2
+        else:
+            raise ValueError(f"{code} is no code of newshape")
+    if inferred >= 0:
+        known = prod(d for d in out if isinstance(d, int))
+        if all(isinstance(d, int) for d in out) and all(isinstance(d, int) for d in old):
+            total = prod(d for d in old if isinstance(d, int))
+            if not known or total % known:
+                raise ValueError(f"{shape_text(old)} has {total} elements, no multiple of {known}")
+            out[inferred] = total // known
+        else:
+            out[inferred] = _rest(old, out, inferred)
+    return out
+
+
+def _rest(old: tuple[Dim, ...], new: list[Dim], inferred: int) -> Dim:
+    """The dimension of -1 among open ones: those that stand on both sides cancel."""
+    mine, theirs = list(old), [d for i, d in enumerate(new) if i != inferred]
+    for d in list(theirs):
+        if not isinstance(d, int) and d in mine:
+            mine.remove(d)
+            theirs.remove(d)
+    if all(isinstance(d, int) for d in (*mine, *theirs)):
+        a, b = prod(d for d in mine if isinstance(d, int)), prod(d for d in theirs if isinstance(d, int))
+        return a // b if b and a % b == 0 else DynamicDim()
+    return DynamicDim()
+
+
+def _dim(old: tuple[Dim, ...], at: int) -> Dim:
+    if at >= len(old):
+        raise ValueError(f"newshape takes dimension {at} of {shape_text(old)}")
+    return old[at]
+
+
+def _split(whole: Dim, a: int, b: int) -> list[Dim]:
+    if isinstance(whole, int):
+        a = whole // b if a == -1 else a
+        b = whole // a if b == -1 else b
+        if a * b != whole:
+            raise ValueError(f"{whole} does not split into {a} and {b}")
+        return [a, b]
+    return [DynamicDim() if a == -1 else a, DynamicDim() if b == -1 else b]
+
+
+def reshape_type(a: Attributes, x: Type) -> Type | None:
+    if not isinstance(x, TensorType) or x.is_static:
+        return None
+    return TensorType(x.dtype, tuple(new_shape(x.shape, list(a.newshape), bool(a.allowzero))))
+
+
+@operator("reshape(data; newshape!, allowzero=0)", kind=I, level=3, infer=reshape_type)
+def reshape(t: Relay, a: Attributes, x: Node) -> Node:
+    """The same elements under another shape; 0, -1, -2, -3, -4 are codes."""
+    codes = list(a.newshape) if isinstance(a.newshape, list | tuple) else [a.newshape]
+    return t.reshape(x, sizes(new_shape(t.shape(x), codes, bool(a.allowzero))))
+
+
+@operator("contrib_reverse_reshape(data; newshape!, allowzero=0)", kind=I, level=10)
+def reverse_reshape(t: Relay, a: Attributes, x: Node) -> Node:
+    """``reshape`` with codes read from the right."""
+    return t.reshape(x, tuple(reversed(sizes(new_shape(tuple(reversed(t.shape(x))), list(reversed(a.newshape)))))))
+
+
+@operator("reshape_like(data, shape_like; lhs_begin=0, lhs_end=None, rhs_begin=0, rhs_end=None)", kind=I, level=3)
+def reshape_like(t: Relay, a: Attributes, x: Node, like: Node) -> Node:
+    """Some dimensions take the sizes of another tensor's."""
+    xs, ys = t.shape(x), t.shape(like)
+
+    def place(value: Any, n: int, default: int) -> int:
+        return default if value is None else value + n if value < 0 else value
+
+    begin, end = place(a.lhs_begin, len(xs), 0), place(a.lhs_end, len(xs), len(xs))
+    first, last = place(a.rhs_begin, len(ys), 0), place(a.rhs_end, len(ys), len(ys))
+    return t.reshape(x, (*xs[:begin], *ys[first:last], *xs[end:]))
+
+
+@operator("transpose(data; axes!)", kind=I, level=3)
+def transpose(t: Relay, a: Attributes, x: Node) -> Node:
+    """Dimensions in another order; None turns it around."""
+    rank = t.rank(x)
+    axes = [t.axis(x, d) for d in a.axes] if a.axes else list(reversed(range(rank)))
+    if sorted(axes) != list(range(rank)):
+        raise ValueError(f"axes {shape_text(a.axes)} are no order of {rank} dimensions")
+    return t.transpose(x, axes)
+
+
+@operator("squeeze(data; axis!)", kind=I, level=3)
+def squeeze(t: Relay, a: Attributes, x: Node) -> Node:
+    """Without dimensions of 1."""
+    shape = t.shape(x)
+    gone = [i for i, n in enumerate(shape) if n == 1] if a.axis is None else [t.axis(x, d) for d in _list(a.axis)]
+    for d in gone:
+        if shape[d] != 1:
+            raise ValueError(f"axis {d} is {shape[d]}, not 1")
+    return t.reshape(x, tuple(n for i, n in enumerate(shape) if i not in gone))
+
+
+@operator("expand_dims(data; axis!, num_newaxis=1)", kind=B, level=1)
+def expand_dims(t: Relay, a: Attributes, x: Node) -> Node:
+    """New dimensions of 1."""
+    shape = t.shape(x)
+    axis = a.axis if a.axis >= 0 else a.axis + len(shape) + 1
+    if not 0 <= axis <= len(shape):
+        raise ValueError(f"axis {a.axis} is out of range for {len(shape)} dimensions")
+    return t.reshape(x, (*shape[:axis], *(1,) * int(a.num_newaxis), *shape[axis:]))
+
+
+@operator("concatenate(data; axis=0)", kind=I, level=1)
+def concatenate(t: Relay, a: Attributes, xs: list[Node]) -> Node:
+    """One behind the other along an axis."""
+    first = xs[0]
+    axis = t.axis(first, a.axis)
+    for x in xs[1:]:
+        t.same_dtype(first, x)
+        if t.rank(x) != t.rank(first):
+            raise ValueError(f"{shape_text(t.shape(first))} and {shape_text(t.shape(x))} have different ranks")
+        for d, (m, n) in enumerate(zip(t.shape(first), t.shape(x), strict=True)):
+            if d != axis and m != n:
+                raise ValueError(f"axis {d} is {m} and {n}; all but axis {axis} must be equal")
+    return t.concat(xs, axis)
+
+
+@operator("stack(data; axis=0)", kind=I, level=3)
+def stack(t: Relay, a: Attributes, xs: list[Node]) -> Node:
+    """Beside each other along a new axis."""
+    shape = t.shape(xs[0])
+    axis = t.axis(len(shape) + 1, a.axis)
+    for x in xs[1:]:
+        if t.shape(x) != shape:
+            raise ValueError(f"{shape_text(shape)} and {shape_text(t.shape(x))} must be equal")
+    return t.concat([t.reshape(x, (*shape[:axis], 1, *shape[axis:])) for x in xs], axis)
+
+
+@operator("tile(data; reps!)", kind=B, level=3)
+def tile(t: Relay, a: Attributes, x: Node) -> Node:
+    """The whole repeated along each dimension."""
+    return tiled(t, x, list(_list(a.reps)))
+
+
+def tiled(t: Relay, x: Node, reps: list[int]) -> Node:
+    """numpy's ``tile``."""
+    n = max(len(reps), t.rank(x))
+    reps = [1] * (n - len(reps)) + reps
+    shape = (1,) * (n - t.rank(x)) + t.shape(x)
+    spread = tuple(v for r, s in zip(reps, shape, strict=True) for v in (r, s))
+    wide = t.broadcast_to(t.reshape(x, tuple(v for s in shape for v in (1, s))), spread)
+    return t.reshape(wide, tuple(r * s for r, s in zip(reps, shape, strict=True)))
+
+
+@operator("repeat(data; repeats!, axis=None)", kind=B, level=3)
+def repeat(t: Relay, a: Attributes, x: Node) -> Node:
+    """Each element several times along an axis."""
+    if a.axis is None:
+        x, axis = t.reshape(x, (prod(t.shape(x)),)), 0
+    else:
+        axis = t.axis(x, a.axis)
+    return repeated(t, x, int(a.repeats), axis)
+
+
+def repeated(t: Relay, x: Node, times: int, axis: int) -> Node:
+    """Each element ``times`` times along a dimension."""
+    shape = t.shape(x)
+    parts = t.reshape(x, (*shape[: axis + 1], 1, *shape[axis + 1 :]))
+    wide = t.broadcast_to(parts, (*shape[: axis + 1], times, *shape[axis + 1 :]))
+    return t.reshape(wide, (*shape[:axis], shape[axis] * times, *shape[axis + 1 :]))
+
+
+@operator("reverse(data; axis=None)", kind=I, level=3)
+def reverse(t: Relay, a: Attributes, x: Node) -> Node:
+    """Backwards along an axis."""
+    return t.reverse(x, [t.axis(x, d) for d in _list(0 if a.axis is None else a.axis)])
+
+
+@operator("broadcast_to(data; shape!, dtype=None)", kind=B, level=4)
+def broadcast_to(t: Relay, a: Attributes, x: Node) -> Node:
+    """Stretched to a shape."""
+    return t.broadcast_to(x, sizes(a.shape))
+
+
+@operator("broadcast_to_like(data, broadcast_type)", kind=B, level=10)
+def broadcast_to_like(t: Relay, a: Attributes, x: Node, like: Node) -> Node:
+    """Stretched to the shape of another."""
+    return t.broadcast_to(x, t.shape(like))
+
+
+@operator("collapse_sum_like(data, collapse_type)", kind=Kind.REDUCTION, level=10)
+def collapse_sum_like(t: Relay, a: Attributes, x: Node, like: Node) -> Node:
+    """The sums that undo a broadcast from the shape of another."""
+    return collapsed(t, x, t.shape(like))
+
+
+def collapsed(t: Relay, x: Node, shape: tuple[int, ...]) -> Node:
+    """Sums over what a broadcast from ``shape`` would have repeated."""
+    lead = t.rank(x) - len(shape)
+    over = [d for d in range(t.rank(x)) if d < lead or (shape[d - lead] == 1 and t.shape(x)[d] != 1)]
+    return t.reshape(t.sum(x, over), shape)
+
+
+@operator(
+    "layout_transform(data; src_layout!, dst_layout!)", "auto_scheduler_layout_transform(data; src_layout!, dst_layout!)", kind=I, level=5
+)
+def layout_transform(t: Relay, a: Attributes, x: Node) -> Node:
+    """The same tensor in another layout."""
+    return t.to_layout(x, str(a.src_layout), str(a.dst_layout))
+
+
+@operator("nn.batch_flatten(data)", "nn.flatten(data)", kind=I, level=2)
+def batch_flatten(t: Relay, a: Attributes, x: Node) -> Node:
+    """All dimensions but the first joined."""
+    shape = t.shape(x)
+    return t.reshape(x, (shape[0], prod(shape[1:])))
+
+
+def _list(value: Any) -> list[int]:
+    return list(value) if isinstance(value, list | tuple) else [value]

@@ -1,0 +1,78 @@
+"""Orders: sort, argsort, topk, searchsorted, and what depends on how many distinct values there are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from irscope.formats.relay.algebra import Relay
+from irscope.formats.relay.operators import Attributes, operator
+from irscope.graph import Kind, Node
+from irscope.graph.dtypes import S32
+
+
+@operator("sort(data; axis=-1, is_ascend=True, dtype='float32')", level=6)
+def sort(t: Relay, a: Attributes, x: Node) -> Node:
+    """In order along an axis."""
+    return t.sort([x], t.axis(x, a.axis), not a.is_ascend)[0]
+
+
+@operator("argsort(data; axis=-1, is_ascend=True, dtype='int32')", level=6)
+def argsort(t: Relay, a: Attributes, x: Node) -> Node:
+    """The places of the elements in order."""
+    axis = t.axis(x, a.axis)
+    places = t.sort([x, t.iota(t.shape(x), axis, S32)], axis, not a.is_ascend)[1]
+    return t.convert(places, t.dtype_word(a.dtype, S32))
+
+
+@operator("topk(data; k=1, axis=-1, ret_type='both', is_ascend=False, dtype='int32')", level=6)
+def topk(t: Relay, a: Attributes, x: Node) -> Any:
+    """The first k in order, their places, or both."""
+    return top(t, x, a.k, a)
+
+
+def top(t: Relay, x: Node, k: Any, a: Attributes) -> Any:
+    """What ``topk`` gives for a known ``k``; less than 1 means all."""
+    if k is not None and not isinstance(k, int):
+        raise ValueError("k is left open")
+    axis = t.axis(x, a.axis)
+    values, places = t.sort([x, t.iota(t.shape(x), axis, S32)], axis, not a.is_ascend)
+    n = t.shape(x)[axis]
+    keep = n if k is None or k < 1 else min(int(k), n)
+    values = t.slice_dim(values, axis, 0, keep)
+    places = t.convert(t.slice_dim(places, axis, 0, keep), t.dtype_word(a.dtype, S32))
+    match a.ret_type:
+        case "values":
+            return values
+        case "indices":
+            return places
+    return [values, places]
+
+
+@operator("searchsorted(sorted_sequence, values; right=False, dtype='int32')", level=6)
+def searchsorted(t: Relay, a: Attributes, order: Node, values: Node) -> Node:
+    """Where each value would be put in: how many elements stand before it."""
+    dtype = t.dtype_word(a.dtype, S32)
+    n = t.shape(order)[-1]
+    shape = (*t.shape(values), n)
+    if t.rank(order) == 1:
+        wide = t.broadcast_to(order, shape)
+    else:
+        lead = t.shape(order)[:-1]
+        wide = t.broadcast_to(t.reshape(order, (*lead, 1, n)), shape)
+    each = t.broadcast_to(t.reshape(values, (*t.shape(values), 1)), shape)
+    before = t.compare("LE" if a.right else "LT", wide, each)
+    return t.sum(t.convert(before, dtype), [len(shape) - 1])
+
+
+@operator("shape_of(data; dtype='int32')", "vm.shape_of(tensor; dtype='int64')", level=10)
+def shape_of(t: Relay, a: Attributes, x: Node) -> Node:
+    """The sizes of a tensor."""
+    return t.array(list(t.shape(x)), t.dtype_word(a.dtype, S32))
+
+
+@operator("ndarray_size(data; dtype='int32')", kind=Kind.INJECTIVE, level=10)
+def ndarray_size(t: Relay, a: Attributes, x: Node) -> Node:
+    """How many elements a tensor has."""
+    return t.array(t.type(x).elements, t.dtype_word(a.dtype, S32))
+
+

@@ -1,0 +1,117 @@
+"""Helpers of detection networks that are plain arithmetic."""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import Any
+
+from irscope.formats.relay.algebra import Relay
+from irscope.formats.relay.operators import Attributes, operator
+from irscope.formats.relay.operators.image import sampled
+from irscope.graph import Kind, Node
+from irscope.graph.dtypes import S32, S64
+from irscope.ops.lazy import LazyModule
+
+np: Any = LazyModule("numpy")
+
+
+@operator("vision.yolo_reorg(data; stride=1)", kind=Kind.INJECTIVE, level=5)
+def yolo_reorg(t: Relay, a: Attributes, x: Node) -> Node:
+    """Darknet's reorganisation: planes become channels, in darknet's own order."""
+    n, c, h, w = t.shape(x)
+    s = int(a.stride)
+    out = c // (s * s)
+    # Element (b, k, i, j) of the result reads the input as (out, h*s, w*s) planes: darknet's index arithmetic.
+    k, i, j = np.meshgrid(np.arange(c), np.arange(h), np.arange(w), indexing="ij")
+    plane, offset = k % out, k // out
+    column, row = j * s + offset % s, i * s + offset // s
+    flat = column + w * s * (row + h * s * plane)
+    wide = t.take(t.reshape(x, (n, c * h * w)), t.array(flat.reshape(-1), S64), 1)
+    return t.reshape(wide, (n, c * s * s, h // s, w // s))
+
+
+@operator(
+    "vision.multibox_prior(data; sizes=[1.0], ratios=[1.0], steps=[-1.0, -1.0], offsets=[0.5, 0.5], clip=False)",
+    "nn.multibox_prior(data; sizes=[1.0], ratios=[1.0], steps=[-1.0, -1.0], offsets=[0.5, 0.5], clip=False)",
+    level=5,
+)
+def multibox_prior(t: Relay, a: Attributes, x: Node) -> Node:
+    """The anchor boxes of every pixel: a constant."""
+    h, w = t.shape(x)[2:]
+    sizes, ratios = [float(v) for v in a.sizes], [float(v) for v in a.ratios]
+    steps = [1.0 / n if s <= 0 else float(s) for s, n in zip(a.steps, (h, w), strict=True)]
+    shapes = [(s * h / w / 2, s / 2) for s in sizes] + [
+        (sizes[0] * h / w * sqrt(r) / 2, sizes[0] / sqrt(r) / 2) for r in ratios[1:]
+    ]
+    boxes = []
+    for i in range(h):
+        cy = (i + float(a.offsets[0])) * steps[0]
+        for j in range(w):
+            cx = (j + float(a.offsets[1])) * steps[1]
+            boxes += [[cx - bw, cy - bh, cx + bw, cy + bh] for bw, bh in shapes]
+    values = np.asarray(boxes)[None]
+    return t.array(np.clip(values, 0, 1) if a.clip else values, t.dtype(x))
+
+
+@operator("vision.roi_align(data, rois; pooled_size!, spatial_scale!, sample_ratio=-1, layout='NCHW', mode='avg')", kind=Kind.CONTRACTION, level=5)
+def roi_align(t: Relay, a: Attributes, x: Node, rois: Node) -> Node:
+    """Regions (batch, x1, y1, x2, y2) averaged into one size, with a fixed number of samples a cell."""
+    ratio = int(a.sample_ratio)
+    if ratio <= 0:
+        raise ValueError("sample_ratio depends on the regions; give it a positive number")
+    x = t.to_layout(x, a.layout, "NCHW")
+    c, h, w = t.shape(x)[1:]
+    n = t.shape(rois)[0]
+    ph, pw = (int(v) for v in a.pooled_size)
+
+    def column(k: int) -> Node:
+        return t.reshape(t.slice_dim(rois, 1, k, k + 1), (n, 1))
+
+    scale = float(a.spatial_scale)
+    images = t.take(x, t.convert(t.reshape(column(0), (n,)), S64), 0)
+    places: list[Node] = []
+    for low, high, count, size in ((2, 4, ph, h), (1, 3, pw, w)):
+        start, end = t.scale(column(low), scale), t.scale(column(high), scale)
+        length = t.maximum(t.sub(end, start), t.like(start, 1))
+        step = (np.arange(count * ratio) + 0.5) / ratio / count
+        at = t.add(start, t.mul(length, t.array(step.reshape(1, -1), t.dtype(rois))))
+        places.append(at)
+    rows = t.broadcast_to(t.reshape(places[0], (n, ph * ratio, 1)), (n, ph * ratio, pw * ratio))
+    columns = t.broadcast_to(t.reshape(places[1], (n, 1, pw * ratio)), (n, ph * ratio, pw * ratio))
+    inside = None
+    for v, size in ((rows, h), (columns, w)):
+        here = t.binary("and", t.compare("GE", v, t.like(v, -1)), t.compare("LE", v, t.like(v, size)))
+        inside = here if inside is None else t.binary("and", inside, here)
+    assert inside is not None
+    rows = t.minimum(t.maximum(rows, t.like(rows, 0)), t.like(rows, h - 1))
+    columns = t.minimum(t.maximum(columns, t.like(columns, 0)), t.like(columns, w - 1))
+    values = sampled(t, images, rows, columns, "bilinear")
+    values = t.select(t.reshape(inside, (n, 1, *t.shape(inside)[1:])), values, t.like(values, 0))
+    cells = t.reshape(values, (n, c, ph, ratio, pw, ratio))
+    made = t.mean(cells, [3, 5]) if a.mode in ("avg", b"avg") else t.max(cells, [3, 5])
+    return t.to_layout(made, "NCHW", a.layout)
+
+
+@operator("vision.get_valid_counts(data, score_threshold; score_threshold=0.0, id_index=0, score_index=1)", level=5)
+def get_valid_counts(t: Relay, a: Attributes, x: Node, threshold: Node) -> list[Node]:
+    """Boxes above a threshold moved to the front: how many, the boxes, and where they came from."""
+    b, n, k = t.shape(x)
+
+    def column(index: int) -> Node:
+        return t.reshape(t.slice_dim(x, 2, index, index + 1), (b, n))
+
+    score = column(int(a.score_index))
+    valid = t.compare("GT", score, t.convert(t.reshape(threshold, ()), t.dtype(x)))
+    if int(a.id_index) >= 0:
+        ident = column(int(a.id_index))
+        valid = t.binary("and", valid, t.compare("GE", ident, t.like(ident, 0)))
+    count = t.sum(t.convert(valid, S32), [1])
+    key = t.select(valid, t.iota((b, n), 1, S32), t.plus(t.iota((b, n), 1, S32), n))
+    order = t.sort([key, t.iota((b, n), 1, S32)], 1)[1]
+    kept = t.compare("LT", t.iota((b, n), 1, S32), t.reshape(count, (b, 1)))
+    wide = t.convert(t.broadcast_to(t.reshape(order, (b, n, 1)), (b, n, k)), S64)
+    moved = t.gather_elements(x, wide, 1)
+    boxes = t.select(t.reshape(kept, (b, n, 1)), moved, t.like(moved, -1))
+    return [count, boxes, t.select(kept, order, t.like(order, -1))]
+
+
