@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from irscope.expand import expand
-from irscope.fusion import EdgeVerdict, policy_named
+from irscope.fusion import AsWritten, EdgeVerdict, Plan, policy_named
 from irscope.graph import Module, callees_first
 from irscope.lint.context import Context
 from irscope.source import Finding, Severity, UserError, did_you_mean
@@ -15,17 +15,36 @@ class _MaxKernels:
     code, name, severity = "KRN003", "too-many-kernels", Severity.ERROR
 
 
+def plans(module: Module, policy: str, device: str | None = None) -> list[Plan]:
+    """What a policy makes of the entry and of what it calls. HLO is judged as written where the policy wants that, else its primitives."""
+    chosen = policy_named(policy)
+    if device is not None and policy != "xla-gpu":
+        raise UserError(f"--device {device} means nothing to the policy {policy}", "it belongs to xla-gpu")
+    if isinstance(chosen, AsWritten):
+        return chosen.plan_module(module if module.format == "hlo" else expand(module), device)
+    primitive = expand(module)
+    scalar = Context(primitive).scalar_bodies
+    return [chosen.plan(graph) for graph in callees_first(primitive, primitive.main()) if graph not in scalar]
+
+
+def version_of(policy: str) -> str:
+    """The policy by name, and the release of the compiler that it follows where it follows one."""
+    chosen = policy_named(policy)
+    return chosen.version if isinstance(chosen, AsWritten) else chosen.name
+
+
+def remarks(module: Module, policy: str) -> list[str]:
+    """How far a policy that works on the text as written can be trusted on this text."""
+    chosen = policy_named(policy)
+    return chosen.remarks(module) if isinstance(chosen, AsWritten) else []
+
+
 def judge(module: Module, policy: str, device: str | None = None, pair: tuple[str, str] | None = None) -> list[EdgeVerdict]:
     """A verdict on every edge of the primitive graphs that the entry runs, or on the edges between the two nodes of ``pair``.
 
     Raises UserError for an unknown policy or node, and when no path of one edge joins the pair.
     """
-    chosen = policy_named(policy)
-    if device is not None and policy != "xla-gpu":
-        raise UserError(f"--device {device} means nothing to the policy {policy}", "it belongs to xla-gpu")
-    primitive = expand(module)
-    scalar = Context(primitive).scalar_bodies
-    verdicts = [v for graph in callees_first(primitive, primitive.main()) if graph not in scalar for v in chosen.plan(graph).verdicts]
+    verdicts = [verdict for plan in plans(module, policy, device) for verdict in plan.verdicts]
     if pair is None:
         return verdicts
     names = {node.name for graph in module.graphs.values() for node in graph.nodes} | {
@@ -37,7 +56,7 @@ def judge(module: Module, policy: str, device: str | None = None, pair: tuple[st
     found = [v for v in verdicts if {v.producer, v.consumer} == set(pair)]
     if not found:
         raise UserError(
-            f"no edge joins %{pair[0]} and %{pair[1]} in the primitive graph",
+            f"no edge joins %{pair[0]} and %{pair[1]} in the graph that {policy} looks at",
             "give a producer and its direct consumer; irscope show --around NODE --radius 1 names them",
         )
     return found
@@ -45,8 +64,11 @@ def judge(module: Module, policy: str, device: str | None = None, pair: tuple[st
 
 def kernels_over(module: Module, policy: str, device: str | None, limit: int) -> list[Finding]:
     """A finding when the policy makes more kernels of the entry than ``limit``."""
-    primitive = expand(module)
-    kernels = policy_named(policy).plan(primitive.main()).kernels()
+    chosen = policy_named(policy)
+    if isinstance(chosen, AsWritten):
+        kernels = plans(module, policy, device)[-1].kernels()
+    else:
+        kernels = chosen.plan(expand(module).main()).kernels()
     if kernels <= limit:
         return []
     rule = _MaxKernels()

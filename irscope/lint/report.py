@@ -11,12 +11,16 @@ from irscope.source import Finding, Severity
 
 @dataclass(slots=True)
 class FileReport:
-    """One file: its findings, and (with ``--why-not-fused``) the edges of its graphs. ``readable``: its own parser would take it."""
+    """One file: its findings, and (with ``--why-not-fused``) the edges of its graphs. ``readable``: its own parser would take it.
+
+    ``remarks`` say what a reader of the edges should know: how sure the policy is of this text.
+    """
 
     file: str
     findings: list[Finding] = field(default_factory=list)
     edges: list[EdgeVerdict] = field(default_factory=list)
     readable: bool = True
+    remarks: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True)

@@ -34,6 +34,11 @@ class Fixture:
         """An HLO fixture; ``text`` is indented as its surroundings and needs no header."""
         return Fixture("hlo", "HloModule m\n\n" + dedent(text).strip() + "\n", nodes)
 
+    @staticmethod
+    def torchscript(text: str, *nodes: str) -> Fixture:
+        """A TorchScript fixture; ``text`` is indented as its surroundings."""
+        return Fixture("torchscript", dedent(text).strip() + "\n", nodes)
+
 
 @dataclass(frozen=True, slots=True)
 class Section:

@@ -74,5 +74,5 @@ def test_a_rule_is_found_by_code_and_name() -> None:
 
 def test_select_takes_families_codes_and_names() -> None:
     assert {r.code[:3] for r in select(["DTY"], [])} == {"DTY"}
-    assert [r.code for r in select(["DTY", "dead-code"], ["DTY003", "DTY004"])] == ["ALG003", "DTY001"]
+    assert [r.code for r in select(["DTY", "dead-code"], ["DTY003", "DTY004", "int64-indices"])] == ["ALG003", "DTY001"]
     assert not {r.code for r in select([], ["ALG"])} & {"ALG002", "ALG003"}

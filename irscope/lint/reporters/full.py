@@ -33,10 +33,13 @@ def _edges(file: FileReport, policy: str) -> str:
     """What was fused and what not, the unfused edges with their reasons."""
     shown: list[EdgeVerdict] = [e for e in file.edges if e.fused != "all"]
     lines = [f"{file.file}: {len(file.edges)} edges under {policy}, {len(shown)} of them not fused or not everywhere"]
+    lines += [f"  note: {remark}" for remark in file.remarks]
     for edge in shown:
         lines.append(f"  %{edge.producer} -> %{edge.consumer}  fused: {edge.fused}  ({edge.computation})")
         if edge.reason:
             lines.append(f"      {policy} says: {edge.reason}")
         if edge.cause:
             lines.append(f"      because: {edge.cause}" + (f"  [{edge.rule}]" if edge.rule else ""))
+        if edge.counterfactual:
+            lines.append(f"      would fuse: {edge.counterfactual}")
     return "\n".join(lines)

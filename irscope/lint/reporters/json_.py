@@ -17,7 +17,8 @@ def write(report: Report) -> str:
 
 def as_dict(file: FileReport) -> dict[str, Any]:
     """One file of the report."""
-    return {"file": file.file, "findings": [finding_dict(f) for f in file.findings], "edges": [edge_dict(e) for e in file.edges]}
+    told = {"file": file.file, "findings": [finding_dict(f) for f in file.findings], "edges": [edge_dict(e) for e in file.edges]}
+    return {**told, "remarks": file.remarks} if file.remarks else told
 
 
 def finding_dict(finding: Finding) -> dict[str, Any]:
@@ -49,4 +50,5 @@ def edge_dict(edge: EdgeVerdict) -> dict[str, Any]:
         "reason": edge.reason or None,
         "rule": edge.rule or None,
         "cause": edge.cause or None,
+        "counterfactual": edge.counterfactual or None,
     }

@@ -94,6 +94,8 @@ class Float64Leak(Rule):
     def _begins(node: Node) -> bool:
         if not _is_double(node.type) or node.op.name in ("parameter", "get-tuple-element", "tuple"):
             return False
+        if node.op.name == "prim::Constant" and isinstance(node.type, TensorType) and not node.type.rank:
+            return False  # a trace writes Python numbers so; they take the type of their neighbours
         return not node.bodies and not any(_is_double(leaf) for o in node.operands for leaf in o.type.leaves())
 
     def _finding(self, context: Context, graph: Graph, node: Node) -> Finding:

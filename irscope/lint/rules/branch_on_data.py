@@ -1,0 +1,95 @@
+"""CTL006: a branch whose way depends on data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irscope.lint.context import Context
+from irscope.lint.rule import Fixture, Rule
+from irscope.lint.torch_nodes import READS, whole_graphs, written
+from irscope.source import Finding, Severity
+
+
+class BranchOnData(Rule):
+    """A branch or a loop waits for the value of a tensor, and no kernel reaches across it.
+
+    ## What it does
+    Names `prim::If` and `prim::Loop` whose condition is read out of a tensor: the mark of a scripted graph, which has both ways.
+
+    ## Why is this bad?
+    It is not wrong: this is what scripting is for. But what stands before and behind is never fused, and on an accelerator the host waits.
+
+    ## Example
+    ```
+    %7 : bool = aten::Bool(%5)
+    %15 : Tensor = prim::If(%7)
+    ```
+
+    ## Use instead
+    `torch.where`, where both ways are cheap and have the same shape.
+
+    ## Known false positives
+    Ways of different cost, of which the dear one is rare.
+    """
+
+    code, name, severity = "CTL006", "branch-on-data", Severity.INFO
+    bad = (
+        Fixture.torchscript(
+            """
+            graph(%x.1 : Tensor):
+              %5 : bool = aten::Bool(%x.1) # f.py:4:20
+              %15 : Tensor = prim::If(%5) # f.py:4:11
+                block0():
+                  -> (%x.1)
+                block1():
+                  %6 : Tensor = aten::neg(%x.1)
+                  -> (%6)
+              return (%15)
+        """,
+            "15",
+        ),
+        Fixture.torchscript(
+            """
+            graph(%x.1 : Tensor, %n : int):
+              %5 : bool = aten::is_nonzero(%x.1)
+              %15 : Tensor = prim::Loop(%n, %5, %x.1)
+                block0(%i : int, %y : Tensor):
+                  %6 : Tensor = aten::neg(%y)
+                  -> (%5, %6)
+              return (%15)
+        """,
+            "15",
+        ),
+    )
+    good = (
+        Fixture.torchscript("""
+            graph(%x.1 : Tensor, %training : bool):
+              %15 : Tensor = prim::If(%training)
+                block0():
+                  -> (%x.1)
+                block1():
+                  %6 : Tensor = aten::neg(%x.1)
+                  -> (%6)
+              return (%15)
+        """),
+        Fixture.torchscript("""
+            graph(%x : Float(4)):
+              %1 : Float(4) = aten::neg(%x)
+              return (%1)
+        """),
+    )
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        for graph in whole_graphs(context):
+            for node in written(graph):
+                at = {"prim::If": 0, "prim::Loop": 1}.get(node.op.name)
+                if at is None or len(node.operands) <= at or node.operands[at].op.name not in READS:
+                    continue
+                what = "both ways are in the graph" if at == 0 else "its end depends on data"
+                yield context.finding(
+                    self,
+                    node,
+                    graph,
+                    f"this graph is scripted, not traced: {node.op.name} waits for %{node.operands[at].name}, {what}, and kernels end here",
+                    help="torch.where, where both ways are cheap" if at == 0 else "",
+                )

@@ -1,0 +1,98 @@
+"""DTY007: indices are worked out in 64 bits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irscope.graph import Node, TensorType
+from irscope.lint.context import Context
+from irscope.lint.rule import Fixture, Rule
+from irscope.lint.savings import human_bytes, saving
+from irscope.lint.torch_nodes import whole_graphs, written
+from irscope.source import Finding, Note, Severity
+
+ARITHMETIC = frozenset("aten::" + name for name in "add sub mul floor_divide remainder cumsum rsub div arange bucketize".split())
+READERS = {"aten::embedding": 1, "aten::gather": 2, "aten::index_select": 2, "aten::take": 1, "aten::scatter": 2, "aten::scatter_add": 2,
+           "aten::index_add": 2, "aten::take_along_dim": 1}
+"""Operators that take indices, and which operand they are."""
+
+
+class Int64Indices(Rule):
+    """Indices are computed as 64-bit integers.
+
+    ## What it does
+    Finds indices of `embedding`, `gather`, `index_select`, `scatter` and their like that come out of arithmetic on Long tensors.
+
+    ## Why is this bad?
+    Vectors hold half as many 64-bit integers, gathers by them are slower, and multiplication has no instruction before AVX-512.
+
+    ## Example
+    ```
+    %3 : Long(8, 128) = aten::add(%positions, %offset, %one)
+    %4 : Float(8, 128, 64) = aten::embedding(%weight, %3, ...)
+    ```
+
+    ## Use instead
+    `torch.int32` for positions and offsets: `embedding`, `index_select` and `index` take it.
+
+    ## Known false positives
+    Tables of more than 2^31 rows. `gather` and `scatter` insist on Long: there only the arithmetic before can be narrower.
+    """
+
+    code, name, severity = "DTY007", "int64-indices", Severity.INFO
+    bad = (
+        Fixture.torchscript(
+            """
+            graph(%w : Float(100, 64), %p : Long(8, 128), %o : Long(8, 1), %one : int, %no : bool):
+              %3 : Long(8, 128) = aten::add(%p, %o, %one)
+              %4 : Float(8, 128, 64) = aten::embedding(%w, %3, %one, %no, %no)
+              return (%4)
+        """,
+            "3",
+        ),
+        Fixture.torchscript(
+            """
+            graph(%x : Float(8, 128), %p : Long(8, 16), %two : int, %one : int, %no : bool):
+              %3 : Long(8, 16) = aten::floor_divide(%p, %two)
+              %4 : Float(8, 16) = aten::gather(%x, %one, %3, %no)
+              return (%4)
+        """,
+            "3",
+        ),
+    )
+    good = (
+        Fixture.torchscript("""
+            graph(%w : Float(100, 64), %p : Int(8, 128), %o : Int(8, 1), %one : int, %no : bool):
+              %3 : Int(8, 128) = aten::add(%p, %o, %one)
+              %4 : Float(8, 128, 64) = aten::embedding(%w, %3, %one, %no, %no)
+              return (%4)
+        """),
+        Fixture.torchscript("""
+            graph(%w : Float(100, 64), %p : Long(8, 128), %one : int, %no : bool):
+              %4 : Float(8, 128, 64) = aten::embedding(%w, %p, %one, %no, %no)
+              return (%4)
+        """),
+    )
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        told: set[Node] = set()
+        for graph in whole_graphs(context):
+            for node in written(graph):
+                at = READERS.get(node.op.name)
+                if at is None or at >= len(node.operands):
+                    continue
+                index = node.operands[at]
+                if index in told or index.op.name not in ARITHMETIC or not isinstance(index.type, TensorType):
+                    continue
+                if index.type.dtype.name == "s64" and index.type.rank:
+                    told.add(index)
+                    size = index.type.bytes if index.type.is_static else 0
+                    yield context.finding(
+                        self,
+                        index,
+                        graph,
+                        f"the indices of {node.op.name} are worked out in 64 bits" + (f" ({human_bytes(size)})" if size else ""),
+                        notes=(Note(f"%{node.name} reads them", node.loc),),
+                        help="torch.int32 where the table has fewer than 2^31 rows",
+                        saves=saving(bytes=size / 2),
+                    )

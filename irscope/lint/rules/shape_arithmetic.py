@@ -1,0 +1,118 @@
+"""SHP005: sizes that are known are worked out in the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irscope.graph import Graph, Node, TensorType
+from irscope.lint.context import Context
+from irscope.lint.rule import Fixture, Rule
+from irscope.lint.torch_nodes import whole_graphs, written
+from irscope.source import Finding, Severity
+
+ARITHMETIC = frozenset(("prim::NumToTensor", "aten::Int", "aten::mul", "aten::floor_divide", "aten::add", "aten::sub", "aten::remainder",
+                        "aten::floordiv", "aten::div"))
+
+
+class ShapeArithmetic(Rule):
+    """The graph works out sizes that its own types already say.
+
+    ## What it does
+    Finds `aten::size` of tensors of known shape whose value goes through arithmetic (`NumToTensor`, `floor_divide`, `Int`) into a shape.
+    One finding a graph.
+
+    ## Why is this bad?
+    Every run does it again, in tensors of one element, and shape-specialising compilers may take the shapes for unknown.
+
+    ## Example
+    ```
+    %3 : int = aten::size(%x, %zero)
+    %4 : Long() = prim::NumToTensor(%3)
+    %5 : Long() = aten::floor_divide(%4, %two)
+    %6 : int = aten::Int(%5)
+    ```
+
+    ## Use instead
+    -1 for the dimension that varies: `x.reshape(batch, -1)`; sizes of the configuration in place of `x.size(i)`; or torch.jit.freeze.
+
+    ## Known false positives
+    A graph that is meant for several shapes has to work them out; irscope binds them before it makes code.
+    """
+
+    code, name, severity = "SHP005", "shape-arithmetic", Severity.INFO
+    bad = (
+        Fixture.torchscript(
+            """
+            graph(%x : Float(4, 8), %zero : int, %two : int):
+              %3 : int = aten::size(%x, %zero)
+              %4 : Long() = prim::NumToTensor(%3)
+              %5 : Long() = aten::floor_divide(%4, %two)
+              %6 : int = aten::Int(%5)
+              %7 : int[] = prim::ListConstruct(%6, %6, %two)
+              %8 : Float(2, 2, 8) = aten::view(%x, %7)
+              return (%8)
+        """,
+            "3",
+        ),
+        Fixture.torchscript(
+            """
+            graph(%x : Float(4, 8), %zero : int, %two : int):
+              %3 : int = aten::size(%x, %zero)
+              %5 : int = aten::floordiv(%3, %two)
+              %7 : int[] = prim::ListConstruct(%5, %5, %two)
+              %8 : Float(2, 2, 8) = aten::view(%x, %7)
+              return (%8)
+        """,
+            "3",
+        ),
+    )
+    good = (
+        Fixture.torchscript("""
+            graph(%x : Tensor, %zero : int, %two : int):
+              %3 : int = aten::size(%x, %zero)
+              %5 : int = aten::floordiv(%3, %two)
+              %7 : int[] = prim::ListConstruct(%5, %two)
+              %8 : Tensor = aten::view(%x, %7)
+              return (%8)
+        """),
+        Fixture.torchscript("""
+            graph(%x : Float(4, 8), %two : int, %rest : int):
+              %7 : int[] = prim::ListConstruct(%two, %two, %rest)
+              %8 : Float(2, 2, 8) = aten::view(%x, %7)
+              return (%8)
+        """),
+    )
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        for graph in whole_graphs(context):
+            starts = [node for node in written(graph) if _known_size(node)]
+            chains = [(node, steps) for node in starts if (steps := _steps(context, graph, node))]
+            if chains:
+                first, total = chains[0][0], sum(steps for _, steps in chains)
+                yield context.finding(
+                    self,
+                    first,
+                    graph,
+                    f"{len(chains)} sizes that the types say go through {total} operators of arithmetic",
+                    help="-1 in view or reshape, or the sizes of the configuration",
+                )
+
+
+def _known_size(node: Node) -> bool:
+    if node.op.name != "aten::size" or not node.operands:
+        return False
+    x = node.operands[0].type
+    return isinstance(x, TensorType) and x.is_static
+
+
+def _steps(context: Context, graph: Graph, start: Node) -> int:
+    """How many operators of arithmetic the size goes through."""
+    seen: set[Node] = set()
+    stack = [start]
+    while stack:
+        for user in context.users(stack.pop(), graph):
+            small = not (isinstance(user.type, TensorType) and user.type.rank)
+            if user.op.name in ARITHMETIC and small and user not in seen:
+                seen.add(user)
+                stack.append(user)
+    return len(seen)
