@@ -34,6 +34,8 @@ class Cleaned:
 
 def sniff(text: str) -> float:
     """How sure it is that a text holds a TorchScript graph, from 0 to 1."""
+    if "graph" not in text:
+        return 0.0
     if "\x1b" in text:
         text = ANSI.sub("", text)
     header = HEADER.search(text)

@@ -89,7 +89,7 @@ class TracedAwayBranch(Rule):
         if not is_torchscript(context.module) or origin(context.module) != "traced":
             return
         main = context.module.main()
-        if is_function(main):
+        if is_function(main) and not any(context.module.scope(node) for node in written(main)):
             for node, missing in _gaps(main):
                 what = f"{missing} values are" if missing > 1 else "a value is"
                 yield self._finding(context, node, main, f"{what} missing before %{node.name}: they decided something in Python")

@@ -82,7 +82,7 @@ class TrainingMode(Rule):
         for graph in whole_graphs(context):
             for node in written(graph):
                 at = FLAGS.get(node.op.name)
-                if at is None or at >= len(node.operands) or not constant(node.operands[at]):
+                if at is None or at >= len(node.operands) or constant(node.operands[at]) not in (1, True):
                     continue
                 if "dropout" in node.op.name and constant(node.operands[1]) == 0:
                     continue  # nothing is dropped

@@ -120,7 +120,7 @@ def broadcast_tensors(t: Torch, xs: list[Node]) -> list[Node]:
 def sum_to_size(t: Torch, x: Node, size: list[int]) -> Node:
     lead = t.rank(x) - len(size)
     gone = [d for d, n in enumerate(t.shape(x)) if d < lead or (size[d - lead] == 1 and n != 1)]
-    if tuple(size) == t.shape(x):
+    if tuple(size) == t.shape(x) and t.rank(x):
         return x
     return t.reshape(t.sum(accumulating(t, x, None), gone), tuple(size))
 
