@@ -72,7 +72,7 @@ def command(
     from irscope.lint import select as select_rules
     from irscope.lint.baseline import read_baseline, unknown_to
     from irscope.lint.baseline import write_baseline as store
-    from irscope.lint.fusion import judge, kernels_over
+    from irscope.lint.fusion import judge, kernels_over, remarks, version_of
     from irscope.lint.report import FileReport, Report
 
     paths, pair = _split_pair(paths, why)
@@ -99,10 +99,11 @@ def command(
         whole = [module for module in reading.modules if module.entry and all(graph.root for graph in module.graphs.values())]
         if why:
             report.edges = [edge for module in whole for edge in judge(module, policy, device, pair)]
+            report.remarks = [remark for module in reading.modules if module.entry for remark in remarks(module, policy)]
         if max_kernels is not None:
             report.findings += [f for module in whole for f in kernels_over(module, policy, device, max_kernels)]
         files.append(report)
-    report_all = Report(files, policy=policy if why else "")
+    report_all = Report(files, policy=version_of(policy) if why else "")
     if write_baseline:
         store(write_baseline, report_all.findings())
         click.echo(f"{write_baseline}: {len(report_all.findings())} findings accepted", err=True)

@@ -20,6 +20,7 @@ class Group:
     * ``rows``: one or more reductions over the same trailing axes and pointwise nodes around them; the anchor is the last reduction;
     * ``reduction``: one reduction (or several over the same operand space) and what it reads, and pointwise nodes on its result;
     * ``map``: pointwise nodes and movement only; no anchor;
+    * ``attention``: two contractions and the softmax between them; ``parts`` are the three groups that it was joined of;
     * ``whole``: one node that stands alone (sort, scatter, while, a custom call).
 
     ``space`` is what the loops run over; of ``rows`` groups, the first ``rows`` axes of it are the rows and the others one row.
@@ -34,6 +35,7 @@ class Group:
     space: tuple[int, ...] = ()
     rows: int = 0
     chains: dict[Node, Chain | None] = field(default_factory=dict)
+    parts: tuple[Group, ...] = ()
 
     @property
     def root(self) -> Node:
@@ -50,7 +52,8 @@ class EdgeVerdict:
 
     ``fused`` is ``all`` (the consumer's kernel computes the producer, and nobody else reads it from memory), ``some`` (it does, and
     the producer is stored or computed again for others) or ``none``. ``reason`` holds the words of the compiler whose policy it is
-    (None: it says none), ``rule`` the short name of the rule that decided, ``cause`` the root cause in irscope's words.
+    (None: it says none), ``rule`` the short name of the rule that decided, ``cause`` the root cause in irscope's words with the numbers
+    that the rule compared, ``counterfactual`` the smallest edit that would have it fused (empty: none is known).
     """
 
     computation: str
@@ -60,6 +63,7 @@ class EdgeVerdict:
     reason: str | None = None
     rule: str = ""
     cause: str = ""
+    counterfactual: str = ""
 
 
 @dataclass(slots=True, eq=False)

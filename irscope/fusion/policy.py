@@ -2,15 +2,16 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Protocol, cast
+from typing import Protocol, cast, runtime_checkable
 
 from irscope.fusion.plan import Plan
-from irscope.graph import Graph
+from irscope.graph import Graph, Module
 from irscope.source import UserError, did_you_mean
 
 POLICIES: dict[str, str] = {
     "irscope": "irscope.fusion.irscope",
     "tvm": "irscope.fusion.tvm",
+    "xla-cpu": "irscope.fusion.xla_cpu",
 }
 """Name of a policy: the module that has it."""
 
@@ -22,6 +23,23 @@ class Policy(Protocol):
 
     def plan(self, graph: Graph) -> Plan:
         """The groups of ``graph`` (a primitive graph) and a verdict on each of its edges."""
+
+
+@runtime_checkable
+class AsWritten(Protocol):
+    """A policy that judges a module as its text has it: layouts, order and fusions included, names as the user sees them.
+
+    ``version`` says whose decisions it makes (``xla-cpu@jaxlib-0.10.2``).
+    """
+
+    name: str
+    version: str
+
+    def plan_module(self, module: Module, device: str | None = None) -> list[Plan]:
+        """A plan for each computation that the entry runs. Raises UserError for a device that the policy does not know."""
+
+    def remarks(self, module: Module) -> list[str]:
+        """How sure the verdicts on this module are: what about its text is not what the compiler's pass would see."""
 
 
 def policy_named(name: str) -> Policy:

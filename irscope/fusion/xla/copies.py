@@ -1,0 +1,76 @@
+"""How often a fusion would emit the code of each instruction: XLA's ``FusionNodeIndexingEvaluation``.
+
+XLA computes an operand anew for every index that it is read at. Elementwise readers share an index, movement makes a new one; so the
+copies of an instruction are the sum over those of its readers that came by different indices.
+"""
+from __future__ import annotations
+
+from irscope.fusion.xla.instructions import Instruction
+from irscope.fusion.xla.opcodes import EMITTED_AGAIN
+
+MAX_COPIES = 15
+"""XLA's ``kAllowedCodeDuplication``."""
+
+
+class Copies:
+    """The copies that one fusion emits, kept while instructions are fused into it."""
+
+    __slots__ = ("fusion", "times", "users")
+
+    def __init__(self, fusion: Instruction) -> None:
+        self.fusion = fusion
+        body = fusion.body
+        assert body is not None
+        self.users: dict[Instruction, dict[Instruction, None]] = {body.root: {fusion: None}}
+        self.times: dict[Instruction, int] = {fusion: 1}
+        for instruction in reversed(body.post_order()):
+            if instruction.op != "parameter":
+                self._count(instruction)
+
+    def emitted(self, producer: Instruction) -> int:
+        """How often the code of an operand of the fusion would stand in it."""
+        return sum(self.times[user] for user in self.users[producer])
+
+    def too_many(self, producer: Instruction) -> str:
+        """Why an operand would be emitted too often, in numbers; empty when it would not."""
+        if producer.op == "broadcast":
+            return ""
+        emitted = self.emitted(producer)
+        if emitted > MAX_COPIES:
+            return f"emitted {emitted} > {MAX_COPIES}"
+        if producer.op not in EMITTED_AGAIN:
+            return ""
+        if emitted > 1:
+            return f"{producer.op} emitted {emitted} > 1"
+        users = reader_count(producer)
+        return f"{producer.op} read {users} > 1 times" if users > 1 else ""
+
+    def take_operand(self, operand: Instruction) -> dict[Instruction, None]:
+        """Forget an operand that is about to be fused; what reads it is given back."""
+        return self.users.pop(operand)
+
+    def add(self, copy: Instruction, users: dict[Instruction, None]) -> None:
+        """Count what was fused: ``users`` is what :meth:`take_operand` gave for the original."""
+        self.users[copy] = users
+        self._count(copy)
+
+    def _count(self, instruction: Instruction) -> None:
+        mine = self.users.setdefault(instruction, {})
+        self.times[instruction] = sum(self.times[user] for user in mine)
+        body = self.fusion.body
+        assert body is not None
+        for operand in instruction.operands:
+            outer = self.fusion.operands[body.params.index(operand)] if operand.op == "parameter" else operand
+            readers = self.users.setdefault(outer, {})
+            if instruction.op == "transpose" or operand.same_dims_and_layout(instruction):
+                readers.update(mine)
+            else:
+                readers[instruction] = None
+
+
+def reader_count(instruction: Instruction) -> int:
+    """Who reads an instruction, those inside fusions counted one by one."""
+    total = 0
+    for user in instruction.users:
+        total += len(user.body.params[user.operands.index(instruction)].users) if user.body is not None else 1
+    return total

@@ -1,0 +1,226 @@
+"""The tests of XLA's CPU fusion pass in the order in which it makes them (cpu_instruction_fusion.cc, instruction_fusion.cc)."""
+from __future__ import annotations
+
+from irscope.fusion.xla.copies import Copies
+from irscope.fusion.xla.inplace import WORDS, conflict
+from irscope.fusion.xla.instructions import Computation, Instruction, fuse_into
+from irscope.fusion.xla.opcodes import CHEAP_WHEN_REAL, CPU_CHEAP, CPU_LOOP_FUSIBLE
+from irscope.fusion.xla.refusal import Refusal, Rule
+from irscope.fusion.xla.reuse import ReusedOperands
+from irscope.graph import DTYPES, TensorType
+
+MAX_CONCATENATED = 8
+"""XLA's ``kMaxConcatenateArguments``."""
+MAX_MINOR_CONCATENATION = 128
+"""From this size on, a concatenation along the minor dimension is left to itself."""
+MAX_REDUCTIONS = 5
+"""XLA's ``kMaxReductionsInFusion``."""
+SMALL_VECTOR_BYTES = 16 * 1024
+"""XLA's ``kFusionThresholdBytes``: a vector below it stays in the cache while a matrix is multiplied by it."""
+
+NOT_FUSIBLE = Rule(
+    "operand-not-fusible", "Operand (...) is not fusible",
+    "XLA never fuses a {producer_op} into anything: it has side effects, or control in it")
+CONSUMER_NOT_FUSIBLE = Rule(
+    "consumer-not-fusible", "[consumer is not fusible: {consumer_op}]",
+    "XLA never fuses anything into a {consumer_op}: it has side effects, or control in it")
+CAN_NOT_DUPLICATE = Rule(
+    "can-not-duplicate", "operand can not be duplicated",
+    "{producer} reads more than one large operand, so that XLA fuses it into all that need it or into none, and one way is closed",
+    "open that way, or copy {producer} by hand for {consumer}")
+CUSTOM = Rule(
+    "library-call", "Don't fuse instructions from custom fusions/calls",
+    "{consumer} is a library call (kind=kCustom); nothing fuses into it in this pass",
+    "none in this graph: XLA handed {consumer} to a library before it fused")
+LARGE_CONSTANT = Rule("large-constant", "Don't fuse non-scalar constants.", "{producer} is a constant of more than one element",
+                      "make it from an iota or a scalar, or leave it: it is read once")
+OUTPUT_FUSED = Rule(
+    "output-fused", "Bailing because producer can be output-fused into some operand.",
+    "{producer} adds to a matrix-vector product and goes into the kernel of that product instead")
+NOT_LOOP_FUSIBLE = Rule(
+    "not-loop-fusible", "Producer is not loop-fusible.",
+    "XLA's CPU loops cannot compute {producer}, a {producer_op}, element by element; its result is written to memory first")
+CONCATENATE = Rule(
+    "concatenate", "Concatenate fusion is inefficient.",
+    "a concatenation of many pieces, or along a long minor dimension, would branch in the innermost loop",
+    "concatenate at most 8 pieces, along an axis that is not the minor one, or apply {consumer} to the pieces first")
+NOT_PROFITABLE = Rule(
+    "not-profitable", "Fusion is not profitable.",
+    "{producer} is expensive and {consumer} reads its elements more than once, so that fusing would compute it again and again",
+    "none is needed where {producer} is small; else compute it at the size it is read at")
+ROOT = Rule("root", "not fusing into the output of the root instruction", "{producer} is the result of the computation",
+            "give {consumer}'s result back instead, or both in a tuple")
+EXPENSIVE_TWICE = Rule(
+    "expensive-twice", "expensive producer would be duplicated",
+    "{producer} is expensive and has other readers, which would each compute it again",
+    "let {consumer} be its only reader, or compute {producer} twice in the program")
+REDUCTIONS = Rule(
+    "too-many-reductions", "Too many reductions inside single fusion.",
+    "the kernel of {consumer} already holds as many reductions as XLA puts into one",
+    "reduce stacked arrays at once, or split the result in two")
+LONE_CONSTANT = Rule("lone-constant", "Not fusing: insufficient non-constant nodes.",
+                     "a kernel of {consumer} and a constant alone would gain nothing")
+PRODUCER_IS_FUSION = Rule("producer-is-fusion", "Not fusing: producer is itself a fusion node.",
+                          "{producer} is a kernel already; on the CPU XLA fuses nothing behind a kernel")
+TOO_MANY_COPIES = Rule(
+    "too-many-copies", "Code duplication too high",
+    "the kernel of {consumer} reads {producer} at so many different indices that its code would be written too often",
+    "read {producer} by one slice or gather instead of many, or write it out on purpose")
+NO_CASE = Rule(
+    "no-case", "Not fusing: not found a fusible case",
+    "{consumer}, a {consumer_op}, is no loop that XLA's CPU emitter can compute operands in; it reads them from memory")
+IN_PLACE: dict[str, Rule] = {
+    words: Rule("in-place", words,
+                "{consumer} writes into a buffer that {producer} also touches; fused, it could overwrite what is still read",
+                "use the same indices and shape for the slice that is read and the update that is written")
+    for words in WORDS
+}
+
+RULES: tuple[Rule, ...] = (
+    NOT_FUSIBLE, CONSUMER_NOT_FUSIBLE, CAN_NOT_DUPLICATE, CUSTOM, LARGE_CONSTANT, OUTPUT_FUSED, NOT_LOOP_FUSIBLE, CONCATENATE,
+    NOT_PROFITABLE, ROOT, EXPENSIVE_TWICE, *IN_PLACE.values(), REDUCTIONS, LONE_CONSTANT, PRODUCER_IS_FUSION, TOO_MANY_COPIES, NO_CASE)
+"""All rules in test order."""
+
+
+class CpuRules:
+    """``CpuInstructionFusion::ShouldFuse`` on one computation. ``skipped``: no instruction of it may take anything in."""
+
+    def __init__(self, computation: Computation, skipped: bool = False) -> None:
+        self.computation = computation
+        self.skipped = skipped
+        self.reused = ReusedOperands()
+        self.copies: dict[Instruction, Copies] = {}
+
+    def refusal(self, consumer: Instruction, number: int) -> Refusal | None:
+        """Why operand ``number`` does not go into ``consumer``; None when it does."""
+        producer = consumer.operands[number]
+        if self.skipped or consumer.kind == "kCustom":
+            return Refusal(CUSTOM)
+        if producer.op == "constant" and _elements(producer) != 1:
+            return Refusal(LARGE_CONSTANT, f"{_elements(producer)} elements")
+        if can_be_output_fused(producer, consumer):
+            return None
+        if producer.op == "add" and any(can_be_output_fused(o, producer) for o in producer.operands[:2]):
+            return Refusal(OUTPUT_FUSED)
+        if not loop_fusible(producer):
+            return Refusal(NOT_LOOP_FUSIBLE)
+        for side in (producer, consumer):
+            if numbers := inefficient_concatenation(side):
+                return Refusal(CONCATENATE, numbers)
+        costly = is_expensive(producer)
+        if producer.op != "fusion" and costly and producer in self.reused.of(consumer):
+            return Refusal(NOT_PROFITABLE, f"{producer.op} of {_elements(producer)} elements, read by {consumer.op}")
+        if producer is self.computation.root:
+            return Refusal(ROOT)
+        others = sum(user is not consumer for user in producer.users)
+        if others and costly and not always_duplicable(producer):
+            return Refusal(EXPENSIVE_TWICE, f"{producer.op} with {others + 1} readers")
+        if words := conflict(producer, consumer):
+            return Refusal(IN_PLACE[words])
+        return self._in_kernel(producer, consumer, number)
+
+    def _in_kernel(self, producer: Instruction, consumer: Instruction, number: int) -> Refusal | None:
+        """The tests that look at what the consumer's kernel holds already."""
+        if consumer.body is not None:
+            if producer.op == "reduce":
+                held = sum(i.op == "reduce" for i in consumer.body.instructions)
+                if held > MAX_REDUCTIONS:
+                    return Refusal(REDUCTIONS, f"{held} > {MAX_REDUCTIONS}")
+        elif producer.op == "constant":
+            return Refusal(LONE_CONSTANT)
+        if producer.op == "fusion":
+            return Refusal(PRODUCER_IS_FUSION)
+        if consumer.body is not None and (numbers := self._copies(consumer).too_many(producer)):
+            return Refusal(TOO_MANY_COPIES, numbers)
+        if consumer.op == "dot" and len(consumer.dims) <= 1 and number < 2:
+            vector = consumer.operands[1 - number]
+            if len(vector.dims) == 1 and _bytes(vector) < SMALL_VECTOR_BYTES:
+                return None
+        if (consumer.body is not None and consumer.kind == "kLoop") or loop_fusible(consumer):
+            return None
+        return Refusal(NO_CASE)
+
+    def fuse(self, producer: Instruction, consumer: Instruction) -> Instruction:
+        """Put ``producer`` into the kernel of ``consumer``, which is returned (a new fusion where it was none)."""
+        kind = "kOutput" if can_be_output_fused(producer, consumer) else "kLoop"
+        if consumer.body is None:
+            fusion = self.computation.wrap(consumer, kind)
+        else:
+            fusion, fusion.kind = consumer, kind
+        self.reused.fusing(producer, fusion)
+        copies = self._copies(fusion)
+        readers = copies.take_operand(producer)
+        copies.add(fuse_into(fusion, producer), readers)
+        return fusion
+
+    def _copies(self, fusion: Instruction) -> Copies:
+        found = self.copies.get(fusion)
+        if found is None:
+            found = self.copies[fusion] = Copies(fusion)
+        return found
+
+
+def loop_fusible(instruction: Instruction) -> bool:
+    """XLA's ``CanBeLoopFused``."""
+    return instruction.op in CPU_LOOP_FUSIBLE or instruction.is_elementwise
+
+
+def can_be_output_fused(producer: Instruction, consumer: Instruction) -> bool:
+    """Whether a matrix-vector product is finished by the addition that alone reads it."""
+    return (consumer.op == "add" and producer.op == "dot" and len(producer.dims) <= 1 and not producer.attrs.get("lhs_batch_dims")
+            and not _is_complex(producer) and len(producer.users) == 1 and sum(o is producer for o in consumer.operands) == 1)
+
+
+def inefficient_concatenation(instruction: Instruction) -> str:
+    """What is too large about a concatenation, in numbers; empty for one that is fine."""
+    if instruction.op != "concatenate":
+        return ""
+    if len(instruction.operands) > MAX_CONCATENATED:
+        return f"{len(instruction.operands)} pieces > {MAX_CONCATENATED}"
+    axis = instruction.attrs["dimensions"][0]
+    if len(instruction.dims) > 1 and axis == instruction.minor[0] and instruction.dims[axis] >= MAX_MINOR_CONCATENATION:
+        return f"minor dimension {instruction.dims[axis]} >= {MAX_MINOR_CONCATENATION}"
+    return ""
+
+
+def is_expensive(instruction: Instruction) -> bool:
+    """XLA's ``CpuInstructionFusion::IsExpensive``, with its slip: division looks for a constant in the dividend, not the divisor."""
+    op = instruction.op
+    if op in CPU_CHEAP:
+        return False
+    if op in CHEAP_WHEN_REAL:
+        return _is_complex(instruction)
+    if op == "convert":
+        return instruction.dtype == "bf16" and instruction.operands[0].dtype == "f32"
+    if op in ("divide", "remainder"):
+        return not _is_integral(instruction) or not _is_scalar_constant(instruction.operands[0])
+    return True
+
+
+def always_duplicable(instruction: Instruction) -> bool:
+    """What gets cheaper the more it is copied: a conversion that widens, a broadcast."""
+    if instruction.op == "broadcast":
+        return True
+    return instruction.op == "convert" and _bytes(instruction.operands[0]) < _bytes(instruction)
+
+
+def _is_scalar_constant(instruction: Instruction) -> bool:
+    if instruction.op == "broadcast":
+        instruction = instruction.operands[0]
+    return instruction.op == "constant" and _elements(instruction) == 1
+
+
+def _elements(instruction: Instruction) -> int:
+    return instruction.type.elements if isinstance(instruction.type, TensorType) else 0
+
+
+def _bytes(instruction: Instruction) -> int:
+    return instruction.type.bytes if isinstance(instruction.type, TensorType) else 0
+
+
+def _is_complex(instruction: Instruction) -> bool:
+    return instruction.dtype in ("c64", "c128")
+
+
+def _is_integral(instruction: Instruction) -> bool:
+    return instruction.dtype in DTYPES and instruction.dtype[:1] in ("s", "u")

@@ -1,0 +1,152 @@
+"""Whether fusing would change a buffer that the producer still reads: XLA's ``ShouldFuseInPlaceOp``."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from irscope.fusion.xla.instructions import Instruction
+
+SAME_BUFFER_TWICE = ("The consumer is an in-place operation that has an additional operand that has the same value as the in-place "
+                     "buffer")
+SEVERAL_MOVES = "Producer fusion has multiple non-elementwise ops, bailing."
+CONSUMER_MOVES = "Non-elementwise ops in consumer lead to inplace conflict after fusion."
+SEVERAL_UPDATES = "multiple dus ops, bailing."
+SLICE_SHAPE = "Slice op has a different shape than the update shape of the dus op, bailing."
+SLICE_INDEX = "DUS and slice index mismatch"
+SLICE_SHARED = "Fusing slice into DUS will also fuse another non-elementwise op with shared operand as DUS."
+DYNAMIC_SHAPE = "Dynamic slice op has a different shape than the update shape of the dus op, bailing."
+DYNAMIC_INDEX = "DUS and DS index mismatch"
+DYNAMIC_SHARED = "Fusing DS into DUS will also fuse another non-elementwise op with shared operand as DUS."
+UNRECOGNISED = "unrecognized inplace update non-elementwise output pair"
+
+WORDS = (SAME_BUFFER_TWICE, SEVERAL_MOVES, CONSUMER_MOVES, SEVERAL_UPDATES, SLICE_SHAPE, SLICE_INDEX, SLICE_SHARED, DYNAMIC_SHAPE,
+         DYNAMIC_INDEX, DYNAMIC_SHARED, UNRECOGNISED)
+
+
+def in_place_operands(instruction: Instruction) -> list[int]:
+    """The operands whose buffers an instruction writes its result into."""
+    if instruction.op == "dynamic-update-slice":
+        return [0]
+    if instruction.op == "scatter":
+        return list(range((len(instruction.operands) - 1) // 2))
+    if instruction.body is None:
+        return []
+    root = instruction.body.root
+    found = []
+    for output in root.operands if root.op == "tuple" else (root,):
+        if output.op in ("dynamic-update-slice", "scatter"):
+            for number in in_place_operands(output):
+                source = output.operands[number]
+                if source.op == "parameter":
+                    found.append(instruction.body.params.index(source))
+    return found
+
+
+def conflict(producer: Instruction, consumer: Instruction) -> str:
+    """XLA's words for why fusing breaks an update in place; empty when nothing breaks."""
+    for number in in_place_operands(consumer):
+        buffer = consumer.operands[number]
+        if any(o is buffer for i, o in enumerate(consumer.operands) if i != number):
+            return SAME_BUFFER_TWICE
+        if buffer is producer or buffer in producer.operands:
+            return _conflict_over(producer, consumer)
+    return ""
+
+
+def _conflict_over(producer: Instruction, consumer: Instruction) -> str:
+    """The conflict over the buffer of the first in-place operand that both touch; XLA looks no further."""
+    moves = extract(producer, _moves)
+    if len(moves) > 1:
+        return SEVERAL_MOVES
+    if not moves:
+        return _consumer_conflict(producer, consumer)
+    updates = extract(consumer, lambda i: i.op == "dynamic-update-slice")
+    if not updates:
+        return ""
+    if len(updates) > 1:
+        return SEVERAL_UPDATES
+    update, move = updates[0], moves[0]
+    same_shape = move.dims == update.operands[1].dims and move.dtype == update.operands[1].dtype \
+        and move.minor == update.operands[1].minor
+    indices = [_outer(consumer, o) for o in update.operands[2:]]
+    if move.op == "slice":
+        if not same_shape:
+            return SLICE_SHAPE
+        starts = [(start, stride) for start, _, stride in move.attrs["slice"]]
+        if any(stride != 1 or _integer(index) != start for index, (start, stride) in zip(indices, starts, strict=False)):
+            return SLICE_INDEX
+        return SLICE_SHARED if _shares(producer, consumer, update) else ""
+    if move.op == "dynamic-slice":
+        if not same_shape:
+            return DYNAMIC_SHAPE
+        for mine, theirs in zip([_outer(producer, o) for o in move.operands[1:]], indices, strict=False):
+            a, b = _integer(mine), _integer(theirs)
+            if a != b or (a is None and mine is not theirs):
+                return DYNAMIC_INDEX
+        return DYNAMIC_SHARED if _shares(producer, consumer, update) else ""
+    return UNRECOGNISED
+
+
+def _consumer_conflict(producer: Instruction, consumer: Instruction) -> str:
+    """Whether something in the consumer that moves elements reads the buffer that an elementwise producer shares."""
+    if consumer.body is None:
+        return ""
+    root = consumer.body.root
+    updates = set(root.operands) if root.op == "tuple" else {root}
+    moves = {m for m in extract(consumer, _moves) if m not in updates}
+    stack = [consumer.body.params[consumer.operands.index(producer)]]
+    seen = set(stack)
+    while stack:
+        for user in stack.pop().users:
+            if user in moves:
+                return CONSUMER_MOVES
+            if user not in seen:
+                seen.add(user)
+                stack.append(user)
+    return ""
+
+
+def _shares(producer: Instruction, consumer: Instruction, update: Instruction) -> bool:
+    """Whether another instruction of the consumer that moves elements reads what the producer gives."""
+    if consumer.body is None:
+        return False
+    stack = [consumer.body.params[i] for i, o in enumerate(consumer.operands) if o is producer]
+    seen = set(stack)
+    while stack:
+        current = stack.pop()
+        if current is not update and not current.is_elementwise and current.op != "parameter":
+            return True
+        for user in current.users:
+            if user not in seen:
+                seen.add(user)
+                stack.append(user)
+    return False
+
+
+def extract(instruction: Instruction, wanted: Callable[[Instruction], bool]) -> list[Instruction]:
+    """The instruction itself if it is wanted, else the wanted ones inside a fusion."""
+    if wanted(instruction):
+        return [instruction]
+    return [i for i in instruction.body.instructions if wanted(i)] if instruction.body is not None else []
+
+
+def _moves(instruction: Instruction) -> bool:
+    return instruction.op not in ("fusion", "bitcast", "parameter") and not instruction.is_elementwise
+
+
+def _outer(fusion: Instruction, operand: Instruction) -> Instruction:
+    """What a parameter of a fusion stands for outside of it."""
+    if fusion.body is not None and operand.op == "parameter" and operand in fusion.body.params:
+        return fusion.operands[fusion.body.params.index(operand)]
+    return operand
+
+
+def _integer(instruction: Instruction) -> int | None:
+    """The first element of an integer constant; None where it is none, or the text elides it."""
+    if instruction.op != "constant":
+        return None
+    literal: Any = instruction.attrs.get("literal")
+    try:
+        return int(literal.value().flat[0])
+    except (ValueError, AttributeError, IndexError):
+        return None

@@ -1,0 +1,240 @@
+"""Instructions that move: a computation of the text as XLA's fusion passes change it.
+
+The graph of a dump never changes, but fusing does: it replaces a consumer by a fusion, copies producers into it, and drops those that
+nobody reads any more. :class:`Instruction` and :class:`Computation` are what it does that to; each copy remembers the node it is of.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from irscope.fusion.xla.opcodes import ALWAYS_FUSIBLE, COLLECTIVES, ELEMENTWISE, NEVER_FUSIBLE, SIDE_EFFECTS
+from irscope.graph import Graph, Node, TensorType, Type
+
+NO_ATTRS: Mapping[str, Any] = {}
+
+
+class Instruction:
+    """One instruction. ``users`` is an ordered set; ``body`` is what a fusion computes; ``node`` is what it is a copy of."""
+
+    __slots__ = ("attrs", "bodies", "body", "dims", "dtype", "kind", "minor", "node", "op", "operands", "order", "predecessors", "type",
+                 "users")
+
+    def __init__(self, op: str, type: Type, operands: Iterable[Instruction], node: Node | None = None,
+                 attrs: Mapping[str, Any] = NO_ATTRS) -> None:
+        self.op = op
+        self.operands = list(operands)
+        self.users: dict[Instruction, None] = {}
+        self.node = node
+        self.attrs = attrs
+        self.bodies: tuple[Graph, ...] = node.bodies if node is not None else ()
+        self.body: Computation | None = None
+        self.kind = ""
+        self.order = -1
+        self.predecessors: list[Instruction] = []
+        self.set_type(type)
+        for operand in self.operands:
+            operand.users[self] = None
+
+    def set_type(self, type: Type) -> None:
+        """Take another type; ``dims``, ``minor`` (to major) and ``dtype`` are those of an array, empty for anything else."""
+        self.type = type
+        self.dims: tuple[int, ...] = ()
+        self.minor: tuple[int, ...] = ()
+        self.dtype = ""
+        if isinstance(type, TensorType):
+            self.dtype = type.dtype.name
+            self.dims = tuple(d if isinstance(d, int) else d.bound or 1 for d in type.shape)
+            self.minor = type.layout.minor_to_major if type.layout is not None else tuple(range(len(self.dims) - 1, -1, -1))
+
+    @property
+    def name(self) -> str:
+        """The name of the node it is of; a fusion is called after its root."""
+        top: Instruction = self
+        while top.node is None and top.body is not None:
+            top = top.body.root
+        return top.node.name if top.node is not None else top.op
+
+    @property
+    def is_array(self) -> bool:
+        return isinstance(self.type, TensorType)
+
+    @property
+    def is_elementwise(self) -> bool:
+        """Whether element i of the result needs element i of each operand, and nothing else."""
+        if self.op == "bitcast-convert":
+            mine, source = self.type, self.operands[0].type
+            return isinstance(mine, TensorType) and isinstance(source, TensorType) and mine.dtype.bits == source.dtype.bits
+        if self.op == "fusion" and self.body is not None:
+            return all(i.op == "parameter" or i.is_elementwise for i in self.body.instructions)
+        return self.op in ELEMENTWISE
+
+    @property
+    def is_fusible(self) -> bool:
+        """XLA's ``IsFusible``."""
+        if self.op in NEVER_FUSIBLE:
+            return False
+        if self.op in ALWAYS_FUSIBLE:
+            return True
+        if self.op == "rng":
+            return len(self.users) <= 1
+        return not self.has_side_effect
+
+    @property
+    def has_side_effect(self) -> bool:
+        """XLA's ``HasSideEffect``, which looks into the computations that are called too."""
+        return _has_side_effect(self.op, self.attrs) or any(graph_has_side_effect(g) for g in self.bodies)
+
+    def replace_operand(self, old: Instruction, new: Instruction) -> None:
+        """Read ``new`` wherever ``old`` was read."""
+        self.operands = [new if o is old else o for o in self.operands]
+        old.users.pop(self, None)
+        new.users[self] = None
+
+    def replace_uses(self, new: Instruction) -> None:
+        """Everybody who reads this reads ``new``."""
+        for user in list(self.users):
+            user.replace_operand(self, new)
+
+    def detach(self) -> None:
+        """Stop reading operands."""
+        for operand in self.operands:
+            operand.users.pop(self, None)
+
+    def same_dims_and_layout(self, other: Instruction) -> bool:
+        """``Shape::Equal().IgnoreElementType()``."""
+        return self.dims == other.dims and self.minor == other.minor and self.is_array == other.is_array
+
+    def __repr__(self) -> str:
+        return f"<{self.op} {self.name}>"
+
+
+class Computation:
+    """Instructions, the root among them, and the parameters by number."""
+
+    __slots__ = ("instructions", "name", "params", "root")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.instructions: dict[Instruction, None] = {}
+        self.params: list[Instruction] = []
+        self.root: Instruction
+
+    @staticmethod
+    def of(graph: Graph) -> Computation:
+        """The computation of a graph, fusions with bodies of their own (their graphs are closed, so none is inside another twice)."""
+        made = Computation(graph.name)
+        pending: list[tuple[Computation, Graph]] = [(made, graph)]
+        while pending:
+            computation, source = pending.pop()
+            here: dict[Node, Instruction] = {}
+            by_name: dict[str, Instruction] = {}
+            for node in source.nodes:
+                instruction = Instruction(node.op.name, node.type, [here[o] for o in node.operands], node, node.attrs)
+                here[node] = by_name[node.name] = instruction
+                for before in node.attrs.get("control_predecessors", ()):
+                    if before in by_name:
+                        instruction.predecessors.append(by_name[before])
+                computation.instructions[instruction] = None
+                if node.op.name == "fusion" and node.bodies:
+                    instruction.kind = str(node.attrs.get("kind", "kLoop"))
+                    instruction.body = Computation(node.bodies[0].name)
+                    pending.append((instruction.body, node.bodies[0]))
+            computation.params = [here[p] for p in source.params]
+            computation.root = here[source.result()]
+        return made
+
+    def post_order(self) -> list[Instruction]:
+        """XLA's ``MakeInstructionPostOrder``: depth first from every instruction without users, in the order of the text."""
+        done: dict[Instruction, bool] = {}
+        order: list[Instruction] = []
+        for start in self.instructions:
+            if start.users:
+                continue
+            stack = [start]
+            while stack:
+                current = stack[-1]
+                state = done.get(current)
+                if state is not None:
+                    stack.pop()
+                    if not state:
+                        done[current] = True
+                        order.append(current)
+                    continue
+                done[current] = False
+                stack += [o for o in reversed(current.operands) if o not in done]
+                stack += [o for o in current.predecessors if o not in done]
+        return order
+
+    def remove(self, instruction: Instruction) -> None:
+        """Drop an instruction that nobody reads."""
+        instruction.detach()
+        self.instructions.pop(instruction, None)
+
+    def wrap(self, consumer: Instruction, kind: str) -> Instruction:
+        """A fusion that computes ``consumer`` and stands in its place."""
+        fusion = Instruction("fusion", consumer.type, (), None)
+        fusion.kind = kind
+        fusion.body = Computation("")
+        fusion.body.root = _copy_into(fusion, consumer)
+        self.instructions[fusion] = None
+        consumer.replace_uses(fusion)
+        if self.root is consumer:
+            self.root = fusion
+        self.remove(consumer)
+        return fusion
+
+
+def fuse_into(fusion: Instruction, producer: Instruction) -> Instruction:
+    """Copy ``producer``, an operand of ``fusion``, into its body; the copy is returned."""
+    return _copy_into(fusion, producer)
+
+
+def _copy_into(fusion: Instruction, source: Instruction) -> Instruction:
+    """XLA's ``CloneAndAppendInstructionIntoCalledComputation``: operands are parameters, one for each instruction outside."""
+    body = fusion.body
+    assert body is not None
+    copy = Instruction(source.op, source.type, (), source.node, source.attrs)
+    copy.kind, copy.body = source.kind, source.body
+    body.instructions[copy] = None
+    if source in fusion.operands:
+        number = fusion.operands.index(source)
+        parameter = body.params.pop(number)
+        parameter.replace_uses(copy)
+        body.instructions.pop(parameter)
+        del fusion.operands[number]
+        source.users.pop(fusion, None)
+    for operand in source.operands:
+        if operand in fusion.operands:
+            parameter = body.params[fusion.operands.index(operand)]
+        else:
+            parameter = Instruction("parameter", operand.type, ())
+            body.params.append(parameter)
+            body.instructions[parameter] = None
+            fusion.operands.append(operand)
+            operand.users[fusion] = None
+        copy.operands.append(parameter)
+        parameter.users[copy] = None
+    return copy
+
+
+def _has_side_effect(op: str, attrs: Mapping[str, Any]) -> bool:
+    if op in SIDE_EFFECTS or op == "rng" or op == "rng-get-and-update-state":
+        return True
+    if op in COLLECTIVES:
+        return bool(attrs.get("constrain_layout")) or (attrs.get("channel_id") is not None and not attrs.get("use_global_device_ids"))
+    return op == "custom-call" and bool(attrs.get("custom_call_has_side_effect"))
+
+
+def graph_has_side_effect(graph: Graph) -> bool:
+    """Whether any instruction of a graph, or of the graphs that it calls, has side effects."""
+    pending, seen = [graph], {id(graph)}
+    while pending:
+        for node in pending.pop().nodes:
+            if _has_side_effect(node.op.name, node.attrs):
+                return True
+            for body in node.bodies:
+                if id(body) not in seen:
+                    seen.add(id(body))
+                    pending.append(body)
+    return False

@@ -1,0 +1,74 @@
+"""Which operands an instruction reads more than once an element: XLA's ``ReusesOperandElements``."""
+from __future__ import annotations
+
+from irscope.fusion.xla.instructions import Instruction
+
+ONCE = frozenset("bitcast concatenate reshape reverse slice transpose gather".split())
+
+
+def reuses(instruction: Instruction, number: int) -> bool:
+    """Whether an element of operand ``number`` may be read for several elements of the result."""
+    op = instruction.op
+    if op in ONCE:
+        return False
+    if op == "pad":
+        return number > 0
+    if op == "reduce":
+        return number >= len(instruction.operands) // 2
+    if op == "dynamic-update-slice":
+        return number > 1
+    if op == "dot" and len(instruction.dims) <= 1:
+        return len(instruction.operands[1 - number].dims) > 1
+    if op == "fusion" and instruction.body is not None:
+        return fusion_reuses(instruction, number)
+    return not instruction.is_elementwise
+
+
+def fusion_reuses(fusion: Instruction, number: int) -> bool:
+    """Whether some path from a parameter of a fusion to its root reads elements again."""
+    body = fusion.body
+    assert body is not None
+    needed = {body.root}
+    stack = [body.root]
+    while stack:
+        for operand in stack.pop().operands:
+            if operand not in needed:
+                needed.add(operand)
+                stack.append(operand)
+    start = body.params[number]
+    reached, stack = {start}, [start]
+    while stack:
+        current = stack.pop()
+        for user in current.users:
+            if user not in needed:
+                continue
+            if any(o is current and reuses(user, i) for i, o in enumerate(user.operands)):
+                return True
+            if user not in reached:
+                reached.add(user)
+                stack.append(user)
+    return False
+
+
+class ReusedOperands:
+    """What each fusion reuses, kept as instructions because the numbers of parameters change."""
+
+    def __init__(self) -> None:
+        self.known: dict[Instruction, set[Instruction]] = {}
+
+    def of(self, instruction: Instruction) -> set[Instruction]:
+        """The operands that an instruction reuses."""
+        found = self.known.get(instruction)
+        if found is None:
+            found = {o for i, o in enumerate(instruction.operands) if reuses(instruction, i)}
+            self.known[instruction] = found
+        return found
+
+    def fusing(self, producer: Instruction, fusion: Instruction) -> None:
+        """Keep the set of a fusion that ``producer`` is about to be fused into."""
+        mine = self.of(fusion)
+        if producer in mine:
+            mine.discard(producer)
+            mine.update(producer.operands)
+        else:
+            mine.update(self.of(producer))

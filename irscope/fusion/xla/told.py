@@ -1,0 +1,105 @@
+"""What an XLA fusion pass did, told as a plan: kernels, and a verdict on each edge of the text."""
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from irscope.fusion.plan import EdgeVerdict, Group, Plan
+from irscope.fusion.xla.cpu import Outcome
+from irscope.fusion.xla.instructions import Instruction
+from irscope.fusion.xla.refusal import Refusal
+from irscope.graph import Graph, Node
+
+UNTOLD = frozenset(("parameter", "constant", "get-tuple-element"))
+"""Producers whose edges are no fusion that anybody asks for."""
+NO_KERNEL = frozenset(("parameter", "constant", "tuple", "get-tuple-element", "bitcast", "while", "conditional", "call", "after-all"))
+"""What launches nothing by itself."""
+
+Homes = dict[Node, list[tuple[Instruction, Instruction]]]
+"""For each node its copies, each with the kernel that holds it."""
+
+
+def plan_of(graph: Graph, outcome: Outcome) -> Plan:
+    """The plan of one computation and of the bodies of the fusions that its text holds already."""
+    plan = Plan(graph)
+    homes: Homes = {}
+    for kernel in outcome.computation.post_order():
+        members = [kernel] if kernel.body is None else [i for i in kernel.body.instructions if i.node is not None]
+        for member in (kernel, *members) if kernel.node is not None and kernel.body is not None else members:
+            if member.node is not None:
+                homes.setdefault(member.node, []).append((member, kernel))
+        if kernel.op not in NO_KERNEL:
+            plan.groups.append(_group(kernel, members))
+    for owner in _with_bodies(graph):
+        for consumer in owner.nodes:
+            if consumer.op.name == "tuple" or consumer not in homes:
+                continue
+            for producer in dict.fromkeys(consumer.operands):
+                if producer.op.name not in UNTOLD:
+                    plan.verdicts.append(_verdict(owner.name, producer, consumer, homes, outcome))
+    return plan
+
+
+def _with_bodies(graph: Graph) -> Iterable[Graph]:
+    """The bodies of the fusions of a graph, then the graph."""
+    return (*dict.fromkeys(n.bodies[0] for n in graph.nodes if n.op.name == "fusion" and n.bodies), graph)
+
+
+def _group(kernel: Instruction, members: list[Instruction]) -> Group:
+    """A kernel as a group. Several copies of one node count once."""
+    nodes = list(dict.fromkeys(m.node for m in members if m.node is not None))
+    inside = set(nodes)
+    root = kernel if kernel.body is None else kernel.body.root
+    outputs = [o.node for o in (root.operands if root.op == "tuple" else (root,)) if o.node is not None]
+    inputs = list(dict.fromkeys(o for n in nodes for o in n.operands if o not in inside and o.op.name != "constant"))
+    reductions = [n for n in nodes if n.op.name == "reduce"]
+    kind = "whole" if kernel.body is None and not kernel.is_elementwise else "reduction" if reductions else "map"
+    return Group(kind, nodes, outputs or nodes[-1:], inputs, reductions[-1] if reductions else None, kernel.dims)
+
+
+def _verdict(computation: str, producer: Node, consumer: Node, homes: Homes, outcome: Outcome) -> EdgeVerdict:
+    """What became of one edge over all copies of the consumer."""
+    fused, apart = 0, None
+    for copy, kernel in homes[consumer]:
+        source = _source(copy, kernel, producer)
+        if source is None:
+            fused += 1
+        elif apart is None:
+            apart = (source, kernel)
+    if apart is None:
+        return EdgeVerdict(computation, producer.name, consumer.name, "all")
+    source, kernel = apart
+    refusal = outcome.refusals.get((source.name, kernel))
+    verdict = "some" if fused else "none"
+    if refusal is None:
+        return EdgeVerdict(computation, producer.name, consumer.name, verdict)
+    return told(computation, producer, consumer, verdict, refusal)
+
+
+def told(computation: str, producer: Node, consumer: Node, fused: str, refusal: Refusal) -> EdgeVerdict:
+    """A refusal in the words of the compiler and in ours."""
+    return EdgeVerdict(computation, producer.name, consumer.name, fused, refusal.words(producer, consumer) or None, refusal.rule.name,
+                       refusal.cause(producer, consumer), refusal.way_out(producer, consumer))
+
+
+def _source(copy: Instruction, kernel: Instruction, producer: Node) -> Instruction | None:
+    """The instruction outside of the kernel from which a copy reads ``producer``; None where it reads a copy inside."""
+    body = kernel.body
+    if body is None:
+        return next(o for o, n in zip(copy.operands, _operands(copy), strict=True) if n is producer)
+    if copy is kernel:
+        return next((o for o in kernel.operands if _is(o, producer)), None)
+    for operand, node in zip(copy.operands, _operands(copy), strict=True):
+        if node is producer and operand.node is None:
+            return kernel.operands[body.params.index(operand)]
+    return None
+
+
+def _operands(copy: Instruction) -> tuple[Node, ...]:
+    assert copy.node is not None
+    return copy.node.operands
+
+
+def _is(instruction: Instruction, node: Node) -> bool:
+    """Whether an instruction of the computation gives the value of a node: it is the node, or a kernel that ends in it."""
+    root = instruction.body.root if instruction.node is None and instruction.body is not None else instruction
+    return root.node is node
