@@ -7,6 +7,7 @@ Nodes are taken from the last to the first. Each asks the kernels that read it, 
   read it, one of them computes it and stores it beside its own result, if nothing runs in a circle then;
 * a contraction, convolution or window takes the pointwise kernel that reads it as its epilogue: results are finished in registers;
 * reductions over trailing axes and what surrounds them become one kernel that goes over rows (softmax, layer normalisation);
+* two contractions with nothing but a softmax between them become one kernel (:mod:`irscope.fusion.attention`);
 * concatenation and padding are places that others write into; sort, scatter, loops and libraries stand alone.
 
 Work is never duplicated but for a few simple operations, so every edge that is not fused has one of the reasons that
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 from math import prod
 
+from irscope.fusion.attention import joined
 from irscope.fusion.drafts import BEHIND, MOVED, WHOLE, Draft, Drafts, Reach, dims_of
 from irscope.fusion.plan import Plan
 from irscope.fusion.verdicts import Refusal, verdicts
@@ -46,7 +48,7 @@ class IrscopePolicy:
         """The kernels of irscope's own compiler."""
         planner = _Planner(graph)
         planner.run()
-        plan = Plan(graph, planner.drafts.groups())
+        plan = Plan(graph, joined(graph, planner.drafts.groups()))
         refusals = {(node, planner.drafts.group_of[draft]): refusal for (node, draft), refusal in planner.refusals.items()}
         plan.verdicts = list(verdicts(plan, refusals))
         return plan

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 from irscope.fusion import Group, Plan
 from irscope.fusion.drafts import dims_of
-from irscope.fusion.views import VIEWS, Chain, Repeat, Strides, before
+from irscope.fusion.views import VIEWS, Chain, Repeat
 from irscope.graph import Graph, Node
 from irscope.lower import control, places
 from irscope.lower.families import families
+from irscope.lower.orders import Order, order_for, orders_of_reads
 from irscope.lower.program import Slot
 from irscope.lower.storage import Storage, Wish
 from irscope.lower.values import Parts, Path, leaves, tensor_of
@@ -125,6 +126,22 @@ class Homes:
                 found.setdefault(node, []).append(number)
         return found
 
+    def _orders(self) -> dict[Node, Order]:
+        """Values that would be read along their memory, or seen without a copy, if their dimensions lay in another order."""
+        wanted: dict[Node, set[Order]] = {}
+        for group in self.plan.groups:
+            reads = orders_of_reads(group) if group.kind == "map" else {}
+            for node in group.inputs:
+                order = order_for(node) if node.op.name in VIEWS else None
+                if order is not None:
+                    wanted.setdefault(_base(node), set()).add(order)
+                elif node in reads:
+                    wanted.setdefault(node, set()).update(reads[node])
+                elif group.kind in ("rows", "reduction", "map"):
+                    wanted.setdefault(_base(node), set()).add(tuple(range(len(dims_of(_base(node))))))
+        found = {node: _only(orders) for node, orders in wanted.items() if node in self.made_at}
+        return {node: order for node, order in found.items() if order is not None}
+
     def _gather_wishes(self) -> dict[Node, Wish]:
         wishes: dict[Node, Wish] = {}
         refused: set[Node] = set()
@@ -140,39 +157,21 @@ class Homes:
                         refused.add(node)
                     else:
                         wishes[node] = joined
-        for group in self.plan.groups:
-            for view in group.inputs:
-                if view.op.name in VIEWS and _base(view) not in wishes:
-                    order = _order_for(view)
-                    if order is not None:
-                        wishes[_base(view)] = Wish(order, (0,) * len(order), (0,) * len(order))
+        for node, order in self._orders().items():
+            wishes.setdefault(node, Wish(order, (0,) * len(order), (0,) * len(order)))
         return {node: wish for node, wish in wishes.items() if node not in refused and node in self.made_at}
 
 
-def _order_for(view: Node) -> tuple[int, ...] | None:
-    """The order of dimensions in which a value should lie so that a view of it, which strides cannot describe otherwise, needs no copy."""
-    chain: list[Node] = []
-    node = view
-    while node.op.name in VIEWS:
-        chain.append(node)
-        node = node.operands[0]
-    plain: Strides | None = Strides.plain(dims_of(node))
-    for step in reversed(chain):
-        plain = plain.through(step) if plain is not None else None
-    if plain is not None:
-        return None
-    wanted: Strides | None = Strides.plain(dims_of(view))
-    for step in chain:
-        wanted = before(step, wanted) if wanted is not None else None
-    if wanted is None:
-        return None
-    order = tuple(sorted(range(len(wanted.strides)), key=lambda d: (-wanted.strides[d], d)))
-    dense, _, _ = Wish(order, (0,) * len(order), (0,) * len(order)).layout(wanted.shape)
-    return order if all(a == b or n == 1 for a, b, n in zip(dense, wanted.strides, wanted.shape)) else None
+def _only(orders: set[Order]) -> Order | None:
+    """The one order that all readers want, if it is not the usual one."""
+    order = next(iter(orders), None)
+    return order if len(orders) == 1 and order != tuple(range(len(order or ()))) else None
 
 
 def split_group(group: Group, graph: Graph) -> list[Group]:
-    """A group as single nodes, in order: what happens to one that no family can build as a whole."""
+    """What happens to a group that no family can build as a whole: the groups that it was joined of, or its nodes, in order."""
+    if group.parts:
+        return list(group.parts)
     pieces: list[Group] = []
     for node in group.nodes:
         if node.op.name in VIEWS or node.op.name == "iota":

@@ -28,7 +28,7 @@ class Nest:
 
     ``rhs`` is addressed by the strides in ``affine``, unless ``schedule.pack`` is ``load``: then it lies in panels
     [batch...][panel][sum...][width], as :func:`irscope.lower.families.pack.panels` makes them. ``parallel``: the outermost loops
-    are ``par``.
+    are ``par``. ``whole_columns``: the right operand has room for, and zeros in, the lanes beyond the last column.
     """
 
     k: KernelBuilder
@@ -41,8 +41,9 @@ class Nest:
     schedule: ContractionSchedule
     finish: Finish
     parallel: bool = True
-    lhs_base: int = 0
-    rhs_base: int = 0
+    lhs_base: Any = 0
+    rhs_base: Any = 0
+    whole_columns: bool = False
 
     # ---- the axes, by what they are to the loops
 
@@ -124,7 +125,7 @@ class Nest:
         """Loops over batches and outer columns: (index of the result, left address, right address)."""
         k = self.k
         index: list[Any] = [k.index(0) for _ in range(self.rank)]
-        lhs, rhs = k.index(self.lhs_base), k.index(self.rhs_base)
+        lhs, rhs = k.as_index(self.lhs_base), k.as_index(self.rhs_base)
         batches = self.affine.of("batch")
         packed = self.schedule.pack == "load"
         step = prod(a.size for a in self.outer if a.rhs or a.role == "column") if packed else 0
@@ -148,7 +149,8 @@ class Nest:
         sums, address = self.sums, rhs + j * self.column.rhs
         if s.pack == "load":
             sums, address = in_panel(self.sums, self.width), rhs + j * self.depth
-        tile = Tile(self.lhs, self.rhs, lhs, address, (), vectors, lanes, sums, mask if s.pack == "none" else None)
+        tile = Tile(self.lhs, self.rhs, lhs, address, (), vectors, lanes, sums,
+                    mask if s.pack == "none" and not self.whole_columns else None)
         count = min(columns, vectors * lanes)
         # A panel that is summed in blocks is packed in blocks, where a block is a run of it.
         in_blocks = s.pack in PACKERS and bool(s.sum_block) and (s.pack == "copy" or len(sums) == 1)

@@ -1,0 +1,152 @@
+"""Attention in one kernel: two contractions with a softmax between, whose scores are read by nobody else.
+
+    s = dot(q, k)          [batch, query, key]          these three kernels become one of kind ``attention``:
+    p = softmax(s * c)     along the keys               some queries at a time, their scores in the caches
+    o = dot(p, v)          [batch, query, value]
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from irscope.fusion.drafts import dims_of
+from irscope.fusion.plan import Group
+from irscope.fusion.views import VIEWS, Chain, Strides, row_major, seen_through
+from irscope.graph import Graph, Node
+from irscope.graph.dtypes import F32
+from irscope.graph.types import TensorType
+from irscope.ops.bodies import combiner
+
+MAX_KEYS = 1 << 14
+"""With more keys the scores of a few queries leave the second cache."""
+
+
+@dataclass(frozen=True, slots=True)
+class Softmax:
+    """``scores`` are what the maximum is taken of, ``weights`` the result of the division."""
+
+    scores: Node
+    weights: Node
+
+
+def joined(graph: Graph, groups: Sequence[Group]) -> list[Group]:
+    """The groups, those that make up one attention as one, which stands where the last of them stood."""
+    made = {output: group for group in groups for output in group.outputs}
+    readers: dict[Node, list[Group]] = {}
+    for group in groups:
+        for node in group.inputs:
+            readers.setdefault(_stored(node), []).append(group)
+    results = _results(graph)
+    gone: set[int] = set()
+    instead: dict[int, Group] = {}
+    for last in groups:
+        found = _parts(last, made)
+        if found is None:
+            continue
+        first, rows, _ = found
+        steps = ((first.outputs[0], rows), (rows.outputs[0], last))
+        if all(readers.get(value) == [reader] and value not in results for value, reader in steps):
+            gone.update((id(first), id(rows)))
+            instead[id(last)] = _one(*found)
+    return [instead.get(id(group), group) for group in groups if id(group) not in gone]
+
+
+def softmax_of(rows: Group) -> Softmax | None:
+    """The softmax along the last dimension that is all a group of kind ``rows`` does, apart from pointwise work before it."""
+    if rows.kind != "rows" or len(rows.outputs) != 1:
+        return None
+    weights = rows.outputs[0]
+    if weights.op.name != "divide" or not dims_of(weights):
+        return None
+    exponential, total = weights.operands[0], _row_value(weights.operands[1], dims_of(weights))
+    if exponential.op.name != "exponential" or total is None or not _reduces(total, "add", 0.0, exponential):
+        return None
+    difference = exponential.operands[0]
+    if difference.op.name != "subtract":
+        return None
+    scores, highest = difference.operands[0], _row_value(difference.operands[1], dims_of(weights))
+    if highest is not None and highest.op.name == "maximum":
+        highest = next((o for o, other in zip(highest.operands, highest.operands[::-1]) if _is_constant(other, float("-inf"))), None)
+        highest = None if highest is None else _through(highest)
+    if highest is None or not _reduces(highest, "maximum", float("-inf"), scores) or dims_of(scores) != dims_of(weights):
+        return None
+    return Softmax(scores, weights)
+
+
+def _parts(last: Group, made: dict[Node, Group]) -> tuple[Group, Group, Group] | None:
+    """The product that gives the scores, the softmax, and ``last``, the product that takes the weights; None when that is not so."""
+    anchor = last.anchor
+    if last.kind != "contraction" or anchor is None or anchor.op.name != "dot":
+        return None
+    rows = made.get(anchor.operands[0])
+    if rows is None or softmax_of(rows) is None:
+        return None
+    products = [made[n] for n in rows.inputs if n in made and made[n].kind == "contraction" and dims_of(n) == dims_of(rows.outputs[0])]
+    scores = products[0] if products else None
+    if scores is None or scores.anchor is None or scores.anchor.op.name != "dot" or len(scores.outputs) != 1:
+        return None
+    shape, batches = dims_of(scores.anchor), len(scores.anchor.attrs.get("lhs_batch_dims", ()))
+    rank = len(shape)
+    queries = rank - batches - 1
+    one_key = len(dims_of(scores.anchor.operands[1])) - batches - len(scores.anchor.attrs.get("rhs_contracting_dims", ())) == 1
+    same = (anchor.attrs.get("lhs_batch_dims", ()) == tuple(range(batches)) and anchor.attrs.get("lhs_contracting_dims", ()) == (rank - 1,))
+    values = len(dims_of(anchor.operands[1])) - batches - 1
+    if not one_key or not same or queries < 1 or values != 1 or dims_of(rows.outputs[0]) != shape or not 16 <= shape[-1] <= MAX_KEYS:
+        return None
+    floats = all(isinstance(n.type, TensorType) and n.type.dtype is F32
+                 for n in (*scores.anchor.operands, scores.anchor, rows.outputs[0], *anchor.operands, anchor))
+    return (scores, rows, last) if floats else None
+
+
+def _one(first: Group, rows: Group, last: Group) -> Group:
+    """The three as one."""
+    between = {first.outputs[0], rows.outputs[0]}
+    nodes = sorted({*first.nodes, *rows.nodes, *last.nodes}, key=lambda node: node.index)
+    inputs = [n for n in dict.fromkeys([*first.inputs, *rows.inputs, *last.inputs]) if n not in between]
+    return Group("attention", nodes, last.outputs, sorted(inputs, key=lambda n: n.index), last.anchor, last.space, last.rows, last.chains,
+                 parts=(first, rows, last))
+
+
+def _row_value(node: Node, shape: tuple[int, ...]) -> Node | None:
+    """What a node repeats along the last dimension: one value a row, in order; None when it is anything else."""
+    chain: Chain | None = None
+    steps: list[Node] = []
+    while node.op.name in VIEWS:
+        steps.append(node)
+        node = node.operands[0]
+    for step in steps:
+        chain = Chain(step, chain)
+    walked = seen_through(chain, Strides.plain(dims_of(node)))
+    if walked is None or walked.shape != shape or walked.offset:
+        return None
+    expected = (*row_major(shape[:-1]), 0)
+    return node if all(a == b or n == 1 for a, b, n in zip(walked.strides, expected, shape)) else None
+
+
+def _reduces(node: Node, opcode: str, init: float, operand: Node) -> bool:
+    """Whether a node is this reduction of ``operand`` along its last dimension."""
+    return (node.op.name == "reduce" and len(node.operands) == 2 and node.operands[0] is operand and combiner(node.bodies[0]) == opcode
+            and node.attrs["dimensions"] == (len(dims_of(operand)) - 1,) and _is_constant(node.operands[1], init))
+
+
+def _is_constant(node: Node, value: float) -> bool:
+    node = _through(node)
+    return (node.op.name == "constant" and isinstance(node.type, TensorType) and node.type.elements == 1
+            and not node.attrs["literal"].elided and float(node.attrs["literal"].value().reshape(())) == value)
+
+
+def _through(node: Node) -> Node:
+    while node.op.name in VIEWS:
+        node = node.operands[0]
+    return node
+
+
+def _stored(node: Node) -> Node:
+    """The value whose memory a view shows."""
+    return _through(node)
+
+
+def _results(graph: Graph) -> set[Node]:
+    """The values that leave the graph."""
+    root = graph.result()
+    return {_through(n) for n in (root.operands if root.op.name == "tuple" else (root,))}
