@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from irscope.formats.detect import decode, read
 from irscope.graph import Reading
 from irscope.source import SourceText
-from irscope.source.files import read_bytes
+from irscope.source.files import read_bytes, read_large_text
 
 if TYPE_CHECKING:
     from irscope.backends.model import Model
@@ -29,7 +29,11 @@ def load(path_or_text: str | bytes | os.PathLike[str], *, format: str | None = N
         return read(SourceText(name or "<text>", path_or_text), format)
     if isinstance(path_or_text, bytes):
         return read(decode(path_or_text, name or "<bytes>"), format)
-    return read(decode(read_bytes(path_or_text), name or os.fspath(path_or_text)), format)
+    path = os.fspath(path_or_text)
+    large = read_large_text(path)
+    if large is not None:
+        return read(SourceText(name or path, large), format)
+    return read(decode(read_bytes(path), name or path), format)
 
 
 def compile(what: Reading | str | bytes | os.PathLike[str], *, weights: Mapping[str, Any] | None = None,

@@ -28,10 +28,12 @@ def decode(data: bytes, name: str) -> SourceText:
 
 def detect(text: str) -> str | None:
     """The name of the format that a text is written in, or None."""
-    scores = {name: float(format_named(name).sniff(text)) for name in readable()}
+    scores: dict[str, float] = {}
+    for name in readable():
+        scores[name] = float(format_named(name).sniff(text))
+        if scores[name] >= SURE:
+            return name
     best = max(scores, key=lambda name: scores[name], default=None)
-    if best is not None and scores[best] >= SURE:
-        return best
     if in_text(text) is not None:
         return None
     if best is not None and scores[best] > 0:

@@ -1,10 +1,12 @@
 """Bytes from a path, a .gz or standard input; every way in which that fails is told in words."""
 from __future__ import annotations
 
+import codecs
 import os
 import sys
 import zlib
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
@@ -14,6 +16,8 @@ STDIN = "-"
 # A dump of 500 MB is real, one of 8 GB is a mistake (a core file, an endless pipe), and a .gz may grow a thousandfold.
 MAX_BYTES = 8 << 30
 CHUNK = 1 << 20
+LARGE = 32 << 20
+"""From here on it matters that a text stands in memory once."""
 GZIP_MAGIC = b"\x1f\x8b"
 
 
@@ -43,6 +47,30 @@ def read_bytes(path: str | os.PathLike[str], limit: int = MAX_BYTES) -> bytes:
         raise UserError(f"{what} is empty" if not data else f"{what} holds nothing but blanks",
                         "was the program that wrote it stopped, or its output sent elsewhere (2> instead of >)?")
     return data
+
+
+def read_large_text(path: str) -> str | None:
+    """The text of a large plain file, decoded piece by piece, so that bytes and text never stand in memory side by side.
+
+    None for what is small, packed, binary or not there: :func:`read_bytes` says what is to be said of it.
+    """
+    try:
+        if path == STDIN or os.path.getsize(path) < LARGE or os.path.getsize(path) > MAX_BYTES:
+            return None
+        with open(path, "rb") as file:
+            head = file.read(CHUNK)
+            if head.startswith((GZIP_MAGIC, codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or b"\0" in head:
+                return None
+            decoder = codecs.getincrementaldecoder("utf-8")("replace")
+            # Appending to a string that nobody else holds grows it in place; joining pieces would hold all of it twice.
+            # (CPython does so once the loop is warm, and it warms up for loops of this form, not for `while`.)
+            text = decoder.decode(head)
+            for piece in iter(partial(file.read, CHUNK), b""):
+                text += decoder.decode(piece)
+            text += decoder.decode(b"", True)
+    except (OSError, ValueError):
+        return None
+    return text
 
 
 def _read_stdin(limit: int) -> bytes:

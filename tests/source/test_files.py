@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from irscope.source import UserError
+from irscope.source import UserError, files
 from irscope.source.files import read_bytes
 
 
@@ -78,3 +78,23 @@ def test_a_file_beyond_the_limit_is_refused(tmp_path: Path) -> None:
     path.write_bytes(b"x" * (2 << 20))
     with pytest.raises(UserError, match="larger than 1 MiB"):
         read_bytes(path, limit=1 << 20)
+
+
+def test_a_large_text_is_the_same_read_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "LARGE", 8)
+    monkeypatch.setattr(files, "CHUNK", 5)
+    path = tmp_path / "m.hlo"
+    text = "HloModule m // äöü €\r\nENTRY e {}\n" * 9
+    path.write_text(text, encoding="utf-8", newline="")
+    assert files.read_large_text(str(path)) == text
+    path.write_bytes(b"abc\xff\xfedefghij" * 3)
+    assert files.read_large_text(str(path)) == path.read_bytes().decode("utf-8", "replace")
+
+
+@pytest.mark.parametrize("data", [b"\x1f\x8b12345678", b"abc\0defghij", b"\xef\xbb\xbfHloModule m", b"short"])
+def test_what_is_small_or_no_plain_text_is_left_to_the_other_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
+    monkeypatch.setattr(files, "LARGE", 8)
+    path = tmp_path / "m.hlo"
+    path.write_bytes(data)
+    assert files.read_large_text(str(path)) is None
+    assert files.read_large_text(str(tmp_path / "missing")) is None
