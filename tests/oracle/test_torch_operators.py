@@ -22,7 +22,7 @@ LIMITS = {
     "operators outside the families": r"do not run yet|does not run yet",
 }
 """What is refused, in so many words: a difference in a number is never among them."""
-UNORDERED = {"topk", "nn.functional.interpolate", "nn.functional.upsample_bilinear", "linspace", "polygamma", "special.polygamma"}
+UNORDERED = {"topk", "kthvalue", "nn.functional.interpolate", "nn.functional.upsample_bilinear", "linspace", "polygamma", "special.polygamma"}
 """Equal values in any order; whole numbers that torch rounds in a way of its own; functions that torch works out in float32."""
 
 

@@ -93,7 +93,7 @@ class ShapeArithmetic(Rule):
                     self,
                     first,
                     graph,
-                    f"{len(chains)} sizes that the types say go through {total} operators of arithmetic",
+                    f"sizes that the types say are worked out: {len(chains)} of them, by {total} operators",
                     help="-1 in view or reshape, or the sizes of the configuration",
                 )
 
