@@ -24,6 +24,10 @@ EXACT = frozenset((
 
 def check_types(module: Module) -> list[Finding]:
     """Everything that does not fit, in the order of the text. Code and name tell the kind: SHP shapes, DTY element types, LAY layouts."""
+    if module.format == "relay" and not module.attrs.get("primitive"):
+        from irscope.analysis.verify.relay import relay_faults
+
+        return sorted((finding(module, graph, fault) for graph, fault in relay_faults(module)), key=lambda f: f.offset)
     faults = [(graph, fault) for graph in module.graphs.values() for fault in check_graph(graph)]
     if module.format == "hlo":
         faults += module_rules(module)

@@ -45,6 +45,7 @@ class Expressions(Cursor):
         for found in BINDING.finditer(self.text):
             self.first_binding.setdefault(found[1], found.start())
         self.counter = 0
+        self.attribute_at: dict[str, int] = {}
 
     # ------------------------------------------------------------------ nodes
 
@@ -445,6 +446,8 @@ class Expressions(Cursor):
         if dtype_named(word) is not None and self.kinds[self.at + 1] in ("number", "punct") and self._scalar_call(word):
             return self._converted(word, at)
         operands, attrs = self._arguments()
+        if attrs:
+            self.definitions.attributes(word, attrs, self.attribute_at)
         special = {"ref": structure.REF, "ref_read": structure.REF_READ, "ref_write": structure.REF_WRITE}.get(word)
         made = self.node(special or self.op(word), tuple(operands), attrs, offset=at)
         return self.claimed(made)
@@ -496,6 +499,7 @@ class Expressions(Cursor):
         key = self.word
         if key in attrs:
             raise self.fault(f"attribute `{key}` is given twice")
+        self.attribute_at[key] = self.offset
         self.at += 2
         attrs[key] = self.value()
 

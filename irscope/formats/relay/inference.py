@@ -98,7 +98,7 @@ def _tried(operator: Any, types: tuple[Type, ...], attrs: Mapping[str, Any], ope
         return type_of(operator.build(t, operator.bound(attrs), *values))
     except TypeFault:
         raise
-    except (ValueError, IndexError, ZeroDivisionError, AttributeError, TypeError) as fault:
+    except (ValueError, IndexError, ArithmeticError, AttributeError, TypeError, KeyError) as fault:
         raise TypeFault(f"{operator.name}: {fault}") from None
 
 

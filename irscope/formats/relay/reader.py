@@ -13,10 +13,12 @@ from __future__ import annotations
 import gc
 import re
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 from irscope.formats.relay import operators, structure
 from irscope.formats.relay.expressions import Expressions
+from irscope.formats.relay.filling import fill_types
 from irscope.formats.relay.lexer import HEADER, METADATA, SyntaxFault, tokenize
 from irscope.formats.relay.metadata import constants_of
 from irscope.formats.relay.provenance import RelayProvenance
@@ -79,6 +81,7 @@ class Definitions:
         self._seen: dict[str, int] = {}
         self._fresh: set[str] = set()
         self._unknown: set[str] = set()
+        self._attributes: dict[str, frozenset[str]] = {}
         self._constants: dict[str, Literal] = {}
         self._names: list[str] | None = None
 
@@ -112,6 +115,18 @@ class Definitions:
         self._unknown.add(name)
         near = did_you_mean(name, known) or next((f"did you mean {k}?" for k in known if k.endswith("." + name)), "")
         self.warn(offset, "RLY020", "unknown-operator", f"unknown operator `{name}`", near, len(name))
+
+    def attributes(self, name: str, attrs: Mapping[str, Any], places: Mapping[str, int]) -> None:
+        """Attributes are given to an operator: a warning for each that it does not have."""
+        known = self._attributes.get(name)
+        if known is None:
+            found = operators.declared(name)
+            known = self._attributes[name] = frozenset(found.names) if found is not None else frozenset(attrs)
+        for key in attrs:
+            if key not in known and key in places:
+                near = did_you_mean(key, known)
+                near = near.replace("did you mean ", "did you mean `").replace("?", "`?") if near else f"it has {', '.join(sorted(known)) or 'none'}"
+                self.warn(places[key], "RLY021", "unknown-attribute", f"`{name}` has no attribute `{key}`", near, len(key))
 
     def constant(self, key: str, type: Type) -> Literal:
         """The value of a reference into the metadata table; elided where the text has no table."""
@@ -363,6 +378,7 @@ class Definitions:
         defined = [g.name for g in self.graphs if g.notes.get("defined")] or [g.name for g in self.graphs]
         self.module.entry = "main" if "main" in by_name else (defined[-1] if defined else "")
         if by_name:
+            fill_types(self.module)
             self.reading.modules.append(self.module)
 
     # ------------------------------------------------------------------ findings

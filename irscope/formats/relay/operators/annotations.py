@@ -9,7 +9,7 @@ from irscope.graph import Node
 NAMES = (
     "annotation.bitpack_end(data)", "annotation.bitpack_start(data)", "annotation.checkpoint(data)",
     "annotation.compiler_begin(data; compiler=None)", "annotation.compiler_end(data; compiler=None)", "annotation.stop_fusion(data)",
-    "on_device(body; virtual_device=None, constrain_result=False, constrain_body=True, device_type=None)",
+    "on_device(body; virtual_device=None, is_fixed=None, constrain_result=False, constrain_body=True, device_type=None)",
     "device_copy(data; src_virtual_device=None, dst_virtual_device=None, src_dev_type=None, dst_dev_type=None)",
     "annotation.on_device(data; device_type=None)", "annotation.copy(data)", "annotation.cast_hint(data; dtype=None)",
 )  # fmt: skip

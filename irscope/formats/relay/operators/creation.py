@@ -49,13 +49,15 @@ def full_like(t: Relay, a: Attributes, x: Node, value: Node) -> Node:
     return t.broadcast_to(t.convert(t.reshape(value, ()), t.dtype(x)), t.shape(x))
 
 
-@operator("arange(start, stop, step; start=None, stop=None, step=None, dtype=None)", level=3, values=True)
-def arange(t: Relay, a: Attributes, start: Node, stop: Node, step: Node) -> Node:
-    """From start to below stop, in steps."""
-    values = [t.known(x) for x in (start, stop, step)]
-    if any(v is None for v in values):
+@operator("arange(start, stop?, step?; start=None, stop=None, step=None, dtype=None)", level=3, values=True)
+def arange(t: Relay, a: Attributes, *bounds: Node) -> Node:
+    """From start to below stop, in steps. One operand is the stop, as in Python's ``range``."""
+    known = [t.known(x) for x in bounds]
+    if any(v is None for v in known):
         raise ValueError("start, stop and step depend on data: irscope compiles programs whose shapes are known")
-    first, last, by = (v.item() for v in values if v is not None)
+    values = [v.item() for v in known if v is not None]
+    first, last, by = (0, values[0], 1) if len(values) == 1 else (*values, 1)[:3]
+    start = bounds[0]
     dtype = t.dtype_word(a.dtype, t.dtype(start))
     n = max(0, ceil((last - first) / by))
     return t.array([first + i * by for i in range(n)], dtype)

@@ -151,7 +151,7 @@ def resize2d(t: Relay, a: Attributes, x: Node, size: Node, roi: Node) -> Node:
     return resize_to(t, a, x, 2, t.ints(size, "size"))
 
 
-@operator("collapse_sum_to(data, shape; shape=None, dtype=None)", kind=Kind.REDUCTION, level=4, values=True)
-def collapse_sum_to(t: Relay, a: Attributes, x: Node, shape: Node) -> Node:
+@operator("collapse_sum_to(data, shape?; shape=None, dtype=None)", kind=Kind.REDUCTION, level=4, values=True)
+def collapse_sum_to(t: Relay, a: Attributes, x: Node, shape: Node | None = None) -> Node:
     """The sums that undo a broadcast from a shape."""
-    return collapsed(t, x, tuple(t.ints(shape, "the shape")))
+    return collapsed(t, x, tuple(a.shape) if shape is None else tuple(t.ints(shape, "the shape")))

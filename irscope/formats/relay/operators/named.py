@@ -95,7 +95,7 @@ opaque(
     effect=Effect.PURE,
 )
 opaque(
-    "memory.alloc_storage(size, shape, alignment; virtual_device=None, dtype=None)",
+    "memory.alloc_storage(size, shape, alignment?; virtual_device=None, dtype=None, device_id=None, device_type=None)",
     "memory.alloc_tensor(storage, offset, shape; const_shape=None, assert_shape=None, dtype=None)",
     "memory.kill(to_free)",
     "vm.invoke_tvm_op(op, ins, outs)",

@@ -18,7 +18,7 @@ LAYOUT = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
 
 def _window(t: Relay, a: Attributes, x: Node, n: int) -> tuple[Window, list[tuple[int, int]]]:
     """The window over ``NC...`` data, and the padding as declared; with ``ceil_mode`` the padding at the end grows."""
-    size, strides, dilation, declared = each(a.pool_size, n), each(a.strides, n), each(a.dilation, n), paddings(a.padding, n)
+    size, strides, dilation, declared = each(1 if a.pool_size is None else a.pool_size, n), each(a.strides, n), each(a.dilation, n), paddings(a.padding, n)
     pads = []
     for d in range(n):
         have, reach = t.shape(x)[2 + d], dilation[d] * (size[d] - 1) + 1

@@ -24,6 +24,8 @@ def per_axis(t: Relay, v: Node, x: Node, axis: int) -> Node:
 
 def saturated(t: Relay, x: Node, dtype: DType) -> Node:
     """The nearest value that the narrow type holds."""
+    if not dtype.is_integer:
+        return t.convert(x, dtype)
     low, high = lowest(dtype), highest(dtype)
     return t.convert(t.minimum(t.maximum(x, t.like(x, low)), t.like(x, high)), dtype)
 

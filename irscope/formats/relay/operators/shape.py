@@ -103,7 +103,9 @@ def reshape(t: Relay, a: Attributes, x: Node) -> Node:
     return t.reshape(x, sizes(new_shape(t.shape(x), codes, bool(a.allowzero))))
 
 
-@operator("contrib_reverse_reshape(data; newshape!, allowzero=0)", kind=I, level=10)
+@operator(
+    "contrib_reverse_reshape(data; newshape!, allowzero=0)", "reverse_reshape(data; newshape!, allowzero=0)", kind=I, level=10
+)
 def reverse_reshape(t: Relay, a: Attributes, x: Node) -> Node:
     """``reshape`` with codes read from the right."""
     return t.reshape(x, tuple(reversed(sizes(new_shape(tuple(reversed(t.shape(x))), list(reversed(a.newshape)))))))

@@ -191,6 +191,8 @@ def batch_to_space_nd(t: Relay, a: Attributes, x: Node) -> Node:
     block = [int(b) for b in a.block_shape]
     m = len(block)
     n, *space = t.shape(x)
+    if n % prod(block):
+        raise ValueError(f"axis 0 is {n}, no multiple of {prod(block)}")
     x = t.reshape(x, (*block, n // prod(block), *space))
     order = [m] + [v for i in range(m) for v in (m + 1 + i, i)] + list(range(2 * m + 1, t.rank(x)))
     wide = [s * b for s, b in zip(space[:m], block, strict=True)]
