@@ -34,6 +34,10 @@ def is_plain(text: str, type: TensorType) -> bool:
     if not all(isinstance(d, int) and d > 0 for d in type.shape):
         return False
     last, outer = type.dims()[-1], type.dims()[:-1]
+    if not outer:
+        one = ROW.fullmatch(text)
+        if one is not None:
+            return _row_fits(one[1], type.dtype, last)
     rows = 0
     for m in ROW.finditer(text):
         rows += 1
