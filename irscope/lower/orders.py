@@ -1,0 +1,77 @@
+"""The order of dimensions in which the readers of a value would like it to lie."""
+from __future__ import annotations
+
+from irscope.fusion import Group
+from irscope.fusion.drafts import dims_of
+from irscope.fusion.views import VIEWS, Chain, Permute, Repeat, Reshape, Strides, access, before
+from irscope.graph import Node
+from irscope.lower.storage import Wish
+
+Order = tuple[int, ...]
+
+
+def order_for(view: Node) -> Order | None:
+    """The order in which a stored value should lie so that a view of it, which strides cannot describe otherwise, needs no copy."""
+    chain: list[Node] = []
+    node = view
+    while node.op.name in VIEWS:
+        chain.append(node)
+        node = node.operands[0]
+    plain: Strides | None = Strides.plain(dims_of(node))
+    for step in reversed(chain):
+        plain = plain.through(step) if plain is not None else None
+    if plain is not None:
+        return None
+    wanted: Strides | None = Strides.plain(dims_of(view))
+    for step in chain:
+        wanted = before(step, wanted) if wanted is not None else None
+    return None if wanted is None else dense_order(wanted)
+
+
+def orders_of_reads(group: Group) -> dict[Node, set[Order]]:
+    """For each input that a map reads element by element, the orders in which its loops go through it (none: no order is better)."""
+    found: dict[Node, set[Order]] = {}
+    inside = set(group.nodes)
+    seen: set[tuple[Node, Chain | None]] = set()
+    stack: list[tuple[Node, Chain | None]] = [(node, group.chains.get(node)) for node in group.outputs]
+    while stack:
+        want = stack.pop()
+        if want in seen:
+            continue
+        seen.add(want)
+        node, chain = want
+        if node not in inside:
+            orders = found.setdefault(node, set())
+            order = _order_over(node, chain, group.space)
+            if order is not None:
+                orders.add(order)
+        elif node.op.name in VIEWS:
+            stack.append((node.operands[0], Chain(node, chain)))
+        elif node.op.scalar is not None:
+            stack.extend((o, chain if dims_of(o) == dims_of(node) else Chain(Repeat(group.space))) for o in node.operands)
+    return found
+
+
+def dense_order(strides: Strides) -> Order | None:
+    """The dimensions from the slowest to the fastest, where strides describe an array without gaps; None otherwise."""
+    order = tuple(sorted(range(len(strides.strides)), key=lambda d: (-strides.strides[d], d)))
+    dense, _, _ = Wish(order, (0,) * len(order), (0,) * len(order)).layout(strides.shape)
+    return order if all(a == b or n == 1 for a, b, n in zip(dense, strides.strides, strides.shape)) else None
+
+
+def _order_over(node: Node, chain: Chain | None, space: tuple[int, ...]) -> Order | None:
+    """The order of a node's dimensions in which loops over a space go through it; None where they repeat or leave out elements."""
+    walk = access(chain, node)
+    if walk is not None and walk.is_plain():
+        return tuple(range(len(dims_of(node))))
+    wanted: Strides | None = Strides.plain(space)
+    for step in reversed(list(chain or ())):
+        if wanted is None or isinstance(step, Repeat):
+            return None
+        if isinstance(step, Reshape):
+            return None
+        if isinstance(step, Permute):
+            wanted = wanted.transposed([step.order.index(d) for d in range(len(step.order))])
+        else:
+            wanted = before(step, wanted)
+    return None if wanted is None else dense_order(wanted)
