@@ -320,7 +320,7 @@ def main() -> None:
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     arrays: dict[str, Any] = {}
-    table = []
+    table: list[Any] = []
     known: set[str] = set()
     only = set(options.only.split(",")) - {""}
     for name, text, inputs, outputs in itertools.chain(direct(options.seed) if not only else (), cases(options.seed, options.samples, only)):

@@ -6,6 +6,7 @@ import os
 import pickle
 import zipfile
 from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -85,16 +86,21 @@ def tensor_pickle(size: tuple[int, ...], stride: tuple[int, ...], offset: int = 
         raise AssertionError("never called")
     rebuild.__module__, rebuild.__qualname__ = "torch._utils", "_rebuild_tensor_v2"
 
+    table: Any = dict(pickle._Pickler.dispatch)
+
     class Writer(pickle._Pickler):
+        dispatch: ClassVar[Any] = table
+
         def persistent_id(self, thing: object) -> object:
             return ("storage", FloatStorage, "0", "cpu", 4) if isinstance(thing, Storage) else None
 
         def save_global(self, thing: object, name: str | None = None) -> None:
             text = "torch\nFloatStorage\n" if thing is FloatStorage else "torch._utils\n_rebuild_tensor_v2\n"
-            self.write(b"c" + text.encode())
-            self.memoize(thing)
+            pickler: Any = self
+            pickler.write(b"c" + text.encode())
+            pickler.memoize(thing)
 
-        dispatch = {**pickle._Pickler.dispatch, type(rebuild): save_global, type: save_global}
+    table[type(rebuild)] = table[type] = Writer.save_global
 
     class FloatStorage:
         pass

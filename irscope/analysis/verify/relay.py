@@ -1,4 +1,4 @@
-"""What does not fit in a Relay module: operands that an operator does not take, claimed types that are not the inferred ones, calls and branches.
+"""What does not fit in a Relay module: operands that no operator takes, claimed types that are not the inferred ones, calls, branches.
 
 def @f(%x: Tensor[(4), float32]) { nn.relu(%x) /* ty=Tensor[(5), float32] */ }
                                    the dump says Tensor[(5), float32], inferred Tensor[(4), float32]
@@ -24,7 +24,8 @@ def relay_faults(module: Module) -> Iterator[tuple[Graph, Fault]]:
                 yield graph, fault
         declared, root = graph.notes.get("result", UNKNOWN), graph.root
         if root is not None and _comparable(declared) and _comparable(root.type) and not fits(declared, root.type):
-            yield graph, Fault(root, f"@{graph.name} is declared to give {type_text(declared)}, but gives {type_text(root.type)}", about="shape")
+            claim = f"@{graph.name} is declared to give {type_text(declared)}, but gives {type_text(root.type)}"
+            yield graph, Fault(root, claim, about="shape")
 
 
 def _node(node: Node) -> Iterator[Fault]:

@@ -206,7 +206,7 @@ def _rolled(program: Program, node: Node, function: Function, loop: TailLoop, st
         passed = [p for p in test.parts if p not in own]
     captured = list(dict.fromkeys([*body.captured, *test.captured]))
     whole = TupleType((*types, *(c.type for c in captured)))
-    for frame, mine, theirs in ((body, parts, inside), (test, own, passed)):
+    for frame, theirs in ((body, inside), (test, passed)):
         order = {c: len(types) + i for i, c in enumerate(captured)}
         for part, source in zip(theirs, frame.captured, strict=True):
             part.attrs = {"index": order[source]}

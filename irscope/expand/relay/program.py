@@ -37,8 +37,8 @@ def run_program(
 ) -> Module:
     """The primitive graph of what the entry computes. Raises UserError, with the place, for what cannot be run.
 
-    ``inputs`` are types of parameters that the text leaves open, ``constants`` values of the table that the text left out. ``partial`` keeps
-    operators without a meaning as they are: for counting and showing.
+    ``inputs`` are types of parameters that the text leaves open, ``constants`` values of the table that the text left out. ``partial``
+    keeps operators without a meaning as they are: for counting and showing.
     """
     return Program(module, inputs or {}, constants or {}, partial).run()
 

@@ -108,7 +108,7 @@ class _Function:
         elif name == "global":
             word = str(node.attrs["name"])
             self.text[node] = (
-                word if word.startswith("%") or "." in word and not word.startswith("@") else f"@{word}" if not node.synthetic else word
+                word if word.startswith("%") or ("." in word and not word.startswith("@")) else f"@{word}" if not node.synthetic else word
             )
         elif name == "field":
             self.text[node] = local_name(node.name)

@@ -18,8 +18,8 @@ class Frame:
 class Names:
     """Locals are scoped by block; numbered names (``%12``) are one flat map, as TVM's reader has it.
 
-    A value of a graph around the present one is captured: it becomes an operand of the node that holds the body, and a parameter. A value of
-    another branch is copied with all that it needs.
+    A value of a graph around the present one is captured: it becomes an operand of the node that holds the body, and a parameter.
+    A value of another branch is copied with all that it needs.
     """
 
     def __init__(self, param: Op) -> None:

@@ -4,8 +4,9 @@
     def leaky_relu(t: Relay, a: Attributes, x: Node) -> Node:
         return t.select(t.compare("GT", x, t.like(x, 0)), x, t.scale(x, a.alpha))
 
-In front of the semicolon stand the operands, behind it the attributes in the order in which Relay prints them; ``units!`` has no default
-and is always printed. ``kind`` is TVM's fusion pattern. Types follow from the expansion; to add operators, write them in a family file here.
+In front of the semicolon stand the operands, behind it the attributes in the order in which Relay prints them; ``units!`` has no
+default and is always printed. ``kind`` is TVM's fusion pattern. Types follow from the expansion; to add operators, write them in a family
+file here.
 """
 
 from __future__ import annotations
@@ -117,9 +118,9 @@ def _enter(
     operands = tuple(part.strip() for part in found["operands"].split(",") if part.strip())
     attributes = tuple(_attribute(part) for part in _split(found["attributes"] or ""))
     made = Operator(found["name"], operands, attributes, level, kind, build, values, infer)
-    from irscope.formats.relay.inference import infer_node
+    from irscope.formats.relay.inference import cost_of, infer_node
 
-    declare(Op(made.name, "relay", doc or f"``{text}``", kind, effect, infer_node, expand=build))
+    declare(Op(made.name, "relay", doc or f"``{text}``", kind, effect, infer_node, expand=build, cost=cost_of))
     _table[made.name] = made
 
 

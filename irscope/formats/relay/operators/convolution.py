@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 from irscope.formats.relay.algebra import Relay, each, paddings, plain_layout, shape_text
 from irscope.formats.relay.operators import Attributes, operator
 from irscope.graph import DType, Kind, Node

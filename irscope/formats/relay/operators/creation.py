@@ -10,7 +10,7 @@ from irscope.formats.relay.operators import Attributes, operator
 from irscope.graph import Kind, Node
 from irscope.graph.dtypes import F32, PRED, S64
 
-E, I = Kind.ELEMENTWISE, Kind.INJECTIVE
+E, INJ = Kind.ELEMENTWISE, Kind.INJECTIVE
 
 
 @operator("zeros(; shape!, dtype=None)", kind=E, level=3)
@@ -63,7 +63,7 @@ def arange(t: Relay, a: Attributes, *bounds: Node) -> Node:
     return t.array([first + i * by for i in range(n)], dtype)
 
 
-@operator("meshgrid(data; indexing='ij')", kind=I, level=3)
+@operator("meshgrid(data; indexing='ij')", kind=INJ, level=3)
 def meshgrid(t: Relay, a: Attributes, xs: list[Node]) -> list[Node]:
     """Every vector stretched over the grid of all."""
     swap = a.indexing == "xy" and len(xs) > 1

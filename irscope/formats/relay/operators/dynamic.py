@@ -14,10 +14,10 @@ from irscope.formats.relay.operators.sorting import top
 from irscope.graph import Kind, Node
 from irscope.graph.dtypes import F32
 
-E, I = Kind.ELEMENTWISE, Kind.INJECTIVE
+E, INJ = Kind.ELEMENTWISE, Kind.INJECTIVE
 
 
-@operator("dyn.reshape(data, newshape; newshape=None, allowzero=0)", kind=I, level=3, values=True)
+@operator("dyn.reshape(data, newshape; newshape=None, allowzero=0)", kind=INJ, level=3, values=True)
 def reshape(t: Relay, a: Attributes, x: Node, shape: Node) -> Node:
     """``reshape`` to a shape that is an operand."""
     wanted = new_shape(t.shape(x), t.ints(shape, "the shape"), bool(a.allowzero))
@@ -36,7 +36,7 @@ def broadcast_to(t: Relay, a: Attributes, x: Node, shape: Node) -> Node:
     return t.broadcast_to(x, tuple(t.ints(shape, "the shape")))
 
 
-@operator("dyn.tile(data, reps; reps=None)", kind=I, level=3, values=True)
+@operator("dyn.tile(data, reps; reps=None)", kind=INJ, level=3, values=True)
 def tile(t: Relay, a: Attributes, x: Node, reps: Node) -> Node:
     """``tile`` by an operand."""
     return tiled(t, x, t.ints(reps, "reps"))
@@ -61,7 +61,7 @@ def full(t: Relay, a: Attributes, value: Node, shape: Node) -> Node:
     return t.broadcast_to(t.convert(t.reshape(value, ()), dtype), tuple(t.ints(shape, "the shape")))
 
 
-@operator("dyn.expand_dims(data, axis; num_newaxis=1)", kind=I, level=3, values=True)
+@operator("dyn.expand_dims(data, axis; num_newaxis=1)", kind=INJ, level=3, values=True)
 def expand_dims(t: Relay, a: Attributes, x: Node, axis: Node) -> Node:
     """``expand_dims`` at an operand."""
     shape = t.shape(x)
@@ -70,7 +70,7 @@ def expand_dims(t: Relay, a: Attributes, x: Node, axis: Node) -> Node:
     return t.reshape(x, (*shape[:place], *(1,) * int(a.num_newaxis), *shape[place:]))
 
 
-@operator("dyn.squeeze(data, axes; axis=None)", kind=I, level=3, values=True)
+@operator("dyn.squeeze(data, axes; axis=None)", kind=INJ, level=3, values=True)
 def squeeze(t: Relay, a: Attributes, x: Node, axes: Node) -> Node:
     """``squeeze`` of axes that are an operand."""
     gone = [t.axis(x, d) for d in t.ints(axes, "axes")]
@@ -79,7 +79,7 @@ def squeeze(t: Relay, a: Attributes, x: Node, axes: Node) -> Node:
 
 @operator(
     "dyn.strided_slice(data, begin, end, strides; begin=None, end=None, strides=None, slice_mode='end', axes=None)",
-    kind=I,
+    kind=INJ,
     level=4,
     values=True,
 )
@@ -100,7 +100,7 @@ def dyn_one_hot(t: Relay, a: Attributes, indices: Node, on: Node, off: Node, dep
     return one_hot(t, Attributes(depth=t.ints(depth, "depth")[0], axis=a.axis, dtype=a.dtype), indices, on, off)
 
 
-@operator("dyn.nn.pad(data, pad_width, pad_value; pad_width=None, pad_mode='constant')", kind=I, level=2, values=True)
+@operator("dyn.nn.pad(data, pad_width, pad_value; pad_width=None, pad_mode='constant')", kind=INJ, level=2, values=True)
 def dyn_pad(t: Relay, a: Attributes, x: Node, width: Node, value: Node) -> Node:
     """``nn.pad`` by an operand."""
     flat = t.ints(width, "pad_width")
@@ -110,7 +110,7 @@ def dyn_pad(t: Relay, a: Attributes, x: Node, width: Node, value: Node) -> Node:
 
 @operator(
     "dyn.nn.upsampling(data, scale_h, scale_w; scale_h=None, scale_w=None, layout='NCHW', method='nearest_neighbor', align_corners=False)",
-    kind=I,
+    kind=INJ,
     level=2,
     values=True,
 )
@@ -122,7 +122,7 @@ def upsampling(t: Relay, a: Attributes, x: Node, h: Node, w: Node) -> Node:
 @operator(
     "dyn.nn.upsampling3d(data, scale_d, scale_h, scale_w; scale_d=None, scale_h=None, scale_w=None, layout='NCDHW', "
     "method='nearest_neighbor', coordinate_transformation_mode='half_pixel')",
-    kind=I,
+    kind=INJ,
     level=2,
     values=True,
 )
@@ -142,7 +142,7 @@ def _number(t: Relay, x: Node) -> float:
     "dyn.image.resize2d(data, size, roi; size=None, roi=None, layout='NCHW', method='linear', "
     "coordinate_transformation_mode='half_pixel', rounding_method='', cubic_alpha=-0.5, cubic_exclude=0, extrapolation_value=0.0, "
     "out_dtype=None)",
-    kind=I,
+    kind=INJ,
     level=5,
     values=True,
 )

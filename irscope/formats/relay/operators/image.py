@@ -14,7 +14,7 @@ from irscope.graph.dtypes import S64
 from irscope.ops.lazy import LazyModule
 
 np: Any = LazyModule("numpy")
-I = Kind.INJECTIVE
+INJ = Kind.INJECTIVE
 
 
 def source(i: float, have: int, want: int, mode: str, roi: tuple[float, float] | None = None) -> float:
@@ -108,7 +108,7 @@ def _resize(n: int) -> None:
     schemas = [f"image.resize{n}d{rest}"]
     if n == 2:
         schemas.append("image.resize" + rest.replace("'linear'", "'bilinear'"))
-    operator(*schemas, kind=I, level=5)(build)
+    operator(*schemas, kind=INJ, level=5)(build)
 
 
 def resize_to(t: Relay, a: Attributes, x: Node, n: int, sizes: Any) -> Node:
@@ -134,7 +134,7 @@ for _n in (1, 2, 3):
 
 
 @operator(
-    "nn.upsampling(data; scale_h=1.0, scale_w=1.0, layout='NCHW', method='nearest_neighbor', align_corners=False)", kind=I, level=2
+    "nn.upsampling(data; scale_h=1.0, scale_w=1.0, layout='NCHW', method='nearest_neighbor', align_corners=False)", kind=INJ, level=2
 )
 def upsampling(t: Relay, a: Attributes, x: Node) -> Node:
     """An image larger by a factor."""
@@ -144,7 +144,7 @@ def upsampling(t: Relay, a: Attributes, x: Node) -> Node:
 @operator(
     "nn.upsampling3d(data; scale_d=1.0, scale_h=1.0, scale_w=1.0, layout='NCDHW', method='nearest_neighbor', "
     "coordinate_transformation_mode='half_pixel')",
-    kind=I,
+    kind=INJ,
     level=2,
 )
 def upsampling3d(t: Relay, a: Attributes, x: Node) -> Node:
@@ -157,7 +157,7 @@ def upsampled(t: Relay, a: Attributes, x: Node, scales: list[float]) -> Node:
     n = len(scales)
     plain = "NC" + SPATIAL[n]
     inner = t.to_layout(x, a.layout, plain)
-    sizes = [int(floor(s * f + 0.5)) for s, f in zip(t.shape(inner)[2:], scales, strict=True)]
+    sizes = [floor(s * f + 0.5) for s, f in zip(t.shape(inner)[2:], scales, strict=True)]
     mode = getattr(a, "coordinate_transformation_mode", None)
     if mode is None:
         mode = "align_corners" if getattr(a, "align_corners", False) else "asymmetric" if a.method == "nearest_neighbor" else "half_pixel"
@@ -174,7 +174,7 @@ def upsampled(t: Relay, a: Attributes, x: Node, scales: list[float]) -> Node:
 
 def sampled(t: Relay, x: Node, rows: Node, columns: Node, method: str, outside: str = "border") -> Node:
     """``x`` (N, C, H, W) at places (N, H', W') given in pixels; ``outside`` is zeros or border."""
-    n, c, h, w = t.shape(x)
+    n = t.shape(x)[0]
     if method.startswith("nearest"):
         return _pixel(t, x, t.unary("round-nearest-even", rows), t.unary("round-nearest-even", columns), outside)
     top, left = t.unary("floor", rows), t.unary("floor", columns)
@@ -216,7 +216,7 @@ def _pixel(t: Relay, x: Node, rows: Node, columns: Node, outside: str) -> Node:
     return t.select(t.reshape(inside, (n, 1, *place)), picked, t.like(picked, 0))
 
 
-@operator("image.grid_sample(data, grid; method='bilinear', layout='NCHW', padding_mode='zeros', align_corners=True)", kind=I, level=5)
+@operator("image.grid_sample(data, grid; method='bilinear', layout='NCHW', padding_mode='zeros', align_corners=True)", kind=INJ, level=5)
 def grid_sample(t: Relay, a: Attributes, x: Node, grid: Node) -> Node:
     """The image at places of a grid, given from -1 to 1 (N, 2, H, W: x, then y)."""
     if a.layout != "NCHW" or a.padding_mode not in ("zeros", "border") or a.method not in ("bilinear", "nearest"):
@@ -233,7 +233,7 @@ def grid_sample(t: Relay, a: Attributes, x: Node, grid: Node) -> Node:
     return sampled(t, x, pixels(1, h), pixels(0, w), a.method, a.padding_mode)
 
 
-@operator("image.affine_grid(data; target_shape!)", kind=I, level=5)
+@operator("image.affine_grid(data; target_shape!)", kind=INJ, level=5)
 def affine_grid(t: Relay, a: Attributes, theta: Node) -> Node:
     """The grid that an affine map (N, 2, 3) takes the target to, from -1 to 1."""
     h, w = (int(v) for v in a.target_shape)
@@ -247,7 +247,7 @@ def affine_grid(t: Relay, a: Attributes, theta: Node) -> Node:
 @operator(
     "image.crop_and_resize(data, boxes, box_indices; crop_size=None, layout='NCHW', method='bilinear', extrapolation_value=0.0, "
     "out_dtype=None)",
-    kind=I,
+    kind=INJ,
     level=5,
 )
 def crop_and_resize(t: Relay, a: Attributes, x: Node, boxes: Node, indices: Node) -> Node:

@@ -9,7 +9,7 @@ from irscope.formats.relay.operators import Attributes, operator
 from irscope.graph import Kind, Node
 from irscope.graph.dtypes import S32, S64
 
-I = Kind.INJECTIVE
+INJ = Kind.INJECTIVE
 
 
 def wrapped(t: Relay, indices: Node, n: int) -> Node:
@@ -18,7 +18,7 @@ def wrapped(t: Relay, indices: Node, n: int) -> Node:
     return t.select(t.compare("LT", wide, t.like(wide, 0)), t.plus(wide, n), wide)
 
 
-@operator("take(data, indices; batch_dims=0, axis=None, mode='clip')", kind=I, level=3)
+@operator("take(data, indices; batch_dims=0, axis=None, mode='clip')", kind=INJ, level=3)
 def take(t: Relay, a: Attributes, x: Node, indices: Node) -> Node:
     """The elements, or slices along an axis, at the given places."""
     wide = t.convert(indices, S64)
@@ -57,7 +57,7 @@ def _take_batched(t: Relay, x: Node, indices: Node, axis: int, batch: int) -> No
     return t.transpose(made, order)
 
 
-@operator("gather(data, indices; axis=None)", kind=I, level=3)
+@operator("gather(data, indices; axis=None)", kind=INJ, level=3)
 def gather(t: Relay, a: Attributes, x: Node, indices: Node) -> Node:
     """``result[i, j] = x[indices[i, j], j]`` for axis 0."""
     axis = t.axis(x, int(a.axis or 0))
@@ -66,7 +66,7 @@ def gather(t: Relay, a: Attributes, x: Node, indices: Node) -> Node:
     return t.gather_elements(x, wrapped(t, indices, t.shape(x)[axis]), axis)
 
 
-@operator("gather_nd(data, indices; batch_dims=0, index_rank=None)", kind=I, level=3)
+@operator("gather_nd(data, indices; batch_dims=0, index_rank=None)", kind=INJ, level=3)
 def gather_nd(t: Relay, a: Attributes, x: Node, indices: Node) -> Node:
     """Slices at index vectors, which stand along the first axis of the indices."""
     shape, places, batch = t.shape(x), t.shape(indices), int(a.batch_dims)
@@ -96,7 +96,7 @@ def at_vectors(t: Relay, x: Node, starts: Node) -> Node:
     return t.emit("gather", (x, starts), attrs)
 
 
-@operator("adv_index(inputs)", kind=I, level=3)
+@operator("adv_index(inputs)", kind=INJ, level=3)
 def adv_index(t: Relay, a: Attributes, xs: list[Node]) -> Node:
     """numpy's indexing by several tensors that are stretched to one shape."""
     x, indices = xs[0], [t.convert(i, S64) for i in xs[1:]]
@@ -159,7 +159,7 @@ def scatter_nd(t: Relay, a: Attributes, x: Node, indices: Node, updates: Node) -
     return t.scatter(x, starts, updates, COMBINE[a.mode], window_dims=window, inserted=range(n), to_operand=range(n))
 
 
-@operator("sequence_mask(data, valid_length; mask_value=0.0, axis=0)", kind=I, level=10)
+@operator("sequence_mask(data, valid_length; mask_value=0.0, axis=0)", kind=INJ, level=10)
 def sequence_mask(t: Relay, a: Attributes, x: Node, length: Node) -> Node:
     """What lies behind the length of its sequence is masked; the batch is the other of the first two axes."""
     axis = t.axis(x, a.axis)
@@ -170,7 +170,7 @@ def sequence_mask(t: Relay, a: Attributes, x: Node, length: Node) -> Node:
     return t.select(keep, x, t.like(x, a.mask_value))
 
 
-@operator("reverse_sequence(data, seq_lengths; seq_axis=1, batch_axis=0)", kind=I, level=3)
+@operator("reverse_sequence(data, seq_lengths; seq_axis=1, batch_axis=0)", kind=INJ, level=3)
 def reverse_sequence(t: Relay, a: Attributes, x: Node, length: Node) -> Node:
     """The beginning of each sequence turned around."""
     axis, batch = t.axis(x, a.seq_axis), t.axis(x, a.batch_axis)
@@ -183,7 +183,7 @@ def reverse_sequence(t: Relay, a: Attributes, x: Node, length: Node) -> Node:
 
 
 @operator(
-    "matrix_set_diag(input, diagonal; k1=0, k2=0, super_diag_right_align=True, sub_diag_right_align=False)", kind=I, level=10
+    "matrix_set_diag(input, diagonal; k1=0, k2=0, super_diag_right_align=True, sub_diag_right_align=False)", kind=INJ, level=10
 )
 def matrix_set_diag(t: Relay, a: Attributes, x: Node, diagonal: Node) -> Node:
     """Diagonals of the last two axes written over."""
@@ -212,7 +212,7 @@ def matrix_set_diag(t: Relay, a: Attributes, x: Node, diagonal: Node) -> Node:
     return x
 
 
-@operator("unravel_index(data, shape)", kind=I, level=3, values=True)
+@operator("unravel_index(data, shape)", kind=INJ, level=3, values=True)
 def unravel_index(t: Relay, a: Attributes, x: Node, shape: Node) -> Node:
     """Flat places as coordinates, one row a dimension."""
     sizes = t.ints(shape, "the shape")
@@ -236,7 +236,7 @@ def sparse_to_dense(t: Relay, a: Attributes, indices: Node, values: Node, defaul
     return t.scatter(base, wide, updates, None, inserted=range(rank), to_operand=range(rank))
 
 
-@operator("invert_permutation(data)", kind=I, level=1)
+@operator("invert_permutation(data)", kind=INJ, level=1)
 def invert_permutation(t: Relay, a: Attributes, x: Node) -> Node:
     """Where each number stands."""
     n = t.shape(x)[0]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from irscope.formats.relay.operators import opaque
 from irscope.graph import Effect, Kind
 
-C, I = Kind.CONTRACTION, Kind.INJECTIVE
+C, INJ = Kind.CONTRACTION, Kind.INJECTIVE
 
 opaque(
     "nn.sparse_dense(data, weight_data, weight_indices, weight_indptr; sparse_lhs=False)",
@@ -31,7 +31,7 @@ opaque(
     level=2,
     kind=C,
 )
-opaque("nn.bitpack(data; bits=1, pack_axis=1, bit_axis=-1, pack_type=None, name='BitPack')", level=2, kind=I)
+opaque("nn.bitpack(data; bits=1, pack_axis=1, bit_axis=-1, pack_type=None, name='BitPack')", level=2, kind=INJ)
 opaque(
     "nn.deformable_conv2d(data, offset, weight; strides=[1, 1], padding=[0, 0], dilation=[1, 1], deformable_groups=1, groups=1, "
     "channels=None, kernel_size=None, data_layout='NCHW', kernel_layout='OIHW', out_layout='', out_dtype=None)",
@@ -49,7 +49,7 @@ opaque(
     "nn.fifo_buffer(data, buffer; axis=0)",
     level=3,
 )
-opaque("sparse_reshape(sparse_indices, prev_shape, new_shape)", "meta_schedule_layout_transform(data; index_map!)", level=3, kind=I)
+opaque("sparse_reshape(sparse_indices, prev_shape, new_shape)", "meta_schedule_layout_transform(data; index_map!)", level=3, kind=INJ)
 opaque(
     "vision.all_class_non_max_suppression(boxes, scores, max_output_boxes_per_class, iou_threshold, score_threshold; "
     "output_format='onnx')",

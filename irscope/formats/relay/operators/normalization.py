@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 from irscope.formats.relay.algebra import Relay
 from irscope.formats.relay.operators import Attributes, operator
 from irscope.graph import Kind, Node

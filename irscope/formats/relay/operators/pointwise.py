@@ -181,8 +181,8 @@ def _primitive(name: str) -> Callable[[Relay, Node, Node], Node]:
 for _name, _primitive_name, _level in (
     ("add", "add", 1), ("subtract", "subtract", 1), ("multiply", "multiply", 1), ("divide", "divide", 1), ("maximum", "maximum", 4),
     ("minimum", "minimum", 4), ("power", "power", 4), ("mod", "remainder", 1), ("bitwise_and", "and", 4), ("bitwise_or", "or", 4),
-    ("bitwise_xor", "xor", 4), ("logical_and", "and", 4), ("logical_or", "or", 4), ("logical_xor", "xor", 4), ("left_shift", "shift-left", 4),
-    ("trunc_mod", "remainder", 1),
+    ("bitwise_xor", "xor", 4), ("logical_and", "and", 4), ("logical_or", "or", 4), ("logical_xor", "xor", 4),
+    ("left_shift", "shift-left", 4), ("trunc_mod", "remainder", 1),
 ):  # fmt: skip
     _binary(_name, _level, _primitive(_primitive_name))
 

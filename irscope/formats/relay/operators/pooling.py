@@ -18,7 +18,8 @@ LAYOUT = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
 
 def _window(t: Relay, a: Attributes, x: Node, n: int) -> tuple[Window, list[tuple[int, int]]]:
     """The window over ``NC...`` data, and the padding as declared; with ``ceil_mode`` the padding at the end grows."""
-    size, strides, dilation, declared = each(1 if a.pool_size is None else a.pool_size, n), each(a.strides, n), each(a.dilation, n), paddings(a.padding, n)
+    size = each(1 if a.pool_size is None else a.pool_size, n)
+    strides, dilation, declared = each(a.strides, n), each(a.dilation, n), paddings(a.padding, n)
     pads = []
     for d in range(n):
         have, reach = t.shape(x)[2 + d], dilation[d] * (size[d] - 1) + 1
@@ -134,7 +135,7 @@ for _n in (1, 2, 3):
 )
 def avg_pool2d_grad(t: Relay, a: Attributes, grad: Node, x: Node) -> Node:
     """What flows back through an average: each element gets its share of every window that holds it."""
-    if plain_layout(a.layout) != "NCHW" or any(p for pair in paddings(a.padding, 2) for p in pair) and not a.count_include_pad:
+    if plain_layout(a.layout) != "NCHW" or (any(p for pair in paddings(a.padding, 2) for p in pair) and not a.count_include_pad):
         raise ValueError("only NCHW without padding, or with padding that counts")
     window, _ = _window(t, a, x, 2)
     size, strides, dilation = window.size[2:], window.stride[2:], window.rhs_dilate[2:]

@@ -247,7 +247,9 @@ for _name in ("tanh", "exp", "sqrt", "rsqrt", "erf", "sigmoid", "log", "abs"):
     _pointwise(_name)
 
 
-@operator("relay.op.annotation.simulated_quantize(data, dom_scale, clip_min, clip_max; kind=1, sign=True, rounding='round')", kind=E, level=11)
+@operator(
+    "relay.op.annotation.simulated_quantize(data, dom_scale, clip_min, clip_max; kind=1, sign=True, rounding='round')", kind=E, level=11
+)
 def simulated_quantize(t: Relay, a: Attributes, x: Node, scale: Node, low: Node, high: Node) -> Node:
     """Rounded to what integers could hold, still as floats."""
     scaled = t.div(x, t.reshape(scale, ()))

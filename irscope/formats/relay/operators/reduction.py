@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
-from typing import Any
 
 from irscope.formats.relay.algebra import Relay
 from irscope.formats.relay.operators import Attributes, operator

@@ -11,7 +11,7 @@ from irscope.formats.relay.operators.creation import sizes
 from irscope.graph import DynamicDim, Kind, Node, TensorType, Type
 from irscope.graph.types import Dim
 
-I, B = Kind.INJECTIVE, Kind.BROADCAST
+INJ, B = Kind.INJECTIVE, Kind.BROADCAST
 
 
 def new_shape(old: tuple[Dim, ...], codes: list[int], allow_zero: bool = False) -> list[Dim]:
@@ -96,7 +96,7 @@ def reshape_type(a: Attributes, x: Type) -> Type | None:
     return TensorType(x.dtype, tuple(new_shape(x.shape, list(a.newshape), bool(a.allowzero))))
 
 
-@operator("reshape(data; newshape!, allowzero=0)", kind=I, level=3, infer=reshape_type)
+@operator("reshape(data; newshape!, allowzero=0)", kind=INJ, level=3, infer=reshape_type)
 def reshape(t: Relay, a: Attributes, x: Node) -> Node:
     """The same elements under another shape; 0, -1, -2, -3, -4 are codes."""
     codes = list(a.newshape) if isinstance(a.newshape, list | tuple) else [a.newshape]
@@ -104,14 +104,14 @@ def reshape(t: Relay, a: Attributes, x: Node) -> Node:
 
 
 @operator(
-    "contrib_reverse_reshape(data; newshape!, allowzero=0)", "reverse_reshape(data; newshape!, allowzero=0)", kind=I, level=10
+    "contrib_reverse_reshape(data; newshape!, allowzero=0)", "reverse_reshape(data; newshape!, allowzero=0)", kind=INJ, level=10
 )
 def reverse_reshape(t: Relay, a: Attributes, x: Node) -> Node:
     """``reshape`` with codes read from the right."""
     return t.reshape(x, tuple(reversed(sizes(new_shape(tuple(reversed(t.shape(x))), list(reversed(a.newshape)))))))
 
 
-@operator("reshape_like(data, shape_like; lhs_begin=0, lhs_end=None, rhs_begin=0, rhs_end=None)", kind=I, level=3)
+@operator("reshape_like(data, shape_like; lhs_begin=0, lhs_end=None, rhs_begin=0, rhs_end=None)", kind=INJ, level=3)
 def reshape_like(t: Relay, a: Attributes, x: Node, like: Node) -> Node:
     """Some dimensions take the sizes of another tensor's."""
     xs, ys = t.shape(x), t.shape(like)
@@ -124,7 +124,7 @@ def reshape_like(t: Relay, a: Attributes, x: Node, like: Node) -> Node:
     return t.reshape(x, (*xs[:begin], *ys[first:last], *xs[end:]))
 
 
-@operator("transpose(data; axes!)", kind=I, level=3)
+@operator("transpose(data; axes!)", kind=INJ, level=3)
 def transpose(t: Relay, a: Attributes, x: Node) -> Node:
     """Dimensions in another order; None turns it around."""
     rank = t.rank(x)
@@ -134,7 +134,7 @@ def transpose(t: Relay, a: Attributes, x: Node) -> Node:
     return t.transpose(x, axes)
 
 
-@operator("squeeze(data; axis!)", kind=I, level=3)
+@operator("squeeze(data; axis!)", kind=INJ, level=3)
 def squeeze(t: Relay, a: Attributes, x: Node) -> Node:
     """Without dimensions of 1."""
     shape = t.shape(x)
@@ -155,7 +155,7 @@ def expand_dims(t: Relay, a: Attributes, x: Node) -> Node:
     return t.reshape(x, (*shape[:axis], *(1,) * int(a.num_newaxis), *shape[axis:]))
 
 
-@operator("concatenate(data; axis=0)", kind=I, level=1)
+@operator("concatenate(data; axis=0)", kind=INJ, level=1)
 def concatenate(t: Relay, a: Attributes, xs: list[Node]) -> Node:
     """One behind the other along an axis."""
     first = xs[0]
@@ -170,7 +170,7 @@ def concatenate(t: Relay, a: Attributes, xs: list[Node]) -> Node:
     return t.concat(xs, axis)
 
 
-@operator("stack(data; axis=0)", kind=I, level=3)
+@operator("stack(data; axis=0)", kind=INJ, level=3)
 def stack(t: Relay, a: Attributes, xs: list[Node]) -> Node:
     """Beside each other along a new axis."""
     shape = t.shape(xs[0])
@@ -215,7 +215,7 @@ def repeated(t: Relay, x: Node, times: int, axis: int) -> Node:
     return t.reshape(wide, (*shape[:axis], shape[axis] * times, *shape[axis + 1 :]))
 
 
-@operator("reverse(data; axis=None)", kind=I, level=3)
+@operator("reverse(data; axis=None)", kind=INJ, level=3)
 def reverse(t: Relay, a: Attributes, x: Node) -> Node:
     """Backwards along an axis."""
     return t.reverse(x, [t.axis(x, d) for d in _list(0 if a.axis is None else a.axis)])
@@ -247,14 +247,14 @@ def collapsed(t: Relay, x: Node, shape: tuple[int, ...]) -> Node:
 
 
 @operator(
-    "layout_transform(data; src_layout!, dst_layout!)", "auto_scheduler_layout_transform(data; src_layout!, dst_layout!)", kind=I, level=5
+    "layout_transform(data; src_layout!, dst_layout!)", "auto_scheduler_layout_transform(data; src_layout!, dst_layout!)", kind=INJ, level=5
 )
 def layout_transform(t: Relay, a: Attributes, x: Node) -> Node:
     """The same tensor in another layout."""
     return t.to_layout(x, str(a.src_layout), str(a.dst_layout))
 
 
-@operator("nn.batch_flatten(data)", "nn.flatten(data)", kind=I, level=2)
+@operator("nn.batch_flatten(data)", "nn.flatten(data)", kind=INJ, level=2)
 def batch_flatten(t: Relay, a: Attributes, x: Node) -> Node:
     """All dimensions but the first joined."""
     shape = t.shape(x)

@@ -53,7 +53,11 @@ def multibox_prior(t: Relay, a: Attributes, x: Node) -> Node:
     return t.array(np.clip(values, 0, 1) if a.clip else values, t.dtype(x))
 
 
-@operator("vision.roi_align(data, rois; pooled_size!, spatial_scale!, sample_ratio=-1, layout='NCHW', mode='avg')", kind=Kind.CONTRACTION, level=5)
+@operator(
+    "vision.roi_align(data, rois; pooled_size!, spatial_scale!, sample_ratio=-1, layout='NCHW', mode='avg')",
+    kind=Kind.CONTRACTION,
+    level=5,
+)
 def roi_align(t: Relay, a: Attributes, x: Node, rois: Node) -> Node:
     """Regions (batch, x1, y1, x2, y2) averaged into one size, with a fixed number of samples a cell."""
     ratio = int(a.sample_ratio)
@@ -70,7 +74,7 @@ def roi_align(t: Relay, a: Attributes, x: Node, rois: Node) -> Node:
     scale = float(a.spatial_scale)
     images = t.take(x, t.convert(t.reshape(column(0), (n,)), S64), 0)
     places: list[Node] = []
-    for low, high, count, size in ((2, 4, ph, h), (1, 3, pw, w)):
+    for low, high, count in ((2, 4, ph), (1, 3, pw)):
         start, end = t.scale(column(low), scale), t.scale(column(high), scale)
         length = t.maximum(t.sub(end, start), t.like(start, 1))
         step = (np.arange(count * ratio) + 0.5) / ratio / count
