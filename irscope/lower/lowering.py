@@ -148,7 +148,7 @@ class Lowering:
 
     def copy(self, steps: list[Step], source: Storage, target: Storage) -> None:
         """Append what copies one place to another of the same shape."""
-        if source == target or not prod(target.shape):
+        if source.is_same_place(target) or not prod(target.shape):
             return
         if source.is_plain and target.is_plain:
             self.memory.tick()

@@ -32,9 +32,23 @@ def reserve(homes: Homes, node: Node) -> None:
     whole = homes.known[node]
     if any(hole for _, _, hole in node.attrs.get("padding", ())):
         return
+    behind = [_behind(operand) for operand in node.operands]
     for operand, part in _parts(node, whole):
-        if homes.movable(operand) and list(node.operands).count(operand) == 1:
-            homes.known[operand] = part
+        if behind.count(_behind(operand)) == 1:
+            _claim(homes, operand, part)
+
+
+def _claim(homes: Homes, node: Node, target: Storage) -> None:
+    """Let a value, or the stored value that it shows, be written where it is wanted, if it is still open where that lies."""
+    wanted = target.walk()
+    shown = node
+    while shown.op.name in VIEWS and not homes.movable(shown):
+        inner = before(shown, wanted)
+        if inner is None:
+            return
+        shown, wanted = shown.operands[0], inner
+    if homes.movable(shown) and (shown is node or homes.sole_reader(shown) is not None):
+        homes.known[shown] = target.under(wanted)
 
 
 def is_move(group: Group) -> bool:
@@ -46,16 +60,8 @@ def is_move(group: Group) -> bool:
 def reserve_move(homes: Homes, group: Group) -> None:
     """Let what a group shows be written where the result lies, in the result's order: then there is nothing to copy."""
     source, output = group.inputs[0], group.outputs[0]
-    if not homes.movable(source) or homes.sole_reader(source) is None:
-        return
-    target = homes.known[output]
-    node, wanted = output, target.walk()
-    while node is not source:
-        inner = before(node, wanted)
-        if inner is None:
-            return
-        node, wanted = node.operands[0], inner
-    homes.known[source] = target.under(wanted)
+    if homes.sole_reader(source) is not None:
+        _claim(homes, output, homes.known[output])
 
 
 def is_moved(graph: GraphLowering, group: Group) -> bool:
@@ -70,8 +76,7 @@ def is_moved(graph: GraphLowering, group: Group) -> bool:
     for step in reversed(chain):
         seen = seen.through(step) if seen is not None else None
     target = graph.storage_of(output)
-    return seen is not None and seen.slot is target.slot and seen.offset == target.offset and all(
-        a == b or n == 1 for a, b, n in zip(seen.strides, target.strides, target.shape))
+    return seen is not None and seen.is_same_place(target)
 
 
 def build(graph: GraphLowering, node: Node) -> None:

@@ -52,6 +52,11 @@ class Storage:
         """Elements from the lowest to the highest that is touched."""
         return 1 + sum((n - 1) * abs(s) for n, s in zip(self.shape, self.strides)) if self.elements else 0
 
+    def is_same_place(self, other: Storage) -> bool:
+        """Whether element i is the same memory in both (dimensions of size 1 may have any stride)."""
+        return self.slot is other.slot and self.offset == other.offset and self.shape == other.shape and all(
+            a == b or n == 1 for a, b, n in zip(self.strides, other.strides, self.shape))
+
     def walk(self) -> Strides:
         """Shape, strides and offset alone."""
         return Strides(self.shape, self.strides, self.offset)
