@@ -141,12 +141,16 @@ class Costs:
         if use is BodyUse.ELEMENT:
             return total
         if use is BodyUse.BRANCH:
-            total.add(max((self.totals[b] for b in node.bodies), key=lambda t: (t.flops, t.bytes)))
+            total.add(max((self._whole(b) for b in node.bodies), key=lambda t: (t.flops, t.bytes)))
             return total
         times = self.calls.trips.get(node, 1) if use is BodyUse.LOOP else 1
         for body in node.bodies:
-            total.add(self.totals[body], times)
+            total.add(self._whole(body), times)
         return total
+
+    def _whole(self, body: Graph) -> Totals:
+        """What one run of a body costs; a function that calls itself counts once."""
+        return self.totals.get(body) or Totals()
 
     def _flops(self, node: Node) -> float:
         if node.op.cost is not None:

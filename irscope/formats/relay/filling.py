@@ -126,6 +126,9 @@ def _called(node: Node) -> Type:
         for inner in _walk(body):
             for _ in _walk(inner):
                 pass
+        # A weight that the body has solved is what the caller must hand over.
+        _pass((o for o in node.operands[1:] if o.op.name == "parameter"),
+              (p for o, p in zip(node.operands[1:], body.params, strict=False) if o.op.name == "parameter"))
         callee.type = _type(callee)
         return _result(body)
     return UNKNOWN

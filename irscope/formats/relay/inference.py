@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from irscope.graph import UNKNOWN, Builder, DynamicDim, Graph, Node, TensorType, TupleType, Type
+from irscope.graph import UNKNOWN, Builder, DynamicDim, Graph, Kind, Node, TensorType, TupleType, Type
 from irscope.graph.types import Dim
 from irscope.ops.faults import TypeFault
 from irscope.ops.registry import get
@@ -17,6 +17,7 @@ TRIED = (5040, 10080)
 """Sizes that stand for an open dimension: most numbers divide them, and no model has just these two."""
 
 _cache: dict[Any, Type | TypeFault] = {}
+_costs: dict[Any, float] = {}
 
 
 def infer_node(node: Node) -> Type:
@@ -63,6 +64,40 @@ def _inferred(operator: Any, types: tuple[Type, ...], attrs: Mapping[str, Any], 
     return _merged(a, b, sizes)
 
 
+def cost_of(node: Node) -> float:
+    """FLOPs of a call: those of what it expands to, open dimensions counted as 1."""
+    from irscope.formats.relay.algebra import Relay
+    from irscope.formats.relay.operators import declared
+
+    operator = declared(node.op.name)
+    if operator is None or operator.build is None or not all(_tensors(o.type) for o in node.operands):
+        return 0.0
+    key = (operator.name, tuple(o.type for o in node.operands), repr(node.attrs) if node.attrs else "", "cost")
+    found = _costs.get(key)
+    if found is None:
+        graph = Graph("probe")
+        t = Relay(Builder(graph))
+        sizes = {d: 1 for o in node.operands for leaf in o.type.leaves() if isinstance(leaf, TensorType) for d in leaf.shape
+                 if not isinstance(d, int)}
+        values = [_operand(t, _closed(o.type, sizes), o) for o in node.operands]
+        try:
+            operator.build(t, operator.bound(node.attrs), *values)
+        except (TypeFault, ValueError, IndexError, ArithmeticError, AttributeError, TypeError, KeyError):
+            return 0.0
+        found = _costs[key] = sum(_flops(made) for made in graph.nodes)
+    return found
+
+
+def _flops(node: Node) -> float:
+    if node.op.cost is not None:
+        return float(node.op.cost(node))
+    if node.op.kind is Kind.ELEMENTWISE and isinstance(node.type, TensorType):
+        return float(node.type.elements)
+    if node.op.kind is Kind.REDUCTION and isinstance(node.operands[0].type, TensorType):
+        return float(node.operands[0].type.elements)
+    return 0.0
+
+
 def _arity(operator: Any, types: tuple[Type, ...]) -> None:
     least = sum(not name.endswith("?") for name in operator.operands)
     if not least <= len(types) <= len(operator.operands):
@@ -80,11 +115,11 @@ def _sizes(opened: Sequence[Dim], base: int) -> dict[Dim, int]:
     return {d: base * (i + 1) for i, d in enumerate(dict.fromkeys(opened))}
 
 
-def _closed(type: Type, sizes: Mapping[Dim, int]) -> Type:
+def _closed(type: Type, sizes: Mapping[Any, int]) -> Type:
     if isinstance(type, TupleType):
         return TupleType(tuple(_closed(e, sizes) for e in type.elements))
     assert isinstance(type, TensorType)
-    return TensorType(type.dtype, tuple(sizes[d] if d in sizes else d for d in type.shape))
+    return TensorType(type.dtype, tuple(sizes.get(d, d) for d in type.shape))
 
 
 def _tried(operator: Any, types: tuple[Type, ...], attrs: Mapping[str, Any], operands: Sequence[Node]) -> Type:

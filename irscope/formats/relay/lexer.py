@@ -6,9 +6,8 @@ import re
 from dataclasses import dataclass, field
 
 TOKEN = re.compile(
-    r"""
-    (?P<space>[ \t\r\n\ufeff]+)
-  | (?P<local>%(?:"(?:[^"\\]|\\.)*"|(?:[A-Za-z0-9_.$-]|::|/(?![*/%\s]))+))
+    r"""[ \t\r\n\ufeff]*(?:
+    (?P<local>%(?:"(?:[^"\\]|\\.)*"|(?:[A-Za-z0-9_.$-]|::|/(?![*/%\s]))+))
   | (?P<global>@(?:"[^"]*"|[A-Za-z_$][\w.$]*))
   | (?P<number>(?:\d+\.\d*|\.\d+|\d+)(?:[eE][+-]?\d+)?(?:[fiu]\d*)?)
   | (?P<ident>[A-Za-z_$][\w$]*(?:\.[A-Za-z_]\w*)*\??)
@@ -17,7 +16,8 @@ TOKEN = re.compile(
   | (?P<hash>\#\[[^\]\n]*\]|\#[^\n]*)
   | (?P<punct>->|=>|==|!=|<=|>=|;;|\.\.\.|[()\[\]{},;:=+\-*/<>.?|&])
   | (?P<bad>.)
-""",
+  | (?P<end>\Z)
+)""",
     re.VERBOSE | re.DOTALL,
 )
 
@@ -52,32 +52,32 @@ def tokenize(text: str, start: int, end: int) -> Tokens:
     """The tokens between two places. Raises SyntaxFault for a comment or string that is never closed."""
     made = Tokens(end=end)
     kinds, texts, offsets = made.kinds, made.texts, made.offsets
+    add_kind, add_text, add_offset = kinds.append, texts.append, offsets.append
     at = start
     match = TOKEN.match
-    while at < end:
+    while True:
         found = match(text, at, end)
-        assert found is not None, "every character is some token"
-        kind = found.lastgroup
-        if kind == "space":
-            at = found.end()
-            continue
-        if kind == "comment":
-            at = _comment(text, at, end, made) if found[0] == "/*" else found.end()
-            continue
-        if kind == "hash" and not found[0].startswith("#["):
-            if found[0].startswith("# ty="):
-                made.notes[len(kinds) - 1] = found[0][1:].strip()
-            at = found.end()
-            continue
-        if kind == "bad" and found[0] == '"':
-            raise SyntaxFault(at, "this string is never closed")
-        kinds.append(kind or "")
-        texts.append(found[0])
-        offsets.append(at)
+        kind = found.lastgroup if found is not None else "end"
+        if found is None or kind is None or kind == "end":
+            break
+        word = found[kind]
         at = found.end()
-    kinds.append("end")
-    texts.append("")
-    offsets.append(end)
+        if kind == "comment":
+            if word == "/*":
+                at = _comment(text, at - 2, end, made)
+            continue
+        if kind == "hash" and not word.startswith("#["):
+            if word.startswith("# ty="):
+                made.notes[len(kinds) - 1] = word[1:].strip()
+            continue
+        if kind == "bad" and word == '"':
+            raise SyntaxFault(at - 1, "this string is never closed")
+        add_kind(kind)
+        add_text(word)
+        add_offset(at - len(word))
+    add_kind("end")
+    add_text("")
+    add_offset(end)
     return made
 
 

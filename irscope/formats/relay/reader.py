@@ -28,7 +28,11 @@ from irscope.ops.attrs import Literal
 from irscope.source import Finding, Note, Severity, SourceText, did_you_mean
 
 MAX_ERRORS = 20
+NEIGHBOURS = {"matmul": "nn.matmul", "mul": "multiply", "sub": "subtract", "div": "divide", "dot": "nn.dense", "conv": "nn.conv2d",
+              "convolution": "nn.conv2d", "linear": "nn.dense", "neg": "negative", "pow": "power", "reduce_sum": "sum"}
+"""What other languages call Relay's operators."""
 VERSIONS = ("0.0.1", "0.0.2", "0.0.3", "0.0.4", "0.0.5")
+TYPE = re.compile(r"\btype\s+\w")
 FUNCTION = re.compile(
     r"(?:^|[\s;}])def\s+@|^\s*fn\s*(?:\[[^\]]*\])?\s*\(\s*%|^\s*(?:free_var\s+)?%[\w.]+\s*(?::[^=\n]*)?[=;]", re.MULTILINE
 )
@@ -83,7 +87,7 @@ class Definitions:
         self._unknown: set[str] = set()
         self._attributes: dict[str, frozenset[str]] = {}
         self._constants: dict[str, Literal] = {}
-        self._names: list[str] | None = None
+        self._names: frozenset[str] | None = None
 
     # ------------------------------------------------------------------ what expressions ask
 
@@ -102,18 +106,19 @@ class Definitions:
         self._fresh.add(wanted)
         return wanted
 
-    def operator_names(self) -> list[str]:
+    def operator_names(self) -> frozenset[str]:
         if self._names is None:
-            self._names = [*operators.names(), *(op.name for op in all_ops("relay"))]
+            self._names = frozenset((*operators.names(), *(op.name for op in all_ops("relay"))))
         return self._names
 
     def operator(self, name: str, offset: int) -> None:
         """An operator is called: a warning, once, when no such operator is known."""
         known = self.operator_names()
-        if len(known) < 50 or name in self._unknown or name in known:
+        if name in known or name in self._unknown:
             return
         self._unknown.add(name)
-        near = did_you_mean(name, known) or next((f"did you mean {k}?" for k in known if k.endswith("." + name)), "")
+        near = next((k for k in sorted(known) if k.endswith("." + name)), "") or NEIGHBOURS.get(name.rpartition("::")[2], "")
+        near = f"did you mean {near}?" if near else did_you_mean(name, known)
         self.warn(offset, "RLY020", "unknown-operator", f"unknown operator `{name}`", near, len(name))
 
     def attributes(self, name: str, attrs: Mapping[str, Any], places: Mapping[str, int]) -> None:
@@ -125,7 +130,8 @@ class Definitions:
         for key in attrs:
             if key not in known and key in places:
                 near = did_you_mean(key, known)
-                near = near.replace("did you mean ", "did you mean `").replace("?", "`?") if near else f"it has {', '.join(sorted(known)) or 'none'}"
+                has = f"it has {', '.join(sorted(known)) or 'none'}"
+                near = near.replace("did you mean ", "did you mean `").replace("?", "`?") if near else has
                 self.warn(places[key], "RLY021", "unknown-attribute", f"`{name}` has no attribute `{key}`", near, len(key))
 
     def constant(self, key: str, type: Type) -> Literal:
@@ -194,6 +200,8 @@ class Definitions:
 
     def _collect_types(self, parser: Expressions) -> None:
         """Constructors may be used before their type is declared."""
+        if TYPE.search(self.text) is None:
+            return
         for at, (kind, word) in enumerate(zip(parser.kinds, parser.texts, strict=True)):
             if kind == "ident" and word == "type" and at + 1 < len(parser.kinds) and parser.kinds[at + 1] == "ident":
                 self._constructors_of(parser, at + 2)
