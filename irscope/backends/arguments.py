@@ -1,7 +1,7 @@
 """Arrays for a graph: given by name, checked against what the graph takes, drawn where nothing is given."""
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -69,9 +69,23 @@ def missing_near(given: Given, ports: Sequence[Port], arrays: Iterable[str]) -> 
             raise UserError(f"there is no input {name!r}: the graph takes {len(ports)}", known)
 
 
-def drawn(ports: Sequence[Port], numbers: Iterable[int], seed: int) -> dict[int, Array]:
-    """Arrays for ports that were given none: normal numbers, small integers, coins; the same for the same seed."""
-    return {number: draw(ports[number], seed, number) for number in numbers}
+def drawn(ports: Sequence[Port], numbers: Iterable[int], seed: int, weights: Collection[str] = ()) -> dict[int, Array]:
+    """Arrays for ports that were given none: normal numbers, small integers, coins; the same for the same seed.
+
+    Parameters of a model, named in ``weights``, are drawn so that numbers stay of a size through many layers.
+    """
+    return {n: draw_weight(ports[n], seed, n) if ports[n].name in weights else draw(ports[n], seed, n) for n in numbers}
+
+
+def draw_weight(port: Port, seed: int, number: int) -> Array:
+    """A parameter: a matrix scaled by the root of what it sums, a vector about 1/2 (a variance is positive)."""
+    import numpy as np
+    array = draw(port, seed, number)
+    if not port.dtype.is_float:
+        return array
+    if array.ndim < 2:
+        return np.asarray(0.5 + 0.1 * np.abs(array.astype(np.float64))).astype(array.dtype)
+    return np.asarray(array.astype(np.float64) / np.sqrt(_size(port.shape[1:]))).astype(array.dtype)
 
 
 def draw(port: Port, seed: int, number: int) -> Array:

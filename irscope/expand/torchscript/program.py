@@ -13,15 +13,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from irscope.expand.torchscript import control, numbers, python_values, structure
+from irscope.expand.torchscript import control, numbers, python_values, structure, weights
 from irscope.expand.torchscript.frames import FramedTorch
 from irscope.formats.torchscript.abstract import FunctionRef, ModuleRef, Scalar, Tensor
 from irscope.formats.torchscript.operators import overloads
+from irscope.formats.torchscript.types import TorchTensorType
 from irscope.formats.torchscript.values import List, TensorText
 from irscope.graph import Graph, Module, NamedType, Node, TensorType, TupleType, Type, dtype_of
 from irscope.graph.dtypes import C128, F64, PRED, S64
 from irscope.ops import TypeFault, get
-from irscope.source import UserError, did_you_mean
+from irscope.source import UserError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -67,6 +68,7 @@ class Program:
         self.attributes: dict[str, Any] = {}
         self.missing: dict[str, list[Node]] = {}
         self._weights: dict[str, Tensor] = {}
+        self._wanted = False
         self.depth = 0
 
     # ------------------------------------------------------------------ whole run
@@ -84,6 +86,7 @@ class Program:
         single = len(leaves) == 1 and not isinstance(results[0] if len(results) == 1 else results, list | tuple | dict)
         self.t.builder.at = (root,)
         self.graph.root = leaves[0] if single else self.t.tuple(leaves)
+        self.made.attrs["weights"] = frozenset([*self._weights, *(p.name for p in main.params if _is_parameter(p))])
         self.made.graphs[self.graph.name] = self.graph
         self.made.entry = self.graph.name
         return self.made
@@ -108,7 +111,7 @@ class Program:
             raise UserError(f"the text does not say the shape of input %{param.name} ({param.type})",
                             f"give it by --inputs, or --shape {param.name}=...; torch.jit.trace(...).inlined_graph prints shapes")
         if isinstance(value, TensorType):
-            return Tensor(self._param(value, param))
+            return Tensor(self.parameter(value, param))
         return value
 
     def _structured_input(self, param: Node) -> Any:
@@ -125,11 +128,11 @@ class Program:
                 if types is None and i:
                     break
                 raise UserError(f"part {i} of input %{param.name} ({param.type}) is not given", f"give it by --inputs as {name}")
-            parts.append(Tensor(self._param(value, param, name)) if isinstance(value, TensorType) else value)
+            parts.append(Tensor(self.parameter(value, param, name)) if isinstance(value, TensorType) else value)
             i += 1
         return parts if types is None else tuple(parts)
 
-    def _param(self, type: TensorType, node: Node, name: str = "") -> Node:
+    def parameter(self, type: TensorType, node: Node, name: str = "") -> Node:
         """A parameter of the main graph, whatever frame is being built."""
         frame = self.t.frame
         while frame.outer is not None:
@@ -223,6 +226,8 @@ class Program:
                 return self._missing(node)
             known = "; ".join(c.schema.text for c in found.choices)
             raise self._fault(node, f"no overload of {name} takes ({', '.join(map(structure.describe, values))})", f"known are {known}")
+        if self._wanted:
+            weights.settle(self, node, name, values)
         choice, arguments = match
         if choice.style == "raw":
             return choice.function(self, *arguments)
@@ -317,7 +322,7 @@ class Program:
                     return self.weight(path, node)
             if isinstance(node.type, TensorType) and node.type.is_static and node.name in self.given.weights:
                 return self.weight(node.name, node)
-            raise UserError(f"the text elides the value of constant %{node.name} ({node.type}){self._where(node)}",
+            raise UserError(f"the text elides the value of constant %{node.name} ({node.type}){self.where(node)}",
                             f"give it by --constants FILE.npz as {node.name!r}, or print traced.inlined_graph and give --weights")
         array = text.array()
         declared = node.type
@@ -380,30 +385,25 @@ class Program:
     def weight(self, path: str, node: Node) -> Tensor:
         """The parameter of the main graph for a state-dict path; one, however often and wherever it is asked for."""
         if path not in self._weights:
-            self._weights[path] = self._new_weight(path, node)
+            self._weights[path] = weights.weight(self, path, node)
+            self._wanted |= isinstance(self._weights[path], weights.Wanted)
         return self._weights[path]
-
-    def _new_weight(self, path: str, node: Node) -> Tensor:
-        declared = self.given.weights.get(path)
-        if declared is None and isinstance(node.type, TensorType) and node.type.is_static:
-            declared = TensorType(node.type.dtype, node.type.shape)
-        if declared is None:
-            near = did_you_mean(path, self.given.weights)
-            raise UserError(f"there is no weight {path!r} for %{node.name}{self._where(node)}, and the text does not say its shape",
-                            (near + " " if near else "") + "torch.save(model.state_dict(), 'w.pt') and --weights w.pt gives it; "
-                            "or print torch.jit._get_trace_graph(model, example)[0], which has the shapes")
-        return Tensor(self._param(declared, node, path))
 
     # ------------------------------------------------------------------ faults
 
-    def _where(self, node: Node) -> str:
+    def where(self, node: Node) -> str:
         stack = self.module.call_stack(node)
         return f" ({stack[0]})" if stack else ""
 
     def _fault(self, node: Node, message: str, help: str = "") -> UserError:
         place = self.module.source.place(node.loc) if node.loc >= 0 else None
         at = f"{self.module.source.name}:{place}: " if place else ""
-        return UserError(f"{at}%{node.name} = {node.op.name}: {message}{self._where(node)}", help)
+        return UserError(f"{at}%{node.name} = {node.op.name}: {message}{self.where(node)}", help)
+
+
+def _is_parameter(param: Node) -> bool:
+    """Whether an input is a parameter of the model: some traces list them as inputs."""
+    return isinstance(param.type, TorchTensorType) and param.type.requires_grad
 
 
 def _plain_operands(name: str, values: Sequence[Any]) -> bool:

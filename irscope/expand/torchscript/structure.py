@@ -257,7 +257,7 @@ def _python(program: Program, node: Node, values: list[Any]) -> Any:
     if target is not None:
         got = program.call(target, values[1:])
         return got[0] if len(got) == 1 else got
-    raise UserError(f"%{node.name} calls the Python function {name or node.op.name}, whose body is not in the text{program._where(node)}",
+    raise UserError(f"%{node.name} calls the Python function {name or node.op.name}, whose body is not in the text{program.where(node)}",
                     "print traced.inlined_graph, or script the function so that its graph is printed")
 
 
@@ -269,7 +269,7 @@ def _call_method(program: Program, node: Node, values: list[Any]) -> Any:
         if name in program.module.graphs:
             got = program.call(program.module.graphs[name], values)
             return got[0] if len(got) == 1 else got
-    raise UserError(f"%{node.name} calls {names[0]}, whose graph is not in the text{program._where(node)}",
+    raise UserError(f"%{node.name} calls {names[0]}, whose graph is not in the text{program.where(node)}",
                     "print traced.inlined_graph, or all graphs under '# method NAME' lines")
 
 

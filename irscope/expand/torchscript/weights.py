@@ -1,0 +1,293 @@
+"""The parameters that a program reads from its objects: given by the user, typed by the text, or solved from the operators beside them.
+
+An inlined graph says ``%weight : Tensor``. Where no file gives it, the operator that takes it knows its shape, from its other operand and
+from its result: a linear layer that makes 64 of 128 numbers has a weight of 64 x 128.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from irscope.formats.torchscript.abstract import Tensor
+from irscope.graph import Node, TensorType
+from irscope.graph.dtypes import F32
+from irscope.source import UserError, did_you_mean
+
+if TYPE_CHECKING:
+    from irscope.expand.torchscript.program import Program
+
+Shape = tuple[int, ...]
+ROWS = 1000
+"""Rows of an embedding whose indices are not given."""
+
+
+class Wanted(Tensor):
+    """A weight that is needed, and whose shape is not known yet."""
+
+    __slots__ = ("path", "place")
+
+    def __init__(self, path: str, place: Node) -> None:
+        super().__init__()
+        self.path = path
+        self.place = place
+
+    @property
+    def solved(self) -> bool:
+        return self._node is not None
+
+    def get(self) -> Node:
+        if self._node is None:
+            raise ValueError(f"the text does not say the shape of weight {self.path!r}")
+        return super().get()
+
+    def settle(self, node: Node) -> None:
+        """The parameter that it is."""
+        self._node = node
+
+
+def weight(program: Program, path: str, node: Node) -> Tensor:
+    """The weight of a state-dict path. Raises UserError when a file of weights is given that does not have it."""
+    declared = program.given.weights.get(path)
+    if declared is None and isinstance(node.type, TensorType) and node.type.is_static:
+        declared = TensorType(node.type.dtype, node.type.shape)
+    if declared is not None:
+        return Tensor(program.parameter(declared, node, path))
+    if program.given.weights:
+        raise UserError(f"there is no weight {path!r} for %{node.name}{program.where(node)}, and the text does not say its shape",
+                        nearest(path, list(program.given.weights)))
+    return Wanted(path, node)
+
+
+def nearest(path: str, known: Sequence[str]) -> str:
+    """What the file has that comes nearest: the same path under another root, or a similar one."""
+    for name in known:
+        if name.endswith("." + path) or path.endswith("." + name):
+            return f"the file has {name!r}: rename its entries, or save the state dict of the module that was traced"
+    shown = ", ".join(known[:5]) + (f" and {len(known) - 5} more" if len(known) > 5 else "")
+    return did_you_mean(path, known) or f"the file has {shown}; torch.save(model.state_dict(), 'w.pt') of the traced model gives all"
+
+
+def settle(program: Program, node: Node, name: str, values: Sequence[Any]) -> None:
+    """Give the weights among the operands of an operator their shapes. Raises UserError for one that nothing beside it fixes."""
+    wanted = [(i, v) for i, v in enumerate(values) if isinstance(v, Wanted) and not v.solved]
+    if name in GATES and len(values) > 7 and isinstance(values[2], list):
+        _recurrent(program, name, values)
+    for place, value in wanted:
+        found = solved(program, node, name, values, place)
+        if found is None:
+            raise UserError(
+                f"the text does not say the shape of weight {value.path!r}, which %{node.name} = {name} takes{program.where(node)}",
+                "torch.save(model.state_dict(), 'w.pt') and --weights w.pt gives it; or print torch.jit._get_trace_graph(model, x)[0] "
+                "or torch.jit.freeze(traced).graph, which say the shapes",
+            )
+        value.settle(program.parameter(TensorType(_dtype(node, name), found), value.place, value.path))
+
+
+def _dtype(node: Node, name: str) -> Any:
+    """That of the result where it passes on what it takes, else float32."""
+    declared = node.type
+    if not isinstance(declared, TensorType):
+        return F32
+    return declared.dtype if declared.dtype.is_float or name in SAME or name in RESHAPING else F32
+
+
+def _shape(value: Any) -> Shape | None:
+    """The shape of an operand that is known."""
+    if not isinstance(value, Tensor) or (isinstance(value, Wanted) and not value.solved):
+        return None
+    type = value.get().type
+    return type.dims() if isinstance(type, TensorType) else None
+
+
+def _declared(node: Node) -> Shape | None:
+    """The shape that the text gives the result."""
+    return node.type.dims() if isinstance(node.type, TensorType) and node.type.is_static else None
+
+
+def solved(program: Program, node: Node, name: str, values: Sequence[Any], place: int) -> Shape | None:
+    """The shape of operand ``place``; None where nothing fixes it."""
+    plain = name.rstrip("_") if name.startswith("aten::") and not name.endswith("__") else name
+    rule = RULES.get(plain)
+    x, result = _shape(values[0] if values else None), _declared(node)
+    if rule is not None:
+        return rule(program, values, place, x, result)
+    if plain in SAME and place == 0:
+        return result
+    if plain in ELEMENTWISE:
+        return _beside(values, place, result)
+    return None
+
+
+def _linear(program: Program, values: Sequence[Any], place: int, x: Shape | None, result: Shape | None) -> Shape | None:
+    bias, matrix = _shape(values[2]), _shape(values[1])
+    out = result[-1] if result else bias[0] if bias else matrix[0] if matrix else None
+    if out is None or (place == 1 and not x):
+        return None
+    return (out, x[-1]) if place == 1 and x else (out,)
+
+
+def _product(program: Program, values: Sequence[Any], place: int, x: Shape | None, result: Shape | None) -> Shape | None:
+    """``matmul(x, w)`` and ``addmm(b, x, w)``: a matrix from the right."""
+    left = _shape(values[place - 1]) if place else None
+    if not left or not result:
+        return (result[-1],) if result and place == 0 and len(values) > 2 else None
+    return (left[-1], result[-1])
+
+
+def _embedding(program: Program, values: Sequence[Any], place: int, x: Shape | None, result: Shape | None) -> Shape | None:
+    """As many rows as the given indices need."""
+    if place or not result:
+        return None
+    t = program.t
+    try:
+        indices = values[1].get()
+        rows = t.size_from_data(t.plus(t.max(indices, list(range(t.rank(indices)))), 1))
+    except ValueError:
+        rows = ROWS
+    return (rows, result[-1])
+
+
+def _indexed(program: Program, values: Sequence[Any], place: int, x: Shape | None, result: Shape | None) -> Shape | None:
+    """A table read by one tensor of indices."""
+    if place or not result or not isinstance(values[1], list) or len(values[1]) != 1:
+        return None
+    rows = _embedding(program, [None, values[1][0]], 0, None, result)
+    return (rows[0], *result[program.t.rank(values[1][0].get()):]) if rows else None
+
+
+def _outer(program: Program, values: Sequence[Any], place: int, x: Shape | None, result: Shape | None) -> Shape | None:
+    return (result[place],) if result else None
+
+
+def _channels(program: Program, values: Sequence[Any], place: int, x: Shape | None, result: Shape | None) -> Shape | None:
+    return (x[1],) if x and len(x) > 1 else None
+
+
+def _groups(program: Program, values: Sequence[Any], place: int, x: Shape | None, result: Shape | None) -> Shape | None:
+    return (x[1],) if x and place > 1 else None
+
+
+def _last(program: Program, values: Sequence[Any], place: int, x: Shape | None, result: Shape | None) -> Shape | None:
+    """What is normalised says the shape."""
+    return tuple(values[1]) if isinstance(values[1], list) else None
+
+
+def _one(program: Program, values: Sequence[Any], place: int, x: Shape | None, result: Shape | None) -> Shape | None:
+    return (1,) if place == 1 else None
+
+
+def _convolution(program: Program, values: Sequence[Any], place: int, x: Shape | None, result: Shape | None) -> Shape | None:
+    """Channels by the operands, the kernel by how the sizes of image and result differ; where several fit, the one that keeps the size."""
+    transposed = bool(values[6]) if len(values) > 8 else False
+    groups = values[8] if len(values) > 8 else values[6] if len(values) > 6 else 1
+    stride, padding, dilation = (v if isinstance(v, list) else [v] for v in values[3:6])
+    n = len(stride)
+    bias = _shape(values[2])
+    if x is None or (result is None and bias is None):
+        return None
+    out = result[-n - 1] if result else bias[0] if bias else 0
+    if place == 2:
+        return (out,)
+    if result is None or padding == ["same"]:
+        return None
+    padding = [0] * n if padding == ["valid"] else padding
+    extra = values[7] if transposed else [0] * n
+    kernel = []
+    for i in range(n):
+        size, made, s, p, d = x[i - n], result[i - n], stride[i], padding[i], dilation[i]
+        if transposed:
+            kernel.append((made - (size - 1) * s + 2 * p - extra[i] - 1) // d + 1)
+            continue
+        reach = [size + 2 * p - 1 - s * (made - 1) - r for r in range(s)]
+        fits = [r // d + 1 for r in reach if r >= 0 and r % d == 0]
+        if not fits:
+            return None
+        kernel.append(_likely(fits, size, s, p, d))
+    channels = x[-n - 1]
+    return (channels, out // groups, *kernel) if transposed else (out, channels // groups, *kernel)
+
+
+def _likely(fits: Sequence[int], size: int, stride: int, padding: int, dilation: int) -> int:
+    """Patches that lie side by side, a kernel that keeps the size, or an odd one: what models have."""
+    if stride in fits and padding == 0 and stride > 1 and size % stride == 0:
+        return stride
+    same = [k for k in fits if padding and 2 * padding in (dilation * (k - 1), dilation * (k - 1) + stride - 1)]
+    return (same or [k for k in fits if k % 2] or list(fits))[0]
+
+
+def _beside(values: Sequence[Any], place: int, result: Shape | None) -> Shape | None:
+    """A vector along the last dimension fits any operand; beside nothing else, the result."""
+    other = next((s for i, v in enumerate(values) if i != place and (s := _shape(v)) is not None), None)
+    if other is None or not other:
+        return result
+    return other[-1:] if result is None or result == other else result
+
+
+def _expanded(program: Program, values: Sequence[Any], place: int, x: Shape | None, result: Shape | None) -> Shape | None:
+    """Sizes of -1 are the weight's own; where a size is given, one element stands for all."""
+    sizes = values[1]
+    if place or not result or not isinstance(sizes, list):
+        return None
+    return tuple(n if s == -1 else 1 for s, n in zip(sizes, result, strict=True))
+
+
+def _turned(program: Program, values: Sequence[Any], place: int, x: Shape | None, result: Shape | None) -> Shape | None:
+    return tuple(reversed(result)) if result else None
+
+
+def _grown(program: Program, values: Sequence[Any], place: int, x: Shape | None, result: Shape | None) -> Shape | None:
+    """Before ``unsqueeze``."""
+    if not result:
+        return None
+    d = values[1] % len(result)
+    return (*result[:d], *result[d + 1:])
+
+
+def _swapped(program: Program, values: Sequence[Any], place: int, x: Shape | None, result: Shape | None) -> Shape | None:
+    if not result:
+        return None
+    shape = list(result)
+    a, b = values[1], values[2]
+    shape[a], shape[b] = shape[b], shape[a]
+    return tuple(shape)
+
+
+def _flat(program: Program, values: Sequence[Any], place: int, x: Shape | None, result: Shape | None) -> Shape | None:
+    return (prod(result),) if result else None
+
+
+GATES = {"aten::lstm": 4, "aten::gru": 3, "aten::rnn_tanh": 1, "aten::rnn_relu": 1}
+
+
+def _recurrent(program: Program, name: str, values: Sequence[Any]) -> None:
+    """The parameters of a recurrent net: input, state, and biases of each layer and direction."""
+    x, state = _shape(values[0]), _shape(values[1][0] if isinstance(values[1], list) else values[1])
+    if x is None or state is None:
+        return
+    biases, layers, both = bool(values[3]), values[4], bool(values[7])
+    hidden, gates = state[-1], GATES[name] * state[-1]
+    shapes: list[Shape] = []
+    for layer in range(layers):
+        width = x[-1] if layer == 0 else hidden * (1 + both)
+        for _ in range(1 + both):
+            shapes += [(gates, width), (gates, hidden)] + [(gates,), (gates,)] * biases
+    for value, shape in zip(values[2], shapes):
+        if isinstance(value, Wanted) and not value.solved:
+            value.settle(program.parameter(TensorType(F32, shape), value.place, value.path))
+
+
+Rule = Callable[["Program", Sequence[Any], int, Shape | None, Shape | None], Shape | None]
+RULES: dict[str, Rule] = {
+    "aten::linear": _linear, "aten::matmul": _product, "aten::mm": _product, "aten::addmm": _product, "aten::embedding": _embedding,
+    "aten::batch_norm": _channels, "aten::instance_norm": _channels, "aten::group_norm": _groups, "aten::layer_norm": _last,
+    "aten::rms_norm": _last, "aten::prelu": _one, "aten::_convolution": _convolution, "aten::convolution": _convolution,
+    "aten::conv1d": _convolution, "aten::conv2d": _convolution, "aten::conv3d": _convolution, "aten::expand": _expanded, "aten::t": _turned,
+    "aten::_convolution_mode": _convolution, "aten::index": _indexed, "aten::outer": _outer,
+    "aten::unsqueeze": _grown, "aten::transpose": _swapped, "aten::view": _flat, "aten::reshape": _flat, "aten::flatten": _flat,
+}
+SAME = frozenset("aten::" + n for n in (
+    "detach contiguous clone relu exp neg sigmoid tanh softplus softmax abs sqrt slice dropout alias to float").split())
+"""Operators whose result has the shape of their operand (a slice: at least that of its result)."""
+RESHAPING = frozenset(("aten::expand", "aten::unsqueeze", "aten::transpose", "aten::view", "aten::reshape", "aten::flatten", "aten::index"))
+ELEMENTWISE = frozenset("aten::" + n for n in "add sub mul div rsub maximum minimum pow".split())
