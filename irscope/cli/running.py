@@ -44,6 +44,7 @@ class Request:
     precision: str
     autotune: bool
     no_cache: bool
+    partitions: int
     bench: bool
     bench_seconds: float
     warmup: int
@@ -89,6 +90,10 @@ def run(request: Request) -> int:
 
     _check_cpu(request)
     module = _filled(request, _opened(request, module)) if needs_opening(module) else _bound(request, module)
+    if request.partitions > 1:
+        from irscope.expand.partitions import partitioned
+
+        module = partitioned(module, request.partitions)
     arrays = _Arrays(request, module)
     load_s = time.perf_counter() - began
     if request.emit is not None:
@@ -225,6 +230,8 @@ class _Arrays:
             inputs.update(read_arrays(path))
         for path in request.weights:
             weights.update(read_arrays(path))
+        if "partitions" in module.attrs:
+            inputs, weights = _for_all(inputs, self.ports), _for_all(weights, self.ports)
         fixed = by_name(weights, self.ports, " and ".join(request.weights))
         given = by_name(inputs, self.ports, " and ".join(request.inputs))
         both = sorted(fixed.arrays.keys() & given.arrays.keys())
@@ -238,7 +245,7 @@ class _Arrays:
         _ignored(module, given, self.ports, request.inputs, inputs)
         absent = [n for n in range(len(self.ports)) if n not in seen.arrays]
         self.drawn_names = [self.ports[n].name for n in absent]
-        self.given = {**seen.arrays, **drawn(self.ports, absent, request.seed)}
+        self.given = {**seen.arrays, **drawn(self.ports, absent, request.seed, module.attrs.get("weights", ()))}
         self.weights = _whole_parameters(module, fixed.arrays)
 
     def inputs(self) -> list[Array]:
@@ -249,6 +256,18 @@ class _Arrays:
     def all(self) -> list[Array]:
         """The arrays of all ports."""
         return [self.given[n] for n in range(len(self.ports))]
+
+
+def _for_all(arrays: dict[str, Array], ports: list[Port]) -> dict[str, Array]:
+    """Arrays for every device: ``x`` is given to all, ``x@1`` to one; ``argN`` counts the inputs of one device."""
+    bases = list(dict.fromkeys(port.name.rpartition("@")[0] for port in ports))
+    plain = {f"arg{i}": base for i, base in enumerate(bases)} | {base: base for base in bases}
+    spread = {port.name: array for name, array in arrays.items() if name in plain for port in ports
+              if port.name.rpartition("@")[0] == plain[name]}
+    alone = {f"{plain[base]}@{device}": array for name, array in arrays.items() for base, at, device in [name.rpartition("@")]
+             if at and base in plain}
+    rest = {name: array for name, array in arrays.items() if name not in plain and name.rpartition("@")[0] not in plain}
+    return {**rest, **spread, **alone}
 
 
 def _ignored(module: Module, given: Given, ports: list[Port], files: tuple[str, ...], arrays: dict[str, Array]) -> None:

@@ -11,7 +11,7 @@ wherever both ends are seen. What is left of bodies belongs to ``while``, ``cond
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from irscope.expand.bitcast import as_movement
 from irscope.expand.values import Value, as_node, parts_of
@@ -46,10 +46,20 @@ def expand(module: Module) -> Module:
 
         module = run_relay(module)
         module.attrs["primitive"] = True
+    return _with_graphs(module, lambda graph, became: _expand_composites(module, _Expansion(module, graph, became).run()))
+
+
+def inline(module: Module) -> Module:
+    """The module with calls and fusions inlined, asynchronous pairs plain and tuples taken apart; composites stay as they are."""
+    return _with_graphs(module, lambda graph, became: _Expansion(module, graph, became).run())
+
+
+def _with_graphs(module: Module, change: Callable[[Graph, dict[Graph, Graph]], Graph]) -> Module:
+    """What the entry reaches, each graph changed after those that it calls."""
     made = module.derived()
     became: dict[Graph, Graph] = {}
     for graph in callees_first(module, module.main()):
-        became[graph] = _expand_composites(module, _Expansion(module, graph, became).run())
+        became[graph] = change(graph, became)
     main = became[module.main()]
     made.entry = main.name
     for graph in callees_first(module, main):

@@ -1,0 +1,193 @@
+"""One program of several devices, simulated in one: every device's values side by side, and collectives that join them.
+
+    r = f32[4] all-reduce(x), to_apply=add          ->      r@0 = r@1 = add(x@0, x@1)
+
+The text is what each device runs (single program, multiple data). Its parameters become one a device, ``x@0``, ``x@1``; its results stand
+one device behind the other. Loops and branches whose bodies communicate run in step, by the condition of the first device, as they must.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from irscope.expand.expand import inline
+from irscope.graph import Builder, Graph, Module, Node, TensorType, TupleType, callees_first
+from irscope.graph.dtypes import U32
+from irscope.ops import get
+from irscope.ops.tensors import Tensors
+from irscope.source import UserError
+
+TOGETHER = frozenset(("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "collective-permute", "collective-broadcast"))
+WHO = frozenset(("partition-id", "replica-id"))
+REFUSED = frozenset(("ragged-all-to-all", "send", "recv", "send-done", "recv-done", "infeed", "outfeed"))
+
+
+def partitioned(module: Module, devices: int) -> Module:
+    """The module run by ``devices`` devices at once. Raises UserError for communication that is not simulated."""
+    inlined = inline(module)
+    graphs = callees_first(inlined, inlined.main())
+    joined: set[Graph] = set()
+    for graph in graphs:
+        if any(n.op.name in TOGETHER | WHO | REFUSED or any(b in joined for b in n.bodies) for n in graph.nodes):
+            joined.add(graph)
+    made = inlined.derived()
+    became: dict[Graph, Graph] = {}
+    for graph in graphs:
+        whole = graph is inlined.main()
+        became[graph] = _Devices(inlined, graph, devices, became, joined, whole).run() if whole or graph in joined else graph
+    for graph in callees_first(made, became[inlined.main()]):
+        made.graphs[made.fresh_name(graph.name)] = graph
+    made.entry = became[inlined.main()].name
+    made.attrs["partitions"] = devices
+    return made
+
+
+class _Devices:
+    """One graph, run by all devices: each node becomes one a device."""
+
+    def __init__(self, module: Module, graph: Graph, devices: int, became: dict[Graph, Graph], joined: set[Graph], entry: bool) -> None:
+        self.module, self.graph, self.devices, self.became, self.joined, self.entry = module, graph, devices, became, joined, entry
+        self.made = Graph(f"{graph.name}.{devices}", loc=graph.loc, notes=dict(graph.notes))
+        self.builder = Builder(self.made)
+        self.t = Tensors(self.builder)
+        self.values: dict[Node, list[Node]] = {}
+
+    def run(self) -> Graph:
+        for param in self.graph.params:
+            self.builder.at = (param,)
+            self.values[param] = self._parameters(param)
+        for node in self.graph.nodes:
+            if node not in self.values:
+                self.builder.at = node.origin or (node,)
+                self.values[node] = self._node(node, [self.values[o] for o in node.operands])
+        root = self.values[self.graph.result()]
+        self.made.root = self._tuple(root)
+        return self.made
+
+    def _parameters(self, param: Node) -> list[Node]:
+        """One a device; a body takes them in one tuple, as its one parameter."""
+        op = get("parameter")
+        if self.entry:
+            return [self.builder.param(op, param.type, f"{param.name}@{d}") for d in range(self.devices)]
+        state = self.builder.param(op, TupleType((param.type,) * self.devices), param.name)
+        return [self._part(state, d) for d in range(self.devices)]
+
+    def _part(self, whole: Node, index: int) -> Node:
+        assert isinstance(whole.type, TupleType)
+        return self.builder.add(get("get-tuple-element"), (whole,), {"index": index}, whole.type.elements[index], synthetic=True)
+
+    def _tuple(self, parts: Sequence[Node]) -> Node:
+        return self.builder.add(get("tuple"), parts, type=TupleType(tuple(p.type for p in parts)))
+
+    def _node(self, node: Node, operands: list[list[Node]]) -> list[Node]:
+        name = node.op.name
+        if name in REFUSED:
+            raise UserError(f"%{node.name} is {name}, which irscope does not simulate on several partitions", "run it without --partitions")
+        if name in WHO:
+            return [self.t.array(d, U32) for d in range(self.devices)]
+        if name in TOGETHER:
+            return self._together(node, operands)
+        if name == "while" and any(b in self.joined for b in node.bodies):
+            return self._while(node, operands[0])
+        if name == "conditional" and any(b in self.joined for b in node.bodies):
+            return self._conditional(node, operands)
+        return [self._copy(node, [o[d] for o in operands], d) for d in range(self.devices)]
+
+    def _copy(self, node: Node, operands: list[Node], device: int) -> Node:
+        made = self.builder.add(node.op, operands, node.attrs, node.type, node.bodies, f"{node.name}@{device}", node.synthetic)
+        made.loc = node.loc
+        return made
+
+    # ------------------------------------------------------------------ in step
+
+    def _merged(self, body: Graph) -> Graph:
+        """A body for all devices, whether it communicates or not."""
+        if body in self.joined:
+            return self.became[body]
+        return _Devices(self.module, body, self.devices, self.became, self.joined, False).run()
+
+    def _while(self, node: Node, states: list[Node]) -> list[Node]:
+        condition, body = (self._merged(b) for b in node.bodies)
+        first = Graph(condition.name + ".first", list(condition.nodes), list(condition.params), None, condition.loc)
+        first.root = condition.result().operands[0]
+        state = self._tuple(states)
+        made = self.builder.add(node.op, (state,), node.attrs, state.type, (first, body), node.name)
+        return [self._part(made, d) for d in range(self.devices)]
+
+    def _conditional(self, node: Node, operands: list[list[Node]]) -> list[Node]:
+        bodies = [self._merged(b) for b in node.bodies]
+        given = [self._tuple(o) for o in operands[1:]]
+        made = self.builder.add(node.op, (operands[0][0], *given), node.attrs, TupleType((node.type,) * self.devices), bodies, node.name)
+        return [self._part(made, d) for d in range(self.devices)]
+
+    # ------------------------------------------------------------------ collectives
+
+    def _groups(self, node: Node) -> list[tuple[int, ...]]:
+        """Who works with whom; no groups mean everybody."""
+        written = node.attrs.get("replica_groups")
+        listed = [g for g in (written.groups() if written is not None and hasattr(written, "groups") else ()) if g]
+        groups = listed or [tuple(range(self.devices))]
+        if any(d >= self.devices for g in groups for d in g):
+            most = max(d for g in groups for d in g) + 1
+            raise UserError(f"%{node.name} ({node.op.name}) names device {most - 1}, but there are {self.devices} partitions",
+                            f"--partitions {most} runs as many as the text names")
+        left = [d for d in range(self.devices) if not any(d in g for g in groups)]
+        return groups + [(d,) for d in left]
+
+    def _together(self, node: Node, operands: list[list[Node]]) -> list[Node]:
+        results: list[Node | None] = [None] * self.devices
+        if node.op.name == "collective-permute":
+            return self._permuted(node, operands)
+        for group in self._groups(node):
+            for place, device in enumerate(group):
+                parts = [self._collective(node, [o[d] for d in group], place) for o in operands]
+                if node.op.name == "all-to-all" and isinstance(node.type, TupleType):
+                    # The form with one operand a member: operand j of member i goes to member j.
+                    parts = [operands[place][d] for d in group]
+                results[device] = parts[0] if not isinstance(node.type, TupleType) else self._tuple(parts)
+        return [r for r in results if r is not None]
+
+    def _collective(self, node: Node, members: list[Node], place: int) -> Node:
+        """What the member at ``place`` of a group gets, for the operands of all members in order."""
+        name, t = node.op.name, self.t
+        if name == "all-reduce":
+            return self._reduced(node, members)
+        if name == "collective-broadcast":
+            return members[0]
+        along = node.attrs.get("dimensions", (0,))[0] if name != "all-to-all" or node.attrs.get("dimensions") else 0
+        if name == "all-gather":
+            return t.concat(members, along)
+        n = len(members)
+        if name == "reduce-scatter":
+            total = self._reduced(node, members)
+            size = t.shape(total)[along] // n
+            return t.slice_dim(total, along, place * size, (place + 1) * size)
+        size = t.shape(members[0])[along] // n
+        return t.concat([t.slice_dim(m, along, place * size, (place + 1) * size) for m in members], along)
+
+    def _reduced(self, node: Node, members: list[Node]) -> Node:
+        """All members combined by the scalar body, from the first to the last."""
+        body = node.bodies[0]
+        total = members[0]
+        simple = body.root is not None and len(body.nodes) == 3 and list(body.root.operands) == body.params
+        for member in members[1:]:
+            if simple and body.root is not None:
+                total = self.t.emit(body.root.op.name, (total, member))
+            else:
+                assert isinstance(total.type, TensorType)
+                dims = tuple(range(total.type.rank))
+                total = self.builder.add(get("map"), (total, member), {"dimensions": dims}, total.type, (body,))
+        return total
+
+    def _permuted(self, node: Node, operands: list[list[Node]]) -> list[Node]:
+        """The value of the source; zeros where nobody sends."""
+        source = {to: frm for frm, to in node.attrs.get("source_target_pairs", ())}
+        out = []
+        for d in range(self.devices):
+            parts = []
+            for operand in operands:
+                frm = source.get(d)
+                if frm is not None and frm >= self.devices:
+                    raise UserError(f"%{node.name} names device {frm}, but there are {self.devices} partitions", f"--partitions {frm + 1}")
+                parts.append(operand[frm] if frm is not None else self.t.like(operand[d], 0))
+            out.append(parts[0] if not isinstance(node.type, TupleType) else self._tuple(parts))
+        return out
