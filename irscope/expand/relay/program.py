@@ -17,6 +17,7 @@ from irscope.expand.relay import control
 from irscope.expand.relay.frames import FramedRelay
 from irscope.expand.relay.values import Function, Itself, Reference, flatten
 from irscope.formats.relay.operators import declared
+from irscope.formats.relay.primitives import DIALECTS
 from irscope.graph import UNKNOWN, Graph, Module, Node, TensorType, TupleType, Type, unknown_op
 from irscope.ops import TypeFault, get
 from irscope.source import UserError, did_you_mean
@@ -133,6 +134,9 @@ class Program:
                 return list(values)
             case "get-tuple-element":
                 return values[0][int(node.attrs["index"])]
+        if node.op.dialect in DIALECTS:
+            return self._kept(node, values)
+        match node.op.name:
             case "fn":
                 made = Function(node.bodies[0], values)
                 made.captured = [made if isinstance(v, Itself) else v for v in values]
@@ -189,7 +193,7 @@ class Program:
         """What an operator expands to."""
         found = declared(node.op.name)
         if found is None or found.build is None:
-            if node.op.dialect == "hlo" or self.partial:
+            if self.partial:
                 return self._kept(node, values)
             near = did_you_mean(node.op.name, _names())
             raise UserError(f"{node.op.name} has no meaning that irscope could compile{self.where(node)}", near)
@@ -202,13 +206,17 @@ class Program:
 
     def _kept(self, node: Node, values: list[Any]) -> Any:
         """A primitive that stands in the text as it is, or an operator without a meaning."""
-        operands = [self.t.here(leaf) for v in values for leaf in flatten(v)]
-        if node.op.dialect == "hlo" and node.op.name != "parameter":
+        operands = [self.whole(v) for v in values]
+        if node.op.dialect in DIALECTS and node.op.name != "parameter":
             made = self.t.builder.add(node.op, operands, node.attrs, node.type, node.bodies)
         else:
             made = self.t.builder.add(unknown_op(node.op.name, "relay"), operands, node.attrs, node.type)
         self.t.own(made)
         return self.parts(made)
+
+    def whole(self, value: Any) -> Node:
+        """A value as one node: lists are tuples."""
+        return self.t.here(value) if isinstance(value, Node) else self.t.tuple([self.whole(v) for v in value])
 
     def parts(self, node: Node) -> Any:
         """A node that is a tuple, taken apart."""

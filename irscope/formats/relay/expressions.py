@@ -9,19 +9,20 @@ from typing import TYPE_CHECKING, Any
 from irscope.formats.relay import structure
 from irscope.formats.relay.cursor import NUMBER, Cursor, Raw, unquoted
 from irscope.formats.relay.lexer import SyntaxFault, tokenize
+from irscope.formats.relay.primitives import DIALECTS, body_names, is_primitive, primitive_named, read_attributes, spelled
 from irscope.formats.relay.scopes import Names
 from irscope.formats.relay.types import NAMES, dtype_named
 from irscope.graph import NO_ATTRS, UNKNOWN, FunctionType, Graph, NamedType, Node, Op, TensorType, TupleType, Type, unknown_op
 from irscope.graph.dtypes import DTYPES, F32, PRED, S32, S64
-from irscope.ops import get, lookup
+from irscope.ops import all_ops, get, lookup
 from irscope.ops.attrs import Literal
 from irscope.source import did_you_mean
 
 if TYPE_CHECKING:
     from irscope.formats.relay.reader import Definitions
 
-LARGEST = {16: 65504.0, 32: 3.4028234663852886e38}
-"""The largest finite float of 16 and 32 bits."""
+TOO_LARGE = {16: 65520.0, 32: 3.4028235677973366e38}
+"""Floats of 16 and 32 bits round to infinity from here on."""
 
 PROJECTION = re.compile(r"(?:\.\d+)+$")
 SPLIT = re.compile(r"^(.*?)((?:\.\d+)+)$")
@@ -351,7 +352,7 @@ class Expressions(Cursor):
             if f"f{width}" not in DTYPES or (found[2] and found[2] != "f"):
                 raise SyntaxFault(at, f"`{word}`: there is no float of {width} bits", length=len(word))
             value, dtype = float(found[1]), DTYPES[f"f{width}"]
-            if value > LARGEST.get(dtype.bits, value):
+            if value >= TOO_LARGE.get(dtype.bits, float("inf")):
                 raise SyntaxFault(at, f"{found[1]} does not fit float{dtype.bits}", length=len(word))
         else:
             return self._integer(word, found[1], found[2], found[3], negative, at)
@@ -442,6 +443,8 @@ class Expressions(Cursor):
             if word in ("let", "else", "def", "type") or word in NAMES:
                 raise SyntaxFault(at, f"expected an expression, but here is `{word}`", length=len(word))
             return self.node(structure.GLOBAL, (), {"name": word}, offset=at)
+        if is_primitive(word):
+            return self._primitive(word, at)
         self.definitions.operator(word, at)
         if dtype_named(word) is not None and self.kinds[self.at + 1] in ("number", "punct") and self._scalar_call(word):
             return self._converted(word, at)
@@ -451,6 +454,24 @@ class Expressions(Cursor):
         special = {"ref": structure.REF, "ref_read": structure.REF_READ, "ref_write": structure.REF_WRITE}.get(word)
         made = self.node(special or self.op(word), tuple(operands), attrs, offset=at)
         return self.claimed(made)
+
+    def _primitive(self, word: str, at: int) -> Node:
+        """``hlo.dot(%a, %b, ...)``: a primitive, with the type that is written behind it."""
+        op = primitive_named(word)
+        if op is None:
+            near = did_you_mean(word, [spelled(known) for dialect in DIALECTS for known in all_ops(dialect)])
+            raise SyntaxFault(at, f"there is no primitive `{word}`", near, len(word))
+        operands, attrs = self._arguments()
+        note = self.notes.get(self.at - 1)
+        type = self.type_of_note(note) if note is not None else UNKNOWN
+        try:
+            parsed = read_attributes(op, attrs, type)
+        except (ValueError, KeyError, TypeError) as fault:
+            raise SyntaxFault(at, f"`{word}`: {fault}", length=len(word)) from None
+        made = self.node(op, tuple(operands), parsed, type, offset=at)
+        if "bodies" in attrs:
+            self.definitions.bodies.append((made, body_names(attrs)))
+        return made
 
     def _scalar_call(self, word: str) -> bool:
         """``int64(3)``: a constant with a type, of 2019."""

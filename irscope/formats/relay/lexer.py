@@ -66,7 +66,7 @@ def tokenize(text: str, start: int, end: int) -> Tokens:
             if word == "/*":
                 at = _comment(text, at - 2, end, made)
             continue
-        if kind == "hash" and not word.startswith("#["):
+        if kind == "hash" and (not word.startswith("#[") or word.startswith("#[irscope")):
             if word.startswith("# ty="):
                 made.notes[len(kinds) - 1] = word[1:].strip()
             continue

@@ -6,13 +6,16 @@ Style ``course`` ends a function with ``return %2;`` and has no header; style ``
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from irscope.formats.relay.cursor import Raw
+from irscope.formats.relay.primitives import DIALECTS, PLAIN_SCALARS, spelled, written
 from irscope.formats.relay.types import type_text
-from irscope.graph import UNKNOWN, Graph, Module, NamedType, Node, TensorType
+from irscope.graph import UNKNOWN, Graph, Module, NamedType, Node, TensorType, callees_first
 
+GLOBAL = re.compile(r"[A-Za-z_$][\w.$]*$")
 SIMPLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*$")
 STRUCTURE = frozenset(
     (
@@ -36,15 +39,46 @@ STRUCTURE = frozenset(
 
 
 def print_module(module: Module, style: str | None = None, types: bool = False) -> str:
-    """The module as text; ``style`` is course, relay, or None for that of the input; ``types`` adds ``/* ty=... */`` behind calls."""
+    """The module as text; ``style`` is course, relay, or None for that of the input; ``types`` adds ``/* ty=... */`` behind calls.
+
+    A module of another format is printed in primitives (see :mod:`irscope.formats.relay.primitives`).
+    """
+    if module.format != "relay" or module.attrs.get("primitive"):
+        return "\n".join(_primitive_parts(module)) + "\n"
     style = style or str(module.attrs.get("style", "relay" if module.attrs.get("version") else "course"))
     parts = ['#[version = "0.0.5"]'] if style == "relay" and module.attrs.get("version") else []
     parts += [_data_type(name, constructors) for name, constructors in module.attrs.get("types", {}).items()]
-    bodies = {body for graph in module.graphs.values() for node in graph.nodes if node.op.name != "call" for body in node.bodies}
+    bodies = {
+        body
+        for graph in module.graphs.values()
+        for node in graph.nodes
+        if node.op.name != "call" and node.op.dialect == "relay"
+        for body in node.bodies
+    }
+    names = {graph: name for name, graph in module.graphs.items()}
     for graph in module.graphs.values():
         if graph not in bodies:
-            parts.append("\n".join(_Function(style, types).definition(graph)))
+            parts.append("\n".join(_Function(style, types, names).definition(graph)))
     return "\n".join(parts) + "\n"
+
+
+def _primitive_parts(module: Module) -> Iterator[str]:
+    """Every graph that the entry reaches, the entry last and called main."""
+    yield '#[version = "0.0.5"]'
+    yield "#[irscope = 1]"
+    names: dict[Graph, str] = {module.main(): "main"}
+    taken = {"main"}
+    order = callees_first(module, module.main())
+    for graph in order:
+        if graph not in names:
+            name, n = graph.name, 0
+            while name in taken:
+                n += 1
+                name = f"{graph.name}.{n}"
+            taken.add(name)
+            names[graph] = name
+    for graph in order:
+        yield "\n".join(_Function("relay", True, names).definition(graph))
 
 
 def _data_type(name: str, constructors: Mapping[str, list[str]]) -> str:
@@ -55,9 +89,10 @@ def _data_type(name: str, constructors: Mapping[str, list[str]]) -> str:
 class _Function:
     """Prints one function of the module, and the functions and blocks inside it; numbers run through all of them."""
 
-    def __init__(self, style: str, types: bool) -> None:
+    def __init__(self, style: str, types: bool, names: Mapping[Graph, str]) -> None:
         self.style = style
         self.types = types
+        self.names = names
         self.count = 0
         self.text: dict[Node, str] = {}
 
@@ -65,7 +100,7 @@ class _Function:
         if graph.root is not None and graph.root.op.name == "primfn":
             yield str(graph.root.attrs["text"])
             return
-        yield f"def @{graph.name}{self.signature(graph)} {{"
+        yield f"def {global_name(self.names[graph])}{self.signature(graph)} {{"
         yield from self.body(graph, "  ", self.style)
         yield "}"
 
@@ -82,8 +117,9 @@ class _Function:
     def body(self, graph: Graph, indent: str, style: str = "relay") -> Iterator[str]:
         """The bindings of a graph and its result."""
         root = graph.result()
+        uses = Counter(operand for node in graph.nodes for operand in node.operands)
         for node in graph.nodes:
-            if node in self.text or self.inline(node):
+            if node in self.text or (not (node.op.name == "constant" and uses[node] > 1) and self.inline(node)):
                 continue
             lines = list(self.expression(node, indent))
             if node is root and style == "relay" and node is graph.nodes[-1]:
@@ -102,6 +138,8 @@ class _Function:
         """Give constants, projections and names their text where they are used."""
         name = node.op.name
         if name == "constant" and "literal" in node.attrs:
+            if not self.plain_constant(node):
+                return False
             self.text[node] = self.constant(node)
         elif name == "get-tuple-element" and re.fullmatch(r"%[\w.]+", self.text.get(node.operands[0], "")):
             self.text[node] = f"{self.text[node.operands[0]]}.{node.attrs['index']}"
@@ -115,6 +153,16 @@ class _Function:
         else:
             return False
         return True
+
+    @staticmethod
+    def plain_constant(node: Node) -> bool:
+        """Whether a constant is a number, a reference into the table, or a list of numbers whose type shows."""
+        literal, type = node.attrs["literal"], node.type
+        if "meta" in node.attrs:
+            return True
+        if literal.elided or not isinstance(type, TensorType):
+            return False
+        return type.dtype.name in PLAIN_SCALARS if type.rank == 0 else type.dtype.name in ("s32", "f32") and literal.text is not None
 
     def constant(self, node: Node) -> str:
         """A scalar as a literal, anything else by its place in the table."""
@@ -130,7 +178,9 @@ class _Function:
         """The right-hand side of a binding; several lines for what holds blocks."""
         name = node.op.name
         operands = [self.text[o] for o in node.operands]
-        if name == "tuple":
+        if name == "constant" and self.plain_constant(node):
+            yield self.constant(node)
+        elif name == "tuple":
             yield f"({', '.join(operands)}{',' if len(operands) == 1 else ''})"
         elif name == "get-tuple-element":
             yield f"{operands[0]}.{node.attrs['index']}"
@@ -140,11 +190,16 @@ class _Function:
             yield from self.branches(node, indent)
         elif name == "match":
             yield from self.match(node, indent)
-        elif name == "call" and "callee" in node.attrs:
+        elif name == "call" and node.op.dialect == "relay" and "callee" in node.attrs:
             attrs = {k: v for k, v in node.attrs.items() if k != "callee"}
             yield f"@{node.attrs['callee']}({self.arguments(operands, attrs)}){self.note(node)}"
-        elif name == "call":
+        elif name == "call" and node.op.dialect == "relay":
             yield f"{operands[0]}({self.arguments(operands[1:], node.attrs)}){self.note(node)}"
+        elif node.op.dialect in DIALECTS:
+            attrs = written(node)
+            if node.bodies:
+                attrs["bodies"] = [Raw(global_name(self.names[body])) for body in node.bodies]
+            yield f"{spelled(node.op)}({self.arguments(operands, attrs)}) /* ty={type_text(node.type)} */"
         elif name == "constructor":
             yield f"{node.attrs['name']}({', '.join(operands)})" if operands else str(node.attrs["name"])
         else:
@@ -196,6 +251,11 @@ class _Function:
             yield from self.body(graph, indent + "    ")
             yield f"{indent}  }},"
         yield indent + "}"
+
+
+def global_name(name: str) -> str:
+    """``@f``; names that are no plain word are quoted."""
+    return f"@{name}" if GLOBAL.match(name) else f'@"{name}"'
 
 
 def local_name(name: str) -> str:

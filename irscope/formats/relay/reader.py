@@ -81,6 +81,7 @@ class Definitions:
         self.constructors: dict[str, int] = {}
         self.uses: list[tuple[str, int]] = []
         self.calls: list[Any] = []
+        self.bodies: list[tuple[Any, list[str]]] = []
         self.note_types: dict[str, Type] = {}
         self._seen: dict[str, int] = {}
         self._fresh: set[str] = set()
@@ -378,6 +379,8 @@ class Definitions:
             callee = by_name.get(node.attrs["callee"])
             if callee is not None:
                 node.bodies = (callee,)
+        for node, names in self.bodies:
+            node.bodies = tuple(by_name[name] for name in names if name in by_name)
         for graph in self.graphs:
             graph.notes.pop("captured", None)
             for number, param in enumerate(graph.params):

@@ -37,9 +37,13 @@ PRINTED = {hlo: relay for relay, hlo in reversed(NAMES.items())}
 LANES = re.compile(r"(?:float|int|uint|bfloat)\d*x\d+$|custom\[|handle$|float\d+$|u?int\d+$")
 
 
+OWN = frozenset(name for name, dtype in DTYPES.items() if name not in PRINTED and dtype.kind not in ("token", "opaque"))
+"""Element types that Relay has no word for: they keep HLO's."""
+
+
 def dtype_named(word: str) -> DType | None:
     """The element type of a word, or None."""
-    return DTYPES[NAMES[word]] if word in NAMES else None
+    return DTYPES[NAMES[word]] if word in NAMES else DTYPES[word] if word in OWN else None
 
 
 @lru_cache(maxsize=10_000)
