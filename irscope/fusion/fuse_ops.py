@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from irscope.formats.relay import structure
-from irscope.fusion.tvm import Member, Partition, TypeOf, depth_first
+from irscope.fusion.tvm import MAX_DEPTH, Member, Partition, depth_first
 from irscope.graph import FunctionType, Graph, Module, Node, callees_first
 from irscope.ops import get
 from irscope.passes.base import Pass
@@ -41,19 +41,26 @@ BARRIER = "annotation.stop_fusion"
 
 
 class FuseOps(Pass):
-    """Every operator stands in a function that is one kernel; fused are those that TVM fuses."""
+    """Every operator of a Relay module stands in a function that is one kernel; fused are those that TVM fuses.
+
+    Options: ``max-depth`` nodes may be in one group; with ``link-params`` constants stand inside the functions that use them.
+    """
 
     name: ClassVar[str] = "fuse-ops"
+    requires = ("infer-types",)
 
-    def __init__(self, type_of: TypeOf | None = None) -> None:
-        self.type_of = type_of or (lambda node: node.type)
+    def __init__(self, max_depth: int = MAX_DEPTH, link_params: bool = False) -> None:
+        self.max_depth = max_depth
+        self.link_params = link_params
 
     def run(self, module: Module) -> Module:
+        if module.format != "relay":
+            return module
         made = module.derived()
         became: dict[Graph, Graph] = {}
         for graph in callees_first(module):
             skip = {"Primitive", "Compiler"} & graph.notes.get("attrs", {}).keys()
-            became[graph] = graph if skip else _Fusion(graph, self.type_of, became).run()
+            became[graph] = graph if skip else _Fusion(graph, became, self.max_depth, self.link_params).run()
         for name, graph in module.graphs.items():
             made.graphs[name] = became.get(graph, graph)
         for graph in list(made.graphs.values()):
@@ -68,9 +75,9 @@ class FuseOps(Pass):
 class _Fusion:
     """One function being rewritten."""
 
-    def __init__(self, graph: Graph, type_of: TypeOf, bodies: dict[Graph, Graph]) -> None:
-        self.graph, self.type_of, self.bodies = graph, type_of, bodies
-        self.partition = Partition(graph, type_of)
+    def __init__(self, graph: Graph, bodies: dict[Graph, Graph], max_depth: int, link_params: bool) -> None:
+        self.graph, self.bodies, self.link_params = graph, bodies, link_params
+        self.partition = Partition(graph, max_depth)
         notes = {key: value for key, value in graph.notes.items() if key != "lets"}
         self.made = Graph(graph.name, loc=graph.loc, notes=notes)
         self.new: dict[Node, Node] = {}
@@ -165,15 +172,17 @@ class _Fusion:
         body.root = inside[root]
         body.notes["own"] = len(body.params)
         body.notes["attrs"] = {"Primitive": 1}
-        type = FunctionType(tuple(p.type for p in body.params), self.type_of(root))
+        type = FunctionType(tuple(p.type for p in body.params), root.type)
         function = self._append(Node(structure.FUNCTION, f"fused.{self.count}", type, (), {"Primitive": 1}, (body,), root.loc))
         return self._append(Node(structure.CALL, root.name, root.type, (function, *outer), {}, (), root.loc, origin=(root,)))
 
     def _is_inside(self, operand: Node, member: Member) -> bool:
+        if self.link_params and operand.op.name == "constant":
+            return True
         return operand.op.name != "parameter" and self.partition.group_of(operand) is member and operand.op.name != BARRIER
 
     def _parameter(self, body: Graph, operand: Node, number: int) -> Node:
-        type = self.type_of(operand)
+        type = operand.type
         node = Node(get("parameter"), f"p{number}", type, (), {"number": number}, (), operand.loc, synthetic=True)
         body.params.append(node)
         return body.add(node)

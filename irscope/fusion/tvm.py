@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from irscope.fusion.plan import EdgeVerdict, Group, Plan
 from irscope.fusion.tvm_kinds import KINDS, TvmKind
-from irscope.graph import Graph, NamedType, Node, TensorType, TupleType, Type
+from irscope.graph import UNKNOWN, Effect, Graph, Kind, Module, NamedType, Node, TensorType, TupleType, Type, callees_first, reachable
 
 MAX_DEPTH = 256
 """Nodes that one group may hold (``relay.FuseOps.max_depth``)."""
@@ -19,7 +19,14 @@ MAX_DEPTH = 256
 SIMPLE_CONSTANTS = frozenset(("s32", "s64", "f32", "f64", "pred"))
 """Element types whose scalars are written into the kernel."""
 
-TypeOf = Callable[[Node], Type]
+OTHERS = {
+    Kind.ELEMENTWISE: TvmKind.ELEMWISE, Kind.BROADCAST: TvmKind.BROADCAST, Kind.INJECTIVE: TvmKind.INJECTIVE,
+    Kind.REDUCTION: TvmKind.COMM_REDUCE, Kind.CONTRACTION: TvmKind.OUT_ELEMWISE_FUSABLE,
+}
+"""The kind of an operator that is not Relay's, by its own place in fusion."""
+
+APPLIED = frozenset(("reduce", "reduce-window", "scatter", "select-and-scatter", "sort", "map", "all-reduce", "reduce-scatter"))
+"""Operators of HLO whose bodies work on scalars."""
 
 
 @dataclass(slots=True, eq=False)
@@ -65,8 +72,8 @@ class Dominator:
 class Partition:
     """The groups of one graph."""
 
-    def __init__(self, graph: Graph, type_of: TypeOf | None = None, max_depth: int = MAX_DEPTH) -> None:
-        self.type_of = type_of or (lambda node: node.type)
+    def __init__(self, graph: Graph, max_depth: int = MAX_DEPTH) -> None:
+        self.graph = graph
         self.max_depth = max_depth
         self.places = self._places(graph)
         self.place_of = {place.node: place for place in self.places}
@@ -104,16 +111,16 @@ class Partition:
     def _kind(self, node: Node) -> TvmKind:
         name = node.op.name
         if name == "constant":
-            type = self.type_of(node)
+            type = node.type
             simple = isinstance(type, TensorType) and type.rank == 0 and type.dtype.name in SIMPLE_CONSTANTS
             return TvmKind.ELEMWISE if simple else TvmKind.OPAQUE
         if name == "tuple":
             return TvmKind.TUPLE
         if name == "get-tuple-element":
             return TvmKind.INJECTIVE if self._all_tensors(node.operands[0]) else TvmKind.OPAQUE
-        if name.startswith("dyn.") and _is_dynamic(self.type_of(node)):
+        if name.startswith("dyn.") and _is_dynamic(node.type):
             return TvmKind.OPAQUE
-        return KINDS.get(name, TvmKind.OPAQUE) if node.op.dialect == "relay" else TvmKind.OPAQUE
+        return KINDS.get(name, TvmKind.OPAQUE) if node.op.dialect == "relay" else OTHERS.get(node.op.kind, TvmKind.OPAQUE)
 
     def _edges(self, node: Node, kind: TvmKind) -> Iterable[tuple[Node, TvmKind | None]]:
         """The operands and the kind of each edge; None: the value is needed outside of fusion."""
@@ -121,7 +128,7 @@ class Partition:
         if name in ("fn", "if", "match", "ref", "ref_read", "ref_write", "constructor", "field"):
             return [(operand, None) for operand in node.operands]
         if name == "tuple":
-            return [(o, TvmKind.INJECTIVE if not isinstance(self.type_of(o), TupleType | NamedType) else None) for o in node.operands]
+            return [(o, TvmKind.INJECTIVE if not isinstance(o.type, TupleType | NamedType) else None) for o in node.operands]
         if name == "get-tuple-element":
             return [(node.operands[0], TvmKind.INJECTIVE if kind is TvmKind.INJECTIVE else None)]
         if name == "call" and "callee" not in node.attrs and node.operands:
@@ -130,13 +137,12 @@ class Partition:
 
     def _edge(self, node: Node, operand: Node, kind: TvmKind) -> TvmKind:
         """A broadcast that leaves this operand's shape as it is, is elementwise for it."""
-        mine, its = self.type_of(node), self.type_of(operand)
+        mine, its = node.type, operand.type
         same = isinstance(mine, TensorType) and isinstance(its, TensorType) and mine.shape == its.shape
         return TvmKind.ELEMWISE if kind is TvmKind.BROADCAST and same else kind
 
     def _all_tensors(self, node: Node) -> bool:
-        type = self.type_of(node)
-        return not isinstance(type, TupleType) or not any(isinstance(e, TupleType) for e in type.elements)
+        return not isinstance(node.type, TupleType) or not any(isinstance(e, TupleType) for e in node.type.elements)
 
     # ------------------------------------------------------------------ post-dominators
 
@@ -248,10 +254,14 @@ def _is_dynamic(type: Type) -> bool:
 
 
 def depth_first(graph: Graph) -> Iterable[Node]:
-    """Operands before users, as a walk from the result finds them; parameters first."""
+    """Operands before users, as a walk from the result finds them; parameters first, and before the result what acts without being read."""
     done: set[Node] = set(graph.params)
     yield from graph.params
-    stack: list[tuple[Node, int]] = [(graph.root, 0)] if graph.root is not None and graph.root not in done else []
+    if graph.root is None:
+        return
+    read = reachable(graph, [graph.root])
+    acting = [n for n in graph.nodes if n.op.effect in (Effect.WRITES, Effect.CONTROL) and not read[n.index]]
+    stack: list[tuple[Node, int]] = [(node, 0) for node in (graph.root, *reversed(acting)) if node not in done]
     while stack:
         node, at = stack.pop()
         if node in done:
@@ -271,6 +281,21 @@ class Tvm:
 
     name = "tvm"
     version = "tvm@0.19"
+
+    reads = ("relay", "hlo")
+
+    def plan_module(self, module: Module, device: str | None = None) -> list[Plan]:
+        """A plan for each function that the entry runs; one that is a kernel already (``Primitive=1``) has none."""
+        scalar = {id(b) for g in module.graphs.values() for n in g.nodes if n.op.dialect == "hlo" and n.op.name in APPLIED for b in n.bodies}
+        return [self.plan(g) for g in callees_first(module, module.main())
+                if id(g) not in scalar and not {"Primitive", "Compiler"} & g.notes.get("attrs", {}).keys()]
+
+    def remarks(self, module: Module) -> list[str]:
+        """What is not as TVM would see it."""
+        if module.format != "relay":
+            return [f"TVM fuses Relay; the kinds of {module.format} operators stand in for those of Relay's"]
+        open_ = sum(n.type is UNKNOWN for g in module.graphs.values() for n in g.nodes if n.op.name not in ("fn", "global"))
+        return [f"{open_} values have no type: broadcasts among them are taken for ones that change the shape"] if open_ else []
 
     def plan(self, graph: Graph) -> Plan:
         """The groups that FuseOps makes of a Relay function, and a verdict on each edge."""
@@ -297,6 +322,11 @@ class Tvm:
         return EdgeVerdict(graph.name, producer.name, consumer.name, "none", None, rule, cause)
 
 
+def graph_lets(partition: Partition) -> list[Node]:
+    """The nodes that the text binds by let."""
+    return list(partition.graph.notes.get("lets", ()))
+
+
 def why_not(partition: Partition, producer: Node, consumer: Node) -> tuple[str, str]:
     """The first rule that keeps two nodes apart, and what it met."""
     place, other = partition.place_of[producer], partition.place_of[consumer]
@@ -305,6 +335,8 @@ def why_not(partition: Partition, producer: Node, consumer: Node) -> tuple[str, 
         if at.kind is TvmKind.OPAQUE:
             known = node.op.known or node.op.name in KINDS
             return ("opaque" if known else "unknown-op"), f"{node.op.name} %{node.name} is opaque: nothing fuses into or out of it"
+    if producer in graph_lets(partition):
+        return "let", f"%{producer.name} is bound by let, and fusion does not cross it"
     if place.extern:
         return "output", f"the value of %{producer.name} leaves the function"
     if dominator.parent < 0:
@@ -321,10 +353,16 @@ def why_not(partition: Partition, producer: Node, consumer: Node) -> tuple[str, 
         if dominator.kind is not TvmKind.ELEMWISE:
             return "complex-into-shape", f"behind {producer.op.name} only operators that keep the shape fuse; %{consumer.name} does not"
         return "two-complex", f"the group of %{consumer.name} is built on another anchor already"
-    if other.kind is TvmKind.OUT_ELEMWISE_FUSABLE and place.kind > TvmKind.BROADCAST:
-        return "injective-into-complex", f"{producer.op.name} does not fuse into {consumer.op.name}: only what follows it does"
+    if other.kind is TvmKind.OUT_ELEMWISE_FUSABLE:
+        return "prologue", f"%{producer.name} comes before {consumer.op.name}: TVM fuses what follows it, and nothing into it"
     if other.kind is TvmKind.COMM_REDUCE:
         return "injective-into-reduce", f"{producer.op.name} is injective and does not fuse into the reduction %{consumer.name}"
+    held, wanted = partition.group_of(producer), partition.group_of(consumer)
+    if held.size + wanted.size > partition.max_depth:
+        return "depth", f"the groups hold {held.size} and {wanted.size} operators, together more than {partition.max_depth}"
+    if place.kind is TvmKind.INJECTIVE and wanted.anchor is not None:
+        told = f"{producer.op.name} is injective, and the group of %{consumer.name} is built on %{wanted.anchor.name} ({wanted.anchor.op.name})"
+        return "injective-into-complex", told
     return "path", f"on the ways from %{producer.name} to %{consumer.name} stands a group of another kind"
 
 

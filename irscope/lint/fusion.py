@@ -21,7 +21,7 @@ def plans(module: Module, policy: str, device: str | None = None) -> list[Plan]:
     if device is not None and policy != "xla-gpu":
         raise UserError(f"--device {device} means nothing to the policy {policy}", "it belongs to xla-gpu")
     if isinstance(chosen, AsWritten):
-        return chosen.plan_module(module if module.format == "hlo" else expand(module), device)
+        return chosen.plan_module(module if module.format in getattr(chosen, "reads", ("hlo",)) else expand(module), device)
     primitive = expand(module)
     scalar = Context(primitive).scalar_bodies
     return [chosen.plan(graph) for graph in callees_first(primitive, primitive.main()) if graph not in scalar]
@@ -40,7 +40,7 @@ def remarks(module: Module, policy: str) -> list[str]:
 
 
 def judge(module: Module, policy: str, device: str | None = None, pair: tuple[str, str] | None = None) -> list[EdgeVerdict]:
-    """A verdict on every edge of the primitive graphs that the entry runs, or on the edges between the two nodes of ``pair``.
+    """A verdict on every edge of the graphs that the entry runs, or on the edges between the two nodes of ``pair``.
 
     Raises UserError for an unknown policy or node, and when no path of one edge joins the pair.
     """

@@ -1,12 +1,16 @@
 """Passes: a graph in, a new graph with the same meaning out. One file each; ``--passes`` and ``irscope list passes`` read this table."""
 from __future__ import annotations
 
+import re
 from importlib import import_module
+from inspect import signature
+from typing import Any
 
 from irscope.passes.base import Pass
 from irscope.source import UserError, did_you_mean
 
 PASSES: dict[str, str] = {
+    "infer-types": "irscope.passes.infer_types:InferTypes",
     "simplify-algebra": "irscope.passes.simplify_algebra:SimplifyAlgebra",
     "share-equal": "irscope.passes.share_equal:ShareEqual",
     "fold-scale": "irscope.passes.fold_scale:FoldScale",
@@ -17,13 +21,54 @@ PASSES: dict[str, str] = {
 """Name of a pass: where it stands."""
 
 
-def pass_named(name: str) -> Pass:
-    """A pass by name. Raises UserError for an unknown one."""
-    if name not in PASSES:
+OPTIONS = re.compile(r"([\w-]+)\s*(?:\{(.*)\})?$")
+
+
+def pass_named(text: str) -> Pass:
+    """A pass by name, with its options in braces: ``fuse-ops{max-depth=10}``. Raises UserError for an unknown one."""
+    found = OPTIONS.match(text.strip())
+    name = found[1] if found else text
+    if found is None or name not in PASSES:
         raise UserError(f"there is no pass {name!r}", did_you_mean(name, PASSES) or f"the passes are: {', '.join(PASSES)}")
     module, _, attribute = PASSES[name].partition(":")
-    made: Pass = getattr(import_module(module), attribute)()
-    return made
+    return made(getattr(import_module(module), attribute), found[2] or "")
 
 
-__all__ = ["PASSES", "Pass", "pass_named"]
+def made(kind: type[Pass], options: str) -> Pass:
+    """A pass with options such as ``max-depth=10,link-params``; they are the keyword parameters of its ``__init__``."""
+    given: dict[str, Any] = {}
+    known = options_of(kind)
+    for part in split_outside(options):
+        key, _, value = part.partition("=")
+        key = key.strip().replace("-", "_")
+        if key not in known:
+            shown = ", ".join(known).replace("_", "-")
+            raise UserError(f"{kind.name} has no option {key!r}", did_you_mean(key, known) or (f"it has {shown}" if shown else "it has none"))
+        given[key] = _value(kind.name, key, value.strip() or "true", known[key])
+    return kind(**given)
+
+
+def options_of(kind: type[Pass]) -> dict[str, Any]:
+    """The options of a pass and their defaults: numbers, words and switches."""
+    parameters = signature(kind).parameters.values()
+    return {p.name: p.default for p in parameters if isinstance(p.default, bool | int | float | str)}
+
+
+def split_outside(text: str) -> list[str]:
+    """The parts of a list with commas; commas inside braces part nothing."""
+    return [part.strip() for part in re.split(r",(?![^{}]*\})", text) if part.strip()]
+
+
+def _value(owner: str, key: str, text: str, default: Any) -> Any:
+    """An option's text as what its default is."""
+    if isinstance(default, bool):
+        if text.lower() not in ("true", "false", "yes", "no", "1", "0"):
+            raise UserError(f"{owner}: {key} is true or false, not {text!r}")
+        return text.lower() in ("true", "yes", "1")
+    try:
+        return type(default)(text)
+    except ValueError:
+        raise UserError(f"{owner}: {key} must be a {type(default).__name__}, not {text!r}") from None
+
+
+__all__ = ["PASSES", "Pass", "made", "options_of", "pass_named", "split_outside"]

@@ -16,6 +16,10 @@ class Pass:
     """
 
     name: ClassVar[str] = ""
+    requires: ClassVar[tuple[str, ...]] = ()
+    """Passes whose result this one relies on; the manager runs them first."""
+    opt_level: ClassVar[int] = 0
+    """The level from which ``--opt-level`` includes the pass, as TVM counts them."""
 
     def run(self, module: Module) -> Module:
         """The module after the pass."""
@@ -33,5 +37,13 @@ def per_graph(module: Module, change: Callable[[Graph, dict[Graph, Graph]], Grap
     became: dict[Graph, Graph] = {}
     for graph in callees_first(module):
         became[graph] = change(graph, became)
+        if graph.notes.get("lets"):
+            became[graph].notes["lets"] = _lets(graph, became[graph])
     made.graphs = {name: became[graph] for name, graph in module.graphs.items()}
     return made
+
+
+def _lets(before: Graph, after: Graph) -> list[Node]:
+    """The nodes that a Relay text binds by ``let``, as the rewritten graph has them."""
+    kept = {id(n) for node in before.notes["lets"] for n in (node, *node.origin)}
+    return [node for node in after.nodes if any(id(o) in kept for o in node.origin)]

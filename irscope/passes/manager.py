@@ -36,7 +36,7 @@ def run_passes(module: Module, passes: Sequence[Pass | str], before: Observer | 
     With ``check`` the types are inferred after each pass; errors that the module had before do not count.
     Raises UserError for an unknown name.
     """
-    chosen = [pass_named(p) if isinstance(p, str) else p for p in passes]
+    chosen = with_required([pass_named(p) if isinstance(p, str) else p for p in passes])
     faults = _faults(module) if check else set()
     for each in chosen:
         if before is not None:
@@ -49,6 +49,17 @@ def run_passes(module: Module, passes: Sequence[Pass | str], before: Observer | 
             broke = tuple(f for f in check_types(after) if f.severity is Severity.ERROR and _key(f) not in faults)
         yield Step(each.name, module, after, seconds, broke)
         module = after
+
+
+def with_required(passes: Sequence[Pass]) -> list[Pass]:
+    """The passes, with those that each requires right before it; one that just ran is not run again."""
+    order: list[Pass] = []
+    for each in passes:
+        for name in each.requires:
+            if not order or order[-1].name != name:
+                order.append(pass_named(name))
+        order.append(each)
+    return order
 
 
 def load_passes(path: str) -> dict[str, type[Pass]]:

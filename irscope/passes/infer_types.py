@@ -1,0 +1,29 @@
+"""Types that follow from others are filled in."""
+from __future__ import annotations
+
+from typing import ClassVar
+
+from irscope.graph import Module
+from irscope.passes.base import Pass, rewritten
+
+
+class InferTypes(Pass):
+    """Fill in the types that a Relay module leaves open: of results, and of weights whose attributes tell their shape.
+
+        def @main(%x: Tensor[(1, 128), float32], %w) {        def @main(%x: Tensor[(1, 128), float32], %w: Tensor[(64, 128), float32]) {
+          nn.dense(%x, %w, units=64)                    ->      nn.dense(%x, %w, units=64) /* ty=Tensor[(1, 64), float32] */
+        }                                                     }
+
+    HLO says every type; a module in HLO stays as it is.
+    """
+
+    name: ClassVar[str] = "infer-types"
+
+    def run(self, module: Module) -> Module:
+        if module.format != "relay":
+            return module
+        from irscope.formats.relay.filling import fill_types
+
+        made = rewritten(module, lambda builder, node, operands: None)
+        fill_types(made)
+        return made
