@@ -26,7 +26,7 @@ from irscope.source import Severity, UserError
     help="How to report.",
 )
 @click.option("-o", "output", type=click.Path(dir_okay=False), help="Write the report to a file.")
-@click.option("--select", multiple=True, metavar="CODE", help="Only these rules: codes, names or families (DTY), repeated or with commas.")
+@click.option("--select", multiple=True, metavar="CODE", help="Only these rules: codes, names, families (DTY), ALL; repeated or with commas.")
 @click.option("--ignore", multiple=True, metavar="CODE", help="All but these rules.")
 @click.option(
     "--fail-on",
@@ -68,7 +68,7 @@ def command(
       irscope lint model.hlo --why-not-fused dot.3 add.4  these two
     """
     from irscope.fleet.files import find_files
-    from irscope.lint import all_rules, lint_reading
+    from irscope.lint import lint_reading
     from irscope.lint import select as select_rules
     from irscope.lint.baseline import read_baseline, unknown_to
     from irscope.lint.baseline import write_baseline as store
@@ -76,7 +76,7 @@ def command(
     from irscope.lint.report import FileReport, Report
 
     paths, pair = _split_pair(paths, why)
-    rules = select_rules(_words(select), _words(ignore)) if select or ignore else list(all_rules())
+    rules = select_rules(_words(select), _words(ignore))
     accepted = read_baseline(baseline) if baseline else None
     files: list[FileReport] = []
     broken = False

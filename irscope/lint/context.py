@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from irscope.graph import Graph, Module, Node, TensorType, callees_first
+from irscope.lint.values import uniform_axes
 from irscope.source import Finding, Note, Severity
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ class Context:
     def __init__(self, module: Module) -> None:
         self.module = module
         self._users: dict[Graph, list[list[Node]]] = {}
+        self._uniform: dict[Graph, list[frozenset[int]]] = {}
 
     @cached_property
     def graphs(self) -> list[Graph]:
@@ -51,6 +53,31 @@ class Context:
         if graph not in self._users:
             self._users[graph] = graph.users()
         return self._users[graph][node.index]
+
+    def uniform(self, graph: Graph) -> list[frozenset[int]]:
+        """For each node, by index, the axes along which broadcasts alone make all elements equal."""
+        if graph not in self._uniform:
+            self._uniform[graph] = uniform_axes(graph)
+        return self._uniform[graph]
+
+    @cached_property
+    def _by_name(self) -> dict[str, list[tuple[Node, Graph]]]:
+        found: dict[str, list[tuple[Node, Graph]]] = {}
+        for graph in self.array_graphs:
+            for node in graph.nodes:
+                if node.op.dialect == "hlo":
+                    found.setdefault(node.op.name, []).append((node, graph))
+        return found
+
+    def primitives(self, *names: str) -> Iterator[tuple[Node, Graph]]:
+        """The HLO operations of these names, with their graph, in the graphs that work on whole arrays."""
+        for name in names:
+            yield from self._by_name.get(name, ())
+
+    @cached_property
+    def optimised(self) -> bool:
+        """Whether the text is what a compiler left: what it did not remove, it keeps."""
+        return bool(self.module.attrs.get("is_scheduled")) or bool(self.inlined)
 
     def tensors(self, graph: Graph) -> Iterator[tuple[Node, TensorType]]:
         """The nodes of a graph that give one tensor, with their type."""

@@ -52,12 +52,14 @@ class Rule:
     """What all rules share. A subclass documents itself in its docstring, under :data:`HEADINGS`.
 
     ``code`` is never re-used; ``name`` is the pattern that is found, so that "allow cast-ping-pong" reads well;
-    ``severity`` is what a finding has unless the rule says otherwise for a case.
+    ``severity`` is what a finding has unless the rule says otherwise for a case. A rule whose ``default`` is False runs only when
+    ``--select`` names it, its family or ``ALL``: it tells what is true and rarely worth a change.
     """
 
     code: ClassVar[str]
     name: ClassVar[str]
     severity: ClassVar[Severity]
+    default: ClassVar[bool] = True
     bad: ClassVar[tuple[Fixture, ...]]
     good: ClassVar[tuple[Fixture, ...]]
 
@@ -96,15 +98,22 @@ def find_rule(word: str) -> type[Rule]:
     raise UserError(f"there is no rule {word}", did_you_mean(word, known) or "irscope rule --all lists them")
 
 
+def default_rules() -> list[type[Rule]]:
+    """The rules that run when nobody selects any."""
+    return [rule for rule in all_rules() if rule.default]
+
+
 def select(chosen: Iterable[str], ignored: Iterable[str]) -> list[type[Rule]]:
-    """The rules that ``--select`` and ``--ignore`` leave: codes, names, or the letters of a family; UserError for an unknown word."""
+    """The rules that ``--select`` and ``--ignore`` leave: codes, names, the letters of a family, ``ALL``; UserError for an unknown word."""
 
     def matches(word: str) -> set[type[Rule]]:
+        if word.upper() == "ALL":
+            return set(all_rules())
         family = {rule for rule in all_rules() if rule.code.startswith(word.upper())}
         return family or {find_rule(word)}
 
     chosen = list(chosen)
-    keep = set(all_rules()) if not chosen else set().union(*(matches(word) for word in chosen))
+    keep = set(default_rules()) if not chosen else set().union(*(matches(word) for word in chosen))
     for word in ignored:
         keep -= matches(word)
     return [rule for rule in all_rules() if rule in keep]

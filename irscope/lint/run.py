@@ -6,20 +6,20 @@ from collections.abc import Iterable
 
 from irscope.graph import Module, Reading
 from irscope.lint.context import Context
-from irscope.lint.rule import Rule, all_rules
+from irscope.lint.rule import Rule, default_rules
 from irscope.source import Finding
 
 
 def lint_module(module: Module, rules: Iterable[type[Rule]] | None = None) -> list[Finding]:
-    """The findings of ``rules`` (default: all) in a module, the worst and costliest first."""
+    """The findings of ``rules`` (default: those that are on) in a module, the worst and costliest first."""
     context = Context(module)
-    findings = [finding for rule in (all_rules() if rules is None else rules) for finding in rule().check(context)]
+    findings = [finding for rule in (default_rules() if rules is None else rules) for finding in rule().check(context)]
     return sorted(findings, key=_rank)
 
 
 def lint_reading(reading: Reading, rules: Iterable[type[Rule]] | None = None) -> list[Finding]:
     """What the reader found, then what the rules find in each module."""
-    chosen = list(all_rules() if rules is None else rules)
+    chosen = list(default_rules() if rules is None else rules)
     return reading.findings + [finding for module in reading.modules if module.entry for finding in lint_module(module, chosen)]
 
 

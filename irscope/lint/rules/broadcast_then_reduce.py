@@ -1,0 +1,141 @@
+"""BRD004: a reduction over axes along which all elements are equal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+
+from irscope.lint.context import Context
+from irscope.lint.rule import Fixture, Rule
+from irscope.lint.savings import human_bytes, saving
+from irscope.lint.values import body_operator, dims, number, size
+from irscope.source import Finding, Severity
+
+SAYS = {
+    "add": "multiply by the number of terms",
+    "maximum": "the maximum of equal elements is the element",
+    "minimum": "the minimum of equal elements is the element",
+    "and": "equal elements stay what they are",
+    "or": "equal elements stay what they are",
+    "multiply": "raise to the number of factors",
+}
+WORTH = 1024
+"""Below so many elements the repeated sum costs nothing."""
+
+
+class BroadcastThenReduce(Rule):
+    """A value is repeated along an axis, and the repeats are reduced again.
+
+    ## What it does
+    Finds `reduce` over axes along which the operand is only a broadcast, also behind elementwise work on values that repeat together.
+
+    ## Why is this bad?
+    The work grows with the repeats, and the result is known without them: a sum of N equal terms is N times the term.
+
+    ## Example
+    ```
+    %b = f32[64,1024] broadcast(f32[1024] %x), dimensions={1}
+    %s = f32[1024] reduce(%b, %zero), dimensions={0}, to_apply=%add
+    ```
+
+    ## Use instead
+    `x * 64`; for a maximum, `x` itself. Often a sum was meant along another axis.
+
+    ## Known false positives
+    Gradients of broadcasts, which compilers simplify themselves in text from before optimisation; constants are not told.
+    """
+
+    code, name, severity = "BRD004", "broadcast-then-reduce", Severity.WARNING
+    bad = (
+        Fixture.hlo(
+            """
+            sum {
+              a = f32[] parameter(0)
+              b = f32[] parameter(1)
+              ROOT s = f32[] add(a, b)
+            }
+            ENTRY e {
+              x = f32[1024] parameter(0)
+              b = f32[64,1024] broadcast(x), dimensions={1}
+              z = f32[] constant(0)
+              ROOT r = f32[1024] reduce(b, z), dimensions={0}, to_apply=sum
+            }
+        """,
+            "r",
+        ),
+        Fixture.hlo(
+            """
+            max {
+              a = f32[] parameter(0)
+              b = f32[] parameter(1)
+              ROOT s = f32[] maximum(a, b)
+            }
+            ENTRY e {
+              x = f32[32] parameter(0)
+              y = f32[] parameter(1)
+              b = f32[32,64] broadcast(x), dimensions={0}
+              c = f32[32,64] broadcast(y), dimensions={}
+              m = f32[32,64] multiply(b, c)
+              z = f32[] constant(0)
+              ROOT r = f32[32] reduce(m, z), dimensions={1}, to_apply=max
+            }
+        """,
+            "r",
+        ),
+    )
+    good = (
+        Fixture.hlo("""
+            sum {
+              a = f32[] parameter(0)
+              b = f32[] parameter(1)
+              ROOT s = f32[] add(a, b)
+            }
+            ENTRY e {
+              x = f32[1024] parameter(0)
+              b = f32[64,1024] broadcast(x), dimensions={1}
+              z = f32[] constant(0)
+              ROOT r = f32[64] reduce(b, z), dimensions={1}, to_apply=sum
+            }
+        """),
+        Fixture.hlo("""
+            sum {
+              a = f32[] parameter(0)
+              b = f32[] parameter(1)
+              ROOT s = f32[] add(a, b)
+            }
+            ENTRY e {
+              x = f32[64,1024] parameter(0)
+              y = f32[1024] parameter(1)
+              b = f32[64,1024] broadcast(y), dimensions={1}
+              m = f32[64,1024] add(x, b)
+              z = f32[] constant(0)
+              ROOT r = f32[1024] reduce(m, z), dimensions={0}, to_apply=sum
+            }
+        """),
+    )
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        for node, graph in context.primitives("reduce"):
+            says = SAYS.get(body_operator(node))
+            if says is None or len(node.operands) != 2 or number(node.operands[0]) is not None:
+                continue
+            source, shape = node.operands[0], dims(node.operands[0])
+            over = [d for d in node.attrs.get("dimensions", ()) if d < len(shape) and shape[d] > 1]
+            same = [d for d in over if d in context.uniform(graph)[source.index]]
+            if not over or len(same) < len(over):
+                continue
+            repeats = prod(shape[d] for d in same)
+            small = source.type.elements < WORTH  # type: ignore[attr-defined]
+            yield context.finding(
+                self,
+                node,
+                graph,
+                f"{repeats} equal elements are reduced to one: %{source.name} ({human_bytes(size(source))}) repeats along {_axes(same)}",
+                severity=Severity.INFO if small or not context.optimised else None,
+                help=f"{says}, without the broadcast",
+                saves=saving(kernels=1.0),
+            )
+
+
+def _axes(axes: list[int]) -> str:
+    return ("axis " if len(axes) == 1 else "axes ") + ", ".join(map(str, axes))

@@ -1,0 +1,176 @@
+"""BRD003: a column minus a row gave a square, and the square is summed up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irscope.graph import Graph, Kind, Node, TensorType
+from irscope.lint.context import Context
+from irscope.lint.rule import Fixture, Rule
+from irscope.lint.savings import saving
+from irscope.lint.values import MOVES, behind, dims, reduces, size
+from irscope.source import Finding, Note, Severity
+
+JOINS = ("subtract", "add", "multiply", "divide")
+SHORTEST = 4
+"""Vectors shorter than this may well be crossed on purpose."""
+
+
+class OuterProductByAccident(Rule):
+    """A column joined with a vector of the same length gives a square matrix, which is then summed up whole.
+
+    ## What it does
+    Finds `add`, `subtract`, `multiply` and `divide` of an `(N, 1)` and an `(N,)`, stretched to `(N, N)`, whose result, after elementwise
+    work, is reduced over both axes.
+
+    ## Why is this bad?
+    The result is wrong: a loss of N terms became one of N x N terms, of all pairs. It runs, and it even trains, badly.
+
+    ## Example
+    ```
+    %p = f32[64,64] broadcast(f32[64] %column), dimensions={0}
+    %t = f32[64,64] broadcast(f32[64] %target), dimensions={1}
+    %d = f32[64,64] subtract(%p, %t)
+    ```
+
+    ## Use instead
+    Bring both to one shape first: `pred.squeeze(-1)`, `pred[:, 0]`, or `target[:, None]`.
+
+    ## Known false positives
+    A sum over all pairs of a column and a vector that is meant; written as `x[:, None] - y[None, :]` of two vectors it is not told.
+    """
+
+    code, name, severity = "BRD003", "outer-product-by-accident", Severity.ERROR
+    bad = (
+        Fixture.hlo(
+            """
+            sum {
+              a = f32[] parameter(0)
+              b = f32[] parameter(1)
+              ROOT s = f32[] add(a, b)
+            }
+            ENTRY e {
+              guess = f32[64,1] parameter(0)
+              target = f32[64] parameter(1)
+              column = f32[64] reshape(guess)
+              p = f32[64,64] broadcast(column), dimensions={0}
+              t = f32[64,64] broadcast(target), dimensions={1}
+              d = f32[64,64] subtract(p, t)
+              q = f32[64,64] multiply(d, d)
+              z = f32[] constant(0)
+              ROOT loss = f32[] reduce(q, z), dimensions={0,1}, to_apply=sum
+            }
+        """,
+            "d",
+        ),
+        Fixture.hlo(
+            """
+            sum {
+              a = f32[] parameter(0)
+              b = f32[] parameter(1)
+              ROOT s = f32[] add(a, b)
+            }
+            ENTRY e {
+              x = f32[32] parameter(0)
+              w = f32[32,1] parameter(1)
+              row = f32[1,32] reshape(x)
+              flat = f32[32] reshape(row)
+              column = f32[32] reshape(w)
+              a = f32[32,32] broadcast(flat), dimensions={1}
+              b = f32[32,32] broadcast(column), dimensions={0}
+              d = f32[32,32] multiply(a, b)
+              m = f32[32,32] abs(d)
+              z = f32[] constant(0)
+              ROOT loss = f32[] reduce(m, z), dimensions={0,1}, to_apply=sum
+            }
+        """,
+            "d",
+        ),
+    )
+    good = (
+        Fixture.hlo("""
+            sum {
+              a = f32[] parameter(0)
+              b = f32[] parameter(1)
+              ROOT s = f32[] add(a, b)
+            }
+            ENTRY e {
+              x = f32[64] parameter(0)
+              y = f32[64] parameter(1)
+              p = f32[64,64] broadcast(x), dimensions={0}
+              t = f32[64,64] broadcast(y), dimensions={1}
+              d = f32[64,64] subtract(p, t)
+              q = f32[64,64] multiply(d, d)
+              z = f32[] constant(0)
+              ROOT loss = f32[] reduce(q, z), dimensions={0,1}, to_apply=sum
+            }
+        """),
+        Fixture.hlo("""
+            sum {
+              a = f32[] parameter(0)
+              b = f32[] parameter(1)
+              ROOT s = f32[] add(a, b)
+            }
+            ENTRY e {
+              guess = f32[64,1] parameter(0)
+              target = f32[64] parameter(1)
+              column = f32[64] reshape(guess)
+              p = f32[64,64] broadcast(column), dimensions={0}
+              t = f32[64,64] broadcast(target), dimensions={1}
+              d = f32[64,64] subtract(p, t)
+              z = f32[] constant(0)
+              ROOT rows = f32[64] reduce(d, z), dimensions={1}, to_apply=sum
+            }
+        """),
+    )
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        for node, graph in context.primitives(*JOINS):
+            shape = dims(node)
+            if len(shape) != 2 or shape[0] != shape[1] or shape[0] < SHORTEST or graph in context.inlined:
+                continue
+            sources = [_vector(o) for o in node.operands]
+            if None in sources or {axis for axis, _ in sources if axis is not None} != {0, 1}:  # type: ignore[misc]
+                continue
+            ranks = {source.type.rank for _, source in sources if isinstance(source.type, TensorType)}  # type: ignore[misc]
+            if ranks != {1, 2} or not _summed_whole(context, node, graph):
+                continue
+            n = shape[0]
+            names = " and ".join(f"%{source.name} {source.type}" for _, source in sources)  # type: ignore[misc]
+            yield context.finding(
+                self,
+                node,
+                graph,
+                f"{names} are stretched to {n} x {n}, and all {n * n} pairs are summed up where {n} terms are the likely wish",
+                notes=tuple(Note(f"%{source.name} is {source.type}", source.loc) for _, source in sources),  # type: ignore[misc]
+                help="give both one shape before: squeeze the column, or keep its axis in the other",
+                saves=saving(bytes=float(size(node))),
+            )
+
+
+def _vector(node: Node) -> tuple[int, Node] | None:
+    """The axis along which a broadcast vector lies, and the value as it was before reshapes."""
+    kept = node.attrs.get("dimensions", ())
+    if node.op.name != "broadcast" or len(kept) != 1:
+        return None
+    source = behind(node.operands[0], MOVES)
+    if not any(d > 1 for d in dims(source)) or len(dims(source)) > 2:
+        return None
+    return kept[0], source
+
+
+def _summed_whole(context: Context, node: Node, graph: Graph) -> bool:
+    """Whether the square, after elementwise work, is summed over both axes and used for nothing else."""
+    at, summed = [node], False
+    for step in at:
+        if len(at) > 16:
+            return False
+        for user in context.users(step, graph):
+            if reduces(user, "add") and len(user.attrs.get("dimensions", ())) == 2:
+                summed = True
+            elif user.op.kind is Kind.ELEMENTWISE and dims(user) == dims(node):
+                if user not in at:
+                    at.append(user)
+            else:
+                return False
+    return summed

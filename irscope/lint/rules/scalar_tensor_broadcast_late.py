@@ -1,0 +1,134 @@
+"""BRD005: arithmetic on one number is done after the number was spread over a tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irscope.graph import Kind, Node
+from irscope.lint.context import Context
+from irscope.lint.rule import Fixture, Rule
+from irscope.lint.values import dims, number
+from irscope.source import Finding, Severity
+
+WORTH = 1024
+"""Elements from which doing the same arithmetic again and again is worth a word."""
+
+
+class ScalarTensorBroadcastLate(Rule):
+    """Scalar arithmetic is done on tensors that are filled with one number.
+
+    ## What it does
+    Finds elementwise operators of at least 1024 elements all of which are equal, because every operand is a scalar broadcast to the
+    full shape. The last operator of such a chain is told. Constants alone are not: compilers fold them.
+
+    ## Why is this bad?
+    One operation is enough, and as many are done as the tensor has elements.
+
+    ## Example
+    ```
+    %a = f32[4096] broadcast(f32[] %rate), dimensions={}
+    %b = f32[4096] broadcast(f32[] %decay), dimensions={}
+    %s = f32[4096] multiply(%a, %b)
+    ```
+
+    ## Use instead
+    Multiply the scalars first, in parentheses: `x * (rate * decay)`.
+
+    ## Known false positives
+    Compilers that move scalar work before the broadcast themselves (XLA does, irscope does).
+    """
+
+    code, name, severity, default = "BRD005", "scalar-tensor-broadcast-late", Severity.INFO, False
+    bad = (
+        Fixture.hlo(
+            """
+            ENTRY e {
+              x = f32[4096] parameter(0)
+              rate = f32[] parameter(1)
+              decay = f32[] parameter(2)
+              a = f32[4096] broadcast(rate), dimensions={}
+              b = f32[4096] broadcast(decay), dimensions={}
+              s = f32[4096] multiply(a, b)
+              ROOT r = f32[4096] multiply(x, s)
+            }
+        """,
+            "s",
+        ),
+        Fixture.hlo(
+            """
+            ENTRY e {
+              x = f32[64,64] parameter(0)
+              t = f32[] parameter(1)
+              a = f32[64,64] broadcast(t), dimensions={}
+              s = f32[64,64] sqrt(a)
+              n = f32[64,64] negate(s)
+              ROOT r = f32[64,64] divide(x, n)
+            }
+        """,
+            "n",
+        ),
+    )
+    good = (
+        Fixture.hlo("""
+            ENTRY e {
+              x = f32[4096] parameter(0)
+              rate = f32[] parameter(1)
+              decay = f32[] parameter(2)
+              s = f32[] multiply(rate, decay)
+              a = f32[4096] broadcast(s), dimensions={}
+              ROOT r = f32[4096] multiply(x, a)
+            }
+        """),
+        Fixture.hlo("""
+            ENTRY e {
+              x = f32[4096] parameter(0)
+              one = f32[] constant(1)
+              two = f32[] constant(2)
+              a = f32[4096] broadcast(one), dimensions={}
+              b = f32[4096] broadcast(two), dimensions={}
+              s = f32[4096] divide(a, b)
+              ROOT r = f32[4096] multiply(x, s)
+            }
+        """),
+    )
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        for graph in context.array_graphs:
+            uniform = context.uniform(graph)
+            for node in graph.nodes:
+                if not uniform[node.index] or not _filled(node, uniform):
+                    continue
+                users = context.users(node, graph)
+                if any(_filled(u, uniform) for u in users) or _of_constants(node):
+                    continue
+                n = node.type.elements  # type: ignore[attr-defined]
+                yield context.finding(
+                    self,
+                    node,
+                    graph,
+                    f"{node.op.name} gives {n} equal elements: its operands are scalars that were broadcast before",
+                    help="do the arithmetic on the scalars, then broadcast",
+                )
+
+
+def _filled(node: Node, uniform: list[frozenset[int]]) -> bool:
+    """Whether an elementwise operator gives one number all over a large tensor."""
+    if node.op.kind is not Kind.ELEMENTWISE or not node.operands or node.op.name in ("convert", "copy"):
+        return False
+    shape = dims(node)
+    axes = uniform[node.index]
+    return bool(shape) and all(d == 1 or i in axes for i, d in enumerate(shape)) and node.type.elements >= WORTH  # type: ignore[attr-defined]
+
+
+def _of_constants(node: Node) -> bool:
+    """Whether the number is known before the program runs."""
+    stack, seen = [node], {node.index}
+    while stack and len(seen) < 64:
+        at = stack.pop()
+        for operand in at.operands:
+            if number(operand) is None and operand.index not in seen:
+                if operand.op.kind is not Kind.ELEMENTWISE:
+                    return False
+                seen.add(operand.index)
+                stack.append(operand)
+    return True

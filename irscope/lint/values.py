@@ -1,0 +1,95 @@
+"""Small questions about values that many rules ask: what a node is behind its moves, which number fills it, where it is uniform."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from irscope.graph import Graph, Kind, Node, TensorType
+from irscope.ops.attrs import Literal
+
+MOVES = frozenset(("reshape", "bitcast", "copy", "transpose"))
+"""Operators that give the same elements under another shape or order."""
+
+SPREADS = MOVES | {"broadcast", "convert", "opt-barrier"}
+"""Operators behind which a filled value is still filled with the same number."""
+
+CASTS_AND_MOVES = MOVES | {"convert"}
+
+
+def behind(node: Node, names: Collection[str]) -> Node:
+    """The first node, going up first operands, whose operator is none of ``names``."""
+    while node.op.name in names and node.operands:
+        node = node.operands[0]
+    return node
+
+
+def number(node: Node) -> float | None:
+    """The number that fills a value all over: a constant of one element, also behind broadcasts; None where it is not known."""
+    node = behind(node, SPREADS)
+    literal = node.attrs.get("literal") if node.op.name == "constant" else None
+    if not isinstance(literal, Literal) or literal.text is None or literal.elided or not isinstance(node.type, TensorType):
+        return None
+    if node.type.elements != 1:
+        return None
+    try:
+        return float(literal.text.strip("{ }"))
+    except ValueError:
+        return {"true": 1.0, "false": 0.0}.get(literal.text.strip("{ }"))
+
+
+def dims(node: Node) -> tuple[int, ...]:
+    """The shape of a tensor; empty for what is no tensor or has open dimensions."""
+    return node.type.dims() if isinstance(node.type, TensorType) and node.type.is_static else ()
+
+
+def size(node: Node) -> int:
+    """Bytes of a tensor; 0 for what is none."""
+    return node.type.bytes if isinstance(node.type, TensorType) else 0
+
+
+def body_operator(node: Node) -> str:
+    """The operator at the root of a reducer (``add``, ``maximum``); empty where there is none."""
+    root = node.bodies[0].root if node.bodies else None
+    return root.op.name if root is not None and len(node.bodies[0].nodes) == 3 else ""
+
+
+def reduces(node: Node, operator: str) -> bool:
+    """Whether the node is a reduction of one tensor by this operator."""
+    return node.op.name == "reduce" and body_operator(node) == operator and len(node.operands) == 2
+
+
+def uniform_axes(graph: Graph) -> list[frozenset[int]]:
+    """For each node, by index, the axes longer than 1 along which all its elements are equal, as far as broadcasts tell.
+
+    A scalar broadcast to ``[4,8]`` is uniform along both axes; adding it to a bias ``[8]`` broadcast along axis 1 leaves axis 0.
+    """
+    none: frozenset[int] = frozenset()
+    found: list[frozenset[int]] = []
+    for node in graph.nodes:
+        axes = none
+        if node.op.dialect != "hlo" or not node.operands:
+            pass
+        elif node.op.name == "broadcast":
+            kept = set(node.attrs.get("dimensions", ()))
+            axes = frozenset(i for i, d in enumerate(dims(node)) if d > 1 and i not in kept)
+        elif node.op.kind is Kind.ELEMENTWISE or node.op.name in ("copy", "convert"):
+            axes = found[node.operands[0].index]
+            for operand in node.operands[1:]:
+                if not axes:
+                    break
+                if dims(operand) or not isinstance(operand.type, TensorType):
+                    axes &= found[operand.index]
+        found.append(axes)
+    return found
+
+
+def cone(node: Node, limit: int = 64) -> list[Node]:
+    """The node and what it is computed from, nearest first; at most ``limit`` nodes."""
+    seen: dict[Node, None] = {node: None}
+    todo = [node]
+    for at in todo:
+        for operand in at.operands:
+            if operand not in seen and len(seen) < limit:
+                seen[operand] = None
+                todo.append(operand)
+    return list(seen)
