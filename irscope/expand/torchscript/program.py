@@ -190,7 +190,7 @@ class Program:
         try:
             env[node] = self._value(node, [env[o] for o in node.operands])
         except (ValueError, TypeFault, IndexError, ZeroDivisionError, OverflowError, KeyError, TypeError) as fault:
-            raise self._fault(node, str(fault)) from fault
+            raise self._fault(node, str(fault), self._given_here([env[o] for o in node.operands])) from fault
 
     def _value(self, node: Node, values: list[Any]) -> Any:
         """What a node gives: one value, or a list of them when it has several results."""
@@ -394,6 +394,21 @@ class Program:
     def where(self, node: Node) -> str:
         stack = self.module.call_stack(node)
         return f" ({stack[0]})" if stack else ""
+
+    def _given_here(self, values: Sequence[Any]) -> str:
+        """Which operands came from the user: weights with their path, inputs whose element type is not what the text says."""
+        paths = {id(tensor): path for path, tensor in self._weights.items()}
+        told = []
+        for value in values:
+            if not isinstance(value, Tensor) or value._node is None:
+                continue
+            type = value._node.type
+            if id(value) in paths:
+                told.append(f"the weight {paths[id(value)]} is {type}")
+            declared = value._node.origin[0].type if value._node.op.name == "parameter" and value._node.origin else None
+            if isinstance(declared, TensorType) and isinstance(type, TensorType) and declared.dtype is not type.dtype:
+                told.append(f"the input {value._node.name} is given as {type}, but the text says {declared.dtype}")
+        return "; ".join(told)
 
     def _fault(self, node: Node, message: str, help: str = "") -> UserError:
         place = self.module.source.place(node.loc) if node.loc >= 0 else None

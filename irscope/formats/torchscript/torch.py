@@ -74,6 +74,12 @@ class Torch(Tensors):
             return self.convert(value, dtype) if dtype is not None else value
         return self.array(value, dtype or self.result_type(value))
 
+    def alike(self, *xs: Node | None) -> None:
+        """Raise ValueError when operands of a product have different element types: torch does not promote them."""
+        found = list(dict.fromkeys(self.dtype(x) for x in xs if x is not None))
+        if len(found) > 1:
+            raise ValueError(f"operands have different element types: {' and '.join(d.name for d in found)}")
+
     def floating(self, x: Node) -> Node:
         """``x``, integers and bools as float32."""
         dtype = self.dtype(x)

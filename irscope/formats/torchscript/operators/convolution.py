@@ -19,6 +19,7 @@ def _dims(n: int, transposed: bool) -> ConvDims:
 def convolve(t: Torch, x: Node, w: Node, bias: Node | None, stride: list[int], pads: list[tuple[int, int]], dilation: list[int],
              groups: int = 1) -> Node:
     """A convolution over the last dimensions; a missing batch dimension is added and taken away again."""
+    t.alike(x, w, bias)
     n = t.rank(w) - 2
     single = t.rank(x) == n + 1
     if single:
@@ -31,6 +32,7 @@ def convolve(t: Torch, x: Node, w: Node, bias: Node | None, stride: list[int], p
 def transposed(t: Torch, x: Node, w: Node, bias: Node | None, stride: list[int], padding: list[int], output_padding: list[int],
                dilation: list[int], groups: int = 1) -> Node:
     """The gradient of a convolution: the input spread by the stride, the kernel reversed. ``w`` is [in, out / groups, k...]."""
+    t.alike(x, w, bias)
     n = t.rank(w) - 2
     single = t.rank(x) == n + 1
     if single:

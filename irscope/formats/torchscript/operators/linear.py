@@ -13,6 +13,7 @@ from irscope.graph.dtypes import F32
 @operator("linear(Tensor input, Tensor weight, Tensor? bias=None)")
 def linear(t: Torch, x: Node, w: Node, bias: Node | None) -> Node:
     """x W^T + b."""
+    t.alike(x, w, bias)
     contracting = ([t.rank(x) - 1], [t.rank(w) - 1])
     y = t.dot(x, w, contracting)
     return y if bias is None else t.add(y, bias)
@@ -20,12 +21,13 @@ def linear(t: Torch, x: Node, w: Node, bias: Node | None) -> Node:
 
 @operator("matmul(Tensor self, Tensor other)", "linalg_matmul(Tensor self, Tensor other)")
 def matmul(t: Torch, x: Node, y: Node) -> Node:
-    x, y = t.promote(x, y)
+    t.alike(x, y)
     return t.matmul(x, y)
 
 
 @operator("mm(Tensor self, Tensor mat2)", "bmm(Tensor self, Tensor mat2)", "mv(Tensor self, Tensor vec)", "dot(Tensor self, Tensor tensor)")
 def product(t: Torch, x: Node, y: Node) -> Node:
+    t.alike(x, y)
     return t.matmul(x, y)
 
 
@@ -47,6 +49,7 @@ def inner(t: Torch, x: Node, y: Node) -> Node:
           "addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1)",
           "baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1)")
 def addmm(t: Torch, x: Node, a: Node, b: Node, beta: Any, alpha: Any) -> Node:
+    t.alike(a, b)
     y = t.scale(t.matmul(a, b), alpha)
     return y if beta == 0 else t.add(y, t.scale(x, beta))
 

@@ -1,0 +1,120 @@
+"""Weights of a program: given by path, solved from the operators beside them, or told by name when they do not fit."""
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from irscope.source import UserError
+from tests.expand.torchscript_runs import primitive, run
+
+
+def net(statements: str, x: str = "Float(2, 6)") -> str:
+    """A graph with an object; ``statements`` are indented by two."""
+    return f"graph(%self : __torch__.Net,\n      %x : {x}):\n{statements}"
+
+
+def get(*names: str) -> str:
+    return "".join(f'  %{n} : Tensor = prim::GetAttr[name="{n}"](%self)\n' for n in names)
+
+
+SOLVED = {
+    "linear": (net(get("w", "b") + "  %y : Float(2, 4) = aten::linear(%x, %w, %b)\n  return (%y)\n"), {"w": (4, 6), "b": (4,)}),
+    "matmul": (net(get("w") + "  %y : Float(2, 4) = aten::matmul(%x, %w)\n  return (%y)\n"), {"w": (6, 4)}),
+    "addmm": (net(get("w", "b") + "  %o : int = prim::Constant[value=1]()\n  %y : Float(2, 4) = aten::addmm(%b, %x, %w, %o, %o)\n  return (%y)\n"),
+              {"w": (6, 4), "b": (4,)}),
+    "transposed": (net(get("w") + "  %t : Float(6, 4) = aten::t(%w)\n  %y : Float(2, 4) = aten::matmul(%x, %t)\n  return (%y)\n"), {"w": (4, 6)}),
+    "norm": (net(get("w", "b") + "  %s : int[] = prim::Constant[value=[6]]()\n  %e : float = prim::Constant[value=1e-05]()\n"
+                 "  %c : bool = prim::Constant[value=0]()\n  %y : Float(2, 6) = aten::layer_norm(%x, %s, %w, %b, %e, %c)\n  return (%y)\n"),
+             {"w": (6,), "b": (6,)}),
+    "batch norm": (net(get("w", "b", "m", "v") + "  %f : bool = prim::Constant[value=0]()\n  %e : float = prim::Constant[value=1e-05]()\n"
+                       "  %y : Float(2, 6) = aten::batch_norm(%x, %w, %b, %m, %v, %f, %e, %e, %f)\n  return (%y)\n"),
+                   {"w": (6,), "b": (6,), "m": (6,), "v": (6,)}),
+    "beside": (net(get("w") + "  %y : Float(2, 6) = aten::mul(%x, %w)\n  return (%y)\n"), {"w": (6,)}),
+    "token": (net(get("w") + "  %s : int[] = prim::Constant[value=[2, -1, -1]]()\n  %f : bool = prim::Constant[value=0]()\n"
+                  "  %y : Float(2, 1, 6) = aten::expand(%w, %s, %f)\n  return (%y)\n"), {"w": (1, 1, 6)}),
+}
+
+
+@pytest.mark.parametrize("name", sorted(SOLVED))
+def test_shapes_are_solved_from_neighbours(name: str) -> None:
+    text, shapes = SOLVED[name]
+    params = {p.name: p.type.dims() for p in primitive(text, {}).main().params if p.name != "x"}
+    assert params == shapes
+
+
+def convolution(made: tuple[int, int], stride: int, padding: int) -> str:
+    return net(get("w", "b") + f"""  %s : int[] = prim::Constant[value=[{stride}, {stride}]]()
+  %p : int[] = prim::Constant[value=[{padding}, {padding}]]()
+  %d : int[] = prim::Constant[value=[1, 1]]()
+  %z : int[] = prim::Constant[value=[0, 0]]()
+  %f : bool = prim::Constant[value=0]()
+  %g : int = prim::Constant[value=1]()
+  %y : Float(1, 8, {made[0]}, {made[1]}) = aten::_convolution(%x, %w, %b, %s, %p, %d, %f, %z, %g, %f, %f, %f, %f)
+  return (%y)
+""", "Float(1, 3, 32, 32)")
+
+
+@pytest.mark.parametrize(("made", "stride", "padding", "kernel"), [
+    ((32, 32), 1, 1, 3), ((30, 30), 1, 0, 3), ((16, 16), 2, 1, 3), ((16, 16), 2, 3, 7), ((4, 4), 8, 0, 8), ((28, 28), 1, 0, 5),
+])
+def test_a_kernel_is_solved_from_the_sizes(made: tuple[int, int], stride: int, padding: int, kernel: int) -> None:
+    shapes = {p.name: p.type.dims() for p in primitive(convolution(made, stride, padding), {}).main().params}
+    assert shapes["w"] == (8, 3, kernel, kernel)
+    assert shapes["b"] == (8,)
+
+
+EMBEDDING = net(get("w") + "  %m : int = prim::Constant[value=-1]()\n  %f : bool = prim::Constant[value=0]()\n"
+                "  %y : Float(2, 3, 5) = aten::embedding(%w, %x, %m, %f, %f)\n  return (%y)\n", "Long(2, 3)")
+
+
+def test_an_embedding_has_the_rows_that_the_indices_need() -> None:
+    made = primitive(EMBEDDING, {"x": np.array([[1, 2, 77], [0, 0, 3]])})
+    assert {p.name: p.type.dims() for p in made.main().params}["w"] == (78, 5)
+
+
+def test_what_nothing_fixes_is_asked_for() -> None:
+    text = net(get("w") + "  %y : Float(2, 6) = my::op(%x, %w)\n  %z : Float(6) = aten::sum(%w)\n  return (%z)\n").replace(
+        "  %y : Float(2, 6) = my::op(%x, %w)\n", "").replace("aten::sum(%w)", "aten::sum(%w) # net.py:7:3")
+    with pytest.raises(UserError) as raised:
+        primitive(text, {})
+    assert re.search(r"shape of weight 'w', which %z = aten::sum takes \(net.py:7:3\)", raised.value.message)
+    assert "--weights w.pt" in raised.value.help
+    assert "_get_trace_graph" in raised.value.help
+
+
+LINEAR = SOLVED["linear"][0].replace("aten::linear(%x, %w, %b)", "aten::linear(%x, %w, %b) # net.py:7:3")
+
+
+def test_a_file_with_other_names_is_told_with_the_nearest() -> None:
+    x = np.zeros((2, 6), np.float32)
+    with pytest.raises(UserError) as raised:
+        primitive(LINEAR, {"x": x}, {"model.w": np.zeros((4, 6), np.float32), "model.b": np.zeros(4, np.float32)})
+    assert "no weight 'w'" in raised.value.message
+    assert "the file has 'model.w'" in raised.value.help
+
+
+@pytest.mark.parametrize(("weight", "word"), [
+    (np.zeros((4, 5), np.float32), "the weight w is f32[4,5]"), (np.zeros((4, 6), np.float64), "the weight w is f64[4,6]"),
+])
+def test_a_weight_that_does_not_fit_is_named(weight: np.ndarray[tuple[int, int], np.dtype[np.float32]], word: str) -> None:
+    with pytest.raises(UserError) as raised:
+        primitive(LINEAR, {"x": np.zeros((2, 6), np.float32)}, {"w": weight, "b": np.zeros(4, np.float32)})
+    assert "%y = aten::linear" in raised.value.message
+    assert "net.py:7" in raised.value.message
+    assert word in raised.value.help
+
+
+def test_an_input_of_another_type_is_named() -> None:
+    with pytest.raises(UserError) as raised:
+        primitive(EMBEDDING, {"x": np.zeros((2, 3), np.float32)}, {"w": np.zeros((9, 5), np.float32)})
+    assert "the input x is given as f32[2,3], but the text says s64" in raised.value.help
+
+
+def test_one_weight_used_twice_is_one_parameter() -> None:
+    text = net(get("w") + '  %v : Tensor = prim::GetAttr[name="w"](%self)\n  %a : Float(2, 6) = aten::mul(%x, %w)\n'
+               "  %y : Float(2, 6) = aten::mul(%a, %v)\n  return (%y)\n")
+    x, w = np.ones((2, 6), np.float32), np.arange(6, dtype=np.float32)
+    assert [p.name for p in primitive(text, {"x": x}, {"w": w}).main().params] == ["x", "w"]
+    assert run(text, {"w": w}, x=x)[0].tolist() == (x * w * w).tolist()
