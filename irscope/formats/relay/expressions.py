@@ -581,7 +581,10 @@ class Expressions(Cursor):
         """``[A](%x: T, Primitive=1) -> R { ... }`` into a graph."""
         self.names.push(graph, closed_over)
         try:
-            self.typevars.append(set(self.generics()))
+            generics = self.generics()
+            self.typevars.append(set(generics))
+            if generics:
+                graph.notes["generics"] = generics
             self.expect("(")
             attrs: dict[str, Any] = {}
             while not self.take(")"):

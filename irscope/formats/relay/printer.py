@@ -38,6 +38,10 @@ STRUCTURE = frozenset(
 )
 
 
+SHARED = frozenset(("constant", "get-tuple-element"))
+"""What is written where it is used, and gets a line of its own when it is used more than once."""
+
+
 def print_module(module: Module, style: str | None = None, types: bool = False) -> str:
     """The module as text; ``style`` is course, relay, or None for that of the input; ``types`` adds ``/* ty=... */`` behind calls.
 
@@ -112,16 +116,25 @@ class _Function:
         items = [self.text[p] + (f": {type_text(p.type)}" if p.type is not UNKNOWN else "") for p in own]
         items += [f"{key}={value_text(value)}" for key, value in graph.notes.get("attrs", {}).items()]
         result = graph.notes.get("result", UNKNOWN)
-        return f"({', '.join(items)})" + (f" -> {type_text(result)}" if result is not UNKNOWN else "")
+        generics = graph.notes.get("generics", ())
+        return (f"[{', '.join(generics)}]" if generics else "") + f"({', '.join(items)})" + (f" -> {type_text(result)}" if result is not UNKNOWN else "")
 
     def body(self, graph: Graph, indent: str, style: str = "relay") -> Iterator[str]:
         """The bindings of a graph and its result."""
         root = graph.result()
         uses = Counter(operand for node in graph.nodes for operand in node.operands)
         for node in graph.nodes:
-            if node in self.text or (not (node.op.name == "constant" and uses[node] > 1) and self.inline(node)):
+            once = uses[node] == 1 or (node is root and not uses[node])
+            if node in self.text or ((once or node.op.name not in SHARED) and self.inline(node)):
                 continue
+            itself = self.own_name(node)
             lines = list(self.expression(node, indent))
+            if itself:
+                self.text[node] = itself
+                yield f"{indent}let {itself} = {lines[0]}"
+                yield from lines[1:-1]
+                yield lines[-1] + ";"
+                continue
             if node is root and style == "relay" and node is graph.nodes[-1]:
                 yield indent + lines[0]
                 yield from lines[1:]
@@ -133,6 +146,12 @@ class _Function:
             for i, line in enumerate(lines[1:]):
                 yield line + (";" if i == len(lines) - 2 else "")
         yield f"{indent}return {self.text[root]};" if style == "course" else f"{indent}{self.text[root]}"
+
+    def own_name(self, node: Node) -> str:
+        """The name by which a function value calls itself; empty when it does not."""
+        if node.op.name != "fn":
+            return ""
+        return next((self.text[o] for o in node.operands if o.op.name == "global" and str(o.attrs["name"]).startswith("%")), "")
 
     def inline(self, node: Node) -> bool:
         """Give constants, projections and names their text where they are used."""

@@ -22,6 +22,7 @@ from irscope.formats.relay.filling import fill_types
 from irscope.formats.relay.lexer import HEADER, METADATA, SyntaxFault, tokenize
 from irscope.formats.relay.metadata import constants_of
 from irscope.formats.relay.provenance import RelayProvenance
+from irscope.formats.relay.types import type_text
 from irscope.graph import UNKNOWN, Graph, Module, Reading, Type
 from irscope.ops import all_ops
 from irscope.ops.attrs import Literal
@@ -310,7 +311,8 @@ class Definitions:
         name = self._name(parser)
         if parser.word == "<":
             raise parser.fault("type parameters are written in square brackets: `type List[A] { ... }`")
-        parser.typevars.append(set(parser.generics()))
+        generics = parser.generics()
+        parser.typevars.append(set(generics))
         constructors: dict[str, list[str]] = {}
         if parser.take("="):
             raise parser.fault("a data type is written `type List[A] { Cons(A, List[A]), Nil }`")
@@ -321,13 +323,13 @@ class Definitions:
                     raise SyntaxFault(
                         at, f"constructor `{own}` is already defined at {self.place(self.constructors[own])}", length=len(own)
                     )
-                constructors[own] = [str(t) for t in parser._types(")")] if parser.take("(") else []
+                constructors[own] = [type_text(t) for t in parser._types(")")] if parser.take("(") else []
                 if not parser.take(","):
                     parser.expect("}", f"expected `,` or `}}`, but here is {parser.shown()}")
                     break
         parser.typevars.pop()
         parser.take(";")
-        self.module.attrs.setdefault("types", {})[name] = constructors
+        self.module.attrs.setdefault("types", {})[name + (f"[{', '.join(generics)}]" if generics else "")] = constructors
 
     def _lowered(self, parser: Expressions) -> None:
         """A function in TIR, kept as one opaque node."""
