@@ -95,7 +95,7 @@ class TracedAwayBranch(Rule):
                 yield self._finding(context, node, main, f"{what} missing before %{node.name}: they decided something in Python")
         for graph in context.graphs:
             for node in written(graph):
-                if _looked_at(node) and not context.users(node, graph) and node is not graph.result():
+                if _looked_at(node) and not context.users(node, graph) and node is not graph.root:
                     yield self._finding(context, node, graph, f"%{node.name} was looked at by Python, and nothing in the graph uses it")
 
     def _finding(self, context: Context, node: Node, graph: Graph, evidence: str) -> Finding:
