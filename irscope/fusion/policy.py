@@ -12,6 +12,7 @@ POLICIES: dict[str, str] = {
     "irscope": "irscope.fusion.irscope",
     "tvm": "irscope.fusion.tvm",
     "xla-cpu": "irscope.fusion.xla_cpu",
+    "xla-gpu": "irscope.fusion.xla_gpu",
 }
 """Name of a policy: the module that has it."""
 

@@ -15,9 +15,12 @@ NO_ATTRS: Mapping[str, Any] = {}
 
 
 class Instruction:
-    """One instruction. ``users`` is an ordered set; ``body`` is what a fusion computes; ``node`` is what it is a copy of."""
+    """One instruction. ``users`` is an ordered set; ``body`` is what a fusion computes; ``node`` is what it is a copy of.
 
-    __slots__ = ("attrs", "bodies", "body", "dims", "dtype", "kind", "minor", "node", "op", "operands", "order", "predecessors", "type",
+    ``absorbed`` are the fusions of the text that were merged into it.
+    """
+
+    __slots__ = ("absorbed", "attrs", "bodies", "body", "dims", "dtype", "kind", "minor", "node", "op", "operands", "order", "predecessors", "type",
                  "users")
 
     def __init__(self, op: str, type: Type, operands: Iterable[Instruction], node: Node | None = None,
@@ -32,6 +35,7 @@ class Instruction:
         self.kind = ""
         self.order = -1
         self.predecessors: list[Instruction] = []
+        self.absorbed: tuple[Node, ...] = ()
         self.set_type(type)
         for operand in self.operands:
             operand.users[self] = None
@@ -190,6 +194,43 @@ def fuse_into(fusion: Instruction, producer: Instruction) -> Instruction:
     return _copy_into(fusion, producer)
 
 
+def merge_into(fusion: Instruction, producer: Instruction) -> None:
+    """Copy the body of ``producer``, a fusion that is an operand of ``fusion``, into the body of ``fusion``."""
+    body, source = fusion.body, producer.body
+    assert body is not None and source is not None
+    fusion.absorbed += producer.absorbed if producer.node is None else (*producer.absorbed, producer.node)
+    copies: dict[Instruction, Instruction] = {}
+    for inner, outer in zip(source.params, producer.operands, strict=True):
+        copies[inner] = _parameter(fusion, outer)
+    for instruction in source.post_order():
+        if instruction not in copies:
+            copy = Instruction(instruction.op, instruction.type, (copies[o] for o in instruction.operands), instruction.node,
+                               instruction.attrs)
+            copy.kind, copy.body = instruction.kind, instruction.body
+            copies[instruction] = copy
+            body.instructions[copy] = None
+    number = fusion.operands.index(producer)
+    parameter = body.params.pop(number)
+    parameter.replace_uses(copies[source.root])
+    body.instructions.pop(parameter)
+    del fusion.operands[number]
+    producer.users.pop(fusion, None)
+
+
+def _parameter(fusion: Instruction, operand: Instruction) -> Instruction:
+    """The parameter of a fusion that stands for an operand, made where there is none."""
+    body = fusion.body
+    assert body is not None
+    if operand in fusion.operands:
+        return body.params[fusion.operands.index(operand)]
+    parameter = Instruction("parameter", operand.type, ())
+    body.params.append(parameter)
+    body.instructions[parameter] = None
+    fusion.operands.append(operand)
+    operand.users[fusion] = None
+    return parameter
+
+
 def _copy_into(fusion: Instruction, source: Instruction) -> Instruction:
     """XLA's ``CloneAndAppendInstructionIntoCalledComputation``: operands are parameters, one for each instruction outside."""
     body = fusion.body
@@ -205,14 +246,7 @@ def _copy_into(fusion: Instruction, source: Instruction) -> Instruction:
         del fusion.operands[number]
         source.users.pop(fusion, None)
     for operand in source.operands:
-        if operand in fusion.operands:
-            parameter = body.params[fusion.operands.index(operand)]
-        else:
-            parameter = Instruction("parameter", operand.type, ())
-            body.params.append(parameter)
-            body.instructions[parameter] = None
-            fusion.operands.append(operand)
-            operand.users[fusion] = None
+        parameter = _parameter(fusion, operand)
         copy.operands.append(parameter)
         parameter.users[copy] = None
     return copy

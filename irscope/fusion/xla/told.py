@@ -27,6 +27,8 @@ def plan_of(graph: Graph, outcome: Outcome) -> Plan:
         for member in (kernel, *members) if kernel.node is not None and kernel.body is not None else members:
             if member.node is not None:
                 homes.setdefault(member.node, []).append((member, kernel))
+        for node in kernel.absorbed:
+            homes.setdefault(node, []).append((kernel, kernel))
         if kernel.op not in NO_KERNEL:
             plan.groups.append(_group(kernel, members))
     for owner in _with_bodies(graph):

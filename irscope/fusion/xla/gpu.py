@@ -1,0 +1,162 @@
+"""XLA's GPU fusion pass on one computation: the producer that gains most goes into all its readers, again and again."""
+from __future__ import annotations
+
+from heapq import heappop, heappush
+
+from irscope.fusion.xla.cpu import Outcome
+from irscope.fusion.xla.gpu_cost import CostModel
+from irscope.fusion.xla.gpu_device import Device
+from irscope.fusion.xla.gpu_rules import NO_USERS, ONLY_BITCASTS, SLOWER, GpuRules, is_free_bitcast, is_fusible, is_triton
+from irscope.fusion.xla.instructions import Computation, Instruction, fuse_into, merge_into
+from irscope.fusion.xla.refusal import Refusal
+
+NEVER = float("-inf")
+FIRST = float("inf")
+
+
+def run(computation: Computation, device: Device) -> Outcome:
+    """Fuse a computation in place."""
+    queue = _Queue(computation, device)
+    queue.run()
+    return queue.outcome
+
+
+class _Queue:
+    """The producers that may be fused, the one with the largest gain first."""
+
+    def __init__(self, computation: Computation, device: Device) -> None:
+        self.computation = computation
+        self.cost = CostModel(device)
+        self.rules = GpuRules(computation, self.cost)
+        self.outcome = Outcome(computation)
+        self.heap: list[tuple[float, int, Instruction]] = []
+        self.priority: dict[Instruction, float] = {}
+        self.number: dict[Instruction, int] = {}
+        self.answers: dict[Instruction, dict[Instruction, Refusal | None]] = {}
+        self.whole: dict[Instruction, Refusal | None] = {}
+
+    def run(self) -> None:
+        order = self.computation.post_order()
+        for i, instruction in enumerate(order):
+            self.number[instruction] = i
+        for instruction in order:
+            if self._is_candidate(instruction):
+                self._update(instruction)
+        while (producer := self._next()) is not None:
+            self._fuse(producer)
+        self._constants()
+
+    def _is_candidate(self, instruction: Instruction) -> bool:
+        return bool(instruction.users) and instruction.is_fusible and instruction.op not in ("parameter", "tuple", "get-tuple-element")
+
+    def _next(self) -> Instruction | None:
+        while self.heap:
+            priority, _, producer = heappop(self.heap)
+            if self.priority.get(producer) == -priority:
+                del self.priority[producer]
+                return producer
+        return None
+
+    def _update(self, producer: Instruction) -> None:
+        """Compute the priority of a producer anew."""
+        self.priority.pop(producer, None)
+        priority = self._priority(producer)
+        if priority >= 0:
+            self.priority[producer] = priority
+            heappush(self.heap, (-priority, -self.number[producer], producer))
+
+    def _priority(self, producer: Instruction) -> float:
+        self.whole.pop(producer, None)
+        if is_free_bitcast(producer):
+            return FIRST
+        if producer.op == "constant":
+            return NEVER
+        refusal = self._refusal_of_some_user(producer)
+        if refusal is not None:
+            self.whole[producer] = refusal
+            return NEVER
+        unfused, fused = self.cost.gain(producer)
+        if unfused < fused:
+            self.whole[producer] = Refusal(SLOWER, f"{fused / 1000:.2f} us fused > {unfused / 1000:.2f} us apart")
+        return unfused - fused
+
+    def _refusal_of_some_user(self, producer: Instruction) -> Refusal | None:
+        """XLA's ``CanFuseWithAllNonBitcastUsers``."""
+        if not producer.users:
+            return Refusal(NO_USERS)
+        others = [user for user in producer.users if not is_free_bitcast(user)]
+        for user in others:
+            refusal = self._refusal(producer, user)
+            if refusal is not None:
+                if len(producer.users) > 1:
+                    return Refusal(refusal.rule, refusal.numbers, f"into all its readers or none, and this one is %{user.name}")
+                return refusal
+        return None if others else Refusal(ONLY_BITCASTS)
+
+    def _refusal(self, producer: Instruction, consumer: Instruction) -> Refusal | None:
+        known = self.answers.setdefault(producer, {})
+        if consumer not in known:
+            known[consumer] = self.rules.refusal(producer, consumer)
+        return known[consumer]
+
+    def _fuse(self, producer: Instruction) -> None:
+        """Put a producer into its readers, and look again at all that this touches."""
+        consumers = list(producer.users)
+        if is_free_bitcast(producer):
+            consumers = [c for c in consumers if self._refusal(producer, c) is None]
+        changed: dict[Instruction, None] = {}
+        for consumer in consumers:
+            if is_free_bitcast(consumer):
+                continue
+            self._forget(consumer)
+            self.outcome.fused.append((producer.name, consumer.name))
+            fusion = self._into(producer, consumer)
+            changed.pop(consumer, None)
+            for operand in fusion.operands:
+                if operand is not producer and operand.is_fusible and operand.op not in ("constant", "get-tuple-element", "parameter"):
+                    changed[operand] = None
+            changed[fusion] = None
+        self._forget(producer)
+        if not producer.users:
+            changed.pop(producer, None)
+            self.priority.pop(producer, None)
+            self.computation.remove(producer)
+        for instruction in changed:
+            if self._is_candidate(instruction):
+                self._update(instruction)
+
+    def _into(self, producer: Instruction, consumer: Instruction) -> Instruction:
+        triton = is_triton(producer) or is_triton(consumer)
+        fusion = consumer
+        if consumer.body is None:
+            fusion = self.computation.wrap(consumer, "kLoop")
+            self.number[fusion] = len(self.number)
+            self.priority.pop(consumer, None)
+        if producer.body is not None:
+            merge_into(fusion, producer)
+        else:
+            fuse_into(fusion, producer)
+        fusion.kind = "triton" if triton else "kLoop"
+        self._forget(fusion)
+        return fusion
+
+    def _forget(self, instruction: Instruction) -> None:
+        self.cost.forget(instruction)
+        self.answers.pop(instruction, None)
+        for operand in instruction.operands:
+            if operand in self.answers:
+                self.answers[operand].pop(instruction, None)
+
+    def _constants(self) -> None:
+        """Constants of one element go into every kernel that reads them."""
+        for constant in [i for i in self.computation.instructions if i.op == "constant" and i.is_array and not any(d != 1 for d in i.dims)]:
+            for user in list(constant.users):
+                if is_fusible(user) and not is_free_bitcast(user):
+                    self._into(constant, user)
+            if not constant.users:
+                self.computation.remove(constant)
+        for instruction in self.computation.instructions:
+            for consumer in instruction.users:
+                refusal = self.whole.get(instruction) or self.rules.refusal(instruction, consumer)
+                if refusal is not None:
+                    self.outcome.refusals[instruction.name, consumer] = refusal

@@ -1,0 +1,371 @@
+"""XLA's GPU cost model: what a kernel reads, writes and computes, and how long that takes (gpu_performance_model*.cc)."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+
+from irscope.fusion.xla.gpu_cycles import cycles
+from irscope.fusion.xla.gpu_device import Device
+from irscope.fusion.xla.gpu_kinds import Emitter, heroes_of, kind_of
+from irscope.fusion.xla.instructions import Instruction
+from irscope.fusion.xla.opcodes import EMITTED_AGAIN
+from irscope.fusion.xla.shapes import WARP, reduction_dims
+from irscope.graph import Graph, TensorType
+
+LAUNCH = 1000.0
+"""Nanoseconds that a launch costs (``kKernelLaunchOverhead``)."""
+L2_SPEEDUP = 2.5
+L1_SPEEDUP = 8.0
+OVERLAP = 0.95
+"""The share of the shorter of computing and memory access that hides behind the longer (``kMemoryComputeParallelism``)."""
+MAX_SPLITS = 10
+"""``kMaxBasicBlockSplitsPerFusion``."""
+MAX_IR = 10000
+"""``kMaxIRSize``."""
+THREADS = 128
+"""Threads of a block of a loop."""
+
+
+@dataclass(slots=True)
+class Facts:
+    """What the cost analysis knows of one instruction: per operand how often it is used and the bytes read; work; size of its code."""
+
+    flops: float
+    used: list[float]
+    read: list[float]
+    written: float
+    code: float = 1.0
+    splits: float = 0.0
+    emitted: tuple[float, ...] = ()
+    roots: tuple[frozenset[Instruction], ...] = ()
+    share: dict[Instruction, float] | None = None
+
+
+@dataclass(slots=True)
+class Run:
+    """The time of one kernel in nanoseconds, and of what it is made."""
+
+    flops: float
+    written: float
+    write: float
+    time: float
+
+
+class CostModel:
+    """Times on one device. Answers are kept until :meth:`forget`."""
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+        self._facts: dict[Instruction, Facts] = {}
+        self._runs: dict[Instruction, Run] = {}
+        self._fused: dict[Instruction, dict[Instruction, float]] = {}
+        self._bodies: dict[int, float] = {}
+
+    def forget(self, instruction: Instruction) -> None:
+        """Drop what was known of an instruction that changed, or goes."""
+        self._facts.pop(instruction, None)
+        self._runs.pop(instruction, None)
+        self._fused.pop(instruction, None)
+        for operand in instruction.operands:
+            if operand in self._fused:
+                self._fused[operand].pop(instruction, None)
+
+    def gain(self, producer: Instruction) -> tuple[float, float]:
+        """Nanoseconds without and with fusing ``producer`` into all its users."""
+        mine = self.run(producer)
+        users = list(producer.users)
+        unfused = LAUNCH * (len(users) + 1) + mine.time
+        fused = LAUNCH * len(users)
+        for user in users:
+            unfused += self.run(user).time
+            fused += self.fused(producer, user)
+        return unfused, fused
+
+    def run(self, instruction: Instruction) -> Run:
+        """One kernel by itself."""
+        found = self._runs.get(instruction)
+        if found is None:
+            facts = self.facts(instruction)
+            blocks, threads = launch(self.device, None, instruction)
+            coalesced = reads_coalesced(kind_of(instruction), instruction, None)
+            read = sum(self._read(o, facts.read[i], blocks, coalesced) for i, o in enumerate(instruction.operands)
+                       if o.is_array and o not in instruction.operands[:i])
+            write = _time(facts.written, self.device.bandwidth)
+            compute = self._compute(facts.flops, blocks, threads)
+            found = self._runs[instruction] = Run(facts.flops, facts.written, write, _overlap(compute, read + write))
+        return found
+
+    def fused(self, producer: Instruction, consumer: Instruction) -> float:
+        """The kernel of ``consumer`` with ``producer`` inside."""
+        known = self._fused.setdefault(producer, {})
+        found = known.get(consumer)
+        if found is None:
+            found = known[consumer] = self._fuse(producer, consumer)
+        return found
+
+    def _fuse(self, producer: Instruction, consumer: Instruction) -> float:
+        mine, theirs = self.run(producer), self.run(consumer)
+        a, b = self.facts(producer), self.facts(consumer)
+        number = consumer.operands.index(producer)
+        used = sum(b.used[i] for i, o in enumerate(consumer.operands) if o is producer)
+        blocks, threads = launch(self.device, producer, consumer)
+        compute = self._compute(mine.flops * used + theirs.flops, blocks, threads)
+        coalesced = reads_coalesced(kind_of(consumer, producer), producer, consumer)
+        read = 0.0
+        for operand in dict.fromkeys((*producer.operands, *(o for o in consumer.operands if o is not producer))):
+            if not operand.is_array:
+                continue
+            ours = a.read[producer.operands.index(operand)] if operand in producer.operands else 0.0
+            other = b.read[consumer.operands.index(operand)] if operand in consumer.operands else 0.0
+            common = 0.0
+            if ours and other:
+                common = size_of(operand) * self._common(producer, consumer, operand, number)
+            read += self._read(operand, round(ours * used) + other - round(common), blocks, coalesced)
+        return _overlap(compute, read + theirs.write)
+
+    def _common(self, producer: Instruction, consumer: Instruction, operand: Instruction, number: int) -> float:
+        """How much of an operand both read at the same index."""
+        if producer.body is not None:
+            facts = self.facts(producer)
+            assert facts.share is not None
+            roots = facts.roots[producer.operands.index(operand)]
+            if sum(facts.share[r] for r in roots if r is producer.body.root) != 1.0:
+                return 0.0
+        elif not producer.is_elementwise:
+            return 0.0
+        if consumer.body is None:
+            return 1.0 if consumer.is_elementwise else 0.0
+        facts = self.facts(consumer)
+        assert facts.share is not None
+        both = facts.roots[number] & facts.roots[consumer.operands.index(operand)]
+        return sum(facts.share[r] for r in both)
+
+    def _read(self, operand: Instruction, total: float, blocks: int, coalesced: bool) -> float:
+        device = self.device
+        net = min(size_of(operand), total)
+        rate = 1.0 if coalesced or not isinstance(operand.type, TensorType) else max(1, operand.type.dtype.bits // 8) / device.line
+        first = device.bandwidth * rate
+        again = device.bandwidth
+        if net < device.l2:
+            again *= L2_SPEEDUP
+            if net < device.l1_per_core * device.cores:
+                again *= L1_SPEEDUP
+        else:
+            again *= rate
+        limit = blocks * device.clock * 1e9 * device.transactions
+        return _time(net, min(first, limit)) + _time(total - net, min(again, limit))
+
+    def _compute(self, flops: float, blocks: int, threads: int) -> float:
+        device = self.device
+        units = min(blocks, device.cores) * min(threads, device.fpus)
+        return flops / max(1, int(device.clock * 2 * units))
+
+    # ---- work
+
+    def facts(self, instruction: Instruction) -> Facts:
+        """The cost analysis of one instruction."""
+        found = self._facts.get(instruction)
+        if found is None:
+            found = self._of_fusion(instruction) if instruction.body is not None else self._of_plain(instruction)
+            self._facts[instruction] = found
+        return found
+
+    def too_large(self, producer: Instruction, consumer: Instruction) -> str:
+        """Why the code of both would be too large, in numbers; empty when it would not."""
+        a, b = self.facts(producer), self.facts(consumer)
+        times = b.emitted[consumer.operands.index(producer)] if consumer.body is not None else 1.0
+        splits = times * a.splits + b.splits
+        if splits > MAX_SPLITS:
+            return f"{splits:.0f} basic block splits > {MAX_SPLITS}"
+        code = (a.code * times + b.code) * (1 << int(splits))
+        return f"{code:.0f} instructions of IR > {MAX_IR}" if code > MAX_IR else ""
+
+    def _of_plain(self, instruction: Instruction) -> Facts:
+        op, out = instruction.op, elements_of(instruction)
+        sizes = [size_of(o) for o in instruction.operands]
+        counts = [elements_of(o) for o in instruction.operands]
+        used = [1.0] * len(sizes)
+        read = list(map(float, sizes))
+        written = float(size_of(instruction))
+        flops = 0.0
+        if instruction.is_elementwise and op != "copy":
+            flops = float(cycles(self.device.capability, op, instruction.dtype) * out)
+        elif op in ("broadcast", "slice", "dynamic-slice", "gather") and sizes:
+            used[0] = out / max(1, counts[0])
+            read[0] = written
+        elif op == "dynamic-update-slice":
+            used[0], read[0] = 0.0, 0.0
+            written = float(sizes[1])
+        elif op == "concatenate":
+            axis = instruction.attrs["dimensions"][0]
+            flops = 6.0 * out
+            for i, operand in enumerate(instruction.operands if axis else ()):
+                size = operand.dims[axis]
+                up = -(-size // WARP) * WARP
+                used[i] = up / max(1, size)
+                if size < up:
+                    flops = 400.0 * out
+        elif op == "reduce":
+            inputs = len(sizes) // 2
+            flops = float(self._body(instruction) * (counts[0] - elements_of(instruction) // max(1, _parts(instruction))))
+            for i in range(inputs, len(sizes)):
+                used[i], read[i] = float(out), float(sizes[i] * out)
+        elif op == "reduce-window":
+            window = 1
+            for size in instruction.attrs["window"].size:
+                window *= size
+            inputs = len(sizes) // 2
+            flops = float(self._body(instruction) * (window - 1) * out)
+            for i in range(inputs):
+                used[i] = out * window / max(1, counts[i])
+                read[i] = float(out * window * sizes[i] // max(1, counts[i]))
+        return Facts(flops, used, read, written, 1.0, float(op in EMITTED_AGAIN))
+
+    def _of_fusion(self, fusion: Instruction) -> Facts:
+        body = fusion.body
+        assert body is not None
+        root = body.root
+        share: dict[Instruction, float] = {root: 1.0}
+        times: dict[Instruction, float] = {root: 1.0}
+        roots: dict[Instruction, set[Instruction]] = {root: {root}}
+        flops = code = splits = 0.0
+        if fusion.kind == "triton":
+            return self._of_tiles(fusion)
+        used: dict[Instruction, float] = {}
+        emitted: dict[Instruction, float] = {}
+        for instruction in reversed(body.post_order()):
+            mine = roots.setdefault(instruction, set())
+            usage = sum(share[r] for r in mine)
+            copies = sum(times[r] for r in mine)
+            used[instruction], emitted[instruction] = usage, copies
+            code += copies
+            if instruction.op == "parameter":
+                continue
+            facts = self.facts(instruction) if instruction.body is not None else self._of_plain(instruction)
+            flops += usage * facts.flops
+            splits += copies * facts.splits
+            through = instruction.is_elementwise or instruction.op in ("tuple", "get-tuple-element")
+            for number, operand in enumerate(instruction.operands):
+                theirs = roots.setdefault(operand, set())
+                if through:
+                    theirs |= mine
+                    continue
+                theirs.add(operand)
+                count = elements_of(operand)
+                share[operand] = share.get(operand, 0.0) + (ceil(usage * facts.used[number] * count - 1e-6) / count if count else 0.0)
+                times[operand] = times.get(operand, 0.0) + copies
+        outputs = root.operands if root.op == "tuple" else (root,)
+        written = sum(float(size_of(o.operands[1] if o.op == "dynamic-update-slice" else o)) for o in outputs)
+        return Facts(flops, [used[p] for p in body.params], [size_of(p) * used[p] for p in body.params], written, code, splits,
+                     tuple(emitted[p] for p in body.params), tuple(frozenset(roots[p]) for p in body.params), share)
+
+    def _of_tiles(self, fusion: Instruction) -> Facts:
+        """A Triton kernel holds what it works on: everything is computed and read once."""
+        body = fusion.body
+        assert body is not None
+        flops = sum(self._of_plain(i).flops for i in body.instructions if i.op != "parameter")
+        one = tuple(1.0 for _ in body.params)
+        none: tuple[frozenset[Instruction], ...] = tuple(frozenset() for _ in body.params)
+        return Facts(flops, list(one), [float(size_of(p)) for p in body.params], float(size_of(fusion)), 1.0, 0.0, one, none, {})
+
+    def _body(self, instruction: Instruction) -> float:
+        """Work of the computation that a reduction applies to one element."""
+        graph: Graph | None = instruction.bodies[0] if instruction.bodies else None
+        if graph is None:
+            return float(cycles(self.device.capability, "add", instruction.dtype))
+        found = self._bodies.get(id(graph))
+        if found is None:
+            found = 0.0
+            for node in graph.nodes:
+                if node.operands and isinstance(node.type, TensorType) and node.op.scalar is not None:
+                    found += cycles(self.device.capability, node.op.name, node.type.dtype.name)
+            self._bodies[id(graph)] = found
+        return found
+
+
+def _time(bytes_: float, bandwidth: float) -> float:
+    return bytes_ / bandwidth * 1e9 if bytes_ else 0.0
+
+
+def _overlap(compute: float, memory: float) -> float:
+    return compute + memory - min(compute, memory) * OVERLAP
+
+
+def _parts(instruction: Instruction) -> int:
+    return sum(1 for _ in instruction.type.leaves())
+
+
+def size_of(instruction: Instruction) -> int:
+    """Bytes of a value; XLA counts whole bytes an element."""
+    return sum(leaf.elements * max(1, (leaf.dtype.bits + 7) // 8) for leaf in instruction.type.leaves() if isinstance(leaf, TensorType))
+
+
+def elements_of(instruction: Instruction) -> int:
+    """Elements of a value, over all parts."""
+    return sum(leaf.elements for leaf in instruction.type.leaves() if isinstance(leaf, TensorType))
+
+
+UNROLLED_NEVER = frozenset("reduce-window sort dot sine cosine tan power atan2".split())
+
+
+def launch(device: Device, producer: Instruction | None, consumer: Instruction) -> tuple[int, int]:
+    """Blocks and threads of a block of a kernel."""
+    kind = kind_of(consumer, producer)
+    if kind is Emitter.REDUCTION:
+        hero = heroes_of(consumer, producer)[0][1]
+        rows, (batch, middle, minor) = reduction_dims(hero)
+        if rows:
+            threads_x = min(max(WARP, _power_of_two(-(-minor // 2))), 1024) if minor >= WARP else minor
+            per_block = max(1, (256 if threads_x < 256 else threads_x) // max(1, threads_x))
+            return max(1, -(-middle // per_block)), min(1024, max(threads_x * per_block, WARP))
+        return max(1, batch * -(-minor // WARP)), 1024
+    if kind is Emitter.TRANSPOSE:
+        return max(1, -(-elements_of(consumer) // (WARP * WARP))), THREADS
+    count = elements_of(consumer)
+    if consumer.body is not None and consumer.body.root.op == "tuple":
+        count = elements_of(consumer.body.root.operands[0])
+    unroll = 1
+    if count >= device.threads and not _unroll_stops(producer) and not _unroll_stops(consumer):
+        unroll = 4 if count % 4 == 0 else 2 if count % 2 == 0 else 1
+    count = max(1, count // unroll)
+    threads = min(THREADS, count)
+    return -(-count // threads), threads
+
+
+def _power_of_two(value: int) -> int:
+    return 1 << max(0, value - 1).bit_length()
+
+
+def _unroll_stops(instruction: Instruction | None) -> bool:
+    if instruction is None:
+        return False
+    members = (instruction,) if instruction.body is None else tuple(instruction.body.instructions)
+    return any(i.op in UNROLLED_NEVER or (i.op == "concatenate" and len(i.operands) > 10) or (i.op == "reduce" and not i.is_array)
+               for i in members)
+
+
+def reads_coalesced(kind: Emitter, producer: Instruction, consumer: Instruction | None) -> bool:
+    """XLA's ``IsReadCoalescedHeuristic``."""
+    if kind is not Emitter.TRANSPOSE:
+        for part in (producer, consumer):
+            if part is not None and any(_moves_minor(i) for i in ((part,) if part.body is None else part.body.instructions)):
+                return False
+    if kind is Emitter.REDUCTION and consumer is not None:
+        return not (kind_of(producer) is Emitter.REDUCTION and kind_of(consumer) is Emitter.REDUCTION)
+    return True
+
+
+def _moves_minor(instruction: Instruction) -> bool:
+    """Whether a transpose, and not one of something repeated, puts another dimension last."""
+    if instruction.op not in ("transpose", "copy") or not instruction.dims or not instruction.operands[0].minor:
+        return False
+    axes = instruction.attrs["dimensions"] if instruction.op == "transpose" else tuple(range(len(instruction.dims)))
+    if axes[instruction.minor[0]] == instruction.operands[0].minor[0]:
+        return False
+    source = instruction.operands[0]
+    while True:
+        if source.op in ("broadcast", "iota"):
+            return False
+        if len(source.operands) != 1 or (source.op != "bitcast" and not source.is_elementwise):
+            return True
+        source = source.operands[0]

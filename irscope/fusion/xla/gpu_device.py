@@ -1,0 +1,67 @@
+"""The GPUs that XLA's cost model knows here: the numbers of XLA's own target texts."""
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from irscope.source import UserError, did_you_mean
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """What the cost model reads of a GPU. ``bandwidth`` in bytes a second, ``clock`` in GHz; ``capability`` picks the cycle table."""
+
+    name: str
+    cores: int
+    fpus: int
+    clock: float
+    bandwidth: float
+    l2: int
+    shared_memory: int = 49152
+    threads_per_core: int = 2048
+    capability: str = "sm_90"
+    l1_per_core: int = 2 * 1024
+    line: int = 64
+    transactions: int = 32
+
+    @property
+    def threads(self) -> int:
+        """How many threads run at once."""
+        return self.cores * self.threads_per_core
+
+
+DEVICES: dict[str, Device] = {
+    "h100": Device("h100", 132, 128, 1.98, 3352320000000, 52428800, capability="sm_90"),
+    "a100": Device("a100", 108, 64, 1.41, 2039040000000, 41943040, capability="sm_80"),
+    "b200": Device("b200", 148, 128, 1.965, 7672320000000, 132644864, capability="sm_100"),
+}
+"""H100 SXM, A100 SXM 80 GB and B200, as XLA's target texts describe them."""
+
+
+def device_named(name: str | None) -> Device:
+    """A device by name (default: h100), or by the file that holds XLA's target text. Raises UserError for anything else."""
+    if name is None:
+        return DEVICES["h100"]
+    if name.lower() in DEVICES:
+        return DEVICES[name.lower()]
+    path = Path(name)
+    if not path.is_file():
+        raise UserError(f"there is no device {name!r}",
+                        did_you_mean(name, DEVICES) or f"the devices are: {', '.join(DEVICES)}; or name a file with XLA's target text")
+    return device_of(path.read_text(encoding="utf-8", errors="replace"), path.stem)
+
+
+def device_of(text: str, name: str) -> Device:
+    """The device that a target text (GpuTargetConfigProto) describes. Raises UserError when it lacks a number."""
+    def number(key: str) -> float:
+        found = re.search(rf"^\s*{key}:\s*([0-9.eE+]+)", text, re.MULTILINE)
+        if found is None:
+            raise UserError(f"{name} is no target text of XLA: it has no {key}", "it begins with gpu_device_info {")
+        return float(found[1])
+
+    major = re.search(r"\bmajor:\s*(\d+)", text)
+    minor = re.search(r"cuda_compute_capability\s*\{[^}]*\bminor:\s*(\d+)", text)
+    return Device(name, int(number("core_count")), int(number("fpus_per_core")), number("clock_rate_ghz"), number("memory_bandwidth"),
+                  int(number("l2_cache_size")), int(number("shared_memory_per_block")), int(number("threads_per_core_limit")),
+                  f"sm_{major[1] if major else '9'}{minor[1] if minor else '0'}")

@@ -1,0 +1,127 @@
+"""Which of XLA's GPU emitters a kernel would use, and the instruction that decides it (hlo_fusion_analysis.cc)."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import Enum
+from math import prod
+
+from irscope.fusion.xla.instructions import Instruction
+from irscope.fusion.xla.shapes import is_race_free, is_unnested_reduction, tiled_transpose, transpose_is_bitcast
+
+
+class Emitter(Enum):
+    """The kinds that matter for fusion."""
+
+    LOOP = "loop"
+    REDUCTION = "reduction"
+    TRANSPOSE = "transpose"
+    SCATTER = "scatter"
+    CUSTOM = "custom"
+
+
+class _Whole:
+    """A consumer with (or without) a producer inside, walked as if they were one kernel already."""
+
+    def __init__(self, consumer: Instruction, producer: Instruction | None) -> None:
+        self.consumer, self.producer = consumer, producer
+
+    def roots(self) -> list[Instruction]:
+        root = self.consumer if self.consumer.body is None else self.consumer.body.root
+        return list(root.operands) if root.op == "tuple" and self.consumer.body is not None else [root]
+
+    def operand(self, instruction: Instruction, number: int = 0) -> Instruction | None:
+        """An operand inside the kernel; None when it is read from memory."""
+        operand, consumer, producer = instruction.operands[number], self.consumer, self.producer
+        if consumer.body is not None and operand in consumer.body.instructions:
+            if operand.op != "parameter":
+                return operand
+            operand = consumer.operands[consumer.body.params.index(operand)]
+        elif instruction is not consumer or consumer.body is not None:
+            inside = producer is not None and producer.body is not None and operand.op != "parameter"
+            return operand if inside else None
+        if operand is not producer or producer is None:
+            return None
+        return producer if producer.body is None else producer.body.root
+
+
+def _is_intermediate(instruction: Instruction, operands: int = 1) -> bool:
+    if not 0 < len(instruction.operands) <= operands:
+        return False
+    if instruction.op == "bitcast":
+        return True
+    if instruction.op == "reshape":
+        return True
+    if instruction.op == "transpose":
+        return transpose_is_bitcast(instruction)
+    return instruction.is_elementwise and instruction.op != "copy"
+
+
+def _hero(whole: _Whole, root: Instruction) -> Instruction:
+    """The instruction that decides how a root is computed: past trivial steps a reduction or a transpose, else the root."""
+    hero = root
+    while _is_intermediate(hero):
+        below = whole.operand(hero)
+        if below is None:
+            break
+        hero = below
+    if hero.op == "reduce":
+        return hero
+    found = _transpose_below(whole, hero)
+    return found if found is not None else root
+
+
+def _transpose_below(whole: _Whole, start: Instruction) -> Instruction | None:
+    """The one tiled transpose that a root reaches through elementwise steps."""
+    found: Instruction | None = None
+    stack, seen = [start], {start}
+    while stack:
+        current = stack.pop()
+        if tiled_transpose(current):
+            if found is not None and found is not current:
+                return None
+            found = current
+            continue
+        if not (current.is_elementwise or current.op == "bitcast"):
+            continue
+        for number in range(len(current.operands)):
+            below = whole.operand(current, number)
+            if below is not None and below not in seen:
+                seen.add(below)
+                stack.append(below)
+    return found
+
+
+def heroes_of(consumer: Instruction, producer: Instruction | None = None) -> list[tuple[Instruction, Instruction]]:
+    """Each root of a kernel with its hero, real reduction heroes first."""
+    whole = _Whole(consumer, producer)
+    pairs = [(root, _hero(whole, root)) for root in whole.roots()]
+    return sorted(pairs, key=lambda pair: not _is_real_reduction(*pair))
+
+
+def _is_real_reduction(root: Instruction, hero: Instruction) -> bool:
+    return is_unnested_reduction(hero) and (root is hero or is_race_free(hero))
+
+
+def kind_of(consumer: Instruction, producer: Instruction | None = None) -> Emitter:
+    """The emitter of a kernel, or of what it would be with ``producer`` fused into it."""
+    if consumer.kind == "kCustom" or (producer is not None and producer.kind == "kCustom"):
+        return Emitter.CUSTOM
+    pairs = heroes_of(consumer, producer)
+    root, hero = pairs[0]
+    if _is_real_reduction(root, hero):
+        size = prod(hero.operands[0].dims)
+        if all(_is_real_reduction(*pair) or prod(pair[0].dims) == size for pair in pairs):
+            return Emitter.REDUCTION
+    if any(tiled_transpose(hero) for _, hero in pairs):
+        return Emitter.TRANSPOSE
+    if root.op == "scatter":
+        return Emitter.SCATTER
+    return Emitter.LOOP
+
+
+def members(instruction: Instruction) -> Iterator[Instruction]:
+    """The instructions of a kernel."""
+    if instruction.body is None:
+        yield instruction
+    else:
+        yield from instruction.body.instructions

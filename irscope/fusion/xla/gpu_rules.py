@@ -1,0 +1,227 @@
+"""The tests of XLA's GPU fusion pass in the order in which it makes them (``PriorityFusion::CanFuse`` and what it asks)."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+
+from irscope.fusion.xla.gpu_cost import CostModel
+from irscope.fusion.xla.gpu_kinds import Emitter, kind_of, members
+from irscope.fusion.xla.inplace import WORDS, conflict
+from irscope.fusion.xla.instructions import Computation, Instruction
+from irscope.fusion.xla.refusal import Refusal, Rule
+from irscope.fusion.xla.shapes import is_unnested_reduction, reduction_dims, tiled_transpose
+from irscope.graph import TensorType
+
+FUSIBLE = frozenset((
+    "copy iota constant reduce broadcast concatenate dynamic-slice dynamic-update-slice gather pad reduce-window reshape reverse scatter "
+    "slice transpose").split())
+SIGNIFICANT = 16
+"""A reduction of at least this many elements to one is not fused into another."""
+MAX_REDUCTIONS = 8
+"""``kMaxUnnestedReductionOutputsPerFusion``."""
+MAX_BUFFERS = 96
+"""``MaxOperandsAndOutputsPerFusion``."""
+
+ROOT = Rule("root", "not fusing into the output of the root instruction", "{producer} is the result of the computation",
+            "give {consumer}'s result back instead, or both in a tuple")
+PRODUCER = Rule(
+    "producer-not-fusible", "the producer is not fusible",
+    "XLA's GPU emitters compute no {producer_op} inside another kernel; {producer} is a kernel or library call of its own")
+CONSUMER = Rule(
+    "consumer-not-fusible", "the consumer is not fusible",
+    "XLA's GPU emitters compute nothing inside a {consumer_op}: {consumer} reads {producer} from memory")
+HEROLESS = Rule("triton-heroless", "triton heroless fusion is not enabled", "neither {producer} nor {consumer} is a Triton kernel")
+NOT_TRITON = Rule(
+    "triton-unsupported", "Fusion can not be tiled with SymbolicTileAnalysis: ",
+    "{producer} and {consumer} would be one Triton kernel, which cannot compute a {producer_op} here",
+    "move {producer} out of the normalisation, or reshape at its edge")
+BITCAST = Rule("bitcast-consumer", "not fusing into a single bitcast as consumer", "{consumer} only gives {producer} another shape: no work is lost")
+ONLY_BITCASTS = Rule(
+    "only-bitcast-users", "not fusing because there are only bitcast users",
+    "every reader of {producer} only gives it another shape, and XLA fuses nothing into a bitcast; what reads the bitcast stays apart",
+    "let the reader take {producer} as it is, and reshape its result")
+NO_USERS = Rule("no-users", "No users to fuse", "nothing reads {producer}")
+INTO_SCATTER_RESULT = Rule("scatter-result", "do not fuse into the output of scatter", "{producer} is a scatter, whose result is complete only at its end")
+SCATTER_BUFFER = Rule("scatter-buffer", "do not fuse into the in-place operand of scatter", "{consumer} updates the buffer of {producer} in place")
+SCATTER_SHARED = Rule("scatter-shared", "Producer uses the in-place operand of a scatter", "{consumer} updates a buffer in place that {producer} reads")
+TWO_REDUCTIONS = Rule(
+    "reduce-after-reduce", "both the producer and the consumer contain a reduce",
+    "both {producer} and {consumer}'s kernel reduce, and XLA computes one significant reduction behind another in two kernels",
+    "reduce over both sets of axes at once, where the arithmetic allows it")
+EPILOGUE = Rule(
+    "reduce-epilogue", "fusion into output of a reduce fusion would create a loop fusion",
+    "XLA finishes a reduction only by steps that read nothing else; with {consumer} behind it the reduction would become a plain loop",
+    "let {consumer} read {producer} alone, or apply its other operand before the reduction")
+SHARED_MEMORY = Rule("shared-memory", "shared memory usage would be over the budget of {{}}B", "one kernel would need more shared memory than a block has",
+                     "split the outputs over two programs, or reduce in two steps")
+REDUCTIONS = Rule("too-many-reductions", f"over {MAX_REDUCTIONS} unnested reductions in fusion", "one kernel would hold more reductions than XLA emits",
+                  "reduce stacked arrays at once")
+BUFFERS = Rule(
+    "too-many-buffers", "Number of operands and output buffers is larger than allowed budget per fusion",
+    "one kernel would read and write more buffers than a launch may name", "stack small inputs into one array")
+CODE = Rule(
+    "code-duplication", "the fusion would result in an overly large code duplication",
+    "{consumer} reads {producer} at so many indices that the code would be written too often",
+    "read {producer} by one slice or gather")
+SLOWER = Rule(
+    "slower", "[negative priority]",
+    "XLA's cost model expects that fusing {producer} into all its readers takes longer than it saves",
+    "none is needed if the estimate is right; else compute {producer} where it is small")
+NOT_ALL = Rule(
+    "not-into-all", "{{}}", "XLA fuses {producer} into all its readers or into none, and another reader cannot take it in")
+IN_PLACE: dict[str, Rule] = {
+    words: Rule("in-place", words, "{consumer} writes into a buffer that {producer} also touches", "use the same indices for both")
+    for words in WORDS
+}
+
+RULES: tuple[Rule, ...] = (
+    ROOT, PRODUCER, CONSUMER, HEROLESS, NOT_TRITON, BITCAST, INTO_SCATTER_RESULT, SCATTER_BUFFER, SCATTER_SHARED, TWO_REDUCTIONS, EPILOGUE,
+    SHARED_MEMORY, REDUCTIONS, BUFFERS, CODE, *IN_PLACE.values(), NO_USERS, ONLY_BITCASTS, SLOWER)
+"""All rules in test order."""
+
+
+class GpuRules:
+    """``CanFuse`` on one computation; ``triton`` are its Triton kernels."""
+
+    def __init__(self, computation: Computation, cost: CostModel) -> None:
+        self.computation = computation
+        self.cost = cost
+
+    def refusal(self, producer: Instruction, consumer: Instruction) -> Refusal | None:
+        """Why ``producer`` does not go into ``consumer``; None when it may."""
+        if producer is self.computation.root:
+            return Refusal(ROOT)
+        if not is_fusible(producer):
+            return Refusal(PRODUCER)
+        if not is_fusible(consumer):
+            return Refusal(CONSUMER)
+        if is_triton(producer) or is_triton(consumer):
+            return self._triton(producer, consumer)
+        if is_free_bitcast(consumer):
+            return Refusal(BITCAST)
+        if refusal := _scatter(producer, consumer):
+            return refusal
+        if _reduces(producer) and _reduces(consumer):
+            return Refusal(TWO_REDUCTIONS)
+        if kind_of(producer) is Emitter.REDUCTION and kind_of(consumer, producer) is Emitter.LOOP:
+            return Refusal(EPILOGUE)
+        if refusal := self._budget(producer, consumer):
+            return refusal
+        if numbers := self.cost.too_large(producer, consumer):
+            return Refusal(CODE, numbers)
+        if words := conflict(producer, consumer):
+            return Refusal(IN_PLACE[words])
+        return None
+
+    def _triton(self, producer: Instruction, consumer: Instruction) -> Refusal | None:
+        """Beside a Triton kernel everything must become part of it."""
+        for part in (producer, consumer):
+            for instruction in members(part) if not is_triton(part) else ():
+                if words := _triton_lacks(instruction):
+                    return Refusal(NOT_TRITON, words)
+        return None
+
+    def _budget(self, producer: Instruction, consumer: Instruction) -> Refusal | None:
+        needed, limit = _shared_memory(producer) + _shared_memory(consumer), self.cost.device.shared_memory
+        if needed > limit:
+            rule = Rule(SHARED_MEMORY.name, f"shared memory usage would be over the budget of {limit}B", SHARED_MEMORY.cause,
+                        SHARED_MEMORY.way_out)
+            return Refusal(rule, f"{needed} > {limit} bytes")
+        reductions = sum(is_unnested_reduction(i) for part in (producer, consumer) for i in members(part))
+        if reductions > MAX_REDUCTIONS:
+            return Refusal(REDUCTIONS, f"{reductions} > {MAX_REDUCTIONS}")
+        outputs = _buffers(producer) + _buffers(consumer)
+        if len(producer.operands) + len(consumer.operands) - 1 + outputs <= MAX_BUFFERS:
+            return None
+        operands = {*producer.operands, *consumer.operands} - {producer, consumer}
+        if len(operands) <= len(consumer.operands):
+            return None
+        if len(operands) + outputs > MAX_BUFFERS:
+            return Refusal(BUFFERS, f"{len(operands) + outputs} > {MAX_BUFFERS}")
+        return None
+
+
+def is_triton(instruction: Instruction) -> bool:
+    """Whether an instruction is a kernel that XLA wrote in Triton and may still add to."""
+    return instruction.kind == "triton"
+
+
+def is_free_bitcast(instruction: Instruction) -> bool:
+    """A bitcast that keeps the width of elements: it is no work at all."""
+    if instruction.op != "bitcast":
+        return False
+    mine, source = instruction.type, instruction.operands[0].type
+    return isinstance(mine, TensorType) and isinstance(source, TensorType) and mine.dtype.bits == source.dtype.bits
+
+
+def is_fusible(instruction: Instruction) -> bool:
+    """What XLA's GPU emitters can compute as part of a kernel."""
+    if not instruction.is_fusible:
+        return False
+    if instruction.op == "fusion":
+        return instruction.kind != "kCustom" or instruction.is_elementwise
+    return instruction.is_elementwise or instruction.op in FUSIBLE or is_free_bitcast(instruction)
+
+
+def _triton_lacks(instruction: Instruction) -> str:
+    """What Triton cannot do, in words; empty where it can."""
+    if instruction.op in ("parameter", "constant", "broadcast", "bitcast", "reshape", "transpose", "slice", "iota", "tuple"):
+        return ""
+    if instruction.is_elementwise:
+        return "" if instruction.dtype not in ("c64", "c128") else f"{instruction.op} on {instruction.dtype}"
+    if instruction.op == "reduce" and instruction.is_array:
+        return ""
+    return f"{instruction.op} has no Triton form"
+
+
+def _scatter(producer: Instruction, consumer: Instruction) -> Refusal | None:
+    if _is_scatter(producer):
+        return Refusal(INTO_SCATTER_RESULT)
+    if not _is_scatter(consumer):
+        return None
+    scatter = consumer if consumer.body is None else consumer.body.root
+    buffer = scatter.operands[0]
+    if consumer.body is not None:
+        if buffer.op != "parameter":
+            return None
+        buffer = consumer.operands[consumer.body.params.index(buffer)]
+    if buffer is producer:
+        return Refusal(SCATTER_BUFFER)
+    return Refusal(SCATTER_SHARED) if buffer in producer.operands else None
+
+
+def _is_scatter(instruction: Instruction) -> bool:
+    return instruction.op == "scatter" or (instruction.body is not None and instruction.body.root.op == "scatter")
+
+
+def _reduces(instruction: Instruction) -> bool:
+    """Whether a kernel holds a reduction that is worth a kernel."""
+    return any(i.op == "reduce" and i.is_array and prod(i.operands[0].dims) // max(1, prod(i.dims)) >= SIGNIFICANT
+               for i in members(instruction))
+
+
+def _shared_memory(instruction: Instruction) -> int:
+    """Bytes of shared memory that the parts of a kernel would take."""
+    total = 0
+    for part in members(instruction):
+        if part.op == "reduce" and is_unnested_reduction(part):
+            width = _width(part.operands[0]) * (len(part.operands) // 2)
+            total += 32 * width if reduction_dims(part)[0] else 32 * (4 * 32 + 1) * width
+        elif tiled_transpose(part):
+            total += 32 * 33 * _width(part)
+    return total
+
+
+def _width(instruction: Instruction) -> int:
+    return max(1, instruction.type.dtype.bits // 8) if isinstance(instruction.type, TensorType) else 4
+
+
+def _buffers(instruction: Instruction) -> int:
+    return sum(1 for _ in _subshapes(instruction))
+
+
+def _subshapes(instruction: Instruction) -> Iterator[None]:
+    if not instruction.is_array:
+        yield None
+    for _ in instruction.type.leaves():
+        yield None

@@ -1,0 +1,54 @@
+"""The policy ``xla-gpu``: what XLA's GPU compiler fuses on a device, by its rules and its cost model.
+
+The graph is looked at as it is written: XLA decides on the HLO that stands right before its ``priority-fusion`` pass. Triton kernels that
+it has made by then are kept and added to; cuBLAS and cuDNN calls are walls.
+"""
+from __future__ import annotations
+
+from irscope.fusion.plan import Plan
+from irscope.fusion.xla.gpu import run
+from irscope.fusion.xla.gpu_device import Device, device_named
+from irscope.fusion.xla.instructions import Computation
+from irscope.fusion.xla.stage import remarks
+from irscope.fusion.xla.told import plan_of
+from irscope.graph import Graph, Module, Node, callees_first
+
+VERSION = "jaxlib-0.10.2"
+"""The release whose decisions these are; XLA changes them from month to month."""
+
+
+class XlaGpuPolicy:
+    """See the module."""
+
+    name = "xla-gpu"
+    version = f"xla-gpu@{VERSION}"
+
+    def plan(self, graph: Graph) -> Plan:
+        """The kernels of one graph on an H100."""
+        return plan_of(graph, run(Computation.of(graph), device_named(None)))
+
+    def plan_module(self, module: Module, device: str | None = None) -> list[Plan]:
+        """A plan for every computation that the entry runs, but for those that a kernel applies to elements."""
+        chosen = device_named(device)
+        graphs = callees_first(module, module.main())
+        inside = {id(b) for g in graphs for n in g.nodes if n.op.name not in ("while", "conditional", "call", "async-start")
+                  for b in n.bodies}
+        return [self._plan(module, g, chosen) for g in graphs if id(g) not in inside]
+
+    def _plan(self, module: Module, graph: Graph, device: Device) -> Plan:
+        computation = Computation.of(graph)
+        for instruction in computation.instructions:
+            if instruction.kind == "kCustom" and instruction.node is not None and _is_triton(module, instruction.node):
+                instruction.kind = "triton"
+        return plan_of(graph, run(computation, device))
+
+    def remarks(self, module: Module) -> list[str]:
+        """See :mod:`irscope.fusion.xla.stage`."""
+        return remarks(module, self.version, "before_priority-fusion")
+
+
+def _is_triton(module: Module, node: Node) -> bool:
+    return '"kind":"__triton"' in str(module.raw(node).get("backend_config", "")).replace(" ", "")
+
+
+POLICY = XlaGpuPolicy()
