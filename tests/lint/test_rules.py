@@ -45,7 +45,10 @@ def test_bad_fixtures_are_found(rule: type[Rule], fixture: Fixture) -> None:
         place = finding.place()
         assert place is not None
         line = fixture.text.splitlines()[place.line - 1]
-        assert line[place.column - 1 :].startswith(finding.node), finding.render()
+        if fixture.format == "relay":  # an expression is named by its operator: bindings are not nodes
+            assert line[: place.column - 1].endswith(f"%{finding.node} = "), finding.render()
+        else:
+            assert line[place.column - 1 :].startswith(finding.node), finding.render()
 
 
 @pytest.mark.parametrize(("rule", "fixture"), [(r, f) for r in RULES for f in r.good], ids=lambda x: getattr(x, "code", "good"))

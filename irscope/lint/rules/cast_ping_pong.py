@@ -13,6 +13,9 @@ from irscope.source import Finding, Note, Severity
 MOVEMENT = frozenset(("reshape", "transpose", "broadcast", "slice", "reverse", "copy", "bitcast"))
 """Operators that give elements on as they are."""
 
+CASTS = ("convert", "cast")
+"""HLO's word and Relay's."""
+
 
 class CastPingPong(Rule):
     """A value is converted to another element type and back, with nothing computed between.
@@ -60,8 +63,28 @@ class CastPingPong(Rule):
         """,
             "b",
         ),
+        Fixture(
+            "relay",
+            """def @main(%p: Tensor[(1024), float16]) {
+  %0 = cast(%p, dtype="float32");
+  %1 = cast(%0, dtype="float16");
+  return %1;
+}
+""",
+            ("1",),
+        ),
     )
     good = (
+        Fixture(
+            "relay",
+            """def @main(%p: Tensor[(1024), float16]) {
+  %0 = cast(%p, dtype="float32");
+  %1 = exp(%0);
+  %2 = cast(%1, dtype="float16");
+  return %2;
+}
+""",
+        ),
         Fixture.hlo("""
             ENTRY e {
               p = bf16[1024] parameter(0)
@@ -106,12 +129,12 @@ class CastPingPong(Rule):
 
 def _earlier_convert(node: Node) -> Node | None:
     """The conversion that ``node`` undoes, looking through movement."""
-    if node.op.name != "convert" or not isinstance(node.type, TensorType):
+    if node.op.name not in CASTS or not isinstance(node.type, TensorType):
         return None
     at = node.operands[0]
     while at.op.name in MOVEMENT and at.operands:
         at = at.operands[0]
-    if at.op.name != "convert" or not isinstance(at.type, TensorType):
+    if at.op.name not in CASTS or not isinstance(at.type, TensorType):
         return None
     source = at.operands[0].type
     if isinstance(source, TensorType) and source.dtype is node.type.dtype and at.type.dtype is not node.type.dtype:

@@ -52,8 +52,34 @@ class DeclaredType(Rule):
         """,
             "t",
         ),
+        Fixture(
+            "relay",
+            """def @main(%x: Tensor[(1, 128), float32], %w: Tensor[(64, 127), float32]) {
+  %0 = nn.dense(%x, %w, units=64);
+  return %0;
+}
+""",
+            ("0",),
+        ),
+        Fixture(
+            "relay",
+            """def @main(%x: Tensor[(4), float32]) {
+  %0 = nn.relu(%x) /* ty=Tensor[(5), float32] */;
+  return %0;
+}
+""",
+            ("0",),
+        ),
     )
     good = (
+        Fixture(
+            "relay",
+            """def @main(%x: Tensor[(?, 128), float32], %w) {
+  %0 = nn.dense(%x, %w, units=64) /* ty=Tensor[(?, 64), float32] */;
+  return %0;
+}
+""",
+        ),
         Fixture.hlo("""
             ENTRY e {
               x = f32[2] parameter(0)

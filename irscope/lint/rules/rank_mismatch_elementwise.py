@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from irscope.graph import Kind, Node, TensorType
+from irscope.graph import Graph, Kind, Node, TensorType
 from irscope.lint.context import Context
 from irscope.lint.rule import Fixture, Rule
 from irscope.source import Finding, Severity
@@ -60,8 +60,25 @@ class RankMismatchElementwise(Rule):
         """,
             "r",
         ),
+        Fixture(
+            "relay",
+            """def @main(%x: Tensor[(64, 1), float32], %y: Tensor[(64), float32]) {
+  %0 = add(%x, %y);
+  return %0;
+}
+""",
+            ("0",),
+        ),
     )
     good = (
+        Fixture(
+            "relay",
+            """def @main(%x: Tensor[(64, 128), float32], %b: Tensor[(128), float32]) {
+  %0 = add(%x, %b);
+  return %0;
+}
+""",
+        ),
         Fixture.hlo("""
             ENTRY e {
               x = f32[64,128] parameter(0)
@@ -85,6 +102,9 @@ class RankMismatchElementwise(Rule):
             if graph in context.inlined:
                 continue
             for node, type in context.tensors(graph):
+                if node.op.dialect == "relay":
+                    yield from self._by_itself(context, graph, node, type)
+                    continue
                 if node.op.kind is not Kind.ELEMENTWISE or len(node.operands) < 2 or type.rank < 2:
                     continue
                 stretched = [(o, s) for o in node.operands if (s := _stretched(o)) is not None]
@@ -112,6 +132,29 @@ class RankMismatchElementwise(Rule):
                         severity=Severity.WARNING,
                         help="if both should run along the same axis, squeeze or reshape one of them before",
                     )
+
+    def _by_itself(self, context: Context, graph: Graph, node: Node, type: TensorType) -> Iterator[Finding]:
+        """Relay's operators stretch their operands themselves."""
+        if node.op.kind is not Kind.BROADCAST or len(node.operands) != 2 or type.rank < 2 or not node.op.infer:
+            return
+        a, b = (o.type for o in node.operands)
+        if not (isinstance(a, TensorType) and isinstance(b, TensorType)) or a.rank == b.rank or node.op.name not in STRETCHING:
+            return
+        small, full = (a, b) if a.rank < b.rank else (b, a)
+        if not small.rank or small.elements <= 1:
+            return
+        if full.shape != type.shape:
+            said = f"{small} and {full} meet in {type}: both are stretched"
+            fix = "if both should run along the same axis, squeeze or reshape one of them before"
+            yield context.finding(self, node, graph, said, severity=Severity.WARNING, help=fix)
+        elif small.rank > 1 or small.shape[0] != type.shape[-1]:
+            said = f"{small} is stretched over {type.rank - small.rank} more axes to meet {full}"
+            fix = "if it is meant, write the axes out in the model (expand_dims, nn.bias_add)"
+            yield context.finding(self, node, graph, said, help=fix)
+
+
+STRETCHING = frozenset(("add", "subtract", "multiply", "divide", "maximum", "minimum", "power", "mod", "floor_divide", "floor_mod"))
+"""Relay's arithmetic of two operands; comparisons and masks are stretched on purpose."""
 
 
 def _stretched(node: Node) -> Node | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from irscope.graph import Kind, Node, bytes_of
+from irscope.graph import Kind, Node, TensorType, bytes_of
 from irscope.lint.context import Context
 from irscope.lint.rule import Fixture, Rule
 from irscope.lint.savings import human_bytes, saving
@@ -58,8 +58,29 @@ class TransposePair(Rule):
         """,
             "b",
         ),
+        Fixture(
+            "relay",
+            """def @main(%p: Tensor[(8, 4), float32]) {
+  %0 = transpose(%p, axes=[1, 0]);
+  %1 = exp(%0);
+  %2 = transpose(%1);
+  return %2;
+}
+""",
+            ("2",),
+        ),
     )
     good = (
+        Fixture(
+            "relay",
+            """def @main(%p: Tensor[(2, 3, 4), float32]) {
+  %0 = transpose(%p, axes=[2, 0, 1]);
+  %1 = negative(%0);
+  %2 = transpose(%1, axes=[-1, 0, 1]);
+  return %2;
+}
+""",
+        ),
         Fixture.hlo("""
             ENTRY e {
               p = f32[2,3,4] parameter(0)
@@ -87,7 +108,7 @@ class TransposePair(Rule):
                 first, direct = _earlier_transpose(node)
                 if first is None:
                     continue
-                outer, inner = node.attrs.get("dimensions", ()), first.attrs.get("dimensions", ())
+                outer, inner = _order(node), _order(first)
                 identity = len(outer) == len(inner) and [inner[d] for d in outer if d < len(inner)] == list(range(len(outer)))
                 if not identity and not direct:
                     continue
@@ -119,6 +140,15 @@ def _earlier_transpose(node: Node) -> tuple[Node | None, bool]:
             return None, False
         at, direct = varying[0], False
     return at, direct
+
+
+def _order(node: Node) -> tuple[int, ...]:
+    """Dimension i of the result is dimension order[i] of the operand; Relay counts from the end too, and None turns all around."""
+    if node.op.dialect != "relay":
+        return tuple(node.attrs.get("dimensions", ()))
+    rank = node.type.rank if isinstance(node.type, TensorType) else 0
+    axes = node.attrs.get("axes")
+    return tuple(a % rank for a in axes) if axes and rank else tuple(reversed(range(rank)))
 
 
 def _uniform(node: Node) -> bool:
