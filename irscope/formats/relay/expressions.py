@@ -21,8 +21,8 @@ from irscope.source import did_you_mean
 if TYPE_CHECKING:
     from irscope.formats.relay.reader import Definitions
 
-TOO_LARGE = {16: 65520.0, 32: 3.4028235677973366e38}
-"""Floats of 16 and 32 bits round to infinity from here on."""
+LARGEST = {16: 65504.0, 32: 3.4028235e38}
+"""The largest finite float of 16 and 32 bits, in as many digits as it takes to name it."""
 
 PROJECTION = re.compile(r"(?:\.\d+)+$")
 SPLIT = re.compile(r"^(.*?)((?:\.\d+)+)$")
@@ -352,7 +352,7 @@ class Expressions(Cursor):
             if f"f{width}" not in DTYPES or (found[2] and found[2] != "f"):
                 raise SyntaxFault(at, f"`{word}`: there is no float of {width} bits", length=len(word))
             value, dtype = float(found[1]), DTYPES[f"f{width}"]
-            if value >= TOO_LARGE.get(dtype.bits, float("inf")):
+            if value > LARGEST.get(dtype.bits, value):
                 raise SyntaxFault(at, f"{found[1]} does not fit float{dtype.bits}", length=len(word))
         else:
             return self._integer(word, found[1], found[2], found[3], negative, at)

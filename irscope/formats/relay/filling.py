@@ -200,6 +200,7 @@ SOLVED: dict[str, Callable[[Attributes, TensorType], list[TensorType | None]]] =
     "nn.dense": _dense,
     "nn.conv1d": _conv,
     "nn.conv2d": _conv,
+    "nn.conv2d_relu": _conv,
     "nn.conv3d": _conv,
     "nn.conv1d_transpose": _conv_transpose,
     "nn.conv2d_transpose": _conv_transpose,

@@ -3,8 +3,8 @@
     %2 = hlo.dot(%0, %1, lhs_contracting_dims=[1], rhs_contracting_dims=[0]) /* ty=Tensor[(2, 4), float32] */;
     %3 = hlo.reduce(%2, 0f, dimensions=[1], bodies=[@add]) /* ty=Tensor[(2), float32] */;
 
-Dashes in names are underscores here. Called computations are functions of the module, named by ``bodies``. Constants that are no plain scalar are
-``hlo.constant(value=[...])``, or ``data=`` the bytes in base64 where they are many or have no plain spelling.
+Dashes in names are underscores here. Called computations are functions of the module, named by ``bodies``. Constants that are no plain
+scalar are ``hlo.constant(value=[...])``, or ``data=`` the bytes in base64 where they are many or have no plain spelling.
 """
 
 from __future__ import annotations

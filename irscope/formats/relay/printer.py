@@ -117,7 +117,8 @@ class _Function:
         items += [f"{key}={value_text(value)}" for key, value in graph.notes.get("attrs", {}).items()]
         result = graph.notes.get("result", UNKNOWN)
         generics = graph.notes.get("generics", ())
-        return (f"[{', '.join(generics)}]" if generics else "") + f"({', '.join(items)})" + (f" -> {type_text(result)}" if result is not UNKNOWN else "")
+        head = f"[{', '.join(generics)}]" if generics else ""
+        return f"{head}({', '.join(items)})" + (f" -> {type_text(result)}" if result is not UNKNOWN else "")
 
     def body(self, graph: Graph, indent: str, style: str = "relay") -> Iterator[str]:
         """The bindings of a graph and its result."""

@@ -39,6 +39,7 @@ FAMILIES = (
     "vision",
     "dynamic",
     "annotations",
+    "fused",
     "named",
 )
 SCHEMA = re.compile(r"(?P<name>[\w.]+)\((?P<operands>[^;]*?)(?:;(?P<attributes>.*))?\)$")
