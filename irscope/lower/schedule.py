@@ -92,12 +92,12 @@ def fits(rows: int, vectors: int, machine: Machine) -> bool:
 
 @cache
 def choose_tile(rows: int, columns: int, depth: int, machine: Machine, lanes: int, outer_rows: int = 1,
-                streamed: bool = False) -> tuple[int, int, int]:
+                streamed: bool = False, threads: int = 1) -> tuple[int, int, int]:
     """The (rows, vectors, across) whose tiles, tails included, take the fewest cycles for a ``rows`` x ``columns`` result.
 
     ``rows`` counts the innermost row axis and ``outer_rows`` the next: a short innermost axis is tiled together with the next.
     ``streamed``: the right operand comes from far away and is read by a few tiles only, so that they must share out the prefetching
-    of the next panel evenly.
+    of the next panel evenly. ``threads`` share out the panels: some wait where the panels do not come out even.
     """
     best: tuple[float, tuple[int, int, int]] | None = None
     total_vectors = ceil(columns / lanes)
@@ -112,6 +112,8 @@ def choose_tile(rows: int, columns: int, depth: int, machine: Machine, lanes: in
                 tiles = ceil(rows / inner) * ceil(outer_rows / across)
                 if streamed and rows * outer_rows <= 32:  # bound by memory: fewer passes over it, and even shares of prefetching
                     cost *= (1 + 0.5 / inner / across) * (1.15 if tiles < vectors and vectors % tiles else 1.0)
+                units = ceil(total_vectors / vectors)
+                cost *= ceil(units / threads) * threads / units
                 if best is None or cost < best[0] * 0.999:
                     best = (cost, (inner, vectors, across))
     assert best is not None, "one row and one vector always fit"

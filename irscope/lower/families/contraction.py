@@ -74,7 +74,7 @@ class Contraction:
         if match.inner:
             return inner_schedule(match.affine)
         pack = packing(match.affine, match.right in problem.constants, dtype, machine)
-        return choose(match.affine, pack, dtype, machine).data()
+        return choose(match.affine, pack, dtype, machine, problem.threads).data()
 
     def build(self, problem: Problem, match: Work, schedule: dict[str, Any]) -> Built:
         anchor, dtype = problem.group.anchor, _dtype(problem)

@@ -86,7 +86,7 @@ class Convolution:
 
     def schedule(self, problem: Problem, match: Work) -> dict[str, Any]:
         dtype, machine = dtype_of(problem.group), machine_of(problem.lanes)
-        return choose(match.affine, packing(match.affine, match.fixed, dtype, machine), dtype, machine).data()
+        return choose(match.affine, packing(match.affine, match.fixed, dtype, machine), dtype, machine, problem.threads).data()
 
     def build(self, problem: Problem, match: Work, schedule: dict[str, Any]) -> Built:
         dtype, geometry, edges = dtype_of(problem.group), match.geometry, match.edges

@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
 from irscope.graph import DType
 from irscope.lower.build import KernelBuilder
 from irscope.lower.families.micro import first_lanes
+from irscope.lower.families.shares import stepped
 from irscope.lower.tile import Buffer, Expr
 
 Finish = Callable[[Any, tuple[Any, Any, Any, Any], Expr | None], None]
@@ -44,21 +44,12 @@ class DepthwiseNest:
     def write(self) -> None:
         """All loops."""
         k, lanes = self.k, self.lanes
-        whole = self.channels // lanes * lanes
-        for first, count in ((0, whole), (whole, self.channels - whole)):
-            if not count:
-                continue
+        for c, count in stepped(k, self.channels, lanes):
             mask = first_lanes(k, count, lanes) if count < lanes else None
-            with ExitStack() as stack:
-                c = stack.enter_context(k.par(first, first + count, lanes))
-                n = stack.enter_context(k.par(0, self.results[0]))
-                w = [self.tap(c, number, mask) for number in range(self.window[0] * self.window[1])]
-                y = stack.enter_context(k.loop(0, self.results[1]))
-                across = self.results[2] // self.pixels * self.pixels
-                for start, wide, pixels in ((0, across, self.pixels), (across, self.results[2] - across, self.results[2] - across)):
-                    if wide:
-                        with k.loop(start, start + wide, pixels) as x:
-                            self._pixels(w, n, y, x, c, pixels, mask)
+            w = [self.tap(c, number, mask) for number in range(self.window[0] * self.window[1])]
+            with k.loop(0, self.results[0]) as n, k.loop(0, self.results[1]) as y:
+                for x, pixels in stepped(k, self.results[2], self.pixels, False):
+                    self._pixels(w, n, y, x, c, pixels, mask)
 
     def _pixels(self, w: list[Expr], n: Any, y: Any, x: Any, c: Any, pixels: int, mask: Expr | None) -> None:
         k, strides = self.k, self.strides

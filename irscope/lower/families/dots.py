@@ -27,7 +27,7 @@ def sorted_axes(affine: Affine) -> Affine:
     return Affine(sorted(affine.axes, key=key), affine.views)
 
 
-def choose(affine: Affine, pack: str, dtype: DType, machine: Machine) -> ContractionSchedule:
+def choose(affine: Affine, pack: str, dtype: DType, machine: Machine, threads: int = 1) -> ContractionSchedule:
     """Tiles, blocks, prefetch and order of loops by rule, for a merged contraction whose last column axis is the vectors'."""
     lanes, size = machine.lanes(dtype), max(4, dtype.storage)
     rows = affine.of("row") or [Axis("row", 1, 0, 0)]
@@ -36,7 +36,9 @@ def choose(affine: Affine, pack: str, dtype: DType, machine: Machine) -> Contrac
     inner_rows, outer_rows = rows[-1].size, rows[-2].size if len(rows) > 1 else 1
     weights = depth * columns * size
     far = pack == "load" and prod(a.size for a in affine.axes if a.role == "batch") * weights > machine.l2 // 4
-    height, vectors, across = choose_tile(inner_rows, columns, depth, machine, lanes, outer_rows, far)
+    batches = prod(a.size for a in affine.axes if a.role == "batch") * prod(a.size for a in affine.of("column")[:-1])
+    shared = threads if batches < 2 * threads else 1
+    height, vectors, across = choose_tile(inner_rows, columns, depth, machine, lanes, outer_rows, far, shared)
     tiles = ceil(inner_rows / height) * ceil(outer_rows / across) * prod(a.size for a in rows[:-2])
     walked = prod(a.size for a in rows) * depth * size
     panel = depth * vectors * lanes * size

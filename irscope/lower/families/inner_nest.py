@@ -10,6 +10,7 @@ from irscope.graph import DType
 from irscope.lower.build import KernelBuilder
 from irscope.lower.families.affine import Affine, Axis
 from irscope.lower.families.micro import Tile, inner_products
+from irscope.lower.families.shares import stepped
 from irscope.lower.tile import Buffer
 
 TILE = 16
@@ -42,17 +43,13 @@ class InnerNest:
         """All loops."""
         k, affine = self.k, self.affine
         *before, last = affine.of("row") or [Axis("row", 1, 0, 0)]
-        whole = last.size // self.rows * self.rows
-        for first, count, height in ((0, whole, self.rows), (whole, last.size - whole, last.size - whole)):
-            if not count:
-                continue
-            with ExitStack() as stack:
-                index: list[Any] = [k.index(0) for _ in range(self.rank)]
-                lhs, rhs = k.index(self.lhs_base), k.index(self.rhs_base)
-                for axis in [*affine.of("batch"), *before]:
-                    i = stack.enter_context(k.par(0, axis.size))
-                    lhs, rhs, index = lhs + i * axis.lhs, rhs + i * axis.rhs, _moved(index, axis, i)
-                i = stack.enter_context(k.par(first, first + count, height))
+        with ExitStack() as stack:
+            index: list[Any] = [k.index(0) for _ in range(self.rank)]
+            lhs, rhs = k.index(self.lhs_base), k.index(self.rhs_base)
+            for axis in [*affine.of("batch"), *before]:
+                i = stack.enter_context(k.par(0, axis.size))
+                lhs, rhs, index = lhs + i * axis.lhs, rhs + i * axis.rhs, _moved(index, axis, i)
+            for i, height in stepped(k, last.size, self.rows):
                 self._tile(lhs + i * last.lhs, rhs, _moved(index, last, i), last, height)
 
     def _tile(self, lhs: Any, rhs: Any, index: list[Any], last: Axis, height: int) -> None:

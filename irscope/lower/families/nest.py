@@ -12,6 +12,7 @@ from irscope.lower.build import KernelBuilder
 from irscope.lower.families.affine import Affine, Axis
 from irscope.lower.families.micro import Ahead, Tile, accumulate, first_lanes, line_of
 from irscope.lower.families.pack import in_panel, pack_copy, pack_gather, pack_transpose
+from irscope.lower.families.shares import stepped
 from irscope.lower.schedule import ContractionSchedule
 from irscope.lower.tile import Buffer, Expr
 
@@ -28,7 +29,8 @@ class Nest:
 
     ``rhs`` is addressed by the strides in ``affine``, unless ``schedule.pack`` is ``load``: then it lies in panels
     [batch...][panel][sum...][width], as :func:`irscope.lower.families.pack.panels` makes them. ``parallel``: the outermost loops
-    are ``par``. ``whole_columns``: the right operand has room for, and zeros in, the lanes beyond the last column.
+    are ``par``. ``whole_columns``: the right operand has room for, and zeros in, the lanes beyond the last column. ``packed_columns``
+    counts those of a packed operand of which this nest does a part (0: all of it).
     """
 
     k: KernelBuilder
@@ -44,6 +46,7 @@ class Nest:
     lhs_base: Any = 0
     rhs_base: Any = 0
     whole_columns: bool = False
+    packed_columns: int = 0
 
     # ---- the axes, by what they are to the loops
 
@@ -85,41 +88,25 @@ class Nest:
         else:
             self._panels_then_rows()
 
-    def _panels(self) -> list[tuple[int, int, int]]:
-        """(first column, columns, vectors) of the run of whole panels and of the one that is not."""
-        whole, rest = divmod(self.column.size, self.width)
-        parts = [(0, whole * self.width, self.schedule.vectors)] if whole else []
-        return parts + ([(whole * self.width, rest, -(-rest // self.lanes))] if rest else [])
-
     def _panels_then_rows(self) -> None:
-        k = self.k
-        for first, columns, vectors in self._panels():
-            with ExitStack() as stack:
-                index, lhs, rhs = self._enter_outer(stack)
-                j = stack.enter_context(self._par(first, first + columns, self.width)) if columns >= self.width else k.index(first)
-                self._panel(index, lhs, rhs, j, vectors, columns, None)
+        with ExitStack() as stack:
+            index, lhs, rhs = self._enter_outer(stack)
+            for j, columns in stepped(self.k, self.column.size, self.width, self.parallel):
+                self._panel(index, lhs, rhs, j, columns, None)
 
     def _rows_then_panels(self) -> None:
         k, s = self.k, self.schedule
         *before, last = self.rows
-        whole = last.size // s.rows * s.rows
-        for start, count, height in ((0, whole, s.rows), (whole, last.size - whole, last.size - whole)):
-            if not count:
-                continue
-            with ExitStack() as stack:
-                index, lhs, rhs = self._enter_outer(stack)
-                for axis in before:
-                    i = stack.enter_context(self._par(0, axis.size))
-                    lhs, index = lhs + i * axis.lhs, self._moved(index, axis, i)
-                i = stack.enter_context(self._par(start, start + count, height))
-                zero: list[Any] = [k.index(0) for _ in range(self.rank)]
+        zero: list[Any] = [k.index(0) for _ in range(self.rank)]
+        with ExitStack() as stack:
+            index, lhs, rhs = self._enter_outer(stack)
+            for axis in before:
+                i = stack.enter_context(self._par(0, axis.size))
+                lhs, index = lhs + i * axis.lhs, self._moved(index, axis, i)
+            for i, height in stepped(k, last.size, s.rows, self.parallel):
                 rows = (lhs + i * last.lhs, self._moved(zero, last, i), height)
-                for first, columns, vectors in self._panels():
-                    if columns >= self.width:
-                        with k.loop(first, first + columns, self.width) as j:
-                            self._panel(index, lhs, rhs, j, vectors, columns, rows)
-                    else:
-                        self._panel(index, lhs, rhs, k.index(first), vectors, columns, rows)
+                for j, columns in stepped(k, self.column.size, self.width, False):
+                    self._panel(index, lhs, rhs, j, columns, rows)
 
     def _enter_outer(self, stack: ExitStack) -> tuple[list[Any], Any, Any]:
         """Loops over batches and outer columns: (index of the result, left address, right address)."""
@@ -129,7 +116,7 @@ class Nest:
         batches = self.affine.of("batch")
         packed = self.schedule.pack == "load"
         step = prod(a.size for a in self.outer if a.rhs or a.role == "column") if packed else 0
-        panel_elements = -(-self.column.size // self.width) * self.depth * self.width
+        panel_elements = -(-(self.packed_columns or self.column.size) // self.width) * self.depth * self.width
         for axis in [*batches, *self.affine.of("column")[:-1]]:
             i = stack.enter_context(self._par(0, axis.size))
             lhs, index = lhs + i * axis.lhs, self._moved(index, axis, i)
@@ -140,28 +127,26 @@ class Nest:
                 rhs = rhs + i * axis.rhs
         return index, lhs, rhs
 
-    def _panel(self, index: list[Any], lhs: Any, rhs: Any, j: Any, vectors: int, columns: int,
-               rows: tuple[Any, list[Any], int] | None) -> None:
+    def _panel(self, index: list[Any], lhs: Any, rhs: Any, j: Any, columns: int, rows: tuple[Any, list[Any], int] | None) -> None:
         """One panel of columns, from ``j`` on: over all rows, or over the one tile ``rows`` (address, index, height)."""
         k, s, lanes = self.k, self.schedule, self.lanes
-        rest = columns % lanes if columns < self.width else 0
+        vectors, rest = -(-columns // lanes), columns % lanes
         mask = first_lanes(k, rest, lanes) if rest else None
         sums, address = self.sums, rhs + j * self.column.rhs
         if s.pack == "load":
             sums, address = in_panel(self.sums, self.width), rhs + j * self.depth
         tile = Tile(self.lhs, self.rhs, lhs, address, (), vectors, lanes, sums,
                     mask if s.pack == "none" and not self.whole_columns else None)
-        count = min(columns, vectors * lanes)
         # A panel that is summed in blocks is packed in blocks, where a block is a run of it.
         in_blocks = s.pack in PACKERS and bool(s.sum_block) and (s.pack == "copy" or len(sums) == 1)
         unpacked = tile
         if s.pack in PACKERS and not in_blocks:
-            tile = self._with_panel(tile, count)
+            tile = self._with_panel(tile, columns)
         at = self._moved(index, self.column, j)
         if rows is not None:
             self._tile(replace(tile, lhs=rows[0], rows=self._offsets(1, rows[2])), self._joined(rows[1], at), 1, rows[2], mask)
         elif s.sum_block:
-            self._blocked(tile, at, mask, count if in_blocks else 0)
+            self._blocked(tile, at, mask, columns if in_blocks else 0)
         else:
             for base, where, across, height, number in self._row_tiles():
                 ahead = self._ahead(tile, unpacked, self.width * self.column.rhs, number) if s.prefetch else None

@@ -72,7 +72,13 @@ class Winograd:
         far = (match.m + 2) ** 2 * conv.features * conv.outputs * 4 > machine.l2 // 2
         rows, vectors, _ = choose_tile(tiles, conv.outputs, conv.features, machine, problem.lanes, 1, far)
         prefetch = min(2, ceil(vectors / ceil(tiles / rows)))
-        return {"m": match.m, "block_rows": block, **ContractionSchedule(rows, vectors, pack="load", prefetch=prefetch).data()}
+        panels, width = conv.outputs // (vectors * problem.lanes), vectors * problem.lanes
+        blocks = conv.batch * ceil(ceil(conv.out_spatial[0] / match.m) / block)
+        groups = 1
+        if blocks < problem.threads and panels * width == conv.outputs:
+            groups = max(g for g in range(1, problem.threads + 1) if panels % g == 0)
+        tile = ContractionSchedule(rows, vectors, pack="load", prefetch=prefetch)
+        return {"m": match.m, "block_rows": block, "groups": groups, **tile.data()}
 
     def build(self, problem: Problem, match: Work, schedule: dict[str, Any]) -> Built:
         geometry, edges, dtype, lanes = match.geometry, match.edges, dtype_of(problem.group), problem.lanes
@@ -93,7 +99,7 @@ class Winograd:
 
         WinogradNest(k, epilogue.buffers[geometry.lhs], transformed, Image(lhs.strides[dims.lhs_batch], lhs.strides[y], lhs.strides[x]),
                      conv.batch, conv.out_spatial[0], conv.out_spatial[1], conv.features, conv.outputs, m, schedule["block_rows"], chosen,
-                     dtype, lanes, finish, edges.origin + geometry.first_tap(lhs)).write()
+                     dtype, lanes, finish, edges.origin + geometry.first_tap(lhs), schedule["groups"]).write()
         kernel = k.finish(flops=_flops(geometry), schedule=schedule)
         return Built([*edges.before, stage(kernel, [*edges.arguments(), packed]), *edges.after])
 

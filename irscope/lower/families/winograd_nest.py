@@ -1,6 +1,6 @@
 """The loops of a Winograd convolution: a block of tiles is transformed, multiplied window element by window element, and transformed back.
 
-    par block:                                     tiles of some rows of the image
+    par block:                                     tiles of some rows of the image, and some of the outputs
       for each tile, 16 channels: V = B^T d B      (m + 2)^2 planes [tile][channel]
       for each plane: M = V U                      the register tile of contractions; U packed before the first run
       for each tile, 16 channels: A^T M A          m x m results, handed to the epilogue
@@ -16,6 +16,7 @@ from irscope.lower.build import KernelBuilder
 from irscope.lower.families.affine import Affine, Axis
 from irscope.lower.families.micro import first_lanes
 from irscope.lower.families.nest import Nest
+from irscope.lower.families.shares import stepped
 from irscope.lower.families.transforms import INPUT, OUTPUT, both_sides
 from irscope.lower.schedule import ContractionSchedule
 from irscope.lower.tile import Buffer, Expr
@@ -36,7 +37,7 @@ class Image:
 @dataclass(slots=True)
 class WinogradNest:
     """A 3 x 3 convolution of stride 1. ``source`` is addressed from the first tap of the first result on (``origin``), and is zero
-    wherever taps lie outside the image."""
+    wherever taps lie outside the image. ``groups`` parts of the outputs, each whole panels, are blocks of their own."""
 
     k: KernelBuilder
     source: Buffer
@@ -54,6 +55,7 @@ class WinogradNest:
     lanes: int
     finish: Finish
     origin: int = 0
+    groups: int = 1
 
     @property
     def planes(self) -> int:
@@ -77,7 +79,7 @@ class WinogradNest:
     @property
     def pitch(self) -> tuple[int, int]:
         """Elements from tile to tile in V and in M: padded, since planes a power of two apart share cache sets."""
-        return _padded(self.inputs, self.lanes), _padded(self.outputs, self.lanes)
+        return _padded(self.inputs, self.lanes), _padded(self.outputs // self.groups, self.lanes)
 
     def write(self) -> None:
         """All loops."""
@@ -85,13 +87,11 @@ class WinogradNest:
         transformed = k.scratch(self.dtype, (planes, self.tiles, self.pitch[0])).buffer
         products = k.scratch(self.dtype, (planes, self.tiles, self.pitch[1])).buffer
         cut = self.height % self.m != 0  # then the last rows of tiles are a block of their own
-        whole = (self.down - cut) // self.block_rows * self.block_rows
-        for first, count, rows in ((0, whole, self.block_rows), (whole, self.down - whole, self.down - whole)):
-            if count:
-                with k.par(0, self.images) as n, k.par(first, first + count, rows) as y:
-                    self._forward(transformed, n, y, rows)
-                    self._multiply(transformed, products, rows * self.across)
-                    self._backward(products, n, y, rows)
+        with k.par(0, self.images) as n, k.par(0, self.groups) as g:
+            for y, rows in stepped(k, self.down, self.block_rows, True, cut):
+                self._forward(transformed, n, y, rows)
+                self._multiply(transformed, products, rows * self.across, g)
+                self._backward(products, n, y, rows, g)
 
     def _forward(self, transformed: Buffer, n: Any, y: Any, rows: int) -> None:
         k, m, image, lanes = self.k, self.m, self.image, self.lanes
@@ -105,23 +105,25 @@ class WinogradNest:
                 for p, value in enumerate(v for line in both_sides(k, INPUT[m], d, m + 2, m + 2) for v in line):
                     k.store(transformed, to + channel + p * plane, value)
 
-    def _multiply(self, transformed: Buffer, products: Buffer, tiles: int) -> None:
+    def _multiply(self, transformed: Buffer, products: Buffer, tiles: int, g: Any) -> None:
         pitch_in, pitch_out = self.pitch
+        own = self.outputs // self.groups
         affine = Affine([Axis("batch", self.planes, self.tiles * pitch_in, 1, 0), Axis("row", tiles, pitch_in, 0, 1),
-                         Axis("column", self.outputs, 0, 1, 2), Axis("sum", self.inputs, 1, 1)])
+                         Axis("column", own, 0, 1, 2), Axis("sum", self.inputs, 1, 1)])
 
         def keep(value: Any, index: list[Any], mask: Expr | None) -> None:
             # Whole vectors: what lies beyond the last channel is zero, and there is room for it.
             self.k.store(products, index[0] * (self.tiles * pitch_out) + index[1] * pitch_out + index[2], value)
 
-        Nest(self.k, affine, transformed, self.weights, self.dtype, self.lanes, 3, self.schedule, keep, parallel=False).write()
+        Nest(self.k, affine, transformed, self.weights, self.dtype, self.lanes, 3, self.schedule, keep, parallel=False,
+             rhs_base=g * (own * self.inputs), packed_columns=self.outputs).write()
 
-    def _backward(self, products: Buffer, n: Any, y: Any, rows: int) -> None:
+    def _backward(self, products: Buffer, n: Any, y: Any, rows: int, g: Any) -> None:
         k, m = self.k, self.m
         for rows_first, rows_count, high in self._parts(y, rows, self.height, self.down):
             for first, count, wide in _split(self.across, self.width - (self.across - 1) * m, m):
                 with k.loop(rows_first, rows_first + rows_count) as ty, k.loop(first, first + count) as tx:
-                    self._one_back(products, n, y, ty, tx, high, wide)
+                    self._one_back(products, n, y, ty, tx, high, wide, g)
 
     def _parts(self, y: Any, rows: int, height: int, down: int) -> list[tuple[int, int, int]]:
         """(first, count, results high) of the tile rows of a block; the image's last row of tiles may be cut off."""
@@ -131,15 +133,16 @@ class WinogradNest:
             return [(0, rows, self.m)]
         return _split(rows, left, self.m)
 
-    def _one_back(self, products: Buffer, n: Any, y: Any, ty: Any, tx: Any, high: int, wide: int) -> None:
+    def _one_back(self, products: Buffer, n: Any, y: Any, ty: Any, tx: Any, high: int, wide: int, g: Any) -> None:
         k, m, lanes = self.k, self.m, self.lanes
         plane, pitch = self.tiles * self.pitch[1], self.pitch[1]
         base = (ty * self.across + tx) * pitch
-        for channel, mask in _channels(k, self.outputs, lanes):
+        own = self.outputs // self.groups
+        for channel, mask in _channels(k, own, lanes):
             d = [[k.load(products, base + (i * (m + 2) + j) * plane + channel, lanes) for j in range(m + 2)] for i in range(m + 2)]
             for i, line in enumerate(both_sides(k, OUTPUT[m], d, high, wide)):
                 for j, value in enumerate(line):
-                    self.finish(value, (n, (y + ty) * m + i, tx * m + j, channel), mask)
+                    self.finish(value, (n, (y + ty) * m + i, tx * m + j, channel + g * own), mask)
 
 
 def _padded(channels: int, lanes: int) -> int:

@@ -1,0 +1,33 @@
+"""Loops whose last iteration is a smaller one of its own kind, written so that all of them can be shared out among threads."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from irscope.lower.build import KernelBuilder
+
+
+def stepped(k: KernelBuilder, size: int, step: int, parallel: bool = True, last_apart: bool = False) -> Iterator[tuple[Any, int]]:
+    """(position, width) of whole steps and of what is left; the loop over them is open while each is written.
+
+    ``last_apart``: the last step is written by itself, at a position that is known, though it may be a whole one.
+
+        for i, width in stepped(k, 10, 4):        par i in 0..12 step 4:
+            write(i, width)                         if i < 8: write(i, 4)
+                                                    else: write(8, 2)
+    """
+    whole = (size - last_apart) // step * step
+    if whole in (0, size):
+        width = step if whole else size
+        with (k.par if parallel else k.loop)(0, size, width) as i:
+            yield i, width
+    elif parallel:
+        with k.par(0, size, step) as i:
+            with k.when(k.compare("LT", i, k.index(whole))):
+                yield i, step
+            with k.otherwise():
+                yield k.index(whole), size - whole
+    else:
+        with k.loop(0, whole, step) as i:
+            yield i, step
+        yield k.index(whole), size - whole
