@@ -26,7 +26,7 @@ from irscope.source import Severity, UserError
     help="How to report.",
 )
 @click.option("-o", "output", type=click.Path(dir_okay=False), help="Write the report to a file.")
-@click.option("--select", multiple=True, metavar="CODE", help="Only these rules: codes, names, families (DTY), ALL; repeated or with commas.")
+@click.option("--select", multiple=True, metavar="CODE", help="Only these rules: codes, names, families (DTY), ALL; with commas.")
 @click.option("--ignore", multiple=True, metavar="CODE", help="All but these rules.")
 @click.option(
     "--fail-on",

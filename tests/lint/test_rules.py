@@ -77,5 +77,14 @@ def test_a_rule_is_found_by_code_and_name() -> None:
 
 def test_select_takes_families_codes_and_names() -> None:
     assert {r.code[:3] for r in select(["DTY"], [])} == {"DTY"}
-    assert [r.code for r in select(["DTY", "dead-code"], ["DTY003", "DTY004", "int64-indices"])] == ["ALG003", "DTY001"]
+    assert [r.code for r in select(["DTY001", "cast-ping-pong", "dead-code"], ["DTY003"])] == ["ALG003", "DTY001"]
+    assert {r.code for r in select(["DTY"], ["DTY003", "int64-indices"])} == {r.code for r in RULES if r.code[:3] == "DTY"} - {"DTY003", "DTY007"}
     assert not {r.code for r in select([], ["ALG"])} & {"ALG002", "ALG003"}
+
+
+def test_some_rules_run_only_when_they_are_named() -> None:
+    silent = {r.code for r in RULES if not r.default}
+    assert "DTY009" in silent
+    assert not silent & {r.code for r in select([], [])}
+    assert {r.code for r in select(["dty009"], [])} == {"DTY009"}
+    assert select(["all"], []) == list(RULES)

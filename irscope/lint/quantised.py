@@ -1,0 +1,52 @@
+"""What the rules on quantisation share: products, their weights, and integers that become floats on the way there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irscope.graph import Graph, Node, TensorType
+from irscope.lint.context import Context
+from irscope.lint.values import CASTS_AND_MOVES, behind
+
+SCALES = frozenset(("multiply", "subtract", "add", "divide"))
+STEPS = 16
+"""Operators between a product and where its weights begin, at most."""
+
+
+def products(context: Context) -> Iterator[tuple[Node, Graph]]:
+    """Every matrix product and convolution."""
+    return context.primitives("dot", "convolution")
+
+
+def dequantised(node: Node) -> Node | None:
+    """The conversion from 8 bits or fewer that the value comes from, past a scale and a zero point; None where there is none."""
+    for _ in range(STEPS):
+        if node.op.name == "convert" and node.operands:
+            source = node.operands[0].type
+            if isinstance(source, TensorType) and source.dtype.is_integer and source.dtype.bits <= 8:
+                return node
+        elif node.op.name in SCALES:
+            wide = [o for o in node.operands if behind(o, CASTS_AND_MOVES).op.name not in ("broadcast", "constant")]
+            if len(wide) != 1:
+                return None
+            node = wide[0]
+            continue
+        elif node.op.name not in CASTS_AND_MOVES:
+            return None
+        if not node.operands:
+            return None
+        node = node.operands[0]
+    return None
+
+
+def stored(node: Node) -> Node | None:
+    """The parameter or constant that the value is, but for its type, shape and order; None where it is computed."""
+    at = behind(node, CASTS_AND_MOVES)
+    if at.op.name == "get-tuple-element" and at.operands[0].op.name == "parameter":
+        return at
+    return at if at.op.name in ("parameter", "constant") else None
+
+
+def narrow(node: Node) -> bool:
+    """Whether the value is of integers of 8 bits or fewer."""
+    return isinstance(node.type, TensorType) and node.type.dtype.is_integer and node.type.dtype.bits <= 8

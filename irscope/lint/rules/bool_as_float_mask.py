@@ -1,0 +1,108 @@
+"""DTY008: a mask of booleans is made floats and multiplied in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irscope.graph import Node, TensorType
+from irscope.lint.context import Context
+from irscope.lint.rule import Fixture, Rule
+from irscope.lint.values import MOVES, behind, number
+from irscope.source import Finding, Note, Severity
+
+
+class BoolAsFloatMask(Rule):
+    """A boolean mask becomes floats, and is multiplied in, where a choice is meant.
+
+    ## What it does
+    Finds `multiply` with an operand converted from `pred`, also behind reshapes and broadcasts.
+
+    ## Why is this bad?
+    `0 * nan` and `0 * inf` are `nan`: what the mask should hide shows. A select has neither the conversion nor this fault.
+
+    ## Example
+    ```
+    %f = f32[8] convert(pred[8] %mask)
+    %y = f32[8] multiply(%x, %f)
+    ```
+
+    ## Use instead
+    `jnp.where(mask, x, 0)`, `torch.where`, `masked_fill`.
+
+    ## Known false positives
+    Values that are known to be finite; gradients of comparisons, which frameworks write this way.
+    """
+
+    code, name, severity, default = "DTY008", "bool-as-float-mask", Severity.INFO, False
+    bad = (
+        Fixture.hlo(
+            """
+            ENTRY e {
+              x = f32[8] parameter(0)
+              m = pred[8] parameter(1)
+              f = f32[8] convert(m)
+              ROOT y = f32[8] multiply(x, f)
+            }
+        """,
+            "y",
+        ),
+        Fixture.hlo(
+            """
+            ENTRY e {
+              x = bf16[4,8] parameter(0)
+              m = pred[8] parameter(1)
+              f = bf16[8] convert(m)
+              b = bf16[4,8] broadcast(f), dimensions={1}
+              ROOT y = bf16[4,8] multiply(b, x)
+            }
+        """,
+            "y",
+        ),
+    )
+    good = (
+        Fixture.hlo("""
+            ENTRY e {
+              x = f32[8] parameter(0)
+              m = pred[8] parameter(1)
+              z = f32[] constant(0)
+              b = f32[8] broadcast(z), dimensions={}
+              ROOT y = f32[8] select(m, x, b)
+            }
+        """),
+        Fixture.hlo("""
+            ENTRY e {
+              x = f32[8] parameter(0)
+              n = s32[8] parameter(1)
+              f = f32[8] convert(n)
+              ROOT y = f32[8] multiply(x, f)
+            }
+        """),
+    )
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        for node, graph in context.primitives("multiply"):
+            if not isinstance(node.type, TensorType) or not node.type.dtype.is_float or len(node.operands) != 2:
+                continue
+            for mask, other in (node.operands, node.operands[::-1]):
+                cast = _mask(mask)
+                if cast is None or number(other) is not None or _mask(other) is not None:
+                    continue
+                yield context.finding(
+                    self,
+                    node,
+                    graph,
+                    f"the mask %{cast.operands[0].name} becomes {node.type.dtype} and is multiplied in: it hides no nan and no infinity",
+                    notes=(Note(f"%{cast.name} converts it", cast.loc),),
+                    help=f"select by %{cast.operands[0].name}: where(mask, x, 0)",
+                )
+                break
+
+
+def _mask(node: Node) -> Node | None:
+    """The conversion from booleans that the value comes from."""
+    at = behind(node, MOVES | {"broadcast"})
+    if at.op.name == "convert" and at.operands:
+        source = at.operands[0].type
+        if isinstance(source, TensorType) and source.dtype.kind == "pred" and number(at) is None:
+            return at
+    return None

@@ -1,0 +1,104 @@
+"""DTY005: quantised weights become floats before the product."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irscope.lint.context import Context
+from irscope.lint.quantised import dequantised, products
+from irscope.lint.rule import Fixture, Rule
+from irscope.lint.savings import human_bytes, saving
+from irscope.lint.values import size
+from irscope.source import Finding, Note, Severity
+
+WORTH_BYTES = 16 * 1024
+"""Smaller operands stay in the caches."""
+
+
+class DequantOutside(Rule):
+    """Integers of 8 bits or fewer are made floats before a matrix product or convolution reads them.
+
+    ## What it does
+    Finds products with an operand that was converted from `s8`, `u8`, `s4` or `u4` to a float, also past a scale and a zero point.
+
+    ## Why is this bad?
+    The floats are written out and read again, at four times the bytes that quantisation saved, and the product runs at float speed.
+
+    ## Example
+    ```
+    %w = f32[512,512] convert(s8[512,512] %q)
+    %d = f32[8,512] dot(%x, %w), ...
+    ```
+
+    ## Use instead
+    Multiply integers (`lax.dot_general(x8, w8, preferred_element_type=int32)`) and scale the result; the scale of a column of weights is a
+    scale of a column of results.
+
+    ## Known false positives
+    Kernels that take quantised weights in and convert in registers; weights alone quantised to save memory, not time.
+    """
+
+    code, name, severity, default = "DTY005", "dequant-outside", Severity.WARNING, False
+    bad = (
+        Fixture.hlo(
+            """
+            ENTRY e {
+              x = f32[8,512] parameter(0)
+              q = s8[512,512] parameter(1)
+              w = f32[512,512] convert(q)
+              ROOT d = f32[8,512] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+            }
+        """,
+            "d",
+        ),
+        Fixture.hlo(
+            """
+            ENTRY e {
+              x = bf16[8,512] parameter(0)
+              q = u8[256,512] parameter(1)
+              s = bf16[512] parameter(2)
+              w = bf16[256,512] convert(q)
+              b = bf16[256,512] broadcast(s), dimensions={1}
+              m = bf16[256,512] multiply(w, b)
+              t = bf16[512,256] transpose(m), dimensions={1,0}
+              ROOT d = bf16[8,256] dot(x, t), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+            }
+        """,
+            "d",
+        ),
+    )
+    good = (
+        Fixture.hlo("""
+            ENTRY e {
+              x = s8[8,512] parameter(0)
+              q = s8[512,512] parameter(1)
+              ROOT d = s32[8,512] dot(x, q), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+            }
+        """),
+        Fixture.hlo("""
+            ENTRY e {
+              x = f32[8,512] parameter(0)
+              q = bf16[512,512] parameter(1)
+              w = f32[512,512] convert(q)
+              ROOT d = f32[8,512] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+            }
+        """),
+    )
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        for node, graph in products(context):
+            for operand in dict.fromkeys(node.operands[:2]):
+                first = dequantised(operand)
+                if first is None or size(operand) < WORTH_BYTES:
+                    continue
+                source = first.operands[0]
+                yield context.finding(
+                    self,
+                    node,
+                    graph,
+                    f"%{source.name} {source.type} becomes {operand.type} before {node.op.name} reads it: "
+                    f"{human_bytes(size(source))} grow to {human_bytes(size(operand))}",
+                    notes=(Note(f"%{first.name} makes floats of it", first.loc),),
+                    help="multiply the integers with a wider result type, and scale that",
+                    saves=saving(bytes=float(2 * size(operand) - size(source)), kernels=1.0),
+                )

@@ -1,0 +1,117 @@
+"""DTY009: weights of one kind of layer have different float types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irscope.graph import Node, TensorType
+from irscope.lint.context import Context
+from irscope.lint.quantised import products, stored
+from irscope.lint.rule import Fixture, Rule
+from irscope.lint.savings import human_bytes
+from irscope.lint.values import size
+from irscope.source import Finding, Note, Severity
+
+
+class MixedWeightTypes(Rule):
+    """The weights of matrix products, or of convolutions, come in more than one float type.
+
+    ## What it does
+    Looks at the parameters and constants that products read as weights, as they are stored. Where those of one operator have several
+    float types, the first product with the rarer type is told, with how many weights have which.
+
+    ## Why is this bad?
+    It costs conversions, and usually shows that a part of the model was missed when the rest was converted.
+
+    ## Example
+    ```
+    %a = f32[8,512] dot(%x, f32[512,512] %w0), ...
+    %b = f32[8,512] dot(%a, f32[512,512] convert(bf16[512,512] %w1)), ...
+    ```
+
+    ## Use instead
+    Store all weights of a kind in one type: `jax.tree.map(lambda w: w.astype(jnp.bfloat16), params)`, `model.to(torch.bfloat16)`.
+
+    ## Known false positives
+    Routers, embeddings and last layers are sometimes kept wide on purpose.
+    """
+
+    code, name, severity, default = "DTY009", "mixed-weight-types", Severity.INFO, False
+    bad = (
+        Fixture.hlo(
+            """
+            ENTRY e {
+              x = f32[8,16] parameter(0)
+              v = f32[16,16] parameter(1)
+              u = f32[16,16] parameter(2)
+              w = bf16[16,16] parameter(3)
+              a = f32[8,16] dot(x, v), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+              b = f32[8,16] dot(a, u), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+              c = f32[16,16] convert(w)
+              ROOT d = f32[8,16] dot(b, c), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+            }
+        """,
+            "d",
+        ),
+        Fixture.hlo(
+            """
+            ENTRY e {
+              x = f16[8,16] parameter(0)
+              v = f16[16,16] parameter(1)
+              w = f32[32,16] parameter(2)
+              a = f16[8,16] dot(x, v), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+              f = f32[8,16] convert(a)
+              t = f32[16,32] transpose(w), dimensions={1,0}
+              ROOT d = f32[8,32] dot(f, t), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+            }
+        """,
+            "a",
+        ),
+    )
+    good = (
+        Fixture.hlo("""
+            ENTRY e {
+              x = f32[8,16] parameter(0)
+              v = bf16[16,16] parameter(1)
+              c = f32[16,16] convert(v)
+              ROOT a = f32[8,16] dot(x, c), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+            }
+        """),
+        Fixture.hlo("""
+            ENTRY e {
+              x = f32[8,16] parameter(0)
+              v = bf16[16,16] parameter(1)
+              w = bf16[16,32] parameter(2)
+              c = f32[16,16] convert(v)
+              a = f32[8,16] dot(x, c), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+              d = f32[16,32] convert(w)
+              ROOT b = f32[8,32] dot(a, d), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+            }
+        """),
+    )
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        kinds: dict[str, dict[str, list[tuple[Node, Node]]]] = {}
+        homes = {}
+        for node, graph in products(context):
+            weight = stored(node.operands[1]) if len(node.operands) > 1 else None
+            if weight is None or graph in context.inlined:
+                continue
+            if isinstance(weight.type, TensorType) and weight.type.dtype.is_float:
+                homes[node] = graph
+                kinds.setdefault(node.op.name, {}).setdefault(weight.type.dtype.name, []).append((node, weight))
+        for kind, types in kinds.items():
+            if len(types) < 2:
+                continue
+            rare = min(types, key=lambda t: len(types[t]))
+            node, weight = types[rare][0]
+            table = ", ".join(f"{len({w for _, w in found})} in {t} ({human_bytes(sum(size(w) for _, w in found))})"
+                              for t, found in types.items())
+            yield context.finding(
+                self,
+                node,
+                homes[node],
+                f"weights of {kind} have several types: {table}",
+                notes=(Note(f"%{weight.name} is {weight.type}", weight.loc),),
+                help="store all of them in one type",
+            )
