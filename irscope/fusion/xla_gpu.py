@@ -5,13 +5,15 @@ it has made by then are kept and added to; cuBLAS and cuDNN calls are walls.
 """
 from __future__ import annotations
 
+import re
+
 from irscope.fusion.plan import Plan
 from irscope.fusion.xla.gpu import run
 from irscope.fusion.xla.gpu_device import Device, device_named
-from irscope.fusion.xla.instructions import Computation
+from irscope.fusion.xla.instructions import Computation, Instruction
 from irscope.fusion.xla.stage import remarks
 from irscope.fusion.xla.told import plan_of
-from irscope.graph import Graph, Module, Node, callees_first
+from irscope.graph import Graph, Module, callees_first
 
 VERSION = "jaxlib-0.10.2"
 """The release whose decisions these are; XLA changes them from month to month."""
@@ -38,8 +40,8 @@ class XlaGpuPolicy:
     def _plan(self, module: Module, graph: Graph, device: Device) -> Plan:
         computation = Computation.of(graph)
         for instruction in computation.instructions:
-            if instruction.kind == "kCustom" and instruction.node is not None and _is_triton(module, instruction.node):
-                instruction.kind = "triton"
+            if instruction.kind == "kCustom" and instruction.node is not None:
+                _mark_triton(instruction, str(module.raw(instruction.node).get("backend_config", "")).replace(" ", ""))
         return plan_of(graph, run(computation, device))
 
     def remarks(self, module: Module) -> list[str]:
@@ -47,8 +49,15 @@ class XlaGpuPolicy:
         return remarks(module, self.version, "before_priority-fusion")
 
 
-def _is_triton(module: Module, node: Node) -> bool:
-    return '"kind":"__triton"' in str(module.raw(node).get("backend_config", "")).replace(" ", "")
+def _mark_triton(instruction: Instruction, config: str) -> None:
+    """Tell a Triton kernel that XLA may still add to from other custom fusions, by its backend config."""
+    if '"kind":"__triton"' not in config:
+        return
+    instruction.kind = "triton"
+    sizes = re.search(r'"sizes":\[([^\]]*)\]', config)
+    warps = re.search(r'"num_warps":"?(\d+)', config)
+    instruction.tile = tuple(map(int, re.findall(r"\d+", sizes[1]))) if sizes else ()
+    instruction.warps = int(warps[1]) if warps else 4
 
 
 POLICY = XlaGpuPolicy()

@@ -137,6 +137,8 @@ class _Queue:
         else:
             fuse_into(fusion, producer)
         fusion.kind = "triton" if triton else "kLoop"
+        if triton and not fusion.tile:
+            fusion.tile, fusion.warps = producer.tile, producer.warps
         self._forget(fusion)
         return fusion
 

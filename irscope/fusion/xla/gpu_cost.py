@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import zip_longest
 from math import ceil
 
 from irscope.fusion.xla.gpu_cycles import cycles
@@ -22,6 +23,10 @@ MAX_SPLITS = 10
 """``kMaxBasicBlockSplitsPerFusion``."""
 MAX_IR = 10000
 """``kMaxIRSize``."""
+UNEVEN_CONCATENATION = 400.0
+"""Work of an element of a concatenation, for each piece whose size is no multiple of a warp: both branches are taken."""
+ROW_THREADS = 256
+"""Threads of a block that reduces rows: short rows share it."""
 THREADS = 128
 """Threads of a block of a loop."""
 
@@ -89,7 +94,7 @@ class CostModel:
             blocks, threads = launch(self.device, None, instruction)
             coalesced = reads_coalesced(kind_of(instruction), instruction, None)
             read = sum(self._read(o, facts.read[i], blocks, coalesced) for i, o in enumerate(instruction.operands)
-                       if o.is_array and o not in instruction.operands[:i])
+                       if o.is_array)
             write = _time(facts.written, self.device.bandwidth)
             compute = self._compute(facts.flops, blocks, threads)
             found = self._runs[instruction] = Run(facts.flops, facts.written, write, _overlap(compute, read + write))
@@ -107,7 +112,7 @@ class CostModel:
         mine, theirs = self.run(producer), self.run(consumer)
         a, b = self.facts(producer), self.facts(consumer)
         number = consumer.operands.index(producer)
-        used = sum(b.used[i] for i, o in enumerate(consumer.operands) if o is producer)
+        used = b.used[number]
         blocks, threads = launch(self.device, producer, consumer)
         compute = self._compute(mine.flops * used + theirs.flops, blocks, threads)
         coalesced = reads_coalesced(kind_of(consumer, producer), producer, consumer)
@@ -158,7 +163,7 @@ class CostModel:
     def _compute(self, flops: float, blocks: int, threads: int) -> float:
         device = self.device
         units = min(blocks, device.cores) * min(threads, device.fpus)
-        return flops / max(1, int(device.clock * 2 * units))
+        return _ticks(flops / max(1, int(device.clock * 2 * units)))
 
     # ---- work
 
@@ -190,6 +195,8 @@ class CostModel:
         flops = 0.0
         if instruction.is_elementwise and op != "copy":
             flops = float(cycles(self.device.capability, op, instruction.dtype) * out)
+        elif op == "bitcast":
+            read[0] = written = 0.0
         elif op in ("broadcast", "slice", "dynamic-slice", "gather") and sizes:
             used[0] = out / max(1, counts[0])
             read[0] = written
@@ -198,13 +205,14 @@ class CostModel:
             written = float(sizes[1])
         elif op == "concatenate":
             axis = instruction.attrs["dimensions"][0]
-            flops = 6.0 * out
+            flops, uneven = 6.0 * out, False
             for i, operand in enumerate(instruction.operands if axis else ()):
                 size = operand.dims[axis]
                 up = -(-size // WARP) * WARP
                 used[i] = up / max(1, size)
                 if size < up:
-                    flops = 400.0 * out
+                    flops = (flops if uneven else 0.0) + UNEVEN_CONCATENATION * out
+                    uneven = True
         elif op == "reduce":
             inputs = len(sizes) // 2
             flops = float(self._body(instruction) * (counts[0] - elements_of(instruction) // max(1, _parts(instruction))))
@@ -283,12 +291,17 @@ class CostModel:
         return found
 
 
+def _ticks(nanoseconds: float) -> float:
+    """XLA keeps durations in quarters of a nanosecond."""
+    return int(nanoseconds * 4 + 0.5) / 4
+
+
 def _time(bytes_: float, bandwidth: float) -> float:
-    return bytes_ / bandwidth * 1e9 if bytes_ else 0.0
+    return _ticks(bytes_ / bandwidth * 1e9) if bytes_ else 0.0
 
 
 def _overlap(compute: float, memory: float) -> float:
-    return compute + memory - min(compute, memory) * OVERLAP
+    return compute + memory - _ticks(min(compute, memory) * OVERLAP)
 
 
 def _parts(instruction: Instruction) -> int:
@@ -311,14 +324,21 @@ UNROLLED_NEVER = frozenset("reduce-window sort dot sine cosine tan power atan2".
 def launch(device: Device, producer: Instruction | None, consumer: Instruction) -> tuple[int, int]:
     """Blocks and threads of a block of a kernel."""
     kind = kind_of(consumer, producer)
+    if kind is Emitter.TRITON:
+        kernel = consumer if producer is None or consumer.kind == "triton" else producer
+        blocks = 1
+        for size, by in zip_longest(consumer.dims, kernel.tile[:len(consumer.dims)], fillvalue=1):
+            blocks *= -(-size // max(1, by))
+        return blocks, kernel.warps * WARP
     if kind is Emitter.REDUCTION:
         hero = heroes_of(consumer, producer)[0][1]
         rows, (batch, middle, minor) = reduction_dims(hero)
         if rows:
-            threads_x = min(max(WARP, _power_of_two(-(-minor // 2))), 1024) if minor >= WARP else minor
-            per_block = max(1, (256 if threads_x < 256 else threads_x) // max(1, threads_x))
-            return max(1, -(-middle // per_block)), min(1024, max(threads_x * per_block, WARP))
-        return max(1, batch * -(-minor // WARP)), 1024
+            across = minor if minor < WARP else min(1024, -(-(-(-minor // 16)) // WARP) * WARP)
+            beside = 1 if across * 2 > ROW_THREADS else middle if middle * across <= ROW_THREADS else ROW_THREADS // across
+            return max(1, -(-middle // beside)), across * beside
+        vector = 2 if minor % 2 == 0 and minor >= 2 * WARP else 1
+        return max(1, batch * -(-minor // (WARP * vector))), 1024
     if kind is Emitter.TRANSPOSE:
         return max(1, -(-elements_of(consumer) // (WARP * WARP))), THREADS
     count = elements_of(consumer)
@@ -330,10 +350,6 @@ def launch(device: Device, producer: Instruction | None, consumer: Instruction) 
     count = max(1, count // unroll)
     threads = min(THREADS, count)
     return -(-count // threads), threads
-
-
-def _power_of_two(value: int) -> int:
-    return 1 << max(0, value - 1).bit_length()
 
 
 def _unroll_stops(instruction: Instruction | None) -> bool:

@@ -16,6 +16,7 @@ class Emitter(Enum):
     REDUCTION = "reduction"
     TRANSPOSE = "transpose"
     SCATTER = "scatter"
+    TRITON = "triton"
     CUSTOM = "custom"
 
 
@@ -104,6 +105,8 @@ def _is_real_reduction(root: Instruction, hero: Instruction) -> bool:
 
 def kind_of(consumer: Instruction, producer: Instruction | None = None) -> Emitter:
     """The emitter of a kernel, or of what it would be with ``producer`` fused into it."""
+    if consumer.kind == "triton" or (producer is not None and producer.kind == "triton"):
+        return Emitter.TRITON
     if consumer.kind == "kCustom" or (producer is not None and producer.kind == "kCustom"):
         return Emitter.CUSTOM
     pairs = heroes_of(consumer, producer)

@@ -165,6 +165,8 @@ def is_fusible(instruction: Instruction) -> bool:
 
 def _triton_lacks(instruction: Instruction) -> str:
     """What Triton cannot do, in words; empty where it can."""
+    if instruction.op in ("bitcast", "reshape") and _splits_rows(instruction):
+        return f"the last dimension of {instruction.operands[0].dims} is split or merged into {instruction.dims}"
     if instruction.op in ("parameter", "constant", "broadcast", "bitcast", "reshape", "transpose", "slice", "iota", "tuple"):
         return ""
     if instruction.is_elementwise:
@@ -172,6 +174,12 @@ def _triton_lacks(instruction: Instruction) -> str:
     if instruction.op == "reduce" and instruction.is_array:
         return ""
     return f"{instruction.op} has no Triton form"
+
+
+def _splits_rows(instruction: Instruction) -> bool:
+    """Whether a reshape merges the last dimension with others or splits it: a tile that holds whole rows then has no simple shape."""
+    ours, theirs = [[d for d in i.dims if d != 1] for i in (instruction, instruction.operands[0])]
+    return bool(ours and theirs) and ours[-1] != theirs[-1]
 
 
 def _scatter(producer: Instruction, consumer: Instruction) -> Refusal | None:

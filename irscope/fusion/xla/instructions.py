@@ -17,11 +17,11 @@ NO_ATTRS: Mapping[str, Any] = {}
 class Instruction:
     """One instruction. ``users`` is an ordered set; ``body`` is what a fusion computes; ``node`` is what it is a copy of.
 
-    ``absorbed`` are the fusions of the text that were merged into it.
+    ``absorbed`` are the fusions of the text that were merged into it; ``tile`` and ``warps`` how a Triton kernel runs.
     """
 
-    __slots__ = ("absorbed", "attrs", "bodies", "body", "dims", "dtype", "kind", "minor", "node", "op", "operands", "order", "predecessors", "type",
-                 "users")
+    __slots__ = ("absorbed", "attrs", "bodies", "body", "dims", "dtype", "kind", "minor", "node", "op", "operands", "order", "predecessors", "tile", "type",
+                 "users", "warps")
 
     def __init__(self, op: str, type: Type, operands: Iterable[Instruction], node: Node | None = None,
                  attrs: Mapping[str, Any] = NO_ATTRS) -> None:
@@ -36,6 +36,8 @@ class Instruction:
         self.order = -1
         self.predecessors: list[Instruction] = []
         self.absorbed: tuple[Node, ...] = ()
+        self.tile: tuple[int, ...] = ()
+        self.warps = 4
         self.set_type(type)
         for operand in self.operands:
             operand.users[self] = None

@@ -38,6 +38,8 @@ def plan_of(graph: Graph, outcome: Outcome) -> Plan:
             for producer in dict.fromkeys(consumer.operands):
                 if producer.op.name not in UNTOLD:
                     plan.verdicts.append(_verdict(owner.name, producer, consumer, homes, outcome))
+                elif producer.op.name == "get-tuple-element" and producer.operands[0].op.name not in UNTOLD and producer in homes:
+                    plan.verdicts.append(_through(owner.name, producer, consumer, homes, outcome))
     return plan
 
 
@@ -75,6 +77,15 @@ def _verdict(computation: str, producer: Node, consumer: Node, homes: Homes, out
     if refusal is None:
         return EdgeVerdict(computation, producer.name, consumer.name, verdict)
     return told(computation, producer, consumer, verdict, refusal)
+
+
+def _through(computation: str, part: Node, consumer: Node, homes: Homes, outcome: Outcome) -> EdgeVerdict:
+    """The edge from an operator with several results to who reads one of them."""
+    source, kernel = part.operands[0], homes[part][0][1]
+    refusal = outcome.refusals.get((source.name, kernel))
+    if refusal is None:
+        return EdgeVerdict(computation, source.name, consumer.name, "none")
+    return told(computation, source, consumer, "none", refusal)
 
 
 def told(computation: str, producer: Node, consumer: Node, fused: str, refusal: Refusal) -> EdgeVerdict:
