@@ -286,7 +286,8 @@ class Tvm:
 
     def plan_module(self, module: Module, device: str | None = None) -> list[Plan]:
         """A plan for each function that the entry runs; one that is a kernel already (``Primitive=1``) has none."""
-        scalar = {id(b) for g in module.graphs.values() for n in g.nodes if n.op.dialect == "hlo" and n.op.name in APPLIED for b in n.bodies}
+        applied = [n for g in module.graphs.values() for n in g.nodes if n.op.name in APPLIED and n.op.dialect == "hlo"]
+        scalar = {id(b) for n in applied for b in n.bodies}
         return [self.plan(g) for g in callees_first(module, module.main())
                 if id(g) not in scalar and not {"Primitive", "Compiler"} & g.notes.get("attrs", {}).keys()]
 
@@ -361,8 +362,8 @@ def why_not(partition: Partition, producer: Node, consumer: Node) -> tuple[str, 
     if held.size + wanted.size > partition.max_depth:
         return "depth", f"the groups hold {held.size} and {wanted.size} operators, together more than {partition.max_depth}"
     if place.kind is TvmKind.INJECTIVE and wanted.anchor is not None:
-        told = f"{producer.op.name} is injective, and the group of %{consumer.name} is built on %{wanted.anchor.name} ({wanted.anchor.op.name})"
-        return "injective-into-complex", told
+        anchor = f"%{wanted.anchor.name} ({wanted.anchor.op.name})"
+        return "injective-into-complex", f"{producer.op.name} is injective, and the group of %{consumer.name} is built on {anchor}"
     return "path", f"on the ways from %{producer.name} to %{consumer.name} stands a group of another kind"
 
 

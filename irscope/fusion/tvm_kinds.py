@@ -47,7 +47,7 @@ nn.batch_norm nn.bitserial_conv2d nn.bitserial_dense nn.contrib_conv2d_NCHWc nn.
 nn.contrib_conv2d_gemm_without_weight_transform nn.contrib_conv2d_winograd_weight_transform
 nn.contrib_conv2d_winograd_without_weight_transform nn.contrib_conv3d_winograd_weight_transform
 nn.contrib_conv3d_winograd_without_weight_transform nn.contrib_dense_pack nn.contrib_depthwise_conv2d_NCHWc nn.conv1d
-nn.conv1d_transpose nn.conv2d nn.conv2d_backward_weight nn.conv2d_transpose nn.conv3d nn.conv3d_transpose nn.correlation
+nn.conv1d_transpose nn.conv2d nn.conv2d_backward_weight nn.conv2d_relu nn.conv2d_transpose nn.conv3d nn.conv3d_transpose nn.correlation
 nn.deformable_conv2d nn.dense nn.fast_softmax nn.global_avg_pool2d nn.global_max_pool2d nn.internal.sparse_dense_padded
 nn.log_softmax nn.matmul nn.max_pool1d nn.max_pool2d nn.max_pool2d_grad nn.max_pool3d nn.nll_loss nn.softmax nn.sparse_conv2d
 nn.sparse_dense nn.sparse_transpose one_hot qnn.avg_pool2d qnn.batch_matmul qnn.contrib_dense_pack qnn.conv2d qnn.dense

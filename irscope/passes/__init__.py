@@ -43,7 +43,7 @@ def made(kind: type[Pass], options: str) -> Pass:
         key = key.strip().replace("-", "_")
         if key not in known:
             shown = ", ".join(known).replace("_", "-")
-            raise UserError(f"{kind.name} has no option {key!r}", did_you_mean(key, known) or (f"it has {shown}" if shown else "it has none"))
+            raise UserError(f"{kind.name} has no option {key!r}", did_you_mean(key, known) or f"it has {shown or 'none'}")
         given[key] = _value(kind.name, key, value.strip() or "true", known[key])
     return kind(**given)
 

@@ -20,6 +20,8 @@ class Pass:
     """Passes whose result this one relies on; the manager runs them first."""
     opt_level: ClassVar[int] = 0
     """The level from which ``--opt-level`` includes the pass, as TVM counts them."""
+    declined: Sequence[str] = ()
+    """What the last run left alone although it looks alike, and why: sentences for the user."""
 
     def run(self, module: Module) -> Module:
         """The module after the pass."""

@@ -1,76 +1,57 @@
-"""The pass fuse-conv-relu: a convolution whose one user is a rectifier becomes one operator.
-
-    %0 = nn.conv2d(%x, %w, padding=[1, 1]);
-    %1 = nn.relu(%0);                        ->      %0 = nn.conv2d_relu(%x, %w, padding=[1, 1]);
-
-A convolution with a second user (a skip connection) is left alone: its plain result is needed, and would have to be computed again.
-"""
+"""A convolution and the rectifier behind it are one operator."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
-from irscope.graph import Builder, Graph, Module, Node
-from irscope.graph.rewrite import rewrite
-from irscope.ops import get, lookup
-from irscope.passes.base import Pass, per_graph
+from irscope.graph import Module, Node
+from irscope.ops import get
+from irscope.passes.base import Pass
+from irscope.passes.visitor import GraphMutator
 
-
-@dataclass(frozen=True, slots=True)
-class Declined:
-    """A pair that looks alike and was left alone, and why."""
-
-    convolution: str
-    follower: str
-    why: str
+BETWEEN = frozenset(("cast", "reshape", "transpose", "layout_transform", "nn.bias_add", "add", "multiply", "nn.pad", "nn.max_pool2d"))
+"""Operators that are told when they keep a convolution and a rectifier apart."""
 
 
 class FuseConvRelu(Pass):
-    """No ``nn.relu`` follows an ``nn.conv2d`` that nobody else uses; the two are ``nn.conv2d_relu``, with the convolution's attributes."""
+    """Let every ``nn.relu`` that follows an ``nn.conv2d`` of which nobody else needs the result be one ``nn.conv2d_relu``.
+
+        %0 = nn.conv2d(%x, %w, padding=[1, 1]);
+        %1 = nn.relu(%0);                        ->      %0 = nn.conv2d_relu(%x, %w, padding=[1, 1]);
+
+    The convolution's attributes stay. A convolution with a second user (a skip connection) is left alone: its plain result is needed,
+    and would have to be computed again. What is left alone is told with the reason.
+    """
 
     name: ClassVar[str] = "fuse-conv-relu"
 
-    def __init__(self) -> None:
-        self.declined: list[Declined] = []
-
     def run(self, module: Module) -> Module:
-        self.declined = []
-        return per_graph(module, self._graph)
+        mutator = _Fusing()
+        made = mutator.run(module) if module.format == "relay" else module
+        self.declined = mutator.declined
+        return made
 
-    def _graph(self, graph: Graph, became: dict[Graph, Graph]) -> Graph:
-        users = graph.users()
-        fused = {node: node.operands[0] for node in graph.nodes if self._fits(graph, users, node)}
-        gone = set(fused.values())
 
-        def rule(builder: Builder, node: Node, operands: Sequence[Node]) -> Node | None:
-            if node in gone:
-                return operands[0]
-            convolution = fused.get(node)
-            if convolution is None:
-                return None
-            inputs = [new[o] for o in convolution.operands]
-            return builder.add(get("nn.conv2d_relu", "relay"), inputs, convolution.attrs, node.type, name=node.name)
+class _Fusing(GraphMutator):
+    def __init__(self) -> None:
+        self.declined: list[str] = []
 
-        new: dict[Node, Node] = {}
-
-        def remembering(builder: Builder, node: Node, operands: Sequence[Node]) -> Node | None:
-            new.update(zip(node.operands, operands, strict=True))
-            return rule(builder, node, operands)
-        return rewrite(graph, remembering, became)
-
-    def _fits(self, graph: Graph, users: list[list[Node]], node: Node) -> bool:
-        if node.op.name != "nn.relu" or lookup("nn.conv2d_relu", "relay") is None:
-            return False
+    def visit_nn_relu(self, node: Node, operands: Sequence[Node]) -> Node | None:
         convolution = node.operands[0]
-        if convolution.op.name in ("cast", "reshape") and convolution.operands[0].op.name == "nn.conv2d":
-            self.declined.append(Declined(convolution.operands[0].name, node.name, f"a {convolution.op.name} stands between them"))
-            return False
         if convolution.op.name != "nn.conv2d":
-            return False
-        others = [u.name for u in users[convolution.index] if u is not node]
-        if others or convolution is graph.root:
-            who = ", ".join(f"%{name}" for name in others) or "the result of the function"
-            self.declined.append(Declined(convolution.name, node.name, f"{who} needs the convolution's plain result too"))
-            return False
-        return True
+            self._between(node, convolution)
+            return None
+        others = self.needed_elsewhere(convolution, node)
+        if others:
+            self._left(convolution, node, f"{', '.join(others)} needs the convolution's plain result too")
+            return None
+        inputs = [self.new(operand) for operand in convolution.operands]
+        return self.builder.add(get("nn.conv2d_relu", "relay"), inputs, convolution.attrs, node.type, name=node.name)
+
+    def _between(self, relu: Node, middle: Node) -> None:
+        before = middle.operands[0] if middle.op.name in BETWEEN else None
+        if before is not None and before.op.name == "nn.conv2d":
+            self._left(before, relu, f"{middle.op.name} stands between them")
+
+    def _left(self, convolution: Node, relu: Node, why: str) -> None:
+        self.declined.append(f"left %{convolution.name} and %{relu.name} apart: {why}")

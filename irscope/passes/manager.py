@@ -16,13 +16,14 @@ Observer = Callable[[str, Module], None]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One pass that ran: the module before and after, the seconds, and type errors that were not there before."""
+    """One pass that ran: the module before and after, the seconds, type errors that were not there before, and what it left alone."""
 
     name: str
     before: Module
     after: Module
     seconds: float
     broke: tuple[Finding, ...]
+    declined: tuple[str, ...] = ()
 
     @property
     def nodes(self) -> tuple[int, int]:
@@ -47,8 +48,13 @@ def run_passes(module: Module, passes: Sequence[Pass | str], before: Observer | 
         broke: tuple[Finding, ...] = ()
         if check and after is not module:
             broke = tuple(f for f in check_types(after) if f.severity is Severity.ERROR and _key(f) not in faults)
-        yield Step(each.name, module, after, seconds, broke)
+        yield Step(each.name, module, after, seconds, broke, tuple(each.declined))
         module = after
+
+
+def chosen(passes: Sequence[Pass], opt_level: int | None = None, required: Sequence[str] = (), disabled: Sequence[str] = ()) -> list[Pass]:
+    """The passes that run, as TVM's PassContext picks them: not disabled, and required or not above the level (None: any level)."""
+    return [p for p in passes if p.name not in disabled and (p.name in required or opt_level is None or p.opt_level <= opt_level)]
 
 
 def with_required(passes: Sequence[Pass]) -> list[Pass]:

@@ -1,0 +1,72 @@
+"""A convolution and its rectifier become one operator, with the same numbers; where they may not, the reason is told."""
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import irscope
+from irscope.cli.main import group
+from irscope.passes import pass_named
+from irscope.passes.fuse_conv_relu import FuseConvRelu
+from irscope.passes.visitor import GraphMutator
+from tests.passes.relay_runs import meaning_stays
+
+HEAD = "def @main(%x: Tensor[(1, 4, 6, 6), float32], %w: Tensor[(8, 2, 3, 3), float32]) {\n"
+CONV = "  %0 = nn.conv2d(%x, %w, strides=[2, 1], padding=[1, 0, 1, 2], groups=2, channels=8, kernel_size=[3, 3]);\n"
+
+
+def ops(text: str) -> tuple[list[str], list[str]]:
+    """The operators after the pass, and what it left alone; the numbers stay."""
+    module = irscope.load(text).module()
+    fusing = FuseConvRelu()
+    made = fusing.run(module)
+    meaning_stays(module, made)
+    return [n.op.name for n in made.main().nodes if n.op.name not in ("parameter", "constant")], list(fusing.declined)
+
+
+def test_it_fuses_and_keeps_the_attributes() -> None:
+    text = HEAD + CONV + "  %1 = nn.relu(%0);\n  tanh(%1)\n}\n"
+    assert ops(text) == (["nn.conv2d_relu", "tanh"], [])
+    made = pass_named("fuse-conv-relu").run(irscope.load(text).module())
+    fused = next(n for n in made.main().nodes if n.op.name == "nn.conv2d_relu")
+    assert dict(fused.attrs) == {"strides": [2, 1], "padding": [1, 0, 1, 2], "groups": 2, "channels": 8, "kernel_size": [3, 3]}
+    assert [o.name for o in fused.operands] == ["x", "w"]
+    assert str(fused.type) == "f32[1,8,3,6]"
+
+
+@pytest.mark.parametrize(("lines", "left", "why"), [
+    ("  %1 = nn.relu(%0);\n  add(%0, %1)\n", ["nn.conv2d", "nn.relu", "add"], "needs the convolution's plain result"),
+    ("  %1 = nn.relu(%0);\n  (%0, %1)\n", ["nn.conv2d", "nn.relu", "tuple"], "needs the convolution's plain result"),
+    ("  %1 = cast(%0, dtype=\"float16\");\n  nn.relu(%1)\n", ["nn.conv2d", "cast", "nn.relu"], "cast stands between"),
+    ("  %1 = nn.max_pool2d(%0, pool_size=[2, 2]);\n  nn.relu(%1)\n", ["nn.conv2d", "nn.max_pool2d", "nn.relu"], "nn.max_pool2d stands between"),
+    ("  tanh(%0)\n", ["nn.conv2d", "tanh"], ""),
+])
+def test_it_leaves_alone_and_says_why(lines: str, left: list[str], why: str) -> None:
+    found, declined = ops(HEAD + CONV + lines + "}\n")
+    assert found == left
+    assert (len(declined) == 1 and why in declined[0]) if why else not declined
+
+
+def test_two_rectifiers_of_one_convolution_are_left_alone() -> None:
+    found, declined = ops(HEAD + CONV + "  %1 = nn.relu(%0);\n  %2 = nn.relu(%0);\n  add(%1, %2)\n}\n")
+    assert found == ["nn.conv2d", "nn.relu", "nn.relu", "add"]
+    assert len(declined) == 2
+
+
+def test_without_the_guard_the_convolution_would_be_computed_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = HEAD + CONV + "  %1 = nn.relu(%0);\n  add(%0, %1)\n}\n"
+    monkeypatch.setattr(GraphMutator, "needed_elsewhere", lambda self, node, by: [])
+    found, _ = ops(text)
+    assert found.count("nn.conv2d") + found.count("nn.conv2d_relu") == 2
+
+
+def test_the_command_prints_it_in_the_style_of_the_input_and_verifies(tmp_path: Path) -> None:
+    path = tmp_path / "m.relay"
+    path.write_text(HEAD + CONV + "  %1 = nn.relu(%0);\n  return %1;\n}\n")
+    done = CliRunner().invoke(group, ["opt", str(path), "--passes", "fuse-conv-relu", "--verify"])
+    assert done.exit_code == 0, done.stderr
+    assert "nn.conv2d_relu(%x, %w, strides=[2, 1]" in done.stdout
+    assert "return %0;" in done.stdout
+    assert "the same" in done.stderr
