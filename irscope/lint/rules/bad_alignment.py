@@ -1,0 +1,136 @@
+"""SHP002: a dimension of a product falls just short of what vector and matrix units take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from irscope.graph import Graph, Node, TensorType
+from irscope.lint.context import Context
+from irscope.lint.quantised import products, stored
+from irscope.lint.rule import Fixture, Rule
+from irscope.lint.values import dims
+from irscope.source import Finding, Severity
+
+UNIT = 64
+"""What padding aims at: a multiple of 64 suits every vector and matrix unit."""
+MINIMUM = {64: 8, 32: 8, 16: 8, 8: 16}
+"""By bits of the element type: what a dimension must be a multiple of, lest the units run half empty."""
+MOST = 0.12
+"""Padding that adds more than this share is no cure."""
+SMALLEST = 64
+
+
+@dataclass(slots=True)
+class _Seen:
+    """A dimension of weights, and the products that have it."""
+
+    graph: Graph
+    axis: str
+    nodes: list[Node] = field(default_factory=list)
+
+
+class BadAlignment(Rule):
+    """A dimension of the weights of a product is no multiple of 8 (16 for 8-bit types), and padding would cost little.
+
+    ## What it does
+    Looks at the dimensions of weights in matrix products and at the channels of convolutions, from 64 up. Told is one that is no multiple of
+    8 (16 for 8-bit types) where padding to the next multiple of 64 adds at most 12 %. One finding for each size.
+
+    ## Why is this bad?
+    Vector loops end in a remainder for every row, rows begin at unaligned addresses, and matrix units (tensor cores) are not used at all
+    or run partly empty.
+
+    ## Example
+    ```
+    %logits = f32[8,50257] dot(f32[8,768] %x, f32[768,50257] %w), ...
+    ```
+
+    ## Use instead
+    Pad the vocabulary to 50304 (a multiple of 64); the extra logits are masked or never looked at.
+
+    ## Known false positives
+    Sizes that an interface fixes; libraries that pad on their own while they pack the weights.
+    """
+
+    code, name, severity = "SHP002", "bad-alignment", Severity.WARNING
+    bad = (
+        Fixture.hlo(
+            """
+            ENTRY e {
+              x = f32[8,768] parameter(0)
+              w = f32[768,50257] parameter(1)
+              ROOT d = f32[8,50257] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+            }
+        """,
+            "d",
+        ),
+        Fixture.hlo(
+            """
+            ENTRY e {
+              x = s8[8,1000] parameter(0)
+              w = s8[512,1000] parameter(1)
+              t = s8[1000,512] transpose(w), dimensions={1,0}
+              ROOT d = s32[8,512] dot(x, t), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+            }
+        """,
+            "d",
+        ),
+    )
+    good = (
+        Fixture.hlo("""
+            ENTRY e {
+              x = f32[197,768] parameter(0)
+              w = f32[768,1000] parameter(1)
+              ROOT d = f32[197,1000] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+            }
+        """),
+        Fixture.hlo("""
+            ENTRY e {
+              x = f32[8,75] parameter(0)
+              w = f32[75,10] parameter(1)
+              ROOT d = f32[8,10] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+            }
+        """),
+    )
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        found: dict[int, _Seen] = {}
+        for node, graph in products(context):
+            for axis, size, bits in _weight_axes(node):
+                step = MINIMUM.get(bits, 8)
+                padded = -(-size // UNIT) * UNIT
+                if size >= SMALLEST and size % step and padded <= size * (1 + MOST):
+                    found.setdefault(size, _Seen(graph, axis)).nodes.append(node)
+        for size, seen in found.items():
+            first = seen.nodes[0]
+            padded = -(-size // UNIT) * UNIT
+            products_ = f"{len(seen.nodes)} products" if len(seen.nodes) > 1 else f"%{first.name}"
+            yield context.finding(
+                self,
+                first,
+                seen.graph,
+                f"the {seen.axis} of {products_} is {size}, no multiple of {MINIMUM.get(_bits(first), 8)}",
+                help=f"pad it to {padded}: {100 * (padded - size) / size:.1f} % more work in whole vectors",
+            )
+
+
+def _bits(node: Node) -> int:
+    source = node.operands[0].type
+    return source.dtype.bits if isinstance(source, TensorType) else 32
+
+
+def _weight_axes(node: Node) -> Iterator[tuple[str, int, int]]:
+    """The dimensions of a product that its weights have: what it is, how long, and the bits of an element."""
+    if len(node.operands) < 2 or stored(node.operands[1]) is None:
+        return
+    shape, bits = dims(node.operands[1]), _bits(node)
+    if node.op.name == "dot":
+        summed, batch = node.attrs.get("rhs_contracting_dims", ()), node.attrs.get("rhs_batch_dims", ())
+        for i, size in enumerate(shape):
+            if i not in batch:
+                yield ("depth" if i in summed else "width"), size, bits
+    elif "dim_labels" in node.attrs and len(shape) > 2:
+        labels = node.attrs["dim_labels"]
+        yield "input channels", shape[labels.rhs_input], bits
+        yield "output channels", shape[labels.rhs_output], bits

@@ -1,0 +1,105 @@
+"""SHP003: axes of length 1 are added and removed in a row, or there are more axes than anybody needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irscope.graph import Kind, Node
+from irscope.lint.context import Context
+from irscope.lint.rule import Fixture, Rule
+from irscope.lint.values import dims
+from irscope.source import Finding, Note, Severity
+
+HIGH_RANK = 6
+"""Kernels with more loops than this are rarely written well."""
+
+
+class DegenerateDims(Rule):
+    """Reshapes in a row only add and remove axes of length 1, or a computed value has more than six axes.
+
+    ## What it does
+    Finds a `reshape` of a `reshape` where both change nothing but axes of length 1, and results of more than 6 axes.
+
+    ## Why is this bad?
+    It costs little in a compiled program; it makes graphs hard to read, and hides from pattern matchers what is there.
+
+    ## Example
+    ```
+    %a = f32[8,1,4] reshape(f32[8,4] %x)
+    %b = f32[1,8,4] reshape(f32[8,1,4] %a)
+    ```
+
+    ## Use instead
+    Keep one shape; `squeeze` and `expand_dims` once, where the shape is really needed.
+
+    ## Known false positives
+    Broadcasting rules of a framework insert such pairs by themselves.
+    """
+
+    code, name, severity, default = "SHP003", "degenerate-dims", Severity.INFO, False
+    bad = (
+        Fixture.hlo(
+            """
+            ENTRY e {
+              x = f32[8,4] parameter(0)
+              a = f32[8,1,4] reshape(x)
+              ROOT b = f32[1,8,4] reshape(a)
+            }
+        """,
+            "b",
+        ),
+        Fixture.hlo(
+            """
+            ENTRY e {
+              x = f32[2,2,2,2,2,2,2] parameter(0)
+              ROOT y = f32[2,2,2,2,2,2,2] negate(x)
+            }
+        """,
+            "y",
+        ),
+    )
+    good = (
+        Fixture.hlo("""
+            ENTRY e {
+              x = f32[8,4] parameter(0)
+              a = f32[32] reshape(x)
+              ROOT b = f32[1,32] reshape(a)
+            }
+        """),
+        Fixture.hlo("""
+            ENTRY e {
+              x = f32[2,2,2,2,2,2] parameter(0)
+              ROOT y = f32[2,2,2,2,2,2] negate(x)
+            }
+        """),
+    )
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        for node, graph in context.primitives("reshape"):
+            first = node.operands[0] if node.operands else None
+            if first is not None and first.op.name == "reshape" and _only_ones(node) and _only_ones(first):
+                shapes = " -> ".join(str(list(dims(n))) for n in (first.operands[0], first, node))
+                yield context.finding(
+                    self,
+                    node,
+                    graph,
+                    f"two reshapes in a row move axes of length 1 only: {shapes}",
+                    notes=(Note(f"%{first.name} is the first", first.loc),),
+                    help=f"reshape %{first.operands[0].name} once",
+                )
+        for graph in context.array_graphs:
+            crowded = [n for n, type in context.tensors(graph) if type.rank > HIGH_RANK and n.operands and n.op.kind is not Kind.TUPLE]
+            if crowded:
+                yield context.finding(
+                    self,
+                    crowded[0],
+                    graph,
+                    f"{len(dims(crowded[0]))} axes; {len(crowded)} values of this graph have more than {HIGH_RANK}",
+                    help="merge axes that always go together",
+                )
+
+
+def _only_ones(node: Node) -> bool:
+    """Whether the reshape changes nothing but axes of length 1."""
+    before, after = dims(node.operands[0]), dims(node)
+    return before != after and [d for d in before if d != 1] == [d for d in after if d != 1]

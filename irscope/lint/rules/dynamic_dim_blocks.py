@@ -1,0 +1,117 @@
+"""SHP001: an open dimension stands where kernels want a number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irscope.graph import DynamicDim, Graph, Node, TensorType, bytes_of
+from irscope.lint.context import Context
+from irscope.lint.rule import Fixture, Rule
+from irscope.source import Finding, Note, Severity
+
+
+class DynamicDimBlocks(Rule):
+    """A parameter has an open dimension, and it reaches the innermost axis or the sum of a matrix product.
+
+    ## What it does
+    Names parameters of the program with a dimension that the text leaves open (`?`, a name, `<=8`), with how many values take it on.
+    A dimension that is only the first, a batch, is information.
+
+    ## Why is this bad?
+    Vector loops over an innermost axis of unknown length need a remainder, products of unknown depth cannot be blocked well, and memory is
+    planned for the bound. Some fusers leave such operators alone.
+
+    ## Example
+    ```
+    %x = f32[4,<=512] parameter(0)
+    ```
+
+    ## Use instead
+    Pad to a few fixed lengths (buckets), and compile one program for each; keep open only the batch.
+
+    ## Known false positives
+    Programs that must take any length, and whose time does not matter.
+    """
+
+    code, name, severity = "SHP001", "dynamic-dim-blocks", Severity.WARNING
+    bad = (
+        Fixture.hlo(
+            """
+            ENTRY e {
+              x = f32[4,<=512] parameter(0)
+              ROOT r = f32[4,<=512] negate(x)
+            }
+        """,
+            "x",
+        ),
+        Fixture.hlo(
+            """
+            ENTRY e {
+              x = f32[<=64,8] parameter(0)
+              ROOT r = f32[<=64,8] exponential(x)
+            }
+        """,
+            "x",
+        ),
+    )
+    good = (
+        Fixture.hlo("""
+            ENTRY e {
+              x = f32[4,512] parameter(0)
+              ROOT r = f32[4,512] negate(x)
+            }
+        """),
+        Fixture.hlo("""
+            ENTRY e {
+              x = (f32[4,8], s32[]) parameter(0)
+              y = f32[4,8] get-tuple-element(x), index=0
+              ROOT r = f32[4,8] negate(y)
+            }
+        """),
+    )
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        graph = context.module.main()
+        for node in graph.params:
+            for leaf in node.type.leaves():
+                if isinstance(leaf, TensorType) and not leaf.is_static:
+                    yield self._finding(context, graph, node, leaf)
+                    break
+
+    def _finding(self, context: Context, graph: Graph, node: Node, type: TensorType) -> Finding:
+        axes = [i for i, d in enumerate(type.shape) if isinstance(d, DynamicDim)]
+        tainted = _tainted(graph, node)
+        summed = next((n for n in tainted if n.op.name == "dot" and _sums_open(n)), None)
+        inner = axes[-1] == type.rank - 1 and type.rank > 1
+        where = "innermost axis" if inner else "axis " + ", ".join(map(str, axes))
+        return context.finding(
+            self,
+            node,
+            graph,
+            f"%{node.name} is {type}: its {where} is open, and {len(tainted)} values take that on",
+            severity=Severity.WARNING if inner or summed is not None or axes != [0] else Severity.INFO,
+            notes=(Note(f"%{summed.name} sums over an open dimension", summed.loc),) if summed is not None else (),
+            help="pad to a few fixed lengths and compile for each",
+        )
+
+
+def _tainted(graph: Graph, start: Node) -> list[Node]:
+    """The nodes computed from ``start`` whose type has an open dimension too."""
+    reached = [False] * len(graph.nodes)
+    reached[start.index] = True
+    found = []
+    for node in graph.nodes[start.index + 1 :]:
+        if any(reached[o.index] for o in node.operands) and not _is_static(node):
+            reached[node.index] = True
+            found.append(node)
+    return found
+
+
+def _is_static(node: Node) -> bool:
+    return bytes_of(node.type) > 0 and all(leaf.is_static for leaf in node.type.leaves() if isinstance(leaf, TensorType))
+
+
+def _sums_open(node: Node) -> bool:
+    left = node.operands[0].type
+    axes = node.attrs.get("lhs_contracting_dims", ())
+    return isinstance(left, TensorType) and any(isinstance(left.shape[d], DynamicDim) for d in axes if d < left.rank)

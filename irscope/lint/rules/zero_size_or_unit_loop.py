@@ -1,0 +1,124 @@
+"""SHP004: a tensor without elements, or a loop that runs once or never."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irscope.analysis.trips import trip_count
+from irscope.graph import Kind, Node, TensorType
+from irscope.lint.context import Context
+from irscope.lint.rule import Fixture, Rule
+from irscope.lint.values import dims
+from irscope.source import Finding, Severity
+
+
+class ZeroSizeOrUnitLoop(Rule):
+    """A computed tensor has no elements, or a loop runs once or not at all.
+
+    ## What it does
+    Finds the operations where a dimension of 0 first appears, and `while` loops whose count is known to be 0 or 1.
+
+    ## Why is this bad?
+    A tensor without elements is most often a wrong slice or an empty batch that nobody noticed. A loop of one trip hides its body from the
+    compiler for nothing.
+
+    ## Example
+    ```
+    %s = f32[0,8] slice(f32[4,8] %x), slice={[4:4], [0:8]}
+    ```
+
+    ## Use instead
+    Correct the slice; leave out the loop, or give it its length.
+
+    ## Known false positives
+    Generic code that is traced for a special case, such as a cache of length 0.
+    """
+
+    code, name, severity, default = "SHP004", "zero-size-or-unit-loop", Severity.WARNING, False
+    bad = (
+        Fixture.hlo(
+            """
+            ENTRY e {
+              x = f32[4,8] parameter(0)
+              s = f32[0,8] slice(x), slice={[4:4], [0:8]}
+              ROOT r = f32[0,8] negate(s)
+            }
+        """,
+            "s",
+        ),
+        Fixture.hlo(
+            """
+            cond {
+              p = (s32[], f32[8]) parameter(0)
+              i = s32[] get-tuple-element(p), index=0
+              n = s32[] constant(1)
+              ROOT c = pred[] compare(i, n), direction=LT
+            }
+            body {
+              p = (s32[], f32[8]) parameter(0)
+              i = s32[] get-tuple-element(p), index=0
+              x = f32[8] get-tuple-element(p), index=1
+              o = s32[] constant(1)
+              j = s32[] add(i, o)
+              y = f32[8] negate(x)
+              ROOT t = (s32[], f32[8]) tuple(j, y)
+            }
+            ENTRY e {
+              x = f32[8] parameter(0)
+              z = s32[] constant(0)
+              t = (s32[], f32[8]) tuple(z, x)
+              ROOT w = (s32[], f32[8]) while(t), condition=cond, body=body
+            }
+        """,
+            "w",
+        ),
+    )
+    good = (
+        Fixture.hlo("""
+            ENTRY e {
+              x = f32[4,8] parameter(0)
+              s = f32[1,8] slice(x), slice={[3:4], [0:8]}
+              ROOT r = f32[1,8] negate(s)
+            }
+        """),
+        Fixture.hlo("""
+            cond {
+              p = (s32[], f32[8]) parameter(0)
+              i = s32[] get-tuple-element(p), index=0
+              n = s32[] constant(5)
+              ROOT c = pred[] compare(i, n), direction=LT
+            }
+            body {
+              p = (s32[], f32[8]) parameter(0)
+              i = s32[] get-tuple-element(p), index=0
+              x = f32[8] get-tuple-element(p), index=1
+              o = s32[] constant(1)
+              j = s32[] add(i, o)
+              y = f32[8] negate(x)
+              ROOT t = (s32[], f32[8]) tuple(j, y)
+            }
+            ENTRY e {
+              x = f32[8] parameter(0)
+              z = s32[] constant(0)
+              t = (s32[], f32[8]) tuple(z, x)
+              ROOT w = (s32[], f32[8]) while(t), condition=cond, body=body
+            }
+        """),
+    )
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        for graph in context.array_graphs:
+            if graph in context.inlined:
+                continue
+            for node, type in context.tensors(graph):
+                if 0 in type.shape and node.op.kind not in (Kind.LEAF, Kind.TUPLE) and not any(_empty(o) for o in node.operands):
+                    yield context.finding(self, node, graph, f"{type} has no elements", help="is the slice or the batch meant to be empty?")
+        for node, graph in context.primitives("while"):
+            trips = trip_count(context.module, node)
+            if trips is not None and trips <= 1:
+                how = "never runs" if trips == 0 else "runs once"
+                yield context.finding(self, node, graph, f"this loop {how}", help="leave it out" if trips == 0 else "use its body as it is")
+
+
+def _empty(node: Node) -> bool:
+    return isinstance(node.type, TensorType) and 0 in dims(node)
