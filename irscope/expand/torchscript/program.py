@@ -356,7 +356,8 @@ class Program:
     def _known(self, array: Array, declared: Type) -> Tensor:
         import numpy as np
         dtype = declared.dtype if isinstance(declared, TensorType) else dtype_of(array.dtype)
-        value = np.asarray(array).astype(dtype.numpy())
+        with np.errstate(all="ignore"):
+            value = np.asarray(array).astype(dtype.numpy())
         made = Tensor(make=lambda: self.t.array(value, dtype), known=value if value.ndim == 0 else None)
         if self.t.frame.outer is not None:
             made.get()

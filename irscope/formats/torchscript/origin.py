@@ -26,7 +26,7 @@ def origin(module: Module) -> str:
         return "scripted" if any(columns) else "traced"
     if any(module.scope(node) for node in main.nodes if not node.synthetic):
         return "traced"
-    return "scripted" if any(p.name.rpartition(".")[2].isdigit() for p in values) else ""
+    return "scripted" if any(p.name.rpartition(".")[2].isdecimal() for p in values) else ""
 
 
 def is_function(graph: Graph) -> bool:

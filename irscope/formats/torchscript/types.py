@@ -16,6 +16,8 @@ SCALARS = {
 """The words for element types, and the type that holds them (a quantised type by its storage; complex32 is computed as complex64)."""
 
 TENSOR = re.compile(r"(\w+)\((.*)\)(\[Undefined\])?$", re.DOTALL)
+INTEGER = re.compile(r" *-?[0-9]{1,19} *")
+"""Larger numbers are no sizes."""
 TENSOR_WORD = NamedType("Tensor")
 
 
@@ -49,21 +51,21 @@ def parse_type(text: str) -> Type:
         key, equals, value = item.partition("=")
         if equals:
             if key == "strides":
-                strides = tuple(int(s) for s in value.strip("[]").split(",") if s.strip().lstrip("-").isdigit())
+                strides = tuple(int(s) for s in value.strip("[]").split(",") if INTEGER.fullmatch(s))
             elif key == "requires_grad":
                 grad = value == "1"
             elif key == "device":
                 device = value
         else:
             dims.append(_dim(item))
-            if ":" in item and item.partition(":")[2].lstrip("-").isdigit():  # torch 1.5 to 1.7 wrote size:stride
+            if INTEGER.fullmatch(item.partition(":")[2]):  # torch 1.5 to 1.7 wrote size:stride
                 strides = (*(strides or ()), int(item.partition(":")[2]))
     return TorchTensorType(DTYPES[SCALARS[found[1]]], tuple(dims), None, strides, grad, device, text)
 
 
 def _dim(item: str) -> Dim:
     size = item.partition(":")[0].rstrip("!")
-    if size.isdigit():
+    if INTEGER.fullmatch(size):
         return int(size)
     return DynamicDim("" if size == "*" else size)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from irscope.formats.torchscript.origin import is_function, origin
@@ -11,6 +12,7 @@ from irscope.lint.rule import Fixture, Rule
 from irscope.lint.torch_nodes import READS, is_torchscript, written
 from irscope.source import Finding, Severity
 
+NUMBER = re.compile("[0-9]{1,9}")
 COMPARISONS = frozenset(("aten::gt", "aten::lt", "aten::ge", "aten::le", "aten::eq", "aten::ne", "aten::all", "aten::any"))
 
 
@@ -116,7 +118,7 @@ def _gaps(graph: Graph) -> Iterator[tuple[Node, int]]:
             continue
         if node.name.startswith("("):
             continue  # a statement of several values: each is a node of its own
-        if node.name.isdigit():
+        if NUMBER.fullmatch(node.name):
             number = int(node.name)
             if number > expected:
                 yield node, number - expected
