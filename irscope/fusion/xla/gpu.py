@@ -132,6 +132,8 @@ class _Queue:
             fusion = self.computation.wrap(consumer, "kLoop")
             self.number[fusion] = len(self.number)
             self.priority.pop(consumer, None)
+            if consumer in self.whole:
+                self.whole[fusion] = self.whole[consumer]
         if producer.body is not None:
             merge_into(fusion, producer)
         else:
@@ -159,6 +161,13 @@ class _Queue:
                 self.computation.remove(constant)
         for instruction in self.computation.instructions:
             for consumer in instruction.users:
-                refusal = self.whole.get(instruction) or self.rules.refusal(instruction, consumer)
+                refusal = self._told(instruction, consumer)
                 if refusal is not None:
                     self.outcome.refusals[instruction.name, consumer] = refusal
+
+    def _told(self, producer: Instruction, consumer: Instruction) -> Refusal | None:
+        """Why two kernels are apart: by themselves, or because another reader cannot take the producer."""
+        whole = self.whole.get(producer)
+        if whole is not None and (whole.rule is ONLY_BITCASTS or is_free_bitcast(consumer)):
+            return whole
+        return self.rules.refusal(producer, consumer) or whole

@@ -27,6 +27,9 @@ UNEVEN_CONCATENATION = 400.0
 """Work of an element of a concatenation, for each piece whose size is no multiple of a warp: both branches are taken."""
 ROW_THREADS = 256
 """Threads of a block that reduces rows: short rows share it."""
+ROW_THREADS_LONG = 1024
+ROW_TILE = 16
+"""Elements of a row that one thread adds."""
 THREADS = 128
 """Threads of a block of a loop."""
 
@@ -334,7 +337,7 @@ def launch(device: Device, producer: Instruction | None, consumer: Instruction) 
         hero = heroes_of(consumer, producer)[0][1]
         rows, (batch, middle, minor) = reduction_dims(hero)
         if rows:
-            across = minor if minor < WARP else min(1024, -(-(-(-minor // 16)) // WARP) * WARP)
+            across = minor if minor < WARP else min(ROW_THREADS_LONG, ceil(ceil(minor / ROW_TILE) / WARP) * WARP)
             beside = 1 if across * 2 > ROW_THREADS else middle if middle * across <= ROW_THREADS else ROW_THREADS // across
             return max(1, -(-middle // beside)), across * beside
         vector = 2 if minor % 2 == 0 and minor >= 2 * WARP else 1

@@ -5,7 +5,6 @@ DEFAULT = 3
 """What nobody measured."""
 
 _SM90: dict[str, dict[str, int]] = {
-    "int": {},
     "s8": {"divide": 356, "multiply": 7, "power": 122},
     "s16": {"divide": 364, "multiply": 7, "power": 122},
     "s32": {"divide": 297, "multiply": 3, "power": 71},
@@ -26,9 +25,20 @@ _SM90: dict[str, dict[str, int]] = {
             "subtract": 7},
 }
 
-CYCLES: dict[str, dict[str, dict[str, int]]] = {"sm_90": _SM90}
+_SM80: dict[str, dict[str, int]] = {
+    "s8": {"divide": 417}, "s16": {"divide": 468}, "s64": {"divide": 1094}, "u8": {"divide": 420, "power": 417},
+    "u16": {"divide": 391, "power": 454}, "u64": {"divide": 908, "power": 744},
+    "f16": {"cbrt": 1195, "log": 321, "log-plus-one": 346, "sqrt": 124, "tanh": 499},
+    "f32": {"log": 259, "tanh": 504, "power": 1221},
+    "f64": {"cbrt": 1638, "exponential-minus-one": 572, "log": 699, "log-plus-one": 1223, "rsqrt": 329, "sine": 597, "sqrt": 397,
+            "tanh": 733, "atan2": 1080, "divide": 831, "power": 1861},
+    "c64": {"log": 1037, "log-plus-one": 1029, "atan2": 6618, "power": 4131},
+}
+
+CYCLES: dict[str, dict[str, dict[str, int]]] = {"sm_80": _SM80, "sm_90": _SM90}
+"""By compute capability, element type and opcode. What a GPU was not measured for takes the default, not the cycles of another GPU."""
 
 
 def cycles(capability: str, op: str, dtype: str) -> int:
-    """Cycles of one element on a GPU; those of sm_90 where a GPU was not measured."""
+    """Cycles of one element on a GPU; those of sm_90 where a GPU was not measured at all."""
     return CYCLES.get(capability, _SM90).get(dtype, {}).get(op, DEFAULT)

@@ -31,19 +31,27 @@ CONSUMER = Rule(
     "consumer-not-fusible", "the consumer is not fusible",
     "XLA's GPU emitters compute nothing inside a {consumer_op}: {consumer} reads {producer} from memory")
 HEROLESS = Rule("triton-heroless", "triton heroless fusion is not enabled", "neither {producer} nor {consumer} is a Triton kernel")
+NOT_TILED = Rule(
+    "not-tiled", "Fusion can not be tiled with SymbolicTileAnalysis: ",
+    "{producer} and {consumer} would be one Triton kernel that holds whole rows, and a reshape on the way gives rows no simple shape",
+    "reshape after the normalisation, or leave the last dimension as it is")
 NOT_TRITON = Rule(
-    "triton-unsupported", "Fusion can not be tiled with SymbolicTileAnalysis: ",
-    "{producer} and {consumer} would be one Triton kernel, which cannot compute a {producer_op} here",
-    "move {producer} out of the normalisation, or reshape at its edge")
-BITCAST = Rule("bitcast-consumer", "not fusing into a single bitcast as consumer", "{consumer} only gives {producer} another shape: no work is lost")
+    "triton-unsupported", "Unsupported opcode",
+    "{producer} and {consumer} would be one Triton kernel, which cannot compute all that they hold",
+    "move what Triton lacks away from the normalisation")
+BITCAST = Rule("bitcast-consumer", "not fusing into a single bitcast as consumer",
+               "{consumer} only gives {producer} another shape: no work is lost")
 ONLY_BITCASTS = Rule(
     "only-bitcast-users", "not fusing because there are only bitcast users",
     "every reader of {producer} only gives it another shape, and XLA fuses nothing into a bitcast; what reads the bitcast stays apart",
     "let the reader take {producer} as it is, and reshape its result")
 NO_USERS = Rule("no-users", "No users to fuse", "nothing reads {producer}")
-INTO_SCATTER_RESULT = Rule("scatter-result", "do not fuse into the output of scatter", "{producer} is a scatter, whose result is complete only at its end")
-SCATTER_BUFFER = Rule("scatter-buffer", "do not fuse into the in-place operand of scatter", "{consumer} updates the buffer of {producer} in place")
-SCATTER_SHARED = Rule("scatter-shared", "Producer uses the in-place operand of a scatter", "{consumer} updates a buffer in place that {producer} reads")
+INTO_SCATTER_RESULT = Rule("scatter-result", "do not fuse into the output of scatter",
+                           "{producer} is a scatter, whose result is complete only at its end")
+SCATTER_BUFFER = Rule("scatter-buffer", "do not fuse into the in-place operand of scatter",
+                      "{consumer} updates the buffer of {producer} in place")
+SCATTER_SHARED = Rule("scatter-shared", "Producer uses the in-place operand of a scatter",
+                      "{consumer} updates a buffer in place that {producer} reads")
 TWO_REDUCTIONS = Rule(
     "reduce-after-reduce", "both the producer and the consumer contain a reduce",
     "both {producer} and {consumer}'s kernel reduce, and XLA computes one significant reduction behind another in two kernels",
@@ -52,9 +60,11 @@ EPILOGUE = Rule(
     "reduce-epilogue", "fusion into output of a reduce fusion would create a loop fusion",
     "XLA finishes a reduction only by steps that read nothing else; with {consumer} behind it the reduction would become a plain loop",
     "let {consumer} read {producer} alone, or apply its other operand before the reduction")
-SHARED_MEMORY = Rule("shared-memory", "shared memory usage would be over the budget of {{}}B", "one kernel would need more shared memory than a block has",
+SHARED_MEMORY = Rule("shared-memory", "shared memory usage would be over the budget of {{}}B",
+                     "one kernel would need more shared memory than a block has",
                      "split the outputs over two programs, or reduce in two steps")
-REDUCTIONS = Rule("too-many-reductions", f"over {MAX_REDUCTIONS} unnested reductions in fusion", "one kernel would hold more reductions than XLA emits",
+REDUCTIONS = Rule("too-many-reductions", f"over {MAX_REDUCTIONS} unnested reductions in fusion",
+                  "one kernel would hold more reductions than XLA emits",
                   "reduce stacked arrays at once")
 BUFFERS = Rule(
     "too-many-buffers", "Number of operands and output buffers is larger than allowed budget per fusion",
@@ -67,16 +77,14 @@ SLOWER = Rule(
     "slower", "[negative priority]",
     "XLA's cost model expects that fusing {producer} into all its readers takes longer than it saves",
     "none is needed if the estimate is right; else compute {producer} where it is small")
-NOT_ALL = Rule(
-    "not-into-all", "{{}}", "XLA fuses {producer} into all its readers or into none, and another reader cannot take it in")
 IN_PLACE: dict[str, Rule] = {
     words: Rule("in-place", words, "{consumer} writes into a buffer that {producer} also touches", "use the same indices for both")
     for words in WORDS
 }
 
 RULES: tuple[Rule, ...] = (
-    ROOT, PRODUCER, CONSUMER, HEROLESS, NOT_TRITON, BITCAST, INTO_SCATTER_RESULT, SCATTER_BUFFER, SCATTER_SHARED, TWO_REDUCTIONS, EPILOGUE,
-    SHARED_MEMORY, REDUCTIONS, BUFFERS, CODE, *IN_PLACE.values(), NO_USERS, ONLY_BITCASTS, SLOWER)
+    ROOT, PRODUCER, CONSUMER, HEROLESS, NOT_TRITON, NOT_TILED, BITCAST, INTO_SCATTER_RESULT, SCATTER_BUFFER, SCATTER_SHARED,
+    TWO_REDUCTIONS, EPILOGUE, SHARED_MEMORY, REDUCTIONS, BUFFERS, CODE, *IN_PLACE.values(), NO_USERS, ONLY_BITCASTS, SLOWER)
 """All rules in test order."""
 
 
@@ -117,8 +125,11 @@ class GpuRules:
         """Beside a Triton kernel everything must become part of it."""
         for part in (producer, consumer):
             for instruction in members(part) if not is_triton(part) else ():
-                if words := _triton_lacks(instruction):
-                    return Refusal(NOT_TRITON, words)
+                if not _in_triton(instruction):
+                    rule = Rule(NOT_TRITON.name, f"Unsupported opcode {instruction.op}", NOT_TRITON.cause, NOT_TRITON.way_out)
+                    return Refusal(rule, f"{instruction.op} {instruction.name}")
+                if instruction.op in ("bitcast", "reshape") and _splits_rows(instruction):
+                    return Refusal(NOT_TILED, f"{list(instruction.operands[0].dims)} to {list(instruction.dims)}")
         return None
 
     def _budget(self, producer: Instruction, consumer: Instruction) -> Refusal | None:
@@ -163,17 +174,14 @@ def is_fusible(instruction: Instruction) -> bool:
     return instruction.is_elementwise or instruction.op in FUSIBLE or is_free_bitcast(instruction)
 
 
-def _triton_lacks(instruction: Instruction) -> str:
-    """What Triton cannot do, in words; empty where it can."""
-    if instruction.op in ("bitcast", "reshape") and _splits_rows(instruction):
-        return f"the last dimension of {instruction.operands[0].dims} is split or merged into {instruction.dims}"
-    if instruction.op in ("parameter", "constant", "broadcast", "bitcast", "reshape", "transpose", "slice", "iota", "tuple"):
-        return ""
+TRITON = frozenset("parameter constant broadcast bitcast reshape transpose slice iota tuple".split())
+
+
+def _in_triton(instruction: Instruction) -> bool:
+    """Whether XLA's Triton emitter can compute an instruction."""
     if instruction.is_elementwise:
-        return "" if instruction.dtype not in ("c64", "c128") else f"{instruction.op} on {instruction.dtype}"
-    if instruction.op == "reduce" and instruction.is_array:
-        return ""
-    return f"{instruction.op} has no Triton form"
+        return instruction.dtype not in ("c64", "c128")
+    return instruction.op in TRITON or (instruction.op == "reduce" and instruction.is_array)
 
 
 def _splits_rows(instruction: Instruction) -> bool:

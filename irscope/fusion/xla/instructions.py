@@ -20,8 +20,8 @@ class Instruction:
     ``absorbed`` are the fusions of the text that were merged into it; ``tile`` and ``warps`` how a Triton kernel runs.
     """
 
-    __slots__ = ("absorbed", "attrs", "bodies", "body", "dims", "dtype", "kind", "minor", "node", "op", "operands", "order", "predecessors", "tile", "type",
-                 "users", "warps")
+    __slots__ = ("absorbed", "attrs", "bodies", "body", "dims", "dtype", "kind", "minor", "node", "op", "operands", "order",
+                 "predecessors", "tile", "type", "users", "warps")
 
     def __init__(self, op: str, type: Type, operands: Iterable[Instruction], node: Node | None = None,
                  attrs: Mapping[str, Any] = NO_ATTRS) -> None:
