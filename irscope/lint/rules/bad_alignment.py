@@ -38,8 +38,8 @@ class BadAlignment(Rule):
     8 (16 for 8-bit types) where padding to the next multiple of 64 adds at most 12 %. One finding for each size.
 
     ## Why is this bad?
-    Vector loops end in a remainder for every row, rows begin at unaligned addresses, and matrix units (tensor cores) are not used at all
-    or run partly empty.
+    Vector loops end in a remainder for every row, rows begin at unaligned addresses, and matrix units (tensor cores) are not used
+    at all or run partly empty.
 
     ## Example
     ```
@@ -97,6 +97,8 @@ class BadAlignment(Rule):
     def check(self, context: Context) -> Iterator[Finding]:
         found: dict[int, _Seen] = {}
         for node, graph in products(context):
+            if graph is not context.module.main():
+                continue  # a parameter of a called computation may be anything
             for axis, size, bits in _weight_axes(node):
                 step = MINIMUM.get(bits, 8)
                 padded = -(-size // UNIT) * UNIT

@@ -1,0 +1,129 @@
+"""LAY003: the compiler copies a value into another layout."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irscope.graph import Graph, Layout, Node, TensorType
+from irscope.lint.context import Context
+from irscope.lint.rule import Fixture, Rule
+from irscope.lint.savings import human_bytes, saving
+from irscope.lint.values import behind, size
+from irscope.source import Finding, Note, Severity
+
+WORTH_BYTES = 64 * 1024
+"""Less than this in all is information."""
+LISTED = 5
+
+
+class CopyInserted(Rule):
+    """A `copy` changes the layout of a value, and nothing else.
+
+    ## What it does
+    Finds `copy` in compiled text whose result lies in another order than its operand, and says who wants the new order.
+    One finding for stored values and one for computed ones, at the largest copy, with the sum over all.
+
+    ## Why is this bad?
+    The whole tensor is read with one stride and written with another, because two operators want it differently.
+
+    ## Example
+    ```
+    %c = f32[512,512]{0,1} copy(f32[512,512]{1,0} %x)
+    ```
+
+    ## Use instead
+    Transpose weights once, when they are stored; write the product so that it takes the operand as it lies; give the program parameters
+    in the layout that its first reader wants.
+
+    ## Known false positives
+    One copy at the edge of a program is often the cheapest way.
+    """
+
+    code, name, severity = "LAY003", "copy-inserted", Severity.WARNING
+    bad = (
+        Fixture.hlo(
+            """
+            ENTRY e {
+              x = f32[512,512]{1,0} parameter(0)
+              y = f32[512,512]{1,0} exponential(x)
+              ROOT c = f32[512,512]{0,1} copy(y)
+            }
+        """,
+            "c",
+        ),
+        Fixture.hlo(
+            """
+            ENTRY e {
+              x = f32[4,8]{1,0} parameter(0)
+              c = f32[4,8]{0,1} copy(x)
+              ROOT n = f32[4,8]{0,1} negate(c)
+            }
+        """,
+            "c",
+        ),
+    )
+    good = (
+        Fixture.hlo("""
+            ENTRY e {
+              x = f32[512,512]{1,0} parameter(0)
+              ROOT c = f32[512,512]{1,0} copy(x)
+            }
+        """),
+        Fixture.hlo("""
+            ENTRY e {
+              x = f32[1,512]{1,0} parameter(0)
+              ROOT c = f32[1,512]{0,1} copy(x)
+            }
+        """),
+    )
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        found: dict[str, list[tuple[Node, Graph]]] = {}
+        for node, graph in context.primitives("copy"):
+            if _reorders(node):
+                found.setdefault(_advice(node), []).append((node, graph))
+        for advice, copies in found.items():
+            copies.sort(key=lambda c: -size(c[0]))
+            node, graph = copies[0]
+            source = node.operands[0]
+            total = sum(size(n) for n, _ in copies)
+            more = f"; {len(copies) - 1} more such copies, {human_bytes(total)} in all" if len(copies) > 1 else ""
+            yield context.finding(
+                self,
+                node,
+                graph,
+                f"{source.type} is copied to {node.type} ({human_bytes(size(node))}), because {_wanted(context, graph, node)}{more}",
+                severity=None if total >= WORTH_BYTES else Severity.INFO,
+                notes=(
+                    Note(f"%{source.name} lies in the other order", source.loc),
+                    *(Note(f"%{n.name} is copied too, {human_bytes(size(n))}", n.loc) for n, _ in copies[1:LISTED]),
+                ),
+                help=advice,
+                saves=saving(bytes=2.0 * total, kernels=float(sum(g not in context.inlined for _, g in copies))),
+            )
+
+
+def _reorders(node: Node) -> bool:
+    """Whether a copy gives another order of the same axes."""
+    before, after = node.operands[0].type if node.operands else None, node.type
+    if not isinstance(before, TensorType) or not isinstance(after, TensorType) or before.layout is None or after.layout is None:
+        return False
+    return _order(before, before.layout) != _order(after, after.layout)
+
+
+def _order(type: TensorType, layout: Layout) -> tuple[int, ...]:
+    """Axes from the fastest, without those of length 1, which lie anywhere."""
+    return tuple(d for d in layout.minor_to_major if d < type.rank and type.shape[d] != 1)
+
+
+def _wanted(context: Context, graph: Graph, node: Node) -> str:
+    if node is graph.root:
+        return "the caller wants it so" if graph is context.module.main() else "the kernel's reader wants it so"
+    users = [f"%{u.name} ({u.op.name})" for u in context.users(node, graph)]
+    return f"{' and '.join(users[:2])} {'want' if len(users) > 1 else 'wants'} it so" if users else "of nobody"
+
+
+def _advice(node: Node) -> str:
+    if behind(node.operands[0], ("bitcast", "get-tuple-element")).op.name in ("parameter", "constant"):
+        return "store the parameter in the order that its reader wants"
+    return "let both sides use one order of axes"

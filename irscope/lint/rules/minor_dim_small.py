@@ -1,0 +1,105 @@
+"""LAY005: the axis that lies closest in memory is shorter than a vector."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irscope.graph import Graph, Kind, Node, TensorType
+from irscope.lint.context import Context
+from irscope.lint.rule import Fixture, Rule
+from irscope.source import Finding, Severity
+
+SHORT = 4
+"""An axis of fewer elements than this fills no vector of any machine."""
+LONG = 64
+WORTH = 1 << 14
+MOVERS = (Kind.INJECTIVE, Kind.REDUCTION, Kind.OPAQUE, Kind.CONTRACTION)
+
+
+class MinorDimSmall(Rule):
+    """The fastest axis of a large computed tensor has less than four elements, while another is long.
+
+    ## What it does
+    Finds values of at least 16384 elements whose fastest axis (by the layout, else the last) has 2 or 3 elements while another has 64 and
+    more, and which move elements or reduce: transpositions, concatenations, gathers, reductions. One finding a graph and shape.
+
+    ## Why is this bad?
+    Reductions and products along such an axis use one lane of a vector in four or eight; rows end all the time.
+
+    ## Example
+    ```
+    %t = f32[16384,3] transpose(f32[3,16384] %x), dimensions={1,0}
+    ```
+
+    ## Use instead
+    Put the long axis last: `f32[3,16384]`, coordinates in three planes.
+
+    ## Known false positives
+    Elementwise work alone does not care: compilers merge axes. Images with three channels at the edge of a model.
+    """
+
+    code, name, severity, default = "LAY005", "minor-dim-small", Severity.INFO, False
+    bad = (
+        Fixture.hlo(
+            """
+            ENTRY e {
+              x = f32[3,16384] parameter(0)
+              ROOT t = f32[16384,3] transpose(x), dimensions={1,0}
+            }
+        """,
+            "t",
+        ),
+        Fixture.hlo(
+            """
+            ENTRY e {
+              x = f32[16384,1] parameter(0)
+              y = f32[16384,1] parameter(1)
+              ROOT c = f32[16384,2] concatenate(x, y), dimensions={1}
+            }
+        """,
+            "c",
+        ),
+    )
+    good = (
+        Fixture.hlo("""
+            ENTRY e {
+              x = f32[16384,3] parameter(0)
+              ROOT t = f32[3,16384] transpose(x), dimensions={1,0}
+            }
+        """),
+        Fixture.hlo("""
+            ENTRY e {
+              x = f32[16384,3] parameter(0)
+              ROOT y = f32[16384,3] negate(x)
+            }
+        """),
+    )
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        for graph in context.array_graphs:
+            if graph in context.inlined:
+                continue
+            found: dict[tuple[object, ...], list[Node]] = {}
+            for node, type in context.tensors(graph):
+                if node.op.dialect == "hlo" and node.op.kind in MOVERS and node.op.name not in ("reshape", "bitcast", "fusion", "pad"):
+                    if _narrow(type):
+                        found.setdefault(type.shape, []).append(node)
+            yield from (self._finding(context, graph, nodes) for nodes in found.values())
+
+    def _finding(self, context: Context, graph: Graph, nodes: list[Node]) -> Finding:
+        type = nodes[0].type
+        assert isinstance(type, TensorType)
+        more = f" (and {len(nodes) - 1} more of this shape)" if len(nodes) > 1 else ""
+        message = f"{type}: the fastest axis has {_minor(type)} elements{more}"
+        return context.finding(self, nodes[0], graph, message, help="put a long axis last")
+
+
+def _minor(type: TensorType) -> int:
+    """The length of the fastest axis that is longer than 1."""
+    order = type.layout.minor_to_major if type.layout is not None else tuple(reversed(range(type.rank)))
+    shape = type.dims()
+    return next((shape[d] for d in order if d < len(shape) and shape[d] > 1), 1)
+
+
+def _narrow(type: TensorType) -> bool:
+    return type.is_static and type.rank > 1 and type.elements >= WORTH and max(type.dims()) >= LONG and 1 < _minor(type) < SHORT
