@@ -165,11 +165,18 @@ class Expressions(Cursor):
     def _recursive(self, name: str) -> Node:
         """A function bound by let may call itself: inside, its name is a value of its own."""
         self.names.blocks.append({})
-        self.names.bind(name, self.node(structure.GLOBAL, (), {"name": name}, synthetic=True))
+        itself = self.node(structure.GLOBAL, (), {"name": name}, synthetic=True)
+        self.names.bind(name, itself)
         try:
-            return self.expression()
+            made = self.expression()
         finally:
             self.names.blocks.pop()
+        nodes = self.names.frame.graph.nodes
+        if not any(itself in node.operands for node in nodes[itself.index :]):
+            del nodes[itself.index]
+            for index in range(itself.index, len(nodes)):
+                nodes[index].index = index
+        return made
 
     def _free_var(self) -> None:
         self.at += 1
