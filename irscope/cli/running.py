@@ -89,6 +89,8 @@ def run(request: Request) -> int:
     from irscope.backends.opening import needs_opening
 
     _check_cpu(request)
+    if request.autotune:
+        print("note: --autotune changes nothing yet: schedules are chosen by rule", file=sys.stderr)
     module = _filled(request, _opened(request, module)) if needs_opening(module) else _bound(request, module)
     if request.partitions > 1:
         from irscope.expand.partitions import partitioned
