@@ -114,10 +114,10 @@ def _show(title: str, module: Module, name: str, wanted: tuple[str, ...]) -> Non
 def _printed(module: Module, to: str | None) -> str:
     from irscope.formats import format_named
 
-    if to == "hlo":
+    if to == "hlo" or (to == "relay" and module.format != "relay"):
         from irscope.expand import expand
 
-        return format_named("hlo").print_module(expand(module))
+        return format_named(to).print_module(expand(module))
     return format_named(to or module.format).print_module(module)
 
 

@@ -33,7 +33,8 @@ def shape(graph: Graph) -> list[str]:
     """Every node as an expression, in any order: a constant may stand where it is used, a block may take its values in any order."""
     told: dict[Node, str] = {}
     for node in graph.nodes:
-        inner = ", ".join(told[o] for o in node.operands)
+        operands = [told[o] for o in node.operands]
+        inner = ", ".join(sorted(operands) if node.bodies else operands)
         said = node.attrs["literal"].text if node.op.name == "constant" else node.attrs.get("index", "")
         told[node] = f"{node.op.name}<{node.type}>{said}({inner})" if node.op.name != "parameter" else f"p<{node.type}>"
     return sorted(told.values())
