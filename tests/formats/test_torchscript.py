@@ -196,3 +196,17 @@ def test_tensor_constants_show_what_the_text_has() -> None:
 
 def test_bytes_above_127_print_as_signed_octal_digits() -> None:
     assert unescape(r"\0)+\/.)") in ("é", "\u00e9")
+
+
+def test_what_a_statement_gives_is_not_there_inside_of_it() -> None:
+    text = "graph(%x : Tensor):\n  %y : Tensor = prim::If(%x)\n    block0():\n      %z : Tensor = aten::neg(%y)\n      -> (%z)\n    block1():\n      -> (%x)\n  return (%y)\n"
+    reading = read(SourceText("t.txt", text))
+    assert [f.code for f in reading.findings] == ["TSC010"]
+    assert all(o is not node for graph in reading.module().graphs.values() for node in graph.nodes for o in node.operands)
+
+
+@pytest.mark.parametrize("odd", ["\x1c3", "²", "9" * 30, "٣"])
+def test_odd_sizes_are_dynamic(odd: str) -> None:
+    type = parse_type(f"Float({odd}, 2, strides=[{odd}, 1])")
+    assert isinstance(type, TorchTensorType)
+    assert not type.is_static

@@ -181,8 +181,10 @@ class Program:
     def _run_node(self, node: Node, env: dict[Node, Any]) -> None:
         if node.synthetic:
             if node.op.name == "get-tuple-element":
-                values = env[node.operands[0]]
-                env[node] = values[node.attrs["index"]]
+                several = env[node.operands[0]]
+                if not isinstance(several, list | tuple) or len(several) <= node.attrs["index"]:
+                    raise self._fault(node.operands[0], f"it gives no value for %{node.name}")
+                env[node] = several[node.attrs["index"]]
             return
         self.t.builder.at = (node,)
         if len(self.t.builder.graph.nodes) > MAX_NODES:
@@ -226,9 +228,9 @@ class Program:
                 return self._missing(node)
             known = "; ".join(c.schema.text for c in found.choices)
             raise self._fault(node, f"no overload of {name} takes ({', '.join(map(structure.describe, values))})", f"known are {known}")
-        if self._wanted:
-            weights.settle(self, node, name, values)
         choice, arguments = match
+        if self._wanted:
+            weights.settle(self, node, name, arguments)
         if choice.style == "raw":
             return choice.function(self, *arguments)
         if choice.style == "view":

@@ -243,6 +243,9 @@ class _Reader:
             raise SyntaxFault(cursor.at, f"'block0(...)' is expected, but here is {cursor.shown()}")
         body = Graph(self.module.fresh_name(f"{self.path}/{node.name}.block{len(node.bodies)}"), loc=self.place(cursor.at))
         inner = Scope(body, scope, self.param)
+        # What the node gives is not there yet inside of it.
+        results = node.name[1:-1].split(", ") if node.name.startswith("(") else [node.name]
+        hidden = {name: scope.names.pop(name) for name in results if name in scope.names}
         cursor.at = opening.end()
         self._deeper()
         self._params(inner)
@@ -253,6 +256,7 @@ class _Reader:
         cursor.expect("->", "at the end of the block")
         self._results(inner)
         cursor.take("}")
+        scope.names.update(hidden)
         self.depth -= 1
         body.notes["own"], body.notes["captures"] = own, len(inner.captured)
         self.module.graphs[body.name] = body
