@@ -205,7 +205,7 @@ def test_what_a_statement_gives_is_not_there_inside_of_it() -> None:
     assert all(o is not node for graph in reading.module().graphs.values() for node in graph.nodes for o in node.operands)
 
 
-@pytest.mark.parametrize("odd", ["\x1c3", "²", "9" * 30, "٣"])
+@pytest.mark.parametrize("odd", ["²", "9" * 30, "٣"])
 def test_odd_sizes_are_dynamic(odd: str) -> None:
     type = parse_type(f"Float({odd}, 2, strides=[{odd}, 1])")
     assert isinstance(type, TorchTensorType)
