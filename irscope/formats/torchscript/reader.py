@@ -144,7 +144,11 @@ class _Reader:
         if not cursor.sees(":"):
             return TENSOR_WORD
         cursor.at += 1
-        return parse_type(cursor.type())
+        at = cursor.at
+        words = cursor.type()
+        if words[:1] in ("=", "%", ":", '"', "#"):
+            raise SyntaxFault(at, f"a type is expected, but here is {words[:20]!r}")
+        return parse_type(words)
 
     def _results(self, scope: Scope) -> None:
         """``(%a, %b)`` behind return or an arrow: the root of the block."""
