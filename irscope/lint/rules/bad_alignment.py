@@ -34,8 +34,8 @@ class BadAlignment(Rule):
     """A dimension of the weights of a product is no multiple of 8 (16 for 8-bit types), and padding would cost little.
 
     ## What it does
-    Looks at the dimensions of weights in matrix products and at the channels of convolutions, from 64 up. Told is one that is no multiple of
-    8 (16 for 8-bit types) where padding to the next multiple of 64 adds at most 12 %. One finding for each size.
+    Looks at the dimensions of weights in matrix products and at the channels of convolutions, from 64 up. Told is one that is no multiple
+    of 8 (16 for 8-bit types) where padding to the next multiple of 64 adds at most 12 %. One finding for each size.
 
     ## Why is this bad?
     Vector loops end in a remainder for every row, rows begin at unaligned addresses, and matrix units (tensor cores) are not used

@@ -1,0 +1,180 @@
+"""ALG004: a product is scaled channel by channel, and its weights could have been."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irscope.graph import Graph, Kind, Node
+from irscope.lint.context import Context
+from irscope.lint.quantised import products, stored
+from irscope.lint.rule import Fixture, Rule
+from irscope.lint.savings import human_bytes
+from irscope.lint.values import MOVES, behind, dims, number, size
+from irscope.source import Finding, Note, Severity
+
+AFFINE = frozenset(("multiply", "divide", "add", "subtract"))
+LONGEST = 8
+
+
+class BnUnfolded(Rule):
+    """A convolution or matrix product with stored weights is followed by a scale for each channel that does not depend on data.
+
+    ## What it does
+    Follows the result of a convolution or product through `multiply`, `divide`, `add` and `subtract` with vectors along its output channels
+    that come from parameters and constants alone: batch normalisation in inference, a layer scale. At least one must be a scale by more
+    than one number. One finding a module, at the largest product; information where the weights are parameters, not constants.
+
+    ## Why is this bad?
+    `(w x) * s + b` is `(w * s) x + b`. The scale can live in the weights: fewer operations on every image, one operand less.
+
+    ## Example
+    ```
+    %c = f32[1,56,56,64] convolution(%x, %w), ...
+    %s = f32[1,56,56,64] broadcast(f32[64] %gamma), dimensions={3}
+    %y = f32[1,56,56,64] multiply(%c, %s)
+    ```
+
+    ## Use instead
+    Fold it when the model is exported: `torch.nn.utils.fusion.fuse_conv_bn_eval`, or multiply the kernel by the scale. The results differ
+    in the last digits. `irscope run --weights` folds by itself.
+
+    ## Known false positives
+    Training graphs, whose scales change between runs.
+    """
+
+    code, name, severity = "ALG004", "bn-unfolded", Severity.WARNING
+    bad = (
+        Fixture.hlo(
+            """
+            ENTRY e {
+              x = f32[1,56,56,64] parameter(0)
+              w = f32[3,3,64,64] constant({...})
+              gamma = f32[64] parameter(1)
+              beta = f32[64] parameter(2)
+              c = f32[1,56,56,64] convolution(x, w), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f
+              s = f32[1,56,56,64] broadcast(gamma), dimensions={3}
+              m = f32[1,56,56,64] multiply(c, s)
+              b = f32[1,56,56,64] broadcast(beta), dimensions={3}
+              ROOT y = f32[1,56,56,64] add(m, b)
+            }
+        """,
+            "y",
+        ),
+        Fixture.hlo(
+            """
+            ENTRY e {
+              x = f32[64,128] parameter(0)
+              w = f32[128,256] parameter(1)
+              v = f32[256] parameter(2)
+              d = f32[64,256] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+              r = f32[256] rsqrt(v)
+              s = f32[64,256] broadcast(r), dimensions={1}
+              ROOT y = f32[64,256] multiply(d, s)
+            }
+        """,
+            "y",
+        ),
+    )
+    good = (
+        Fixture.hlo("""
+            ENTRY e {
+              x = f32[1,56,56,64] parameter(0)
+              w = f32[3,3,64,64] parameter(1)
+              beta = f32[64] parameter(2)
+              c = f32[1,56,56,64] convolution(x, w), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f
+              b = f32[1,56,56,64] broadcast(beta), dimensions={3}
+              ROOT y = f32[1,56,56,64] add(c, b)
+            }
+        """),
+        Fixture.hlo("""
+            sum {
+              a = f32[] parameter(0)
+              b = f32[] parameter(1)
+              ROOT s = f32[] add(a, b)
+            }
+            ENTRY e {
+              x = f32[64,128] parameter(0)
+              w = f32[128,256] parameter(1)
+              d = f32[64,256] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+              z = f32[] constant(0)
+              v = f32[256] reduce(d, z), dimensions={0}, to_apply=sum
+              r = f32[256] rsqrt(v)
+              s = f32[64,256] broadcast(r), dimensions={1}
+              ROOT y = f32[64,256] multiply(d, s)
+            }
+        """),
+    )
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        main = context.module.main()
+        fixed = _small_and_stored(main)
+        found: list[tuple[Node, list[Node], list[Node]]] = []
+        for node, graph in products(context):
+            if graph is main and len(node.operands) > 1 and stored(node.operands[1]) is not None:
+                chain, scales = self._chain(context, graph, node, fixed)
+                if scales:
+                    found.append((node, chain, scales))
+        if not found:
+            return
+        node, chain, scales = max(found, key=lambda f: size(f[0]))
+        weights = stored(node.operands[1])
+        more = f"; so are {len(found) - 1} more products" if len(found) > 1 else ""
+        yield context.finding(
+            self,
+            chain[-1],
+            main,
+            f"%{node.name} ({node.op.name}) is scaled channel by channel, on {human_bytes(size(node))}, where its weights could be{more}",
+            severity=None if weights is not None and weights.op.name == "constant" else Severity.INFO,
+            notes=(Note(f"%{node.name} is here", node.loc), *(Note(f"%{s.name} scales", s.loc) for s in scales)),
+            help="fold the scale into the weights when the model is exported",
+        )
+
+    def _chain(self, context: Context, graph: Graph, node: Node, fixed: list[bool]) -> tuple[list[Node], list[Node]]:
+        """The affine operators behind the product, and those of them that scale."""
+        channel = node.attrs["dim_labels"].out_feature if "dim_labels" in node.attrs else len(dims(node)) - 1
+        chain: list[Node] = []
+        scales: list[Node] = []
+        at = node
+        for _ in range(LONGEST):
+            users = context.users(at, graph)
+            user = users[0] if len(users) == 1 else None
+            if user is None or user.op.name not in AFFINE or dims(user) != dims(node) or user.operands[0] is user.operands[1]:
+                break
+            other = user.operands[1] if user.operands[0] is at else user.operands[0]
+            if user.op.name == "divide" and user.operands[0] is not at:
+                break
+            if number(other) is None:
+                spread = behind(other, MOVES)
+                if spread.op.name != "broadcast" or spread.attrs.get("dimensions", ()) not in ((channel,), _padded(spread, channel)):
+                    break
+                if not fixed[spread.index]:
+                    break
+                if user.op.name in ("multiply", "divide"):
+                    scales.append(user)
+            chain.append(user)
+            at = user
+        return chain, scales
+
+
+def _padded(broadcast: Node, channel: int) -> tuple[int, ...]:
+    """The dimensions of a broadcast whose operand has the channel and axes of length 1 beside it; empty for another."""
+    kept, shape = broadcast.attrs.get("dimensions", ()), dims(broadcast.operands[0])
+    long = tuple(k for k, d in zip(kept, shape, strict=False) if d != 1)
+    return tuple(kept) if long == (channel,) else ()
+
+
+def _small_and_stored(graph: Graph) -> list[bool]:
+    """For each node, by index, whether it comes from vectors among the parameters, and constants, alone."""
+    found: list[bool] = []
+    for node in graph.nodes:
+        if node.op.name == "parameter":
+            shape = dims(node)
+            found.append(bool(shape) and sum(d > 1 for d in shape) <= 1)
+        elif node.op.name == "constant":
+            found.append(True)
+        else:
+            found.append(
+                node.op.kind in (Kind.ELEMENTWISE, Kind.BROADCAST, Kind.INJECTIVE) and all(found[o.index] for o in node.operands)
+            )
+    return found
+

@@ -1,0 +1,142 @@
+"""ALG001: work on constants alone is left for every run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irscope.analysis.constant import known_early
+from irscope.graph import Graph, Kind, Node, TensorType
+from irscope.lint.context import Context
+from irscope.lint.rule import Fixture, Rule
+from irscope.lint.savings import human_bytes, saving
+from irscope.lint.values import MOVES, cone, size
+from irscope.source import Finding, Note, Severity
+
+GROWTH = 64 * 1024
+"""A folded result larger than this makes the file grow too much for the time it saves, so that the finding is information."""
+FREE = MOVES | {"constant", "iota", "broadcast", "convert", "tuple", "get-tuple-element", "slice", "concatenate", "pad"}
+"""Operators that are no work on constants: spelled out they would only be longer."""
+HEAVY = (Kind.CONTRACTION, Kind.REDUCTION)
+WORTH = 4096
+"""Elements from which elementwise work is more than a speck."""
+
+
+class ConstantSubgraph(Rule):
+    """A value is computed from constants alone, in every run anew.
+
+    ## What it does
+    Finds the last operators of computations that depend on no parameter, where at least one of them computes something on 4096 elements
+    and more.
+
+    ## Why is this bad?
+    The result is always the same. It can be a constant, or a weight that is made once.
+
+    ## Example
+    ```
+    %i = s32[4096] iota(), iota_dimension=0
+    %f = f32[4096] convert(%i)
+    %s = f32[4096] sine(%f)
+    ```
+
+    ## Use instead
+    Compute it with numpy before the model is traced, or freeze the model; keep large tables as parameters.
+
+    ## Known false positives
+    Masks and positions are cheaper to compute than to read. XLA folds small cases by itself, so findings in text from before optimisation
+    are information; so are results of more than 64 KiB, which would make the file grow.
+    """
+
+    code, name, severity = "ALG001", "constant-subgraph", Severity.WARNING
+    bad = (
+        Fixture.hlo(
+            """
+            ENTRY e {
+              x = f32[8192] parameter(0)
+              i = s32[8192] iota(), iota_dimension=0
+              f = f32[8192] convert(i)
+              s = f32[8192] sine(f)
+              ROOT r = f32[8192] multiply(x, s)
+            }
+        """,
+            "s",
+        ),
+        Fixture.hlo(
+            """
+            ENTRY e {
+              x = f32[2] parameter(0)
+              i = f32[2,8192] iota(), iota_dimension=1
+              b = f32[2] constant({1, 2})
+              d = f32[8192] dot(b, i), lhs_contracting_dims={0}, rhs_contracting_dims={0}
+              s = f32[2] slice(d), slice={[4:6]}
+              n = f32[2] negate(s)
+              ROOT r = f32[2] add(x, n)
+            }
+        """,
+            "n",
+        ),
+    )
+    good = (
+        Fixture.hlo("""
+            ENTRY e {
+              x = f32[8192] parameter(0)
+              one = f32[] constant(1)
+              b = f32[8192] broadcast(one), dimensions={}
+              ROOT r = f32[8192] add(x, b)
+            }
+        """),
+        Fixture.hlo("""
+            ENTRY e {
+              x = f32[8] parameter(0)
+              i = s32[8] iota(), iota_dimension=0
+              f = f32[8] convert(i)
+              s = f32[8] multiply(f, f)
+              ROOT r = f32[8] multiply(x, s)
+            }
+        """),
+    )
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        for graph in context.array_graphs:
+            known = known_early(graph)
+            if graph in context.inlined or not any(known):
+                continue
+            for node in graph.nodes:
+                if not known[node.index] or node.op.name in FREE or node.op.dialect != "hlo":
+                    continue
+                users = context.users(node, graph)
+                if users and all(known[u.index] and u.op.name != "tuple" for u in users):
+                    continue
+                yield from self._judge(context, graph, node)
+
+    def _judge(self, context: Context, graph: Graph, node: Node) -> Iterator[Finding]:
+        work = [n for n in cone(node) if n.op.name not in FREE and not _only_free(n)]
+        uniform = context.uniform(graph)
+        dear = [n for n in work if _elements(n) >= WORTH and len(uniform[n.index]) < _rank(n)]
+        if not dear:
+            return
+        large = size(node) > GROWTH
+        yield context.finding(
+            self,
+            node,
+            graph,
+            f"%{node.name} is the same in every run: {len(work)} operations on constants give {human_bytes(size(node))}",
+            severity=None if not large and (context.optimised or any(n.op.kind in HEAVY for n in dear)) else Severity.INFO,
+            notes=tuple(Note(f"{n.op.name} %{n.name} is one of them", n.loc) for n in dear[:3] if n is not node),
+            help="compute it once, before the model is traced" + (", and pass it as a parameter" if large else ""),
+            saves=saving(bytes=float(sum(size(n) for n in dear) - size(node)), kernels=1.0),
+        )
+
+
+def _only_free(node: Node) -> bool:
+    """Whether the node is a fusion or call that holds nothing but free operators."""
+    return node.op.name in ("fusion", "call") and all(n.op.name in FREE or not n.operands for body in node.bodies for n in body.nodes)
+
+
+def _elements(node: Node) -> int:
+    """How many elements an operator goes over: those of its result, or of what it reduces."""
+    return max((t.elements for t in (node.type, *(o.type for o in node.operands)) if isinstance(t, TensorType)), default=0)
+
+
+def _rank(node: Node) -> int:
+    """The number of axes longer than 1."""
+    return sum(1 for d in getattr(node.type, "shape", ()) if d != 1)
