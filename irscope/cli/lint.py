@@ -4,59 +4,76 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import click
 
 from irscope.cli.errors import FINDINGS, OK, USAGE
-from irscope.cli.input import from_option, load, once_stdin
+from irscope.cli.input import from_option, load, once_stdin, require_ok
 from irscope.cli.output import opened
 from irscope.cli.progress import track
-from irscope.source import Severity, UserError
+from irscope.source import Severity, UserError, did_you_mean
+
+if TYPE_CHECKING:
+    from irscope.graph import Reading
+    from irscope.lint.config import Config
+    from irscope.lint.report import Report
+
+AUDITS = ("dtype", "shape", "layout", "memory", "parallel")
+FORMATS = ("full", "concise", "json", "jsonl", "sarif", "github", "gitlab", "junit", "markdown")
 
 
 @click.command()
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @from_option
-@click.option(
-    "--format",
-    "format_",
-    type=click.Choice(["full", "concise", "json", "jsonl", "github"]),
-    default="full",
-    show_default=True,
-    help="How to report.",
-)
+@click.option("--format", "format_", type=click.Choice(FORMATS), default=None, help="How to report (default: full).")
 @click.option("-o", "output", type=click.Path(dir_okay=False), help="Write the report to a file.")
-@click.option("--select", multiple=True, metavar="CODE", help="Only these rules: codes, names, families (DTY), ALL; with commas.")
+@click.option("--select", multiple=True, metavar="CODE", help="Only these rules: codes, names or families (DTY), repeated or with commas.")
 @click.option("--ignore", multiple=True, metavar="CODE", help="All but these rules.")
-@click.option(
-    "--fail-on",
-    type=click.Choice(["error", "warning", "info"]),
-    default="warning",
-    show_default=True,
-    help="Exit 1 on findings of this severity and above.",
-)
+@click.option("--fail-on", type=click.Choice(["error", "warning", "info"]), default=None, help="Exit 1 from this severity on (warning).")
 @click.option("--exit-zero", is_flag=True, help="Exit 0 whatever was found.")
+@click.option("--statistics", is_flag=True, help="Count the findings by rule.")
 @click.option("--baseline", metavar="FILE", help="Leave out the findings that this file accepts.")
 @click.option("--write-baseline", metavar="FILE", help="Accept what was found, for later runs.")
+@click.option("--track-fusion", is_flag=True, help="Store kernels and traffic in the baseline; later runs tell what grew.")
 @click.option("--why-not-fused", "why", is_flag=True, help="Judge every edge between two operators; with A B behind the file, those two.")
-@click.option("--policy", default="irscope", show_default=True, help="Whose fusion rules: irscope list policies.")
+@click.option("--policy", default=None, help="Whose fusion rules: irscope list policies (default: irscope).")
 @click.option("--device", help="The device of a GPU policy: h100, a100, b200.")
-@click.option("--max-kernels", type=click.IntRange(0), metavar="N", help="Exit 1 when the policy makes more kernels of the entry.")
+@click.option("--max-kernels", type=click.IntRange(0), metavar="N", help="A finding when the policy makes more kernels of the entry.")
+@click.option("--max-traffic", metavar="SIZE", help="A finding when the kernels move more than SIZE (200MiB) in a run.")
+@click.option("--max-memory", metavar="SIZE", help="A finding when more than SIZE lives at once.")
+@click.option("--require-fused", multiple=True, metavar="PATTERN", help="A finding when a chain such as 'dot,add,max*' is not one kernel.")
+@click.option("--expect-dtype", type=click.Choice(["f32", "f16", "bf16", "int8"]), help="A finding where operators run in another dtype.")
+@click.option("--where", metavar="QUERY", help="With --expect-dtype: only the nodes that the query picks.")
+@click.option("--audit", type=click.Choice(AUDITS), help="Print a table instead of findings.")
+@click.option("--config", "config_file", metavar="FILE", help="Settings (default: the nearest irscope.toml or pyproject.toml).")
+@click.option("--isolated", is_flag=True, help="Ignore all settings of the project.")
 def command(
     paths: tuple[str, ...],
     from_: str | None,
-    format_: str,
+    format_: str | None,
     output: str | None,
     select: tuple[str, ...],
     ignore: tuple[str, ...],
-    fail_on: str,
+    fail_on: str | None,
     exit_zero: bool,
+    statistics: bool,
     baseline: str | None,
     write_baseline: str | None,
+    track_fusion: bool,
     why: bool,
-    policy: str,
+    policy: str | None,
     device: str | None,
     max_kernels: int | None,
+    max_traffic: str | None,
+    max_memory: str | None,
+    require_fused: tuple[str, ...],
+    expect_dtype: str | None,
+    where: str | None,
+    audit: str | None,
+    config_file: str | None,
+    isolated: bool,
 ) -> int:
     """Find what makes a graph slow or wrong.
 
@@ -66,54 +83,89 @@ def command(
       irscope lint dumps/ --select DTY,BRD --format concise
       irscope lint model.hlo --why-not-fused            every edge
       irscope lint model.hlo --why-not-fused dot.3 add.4  these two
+      irscope lint model.hlo --max-kernels 12 --require-fused 'dot,add,max*'
+      irscope lint model.hlo --audit memory
     """
-    from irscope.fleet.files import find_files
-    from irscope.lint import lint_reading
-    from irscope.lint import select as select_rules
-    from irscope.lint.baseline import read_baseline, unknown_to
     from irscope.lint.baseline import write_baseline as store
-    from irscope.lint.fusion import judge, kernels_over, remarks, version_of
-    from irscope.lint.report import FileReport, Report
+    from irscope.lint.config import find_config, read_config
+    from irscope.lint.demands import parse_size
+    from irscope.lint.session import Options, Session
 
+    if isolated and config_file:
+        raise UserError("--isolated and --config exclude each other", "give one of them")
+    if where and not expect_dtype:
+        raise UserError("--where picks the nodes of --expect-dtype", "give both; irscope show --where QUERY shows what a query picks")
+    if track_fusion and not write_baseline:
+        raise UserError("--track-fusion stores into a baseline", "give --write-baseline FILE too")
+    config = None if isolated else read_config(config_file) if config_file else find_config(".")
+    format_ = format_ or _format_of(config)
+    if audit:
+        return _audit(paths, from_, audit, format_, output)
     paths, pair = _split_pair(paths, why)
-    rules = select_rules(_words(select), _words(ignore))
-    accepted = read_baseline(baseline) if baseline else None
-    files: list[FileReport] = []
-    broken = False
+    demands = {
+        "policy": policy,
+        "device": device,
+        "max_kernels": max_kernels,
+        "max_traffic": parse_size(max_traffic) if max_traffic else None,
+        "max_memory": parse_size(max_memory) if max_memory else None,
+        "require_fused": require_fused,
+        "expect_dtype": expect_dtype,
+        "where": where,
+    }
+    level = Severity[fail_on.upper()] if fail_on else None
+    session = Session(Options(_words(select), _words(ignore), level, demands, baseline, why, pair, track_fusion, statistics), config)
+    broken = _each(paths, from_, session.add)
+    report = session.report()
+    if write_baseline:
+        store(write_baseline, report.findings(), session.fusion)
+        click.echo(f"{write_baseline}: {len(report.findings())} findings accepted", err=True)
+    print_report(report, format_, output)
+    if exit_zero:
+        return OK
+    if broken or any(not file.readable for file in report.files):
+        return USAGE
+    return FINDINGS if not write_baseline and any(file.fails for file in report.files) else OK
+
+
+def _each(paths: tuple[str, ...], from_: str | None, work: Callable[[str, Reading], object]) -> bool:
+    """Read every dump that the paths stand for and hand it over; True when one of several could not be used, which is said at once."""
+    from irscope.fleet.files import find_files
+
     everything = find_files(once_stdin(paths)).files
     if not everything:
         raise UserError(f"no dump in {', '.join(paths)}", "name a file to hear what is wrong with it")
+    broken = False
     for path in track(everything, "linting"):
         try:
-            reading = load(path, from_)
+            work(path, load(path, from_))
         except UserError as error:
             if len(everything) == 1:
                 raise
-            click.echo(error.render(), err=True)
+            click.echo(f"{path}: {error.render()}" if path not in error.message else error.render(), err=True)
             broken = True
-            continue
-        report = FileReport(path, lint_reading(reading, rules), readable=reading.ok)
-        if accepted is not None:
-            report.findings = unknown_to(accepted, report.findings)
-        # A module whose text broke off in the middle of a graph has no kernels to speak of; the finding that says so stands already.
-        whole = [module for module in reading.modules if module.entry and all(graph.root for graph in module.graphs.values())]
-        if why:
-            report.edges = [edge for module in whole for edge in judge(module, policy, device, pair)]
-            report.remarks = [remark for module in reading.modules if module.entry for remark in remarks(module, policy)]
-        if max_kernels is not None:
-            report.findings += [f for module in whole for f in kernels_over(module, policy, device, max_kernels)]
-        files.append(report)
-    report_all = Report(files, policy=version_of(policy) if why else "")
-    if write_baseline:
-        store(write_baseline, report_all.findings())
-        click.echo(f"{write_baseline}: {len(report_all.findings())} findings accepted", err=True)
-    _print(report_all, format_, output)
-    if exit_zero:
-        return OK
-    if broken or any(not file.readable for file in files):
-        return USAGE
-    limit = Severity[fail_on.upper()]
-    return FINDINGS if not write_baseline and any(f.severity >= limit for f in report_all.findings()) else OK
+    return broken
+
+
+def _format_of(config: Config | None) -> str:
+    """The format of the settings, or ``full``."""
+    named = str(config.top.get("format", "full")) if config is not None else "full"
+    if named not in FORMATS:
+        raise UserError(f"there is no format {named!r}", did_you_mean(named, FORMATS) or f"the formats are {', '.join(FORMATS)}")
+    return named
+
+
+def _audit(paths: tuple[str, ...], from_: str | None, audit: str, format_: str, output: str | None) -> int:
+    from irscope.lint.audits import FileAudit, auditor, write_audits
+
+    told: list[FileAudit] = []
+
+    def look(path: str, reading: Reading) -> None:
+        require_ok(reading)
+        told.append(FileAudit(path, [auditor(audit)(module) for module in reading.modules if module.entry]))
+
+    broken = _each(paths, from_, look)
+    write_text(write_audits(told, format_), output)
+    return USAGE if broken else OK
 
 
 def _split_pair(paths: tuple[str, ...], why: bool) -> tuple[tuple[str, ...], tuple[str, str] | None]:
@@ -128,18 +180,22 @@ def _words(given: tuple[str, ...]) -> list[str]:
     return [word.strip() for text in given for word in text.split(",") if word.strip()]
 
 
-def _print(report: object, format_: str, output: str | None) -> None:
-    from irscope.cli.errors import wants_colour
-    from irscope.lint.report import Report
+def print_report(report: Report, format_: str, output: str | None) -> None:
+    """Write a report to a file or to standard output, coloured where a terminal wants it."""
     from irscope.lint.reporters import reporter
 
-    assert isinstance(report, Report)
-    text = reporter(format_)(report)
+    write_text(reporter(format_)(report), output, format_ in ("full", "concise"))
+
+
+def write_text(text: str, output: str | None, coloured: bool = False) -> None:
+    """Write a text to a file or to standard output."""
+    from irscope.cli.errors import wants_colour
+
     if output and output != "-":
         with opened(output) as stream:
             stream.write(text + "\n")
     elif text:
-        click.echo(_coloured(text) if format_ in ("full", "concise") and wants_colour(sys.stdout) else text)
+        click.echo(_coloured(text) if coloured and wants_colour(sys.stdout) else text)
 
 
 COLOURS = {"error[": "red", "warning[": "yellow", "info[": "blue"}

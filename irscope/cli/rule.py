@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from irscope.lint.rule import Rule, all_rules, find_rule
+from irscope.lint.gate import Gate, all_documented
+from irscope.lint.rule import Rule, find_rule
 from irscope.source import UserError
 
 
@@ -27,7 +28,7 @@ def command(code: str | None, all_: bool, format_: str) -> None:
     """
     if all_ == bool(code):
         raise UserError("give one rule, or --all", "irscope rule DTY001, or irscope rule --all")
-    rules = list(all_rules()) if all_ else [find_rule(code or "")]
+    rules = list(all_documented()) if all_ else [find_rule(code or "", all_documented())]
     if format_ == "json":
         documents = [as_dict(rule) for rule in rules]
         click.echo(json.dumps(documents if all_ else documents[0], indent=1))
@@ -39,14 +40,15 @@ def command(code: str | None, all_: bool, format_: str) -> None:
 
 
 def as_dict(rule: type[Rule]) -> dict[str, Any]:
-    """A rule with its documentation by heading."""
+    """A rule with its documentation by heading; a gate names the option that asks for it, and works on every format."""
     return {
         "code": rule.code,
         "name": rule.name,
         "severity": str(rule.severity),
         "title": rule.title(),
         "sections": {section.heading: section.text for section in rule.sections()},
-        "formats": sorted({f.format for f in rule.bad}),
+        "formats": [] if issubclass(rule, Gate) else sorted({f.format for f in rule.bad}),
+        "option": rule.option if issubclass(rule, Gate) else None,
     }
 
 

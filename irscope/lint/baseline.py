@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from irscope.source import Finding, UserError
 
@@ -24,11 +25,12 @@ def fingerprint(finding: Finding) -> str:
     return hashlib.sha256(key.encode()).hexdigest()[:16]
 
 
-def write_baseline(path: str, findings: Iterable[Finding]) -> None:
-    """Store the findings as accepted, each with its message for the reader of the file."""
+def write_baseline(path: str, findings: Iterable[Finding], fusion: dict[str, dict[str, Any]] | None = None) -> None:
+    """Store the findings as accepted, each with its message for the reader of the file; ``fusion``: what the policy made of each file."""
     counted = Counter((fingerprint(f), f.code, f.message) for f in findings)
     rows = [{"fingerprint": print_, "code": code, "message": message, "count": n} for (print_, code, message), n in sorted(counted.items())]
-    Path(path).write_text(json.dumps({"version": VERSION, "findings": rows}, indent=1) + "\n")
+    told = {"version": VERSION, "findings": rows, **({"fusion": fusion} if fusion else {})}
+    Path(path).write_text(json.dumps(told, indent=1) + "\n")
 
 
 def read_baseline(path: str) -> Counter[str]:
@@ -40,6 +42,18 @@ def read_baseline(path: str) -> Counter[str]:
         raise UserError(f"{path}: {error.strerror}", f"irscope lint --write-baseline {path} makes one") from None
     except (ValueError, KeyError, TypeError, UnicodeDecodeError):
         raise UserError(f"{path} is no baseline of irscope", f"irscope lint --write-baseline {path} makes one") from None
+
+
+def read_fusion(path: str) -> dict[str, dict[str, Any]]:
+    """What the policy made of each file when the baseline was written, by the file's name; empty where that was not stored."""
+    read_baseline(path)
+    told: dict[str, dict[str, Any]] = json.loads(Path(path).read_text()).get("fusion", {})
+    try:
+        for row in told.values():
+            int(row["kernels"]), float(row["traffic"]), str(row["policy"]), dict(row["apart"])
+    except (AttributeError, KeyError, TypeError, ValueError):
+        raise UserError(f"{path}: what it holds of fusion is damaged", "write it anew with --write-baseline and --track-fusion") from None
+    return told
 
 
 def unknown_to(baseline: Counter[str], findings: Iterable[Finding]) -> list[Finding]:

@@ -1,4 +1,4 @@
-"""What a fusion policy makes of a module, told for ``lint``: verdicts on edges, and the gate on kernels."""
+"""What a fusion policy makes of a module, told for ``lint``: verdicts on edges."""
 
 from __future__ import annotations
 
@@ -6,13 +6,7 @@ from irscope.expand import expand
 from irscope.fusion import AsWritten, EdgeVerdict, Plan, policy_named
 from irscope.graph import Module, callees_first
 from irscope.lint.context import Context
-from irscope.source import Finding, Severity, UserError, did_you_mean
-
-
-class _MaxKernels:
-    """The gate ``--max-kernels``, as what a finding names."""
-
-    code, name, severity = "KRN003", "too-many-kernels", Severity.ERROR
+from irscope.source import UserError, did_you_mean
 
 
 def plans(module: Module, policy: str, device: str | None = None) -> list[Plan]:
@@ -60,25 +54,3 @@ def judge(module: Module, policy: str, device: str | None = None, pair: tuple[st
             "give a producer and its direct consumer; irscope show --around NODE --radius 1 names them",
         )
     return found
-
-
-def kernels_over(module: Module, policy: str, device: str | None, limit: int) -> list[Finding]:
-    """A finding when the policy makes more kernels of the entry than ``limit``."""
-    chosen = policy_named(policy)
-    if isinstance(chosen, AsWritten):
-        kernels = plans(module, policy, device)[-1].kernels()
-    else:
-        kernels = chosen.plan(expand(module).main()).kernels()
-    if kernels <= limit:
-        return []
-    rule = _MaxKernels()
-    return [
-        Finding(
-            rule.code,
-            rule.name,
-            rule.severity,
-            f"{policy} makes {kernels} kernels of {module.entry}, {limit} are allowed",
-            module.source,
-            help="irscope lint --why-not-fused says what keeps operators apart",
-        )
-    ]

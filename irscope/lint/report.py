@@ -13,7 +13,8 @@ from irscope.source import Finding, Severity
 class FileReport:
     """One file: its findings, and (with ``--why-not-fused``) the edges of its graphs. ``readable``: its own parser would take it.
 
-    ``remarks`` say what a reader of the edges should know: how sure the policy is of this text.
+    ``remarks`` say what a reader of the edges should know: how sure the policy is of this text. Findings of ``fail_on`` and above make
+    the run fail.
     """
 
     file: str
@@ -21,11 +22,32 @@ class FileReport:
     edges: list[EdgeVerdict] = field(default_factory=list)
     readable: bool = True
     remarks: list[str] = field(default_factory=list)
+    fail_on: Severity = Severity.WARNING
+
+    @property
+    def fails(self) -> bool:
+        """Whether a finding is bad enough to fail the run."""
+        return any(finding.severity >= self.fail_on for finding in self.findings)
+
+
+@dataclass(frozen=True, slots=True)
+class Statistic:
+    """What one rule found in all files: how often, in how many files, and what mending it would save."""
+
+    code: str
+    name: str
+    severity: Severity
+    count: int
+    files: int
+    saves: dict[str, float]
 
 
 @dataclass(slots=True)
 class Report:
-    """All files of a run, in the order given; ``policy`` names the fusion policy that judged the edges, if any was asked."""
+    """All files of a run, in the order given; ``policy`` names the fusion policy that judged the edges, if any was asked.
+
+    ``statistics``: the findings are counted by rule.
+    """
 
     files: list[FileReport]
     policy: str = ""
@@ -38,6 +60,19 @@ class Report:
     def count(self) -> Counter[Severity]:
         """How many findings of each severity."""
         return Counter(finding.severity for finding in self.findings())
+
+    def by_rule(self) -> list[Statistic]:
+        """The rules that found something, those that would save most first, then the most frequent."""
+        found: dict[str, list[tuple[str, Finding]]] = {}
+        for file in self.files:
+            for finding in file.findings:
+                found.setdefault(finding.code, []).append((file.file, finding))
+        rows = []
+        for code, told in found.items():
+            saves = {key: round(sum((f.saves or {}).get(key, 0.0) for _, f in told), 3) for key in ("us", "bytes", "kernels")}
+            worst = max(f.severity for _, f in told)
+            rows.append(Statistic(code, told[0][1].name, worst, len(told), len({file for file, _ in told}), saves))
+        return sorted(rows, key=lambda row: (-row.saves["us"], -row.count, row.code))
 
     def summary(self) -> str:
         """``3 findings (1 error, 2 warnings)``."""

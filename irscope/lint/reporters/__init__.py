@@ -7,7 +7,17 @@ from importlib import import_module
 
 from irscope.lint.report import Report
 
-FORMATS = {"full": "full", "concise": "concise", "json": "json_", "jsonl": "jsonl", "github": "github"}
+FORMATS = {
+    "full": "full",
+    "concise": "concise",
+    "json": "json_",
+    "jsonl": "jsonl",
+    "sarif": "sarif",
+    "github": "github",
+    "gitlab": "gitlab",
+    "junit": "junit",
+    "markdown": "markdown",
+}
 """Name on the command line: file in this folder."""
 
 

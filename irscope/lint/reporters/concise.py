@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from irscope.lint.report import Report
+from irscope.lint.reporters.full import statistics
 
 
 def write(report: Report) -> str:
     """``file:line:col: severity[CODE]: message``, a line each, then the summary."""
-    lines = [finding.headline() for finding in report.findings()]
+    lines = [statistics(report)] if report.statistics and report.findings() else [finding.headline() for finding in report.findings()]
     for file in report.files:
         for edge in file.edges:
             if edge.fused != "all":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from irscope.fusion.plan import EdgeVerdict
 from irscope.lint.report import FileReport, Report
 from irscope.lint.savings import human_bytes
@@ -10,15 +12,25 @@ from irscope.source import Finding
 
 def write(report: Report) -> str:
     """The report as plain text; the terminal colours it."""
-    blocks = [_finding(f) for file in report.files for f in file.findings]
+    blocks = [statistics(report)] if report.statistics else [_finding(f) for file in report.files for f in file.findings]
     blocks += [_edges(file, report.policy) for file in report.files if report.policy]
     blocks.append(report.summary())
-    return "\n\n".join(blocks)
+    return "\n\n".join(block for block in blocks if block)
 
 
-def _finding(finding: Finding) -> str:
-    text = finding.render()
-    saves = finding.saves or {}
+def statistics(report: Report) -> str:
+    """A line a rule: how often it found something, in how many files, and what mending all of it would save."""
+    lines = []
+    for row in report.by_rule():
+        saves = savings(row.saves)
+        files = f"{row.files} file" + ("s" if row.files != 1 else "")
+        lines.append(f"{row.count:6}  {row.code}  {row.name:<28} {row.severity!s:<8} {files}" + (f"  saves {saves}" if saves else ""))
+    return "\n".join(lines)
+
+
+def savings(saves: Mapping[str, float] | None) -> str:
+    """``about 3 us, 12 KiB of traffic, 1 kernel``; the empty string where nothing is saved."""
+    saves = saves or {}
     parts = []
     if saves.get("us"):
         parts.append(f"about {saves['us']:.3g} us")
@@ -26,7 +38,12 @@ def _finding(finding: Finding) -> str:
         parts.append(f"{human_bytes(saves['bytes'])} of traffic")
     if saves.get("kernels"):
         parts.append(f"{saves['kernels']:.0f} kernel{'s' if saves['kernels'] != 1 else ''}")
-    return text + (f"\n  saves: {', '.join(parts)}" if parts else "")
+    return ", ".join(parts)
+
+
+def _finding(finding: Finding) -> str:
+    saves = savings(finding.saves)
+    return finding.render() + (f"\n  saves: {saves}" if saves else "")
 
 
 def _edges(file: FileReport, policy: str) -> str:

@@ -6,13 +6,22 @@ import json
 from typing import Any
 
 from irscope.fusion.plan import EdgeVerdict
-from irscope.lint.report import FileReport, Report
+from irscope.lint.report import FileReport, Report, Statistic
 from irscope.source import Finding
 
 
 def write(report: Report) -> str:
-    """``{"version": 1, "files": [{"file", "findings", "edges"}]}``."""
-    return json.dumps({"version": 1, "files": [as_dict(file) for file in report.files]}, indent=1)
+    """``{"version": 1, "files": [{"file", "findings", "edges"}]}``; ``lint/report.schema.json`` has every key."""
+    told: dict[str, Any] = {"version": 1, "files": [as_dict(file) for file in report.files]}
+    if report.statistics:
+        told["statistics"] = [statistic_dict(row) for row in report.by_rule()]
+    return json.dumps(told, indent=1)
+
+
+def statistic_dict(row: Statistic) -> dict[str, Any]:
+    """What one rule found in all files."""
+    names = {"code": row.code, "name": row.name, "severity": str(row.severity)}
+    return {**names, "count": row.count, "files": row.files, "saves": row.saves}
 
 
 def as_dict(file: FileReport) -> dict[str, Any]:

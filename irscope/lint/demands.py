@@ -1,0 +1,81 @@
+"""What a user demands of a module beyond the rules: budgets, fusions, dtypes; from options or from the project's file."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, fields
+from typing import Any
+
+from irscope.graph import Module
+from irscope.lint.planned import Planned
+from irscope.source import Finding, UserError
+
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kKMGT]?)(i?)[bB]?$")
+_POWERS = {"": 0, "k": 1, "K": 1, "M": 2, "G": 3, "T": 4}
+
+
+def parse_size(text: str | int) -> int:
+    """Bytes of ``512``, ``300kB``, ``1.5GiB``. Raises UserError for what is no size."""
+    if isinstance(text, int):
+        return text
+    found = _SIZE.match(text.strip())
+    if found is None:
+        raise UserError(f"{text!r} is no size", "sizes are written 4096, 300kB, 1.5GiB")
+    unit: int = (1024 if found[3] else 1000) ** _POWERS[found[2]]
+    return round(float(found[1]) * unit)
+
+
+@dataclass(frozen=True, slots=True)
+class Demands:
+    """Budgets are None where there are none; sizes are bytes."""
+
+    policy: str = "irscope"
+    device: str | None = None
+    max_kernels: int | None = None
+    max_traffic: int | None = None
+    max_memory: int | None = None
+    require_fused: tuple[str, ...] = ()
+    expect_dtype: str = ""
+    where: str = ""
+
+    def over(self, more: dict[str, Any]) -> Demands:
+        """These demands with those that ``more`` gives (by field; None and empty ones are no demand) in their place."""
+        own = {field.name: getattr(self, field.name) for field in fields(self)}
+        return Demands(**{**own, **{name: value for name, value in more.items() if value not in (None, "", ())}})
+
+    @property
+    def plans(self) -> bool:
+        """Whether a fusion policy must be asked."""
+        return self.max_kernels is not None or self.max_traffic is not None or bool(self.require_fused)
+
+    def judge(self, module: Module, planned: Planned | None = None) -> list[Finding]:
+        """What in a module is against the demands. Raises UserError where that cannot be told."""
+        from irscope.lint.gates.expect_dtype import ExpectDtype
+        from irscope.lint.gates.max_kernels import MaxKernels
+        from irscope.lint.gates.max_memory import MaxMemory
+        from irscope.lint.gates.max_traffic import MaxTraffic
+        from irscope.lint.gates.require_fused import RequireFused
+
+        findings: list[Finding] = []
+        if self.plans:
+            planned = planned or Planned(module, self.policy, self.device)
+            if self.max_kernels is not None:
+                findings += MaxKernels.judge(planned, self.max_kernels)
+            if self.max_traffic is not None:
+                findings += MaxTraffic.judge(planned, self.max_traffic)
+            for pattern in self.require_fused:
+                findings += RequireFused.judge(planned, pattern)
+        if self.max_memory is not None:
+            findings += MaxMemory.judge(module, self.max_memory)
+        if self.expect_dtype:
+            findings += ExpectDtype.judge(module, self.expect_dtype, _picked(module, self.where))
+        return findings
+
+
+def _picked(module: Module, where: str) -> list[Any] | None:
+    if not where:
+        return None
+    from irscope.analysis.survey import Survey
+    from irscope.query import parse
+
+    return [node for _, node in parse(where).select(Survey(module))]

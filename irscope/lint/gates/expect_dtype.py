@@ -1,0 +1,152 @@
+"""DTY002: operators in another dtype than the module is expected to run in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from irscope.analysis.classes import work_class
+from irscope.graph import Graph, Kind, Module, Node, TensorType
+from irscope.lint.context import Context
+from irscope.lint.gate import Gate
+from irscope.lint.savings import human_bytes
+from irscope.source import Finding, Note, UserError, did_you_mean
+
+DTYPES = ("f32", "f16", "bf16", "int8")
+HALF = frozenset(("f16", "bf16"))
+CASTS = frozenset(("convert", "cast", "aten::to", "aten::type_as", "aten::float", "aten::half", "aten::_to_copy", "aten::bfloat16"))
+ACCUMULATE = frozenset(
+    "softmax log_softmax _softmax _log_softmax layer_norm native_layer_norm batch_norm group_norm instance_norm rms_norm norm sum mean var "
+    "std logsumexp cross_entropy_loss nll_loss mse_loss cumsum".split()
+)
+"""Operators that hold wide accumulators by design: normalisations, sums, losses."""
+MAX_SHOWN = 20
+
+
+class ExpectDtype(Gate):
+    """Operators run in another dtype than was expected.
+
+    ## What it does
+    With ``--expect-dtype bf16`` (or ``f16``, ``f32``) finds islands: neighbouring operators whose result is a floating type other than the
+    expected one. Of what is expected in half precision, wide accumulators are allowed: softmax, normalisations, reductions, and products
+    that convert their result back. With ``int8``, finds products and convolutions that take floating operands. ``--where QUERY`` looks
+    only at the nodes that the query picks.
+
+    ## Why is this bad?
+    One literal or one library call in ``f32`` pulls its neighbours along: twice the traffic, casts on both sides, and a matrix unit that
+    stays idle.
+
+    ## Example
+    ```
+    irscope lint model.hlo --expect-dtype bf16 --where 'scope~decoder'
+    ```
+
+    ## Use instead
+    Cast the operand that brings the wide type in; give literals the dtype of the model; use ``preferred_element_type`` where only the
+    accumulator should be wide.
+
+    ## Known false positives
+    Islands that are wide for accuracy and hold no reduction (a learning rate schedule, a position encoding): leave them out with
+    ``--where`` or accept them with a suppression and its reason. Single numbers are never reported.
+    """
+
+    code, name, option = "DTY002", "unexpected-dtype", "--expect-dtype"
+
+    @classmethod
+    def judge(cls, module: Module, expected: str, picked: Iterable[Node] | None = None) -> list[Finding]:
+        """A finding for each island, the largest first. ``picked``: look at these nodes alone."""
+        if expected not in DTYPES:
+            raise UserError(f"{expected!r} cannot be expected", did_you_mean(expected, DTYPES) or f"one of {', '.join(DTYPES)} can")
+        chosen = None if picked is None else {id(node) for node in picked}
+        context = Context(module)
+        islands = []
+        for graph in context.array_graphs:
+            odd = [node for node in graph.nodes if (chosen is None or id(node) in chosen) and _is_odd(node, expected)]
+            found = [[node] for node in odd] if expected == "int8" else _islands(odd)
+            islands += [(graph, island) for island in found if not _allowed(island, graph, expected, context)]
+        islands.sort(key=lambda pair: -_bytes(pair[1]))
+        findings = [cls._told(module, graph, island, expected, context) for graph, island in islands[:MAX_SHOWN]]
+        if len(islands) > MAX_SHOWN:
+            n = sum(len(island) for _, island in islands[MAX_SHOWN:])
+            findings.append(cls.broken(module, f"{n} more operators are not {expected}, in {len(islands) - MAX_SHOWN} islands"))
+        return findings
+
+    @classmethod
+    def _told(cls, module: Module, graph: Graph, island: list[Node], expected: str, context: Context) -> Finding:
+        first = next((node for node in island if node.op.name not in CASTS), island[0])
+        inside = {id(node) for node in island}
+        dtypes = sorted({_dtype(node) for node in island} if expected != "int8" else {_dtype(o) for n in island for o in n.operands} - {""})
+        into = sum(node.op.name in CASTS for node in island)
+        out = sum(u.op.name in CASTS for node in island for u in context.users(node, graph) if id(u) not in inside)
+        if expected == "int8":
+            message = f"%{first.name} ({first.op.name}) takes {', '.join(dtypes)}, int8 is expected"
+        else:
+            count = "1 operator runs" if len(island) == 1 else f"{len(island)} operators run"
+            message = f"{count} in {', '.join(dtypes)}, {expected} is expected: {human_bytes(_bytes(island))} of results"
+        notes = tuple(
+            Note(f"%{o.name} ({o.op.name}) brings {_dtype(o)} in", o.loc)
+            for o in dict.fromkeys(o for node in island for o in node.operands)
+            if id(o) not in inside and _dtype(o) in dtypes and o.op.name in ("parameter", "constant", "prim::Constant")
+        )[:3]
+        if into or out:
+            notes += (Note(f"casts: {into} into it, {out} out of it"),)
+        return cls.broken(module, message, at=(graph, first), notes=notes, help="irscope lint --audit dtype shows all dtypes and casts")
+
+
+def _dtype(node: Node) -> str:
+    return node.type.dtype.name if isinstance(node.type, TensorType) else ""
+
+
+def _is_odd(node: Node, expected: str) -> bool:
+    """Whether a node works in a floating type that is not the expected one. Leaves and single numbers do not count."""
+    if not isinstance(node.type, TensorType) or node.op.kind is Kind.LEAF or node.op.name in ("parameter", "constant"):
+        return False
+    if expected == "int8":
+        taken = [operand.type.dtype for operand in node.operands[:2] if isinstance(operand.type, TensorType)]
+        return work_class(node) == "contraction" and any(dtype.is_float for dtype in taken)
+    return node.type.dtype.is_float and bool(node.type.shape) and node.type.dtype.name != expected
+
+
+def _islands(odd: list[Node]) -> list[list[Node]]:
+    """Sets of nodes that are joined by operands."""
+    head = {id(node): node for node in odd}
+    group: dict[int, int] = {key: key for key in head}
+
+    def top(key: int) -> int:
+        while group[key] != key:
+            group[key] = group[group[key]]
+            key = group[key]
+        return key
+
+    for node in odd:
+        for operand in node.operands:
+            if id(operand) in head:
+                group[top(id(node))] = top(id(operand))
+    found: dict[int, list[Node]] = {}
+    for node in odd:
+        found.setdefault(top(id(node)), []).append(node)
+    return list(found.values())
+
+
+def _allowed(island: list[Node], graph: Graph, expected: str, context: Context) -> bool:
+    """Whether an island is an accumulator: wide around a reduction, or a product whose result is converted back at once."""
+    if graph in context.inlined and any(node is graph.root for node in island):
+        return True  # the fusion that runs this body is reported, or not, in its own graph
+    if expected not in HALF or any(_dtype(node) != "f32" for node in island):
+        return False
+    working = [node for node in island if node.op.name not in CASTS]
+    products = [node for node in working if work_class(node) == "contraction"]
+    if products:
+        narrow = all(_dtype(o) == expected for node in products for o in node.operands[:2])
+        back = all(u.op.name in CASTS for node in island for u in context.users(node, graph) if u not in island)
+        return narrow and back and len(working) == len(products)
+    sums = any(node.op.name in ("reduce", "reduce-window", "all-reduce") or _word(node) in ACCUMULATE for node in working)
+    inside = any(body in context.inlined and any(n.op.name == "reduce" for n in body.nodes) for node in working for body in node.bodies)
+    return sums or inside or not working
+
+
+def _word(node: Node) -> str:
+    return node.op.name.rpartition("::")[2].removeprefix("nn.").rstrip("_")
+
+
+def _bytes(island: list[Node]) -> int:
+    return sum(node.type.bytes for node in island if isinstance(node.type, TensorType))

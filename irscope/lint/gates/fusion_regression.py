@@ -1,0 +1,68 @@
+"""FUS019: more kernels or more traffic than the stored baseline."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from irscope.lint.gate import Gate
+from irscope.lint.planned import Planned
+from irscope.lint.savings import human_bytes, saving
+from irscope.source import Finding, Note
+
+TRAFFIC_SLACK = 1.001
+"""A thousandth more is no regression: exporters move single numbers about."""
+
+
+class FusionRegression(Gate):
+    """The policy makes more kernels, or moves more bytes, than when the baseline was written.
+
+    ## What it does
+    ``--write-baseline FILE --track-fusion`` stores, for each file, how many kernels the policy makes, how many bytes they move, and which
+    pairs of operators stay apart. A later run with ``--baseline FILE`` compares, and names the pairs that came apart since.
+
+    ## Why is this bad?
+    A fusion that is lost costs time on every run and nobody is told: the results are the same.
+
+    ## Example
+    ```
+    irscope lint exports/ --write-baseline baseline.json --track-fusion
+    irscope lint exports/ --baseline baseline.json
+    ```
+
+    ## Use instead
+    Look at the pairs that the finding names with ``irscope lint --why-not-fused``; when the change is wanted, write the baseline anew.
+
+    ## Known false positives
+    A new release of the compiler decides otherwise: the baseline names the version of the policy, and the finding says when they differ.
+    """
+
+    code, name, option = "FUS019", "fusion-regression", "--baseline"
+
+    @classmethod
+    def judge(cls, planned: Planned, version: str, before: dict[str, Any]) -> list[Finding]:
+        """A finding when kernels or traffic grew since ``before`` (what :func:`record` gave)."""
+        kernels, traffic = int(before["kernels"]), float(before["traffic"])
+        more, moved = planned.kernels - kernels, planned.traffic - traffic
+        if more <= 0 and planned.traffic <= traffic * TRAFFIC_SLACK:
+            return []
+        parts = [f"{planned.kernels} kernels instead of {kernels}"] if more > 0 else []
+        if planned.traffic > traffic * TRAFFIC_SLACK:
+            parts.append(f"{human_bytes(planned.traffic)} moved instead of {human_bytes(traffic)}")
+        notes: list[Note] = []
+        for pair, n in sorted(planned.apart().items(), key=lambda item: -item[1]):
+            new = n - int(before["apart"].get(pair, 0))
+            if new > 0 and len(notes) < 5:
+                why = planned.reasons(pair)
+                notes.append(Note(f"{pair}: {new} more stay apart" + (f" ({why})" if why else "")))
+        if version != before["policy"]:
+            notes.append(Note(f"the baseline was written for {before['policy']}, this is {version}"))
+        message = f"{' and '.join(parts)} under {version}, since the baseline was written"
+        finding = cls.broken(planned.module, message, notes=tuple(notes), help="irscope lint --why-not-fused tells each edge")
+        finding.saves = saving(max(0.0, moved), max(0, more))
+        return [finding]
+
+
+def record(planned: Planned, version: str) -> dict[str, Any]:
+    """What a baseline stores of a module."""
+    apart = dict(sorted(planned.apart().items()))
+    return {"policy": version, "kernels": planned.kernels, "traffic": planned.traffic, "apart": apart}

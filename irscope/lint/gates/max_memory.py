@@ -1,0 +1,53 @@
+"""MEM001: more memory at once than is allowed."""
+
+from __future__ import annotations
+
+from irscope.analysis.survey import Survey
+from irscope.graph import Module, bytes_of
+from irscope.lint.gate import Gate
+from irscope.lint.savings import human_bytes
+from irscope.source import Finding, Note
+
+
+class MaxMemory(Gate):
+    """More bytes live at once than were allowed.
+
+    ## What it does
+    Follows how long each value lives, in the order of the text, and compares the peak of temporaries and results with ``--max-memory``
+    (``max-memory`` in the project's file). Parameters belong to the caller and are told beside it.
+
+    ## Why is this bad?
+    A run that needs more than the device has does not start; one that nearly does leaves no room for a larger batch.
+
+    ## Example
+    ```
+    irscope lint step.hlo --max-memory 12GiB
+    ```
+
+    ## Use instead
+    The finding names what lives at the peak: recompute what is cheap (``jax.checkpoint``), donate inputs, split the batch, or let the large
+    value die earlier. ``irscope lint --audit memory`` has the whole table.
+
+    ## Known false positives
+    The order is the text's: in a module that is not scheduled the compiler may choose a better one, and fuse values away that stand here.
+    """
+
+    code, name, option = "MEM001", "peak-live", "--max-memory"
+
+    @classmethod
+    def judge(cls, module: Module, limit: int) -> list[Finding]:
+        """A finding when the peak of the entry is above ``limit`` bytes."""
+        survey = Survey(module)
+        entry = survey.entry
+        life = survey.memory.graphs.get(entry) if entry is not None else None
+        if entry is None or life is None or life.peak <= limit:
+            return []
+        node = entry.nodes[life.peak_at]
+        alive = survey.memory.live_at(entry, life.peak_at)
+        notes = tuple(Note(f"%{n.name} holds {human_bytes(life.size[n.index])}", n.loc) for n in alive[:5])
+        rest = sum(life.size[n.index] for n in alive[5:])
+        notes += (Note(f"{len(alive) - 5} others hold {human_bytes(rest)}"),) if rest else ()
+        params = sum(bytes_of(p.type) for p in entry.params)
+        allowed = f"{human_bytes(limit)} are allowed (parameters: {human_bytes(params)} more)"
+        message = f"{human_bytes(life.peak)} live at %{node.name}, {allowed}"
+        return [cls.broken(module, message, at=(entry, node), notes=notes, help="irscope lint --audit memory shows who is alive when")]

@@ -1,0 +1,44 @@
+"""KRN004: more bytes through memory than are allowed."""
+
+from __future__ import annotations
+
+from irscope.lint.gate import Gate
+from irscope.lint.planned import Planned
+from irscope.lint.savings import human_bytes
+from irscope.source import Finding, Note
+
+
+class MaxTraffic(Gate):
+    """The kernels read and write more bytes than were allowed.
+
+    ## What it does
+    Adds up what the kernels of a policy read and write in one run: each distinct operand once, each result once, slices by their own
+    size, bodies of loops by their trips. Compares with ``--max-traffic`` (``max-traffic`` in the project's file).
+
+    ## Why is this bad?
+    Most kernels wait for memory: bytes are time. Traffic grows when a fusion is lost, when a broadcast or a copy appears, when a dtype
+    becomes wider.
+
+    ## Example
+    ```
+    irscope lint model.hlo --policy xla-cpu --max-traffic 200MiB
+    ```
+
+    ## Use instead
+    The finding names the kernels that move most; ``irscope lint --why-not-fused`` says what keeps operators apart.
+
+    ## Known false positives
+    Caches are not modelled: a value that is read twice in a row may cost once. A loop whose trip count the text does not tell counts once.
+    """
+
+    code, name, option = "KRN004", "too-much-traffic", "--max-traffic"
+
+    @classmethod
+    def judge(cls, planned: Planned, limit: int) -> list[Finding]:
+        """A finding when more than ``limit`` bytes move."""
+        if planned.traffic <= limit:
+            return []
+        message = f"the kernels of {planned.policy} move {human_bytes(planned.traffic)}, {human_bytes(limit)} are allowed"
+        most = planned.costliest()
+        notes = tuple(Note(f"%{g.root.name} ({g.root.op.name}) moves {human_bytes(moved)}", g.root.loc) for g, moved in most)
+        return [cls.broken(planned.module, message, notes=notes, help="irscope lint --why-not-fused says what keeps operators apart")]

@@ -1,0 +1,190 @@
+"""FUS018: a chain of operators that must be one kernel, and is not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from itertools import pairwise
+
+from irscope.graph import Graph, Node
+from irscope.lint.gate import Gate
+from irscope.lint.planned import Planned
+from irscope.source import Finding, Note, UserError
+
+SEEN_THROUGH = frozenset("broadcast reshape bitcast copy convert transpose get-tuple-element".split())
+"""What may stand between two operators of a chain without being named: it computes nothing."""
+MAX_SHOWN = 20
+
+
+class RequireFused(Gate):
+    """A chain of operators that was required to be one kernel is more than one.
+
+    ## What it does
+    Takes a chain such as ``dot,add,maximum`` (names may hold stars), finds every place where its operators follow each other, and demands
+    that one kernel of the policy computes them all. An operator is named as the policy sees it (``dot``), or as the user wrote it
+    (``aten::linear``, ``linear``, ``nn.dense``). Reshapes, broadcasts, casts and transposes may stand between without being named. A
+    pattern that occurs nowhere is a finding too: it protects nothing.
+
+    ## Why is this bad?
+    Performance that rests on a fusion is lost without a word when a compiler is upgraded or a line of the model is moved.
+
+    ## Example
+    ```
+    irscope lint model.hlo --policy xla-cpu --require-fused 'dot,add,maximum'
+    ```
+
+    ## Use instead
+    The finding says which edge is apart and under which rule; move what stands between, or take the chain from the list.
+
+    ## Known false positives
+    None: it is a contract. Where the operators follow each other in a place that should not count, name one more operator of the chain.
+    """
+
+    code, name, option = "FUS018", "require-fused", "--require-fused"
+
+    @classmethod
+    def judge(cls, planned: Planned, pattern: str) -> list[Finding]:
+        """A finding for every occurrence that is apart, at its last operator; one when there is no occurrence."""
+        words = [word.strip() for word in pattern.split(",") if word.strip()]
+        if len(words) < 2:
+            raise UserError(f"{pattern!r} is no chain", "two operators or more with commas between: --require-fused 'dot,add,maximum'")
+        atoms = _Atoms(planned)
+        chains = list(_chains(atoms, words))
+        if not chains:
+            seen = ", ".join(sorted({atom.node.op.name for atom in atoms.all})[:12])
+            return [cls.broken(planned.module, f"no chain {pattern} in the graph that {planned.policy} looks at", help=f"it has {seen}")]
+        apart = [chain for chain in chains if not frozenset.intersection(*(atom.kernels for atom in chain))]
+        findings = [cls._told(planned, pattern, chain, len(chains)) for chain in apart[:MAX_SHOWN]]
+        if len(apart) > MAX_SHOWN:
+            findings.append(cls.broken(planned.module, f"{len(apart) - MAX_SHOWN} more chains {pattern} are apart"))
+        return findings
+
+    @classmethod
+    def _told(cls, planned: Planned, pattern: str, chain: tuple[_Atom, ...], n: int) -> Finding:
+        notes = []
+        for before, after in pairwise(chain):
+            if not before.kernels & after.kernels:
+                text = f"%{before.node.name} ({before.node.op.name}) and %{after.node.name} ({after.node.op.name}) are in different kernels"
+                why = _reason(planned, before, after)
+                notes.append(Note(text + (f": {why}" if why else ""), before.node.loc))
+        if not notes:
+            notes.append(Note("each neighbour shares a kernel with the next, but no kernel has them all"))
+        last = chain[-1]
+        names = " -> ".join("%" + atom.node.name for atom in chain)
+        message = f"{pattern} is not one kernel under {planned.policy}: {names} (one of {n} places)"
+        return cls.broken(planned.module, message, at=(last.graph, last.node), notes=tuple(notes))
+
+
+@dataclass(slots=True, eq=False)
+class _Atom:
+    """An operator at work, a node or one in the body of a fusion (``outer``); ``kernels`` are those that compute it."""
+
+    node: Node
+    graph: Graph
+    kernels: frozenset[int]
+    outer: Node
+    feeds: list[_Atom]
+
+    def words(self) -> set[str]:
+        """The names by which the user may mean it."""
+        names = {self.node.op.name} | {written.op.name for written in self.node.origin}
+        return names | {name.rpartition("::")[2] for name in names} | {name.rpartition(".")[2] for name in names}
+
+
+_Value = _Atom | tuple["_Value", ...] | None
+"""Who makes a value: an atom, those of the elements of a tuple, or nobody (a parameter)."""
+
+
+class _Atoms:
+    """The operators of all plans with the bodies of fusions opened, and who feeds whom."""
+
+    def __init__(self, planned: Planned) -> None:
+        self.all: list[_Atom] = []
+        number = 0
+        for plan in planned.plans:
+            kernels: dict[Node, set[int]] = {}
+            for group in plan.groups:
+                number += 1
+                for node in group.nodes:
+                    kernels.setdefault(node, set()).add(number)
+            values: dict[Node, _Value] = {}
+            for node in plan.graph.nodes:
+                self._work(node, plan.graph, frozenset(kernels.get(node, ())), values)
+
+    def _work(self, node: Node, graph: Graph, kernels: frozenset[int], values: dict[Node, _Value]) -> None:
+        """Find who makes the value of a node. The body of a fusion works in the fusion's kernel; fusions do not stand in fusions."""
+        if node.op.name != "fusion" or not node.bodies:
+            values[node] = self._made(node, graph, kernels, node, [values.get(operand) for operand in node.operands])
+            return
+        body = node.bodies[0]
+        inner: dict[Node, _Value] = dict(zip(body.params, [values.get(operand) for operand in node.operands], strict=False))
+        for step in body.nodes:
+            if step not in inner:
+                inner[step] = self._made(step, body, kernels, node, [inner.get(operand) for operand in step.operands])
+        values[node] = inner.get(body.root) if body.root is not None else None
+
+    def _made(self, node: Node, graph: Graph, kernels: frozenset[int], outer: Node, given: list[_Value]) -> _Value:
+        if node.op.name == "tuple":
+            return tuple(given)
+        if node.op.name == "get-tuple-element" and isinstance(given[0], tuple):
+            index = node.attrs.get("index", 0)
+            return given[0][index] if index < len(given[0]) else None
+        atom = _Atom(node, graph, kernels, outer, [])
+        for before in given:
+            for one in before if isinstance(before, tuple) else (before,):
+                if isinstance(one, _Atom):
+                    one.feeds.append(atom)
+        self.all.append(atom)
+        return atom
+
+
+def _chains(atoms: _Atoms, words: list[str]) -> Iterator[tuple[_Atom, ...]]:
+    """Every chain of atoms that the words name, each step a user of the one before, through what computes nothing."""
+    named = {id(atom): atom.words() for atom in atoms.all}
+
+    def meant(atom: _Atom, word: str) -> bool:
+        return any(fnmatchcase(name, word) for name in named[id(atom)])
+
+    for first in atoms.all:
+        if not meant(first, words[0]):
+            continue
+        open_chains: list[tuple[_Atom, ...]] = [(first,)]
+        while open_chains:
+            chain = open_chains.pop()
+            if len(chain) == len(words):
+                yield chain
+                continue
+            for after in _next(chain[-1]):
+                if meant(after, words[len(chain)]):
+                    open_chains.append((*chain, after))
+
+
+def _next(atom: _Atom) -> list[_Atom]:
+    """The atoms that take the value: directly, or through what computes nothing (which may also be meant itself)."""
+    found: list[_Atom] = []
+    seen: set[int] = set()
+    waiting = list(atom.feeds)
+    while waiting:
+        after = waiting.pop()
+        if id(after) in seen:
+            continue
+        seen.add(id(after))
+        found.append(after)
+        if after.node.op.name in SEEN_THROUGH:
+            waiting += after.feeds
+    return sorted(found, key=lambda a: a.node.index)
+
+
+def _reason(planned: Planned, before: _Atom, after: _Atom) -> str:
+    """What the policy says of the edge between two atoms, or of one out of the first's kernel."""
+    names = {before.node.name, before.outer.name}, {after.node.name, after.outer.name}
+    nearly = ""
+    for plan in planned.plans:
+        for verdict in plan.unfused():
+            if verdict.producer in names[0]:
+                why = verdict.reason or verdict.cause or verdict.rule
+                if verdict.consumer in names[1]:
+                    return why
+                nearly = nearly or why
+    return nearly

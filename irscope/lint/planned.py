@@ -1,0 +1,88 @@
+"""The kernels that a fusion policy makes of a module, and what they cost together."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cached_property
+
+from irscope.analysis.calls import BodyUse, body_use
+from irscope.analysis.survey import Survey
+from irscope.fusion.plan import Group, Plan
+from irscope.graph import Graph, Module, Node, bytes_of
+from irscope.lint.fusion import plans
+
+_PARTS = frozenset(("slice", "dynamic-slice", "gather"))
+
+
+def _taken(node: Node, group: Group) -> int:
+    """Bytes of an input that a kernel reads: of one that it only takes slices of, the slices."""
+    whole = bytes_of(node.type)
+    users = [(user, user.operands.index(node)) for user in group.nodes if node in user.operands]
+    if users and all(user.op.name in _PARTS and place == 0 for user, place in users):
+        return min(whole, sum(bytes_of(user.type) for user, _ in users))
+    return whole
+
+
+class Planned:
+    """A module under a policy. ``plans`` are callees first; the last is the entry's. Raises UserError where the policy cannot judge."""
+
+    def __init__(self, module: Module, policy: str, device: str | None = None) -> None:
+        self.module, self.policy, self.device = module, policy, device
+        self.plans: list[Plan] = plans(module, policy, device)
+
+    @cached_property
+    def survey(self) -> Survey:
+        """Facts about the graphs that the policy looked at: the text's own or their primitives."""
+        judged = self.module.derived()
+        judged.graphs = {plan.graph.name: plan.graph for plan in self.plans}
+        judged.entry = self.plans[-1].graph.name
+        return Survey(judged)
+
+    @property
+    def kernels(self) -> int:
+        """Kernels of the entry."""
+        return self.plans[-1].kernels()
+
+    @cached_property
+    def traffic(self) -> float:
+        """Bytes that the kernels read and write in one run, bodies of loops by their trips."""
+        calls = self.survey.calls
+        return sum(
+            calls.times.get(plan.graph, 0.0) * sum(self.moved(plan.graph, group) for group in plan.groups)
+            for plan in self.plans
+            if plan.graph not in calls.scalar
+        )
+
+    def moved(self, graph: Graph, group: Group) -> float:
+        """Bytes that one kernel reads and writes; what only runs bodies moves nothing itself."""
+        if len(group.nodes) == 1:
+            node = group.nodes[0]
+            if node.bodies and body_use(node) is not BodyUse.ELEMENT and node.op.name != "fusion":
+                return 0.0
+            cost = self.survey.costs.graphs.get(graph)
+            return cost.read[node.index] + cost.written[node.index] if cost is not None else 0.0
+        return float(sum(_taken(node, group) for node in dict.fromkeys(group.inputs)) + sum(bytes_of(node.type) for node in group.outputs))
+
+    def costliest(self, n: int = 3) -> list[tuple[Group, float]]:
+        """The kernels of the entry that move most."""
+        plan = self.plans[-1]
+        moved = [(group, self.moved(plan.graph, group)) for group in plan.groups]
+        return sorted(moved, key=lambda pair: -pair[1])[:n]
+
+    def apart(self) -> Counter[str]:
+        """How many edges between two kinds of operators go through memory: ``dot -> add``."""
+        found: Counter[str] = Counter()
+        for plan in self.plans:
+            ops = {node.name: node.op.name for node in plan.graph.nodes}
+            for verdict in plan.unfused():
+                found[f"{ops.get(verdict.producer, verdict.producer)} -> {ops.get(verdict.consumer, verdict.consumer)}"] += 1
+        return found
+
+    def reasons(self, pair: str) -> str:
+        """Why the edges of such a pair go through memory: the first reason that is given."""
+        for plan in self.plans:
+            ops = {node.name: node.op.name for node in plan.graph.nodes}
+            for verdict in plan.unfused():
+                if f"{ops.get(verdict.producer, verdict.producer)} -> {ops.get(verdict.consumer, verdict.consumer)}" == pair:
+                    return verdict.cause or verdict.reason or verdict.rule
+        return ""

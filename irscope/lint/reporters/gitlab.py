@@ -1,0 +1,42 @@
+"""GitLab's code quality report, which merge requests show beside the changed lines."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from typing import Any
+
+from irscope.lint.baseline import fingerprint
+from irscope.lint.report import FileReport, Report
+from irscope.source import Finding, Severity
+
+LEVELS = {Severity.ERROR: "critical", Severity.WARNING: "major", Severity.INFO: "info"}
+_SOURCE = re.compile(r"(?P<file>.+?):(?P<line>\d+)(?::\d+)?$")
+
+
+def write(report: Report) -> str:
+    """A list of issues. Fingerprints are unique in a report, as GitLab wants them, and stay when a model is exported again."""
+    seen: Counter[str] = Counter()
+    issues = []
+    for file in report.files:
+        for finding in file.findings:
+            print_ = f"{fingerprint(finding)}-{file.file}"
+            issues.append(_issue(file, finding, print_, seen[print_]))
+            seen[print_] += 1
+    return json.dumps(issues, indent=1)
+
+
+def _issue(file: FileReport, finding: Finding, print_: str, earlier: int) -> dict[str, Any]:
+    place, user = finding.place(), _SOURCE.match(finding.source_line)
+    if user is not None and not user["file"].startswith("/"):
+        path, line = user["file"], int(user["line"])
+    else:
+        path, line = file.file, place.line if place else 1
+    return {
+        "description": f"{finding.code} {finding.name}: {finding.message}",
+        "check_name": finding.code,
+        "fingerprint": print_ + (f"-{earlier}" if earlier else ""),
+        "severity": LEVELS[finding.severity],
+        "location": {"path": path.removeprefix("./"), "lines": {"begin": max(1, line)}},
+    }

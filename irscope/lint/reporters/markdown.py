@@ -1,0 +1,75 @@
+"""A summary in markdown: for a job's summary page or a comment on a pull request."""
+
+from __future__ import annotations
+
+from irscope.lint.report import FileReport, Report
+from irscope.lint.reporters.full import savings
+from irscope.source import Finding, Severity
+
+MAX_ROWS = 100
+"""Findings in a table; nobody reads more, and GitHub cuts a summary at a megabyte."""
+SIGNS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "info"}
+
+
+def write(report: Report) -> str:
+    """The verdict in one line, then a table a file; clean files are one line together."""
+    blocks = ["## irscope", f"{_count(len(report.files), 'file')}, {report.summary()}."]
+    if report.statistics and report.findings():
+        blocks.append(_statistics(report))
+    for file in report.files:
+        if file.findings and not report.statistics:
+            blocks += [f"### `{_code(file.file)}`", _table(file.findings)]
+        if report.policy and file.edges:
+            blocks.append(_edges(file, report.policy))
+    clean = [file.file for file in report.files if not file.findings]
+    if clean and len(clean) < len(report.files):
+        others = f" and {len(clean) - 20} others" if len(clean) > 20 else ""
+        blocks.append("No findings in " + ", ".join(f"`{_code(name)}`" for name in clean[:20]) + others + ".")
+    return "\n\n".join(blocks)
+
+
+def _statistics(report: Report) -> str:
+    rows = ["| rule | | findings | files | saves |", "|---|---|---:|---:|---|"]
+    rows += [f"| {r.code} {r.name} | {r.severity} | {r.count} | {r.files} | {savings(r.saves)} |" for r in report.by_rule()]
+    return "\n".join(rows)
+
+
+def _table(findings: list[Finding]) -> str:
+    rows = ["| | rule | where | what | saves |", "|---|---|---|---|---|"]
+    for finding in findings[:MAX_ROWS]:
+        place = finding.place()
+        where = finding.source_line or (f"line {place.line}" if place else "")
+        node = f" `%{_code(finding.node)}`" if finding.node else ""
+        what = _cell(finding.message) + (f"<br>{_cell(finding.help)}" if finding.help else "")
+        rule = f"{finding.code} {finding.name}"
+        rows.append(f"| {SIGNS[finding.severity]} | {rule} | {_cell(where)}{node} | {what} | {savings(finding.saves)} |")
+    if len(findings) > MAX_ROWS:
+        rows.append(f"| | | | and {len(findings) - MAX_ROWS} more | |")
+    return "\n".join(rows)
+
+
+def _edges(file: FileReport, policy: str) -> str:
+    apart = [edge for edge in file.edges if edge.fused != "all"]
+    rows = [f"{_count(len(file.edges), 'edge')} under {policy}, {len(apart)} of them not fused or not everywhere.", ""]
+    rows += ["| producer | consumer | fused | why |", "|---|---|---|---|"] if apart else []
+    for edge in apart[:MAX_ROWS]:
+        why = _cell(edge.reason or edge.cause or "")
+        rows.append(f"| `%{_code(edge.producer)}` | `%{_code(edge.consumer)}` | {edge.fused} | {why} |")
+    if len(apart) > MAX_ROWS:
+        rows.append(f"| | | | and {len(apart) - MAX_ROWS} more |")
+    return "\n".join(rows).rstrip()
+
+
+def _count(n: int, word: str) -> str:
+    return f"{n} {word}" + ("" if n == 1 else "s")
+
+
+def _cell(text: str) -> str:
+    """Text of a stranger's file in a cell: no markup, no new column, no new row."""
+    for sign in ("\\", "`", "*", "_", "[", "]", "|"):
+        text = text.replace(sign, "\\" + sign)
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("\n", "<br>")
+
+
+def _code(text: str) -> str:
+    return text.replace("`", "'").replace("|", "\\|").replace("\n", " ")

@@ -1,0 +1,109 @@
+"""SARIF 2.1.0: what GitHub's code scanning and most editors read."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from irscope import __version__
+from irscope.lint.baseline import fingerprint
+from irscope.lint.gate import all_documented
+from irscope.lint.report import FileReport, Report
+from irscope.source import Finding, Severity
+
+SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
+MAX_RESULTS = 25_000
+"""GitHub takes no more in one run; the worst come first, and the rest are counted in a notification."""
+
+_SOURCE = re.compile(r"(?P<file>.+?):(?P<line>\d+)(?::(?P<column>\d+))?$")
+
+
+def write(report: Report) -> str:
+    """One run. A result stands at the line of the user's program where the dump names it, and at the line of the dump otherwise."""
+    told = [(file, finding) for file in report.files for finding in file.findings]
+    told.sort(key=lambda pair: (-pair[1].severity, -_saved(pair[1])))
+    shown = told[:MAX_RESULTS]
+    codes = sorted({finding.code for _, finding in shown})
+    places = {code: number for number, code in enumerate(codes)}
+    names = {finding.code: finding.name for _, finding in shown}
+    run: dict[str, Any] = {
+        "tool": {
+            "driver": {"name": "irscope", "version": __version__, "rules": [_rule(code, names[code]) for code in codes]},
+        },
+        "columnKind": "unicodeCodePoints",
+        "results": [_result(file, finding, places) for file, finding in shown],
+    }
+    if len(told) > len(shown):
+        left = f"{len(told) - len(shown)} findings of least weight are left out: a run holds {MAX_RESULTS}"
+        notes = [{"level": "warning", "message": {"text": left}}]
+        run["invocations"] = [{"executionSuccessful": True, "toolExecutionNotifications": notes}]
+    return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1)
+
+
+def _saved(finding: Finding) -> float:
+    return finding.saves.get("us", 0.0) if finding.saves else 0.0
+
+
+def _rule(code: str, name: str) -> dict[str, Any]:
+    """What the run says of a rule; what readers report has no page of its own."""
+    rule = next((rule for rule in all_documented() if rule.code == code), None)
+    told: dict[str, Any] = {"id": code, "name": name, "shortDescription": {"text": rule.title() if rule else name.replace("-", " ")}}
+    if rule is not None:
+        told["fullDescription"] = {"text": "\n\n".join(section.text for section in rule.sections()[:2])}
+        text = "\n\n".join(f"## {section.heading}\n{section.text}" for section in rule.sections())
+        told["help"] = {"text": f"irscope rule {code}", "markdown": text}
+        told["defaultConfiguration"] = {"level": LEVELS[rule.severity]}
+    return told
+
+
+def _result(file: FileReport, finding: Finding, places: dict[str, int]) -> dict[str, Any]:
+    text = finding.message + (f"\n{finding.help}" if finding.help else "")
+    told: dict[str, Any] = {
+        "ruleId": finding.code,
+        "ruleIndex": places[finding.code],
+        "level": LEVELS[finding.severity],
+        "message": {"text": text},
+        "locations": [_location(file, finding)],
+        "partialFingerprints": {"irscope/v1": fingerprint(finding)},
+    }
+    own = _in_dump(file, finding)
+    if finding.source_line and _SOURCE.match(finding.source_line):
+        told["relatedLocations"] = [{**own, "id": 0, "message": {"text": "in the dump"}}]
+    if finding.notes:
+        told["properties"] = {"notes": [note.text for note in finding.notes]}
+    if finding.saves:
+        told.setdefault("properties", {})["saves"] = finding.saves
+    return told
+
+
+def _location(file: FileReport, finding: Finding) -> dict[str, Any]:
+    found = _SOURCE.match(finding.source_line)
+    if found is None:
+        return _in_dump(file, finding)
+    region: dict[str, int] = {"startLine": max(1, int(found["line"]))}
+    if found["column"] and int(found["column"]) > 0:
+        region["startColumn"] = int(found["column"])
+    return _named({"physicalLocation": {"artifactLocation": {"uri": uri(found["file"])}, "region": region}}, finding)
+
+
+def _in_dump(file: FileReport, finding: Finding) -> dict[str, Any]:
+    place = finding.place()
+    region = {"startLine": place.line, "startColumn": place.column} if place else {"startLine": 1}
+    return _named({"physicalLocation": {"artifactLocation": {"uri": uri(file.file)}, "region": region}}, finding)
+
+
+def _named(location: dict[str, Any], finding: Finding) -> dict[str, Any]:
+    if finding.node:
+        location["logicalLocations"] = [{"name": finding.node, "fullyQualifiedName": f"{finding.graph}/{finding.node}", "kind": "member"}]
+    return location
+
+
+def uri(path: str) -> str:
+    """A path as a URI reference: slashes, what is no letter of a URI escaped, relative paths kept relative."""
+    from pathlib import PurePath
+    from urllib.parse import quote
+
+    text = quote(PurePath(path).as_posix())
+    return f"file://{text}" if text.startswith("/") else text

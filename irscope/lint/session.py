@@ -1,0 +1,137 @@
+"""One run of the linter over many files: options over settings over what irscope does by itself."""
+
+from __future__ import annotations
+
+import datetime
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from irscope.graph import Module, Reading
+from irscope.lint.baseline import read_baseline, read_fusion, unknown_to
+from irscope.lint.config import Config
+from irscope.lint.demands import Demands
+from irscope.lint.fusion import judge, remarks, version_of
+from irscope.lint.gates.fusion_regression import FusionRegression, record
+from irscope.lint.planned import Planned
+from irscope.lint.report import FileReport, Report
+from irscope.lint.rule import Rule, all_rules, select
+from irscope.lint.run import lint_reading
+from irscope.lint.suppress import Suppressor, check_rule, fits_path, fits_rule
+from irscope.source import Severity
+
+
+@dataclass(slots=True)
+class Options:
+    """What the command line asks for. ``demands`` are fields of :class:`Demands`; empty ones leave the word to the project's settings."""
+
+    select: list[str] = field(default_factory=list)
+    ignore: list[str] = field(default_factory=list)
+    fail_on: Severity | None = None
+    demands: dict[str, Any] = field(default_factory=dict)
+    baseline: str | None = None
+    why: bool = False
+    pair: tuple[str, str] | None = None
+    track_fusion: bool = False
+    statistics: bool = False
+    rules: bool = True
+
+
+class Session:
+    """Lints files one after the other; :meth:`report` tells all of them. Raises UserError for rules and files that are not there."""
+
+    def __init__(self, options: Options, config: Config | None = None, today: datetime.date | None = None) -> None:
+        self.options, self.config = options, config
+        self._suppressor = Suppressor(config, today or datetime.date.today()) if config is not None else None
+        self._files: list[FileReport] = []
+        self.fusion: dict[str, dict[str, Any]] = {}
+        baseline = options.baseline or (config.resolve(config.top["baseline"]) if config and "baseline" in config.top else None)
+        self._accepted: Counter[str] | None = read_baseline(baseline) if baseline else None
+        self._before = read_fusion(baseline) if baseline else {}
+        self._rules: dict[tuple[tuple[str, ...], tuple[str, ...]], list[type[Rule]]] = {}
+        self._chosen({})
+        for table in config.per_path.values() if config is not None else ():
+            self._chosen(table)
+
+    def add(self, file: str, reading: Reading) -> FileReport:
+        """Lint one file. Raises UserError where a demand cannot be judged."""
+        table = self.settings_of(file)
+        demands = self._demands(table)
+        fail_on = self.options.fail_on if self.options.fail_on is not None else table.get("fail_on", Severity.WARNING)
+        report = FileReport(file, lint_reading(reading, self._chosen(table)), readable=reading.ok, fail_on=fail_on)
+        # A module whose text broke off in the middle of a graph has no kernels to speak of; the finding that says so stands already.
+        whole = [module for module in reading.modules if module.entry and all(graph.root for graph in module.graphs.values())]
+        for module in whole:
+            report.findings += self._gates(file, module, demands, len(whole) > 1)
+        if self.options.why:
+            report.edges = [edge for module in whole for edge in judge(module, demands.policy, demands.device, self.options.pair)]
+            report.remarks = [remark for module in reading.modules if module.entry for remark in remarks(module, demands.policy)]
+        ignored = (*self.options.ignore, *table.get("ignore", ()))
+        report.findings = [f for f in report.findings if not any(fits_rule(word, f) for word in ignored)]
+        if self._suppressor is not None:
+            report.findings = self._suppressor.remaining(file, report.findings, reading.modules)
+        if self._accepted is not None:
+            # Regressions are measured against the same file; they cannot be accepted by it.
+            kept = [f for f in report.findings if f.code == FusionRegression.code]
+            report.findings = [*unknown_to(self._accepted, [f for f in report.findings if f.code != FusionRegression.code]), *kept]
+        self._files.append(report)
+        return report
+
+    def report(self) -> Report:
+        """All files, and last the settings themselves where they hold a suppression that is of no use."""
+        files = list(self._files)
+        if self._suppressor is not None and self.config is not None:
+            leftovers = self._suppressor.leftovers()
+            if leftovers:
+                fail_on = self.options.fail_on if self.options.fail_on is not None else self.config.top.get("fail_on", Severity.WARNING)
+                files.append(FileReport(self.config.source.name, leftovers, fail_on=fail_on))
+        return Report(files, version_of(self._demands({}).policy) if self.options.why else "", self.options.statistics)
+
+    def settings_of(self, file: str) -> dict[str, Any]:
+        """The settings that hold for a file: those of the project with those of the paths that fit, the later over the earlier."""
+        if self.config is None:
+            return {}
+        table = dict(self.config.top)
+        for pattern, more in self.config.per_path.items():
+            if fits_path(pattern, file, self.config.folder):
+                more = dict(more)
+                if "ignore" in more:
+                    more["ignore"] = (*table.get("ignore", ()), *more["ignore"])
+                table.update(more)
+        return table
+
+    def _demands(self, table: dict[str, Any]) -> Demands:
+        known = Demands.__dataclass_fields__
+        return Demands().over({key: value for key, value in table.items() if key in known}).over(self.options.demands)
+
+    def _chosen(self, table: dict[str, Any]) -> list[type[Rule]]:
+        if not self.options.rules:
+            return []
+        chosen = tuple(self.options.select) or tuple(table.get("select", ()))
+        ignored = (*self.options.ignore, *table.get("ignore", ()))
+        if (chosen, ignored) not in self._rules:
+            for word in (*chosen, *ignored):
+                check_rule(word)
+            # A word may mean a gate or what a reader says; those are asked for in other ways, and can only be ignored.
+            words = [word for word in chosen if any(_means(word, rule) for rule in all_rules())]
+            rules = select(words, ()) if words or not chosen else []
+            self._rules[chosen, ignored] = [rule for rule in rules if not any(_means(word, rule) for word in ignored)]
+        return self._rules[chosen, ignored]
+
+    def _gates(self, file: str, module: Module, demands: Demands, several: bool) -> list[Any]:
+        key = f"{file}#{module.name}" if several else file
+        version = version_of(demands.policy)
+        before = self._before.get(key)
+        planned = None
+        if demands.plans or self.options.track_fusion or before is not None:
+            planned = Planned(module, demands.policy, demands.device)
+        findings = demands.judge(module, planned)
+        if planned is not None and self.options.track_fusion:
+            self.fusion[key] = record(planned, version)
+        if planned is not None and before is not None:
+            findings += FusionRegression.judge(planned, version, before)
+        return findings
+
+
+def _means(word: str, rule: type[Rule]) -> bool:
+    return word.lower() == rule.name or rule.code.startswith(word.upper())
