@@ -328,3 +328,25 @@ def test_the_api_compiles_a_program() -> None:
     w = np.arange(12, dtype=np.float32).reshape(2, 6)
     model = irscope.compile(text, weights={"weight": w})
     assert model(X)[0].tolist() == (w @ X).tolist()
+
+
+def test_a_loop_reads_and_writes_at_its_counter() -> None:
+    text = graph("""
+        %zero : int = prim::Constant[value=0]()
+        %one : int = prim::Constant[value=1]()
+        %many : int = prim::Constant[value=400]()
+        %true : bool = prim::Constant[value=1]()
+        %out : Tensor = aten::add(%x, %zero, %one)
+        %s : Tensor = aten::select(%x, %zero, %zero)
+        %total : Tensor = prim::Loop(%many, %true, %s)
+          block0(%i : int, %acc : Tensor):
+            %row : Tensor = aten::select(%out, %zero, %i)
+            %next : Tensor = aten::add(%acc, %row, %one)
+            %w : Tensor = aten::fill_(%row, %next)
+            -> (%true, %next)
+        return (%total, %out)
+    """)
+    x = (np.arange(400) % 7).astype(np.float32)
+    total, out = run(text, x=x)
+    assert total.item() == x.sum() + x[0]
+    assert out.tolist() == (np.cumsum(x) + x[0]).tolist()

@@ -233,9 +233,18 @@ class Program:
             weights.settle(self, node, name, arguments)
         if choice.style == "raw":
             return choice.function(self, *arguments)
+        if name not in MOVING:
+            arguments = [self._size(a) if declared.type in ("int", "SymInt") else a
+                         for declared, a in zip(choice.schema.arguments, arguments, strict=True)]
         if choice.style == "view":
             return self._view(choice.function, arguments)
         return structure.wrap(choice.function(self.t, *map(structure.node_of, arguments)))
+
+    def _size(self, value: Any) -> Any:
+        """An int argument, of which code is made: one that depends on data is taken from the given inputs."""
+        if isinstance(value, list):
+            return [self._size(v) for v in value]
+        return self.t.size_from_data(value.node) if isinstance(value, Scalar) else value
 
     def _view(self, function: Callable[..., Any], arguments: list[Any]) -> Any:
         """A view: ``function(t, x, ...)`` gives (read, write), or a list of such pairs."""
@@ -441,5 +450,7 @@ def results_of(graph: Graph, env: Mapping[Node, Any]) -> list[Any]:
 
 KEEP_SHAPE = frozenset(("aten::detach", "aten::requires_grad", "aten::alias"))
 """Views whose in-place form changes nothing that a value shows."""
+MOVING = frozenset(("aten::select",))
+"""Operators that take a place which only the run knows."""
 _ABSENT: Any = object()
 __all__ = ["Given", "List", "Program", "results_of", "run_program"]

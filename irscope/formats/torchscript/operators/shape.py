@@ -6,6 +6,7 @@ from itertools import pairwise
 from math import prod
 from typing import Any, TypeVar
 
+from irscope.formats.torchscript.abstract import Scalar
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.operators.complex_numbers import conjugate
 from irscope.formats.torchscript.torch import END, Torch
@@ -205,13 +206,38 @@ def narrow_at(t: Torch, x: Node, dim: int, start: Node | int, length: int) -> No
 
 
 @view("select.int(Tensor(a) self, int dim, int index)")
-def select(t: Torch, x: Node, dim: int, index: int) -> ReadWrite:
+def select(t: Torch, x: Node, dim: int, index: int | Scalar) -> ReadWrite:
     d = t.dim(x, dim)
     n = t.shape(x)[d]
+    if isinstance(index, Scalar):
+        return _moving(t, d, wrapped_place(t, index.node, n))
     if not -n <= index < n:
         raise ValueError(f"index {index} is out of range for dimension {dim} of {list(t.shape(x))}")
     index %= n
     return piece(t, d, index, index + 1, drop=True)
+
+
+def wrapped_place(t: Torch, at: Node, n: int) -> Node:
+    """A place that depends on data, counted from the end where it is negative."""
+    at = t.convert(t.reshape(at, ()), S64)
+    return t.select(t.compare("LT", at, t.like(at, 0)), t.plus(at, n), at)
+
+
+def _moving(t: Torch, d: int, at: Node) -> ReadWrite:
+    """The view of one element along a dimension, at a place that depends on data."""
+    def starts(base: Node) -> list[Node]:
+        zero = t.array(0, S64)
+        return [at if i == d else zero for i in range(t.rank(base))]
+
+    def read(base: Node) -> Node:
+        shape = t.shape(base)
+        part = t.dynamic_slice(base, starts(base), tuple(1 if i == d else s for i, s in enumerate(shape)))
+        return t.reshape(part, (*shape[:d], *shape[d + 1:]))
+
+    def write(base: Node, new: Node) -> Node:
+        shape = t.shape(base)
+        return t.update_slice(base, t.reshape(new, (*shape[:d], 1, *shape[d + 1:])), starts(base))
+    return read, write
 
 
 @view("unbind.int(Tensor(a -> *) self, int dim=0)")
