@@ -1,0 +1,108 @@
+"""ALG007: a division, power or logarithm where something cheaper gives the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import frexp
+
+from irscope.graph import Node, TensorType
+from irscope.lint.context import Context
+from irscope.lint.rule import Fixture, Rule
+from irscope.lint.values import number
+from irscope.source import Finding, Severity
+
+POWERS = {2.0: "x * x", 3.0: "x * x * x", 0.5: "sqrt(x)", -0.5: "rsqrt(x)", -1.0: "1 / x"}
+WORTH = 1024
+"""Elements from which the arithmetic is worth a word."""
+
+
+class DivisionByConstant(Rule):
+    """A division by a constant, a power with a small constant exponent, or the logarithm of an exponential.
+
+    ## What it does
+    Finds floating-point `divide` by one number all over, `power` by 2, 3, 0.5, -0.5 or -1, `log(exp(x))` and `exp(log(x))`, on 1024
+    elements and more.
+
+    ## Why is this bad?
+    A division takes several times as long as a product, a power twenty times; both matter where a kernel computes more than it reads.
+
+    ## Example
+    ```
+    %y = f32[4096] divide(%x, %eights)
+    ```
+
+    ## Use instead
+    `x * 0.125`; `x * x`; `x`. By a power of two the product is the same to the last bit; otherwise the last digit may differ.
+
+    ## Known false positives
+    Results that must not change in the last digit. Compilers replace the exact cases by themselves.
+    """
+
+    code, name, severity, default = "ALG007", "division-by-constant", Severity.INFO, False
+    bad = (
+        Fixture.hlo(
+            """
+            ENTRY e {
+              x = f32[4096] parameter(0)
+              c = f32[] constant(8)
+              b = f32[4096] broadcast(c), dimensions={}
+              ROOT y = f32[4096] divide(x, b)
+            }
+        """,
+            "y",
+        ),
+        Fixture.hlo(
+            """
+            ENTRY e {
+              x = f32[4096] parameter(0)
+              c = f32[] constant(2)
+              b = f32[4096] broadcast(c), dimensions={}
+              p = f32[4096] power(x, b)
+              u = f32[4096] exponential(p)
+              ROOT l = f32[4096] log(u)
+            }
+        """,
+            "p",
+            "l",
+        ),
+    )
+    good = (
+        Fixture.hlo("""
+            ENTRY e {
+              x = f32[4096] parameter(0)
+              y = f32[4096] parameter(1)
+              ROOT d = f32[4096] divide(x, y)
+            }
+        """),
+        Fixture.hlo("""
+            ENTRY e {
+              x = f32[4096] parameter(0)
+              c = f32[] constant(8)
+              b = f32[4096] broadcast(c), dimensions={}
+              ROOT d = f32[4096] divide(b, x)
+            }
+        """),
+    )
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        for node, graph in context.primitives("divide", "power", "log", "exponential"):
+            if not isinstance(node.type, TensorType) or not node.type.dtype.is_float or node.type.elements < WORTH:
+                continue
+            cheaper = _cheaper(node)
+            if cheaper:
+                message = f"{node.op.name} of {node.type.elements} elements, which something cheaper can do"
+                yield context.finding(self, node, graph, message, help=cheaper)
+
+
+def _cheaper(node: Node) -> str:
+    """What gives the same for less, in words; empty when nothing does."""
+    if node.op.name in ("log", "exponential"):
+        inverse = "exponential" if node.op.name == "log" else "log"
+        return f"%{node.operands[0].operands[0].name} is the same" if node.operands[0].op.name == inverse else ""
+    value = number(node.operands[1])
+    if value is None or (node.op.name == "divide" and value in (0.0, 1.0)):
+        return ""
+    if node.op.name == "power":
+        return f"{POWERS[value]} is the same" if value in POWERS else ""
+    exact = abs(frexp(value)[0]) == 0.5
+    return f"x * {1 / value:.9g} is " + ("the same to the last bit" if exact else "the same but for the last digit")

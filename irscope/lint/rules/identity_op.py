@@ -1,0 +1,158 @@
+"""ALG005: an operation gives back what it got."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irscope.graph import Node, TensorType
+from irscope.lint.context import Context
+from irscope.lint.rule import Fixture, Rule
+from irscope.lint.savings import saving
+from irscope.lint.values import dims, number, size
+from irscope.source import Finding, Severity
+
+SAME_TYPE = {"reshape": "reshapes to the same shape", "convert": "converts to the same type"}
+
+
+class IdentityOp(Rule):
+    """An operation changes nothing.
+
+    ## What it does
+    Finds `x * 1`, `x / 1`, `x + 0`, `x - 0`, `x ** 1`, reshapes to the same shape, conversions to the same type, slices of
+    everything, padding by nothing, transpositions that keep the order, concatenations of one piece, selections between the same value.
+
+    ## Why is this bad?
+    Compilers remove most of it. What remains costs a pass over memory, and each is a place where something else was meant.
+
+    ## Example
+    ```
+    %one = f32[8] broadcast(f32[] 1), dimensions={}
+    %y = f32[8] multiply(%x, %one)
+    ```
+
+    ## Use instead
+    The operand itself.
+
+    ## Known false positives
+    Broadcasts to the same shape, which jax writes everywhere, are not told.
+    `x + 0` turns `-0` into `0`; a scale that is 1 in this configuration and not in others.
+    """
+
+    code, name, severity, default = "ALG005", "identity-op", Severity.INFO, False
+    bad = (
+        Fixture.hlo(
+            """
+            ENTRY e {
+              x = f32[8] parameter(0)
+              one = f32[] constant(1)
+              b = f32[8] broadcast(one), dimensions={}
+              ROOT y = f32[8] multiply(x, b)
+            }
+        """,
+            "y",
+        ),
+        Fixture.hlo(
+            """
+            ENTRY e {
+              x = f32[8,4] parameter(0)
+              s = f32[8,4] slice(x), slice={[0:8], [0:4]}
+              t = f32[8,4] transpose(s), dimensions={0,1}
+              ROOT r = f32[8,4] reshape(t)
+            }
+        """,
+            "s",
+            "t",
+            "r",
+        ),
+    )
+    good = (
+        Fixture.hlo("""
+            ENTRY e {
+              x = f32[8] parameter(0)
+              one = f32[] constant(1)
+              b = f32[8] broadcast(one), dimensions={}
+              a = f32[8] add(x, b)
+              ROOT y = f32[8] divide(b, a)
+            }
+        """),
+        Fixture.hlo("""
+            ENTRY e {
+              x = f32[8,8] parameter(0)
+              s = f32[7,8] slice(x), slice={[0:7], [0:8]}
+              t = f32[8,7] transpose(s), dimensions={1,0}
+              ROOT r = f32[56] reshape(t)
+            }
+        """),
+    )
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        for graph in context.array_graphs:
+            for node in graph.nodes:
+                judge = _JUDGES.get(node.op.name) if node.op.dialect == "hlo" and node.operands else None
+                if judge is None or not isinstance(node.type, TensorType) or not node.type.is_static:
+                    continue
+                why, kept = judge(node)
+                if why:
+                    yield context.finding(
+                        self, node, graph, f"{node.op.name} changes nothing: it {why}", help=f"use %{kept.name}",
+                        saves=saving(bytes=2.0 * size(node)),
+                    )
+
+
+def _same_type(node: Node) -> tuple[str, Node]:
+    same = node.operands[0].type == node.type
+    return (SAME_TYPE[node.op.name] if same else ""), node.operands[0]
+
+
+def _product(node: Node) -> tuple[str, Node]:
+    left, right = node.operands
+    if number(right) == 1:
+        return "multiplies by 1", left
+    return ("multiplies by 1" if number(left) == 1 else ""), right
+
+
+def _quotient(node: Node) -> tuple[str, Node]:
+    return ("divides by 1" if number(node.operands[1]) == 1 else ""), node.operands[0]
+
+
+def _power(node: Node) -> tuple[str, Node]:
+    return ("raises to the power of 1" if number(node.operands[1]) == 1 else ""), node.operands[0]
+
+
+def _sum(node: Node) -> tuple[str, Node]:
+    left, right = node.operands
+    if number(right) == 0:
+        return "adds 0", left
+    return ("adds 0" if number(left) == 0 else ""), right
+
+
+def _difference(node: Node) -> tuple[str, Node]:
+    return ("subtracts 0" if number(node.operands[1]) == 0 else ""), node.operands[0]
+
+
+def _slice(node: Node) -> tuple[str, Node]:
+    return ("takes everything" if dims(node) == dims(node.operands[0]) else ""), node.operands[0]
+
+
+def _pad(node: Node) -> tuple[str, Node]:
+    return ("pads by nothing" if not any(any(p) for p in node.attrs.get("padding", ((1,),))) else ""), node.operands[0]
+
+
+def _transpose(node: Node) -> tuple[str, Node]:
+    order = node.attrs.get("dimensions", (1,))
+    return ("keeps the order of axes" if tuple(order) == tuple(range(len(order))) else ""), node.operands[0]
+
+
+def _concatenate(node: Node) -> tuple[str, Node]:
+    return ("joins one piece" if len(node.operands) == 1 else ""), node.operands[0]
+
+
+def _select(node: Node) -> tuple[str, Node]:
+    return ("chooses between a value and itself" if node.operands[1] is node.operands[2] else ""), node.operands[1]
+
+
+_JUDGES = {
+    "reshape": _same_type, "convert": _same_type, "multiply": _product, "divide": _quotient, "power": _power,
+    "add": _sum, "subtract": _difference, "slice": _slice, "pad": _pad, "transpose": _transpose, "concatenate": _concatenate,
+    "select": _select,
+}

@@ -1,0 +1,186 @@
+"""ALG006: a softmax that does not subtract the maximum first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irscope.graph import Graph, Node, TensorType
+from irscope.lint.context import Context
+from irscope.lint.rule import Fixture, Rule
+from irscope.lint.values import SPREADS, behind, body_operator, cone, reduces
+from irscope.source import Finding, Note, Severity
+
+BOUNDED = frozenset(("tanh", "logistic", "clamp", "minimum", "sine", "cosine", "erf", "log", "is-finite", "sign"))
+"""What comes from these does not overflow an exponential, or is the inverse of one."""
+NEAR = 24
+"""How many operators before the exponential are looked at for the maximum."""
+
+
+class UnstableSoftmax(Rule):
+    """Exponentials are divided by their sum, or the logarithm of their sum is taken, and no maximum was subtracted before.
+
+    ## What it does
+    Finds `exp(x) / sum(exp(x))` and `log(sum(exp(x)))` where `x` is not a difference from a maximum and is not bounded (`tanh`, `clamp`).
+
+    ## Why is this bad?
+    `exp` of 89 is infinite in f32, and of 12 in f16: one large logit, and the result is `nan`.
+
+    ## Example
+    ```
+    %e = f32[8,128] exponential(%x)
+    %s = f32[8] reduce(%e, %zero), dimensions={1}, to_apply=%add
+    %b = f32[8,128] broadcast(%s), dimensions={0}
+    %y = f32[8,128] divide(%e, %b)
+    ```
+
+    ## Use instead
+    `jax.nn.softmax`, `jax.nn.logsumexp`, `torch.softmax`: they subtract the maximum, which changes nothing but the range.
+
+    ## Known false positives
+    Arguments that are negative by the way they are made, such as negated squares (those are told only when the text does not show it).
+    """
+
+    code, name, severity, default = "ALG006", "unstable-softmax", Severity.ERROR, False
+    bad = (
+        Fixture.hlo(
+            """
+            sum {
+              a = f32[] parameter(0)
+              b = f32[] parameter(1)
+              ROOT s = f32[] add(a, b)
+            }
+            ENTRY e {
+              x = f32[8,128] parameter(0)
+              z = f32[] constant(0)
+              y = f32[8,128] exponential(x)
+              s = f32[8] reduce(y, z), dimensions={1}, to_apply=sum
+              b = f32[8,128] broadcast(s), dimensions={0}
+              ROOT r = f32[8,128] divide(y, b)
+            }
+        """,
+            "y",
+        ),
+        Fixture.hlo(
+            """
+            sum {
+              a = f32[] parameter(0)
+              b = f32[] parameter(1)
+              ROOT s = f32[] add(a, b)
+            }
+            ENTRY e {
+              x = f32[8,128] parameter(0)
+              t = f32[] parameter(1)
+              w = f32[8,128] broadcast(t), dimensions={}
+              q = f32[8,128] divide(x, w)
+              z = f32[] constant(0)
+              y = f32[8,128] exponential(q)
+              s = f32[8] reduce(y, z), dimensions={1}, to_apply=sum
+              ROOT l = f32[8] log(s)
+            }
+        """,
+            "y",
+        ),
+    )
+    good = (
+        Fixture.hlo("""
+            sum {
+              a = f32[] parameter(0)
+              b = f32[] parameter(1)
+              ROOT s = f32[] add(a, b)
+            }
+            max {
+              a = f32[] parameter(0)
+              b = f32[] parameter(1)
+              ROOT s = f32[] maximum(a, b)
+            }
+            ENTRY e {
+              x = f32[8,128] parameter(0)
+              z = f32[] constant(0)
+              i = f32[] constant(-inf)
+              m = f32[8] reduce(x, i), dimensions={1}, to_apply=max
+              n = f32[8,128] broadcast(m), dimensions={0}
+              d = f32[8,128] subtract(x, n)
+              y = f32[8,128] exponential(d)
+              s = f32[8] reduce(y, z), dimensions={1}, to_apply=sum
+              b = f32[8,128] broadcast(s), dimensions={0}
+              ROOT r = f32[8,128] divide(y, b)
+            }
+        """),
+        Fixture.hlo("""
+            sum {
+              a = f32[] parameter(0)
+              b = f32[] parameter(1)
+              ROOT s = f32[] add(a, b)
+            }
+            ENTRY e {
+              x = f32[8,128] parameter(0)
+              z = f32[] constant(0)
+              q = f32[8,128] multiply(x, x)
+              n = f32[8,128] negate(q)
+              y = f32[8,128] exponential(n)
+              s = f32[8] reduce(y, z), dimensions={1}, to_apply=sum
+              b = f32[8,128] broadcast(s), dimensions={0}
+              ROOT r = f32[8,128] divide(y, b)
+            }
+        """),
+    )
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        for node, graph in context.primitives("exponential"):
+            if graph in context.inlined or not node.operands or not isinstance(node.type, TensorType) or not node.type.rank:
+                continue
+            total = next((u for u in context.users(node, graph) if reduces(u, "add")), None)
+            if total is None or _bounded(node.operands[0]):
+                continue
+            what = _normalised(context, graph, node, total)
+            if what:
+                yield context.finding(
+                    self,
+                    node,
+                    graph,
+                    f"{what} without the maximum subtracted first: exp overflows above {_limit(node.type)}",
+                    notes=(Note(f"%{total.name} sums them up", total.loc),),
+                    help="subtract the maximum over the same axes, or use the framework's softmax or logsumexp",
+                )
+
+
+def _normalised(context: Context, graph: Graph, node: Node, total: Node) -> str:
+    """What is done with the exponentials and their sum, in words; empty when it is neither softmax nor log-sum-exp."""
+    todo = [total]
+    for at in todo:
+        for user in context.users(at, graph):
+            if user.op.name == "log":
+                return "the logarithm of a sum of exponentials"
+            if user.op.name == "divide" and behind(user.operands[1], SPREADS) is total and behind(user.operands[0], SPREADS) is node:
+                return "a softmax"
+            if user.op.name in SPREADS and len(todo) < 16:
+                todo.append(user)
+    return ""
+
+
+def _bounded(node: Node) -> bool:
+    """Whether the argument cannot be large: a difference from a maximum, a bounded function, a negated square or absolute value."""
+    at = behind(node, SPREADS)
+    for _ in range(NEAR):
+        if at.op.name in BOUNDED or at.op.name in ("get-tuple-element", "fusion", "call", "while"):
+            return True  # what a body computes is not seen here, so nothing is said
+        if at.op.name == "subtract":
+            return any(_is_maximum(n) for n in cone(at.operands[1], NEAR))
+        if at.op.name == "negate":
+            inner = behind(at.operands[0], SPREADS)
+            square = inner.op.name == "multiply" and inner.operands[0] is inner.operands[1]
+            return square or inner.op.name in ("abs", "exponential", "log-plus-one")
+        if at.op.name not in ("multiply", "divide", "add", "select"):
+            return False
+        at = behind(at.operands[1] if at.op.name == "select" else at.operands[0], SPREADS)
+    return True
+
+
+def _is_maximum(node: Node) -> bool:
+    if node.op.name in ("fusion", "call"):
+        return True  # its body may hold one
+    return node.op.name == "reduce" and body_operator(node) == "maximum"
+
+
+def _limit(type: TensorType) -> str:
+    return {"f16": "11", "f64": "709"}.get(type.dtype.name, "88")
