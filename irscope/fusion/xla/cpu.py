@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from irscope.fusion.xla.cpu_rules import CAN_NOT_DUPLICATE, CONSUMER_NOT_FUSIBLE, NOT_FUSIBLE, CpuRules
+from irscope.fusion.xla.cpu_rules import CAN_NOT_DUPLICATE, CONSUMER_NOT_FUSIBLE, LASTING, NOT_FUSIBLE, CpuRules
 from irscope.fusion.xla.instructions import Computation, Instruction
 from irscope.fusion.xla.refusal import Refusal
 from irscope.fusion.xla.unfusible import globally_unfusible
@@ -25,6 +25,7 @@ def run(computation: Computation, skipped: bool = False) -> Outcome:
     outcome = Outcome(computation)
     queue: list[Instruction | None] = list(computation.post_order())
     unfusible = globally_unfusible([i for i in queue if i is not None], rules)
+    settled: dict[Instruction, set[Instruction]] = {}
     place = {instruction: i for i, instruction in enumerate(queue) if instruction is not None}
     while queue:
         consumer = queue.pop()
@@ -35,7 +36,8 @@ def run(computation: Computation, skipped: bool = False) -> Outcome:
             for operand in consumer.operands:
                 outcome.refusals[operand.name, consumer] = Refusal(CONSUMER_NOT_FUSIBLE)
             continue
-        numbers = [i for i, operand in enumerate(consumer.operands) if operand in place]
+        known = settled.setdefault(consumer, set())
+        numbers = [i for i, operand in enumerate(consumer.operands) if operand in place and operand not in known]
         numbers.sort(key=lambda i: -place[consumer.operands[i]])
         for number in numbers:
             producer = consumer.operands[number]
@@ -47,6 +49,8 @@ def run(computation: Computation, skipped: bool = False) -> Outcome:
                 refusal = rules.refusal(consumer, number)
             if refusal is not None:
                 outcome.refusals[producer.name, consumer] = refusal
+                if refusal.rule in LASTING:
+                    known.add(producer)
                 continue
             outcome.fused.append((producer.name, consumer.name))
             fusion = rules.fuse(producer, consumer)
@@ -57,6 +61,7 @@ def run(computation: Computation, skipped: bool = False) -> Outcome:
                 queue[place.pop(producer)] = None
                 computation.remove(producer)
             if fusion is not consumer:
+                settled.pop(consumer)
                 unfusible.pop(consumer, None)
             break
     return outcome

@@ -80,6 +80,9 @@ RULES: tuple[Rule, ...] = (
     NOT_FUSIBLE, CONSUMER_NOT_FUSIBLE, CAN_NOT_DUPLICATE, CUSTOM, LARGE_CONSTANT, OUTPUT_FUSED, NOT_LOOP_FUSIBLE, CONCATENATE,
     NOT_PROFITABLE, ROOT, EXPENSIVE_TWICE, *IN_PLACE.values(), REDUCTIONS, LONE_CONSTANT, PRODUCER_IS_FUSION, TOO_MANY_COPIES, NO_CASE)
 """All rules in test order."""
+LASTING = frozenset((NOT_FUSIBLE, CAN_NOT_DUPLICATE, CUSTOM, LARGE_CONSTANT, NOT_LOOP_FUSIBLE, CONCATENATE,
+                     NOT_PROFITABLE, ROOT, REDUCTIONS))
+"""Rules that say no again whatever else is fused into the same kernel: they need not be asked twice."""
 
 
 class CpuRules:
@@ -96,8 +99,8 @@ class CpuRules:
         producer = consumer.operands[number]
         if self.skipped or consumer.kind == "kCustom":
             return Refusal(CUSTOM)
-        if producer.op == "constant" and _elements(producer) != 1:
-            return Refusal(LARGE_CONSTANT, f"{_elements(producer)} elements")
+        if producer.op == "constant" and producer.elements != 1:
+            return Refusal(LARGE_CONSTANT, f"{producer.elements} elements")
         if can_be_output_fused(producer, consumer):
             return None
         if producer.op == "add" and any(can_be_output_fused(o, producer) for o in producer.operands[:2]):
@@ -109,7 +112,7 @@ class CpuRules:
                 return Refusal(CONCATENATE, numbers)
         costly = is_expensive(producer)
         if producer.op != "fusion" and costly and producer in self.reused.of(consumer):
-            return Refusal(NOT_PROFITABLE, f"{producer.op} of {_elements(producer)} elements, read by {consumer.op}")
+            return Refusal(NOT_PROFITABLE, f"{producer.op} of {producer.elements} elements, read by {consumer.op}")
         if producer is self.computation.root:
             return Refusal(ROOT)
         others = sum(user is not consumer for user in producer.users)
@@ -207,11 +210,7 @@ def always_duplicable(instruction: Instruction) -> bool:
 def _is_scalar_constant(instruction: Instruction) -> bool:
     if instruction.op == "broadcast":
         instruction = instruction.operands[0]
-    return instruction.op == "constant" and _elements(instruction) == 1
-
-
-def _elements(instruction: Instruction) -> int:
-    return instruction.type.elements if isinstance(instruction.type, TensorType) else 0
+    return instruction.op == "constant" and instruction.elements == 1
 
 
 def _bytes(instruction: Instruction) -> int:

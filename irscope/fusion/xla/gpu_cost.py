@@ -7,7 +7,7 @@ from math import ceil
 
 from irscope.fusion.xla.gpu_cycles import cycles
 from irscope.fusion.xla.gpu_device import Device
-from irscope.fusion.xla.gpu_kinds import Emitter, heroes_of, kind_of
+from irscope.fusion.xla.gpu_kinds import Emitter, heroes_of, kind_of, traits
 from irscope.fusion.xla.instructions import Instruction
 from irscope.fusion.xla.opcodes import EMITTED_AGAIN
 from irscope.fusion.xla.shapes import WARP, reduction_dims
@@ -127,7 +127,7 @@ class CostModel:
             other = b.read[consumer.operands.index(operand)] if operand in consumer.operands else 0.0
             common = 0.0
             if ours and other:
-                common = size_of(operand) * self._common(producer, consumer, operand, number)
+                common = operand.size * self._common(producer, consumer, operand, number)
             read += self._read(operand, round(ours * used) + other - round(common), blocks, coalesced)
         return _overlap(compute, read + theirs.write)
 
@@ -150,7 +150,7 @@ class CostModel:
 
     def _read(self, operand: Instruction, total: float, blocks: int, coalesced: bool) -> float:
         device = self.device
-        net = min(size_of(operand), total)
+        net = min(operand.size, total)
         rate = 1.0 if coalesced or not isinstance(operand.type, TensorType) else max(1, operand.type.dtype.bits // 8) / device.line
         first = device.bandwidth * rate
         again = device.bandwidth
@@ -189,12 +189,12 @@ class CostModel:
         return f"{code:.0f} instructions of IR > {MAX_IR}" if code > MAX_IR else ""
 
     def _of_plain(self, instruction: Instruction) -> Facts:
-        op, out = instruction.op, elements_of(instruction)
-        sizes = [size_of(o) for o in instruction.operands]
-        counts = [elements_of(o) for o in instruction.operands]
+        op, out = instruction.op, instruction.elements
+        sizes = [o.size for o in instruction.operands]
+        counts = [o.elements for o in instruction.operands]
         used = [1.0] * len(sizes)
         read = list(map(float, sizes))
-        written = float(size_of(instruction))
+        written = float(instruction.size)
         flops = 0.0
         if instruction.is_elementwise and op != "copy":
             flops = float(cycles(self.device.capability, op, instruction.dtype) * out)
@@ -218,7 +218,7 @@ class CostModel:
                     uneven = True
         elif op == "reduce":
             inputs = len(sizes) // 2
-            flops = float(self._body(instruction) * (counts[0] - elements_of(instruction) // max(1, _parts(instruction))))
+            flops = float(self._body(instruction) * (counts[0] - instruction.elements // max(1, _parts(instruction))))
             for i in range(inputs, len(sizes)):
                 used[i], read[i] = float(out), float(sizes[i] * out)
         elif op == "reduce-window":
@@ -262,12 +262,12 @@ class CostModel:
                     theirs |= mine
                     continue
                 theirs.add(operand)
-                count = elements_of(operand)
+                count = operand.elements
                 share[operand] = share.get(operand, 0.0) + (ceil(usage * facts.used[number] * count - 1e-6) / count if count else 0.0)
                 times[operand] = times.get(operand, 0.0) + copies
         outputs = root.operands if root.op == "tuple" else (root,)
-        written = sum(float(size_of(o.operands[1] if o.op == "dynamic-update-slice" else o)) for o in outputs)
-        return Facts(flops, [used[p] for p in body.params], [size_of(p) * used[p] for p in body.params], written, code, splits,
+        written = sum(float((o.operands[1] if o.op == "dynamic-update-slice" else o).size) for o in outputs)
+        return Facts(flops, [used[p] for p in body.params], [p.size * used[p] for p in body.params], written, code, splits,
                      tuple(emitted[p] for p in body.params), tuple(frozenset(roots[p]) for p in body.params), share)
 
     def _of_tiles(self, fusion: Instruction) -> Facts:
@@ -277,7 +277,7 @@ class CostModel:
         flops = sum(self._of_plain(i).flops for i in body.instructions if i.op != "parameter")
         one = tuple(1.0 for _ in body.params)
         none: tuple[frozenset[Instruction], ...] = tuple(frozenset() for _ in body.params)
-        return Facts(flops, list(one), [float(size_of(p)) for p in body.params], float(size_of(fusion)), 1.0, 0.0, one, none, {})
+        return Facts(flops, list(one), [float(p.size) for p in body.params], float(fusion.size), 1.0, 0.0, one, none, {})
 
     def _body(self, instruction: Instruction) -> float:
         """Work of the computation that a reduction applies to one element."""
@@ -311,18 +311,6 @@ def _parts(instruction: Instruction) -> int:
     return sum(1 for _ in instruction.type.leaves())
 
 
-def size_of(instruction: Instruction) -> int:
-    """Bytes of a value; XLA counts whole bytes an element."""
-    return sum(leaf.elements * max(1, (leaf.dtype.bits + 7) // 8) for leaf in instruction.type.leaves() if isinstance(leaf, TensorType))
-
-
-def elements_of(instruction: Instruction) -> int:
-    """Elements of a value, over all parts."""
-    return sum(leaf.elements for leaf in instruction.type.leaves() if isinstance(leaf, TensorType))
-
-
-UNROLLED_NEVER = frozenset("reduce-window sort dot sine cosine tan power atan2".split())
-
 
 def launch(device: Device, producer: Instruction | None, consumer: Instruction) -> tuple[int, int]:
     """Blocks and threads of a block of a kernel."""
@@ -343,48 +331,24 @@ def launch(device: Device, producer: Instruction | None, consumer: Instruction) 
         vector = 2 if minor % 2 == 0 and minor >= 2 * WARP else 1
         return max(1, batch * -(-minor // (WARP * vector))), 1024
     if kind is Emitter.TRANSPOSE:
-        return max(1, -(-elements_of(consumer) // (WARP * WARP))), THREADS
-    count = elements_of(consumer)
+        return max(1, -(-consumer.elements // (WARP * WARP))), THREADS
+    count = consumer.elements
     if consumer.body is not None and consumer.body.root.op == "tuple":
-        count = elements_of(consumer.body.root.operands[0])
+        count = consumer.body.root.operands[0].elements
     unroll = 1
-    if count >= device.threads and not _unroll_stops(producer) and not _unroll_stops(consumer):
+    if count >= device.threads and not (producer is not None and traits(producer).unroll_stops) and not traits(consumer).unroll_stops:
         unroll = 4 if count % 4 == 0 else 2 if count % 2 == 0 else 1
     count = max(1, count // unroll)
     threads = min(THREADS, count)
     return -(-count // threads), threads
 
 
-def _unroll_stops(instruction: Instruction | None) -> bool:
-    if instruction is None:
-        return False
-    members = (instruction,) if instruction.body is None else tuple(instruction.body.instructions)
-    return any(i.op in UNROLLED_NEVER or (i.op == "concatenate" and len(i.operands) > 10) or (i.op == "reduce" and not i.is_array)
-               for i in members)
-
-
 def reads_coalesced(kind: Emitter, producer: Instruction, consumer: Instruction | None) -> bool:
     """XLA's ``IsReadCoalescedHeuristic``."""
     if kind is not Emitter.TRANSPOSE:
         for part in (producer, consumer):
-            if part is not None and any(_moves_minor(i) for i in ((part,) if part.body is None else part.body.instructions)):
+            if part is not None and traits(part).moves_minor:
                 return False
     if kind is Emitter.REDUCTION and consumer is not None:
         return not (kind_of(producer) is Emitter.REDUCTION and kind_of(consumer) is Emitter.REDUCTION)
     return True
-
-
-def _moves_minor(instruction: Instruction) -> bool:
-    """Whether a transpose, and not one of something repeated, puts another dimension last."""
-    if instruction.op not in ("transpose", "copy") or not instruction.dims or not instruction.operands[0].minor:
-        return False
-    axes = instruction.attrs["dimensions"] if instruction.op == "transpose" else tuple(range(len(instruction.dims)))
-    if axes[instruction.minor[0]] == instruction.operands[0].minor[0]:
-        return False
-    source = instruction.operands[0]
-    while True:
-        if source.op in ("broadcast", "iota"):
-            return False
-        if len(source.operands) != 1 or (source.op != "bitcast" and not source.is_elementwise):
-            return True
-        source = source.operands[0]

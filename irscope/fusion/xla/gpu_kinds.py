@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from enum import Enum
 from math import prod
 
@@ -109,6 +110,18 @@ def kind_of(consumer: Instruction, producer: Instruction | None = None) -> Emitt
         return Emitter.TRITON
     if consumer.kind == "kCustom" or (producer is not None and producer.kind == "kCustom"):
         return Emitter.CUSTOM
+    mine, theirs = traits(consumer), traits(producer) if producer is not None else None
+    if mine.plain and (theirs is None or theirs.plain):
+        return Emitter.LOOP
+    if producer is None and mine.emitter is not None:
+        return mine.emitter
+    found = _kind_of(consumer, producer)
+    if producer is None:
+        mine.emitter = found
+    return found
+
+
+def _kind_of(consumer: Instruction, producer: Instruction | None) -> Emitter:
     pairs = heroes_of(consumer, producer)
     root, hero = pairs[0]
     if _is_real_reduction(root, hero):
@@ -128,3 +141,61 @@ def members(instruction: Instruction) -> Iterator[Instruction]:
         yield instruction
     else:
         yield from instruction.body.instructions
+
+
+UNROLLED_NEVER = frozenset("reduce-window sort dot sine cosine tan power atan2".split())
+MAX_UNROLLED_PIECES = 10
+
+
+@dataclass(slots=True)
+class Traits:
+    """What a kernel holds, kept until something is fused into it.
+
+    ``plain``: nothing that asks for an emitter of its own. ``moves_minor``: a transpose of the fastest dimension.
+    ``unroll_stops``: something that XLA does not unroll. ``reductions``: how many deserve a kernel.
+    """
+
+    plain: bool
+    moves_minor: bool
+    unroll_stops: bool
+    reductions: int
+    emitter: Emitter | None = None
+
+
+def traits(instruction: Instruction) -> Traits:
+    """The traits of a kernel."""
+    known = instruction.traits
+    if isinstance(known, Traits):
+        return known
+    plain, moves, stops, reductions = True, False, False, 0
+    for member in members(instruction):
+        op = member.op
+        if op == "reduce":
+            reductions += is_unnested_reduction(member)
+            stops = stops or not member.is_array
+            plain = plain and not reductions
+        elif op in ("transpose", "copy"):
+            moves = moves or _moves_minor(member)
+            plain = plain and not tiled_transpose(member)
+        elif op == "scatter":
+            plain = False
+        elif op in UNROLLED_NEVER or (op == "concatenate" and len(member.operands) > MAX_UNROLLED_PIECES):
+            stops = True
+    found = instruction.traits = Traits(plain, moves, stops, reductions)
+    return found
+
+
+def _moves_minor(instruction: Instruction) -> bool:
+    """Whether a transpose, and not one of something repeated, puts another dimension last."""
+    if instruction.op not in ("transpose", "copy") or not instruction.dims or not instruction.operands[0].minor:
+        return False
+    axes = instruction.attrs["dimensions"] if instruction.op == "transpose" else tuple(range(len(instruction.dims)))
+    if axes[instruction.minor[0]] == instruction.operands[0].minor[0]:
+        return False
+    source = instruction.operands[0]
+    while True:
+        if source.op in ("broadcast", "iota"):
+            return False
+        if len(source.operands) != 1 or (source.op != "bitcast" and not source.is_elementwise):
+            return True
+        source = source.operands[0]

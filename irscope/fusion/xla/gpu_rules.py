@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from math import prod
 
 from irscope.fusion.xla.gpu_cost import CostModel
-from irscope.fusion.xla.gpu_kinds import Emitter, kind_of, members
+from irscope.fusion.xla.gpu_kinds import Emitter, kind_of, members, traits
 from irscope.fusion.xla.inplace import WORDS, conflict
 from irscope.fusion.xla.instructions import Computation, Instruction
 from irscope.fusion.xla.refusal import Refusal, Rule
@@ -138,7 +138,7 @@ class GpuRules:
             rule = Rule(SHARED_MEMORY.name, f"shared memory usage would be over the budget of {limit}B", SHARED_MEMORY.cause,
                         SHARED_MEMORY.way_out)
             return Refusal(rule, f"{needed} > {limit} bytes")
-        reductions = sum(is_unnested_reduction(i) for part in (producer, consumer) for i in members(part))
+        reductions = traits(producer).reductions + traits(consumer).reductions
         if reductions > MAX_REDUCTIONS:
             return Refusal(REDUCTIONS, f"{reductions} > {MAX_REDUCTIONS}")
         outputs = _buffers(producer) + _buffers(consumer)
@@ -211,7 +211,7 @@ def _is_scatter(instruction: Instruction) -> bool:
 
 
 def _reduces(instruction: Instruction) -> bool:
-    """Whether a kernel holds a reduction that is worth a kernel."""
+    """Whether a kernel holds a reduction that is significant."""
     return any(i.op == "reduce" and i.is_array and prod(i.operands[0].dims) // max(1, prod(i.dims)) >= SIGNIFICANT
                for i in members(instruction))
 

@@ -6,6 +6,7 @@ nobody reads any more. :class:`Instruction` and :class:`Computation` are what it
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from math import prod
 from typing import Any
 
 from irscope.fusion.xla.opcodes import ALWAYS_FUSIBLE, COLLECTIVES, ELEMENTWISE, NEVER_FUSIBLE, SIDE_EFFECTS
@@ -17,11 +18,12 @@ NO_ATTRS: Mapping[str, Any] = {}
 class Instruction:
     """One instruction. ``users`` is an ordered set; ``body`` is what a fusion computes; ``node`` is what it is a copy of.
 
-    ``absorbed`` are the fusions of the text that were merged into it; ``tile`` and ``warps`` how a Triton kernel runs.
+    ``absorbed`` are the fusions of the text that were merged into it; ``tile`` and ``warps`` how a Triton kernel runs;
+    ``traits`` is what a policy wants to keep of it until it changes.
     """
 
-    __slots__ = ("absorbed", "attrs", "bodies", "body", "dims", "dtype", "kind", "minor", "node", "op", "operands", "order",
-                 "predecessors", "tile", "type", "users", "warps")
+    __slots__ = ("absorbed", "attrs", "bodies", "body", "dims", "dtype", "effect", "elements", "is_array", "kind", "minor", "node", "op",
+                 "operands", "order", "predecessors", "size", "tile", "traits", "type", "users", "warps")
 
     def __init__(self, op: str, type: Type, operands: Iterable[Instruction], node: Node | None = None,
                  attrs: Mapping[str, Any] = NO_ATTRS) -> None:
@@ -38,13 +40,19 @@ class Instruction:
         self.absorbed: tuple[Node, ...] = ()
         self.tile: tuple[int, ...] = ()
         self.warps = 4
+        self.effect: bool | None = None
+        self.traits: Any = None
         self.set_type(type)
         for operand in self.operands:
             operand.users[self] = None
 
     def set_type(self, type: Type) -> None:
-        """Take another type; ``dims``, ``minor`` (to major) and ``dtype`` are those of an array, empty for anything else."""
+        """Take another type; ``dims``, ``minor`` (to major) and ``dtype`` are those of an array, empty for anything else.
+
+        ``elements`` and ``size`` (whole bytes an element) are those of all parts.
+        """
         self.type = type
+        self.is_array = isinstance(type, TensorType)
         self.dims: tuple[int, ...] = ()
         self.minor: tuple[int, ...] = ()
         self.dtype = ""
@@ -52,6 +60,12 @@ class Instruction:
             self.dtype = type.dtype.name
             self.dims = tuple(d if isinstance(d, int) else d.bound or 1 for d in type.shape)
             self.minor = type.layout.minor_to_major if type.layout is not None else tuple(range(len(self.dims) - 1, -1, -1))
+            self.elements = prod(self.dims)
+            self.size = self.elements * max(1, (type.dtype.bits + 7) // 8)
+        else:
+            parts = [leaf for leaf in type.leaves() if isinstance(leaf, TensorType)]
+            self.elements = sum(leaf.elements for leaf in parts)
+            self.size = sum(leaf.elements * max(1, (leaf.dtype.bits + 7) // 8) for leaf in parts)
 
     @property
     def name(self) -> str:
@@ -60,10 +74,6 @@ class Instruction:
         while top.node is None and top.body is not None:
             top = top.body.root
         return top.node.name if top.node is not None else top.op
-
-    @property
-    def is_array(self) -> bool:
-        return isinstance(self.type, TensorType)
 
     @property
     def is_elementwise(self) -> bool:
@@ -89,7 +99,9 @@ class Instruction:
     @property
     def has_side_effect(self) -> bool:
         """XLA's ``HasSideEffect``, which looks into the computations that are called too."""
-        return _has_side_effect(self.op, self.attrs) or any(graph_has_side_effect(g) for g in self.bodies)
+        if self.effect is None:
+            self.effect = _has_side_effect(self.op, self.attrs) or any(graph_has_side_effect(g) for g in self.bodies)
+        return self.effect
 
     def replace_operand(self, old: Instruction, new: Instruction) -> None:
         """Read ``new`` wherever ``old`` was read."""
@@ -198,6 +210,7 @@ def fuse_into(fusion: Instruction, producer: Instruction) -> Instruction:
 
 def merge_into(fusion: Instruction, producer: Instruction) -> None:
     """Copy the body of ``producer``, a fusion that is an operand of ``fusion``, into the body of ``fusion``."""
+    fusion.traits = None
     body, source = fusion.body, producer.body
     assert body is not None and source is not None
     fusion.absorbed += producer.absorbed if producer.node is None else (*producer.absorbed, producer.node)
@@ -235,6 +248,7 @@ def _parameter(fusion: Instruction, operand: Instruction) -> Instruction:
 
 def _copy_into(fusion: Instruction, source: Instruction) -> Instruction:
     """XLA's ``CloneAndAppendInstructionIntoCalledComputation``: operands are parameters, one for each instruction outside."""
+    fusion.traits = None
     body = fusion.body
     assert body is not None
     copy = Instruction(source.op, source.type, (), source.node, source.attrs)
