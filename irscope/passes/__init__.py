@@ -15,6 +15,13 @@ PASSES: dict[str, str] = {
     "share-equal": "irscope.passes.share_equal:ShareEqual",
     "fold-scale": "irscope.passes.fold_scale:FoldScale",
     "remove-dead": "irscope.passes.remove_dead:RemoveDead",
+    "fold-batch-norm": "irscope.passes.fold_batch_norm:FoldBatchNorm",
+    "simplify-inference": "irscope.passes.simplify_inference:SimplifyInference",
+    "fast-math": "irscope.passes.fast_math:FastMath",
+    "dynamic-to-static": "irscope.passes.dynamic_to_static:DynamicToStatic",
+    "canonicalize-cast": "irscope.passes.canonicalize_cast:CanonicalizeCast",
+    "move-cast": "irscope.passes.move_cast:MoveCast",
+    "cancel-transposes": "irscope.passes.cancel_transposes:CancelTransposes",
     "fuse-conv-relu": "irscope.passes.fuse_conv_relu:FuseConvRelu",
     "fuse-ops": "irscope.fusion.fuse_ops:FuseOps",
 }

@@ -28,6 +28,11 @@ class Pass:
         raise AssertionError(f"{type(self).__name__} is no pass: it has no run")
 
 
+def is_primitive(module: Module) -> bool:
+    """Whether a module is made of HLO's operators: read from HLO, or expanded from another format."""
+    return module.format == "hlo" or bool(module.attrs.get("primitive"))
+
+
 def rewritten(module: Module, rule: Rule) -> Module:
     """Every graph of a module rewritten by one rule, callees first; origins reach back to the graph as written."""
     return per_graph(module, lambda graph, became: see_through(rewrite(graph, rule, became), graph))

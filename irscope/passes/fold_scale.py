@@ -8,7 +8,7 @@ from irscope.analysis.constant import known_early
 from irscope.graph import Builder, Graph, Module, Node, TensorType, rewrite, see_through
 from irscope.ops import get
 from irscope.ops.attrs import ConvDims
-from irscope.passes.base import Pass, per_graph
+from irscope.passes.base import Pass, is_primitive, per_graph
 
 
 class FoldScale(Pass):
@@ -25,7 +25,7 @@ class FoldScale(Pass):
     name: ClassVar[str] = "fold-scale"
 
     def run(self, module: Module) -> Module:
-        return per_graph(module, lambda graph, became: _fold(graph, became))
+        return per_graph(module, _fold) if is_primitive(module) else module
 
 
 def _fold(graph: Graph, became: dict[Graph, Graph]) -> Graph:

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from irscope.graph import Builder, Module, Node
-from irscope.passes.algebra import arithmetic, movement, padding
+from irscope.passes.algebra import arithmetic, movement, padding, relay
 from irscope.passes.algebra.simplifier import Rules, Simplifier
-from irscope.passes.base import Pass, rewritten
+from irscope.passes.base import Pass, is_primitive, rewritten
 
 RULES: Rules = {**movement.RULES, **padding.RULES, **arithmetic.RULES}
 POINTWISE = arithmetic.POINTWISE
@@ -29,6 +29,9 @@ class SimplifyAlgebra(Pass):
     name: ClassVar[str] = "simplify-algebra"
 
     def run(self, module: Module) -> Module:
+        if not is_primitive(module):
+            return relay.simplified(module) if module.format == "relay" else module
+
         def rule(builder: Builder, node: Node, operands: Sequence[Node]) -> Node | None:
             return Simplifier(builder, RULES, POINTWISE, node).node(node, operands)
         return rewritten(module, rule)

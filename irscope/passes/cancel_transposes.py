@@ -1,0 +1,107 @@
+"""Transposes that undo each other are gone."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from irscope.graph import Graph, Kind, Module, Node, TensorType
+from irscope.graph.rewrite import copy_node
+from irscope.passes.base import Pass
+from irscope.passes.canonicalize_cast import is_cast
+from irscope.passes.visitor import GraphMutator
+
+
+class CancelTransposes(Pass):
+    """Leave out a transpose and the one that undoes it, also where elementwise steps of one operand stand between them.
+
+        %0 = transpose(%x, axes=[0, 2, 3, 1]);
+        %1 = tanh(%0);                                 ->        %0 = tanh(%x);
+        %2 = transpose(%1, axes=[0, 3, 1, 2]);
+
+    Two in a row that do not undo each other become one. ``layout_transform`` there and back is left out likewise.
+    """
+
+    name: ClassVar[str] = "cancel-transposes"
+    opt_level: ClassVar[int] = 3
+
+    def run(self, module: Module) -> Module:
+        return _Cancelling().run(module)
+
+
+class _Cancelling(GraphMutator):
+    def begin(self, graph: Graph) -> None:
+        self.changed: set[Node] = set()
+
+    def visit_transpose(self, node: Node, operands: Sequence[Node]) -> Node | None:
+        found = self._chain(node, "transpose")
+        first, second = (permutation(found[0]) if found else None), permutation(node)
+        if not found or first is None or second is None:
+            return None
+        source, between = found
+        joined = [first[d] for d in second]
+        if joined == list(range(len(joined))):
+            return self._without(node, source, between)
+        if between:
+            return None
+        self.changed.add(node)
+        key = "dimensions" if node.op.dialect == "hlo" else "axes"
+        value = tuple(joined) if node.op.dialect == "hlo" else joined
+        return self.builder.add(node.op, [self.new(source.operands[0])], {key: value}, node.type, name=node.name)
+
+    def visit_layout_transform(self, node: Node, operands: Sequence[Node]) -> Node | None:
+        found = self._chain(node, "layout_transform")
+        if not found:
+            return None
+        source, between = found
+        there, back = source.attrs, node.attrs
+        if there.get("src_layout") != back.get("dst_layout") or there.get("dst_layout") != back.get("src_layout"):
+            return None
+        return self._without(node, source, between)
+
+    def _chain(self, node: Node, wanted: str) -> tuple[Node, list[Node]] | None:
+        """The operator of this name that a node reads, through elementwise steps that nobody else reads; the steps, last first."""
+        between: list[Node] = []
+        at = node.operands[0]
+        while at.op.name != wanted:
+            if not _is_step(at) or at in self.changed or self.needed_elsewhere(at, between[-1] if between else node):
+                return None
+            between.append(at)
+            at = at.operands[0]
+        return None if at in self.changed else (at, between)
+
+    def _without(self, node: Node, source: Node, between: list[Node]) -> Node:
+        """The steps between, done on what the first of the two has read."""
+        self.changed |= {node, *between}
+        made = self.new(source.operands[0])
+        assert isinstance(made.type, TensorType), "what is transposed is a tensor"
+        shape = made.type.shape
+        for step in reversed(between):
+            made = copy_node(self.builder, step, [made])
+            assert isinstance(step.type, TensorType), "elementwise steps give tensors"
+            made.type = TensorType(step.type.dtype, shape)
+        return made
+
+
+def _is_step(node: Node) -> bool:
+    """Whether a node changes each element of one operand by itself, wherever it stands."""
+    if len(node.operands) != 1 or node.bodies or node.op.name == "trilu" or not (node.op.kind is Kind.ELEMENTWISE or is_cast(node)):
+        return False
+    mine, its = node.type, node.operands[0].type
+    return isinstance(mine, TensorType) and isinstance(its, TensorType) and mine.shape == its.shape
+
+
+def permutation(node: Node) -> list[int] | None:
+    """Which dimension of the operand each dimension of the result is; None where the type is not known, or it has a layout of its own."""
+    if not isinstance(node.type, TensorType) or (node.type.layout is not None and not _plain(node)):
+        return None
+    rank = node.type.rank
+    if node.op.dialect == "hlo":
+        return list(node.attrs["dimensions"])
+    axes = node.attrs.get("axes")
+    return list(range(rank))[::-1] if axes is None else [int(a) % rank for a in axes]
+
+
+def _plain(node: Node) -> bool:
+    """Whether a layout in the text is the default one: the last dimension fastest, and nothing else said."""
+    layout = node.type.layout  # type: ignore[attr-defined]
+    return not layout.rest and list(layout.minor_to_major) == sorted(layout.minor_to_major, reverse=True)

@@ -1,0 +1,61 @@
+"""Each reader of a widened value has a conversion of its own."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from irscope.graph import Graph, Module, Node, TensorType
+from irscope.graph.rewrite import copy_node
+from irscope.passes.base import Pass
+from irscope.passes.visitor import GraphMutator
+
+CASTS = {"hlo": "convert", "relay": "cast"}
+
+
+class CanonicalizeCast(Pass):
+    """Copy a conversion to a wider type for each of its readers, so that each can compute it inside its own kernel.
+
+        %0 = cast(%x, dtype="float32");            %0 = cast(%x, dtype="float32");    %2 = cast(%x, dtype="float32");
+        %1 = exp(%0);                       ->     %1 = exp(%0);                      %3 = tanh(%2);
+        %2 = tanh(%0);
+
+    What lies in memory between kernels is then the narrow value. ``share-equal`` undoes it.
+    """
+
+    name: ClassVar[str] = "canonicalize-cast"
+    opt_level: ClassVar[int] = 3
+
+    def run(self, module: Module) -> Module:
+        return _Copying().run(module)
+
+
+class _Copying(GraphMutator):
+    def begin(self, graph: Graph) -> None:
+        self.first: dict[Node, Node] = {}
+
+    def visit(self, node: Node, operands: Sequence[Node]) -> Node | None:
+        if node.bodies or node.op.name == "tuple" or not any(self._shared(o) for o in node.operands):
+            return None
+        mine = {}
+        for operand in node.operands:
+            if self._shared(operand) and self.first.setdefault(operand, node) is not node:
+                mine[operand] = copy_node(self.builder, operand, [self.new(o) for o in operand.operands])
+        return copy_node(self.builder, node, [mine.get(o, n) for o, n in zip(node.operands, operands, strict=True)]) if mine else None
+
+    def _shared(self, node: Node) -> bool:
+        return is_widening(node) and len(self.users[node.index]) > 1
+
+
+def is_cast(node: Node) -> bool:
+    """Whether a node converts element types."""
+    return CASTS.get(node.op.dialect) == node.op.name
+
+
+def is_widening(node: Node) -> bool:
+    """Whether a node converts to a wider element type."""
+    return is_cast(node) and bits(node) > bits(node.operands[0]) > 0
+
+
+def bits(node: Node) -> int:
+    """Bits of an element; 0 for what is no tensor."""
+    return node.type.dtype.bits if isinstance(node.type, TensorType) else 0

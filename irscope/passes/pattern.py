@@ -1,0 +1,137 @@
+"""A small language of patterns: which nodes hang together how.
+
+    conv = op("nn.conv2d")(anything(), anything())
+    act = op("nn.relu", "clip")(conv | op("nn.bias_add")(conv, anything()))
+    found = act.match(node)              the nodes by pattern: found[conv]; None where it does not fit
+
+A pattern holds what its operator, operands, attributes and conditions say; ``|`` offers another, ``optional`` a step that may be there.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from irscope.graph import Graph, Node, TensorType
+
+
+@dataclass(slots=True, eq=False)
+class Match:
+    """The nodes that a pattern found: ``match[pattern]``; ``root`` is the last, ``inside`` all that operator patterns took, root first."""
+
+    root: Node
+    nodes: dict[Pattern, Node] = field(default_factory=dict)
+    inside: list[Node] = field(default_factory=list)
+
+    def __getitem__(self, pattern: Pattern) -> Node:
+        return self.nodes[pattern]
+
+    def __contains__(self, pattern: Pattern) -> bool:
+        return pattern in self.nodes
+
+    def inputs(self) -> list[Node]:
+        """The values from outside, in order of their use: what the nodes inside read and are not."""
+        inside = set(self.inside)
+        return list(dict.fromkeys(o for n in reversed(self.inside) for o in n.operands if o not in inside))
+
+    def escapes(self, graph: Graph, users: list[list[Node]]) -> tuple[Node, str] | None:
+        """A node inside, not the root, whose value somebody outside needs, and who; None when the match may be replaced as one."""
+        inside = set(self.inside)
+        for node in self.inside:
+            if node is self.root:
+                continue
+            outside = [f"%{u.name}" for u in users[node.index] if u not in inside]
+            if node is graph.root:
+                outside.append("the result of the function")
+            if outside:
+                return node, ", ".join(outside)
+        return None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pattern:
+    """Fits nodes. Made by :func:`op`, :func:`anything`, :func:`constant`, :func:`parameter`; refined by its methods."""
+
+    names: frozenset[str] = frozenset()
+    operands: tuple[Pattern, ...] | None = None
+    attrs: Mapping[str, Any] = field(default_factory=dict)
+    conditions: tuple[Callable[[Node], bool], ...] = ()
+    choices: tuple[Pattern, ...] = ()
+
+    def __call__(self, *operands: Pattern) -> Pattern:
+        """The same operator with operands that must fit these."""
+        return replace(self, operands=operands)
+
+    def __or__(self, other: Pattern) -> Pattern:
+        """This one, or where it does not fit the other."""
+        return Pattern(choices=(self, other))
+
+    def with_attrs(self, **attrs: Any) -> Pattern:
+        """Only where the attributes are written with these values."""
+        return replace(self, attrs={**self.attrs, **attrs})
+
+    def where(self, condition: Callable[[Node], bool]) -> Pattern:
+        """Only where a condition on the node holds."""
+        return replace(self, conditions=(*self.conditions, condition))
+
+    def of_rank(self, rank: int) -> Pattern:
+        """Only tensors of a rank."""
+        return self.where(lambda node: isinstance(node.type, TensorType) and node.type.rank == rank)
+
+    def optional(self, step: Callable[[Pattern], Pattern]) -> Pattern:
+        """``step(self)`` where it fits, else this one."""
+        return step(self) | self
+
+    def match(self, node: Node) -> Match | None:
+        """What a node and those before it are in this pattern."""
+        found = Match(node)
+        return found if self._fits(node, found) else None
+
+    # Patterns are as deep as somebody wrote them; the graph's depth does not count here.
+    def _fits(self, node: Node, found: Match) -> bool:
+        if found.nodes.get(self, node) is not node:
+            return False
+        if self.choices:
+            return self._chosen(node, found)
+        if self.names and node.op.name not in self.names:
+            return False
+        if any(node.attrs.get(key) != value for key, value in self.attrs.items()):
+            return False
+        if not all(condition(node) for condition in self.conditions):
+            return False
+        if self.names:
+            found.inside.append(node)
+        found.nodes[self] = node
+        if self.operands is None:
+            return True
+        return len(self.operands) == len(node.operands) and all(
+            pattern._fits(operand, found) for pattern, operand in zip(self.operands, node.operands, strict=True))
+
+    def _chosen(self, node: Node, found: Match) -> bool:
+        for choice in self.choices:
+            nodes, inside = dict(found.nodes), list(found.inside)
+            if choice._fits(node, found):
+                found.nodes[self] = node
+                return True
+            found.nodes, found.inside = nodes, inside
+        return False
+
+
+def op(*names: str) -> Pattern:
+    """A node of one of these operators."""
+    return Pattern(frozenset(names))
+
+
+def anything() -> Pattern:
+    """Any node; it stays outside of what is replaced."""
+    return Pattern()
+
+
+def constant() -> Pattern:
+    """A constant; it stays outside of what is replaced."""
+    return anything().where(lambda node: node.op.name == "constant")
+
+
+def parameter() -> Pattern:
+    """A parameter of the graph."""
+    return anything().where(lambda node: node.op.name == "parameter")

@@ -1,0 +1,104 @@
+"""Operators that do something only while training are what they are in inference."""
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from irscope.formats.relay.operators import declared
+from irscope.graph import Module, Node, TensorType
+from irscope.ops.building import constant
+from irscope.passes.base import Pass
+from irscope.passes.visitor import GraphMutator
+
+
+class SimplifyInference(Pass):
+    """Write batch, layer, instance and group normalisation as arithmetic that can be folded, and leave dropout out.
+
+        %0 = nn.batch_norm(%x, %g, %b, %m, %v);              %0 = add(%v, 1e-05f);    %4 = negative(%m);
+        nn.relu(%0.0)                            ->          %1 = sqrt(%0);           %5 = multiply(%4, %3);  ...
+                                                             %2 = divide(1f, %1);     nn.relu(add(multiply(%x, scale), shift))
+
+    The arithmetic on statistics is small: it depends on the weights alone, and fold-constants or the compiler does it once.
+    """
+
+    name: ClassVar[str] = "simplify-inference"
+    requires = ("infer-types",)
+
+    def run(self, module: Module) -> Module:
+        return _Simplifying().run(module) if module.format == "relay" else module
+
+
+class _Simplifying(GraphMutator):
+    def visit_get_tuple_element(self, node: Node, operands: Sequence[Node]) -> Node | None:
+        whole, index = node.operands[0], int(node.attrs["index"])
+        if whole.op.name == "nn.dropout" and index == 0:
+            return self.new(whole.operands[0])
+        if whole.op.name != "nn.batch_norm" or not isinstance(whole.operands[0].type, TensorType):
+            return None
+        if index:
+            return self.new(whole.operands[2 + index])
+        return batch_norm(self, whole, [self.new(o) for o in whole.operands])
+
+    def visit_nn_layer_norm(self, node: Node, operands: Sequence[Node]) -> Node | None:
+        return self._normalised(node, operands, [_axis(node)]) if isinstance(operands[0].type, TensorType) else None
+
+    def visit_nn_instance_norm(self, node: Node, operands: Sequence[Node]) -> Node | None:
+        type = operands[0].type
+        if not isinstance(type, TensorType):
+            return None
+        return self._normalised(node, operands, [d for d in range(1, type.rank) if d != _axis(node)])
+
+    def _normalised(self, node: Node, operands: Sequence[Node], axes: list[int]) -> Node:
+        """Mean 0 and variance 1 over some axes, then the scale and the shift along the node's axis."""
+        x, gamma, beta = operands
+        given, type = bound(node), x.type
+        assert isinstance(type, TensorType), "the caller has looked"
+        mean = self.add("mean", [x], axis=axes, keepdims=True)
+        away = self.add("subtract", [x, mean])
+        variance = self.add("mean", [self.add("multiply", [away, away])], axis=axes, keepdims=True)
+        deviation = self.add("sqrt", [self.add("add", [variance, constant(self.builder, given["epsilon"], type.dtype)])])
+        out = self.add("divide", [away, deviation])
+        if given["scale"]:
+            out = self.add("multiply", [out, along(self, gamma, type.rank, _axis(node))])
+        return self.add("add", [out, along(self, beta, type.rank, _axis(node))]) if given["center"] else out
+
+
+def batch_norm(mutator: GraphMutator, node: Node, operands: Sequence[Node]) -> Node:
+    """The data times a scale plus a shift, each as long as the axis."""
+    x = operands[0]
+    scale, shift = scale_and_shift(mutator, node, operands)
+    assert isinstance(x.type, TensorType), "the caller has looked"
+    axis, rank = _axis(node), x.type.rank
+    scaled = mutator.add("multiply", [x, along(mutator, scale, rank, axis)])
+    return mutator.add("add", [scaled, along(mutator, shift, rank, axis)])
+
+
+def scale_and_shift(mutator: GraphMutator, node: Node, operands: Sequence[Node]) -> tuple[Node, Node]:
+    """What a batch normalisation multiplies by and adds, as arithmetic on its statistics."""
+    x, gamma, beta, mean, variance = operands
+    given = bound(node)
+    dtype = variance.type.dtype if isinstance(variance.type, TensorType) else x.type.dtype  # type: ignore[attr-defined]
+    deviation = mutator.add("sqrt", [mutator.add("add", [variance, constant(mutator.builder, given["epsilon"], dtype)])])
+    scale = mutator.add("divide", [constant(mutator.builder, 1, dtype), deviation])
+    if given["scale"]:
+        scale = mutator.add("multiply", [scale, gamma])
+    shift = mutator.add("multiply", [mutator.add("negative", [mean]), scale])
+    return scale, mutator.add("add", [shift, beta]) if given["center"] else shift
+
+
+def along(mutator: GraphMutator, vector: Node, rank: int, axis: int) -> Node:
+    """A vector that broadcasts along one axis of a tensor of some rank."""
+    behind = rank - axis - 1
+    return mutator.add("expand_dims", [vector], axis=1, num_newaxis=behind) if behind else vector
+
+
+def bound(node: Node) -> Mapping[str, Any]:
+    """The attributes of a Relay call with the defaults filled in."""
+    operator = declared(node.op.name)
+    return vars(operator.bound(node.attrs)) if operator is not None else node.attrs
+
+
+def _axis(node: Node) -> int:
+    type = node.operands[0].type
+    axis = int(bound(node)["axis"])
+    return axis % type.rank if isinstance(type, TensorType) else axis

@@ -1,0 +1,94 @@
+"""Looking at a graph node by node, and rebuilding it node by node: what passes are written with.
+
+    class CountConvolutions(GraphVisitor):                class Relu6(GraphMutator):
+        count = 0                                             def visit_nn_relu(self, node, operands):
+                                                                  return self.add("clip", operands, a_min=0.0, a_max=6.0)
+        def visit_nn_conv2d(self, node):
+            self.count += 1
+
+A method is found by the operator's name, dots and dashes written as underscores; ``visit`` gets the nodes that have no method.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from irscope.graph import Builder, Graph, Module, Node, Type, callees_first, rewrite, see_through
+from irscope.ops import get
+from irscope.passes.base import per_graph
+
+
+def method_name(op: str) -> str:
+    """``visit_nn_conv2d`` for ``nn.conv2d``."""
+    return "visit_" + op.replace(".", "_").replace("-", "_")
+
+
+class GraphVisitor:
+    """Sees every node of a module, operands before users, callees before callers. ``graph`` and ``users`` are those of the node's graph."""
+
+    graph: Graph
+    users: list[list[Node]]
+
+    def run(self, module: Module) -> None:
+        """Look at every graph."""
+        for graph in callees_first(module):
+            self.graph, self.users = graph, graph.users()
+            for node in graph.nodes:
+                getattr(self, method_name(node.op.name), self.visit)(node)
+
+    def visit(self, node: Node) -> None:
+        """A node whose operator has no method of its own."""
+
+
+class GraphMutator:
+    """Rebuilds every graph of a module. A method gives the node that takes a node's place, or None for a copy.
+
+    ``operands`` are the new graph's; ``new(old)`` is what any earlier node became. What nobody reads afterwards is left out, so a method
+    that takes two nodes together has nothing to clean up.
+    """
+
+    graph: Graph
+    users: list[list[Node]]
+    builder: Builder
+
+    def run(self, module: Module) -> Module:
+        """The module rebuilt; the given one is not touched."""
+        self._dialect = module.format
+        return per_graph(module, self._mutated)
+
+    def visit(self, node: Node, operands: Sequence[Node]) -> Node | None:
+        """A node whose operator has no method of its own: a copy, unless a subclass says otherwise."""
+        return None
+
+    def begin(self, graph: Graph) -> None:
+        """A graph is about to be rebuilt: the place to look at it as a whole."""
+
+    def new(self, old: Node) -> Node:
+        """What an earlier node of the old graph became."""
+        return self._new[old]
+
+    def add(self, op: str, operands: Sequence[Node], type: Type | None = None, **attrs: Any) -> Node:
+        """Append a node by its operator's name in the dialect of the module; its type is inferred where none is given.
+
+        It gets the name of the node that is being replaced.
+        """
+        return self.builder.add(get(op, self._dialect), operands, attrs, type, name=self._name)
+
+    def needed_elsewhere(self, node: Node, by: Node) -> list[str]:
+        """Who else needs a node's value than ``by``: names, and ``the result`` when it leaves the graph. Empty: it may be taken apart."""
+        others = [f"%{user.name}" for user in self.users[node.index] if user is not by]
+        return [*others, *(["the result of the function"] if node is self.graph.root else [])]
+
+    def _mutated(self, graph: Graph, became: dict[Graph, Graph]) -> Graph:
+        self.graph, self.users = graph, graph.users()
+        self._new: dict[Node, Node] = {}
+        self.begin(graph)
+
+        def rule(builder: Builder, node: Node, operands: Sequence[Node]) -> Node | None:
+            self._new.update(zip(node.operands, operands, strict=True))
+            self.builder, self._name = builder, node.name
+            made: Node | None = getattr(self, method_name(node.op.name), self.visit)(node, operands)
+            return made
+        # The second walk leaves out what the methods have taken into other nodes.
+        made = see_through(rewrite(graph, rule, became), graph)
+        return see_through(rewrite(made, lambda builder, node, operands: None), made)
