@@ -1,0 +1,84 @@
+"""MEM003: a large constant stands in the graph itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irscope.lint.context import Context
+from irscope.lint.rule import Fixture, Rule
+from irscope.lint.savings import human_bytes
+from irscope.lint.values import size
+from irscope.source import Finding, Severity
+
+LARGE = 1 << 20
+"""1 MiB: as text such a constant is several times as long."""
+
+
+class LargeConstantInline(Rule):
+    """A constant of more than 1 MiB is part of the graph.
+
+    ## What it does
+    Finds constants whose values take more than 1 MiB; constants filled by a broadcast are small and not told.
+
+    ## Why is this bad?
+    The values are compiled in: the file, the compiler and the cache of programs all hold a copy, and compiling hashes or folds them.
+
+    ## Example
+    ```
+    %w = f32[1024,1024] constant({...})
+    ```
+
+    ## Use instead
+    Pass it as a parameter: give `jax.jit` the array as an argument and do not close over it.
+
+    ## Known false positives
+    Programs that are shipped as one file with their weights, on purpose.
+    """
+
+    code, name, severity, default = "MEM003", "large-constant-inline", Severity.WARNING, False
+    bad = (
+        Fixture.hlo(
+            """
+            ENTRY e {
+              x = f32[8,1024] parameter(0)
+              w = f32[1024,1024] constant({...})
+              ROOT d = f32[8,1024] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+            }
+        """,
+            "w",
+        ),
+        Fixture.hlo(
+            """
+            ENTRY e {
+              x = f64[512,512] parameter(0)
+              w = f64[512,512] constant({...})
+              ROOT d = f64[512,512] add(x, w)
+            }
+        """,
+            "w",
+        ),
+    )
+    good = (
+        Fixture.hlo("""
+            ENTRY e {
+              x = f32[8,1024] parameter(0)
+              w = f32[1024,1024] parameter(1)
+              ROOT d = f32[8,1024] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+            }
+        """),
+        Fixture.hlo("""
+            ENTRY e {
+              x = f32[1024,1024] parameter(0)
+              c = f32[] constant(2)
+              w = f32[1024,1024] broadcast(c), dimensions={}
+              ROOT d = f32[1024,1024] multiply(x, w)
+            }
+        """),
+    )
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        for node, graph in context.primitives("constant"):
+            if size(node) >= LARGE:
+                yield context.finding(
+                    self, node, graph, f"{human_bytes(size(node))} of constants stand in the graph: {node.type}", help="make it a parameter"
+                )

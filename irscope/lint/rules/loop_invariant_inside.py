@@ -1,0 +1,154 @@
+"""CTL003: a loop computes the same value in every trip."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irscope.analysis.trips import trip_count
+from irscope.graph import Effect, Graph, Kind, Node
+from irscope.lint.context import Context
+from irscope.lint.rule import Fixture, Rule
+from irscope.lint.savings import human_bytes, saving
+from irscope.lint.values import size
+from irscope.source import Finding, Note, Severity
+
+FREE = frozenset(("get-tuple-element", "tuple", "constant", "broadcast", "iota", "bitcast", "reshape", "parameter", "copy", "slice"))
+WORTH_BYTES = 4096
+"""Smaller results are not worth a place among what the loop carries."""
+LARGE_BYTES = 64 * 1024
+
+
+class LoopInvariantInside(Rule):
+    """An operation in the body of a loop depends only on what no trip changes.
+
+    ## What it does
+    Finds the last operators, in the body of a `while`, of computations on loop values that the body passes on as they are. Results below
+    4 KiB are not told; those below 64 KiB that are no product are information.
+
+    ## Why is this bad?
+    The same work is done in every trip.
+
+    ## Example
+    ```
+    %w = f32[512,512] get-tuple-element(%state), index=2
+    %t = f32[512,512] transpose(%w), dimensions={1,0}
+    ```
+
+    ## Use instead
+    Compute it before the loop and close over the result.
+
+    ## Known false positives
+    XLA hoists small cases by itself. A hoisted value lives as long as the loop, which costs memory.
+    """
+
+    code, name, severity, default = "CTL003", "loop-invariant-inside", Severity.WARNING, False
+    _loop = """
+            cond {{
+              p = (s32[], f32[128,128], f32[128,128]) parameter(0)
+              i = s32[] get-tuple-element(p), index=0
+              n = s32[] constant(10)
+              ROOT c = pred[] compare(i, n), direction=LT
+            }}
+            body {{
+              p = (s32[], f32[128,128], f32[128,128]) parameter(0)
+              i = s32[] get-tuple-element(p), index=0
+              x = f32[128,128] get-tuple-element(p), index=1
+              w = f32[128,128] get-tuple-element(p), index=2
+              o = s32[] constant(1)
+              j = s32[] add(i, o)
+              {0}
+              ROOT t = (s32[], f32[128,128], f32[128,128]) tuple(j, y, {1})
+            }}
+            ENTRY e {{
+              x = f32[128,128] parameter(0)
+              w = f32[128,128] parameter(1)
+              z = s32[] constant(0)
+              t = (s32[], f32[128,128], f32[128,128]) tuple(z, x, w)
+              ROOT l = (s32[], f32[128,128], f32[128,128]) while(t), condition=cond, body=body
+            }}
+        """
+    bad = (
+        Fixture.hlo(_loop.format("s = f32[128,128] exponential(w)\n              y = f32[128,128] add(x, s)", "w"), "s"),
+        Fixture.hlo(
+            _loop.format(
+                "s = f32[128,128] dot(w, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
+                "              u = f32[128,128] negate(s)\n              y = f32[128,128] add(x, u)",
+                "w",
+            ),
+            "u",
+        ),
+    )
+    good = (
+        Fixture.hlo(
+            _loop.format(
+                "s = f32[128,128] exponential(w)\n              v = f32[128,128] negate(w)\n              y = f32[128,128] add(x, s)", "v"
+            )
+        ),
+        Fixture.hlo(_loop.format("s = f32[128,128] exponential(x)\n              y = f32[128,128] add(s, w)", "w")),
+    )
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        for node, graph in context.primitives("while"):
+            if len(node.bodies) == 2 and node.bodies[1].root is not None:
+                yield from self._body(context, node, graph, node.bodies[1])
+
+    def _body(self, context: Context, loop: Node, graph: Graph, body: Graph) -> Iterator[Finding]:
+        same = _invariant(body)
+        trips = trip_count(context.module, loop)
+        for node in body.nodes:
+            if not same[node.index] or node.op.name in FREE or size(node) < WORTH_BYTES:
+                continue
+            users = context.users(node, body)
+            if users and all(same[u.index] and u.op.name not in FREE for u in users):
+                continue
+            heavy = node.op.kind is Kind.CONTRACTION or any(o.op.kind is Kind.CONTRACTION and same[o.index] for o in node.operands)
+            yield context.finding(
+                self,
+                node,
+                body,
+                f"%{node.name} ({node.op.name}, {human_bytes(size(node))}) is the same in every trip"
+                + (f" of {trips}" if trips is not None else ""),
+                severity=None if heavy or size(node) >= LARGE_BYTES else Severity.INFO,
+                notes=(Note(f"the loop is %{loop.name} in {graph.name}", loop.loc),),
+                help="compute it before the loop",
+                saves=saving(bytes=float(size(node)) * max(0, (trips or 1) - 1), kernels=float(max(0, (trips or 1) - 1))),
+            )
+
+
+def _invariant(body: Graph) -> list[bool]:
+    """For each node of a loop's body, by index, whether it depends on a value that no trip changes, and on nothing else but constants."""
+    root = body.result()
+    kept = {
+        node
+        for node in body.nodes
+        if node.op.name == "get-tuple-element"
+        and node.operands[0].op.name == "parameter"
+        and root.op.name == "tuple"
+        and _passed_on(root.operands, node)
+    }
+    constant: list[bool] = []
+    same: list[bool] = []
+    for node in body.nodes:
+        if node in kept:
+            constant.append(False)
+            same.append(True)
+            continue
+        leaf = node.op.name in ("constant", "iota")
+        pure = node.op.effect is Effect.PURE and bool(node.operands) and node.op.name not in ("tuple", "while", "parameter")
+        fixed = pure and all(same[o.index] or constant[o.index] for o in node.operands)
+        constant.append(leaf or (fixed and not any(same[o.index] for o in node.operands)))
+        same.append(fixed and any(same[o.index] for o in node.operands))
+    return same
+
+
+def _passed_on(results: tuple[Node, ...], node: Node) -> bool:
+    """Whether the loop value comes out of the body where, and as, it went in."""
+    index = node.attrs.get("index")
+    if not isinstance(index, int) or index >= len(results):
+        return False
+    result = results[index]
+    while result.op.name in ("copy", "opt-barrier") and result.operands:
+        result = result.operands[0]
+    return result is node or (
+        result.op.name == "get-tuple-element" and result.attrs.get("index") == index and result.operands == node.operands
+    )

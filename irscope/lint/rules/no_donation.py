@@ -1,0 +1,108 @@
+"""MEM002: a result could take the memory of a parameter."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from irscope.graph import Node, TensorType, Type
+from irscope.lint.context import Context
+from irscope.lint.rule import Fixture, Rule
+from irscope.lint.savings import human_bytes
+from irscope.lint.values import size
+from irscope.source import Finding, Note, Severity
+
+WORTH_BYTES = 64 * 1024
+LISTED = 5
+
+
+class NoDonation(Rule):
+    """Parameters and results have the same types, and no result is declared to take the memory of a parameter.
+
+    ## What it does
+    Pairs the parameters of 64 KiB and more with results of the same type that are computed, where the module declares no
+    `input_output_alias` and no donor. One finding a module, when the pairs are at least half of the results by bytes: a step that turns a
+    state into the next one.
+
+    ## Why is this bad?
+    The old state and the new one live at the same time: twice the memory.
+
+    ## Example
+    ```
+    HloModule step, entry_computation_layout={(f32[1024,1024]{1,0}, f32[1024,1024]{1,0})->f32[1024,1024]{1,0}}
+    ```
+
+    ## Use instead
+    `jax.jit(step, donate_argnums=0)`.
+
+    ## Known false positives
+    Parameters that are used again after the call; a layer whose input happens to have the shape of its output.
+    """
+
+    code, name, severity, default = "MEM002", "no-donation", Severity.INFO, False
+    bad = (
+        Fixture.hlo(
+            """
+            ENTRY e {
+              w = f32[256,256] parameter(0)
+              g = f32[256,256] parameter(1)
+              ROOT n = f32[256,256] subtract(w, g)
+            }
+        """,
+            "n",
+        ),
+        Fixture.hlo(
+            """
+            ENTRY e {
+              w = f32[256,256] parameter(0)
+              m = f32[512,64] parameter(1)
+              a = f32[256,256] negate(w)
+              b = f32[512,64] exponential(m)
+              ROOT t = (f32[256,256], f32[512,64]) tuple(a, b)
+            }
+        """,
+            "t",
+        ),
+    )
+    good = (
+        Fixture(
+            "hlo",
+            "HloModule m, input_output_alias={ {}: (0, {}, may-alias) }\n\nENTRY e {\n  w = f32[256,256] parameter(0)\n"
+            "  ROOT n = f32[256,256] negate(w)\n}\n",
+        ),
+        Fixture.hlo("""
+            ENTRY e {
+              w = f32[256,256] parameter(0)
+              v = f32[256,64] parameter(1)
+              ROOT n = f32[256,64] dot(w, v), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+            }
+        """),
+    )
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        attrs, main = context.module.attrs, context.module.main()
+        if context.module.format != "hlo" or attrs.get("input_output_alias") or attrs.get("buffer_donor") or main.root is None:
+            return
+        free = Counter(_key(p.type) for p in main.params)
+        results = main.root.operands if main.root.op.name == "tuple" else (main.root,)
+        pairs: list[Node] = []
+        for result in results:
+            key = _key(result.type)
+            if result.op.name != "parameter" and size(result) >= WORTH_BYTES and free[key] > 0:
+                free[key] -= 1
+                pairs.append(result)
+        shared, everything = sum(map(size, pairs)), sum(map(size, results))
+        if not pairs or 2 * shared < everything:
+            return
+        yield context.finding(
+            self,
+            main.root,
+            main,
+            f"{len(pairs)} results have the type of a parameter ({human_bytes(shared)}), and none takes its memory",
+            notes=tuple(Note(f"%{n.name} is {n.type}", n.loc) for n in pairs[:LISTED] if n is not main.root),
+            help="donate the parameters that the call uses up: jax.jit(step, donate_argnums=...)",
+        )
+
+
+def _key(type: Type) -> object:
+    return (type.dtype, type.shape) if isinstance(type, TensorType) else type

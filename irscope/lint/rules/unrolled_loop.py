@@ -1,0 +1,109 @@
+"""CTL002: the same stretch of operations stands many times in a row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irscope.analysis.repeats import Repeat, repeats
+from irscope.graph import Graph, Node, Structure
+from irscope.lint.context import Context
+from irscope.lint.rule import Fixture, Rule
+from irscope.source import Finding, Note, Severity
+
+TIMES = 8
+"""Copies from which a loop is worth a thought."""
+SHORTEST = 2
+SMALLEST = 64
+"""Operations that the copies have together, at least."""
+UNTOLD = frozenset(("parameter", "constant", "tuple", "get-tuple-element"))
+
+
+class UnrolledLoop(Rule):
+    """Eight and more equal stretches of operations follow each other.
+
+    ## What it does
+    Compares operators, types and attributes along the text, and finds stretches that repeat eight times and more; parameters and constants
+    do not count.
+
+    ## Why is this bad?
+    The graph is as many times as large: tracing, compiling and every dump take longer. A loop has one body.
+
+    ## Example
+    ```
+    %a.1 = f32[8,8] dot(%x, %w0), ...
+    %b.1 = f32[8,8] tanh(%a.1)
+    %a.2 = f32[8,8] dot(%b.1, %w1), ...
+    %b.2 = f32[8,8] tanh(%a.2)
+    ```
+
+    ## Use instead
+    `jax.lax.scan` over stacked weights, `fori_loop`; with `jax.checkpoint` inside where memory is short.
+
+    ## Known false positives
+    A loop is sometimes slower than its straight line, because nothing fuses across its trips: measure.
+    """
+
+    code, name, severity, default = "CTL002", "unrolled-loop", Severity.INFO, False
+    bad = (
+        Fixture.hlo(
+            "ENTRY e {\n  v0 = f32[8,8] parameter(0)\n"
+            + "".join(
+                f"  a{i} = f32[8,8] tanh(v{i - 1})\n  b{i} = f32[8,8] negate(a{i})\n  c{i} = f32[8,8] sine(b{i})\n"
+                f"  d{i} = f32[8,8] cosine(c{i})\n  v{i} = f32[8,8] multiply(d{i}, v{i - 1})\n"
+                for i in range(1, 17)
+            )
+            + "  ROOT r = f32[8,8] abs(v16)\n}",
+            "a1",
+        ),
+        Fixture.hlo(
+            "ENTRY e {\n  w = f32[8,8] parameter(0)\n  v0 = f32[8,8] parameter(1)\n"
+            + "".join(
+                f"  a{i} = f32[8,8] dot(v{i - 1}, w), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}\n"
+                f"  b{i} = f32[8,8] tanh(a{i})\n  c{i} = f32[8,8] exponential(b{i})\n  v{i} = f32[8,8] add(c{i}, b{i})\n"
+                for i in range(1, 21)
+            )
+            + "  ROOT r = f32[8,8] negate(v20)\n}",
+            "a1",
+        ),
+    )
+    good = (
+        Fixture.hlo(
+            "ENTRY e {\n  v0 = f32[8,8] parameter(0)\n"
+            + "".join(
+                f"  a{i} = f32[8,8] tanh(v{i - 1})\n  b{i} = f32[8,8] negate(a{i})\n  c{i} = f32[8,8] sine(b{i})\n"
+                f"  v{i} = f32[8,8] multiply(c{i}, v{i - 1})\n"
+                for i in range(1, 4)
+            )
+            + "  ROOT r = f32[8,8] abs(v3)\n}"
+        ),
+        Fixture.hlo("""
+            ENTRY e {
+              x = f32[8,8] parameter(0)
+              ROOT r = f32[8,8] abs(x)
+            }
+        """),
+    )
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        structure = Structure()
+        for graph in context.array_graphs:
+            if len(graph.nodes) < SMALLEST or graph in context.inlined:
+                continue
+            counted = [n for n in graph.nodes if n.op.name not in UNTOLD and not n.synthetic]
+            numbers: dict[object, int] = {}
+            sequence = [numbers.setdefault((n.op.name, n.type, structure.attrs(n.attrs)), len(numbers)) for n in counted]
+            for repeat in repeats(sequence):
+                if repeat.times >= TIMES and repeat.period >= SHORTEST and repeat.times * repeat.period >= SMALLEST:
+                    yield self._finding(context, graph, counted, repeat)
+
+    def _finding(self, context: Context, graph: Graph, counted: list[Node], repeat: Repeat) -> Finding:
+        first, second = counted[repeat.begin], counted[repeat.begin + repeat.period]
+        share = 100 * repeat.times * repeat.period / max(1, len(counted))
+        return context.finding(
+            self,
+            first,
+            graph,
+            f"{repeat.times} equal stretches of {repeat.period} operations follow each other from here: {share:.0f} % of the graph",
+            notes=(Note(f"the second begins with %{second.name}", second.loc),),
+            help="a loop over stacked weights has one body: lax.scan, fori_loop",
+        )
