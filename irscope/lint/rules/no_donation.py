@@ -73,8 +73,8 @@ class NoDonation(Rule):
         Fixture.hlo("""
             ENTRY e {
               w = f32[256,256] parameter(0)
-              v = f32[256,64] parameter(1)
-              ROOT n = f32[256,64] dot(w, v), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+              v = f32[256,32] parameter(1)
+              ROOT n = f32[256,32] dot(w, v), lhs_contracting_dims={1}, rhs_contracting_dims={0}
             }
         """),
     )
