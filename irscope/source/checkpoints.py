@@ -297,9 +297,23 @@ class Machine:
                 return self.tensor(*arguments[:4], TORCH_DTYPES[arguments[6].text])
             case "torch._utils._rebuild_parameter" | "torch._utils._rebuild_parameter_with_state":
                 return arguments[0]
+            case "torch._utils._rebuild_qtensor":
+                return _dequantized(self.tensor(*arguments[:4], None), arguments[4])
             case "torch.Size":
                 return tuple(arguments[0])
         return Thing(function, arguments)
+
+
+def _dequantized(stored: Any, parameters: Any) -> Any:
+    """The numbers that a quantised tensor stands for: (scheme, scale, zero point), or one of each a slice along an axis."""
+    import numpy as np
+    if len(parameters) == 3:
+        _, scale, zero = parameters
+        return (stored.astype(np.float32) - np.float32(zero)) * np.float32(scale)
+    _, scales, zeros, axis = parameters
+    shape = [-1 if i == axis else 1 for i in range(stored.ndim)]
+    scales, zeros = (np.asarray(v, np.float64).reshape(shape) for v in (scales, zeros))
+    return ((stored.astype(np.float64) - zeros) * scales).astype(np.float32)
 
 
 LITERALS = frozenset((

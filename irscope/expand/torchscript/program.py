@@ -305,6 +305,8 @@ class Program:
             return None
         value = node.attrs["value"]
         declared = str(node.type)
+        if "__torch__.torch.classes." in declared:
+            return ModuleRef(node.name.removeprefix("self."), declared)
         if isinstance(value, TensorText):
             return self._tensor_constant(node, value)
         if isinstance(value, int) and declared == "bool":

@@ -19,7 +19,7 @@ from irscope.graph import Kind, Op
 from irscope.ops.registry import declare, lookup_declared
 
 FAMILIES = ("pointwise", "creation", "shape", "reduction", "linear", "convolution", "pooling", "normalization", "attention", "indexing",
-            "sorting", "recurrent", "interpolation", "matrices", "loss", "complex_numbers", "special", "copies")
+            "sorting", "recurrent", "interpolation", "matrices", "loss", "complex_numbers", "special", "copies", "quantized")
 
 _table: dict[str, Overloads] = {}
 _loaded = False
