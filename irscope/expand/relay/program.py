@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from irscope.expand.relay import control
 from irscope.expand.relay.frames import FramedRelay
 from irscope.expand.relay.values import Function, Itself, Reference, flatten
+from irscope.formats.relay.inference import UNFIT
 from irscope.formats.relay.operators import declared
 from irscope.formats.relay.primitives import DIALECTS
 from irscope.graph import UNKNOWN, Graph, Module, Node, TensorType, TupleType, Type, unknown_op
@@ -134,6 +135,8 @@ class Program:
                 return list(values)
             case "get-tuple-element":
                 return values[0][int(node.attrs["index"])]
+        if not node.op.known:
+            return self.operator(node, values)
         if node.op.dialect in DIALECTS:
             return self._kept(node, values)
         match node.op.name:
@@ -199,7 +202,7 @@ class Program:
             raise UserError(f"{node.op.name} has no meaning that irscope could compile{self.where(node)}", near)
         try:
             return self._placed(found.build(self.t, found.bound(node.attrs), *values))
-        except (ValueError, IndexError, TypeError, AttributeError) as fault:
+        except UNFIT as fault:
             raise UserError(f"{node.op.name}: {fault}{self.where(node)}") from None
         except TypeFault as fault:
             raise UserError(f"{node.op.name}: {fault.message}{self.where(node)}", fault.help) from None

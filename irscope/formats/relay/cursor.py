@@ -145,6 +145,8 @@ class Cursor:
         return TensorType(dtype, tuple(dims))
 
     def _any_ident(self) -> str:
+        if self.kind == "end":
+            raise self.fault("the text ends here")
         self.at += 1
         return self.texts[self.at - 1]
 
@@ -157,7 +159,7 @@ class Cursor:
             return DynamicDim(str(self.meta()))
         if self.kind == "number":
             found = NUMBER.match(self.word)
-            if found is None or "." in found[1]:
+            if found is None or not found[1].isdigit() or len(found[1]) > 18:
                 raise self.fault("a dimension is a whole number")
             self.at += 1
             return int(found[1])
@@ -174,8 +176,10 @@ class Cursor:
             raise self.fault(f"unknown dtype `{word}`" + (f"; {_near(word)}" if _near(word) else ""))
         self.at += 1
         raw = word
+        if dtype is None and word != "custom" and self.word != "]":
+            raise self.fault(f"expected `]` behind the element type, but here is {self.shown()}")
         while not self.take("]"):
-            if self.kind == "end":
+            if self.kind == "end" or (dtype is not None and word != "custom"):
                 raise self.fault("expected `]` behind the element type")
             raw += self.word
             self.at += 1

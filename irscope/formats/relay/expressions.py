@@ -71,7 +71,8 @@ class Expressions(Cursor):
         """The operator of a name; unknown ones are opaque and shared."""
         found = self.ops.get(name)
         if found is None:
-            found = self.ops[name] = lookup(name, "relay") or unknown_op(name, "relay")
+            known = lookup(name, "relay") if name not in structure.STRUCTURAL else None
+            found = self.ops[name] = known or unknown_op(name, "relay")
         return found
 
     def claimed(self, node: Node) -> Node:
@@ -108,10 +109,62 @@ class Expressions(Cursor):
                     return result
                 if result is not None:
                     raise self.fault(f"expected `{closers[0] if closers else 'the end'}`, but here is {self.shown()}")
-                result = self.statement(closers)
+                result = self._statement_or_fault(closers)
             return result
         finally:
             self.names.blocks.pop()
+
+    def _statement_or_fault(self, closers: tuple[str, ...]) -> Node | None:
+        """One statement; what is wrong with it is told, and reading goes on behind it with a value of no known type."""
+        names = self.names
+        begin, frames, blocks, typevars, depth = self.at, len(names.frames), len(names.blocks), len(self.typevars), self.depth
+        try:
+            return self.statement(closers)
+        except SyntaxFault as fault:
+            if self.kind == "end" or not self.definitions.may_go_on():
+                raise
+            del names.frames[frames:], names.blocks[blocks:], self.typevars[typevars:]
+            self.depth = depth
+            self.definitions.error(fault)
+            last = self._skip_statement(begin)
+            return self._stand_in(begin) if last or self._bound(begin) else None
+
+    def _bound(self, begin: int) -> bool:
+        """Whether a statement binds a name."""
+        return self.texts[begin] == "let" or (self.kinds[begin] == "local" and self.texts[begin + 1] == "=")
+
+    def _skip_statement(self, begin: int) -> bool:
+        """Go behind the next semicolon, or to a line that begins a statement; whether the block ends there."""
+        braces = 0
+        self.at = max(self.at, begin + 1)
+        while self.kind != "end":
+            word = self.word
+            if braces == 0 and word in (";", ";;"):
+                self.at += 1
+                return self.word == "}"
+            if braces == 0 and word == "}":
+                return True
+            if braces == 0 and self._begins_line() and (self._bound(self.at) or word in ("return", "let")):
+                return False
+            braces += (word == "{") - (word == "}")
+            self.at += 1
+        return True
+
+    def _begins_line(self) -> bool:
+        return "\n" in self.text[self.offsets[self.at - 1] : self.offset]
+
+    def _stand_in(self, begin: int) -> Node | None:
+        """A value for what could not be read; the name that it was to have means it from here on."""
+        made = self.node(unknown_op("?", "relay"), (), NO_ATTRS, UNKNOWN, offset=self.offsets[begin], synthetic=True)
+        name = begin + (self.texts[begin] == "let")
+        if self._bound(begin) and self.kinds[name] == "local":
+            word = self.texts[name]
+            if word[1:].isdigit():
+                self.names.numbered[word] = made
+            else:
+                self.names.bind(word, made)
+            return None
+        return made
 
     def statement(self, closers: tuple[str, ...]) -> Node | None:
         """One statement; a node when it is the result."""
@@ -262,6 +315,8 @@ class Expressions(Cursor):
                 and self.word.startswith(".")
                 and self.offsets[self.at] == self.offsets[self.at - 1] + len(self.texts[self.at - 1])
             ):
+                if not self.word[1:].replace(".", "0").isdigit() or self.word.endswith("."):
+                    raise self.fault("expected a tuple index after `.`")
                 for part in self.word[1:].split("."):
                     node = self.project(node, int(part), self.offset)
                 self.at += 1
@@ -388,15 +443,13 @@ class Expressions(Cursor):
         """A tensor literal of the first version: ``[1, 2]``."""
         at = self.offset
         value = self.value()
-        try:
-            flat = str(value)
-            whole = "." not in flat and "e" not in flat
-        except ValueError:
-            whole = False
-        dtype = S32 if whole else F32
+        flat = str(value)
+        if not _regular(value):
+            raise SyntaxFault(at, "a tensor literal holds numbers, in lists of equal lengths")
+        dtype = S32 if "." not in flat and "e" not in flat and "inf" not in flat and "nan" not in flat else F32
         shape: list[int] = []
         probe = value
-        while isinstance(probe, list | tuple):
+        while isinstance(probe, list):
             shape.append(len(probe))
             probe = probe[0] if probe else None
         type = TensorType(dtype, tuple(shape))
@@ -587,9 +640,10 @@ class Expressions(Cursor):
     def function(self, graph: Graph, closed_over: bool) -> None:
         """``[A](%x: T, Primitive=1) -> R { ... }`` into a graph."""
         self.names.push(graph, closed_over)
+        self.typevars.append(set())
         try:
             generics = self.generics()
-            self.typevars.append(set(generics))
+            self.typevars[-1].update(generics)
             if generics:
                 graph.notes["generics"] = generics
             self.expect("(")
@@ -634,6 +688,8 @@ class Expressions(Cursor):
         result = self.statements(("}",))
         if self.kind == "end":
             raise self.fault(f"expected `}}` to close the body opened at {self.definitions.place(self.offsets[brace])}")
+        if result is None and self.definitions.faulty(brace):
+            return self.node(unknown_op("?", "relay"), synthetic=True)
         if result is None:
             last = next((n for n in reversed(graph.nodes) if not n.synthetic), None)
             hint = f"; add `return %{last.name};` or end with `%{last.name}`" if last is not None else ""
@@ -749,6 +805,16 @@ class Expressions(Cursor):
             if not self.take(","):
                 self.expect(")")
                 break
+
+
+def _regular(value: Any) -> bool:
+    """Whether lists hold numbers alone, and are equally long on each level."""
+    level = [value]
+    while level and isinstance(level[0], list):
+        if not all(isinstance(v, list) and len(v) == len(level[0]) for v in level):
+            return False
+        level = [item for v in level for item in v]
+    return all(isinstance(v, int | float) for v in level)
 
 
 def _array(value: Any, dtype: Any) -> Any:

@@ -16,6 +16,9 @@ from irscope.ops.registry import get
 TRIED = (5040, 10080)
 """Sizes that stand for an open dimension: most numbers divide them, and no model has just these two."""
 
+UNFIT = (ValueError, IndexError, ArithmeticError, AttributeError, TypeError, KeyError)
+"""What an expansion raises for attributes of the wrong kind, and for operands that do not fit."""
+
 _cache: dict[Any, Type | TypeFault] = {}
 _costs: dict[Any, float] = {}
 
@@ -48,7 +51,10 @@ def infer_node(node: Node) -> Type:
 def _inferred(operator: Any, types: tuple[Type, ...], attrs: Mapping[str, Any], operands: Sequence[Node]) -> Type:
     _arity(operator, types)
     if operator.infer is not None:
-        made = operator.infer(operator.bound(attrs), *types)
+        try:
+            made = operator.infer(operator.bound(attrs), *types)
+        except UNFIT as fault:
+            raise TypeFault(f"{operator.name}: {fault}") from None
         if made is not None:
             return made  # type: ignore[no-any-return]
     if operator.build is None or not all(_tensors(t) for t in types):
@@ -82,7 +88,7 @@ def cost_of(node: Node) -> float:
         values = [_operand(t, _closed(o.type, sizes), o) for o in node.operands]
         try:
             operator.build(t, operator.bound(node.attrs), *values)
-        except (TypeFault, ValueError, IndexError, ArithmeticError, AttributeError, TypeError, KeyError):
+        except (TypeFault, *UNFIT):
             return 0.0
         found = _costs[key] = sum(_flops(made) for made in graph.nodes)
     return found
@@ -133,7 +139,7 @@ def _tried(operator: Any, types: tuple[Type, ...], attrs: Mapping[str, Any], ope
         return type_of(operator.build(t, operator.bound(attrs), *values))
     except TypeFault:
         raise
-    except (ValueError, IndexError, ArithmeticError, AttributeError, TypeError, KeyError) as fault:
+    except UNFIT as fault:
         raise TypeFault(f"{operator.name}: {fault}") from None
 
 

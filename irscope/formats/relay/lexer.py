@@ -10,7 +10,7 @@ TOKEN = re.compile(
     (?P<local>%(?:"(?:[^"\\]|\\.)*"|(?:[A-Za-z0-9_.$-]|::|/(?![*/%\s]))+))
   | (?P<global>@(?:"[^"]*"|[A-Za-z_$][\w.$]*))
   | (?P<number>(?:\d+\.\d*|\.\d+|\d+)(?:[eE][+-]?\d+)?(?:[fiu]\d*)?)
-  | (?P<ident>[A-Za-z_$][\w$]*(?:\.[A-Za-z_]\w*)*\??)
+  | (?P<ident>match\?|[A-Za-z_$][\w$]*(?:\.[A-Za-z_]\w*)*)
   | (?P<string>"(?:[^"\\\n]|\\.)*"|'[^'\n]*')
   | (?P<comment>//[^\n]*|/\*)
   | (?P<hash>\#\[[^\]\n]*\]|\#[^\n]*)
@@ -75,9 +75,10 @@ def tokenize(text: str, start: int, end: int) -> Tokens:
         add_kind(kind)
         add_text(word)
         add_offset(at - len(word))
-    add_kind("end")
-    add_text("")
-    add_offset(end)
+    for _ in range(4):  # who looks one or two ahead still sees the end
+        add_kind("end")
+        add_text("")
+        add_offset(end)
     return made
 
 

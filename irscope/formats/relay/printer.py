@@ -156,7 +156,7 @@ class _Function:
 
     def inline(self, node: Node) -> bool:
         """Give constants, projections and names their text where they are used."""
-        name = node.op.name
+        name = node.op.name if node.op.known else ""
         if name == "constant" and "literal" in node.attrs:
             if not self.plain_constant(node):
                 return False
@@ -196,7 +196,7 @@ class _Function:
 
     def expression(self, node: Node, indent: str) -> Iterator[str]:
         """The right-hand side of a binding; several lines for what holds blocks."""
-        name = node.op.name
+        name = node.op.name if node.op.known else ""
         operands = [self.text[o] for o in node.operands]
         if name == "constant" and self.plain_constant(node):
             yield self.constant(node)
@@ -223,7 +223,7 @@ class _Function:
         elif name == "constructor":
             yield f"{node.attrs['name']}({', '.join(operands)})" if operands else str(node.attrs["name"])
         else:
-            yield f"{name}({self.arguments(operands, node.attrs)}){self.note(node)}"
+            yield f"{node.op.name}({self.arguments(operands, node.attrs)}){self.note(node)}"
 
     def note(self, node: Node) -> str:
         return f" /* ty={type_text(node.type)} */" if self.types and node.type is not UNKNOWN else ""

@@ -108,6 +108,15 @@ class Definitions:
         self._fresh.add(wanted)
         return wanted
 
+    def may_go_on(self) -> bool:
+        """Whether another fault may be told."""
+        return sum(f.severity is Severity.ERROR for f in self.reading.findings) < MAX_ERRORS - 1
+
+    def faulty(self, token: int) -> bool:
+        """Whether a fault was told behind a token."""
+        begin = self.parser.offsets[token]
+        return any(f.severity is Severity.ERROR and f.offset >= begin for f in self.reading.findings)
+
     def operator_names(self) -> frozenset[str]:
         if self._names is None:
             self._names = frozenset((*operators.names(), *(op.name for op in all_ops("relay"))))
@@ -228,7 +237,7 @@ class Definitions:
 
     def _definitions(self, parser: Expressions) -> None:
         loose = Graph("main", loc=parser.offset)
-        while parser.kind != "end" and len(self.reading.findings) < MAX_ERRORS:
+        while parser.kind != "end" and self.may_go_on():
             try:
                 if not self._definition(parser):
                     self._loose(parser, loose)
@@ -285,6 +294,7 @@ class Definitions:
         graph = Graph(self.fresh(name[1:].strip('"')), loc=at)
         parser.names.blocks[:] = [{}]
         parser.names.frames.clear()
+        parser.names.numbered.clear()
         parser.function(graph, False)
         parser.take(";")
         self._enter(graph)
@@ -354,12 +364,15 @@ class Definitions:
     def _loose(self, parser: Expressions, graph: Graph) -> None:
         """Bindings without a function around them; names that mean nothing are the inputs."""
         graph.name = self.fresh("main")
+        parser.names.numbered.clear()
         parser.names.push(graph, False)
         try:
             result = parser.statements(())
             if parser.kind != "end":
                 raise parser.fault(f"expected a definition, but here is {parser.shown()}")
-            graph.root = result or next((n for n in reversed(graph.nodes) if not n.synthetic), None)
+            graph.root = result or next((n for n in reversed(graph.nodes) if not n.synthetic), graph.nodes[-1] if graph.nodes else None)
+            if graph.root is None:
+                raise parser.fault("there is no result in this text")
         finally:
             parser.names.pop()
         graph.notes["own"] = len(graph.params)

@@ -57,18 +57,18 @@ class Names:
 
     def find(self, name: str) -> Node | None:
         """What a name means here, as the present graph knows it."""
-        for block in reversed(self.blocks):
-            if name in block:
-                return self.here(block[name])
-        node = self.numbered.get(name)
-        return self.here(node) if node is not None else None
+        node = next((block[name] for block in reversed(self.blocks) if name in block), self.numbered.get(name))
+        try:
+            return self.here(node) if node is not None else None
+        except LookupError:
+            return None
 
     def known(self) -> set[str]:
         """Every name that means something here."""
         return {name for block in self.blocks for name in block} | self.numbered.keys()
 
     def here(self, node: Node) -> Node:
-        """A node as the present graph knows it."""
+        """A node as the present graph knows it. LookupError when it needs a parameter of a function that is over."""
         frame, owner = self.frame, self.owner.get(node)
         if owner is None or owner is frame:
             return node
@@ -108,7 +108,10 @@ class Names:
                 became[top] = self.here(top)
                 continue
             if top.op is self._param:
-                became[top] = self.here(next((outer for outer, inner in owner.local.items() if inner is top), top)) if owner.local else top
+                outside = next((outer for outer, inner in owner.local.items() if inner is top), None)
+                if outside is None:
+                    raise LookupError(top.name)
+                became[top] = self.here(outside)
                 continue
             if not ready:
                 stack.append((top, True))

@@ -19,6 +19,9 @@ REF_READ = declare(Op("ref_read", "relay", "What a reference holds.", Kind.OPAQU
 REF_WRITE = declare(Op("ref_write", "relay", "A reference gets another value.", Kind.OPAQUE, Effect.WRITES))
 LOWERED = declare(Op("primfn", "relay", "A function in a lower-level form, kept as text.", Kind.OPAQUE, Effect.CONTROL))
 
+STRUCTURAL = frozenset(("fn", "call", "global", "if", "match", "constructor", "field", "ref", "ref_read", "ref_write", "primfn"))
+"""Names of operators that no text calls by name."""
+
 INFIX = {
     "+": "add",
     "-": "subtract",
