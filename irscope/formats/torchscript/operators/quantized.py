@@ -3,7 +3,7 @@
     quantize_per_tensor(x, s, z):  clamp(round(x / s) + z, 0, 255) - z, times s
     quantized::linear(x, w, s, z): the linear layer of these numbers, brought to multiples of s
 
-Weights stand in an object that no text shows; they come from the state dict, as ``layer._packed_params._packed_params.0`` or ``layer.weight``.
+Weights stand in an object that no text shows; a state dict has them as ``layer._packed_params._packed_params.0`` or ``layer.weight``.
 """
 from __future__ import annotations
 
@@ -117,8 +117,8 @@ def _convolution(n: int, relu: bool) -> None:
         node = t.builder.at[0]
         declared = node.type.dims()[-n:] if hasattr(node.type, "dims") and getattr(node.type, "is_static", False) else None
         if declared is None:
-            raise ValueError("stride and padding of a quantised convolution stand in an object that no text shows, and the text does not say "
-                             "the shape of the result: print traced.inlined_graph")
+            raise ValueError("stride and padding of a quantised convolution stand in an object that no text shows, and the text does not "
+                             "say the shape of the result: print traced.inlined_graph")
         stride, pads = _window(t.shape(x.get())[-n:], declared, t.shape(w)[-n:])
         groups = t.shape(x.get())[1] // t.shape(w)[1]
         y = convolve(t, x.get(), w, b, stride, [(p, p) for p in pads], [1] * n, groups)
