@@ -82,6 +82,24 @@ def test_attention_reads_heads_where_they_lie() -> None:
     assert len([k for k in program.kernels() if k.schedule["family"] == "contraction"]) == 2
 
 
+def test_batches_that_lie_side_by_side_are_lanes() -> None:
+    program = check(entry("""
+      x = f32[6,5,40] parameter(0)
+      y = f32[6,40] parameter(1)
+      d = f32[40,5] dot(x, y), lhs_batch_dims={2}, rhs_batch_dims={1}, lhs_contracting_dims={0}, rhs_contracting_dims={0}
+      ROOT t = f32[5,40] transpose(d), dimensions={1,0}"""), family="contraction")
+    assert program.kernels()[0].schedule.get("by") == "batches"
+
+
+def test_results_that_lie_side_by_side_along_nothing() -> None:
+    check(entry("""
+      x = f32[3,20,17] parameter(0)
+      y = f32[3,17,21] parameter(1)
+      d = f32[3,20,21] dot(x, y), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={1}
+      n = f32[3,20,21] negate(d)
+      ROOT t = f32[20,21,3] transpose(n), dimensions={1,2,0}"""), family="contraction")
+
+
 def test_operands_may_be_slices_and_run_backwards() -> None:
     check(entry("""
       x = f32[30,50] parameter(0)

@@ -138,6 +138,13 @@ def test_depthwise(x: str, w: str, out: str, window: str, labels: str) -> None:
     check(text, (), family="depthwise")
 
 
+def test_gradients_of_depthwise_convolutions() -> None:
+    image = conv("2,5,6,40", "3,3,1,40", "2,9,11,40", "size=3x3 lhs_dilate=2x2 pad=1_1x1_1", NHWC, ", feature_group_count=40")
+    check(image, family="depthwise")
+    weights = conv("2,12,12,40", "2,5,5,40", "3,3,1,40", "size=5x5 rhs_dilate=2x2 pad=0_-1x0_-1", "f01b_i01o->01bf", ", batch_group_count=40")
+    check(weights, family="convolution")
+
+
 @pytest.mark.parametrize("precision", ["default", "fast", "exact"])
 @pytest.mark.parametrize(("x", "w", "out", "labels", "pad"), [
     ("1,12,12,16", "3,3,16,32", "1,12,12,32", NHWC, "1_1x1_1"),

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from irscope.fusion import Group
@@ -15,9 +15,11 @@ from irscope.lower.families.affine import Affine, Axis, merged
 from irscope.lower.families.dots import choose, last, packing, sorted_axes, vector_axis
 from irscope.lower.families.epilogue import Epilogue, Walk, stage, walks
 from irscope.lower.families.inner_nest import InnerNest, inner_schedule
+from irscope.lower.families.lane_nest import LaneNest, lane_axis
 from irscope.lower.families.micro import computing_type
 from irscope.lower.families.nest import Nest
 from irscope.lower.families.pack import panels
+from irscope.lower.families.relayout import Edges, relaid, with_storage
 from irscope.lower.schedule import ContractionSchedule, machine_of
 from irscope.lower.storage import Wish
 from irscope.lower.tile import Buffer
@@ -32,7 +34,7 @@ class Work:
     """A dot as a nest. ``left`` is broadcast, ``right`` read in vectors (``inner``: both are).
 
     A constant right operand's dimensions, in the order ``order``, have the sizes ``packed`` (batches, sums, columns) once neighbours
-    are joined; ``column`` is the place of the vectors' axis among the columns.
+    are joined; ``column`` is the place of the vectors' axis among the columns. ``lane`` is the batch axis that lanes walk instead.
     """
 
     affine: Affine
@@ -42,6 +44,8 @@ class Work:
     packed: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
     column: int = 0
     inner: bool = False
+    lane: Axis | None = None
+    edges: Edges | None = None
 
 
 class Contraction:
@@ -60,17 +64,14 @@ class Contraction:
             return None
         if not isinstance(anchor.type, TensorType) or computing_type(anchor.type.dtype) is None or not anchor.type.elements:
             return None
-        found = walks(problem)
-        if found is None or any(o not in problem.ins for o in anchor.operands):
+        if any(o not in problem.ins for o in anchor.operands) or any(dims_of(o) != dims_of(anchor) for o in problem.group.outputs):
             return None
-        for flip in (False, True):
-            work = _work(problem, anchor, *found, flip)
-            if work is not None:
-                return work
-        return None
+        return _any_work(problem, anchor) or _relaid(problem, anchor)
 
     def schedule(self, problem: Problem, match: Work) -> dict[str, Any]:
         dtype, machine = _dtype(problem), machine_of(problem.lanes)
+        if match.lane is not None:
+            return {"by": "batches"}
         if match.inner:
             return inner_schedule(match.affine)
         pack = packing(match.affine, match.right in problem.constants, dtype, machine)
@@ -81,11 +82,15 @@ class Contraction:
         assert anchor is not None
         lanes = machine_of(problem.lanes).lanes(dtype)
         k = KernelBuilder(problem.name, lanes=lanes, tuned=True, precision=problem.options.get("precision", "default"))
-        epilogue = Epilogue(k, problem, max(0, match.affine.of("column")[-1].out) if match.affine.of("column") else 0)
-        args = problem.arguments()
+        edges = match.edges or Edges(problem, [], [], {})
+        columns = match.affine.of("column")
+        epilogue = Epilogue(k, edges.problem, match.lane.out if match.lane is not None else columns[-1].out if columns else 0)
+        args = edges.arguments()
         left, right = epilogue.buffers[match.left], epilogue.buffers[match.right]
         bases = problem.ins[match.left].first, problem.ins[match.right].first
-        if match.inner:
+        if match.lane is not None:
+            LaneNest(k, match.affine, match.lane, left, right, dtype, lanes, len(dims_of(anchor)), epilogue, *bases).write()
+        elif match.inner:
             InnerNest(k, match.affine, left, right, dtype, lanes, len(dims_of(anchor)), epilogue, *bases, schedule["rows"]).write()
         else:
             chosen = ContractionSchedule.of(schedule)
@@ -95,7 +100,7 @@ class Contraction:
                 bases = bases[0], 0
             Nest(k, match.affine, left, right, dtype, lanes, len(dims_of(anchor)), chosen, epilogue, True, *bases).write()
         kernel = k.finish(flops=match.affine.flops, schedule=schedule)
-        return Built([stage(kernel, args)])
+        return Built([stage(kernel, args), *edges.after])
 
 
 def packed_operand(k: KernelBuilder, work: Work, schedule: ContractionSchedule, dtype: DType, lanes: int) -> tuple[Buffer, Packed]:
@@ -124,6 +129,41 @@ def _dtype(problem: Problem) -> DType:
     dtype = computing_type(anchor.type.dtype)
     assert dtype is not None
     return dtype
+
+
+def _any_work(problem: Problem, anchor: Node) -> Work | None:
+    """The dot with vectors along what is left of the right operand, of the left one, or along its batches."""
+    found = walks(problem)
+    if found is None:
+        return None
+    works = (_work(problem, anchor, *found, flip) for flip in (False, True))
+    return next((work for work in works if work is not None), None) or _by_batches(problem, anchor, *found)
+
+
+def _relaid(problem: Problem, anchor: Node) -> Work | None:
+    """The dot into row-major memory of its own, and copies from there: where results lie side by side along nothing."""
+    edges = Edges(problem, [], [], {})
+    outs = {}
+    for output in problem.group.outputs:
+        copying, temp, outs[output] = relaid(problem, output, tuple(range(len(dims_of(output)))))
+        edges.after.append(copying)
+        edges.instead[output] = temp
+    edges.problem = with_storage(problem, {}, outs)
+    work = _any_work(edges.problem, anchor)
+    return None if work is None else replace(work, edges=edges)
+
+
+def _by_batches(problem: Problem, anchor: Node, written: list[Walk], read: list[Walk]) -> Work | None:
+    dims, shape = DotDims.of(anchor), dims_of(anchor)
+    left, right = anchor.operands[:2]
+    lhs, rhs, batches, rows = problem.ins[left].strides, problem.ins[right].strides, len(dims.lhs_batch), len(dims.lhs_free)
+    axes = [Axis("batch", shape[i], lhs[a], rhs[b], i) for i, (a, b) in enumerate(zip(dims.lhs_batch, dims.rhs_batch))]
+    axes += [Axis("row", shape[batches + i], lhs[d], 0, batches + i) for i, d in enumerate(dims.lhs_free)]
+    axes += [Axis("column", shape[batches + rows + i], 0, rhs[d], batches + rows + i) for i, d in enumerate(dims.rhs_free)]
+    axes += [Axis("sum", dims_of(left)[a], lhs[a], rhs[b]) for a, b in zip(dims.lhs_contracting, dims.rhs_contracting)]
+    affine = sorted_axes(merged(Affine(axes, [*written, *read])))
+    axis = lane_axis(affine, written)
+    return None if axis is None else Work(affine, left, right, (), ((), (), ()), lane=axis)
 
 
 def _work(problem: Problem, anchor: Node, written: list[Walk], read: list[Walk], flip: bool) -> Work | None:

@@ -13,14 +13,15 @@ from irscope.fusion.drafts import dims_of
 from irscope.graph import Node, TensorType
 from irscope.lower.build import KernelBuilder
 from irscope.lower.families import Arg, Built, Fixed, Packed, Problem, Stage
-from irscope.lower.families.affine import Affine, merged, swapped
+from irscope.lower.families.affine import Affine, Axis, merged, swapped
 from irscope.lower.families.dots import choose, last, packing, sorted_axes, vector_axis
 from irscope.lower.families.epilogue import Epilogue, stage, walks
 from irscope.lower.families.geometry import Geometry
+from irscope.lower.families.lane_nest import LaneNest, lane_axis
 from irscope.lower.families.micro import computing_type
 from irscope.lower.families.nest import Nest
 from irscope.lower.families.pack import panels
-from irscope.lower.families.relayout import framed, relaid, with_storage
+from irscope.lower.families.relayout import Edges, framed, relaid, with_storage
 from irscope.lower.schedule import ContractionSchedule, machine_of
 from irscope.lower.storage import Storage, Wish
 
@@ -29,28 +30,10 @@ FEW = 4
 
 
 @dataclass(slots=True)
-class Edges:
-    """What has to be copied around a kernel: stages before and after, and the memory that stands for values meanwhile.
-
-    ``origin`` is where the operand's first element lies in the buffer that the kernel gets.
-    """
-
-    problem: Problem
-    before: list[Stage]
-    after: list[Stage]
-    instead: dict[Node, Arg]
-    origin: int
-
-    def arguments(self) -> list[Arg]:
-        """The arguments of the kernel between the copies."""
-        return [self.instead.get(a, a) if isinstance(a, Node) else a for a in self.problem.arguments()]
-
-
-@dataclass(slots=True)
 class Work:
     """A convolution as a nest, between its edges. ``order`` is that of its sum axes in the operand's memory.
 
-    ``flipped``: vectors walk the image instead of the result channels, and weights are broadcast.
+    ``flipped``: vectors walk the image instead of the result channels, and weights are broadcast. ``lane``: they walk the groups.
     """
 
     geometry: Geometry
@@ -59,6 +42,7 @@ class Work:
     order: tuple[int, ...]
     fixed: bool
     flipped: bool = False
+    lane: Axis | None = None
 
 
 class Convolution:
@@ -82,31 +66,36 @@ class Convolution:
         if geometry is None:
             return None
         few = geometry.conv.outputs <= FEW * geometry.groups
-        return (_flipped(problem, geometry) if few else None) or _work(problem, geometry)
+        return (_flipped(problem, geometry) if few else None) or _work(problem, geometry) or _by_groups(problem, geometry)
 
     def schedule(self, problem: Problem, match: Work) -> dict[str, Any]:
         dtype, machine = dtype_of(problem.group), machine_of(problem.lanes)
+        if match.lane is not None:
+            return {"by": "groups"}
         return choose(match.affine, packing(match.affine, match.fixed, dtype, machine), dtype, machine, problem.threads).data()
 
     def build(self, problem: Problem, match: Work, schedule: dict[str, Any]) -> Built:
         dtype, geometry, edges = dtype_of(problem.group), match.geometry, match.edges
-        chosen = ContractionSchedule.of(schedule)
+        chosen = ContractionSchedule.of({"rows": 1, "vectors": 1, **schedule})
         lanes = machine_of(problem.lanes).lanes(dtype)
         k = KernelBuilder(problem.name, lanes=lanes, tuned=True, precision=problem.options.get("precision", "default"))
-        epilogue = Epilogue(k, edges.problem, match.affine.of("column")[-1].out)
+        epilogue = Epilogue(k, edges.problem, match.lane.out if match.lane is not None else match.affine.of("column")[-1].out)
         args = edges.arguments()
         lhs, rhs = edges.problem.ins[geometry.lhs], problem.ins[geometry.rhs]
         left, left_base = epilogue.buffers[geometry.lhs], edges.origin + geometry.first_tap(lhs)
         right, base = epilogue.buffers[geometry.rhs], geometry.rhs_base(rhs)
         if match.flipped:
             left, left_base, right, base = right, base, left, left_base
+        rank = len(dims_of(geometry.lhs))
+        if match.lane is not None:
+            LaneNest(k, match.affine, match.lane, left, right, dtype, lanes, rank, epilogue, left_base, base).write()
+            return Built([*edges.before, stage(k.finish(flops=match.affine.flops, schedule=schedule), args), *edges.after])
         if chosen.pack == "load":
             width, base, order, numpy_type = chosen.vectors * lanes, 0, match.order, dtype.numpy()
             groups, count = geometry.groups, -(-match.affine.of("column")[-1].size // width)
             right = k.buffer("panels", dtype, (groups, count, match.affine.size("sum"), width), "in")
             args.append(Packed(geometry.rhs, ("panels", geometry.conv, order, width, dtype.name),
                                lambda array: panels(geometry.arranged(array, order), 1, width, numpy_type)))
-        rank = len(dims_of(geometry.lhs))
         Nest(k, match.affine, left, right, dtype, lanes, rank, chosen, epilogue, True, left_base, base).write()
         kernel = k.finish(flops=match.affine.flops, schedule=schedule)
         return Built([*edges.before, stage(kernel, args), *edges.after])
@@ -139,6 +128,18 @@ def _flipped(problem: Problem, geometry: Geometry) -> Work | None:
     if column is None or (column.rhs != 1 and geometry.conv.outputs > geometry.groups):
         return None
     return Work(geometry, edges, last(affine, column), geometry.order(lhs), False, True)
+
+
+def _by_groups(problem: Problem, geometry: Geometry) -> Work | None:
+    """Vectors along groups of one result channel, where they lie side by side."""
+    edges = edges_of(problem, geometry)
+    found = walks(edges.problem) if edges is not None else None
+    if edges is None or found is None:
+        return None
+    lhs, (written, read) = edges.problem.ins[geometry.lhs], found
+    affine = sorted_axes(merged(geometry.affine(lhs, problem.ins[geometry.rhs], [*written, *read])))
+    axis = lane_axis(affine, written)
+    return None if axis is None else Work(geometry, edges, affine, geometry.order(lhs), False, lane=axis)
 
 
 def geometry_of(group: Group) -> Geometry | None:

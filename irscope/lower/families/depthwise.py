@@ -10,10 +10,11 @@ from irscope.fusion import Group
 from irscope.graph import DType, Node
 from irscope.lower.build import KernelBuilder
 from irscope.lower.families import Built, Fixed, Packed, Problem
-from irscope.lower.families.convolution import Edges, dtype_of, edges_of, geometry_of
+from irscope.lower.families.convolution import dtype_of, edges_of, geometry_of
 from irscope.lower.families.depthwise_nest import DepthwiseNest
 from irscope.lower.families.epilogue import Epilogue, stage, walks
 from irscope.lower.families.geometry import Geometry
+from irscope.lower.families.relayout import Edges
 from irscope.lower.schedule import Machine, machine_of
 from irscope.lower.storage import Storage, Wish
 from irscope.lower.tile import Buffer, Expr
@@ -49,7 +50,7 @@ class Depthwise:
         conv = geometry.conv
         if len(conv.spatial) != 2 or conv.features != 1 or conv.outputs != conv.feature_groups or conv.outputs == 1:
             return None
-        if prod(conv.window.size) > MAX_TAPS or max(geometry.holes) > 1:
+        if prod(conv.window.size) > MAX_TAPS:
             return None
         edges = edges_of(problem, geometry, channels_last=True)
         found = walks(edges.problem) if edges is not None else None

@@ -9,12 +9,30 @@ from typing import Any
 
 from irscope.graph import DType, Node
 from irscope.lower.build import KernelBuilder
-from irscope.lower.families import Problem, Stage, Temp
+from irscope.lower.families import Arg, Problem, Stage, Temp
 from irscope.lower.families.micro import first_lanes
 from irscope.lower.families.pack import transposed
 from irscope.lower.program import Slot
 from irscope.lower.storage import Storage, Wish
 from irscope.lower.tile import Buffer, Expr
+
+
+@dataclass(slots=True)
+class Edges:
+    """What has to be copied around a kernel: stages before and after, and the memory that stands for values meanwhile.
+
+    ``origin`` is where the first element of an operand that was copied lies in the buffer that the kernel gets.
+    """
+
+    problem: Problem
+    before: list[Stage]
+    after: list[Stage]
+    instead: dict[Node, Arg]
+    origin: int = 0
+
+    def arguments(self) -> list[Arg]:
+        """The arguments of the kernel between the copies."""
+        return [self.instead.get(a, a) if isinstance(a, Node) else a for a in self.problem.arguments()]
 
 
 @dataclass(slots=True)

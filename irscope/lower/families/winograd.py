@@ -14,10 +14,11 @@ from irscope.graph import DType, Node
 from irscope.graph.dtypes import F32
 from irscope.lower.build import KernelBuilder
 from irscope.lower.families import Built, Fixed, Packed, Problem
-from irscope.lower.families.convolution import Edges, dtype_of, edges_of, geometry_of
+from irscope.lower.families.convolution import dtype_of, edges_of, geometry_of
 from irscope.lower.families.epilogue import Epilogue, stage, walks
 from irscope.lower.families.geometry import Geometry
 from irscope.lower.families.pack import panels
+from irscope.lower.families.relayout import Edges
 from irscope.lower.families.transforms import weights
 from irscope.lower.families.winograd_nest import Image, WinogradNest
 from irscope.lower.schedule import ContractionSchedule, Machine, choose_tile, machine_of
