@@ -98,7 +98,7 @@ def command(
     if track_fusion and not write_baseline:
         raise UserError("--track-fusion stores into a baseline", "give --write-baseline FILE too")
     config = None if isolated else read_config(config_file) if config_file else find_config(".")
-    format_ = format_ or _format_of(config)
+    format_ = format_ or format_of(config)
     if audit:
         return _audit(paths, from_, audit, format_, output)
     paths, pair = _split_pair(paths, why)
@@ -113,12 +113,14 @@ def command(
         "where": where,
     }
     level = Severity[fail_on.upper()] if fail_on else None
-    session = Session(Options(_words(select), _words(ignore), level, demands, baseline, why, pair, track_fusion, statistics), config)
+    options = Options(_words(select), _words(ignore), level, demands, baseline, why, pair, track_fusion, statistics)
+    options.fresh = write_baseline is not None
+    session = Session(options, config)
     broken = _each(paths, from_, session.add)
     report = session.report()
     if write_baseline:
-        store(write_baseline, report.findings(), session.fusion)
-        click.echo(f"{write_baseline}: {len(report.findings())} findings accepted", err=True)
+        store(write_baseline, session.acceptable(), session.fusion)
+        click.echo(f"{write_baseline}: {len(session.acceptable())} findings accepted", err=True)
     print_report(report, format_, output)
     if exit_zero:
         return OK
@@ -146,7 +148,7 @@ def _each(paths: tuple[str, ...], from_: str | None, work: Callable[[str, Readin
     return broken
 
 
-def _format_of(config: Config | None) -> str:
+def format_of(config: Config | None) -> str:
     """The format of the settings, or ``full``."""
     named = str(config.top.get("format", "full")) if config is not None else "full"
     if named not in FORMATS:

@@ -131,7 +131,7 @@ class _Reader:
                 pattern: self.table(inner, name, f"{name}.{pattern!r}") for pattern, inner in top.pop(name.replace("-", "_"), {}).items()
             }
             setattr(told, name.replace("-", "_"), found)
-        starts = [match.start() for match in re.finditer(r"^\s*\[\[\s*(?:tool\.irscope\.)?suppress\s*\]\]", self.source.text, re.M)]
+        starts = [match.start() for match in re.finditer(r"^[ \t]*\[\[\s*(?:tool\.irscope\.)?suppress\s*\]\]", self.source.text, re.M)]
         for number, inner in enumerate(top.pop("suppress", [])):
             given = self.table(inner, "suppress", "suppress")
             for key in ("rule", "reason"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 from collections import Counter
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from irscope.graph import Module, Reading
@@ -18,12 +19,15 @@ from irscope.lint.report import FileReport, Report
 from irscope.lint.rule import Rule, all_rules, select
 from irscope.lint.run import lint_reading
 from irscope.lint.suppress import Suppressor, check_rule, fits_path, fits_rule
-from irscope.source import Severity
+from irscope.source import Finding, Severity
 
 
 @dataclass(slots=True)
 class Options:
-    """What the command line asks for. ``demands`` are fields of :class:`Demands`; empty ones leave the word to the project's settings."""
+    """What the command line asks for. ``demands`` are fields of :class:`Demands`; empty ones leave the word to the project's settings.
+
+    ``fresh``: a baseline is about to be written, and the one that the settings name is not read.
+    """
 
     select: list[str] = field(default_factory=list)
     ignore: list[str] = field(default_factory=list)
@@ -35,6 +39,7 @@ class Options:
     track_fusion: bool = False
     statistics: bool = False
     rules: bool = True
+    fresh: bool = False
 
 
 class Session:
@@ -45,7 +50,9 @@ class Session:
         self._suppressor = Suppressor(config, today or datetime.date.today()) if config is not None else None
         self._files: list[FileReport] = []
         self.fusion: dict[str, dict[str, Any]] = {}
-        baseline = options.baseline or (config.resolve(config.top["baseline"]) if config and "baseline" in config.top else None)
+        baseline = options.baseline
+        if baseline is None and not options.fresh and config is not None and "baseline" in config.top:
+            baseline = config.resolve(config.top["baseline"])
         self._accepted: Counter[str] | None = read_baseline(baseline) if baseline else None
         self._before = read_fusion(baseline) if baseline else {}
         self._rules: dict[tuple[tuple[str, ...], tuple[str, ...]], list[type[Rule]]] = {}
@@ -53,9 +60,9 @@ class Session:
         for table in config.per_path.values() if config is not None else ():
             self._chosen(table)
 
-    def add(self, file: str, reading: Reading) -> FileReport:
-        """Lint one file. Raises UserError where a demand cannot be judged."""
-        table = self.settings_of(file)
+    def add(self, file: str, reading: Reading, more: dict[str, Any] | None = None) -> FileReport:
+        """Lint one file; ``more`` are settings over those of the project. Raises UserError where a demand cannot be judged."""
+        table = {**self.settings_of(file), **(more or {})}
         demands = self._demands(table)
         fail_on = self.options.fail_on if self.options.fail_on is not None else table.get("fail_on", Severity.WARNING)
         report = FileReport(file, lint_reading(reading, self._chosen(table)), readable=reading.ok, fail_on=fail_on)
@@ -86,6 +93,10 @@ class Session:
                 fail_on = self.options.fail_on if self.options.fail_on is not None else self.config.top.get("fail_on", Severity.WARNING)
                 files.append(FileReport(self.config.source.name, leftovers, fail_on=fail_on))
         return Report(files, version_of(self._demands({}).policy) if self.options.why else "", self.options.statistics)
+
+    def acceptable(self) -> list[Finding]:
+        """What a baseline may accept: findings about models; neither wrong results nor faults of the settings."""
+        return [finding for file in self._files for finding in file.findings if finding.code[:3] not in ("CHK", "CFG")]
 
     def settings_of(self, file: str) -> dict[str, Any]:
         """The settings that hold for a file: those of the project with those of the paths that fit, the later over the earlier."""
@@ -118,8 +129,15 @@ class Session:
             self._rules[chosen, ignored] = [rule for rule in rules if not any(_means(word, rule) for word in ignored)]
         return self._rules[chosen, ignored]
 
-    def _gates(self, file: str, module: Module, demands: Demands, several: bool) -> list[Any]:
-        key = f"{file}#{module.name}" if several else file
+    def _key(self, file: str) -> str:
+        """The name of a file in a baseline: from the folder of the settings, so that it does not matter where the run is started."""
+        path = Path(file)
+        if self.config is not None and path.resolve().is_relative_to(self.config.folder):
+            return path.resolve().relative_to(self.config.folder).as_posix()
+        return path.as_posix()
+
+    def _gates(self, file: str, module: Module, demands: Demands, several: bool) -> list[Finding]:
+        key = self._key(file) + (f"#{module.name}" if several else "")
         version = version_of(demands.policy)
         before = self._before.get(key)
         planned = None
