@@ -27,13 +27,23 @@ def panels(array: np.ndarray[Any, Any], outer: int, width: int, dtype: Any) -> n
     *shape, columns = array.shape
     whole, rest = divmod(columns, width)
     batch, sums = shape[:outer], shape[outer:]
-    out = np.zeros((*batch, whole + (rest > 0), *sums, width), dtype)
+    out = aligned_zeros((*batch, whole + (rest > 0), *sums, width), dtype)
     if whole:
         split = array[..., :whole * width].reshape(*shape, whole, width)  # splitting the last axis never copies
         out[(slice(None),) * outer + (slice(0, whole),)] = np.moveaxis(split, -2, outer)
     if rest:
         out[(slice(None),) * outer + (whole, ..., slice(0, rest))] = array[..., whole * width:]
     return out.reshape(-1)
+
+
+def aligned_zeros(shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
+    """Zeros that begin at a multiple of 64 bytes, as compiled code wants its constants: it takes them as they are."""
+    import numpy as np
+    size = prod(shape) * np.dtype(dtype).itemsize
+    memory = np.zeros(size + 64, np.uint8)
+    start = -memory.__array_interface__["data"][0] % 64
+    made: np.ndarray[Any, Any] = memory[start:start + size].view(dtype).reshape(shape)
+    return made
 
 
 def in_panel(sums: Sequence[Axis], width: int) -> list[Axis]:
