@@ -1,0 +1,265 @@
+"""Every output format says the same, in the form that its readers want."""
+
+from __future__ import annotations
+
+import json
+import re
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import irscope
+from irscope.lint import lint_reading
+from irscope.lint.audits import FileAudit, auditor, write_audits
+from irscope.lint.audits.table import AUDITS
+from irscope.lint.baseline import fingerprint
+from irscope.lint.report import FileReport, Report
+from irscope.lint.reporters import FORMATS, reporter, sarif
+from irscope.source import Finding, Note, Severity, SourceText
+from tests.conftest import Cli
+
+SCHEMA = json.loads((Path(irscope.__file__).parent / "lint" / "report.schema.json").read_text())
+HOSTILE = Finding(
+    "DTY001", "float64-leak", Severity.ERROR, "a <b> & \"c\" | `d`\n%e ::error::\x07", SourceText("a b|c.hlo", "x\n"), 0, 1,
+    (Note("from <there>"),), "use [f32](x)", "n|<i>", "g", "model dir/net.py:12:5", {"us": 1.5, "bytes": 2048.0, "kernels": 1.0},
+)  # fmt: skip
+
+
+@pytest.fixture
+def report(samples: Path) -> Report:
+    """A dump with findings, a clean one, and a finding made of what could end a format's own text."""
+    files = []
+    for name in ("wasteful.pre.hlo", "mlp.pre.hlo"):
+        reading = irscope.load(samples / name, name=f"samples/{name}")
+        files.append(FileReport(f"samples/{name}", lint_reading(reading)))
+    return Report([*files, FileReport("a b|c.hlo", [HOSTILE])])
+
+
+def conforms(value: Any, schema: dict[str, Any], root: dict[str, Any], at: str = "$") -> list[str]:
+    """What is wrong with a value under the part of JSON Schema that ours uses."""
+    if "$ref" in schema:
+        target: Any = root
+        for part in schema["$ref"].removeprefix("#/").split("/"):
+            target = target[part]
+        return conforms(value, target, root, at)
+    faults = []
+    if "const" in schema and value != schema["const"]:
+        faults.append(f"{at} is not {schema['const']!r}")
+    if "enum" in schema and value not in schema["enum"]:
+        faults.append(f"{at}: {value!r} is none of {schema['enum']}")
+    types: dict[str, Any] = {"object": dict, "array": list, "string": str, "integer": int, "number": (int, float), "null": type(None)}
+    wanted = schema.get("type", [])
+    wanted = [wanted] if isinstance(wanted, str) else wanted
+    if wanted and not any(isinstance(value, types[name]) and not isinstance(value, bool) for name in wanted):
+        return [*faults, f"{at}: {value!r} is no {wanted}"]
+    if "pattern" in schema and isinstance(value, str) and not re.search(schema["pattern"], value):
+        faults.append(f"{at}: {value!r} does not match {schema['pattern']}")
+    if "minimum" in schema and isinstance(value, int) and value < schema["minimum"]:
+        faults.append(f"{at}: {value} is below {schema['minimum']}")
+    if isinstance(value, dict):
+        faults += [f"{at} has no {key}" for key in schema.get("required", []) if key not in value]
+        for key, inner in value.items():
+            if key in schema.get("properties", {}):
+                faults += conforms(inner, schema["properties"][key], root, f"{at}.{key}")
+            elif schema.get("additionalProperties") is False:
+                faults.append(f"{at} has an unknown {key}")
+    if isinstance(value, list) and "items" in schema:
+        faults += [fault for i, inner in enumerate(value) for fault in conforms(inner, schema["items"], root, f"{at}[{i}]")]
+    return faults
+
+
+def test_the_json_follows_the_schema_that_is_shipped(report: Report, samples: Path, cli: Cli) -> None:
+    report.statistics = True
+    assert conforms(json.loads(reporter("json")(report)), SCHEMA, SCHEMA) == []
+    judged = cli("lint", samples / "mlp.pre.hlo", "--why-not-fused", "--format", "json", "--isolated")
+    assert conforms(json.loads(judged.stdout), SCHEMA, SCHEMA) == []
+    assert conforms({"version": 2, "files": [{"file": 1}]}, SCHEMA, SCHEMA) != []
+
+
+def test_the_command_offers_exactly_the_formats_that_there_are() -> None:
+    from irscope.cli.lint import AUDITS as OFFERED
+    from irscope.cli.lint import FORMATS as NAMES
+
+    assert set(NAMES) == set(FORMATS)
+    assert set(OFFERED) == set(AUDITS)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_finding_is_told_in_every_format_and_the_text_is_the_same_each_time(name: str, report: Report) -> None:
+    text = reporter(name)(report)
+    assert text == reporter(name)(report)
+    for finding in report.findings():
+        assert text.count(finding.code) >= sum(f.code == finding.code for f in report.findings())
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_run_without_findings_is_a_whole_document(name: str) -> None:
+    text = reporter(name)(Report([FileReport("a.hlo")]))
+    if name in ("json", "sarif", "gitlab"):
+        json.loads(text)
+    if name == "junit":
+        assert ElementTree.fromstring(text.encode()).find("testsuite/testcase") is not None
+
+
+# The parts of the SARIF 2.1.0 schema that bind what we write: https://docs.oasis-open.org/sarif/sarif/v2.1.0/
+REGION = {"type": "object", "additionalProperties": False, "required": ["startLine"],
+          "properties": {"startLine": {"type": "integer", "minimum": 1}, "startColumn": {"type": "integer", "minimum": 1}}}
+MESSAGE = {"type": "object", "required": ["text"], "additionalProperties": False, "properties": {"text": {"type": "string"}}}
+MARKED = {"type": "object", "required": ["text"], "additionalProperties": False,
+          "properties": {"text": {"type": "string"}, "markdown": {"type": "string"}}}
+LOCATION = {"type": "object", "additionalProperties": False, "properties": {
+    "id": {"type": "integer", "minimum": 0}, "message": MESSAGE,
+    "physicalLocation": {"type": "object", "required": ["artifactLocation"], "additionalProperties": False, "properties": {
+        "artifactLocation": {"type": "object", "properties": {"uri": {"type": "string", "pattern": r"^[A-Za-z0-9._~:/?#@!$&'()*+,;=%\-]*$"}}},
+        "region": REGION}},
+    "logicalLocations": {"type": "array", "items": {"type": "object", "additionalProperties": False, "properties": {
+        "name": {"type": "string"}, "fullyQualifiedName": {"type": "string"}, "kind": {"type": "string"}}}}}}
+LEVEL = {"enum": ["none", "note", "warning", "error"]}
+SARIF = {"type": "object", "required": ["version", "runs"], "additionalProperties": False, "properties": {
+    "$schema": {"type": "string"}, "version": {"const": "2.1.0"},
+    "runs": {"type": "array", "items": {"type": "object", "required": ["tool"], "additionalProperties": False, "properties": {
+        "columnKind": {"enum": ["utf16CodeUnits", "unicodeCodePoints"]},
+        "invocations": {"type": "array", "items": {"type": "object", "required": ["executionSuccessful"]}},
+        "tool": {"type": "object", "required": ["driver"], "additionalProperties": False, "properties": {
+            "driver": {"type": "object", "required": ["name"], "additionalProperties": False, "properties": {
+                "name": {"type": "string"}, "version": {"type": "string"},
+                "rules": {"type": "array", "items": {"type": "object", "required": ["id"], "additionalProperties": False, "properties": {
+                    "id": {"type": "string"}, "name": {"type": "string"}, "shortDescription": MARKED, "fullDescription": MARKED, "help": MARKED,
+                    "defaultConfiguration": {"type": "object", "properties": {"level": LEVEL}}}}}}}}},
+        "results": {"type": "array", "items": {"type": "object", "required": ["message"], "additionalProperties": False, "properties": {
+            "ruleId": {"type": "string"}, "ruleIndex": {"type": "integer", "minimum": 0}, "level": LEVEL, "message": MESSAGE,
+            "locations": {"type": "array", "items": LOCATION}, "relatedLocations": {"type": "array", "items": LOCATION},
+            "partialFingerprints": {"type": "object"}, "properties": {"type": "object"}}}}}}}}}
+
+
+def test_sarif_is_what_its_standard_asks_for(report: Report, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = json.loads(reporter("sarif")(report))
+    assert conforms(told, SARIF, SARIF) == []
+    run = told["runs"][0]
+    rules = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
+    assert len(set(rules)) == len(rules)
+    assert len(run["results"]) == len(report.findings())
+    for result in run["results"]:
+        assert rules[result["ruleIndex"]] == result["ruleId"]
+    assert {r["partialFingerprints"]["irscope/v1"] for r in run["results"]} == {fingerprint(f) for f in report.findings()}
+    levels = [("error", "warning", "note").index(result["level"]) for result in run["results"]]
+    assert levels == sorted(levels)
+    monkeypatch.setattr(sarif, "MAX_RESULTS", 2)
+    cut = json.loads(reporter("sarif")(report))["runs"][0]
+    assert conforms(json.loads(reporter("sarif")(report)), SARIF, SARIF) == []
+    assert len(cut["results"]) == 2
+    assert f"{len(report.findings()) - 2} findings" in cut["invocations"][0]["toolExecutionNotifications"][0]["message"]["text"]
+
+
+def test_sarif_stands_at_the_users_line_where_the_dump_names_it(report: Report) -> None:
+    results = json.loads(reporter("sarif")(report))["runs"][0]["results"]
+    [hostile] = [r for r in results if r["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "model%20dir/net.py"]
+    assert hostile["locations"][0]["physicalLocation"]["region"] == {"startLine": 12, "startColumn": 5}
+    related = hostile["relatedLocations"][0]["physicalLocation"]
+    assert related["artifactLocation"]["uri"] == "a%20b%7Cc.hlo"
+    assert related["region"] == {"startLine": 1, "startColumn": 1}
+    in_dump = next(r for r in results if "relatedLocations" not in r)
+    assert in_dump["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "samples/wasteful.pre.hlo"
+
+
+def test_gitlab_issues_have_unique_fingerprints_and_known_severities(report: Report) -> None:
+    report.files.append(FileReport("a b|c.hlo", [HOSTILE]))
+    issues = json.loads(reporter("gitlab")(report))
+    assert len({issue["fingerprint"] for issue in issues}) == len(issues) == len(report.findings())
+    assert {issue["severity"] for issue in issues} <= {"info", "minor", "major", "critical", "blocker"}
+    assert issues[-1]["location"] == {"path": "model dir/net.py", "lines": {"begin": 12}}
+
+
+def test_junit_counts_what_it_holds(report: Report) -> None:
+    suites = ElementTree.fromstring(reporter("junit")(report).encode())
+    failed = [case for case in suites.iter("testcase") if case.find("failure") is not None]
+    assert int(suites.attrib["failures"]) == len(failed) == sum(f.severity > Severity.INFO for f in report.findings())
+    assert int(suites.attrib["tests"]) == len(list(suites.iter("testcase")))
+    assert [suite.attrib["name"] for suite in suites] == [file.file for file in report.files]
+    assert "a <b> & \"c\" | `d`\n" in failed[-1].findall("failure")[0].attrib["message"]
+
+
+def test_markdown_cells_hold_no_markup_of_a_stranger(report: Report) -> None:
+    text = reporter("markdown")(report)
+    row = next(line for line in text.splitlines() if "net.py" in line)
+    assert "<b>" not in row and "<i>" not in row.replace("`%n\\|<i>`", "")
+    assert len(re.split(r"(?<!\\)\|", row)) == 7  # five cells between six bars
+    assert "No findings in `samples/mlp.pre.hlo`." in text
+
+
+def test_github_keeps_each_annotation_on_its_line(report: Report) -> None:
+    lines = reporter("github")(report).split("\n")
+    assert len(lines) == len(report.findings())
+    assert all(re.match(r"::(error|warning|notice) file=", line) for line in lines)
+
+
+def test_statistics_count_by_rule(report: Report, cli: Cli, samples: Path) -> None:
+    rows = {row.code: row for row in report.by_rule()}
+    assert sum(row.count for row in rows.values()) == len(report.findings())
+    assert rows["DTY001"].files == 2
+    shown = cli("lint", samples / "wasteful.pre.hlo", "--statistics", "--isolated")
+    assert re.search(r"3  DTY001  float64-leak +error +1 file  saves about", shown.stdout)
+    assert "wasteful.pre.hlo:" not in shown.stdout
+    told = json.loads(cli("lint", samples / "wasteful.pre.hlo", "--statistics", "--isolated", "--format", "json").stdout)
+    assert {row["code"]: row["count"] for row in told["statistics"]}["DTY001"] == 3
+    assert "| DTY001 float64-leak | error | 3 | 1 |" in cli(
+        "lint", samples / "wasteful.pre.hlo", "--statistics", "--isolated", "--format", "markdown").stdout
+
+
+AUDITED = """HloModule m
+ENTRY e {
+  p = bf16[4,6]{1,0} parameter(0)
+  c = f32[4,6]{1,0} convert(p)
+  a = f32[4,6]{1,0} exponential(c)
+  b = f32[4,6]{1,0} tanh(c)
+  s = f32[4,6]{1,0} add(a, b)
+  t = f32[6,4]{1,0} transpose(s), dimensions={1,0}
+  ROOT r = bf16[6,4]{1,0} convert(t)
+}
+"""
+
+
+def test_audits_tell_figures_that_a_reader_can_check() -> None:
+    module = irscope.load(AUDITED).module()
+    dtype = auditor("dtype")(module)
+    assert ("bf16 -> f32", 1, "casts", "144 B") in dtype.rows  # 48 read and 96 written
+    assert ("f32", 4, "3 elementwise, 1 movement", "384 B") in dtype.rows
+    layout = auditor("layout")(module)
+    assert layout.title == "1 transpositions and copies move 192 B in a run; 0 more lie inside fusions"
+    assert layout.rows[-1][1:] == ("%t", "f32[4,6]{1,0} to f32[6,4]{1,0}, for convert", "192 B")
+    parallel = auditor("parallel")(module)
+    assert parallel.rows == [(2, 2, "384 B", "1 exponential, 1 tanh", "%s")]
+    memory = auditor("memory")(module)
+    assert memory.title == "192 B at the peak, %a; parameters hold 48 B besides"
+    assert {row[0] for row in memory.rows} == {"%a", "%c"}
+    shape = auditor("shape")(module)
+    assert ("f32[..., 6]", "%c", "the next size that fits is 8", 4, "1 convert, 1 exponential, 1 tanh, 1 add") in shape.rows
+
+
+def test_an_open_dimension_is_followed_from_where_it_enters() -> None:
+    text = "graph(%x : Float(*, 8),\n      %w : Float(8, 8)):\n  %y : Float(*, 8) = aten::relu(%x)\n  %z : Float(*, 8) = aten::tanh(%y)\n  return (%z)\n"
+    table = auditor("shape")(irscope.load(text, format="torchscript").module())
+    assert [(row[1], row[2], row[3]) for row in table.rows][:1] == [("%x", "enters here", 2)]
+
+
+@pytest.mark.parametrize("name", AUDITS)
+def test_every_audit_is_written_in_every_text(name: str, samples: Path, cli: Cli) -> None:
+    module = irscope.load(samples / "transformer.pre.hlo").module()
+    table = auditor(name)(module)
+    assert all(len(row) == len(table.columns) for row in table.rows)
+    told = json.loads(write_audits([FileAudit("x.hlo", [table])], "json"))
+    assert conforms(told, SCHEMA, SCHEMA) == []
+    shown = cli("lint", samples / "transformer.pre.hlo", "--audit", name, "--isolated")
+    assert shown.exit_code == 0
+    assert table.title in shown.stdout
+    assert table.title in cli("lint", samples / "transformer.pre.hlo", "--audit", name, "--isolated", "--format", "markdown").stdout
+    line = cli("lint", samples / "transformer.pre.hlo", "--audit", name, "--isolated", "--format", "jsonl").stdout
+    assert json.loads(line)["title"] == table.title
+
+
+def test_an_audit_is_no_list_of_findings(samples: Path, cli: Cli) -> None:
+    refused = cli("lint", samples / "mlp.pre.hlo", "--audit", "dtype", "--format", "sarif", "--isolated")
+    assert refused.exit_code == 2
+    assert "full, concise, json, jsonl, markdown" in refused.stderr
