@@ -156,3 +156,60 @@ def test_several_functions_with_faults_are_all_told() -> None:
     reading = read(SourceText("t.relay", text))
     assert [f.message for f in reading.findings] == ["`%x` is not defined", "`%y` is not defined"]
     assert "b" in reading.module().graphs
+
+
+LOG = """[12:00:01] /tvm/src/ir/transform.cc:440: PrintIR(first):
+#[version = "0.0.5"]
+def @main(%x: Tensor[(4), float32]) {
+  %0 = nn.relu(%x);
+  nn.relu(%0)
+}
+
+Print IR after: FoldConstant
+#[version = "0.0.5"]
+def @main(%x: Tensor[(4), float32]) {
+  nn.relu(%y)
+}
+
+
+Before Running Pass: The meta data of the pass - pass name: FuseOps, opt_level: 2, required passes: []
+
+def @main(%x: Tensor[(4), float32]) {
+  %0 = fn (%p0: Tensor[(4), float32], Primitive=1) { nn.relu(%p0) };
+  %0(%x)
+}
+"""
+
+
+def test_the_log_of_an_instrument_is_a_row_of_modules() -> None:
+    reading = read(SourceText("passes.log", LOG))
+    assert sniff(LOG) > 0.5
+    assert [m.name for m in reading.modules] == ["first", "after FoldConstant", "before FuseOps"]
+    assert ops(reading.modules[0].main()) == ["nn.relu", "nn.relu"]
+    assert ops(reading.modules[2].main()) == ["fn", "call"]
+    assert [str(f.place()) for f in reading.findings] == ["11:11"]
+
+
+LOWERED = """@fused_relu = primfn(a_1: handle, b_1: handle) -> ()
+  attr = {"global_symbol": "fused_relu", "tir.noalias": True}
+  buffers = {b: Buffer(b_2: Pointer(float32), float32, [16], []),
+             a: Buffer(a_2: Pointer(float32), float32, [16], [])}
+  buffer_map = {a_1: a, b_1: b} {
+  allocate(tmp: Pointer(global float32), float32, [4, 16]), storage_scope = global {
+    for (i: int32, 0, 16) "parallel" {
+      b[i] = max(a[i], 0f32)
+    }
+  }
+}
+def @main(%x: Tensor[(16), float32]) { nn.relu(%x) }
+"""
+
+
+def test_a_lowered_function_tells_its_loops_and_allocations() -> None:
+    module = parsed(LOWERED).module()
+    assert module.entry == "main"
+    lowered = module.graphs["fused_relu"].result()
+    assert lowered.op.name == "primfn"
+    assert lowered.attrs["loops"] == (("i", "16", "parallel"),)
+    assert lowered.attrs["allocations"] == (("tmp", "float32", (4, 16), "global", 256),)
+    assert lowered.attrs["buffers"] == (("b", "float32", (16,)), ("a", "float32", (16,)))

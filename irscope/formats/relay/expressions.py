@@ -43,7 +43,7 @@ class Expressions(Cursor):
         self.names = Names(self.param)
         self.ops: dict[str, Op] = {}
         self.first_binding: dict[str, int] = {}
-        for found in BINDING.finditer(self.text):
+        for found in BINDING.finditer(self.text, definitions.begin, definitions.end):
             self.first_binding.setdefault(found[1], found.start())
         self.counter = 0
         self.attribute_at: dict[str, int] = {}

@@ -20,6 +20,7 @@ from irscope.formats.relay import operators, structure
 from irscope.formats.relay.expressions import Expressions
 from irscope.formats.relay.filling import fill_types
 from irscope.formats.relay.lexer import HEADER, METADATA, SyntaxFault, tokenize
+from irscope.formats.relay.lowered import facts_of
 from irscope.formats.relay.metadata import constants_of
 from irscope.formats.relay.provenance import RelayProvenance
 from irscope.formats.relay.types import type_text
@@ -33,6 +34,11 @@ NEIGHBOURS = {"matmul": "nn.matmul", "mul": "multiply", "sub": "subtract", "div"
               "convolution": "nn.conv2d", "linear": "nn.dense", "neg": "negative", "pow": "power", "reduce_sum": "sum"}
 """What other languages call Relay's operators."""
 VERSIONS = ("0.0.1", "0.0.2", "0.0.3", "0.0.4", "0.0.5")
+MARKER = re.compile(
+    r"^.*?(?:PrintIR\((?P<header>[^)\n]*)\):|Print IR (?P<when>before|after): (?P<plain>[\w.:]+)"
+    r"|(?P<run>Before|After) Running Pass: .*?(?:pass name: (?P<listed>[\w.:]+)|name=\"(?P<named>[^\"]+)\")).*$",
+    re.MULTILINE,
+)
 TYPE = re.compile(r"\btype\s+\w")
 FUNCTION = re.compile(
     r"(?:^|[\s;}])def\s+@|^\s*fn\s*(?:\[[^\]]*\])?\s*\(\s*%|^\s*(?:free_var\s+)?%[\w.]+\s*(?::[^=\n]*)?[=;]", re.MULTILINE
@@ -63,7 +69,8 @@ def read(source: SourceText) -> Reading:
     # Expressions are read by descent; the cursor's own limit on nesting is far below this one.
     sys.setrecursionlimit(max(limit, 6000))
     try:
-        Definitions(source, reading).run()
+        for name, begin, end in snapshots(source.text):
+            Definitions(source, reading, name, begin, end).run()
     finally:
         sys.setrecursionlimit(limit)
         if enabled:
@@ -71,13 +78,27 @@ def read(source: SourceText) -> Reading:
     return reading
 
 
-class Definitions:
-    """The functions and data types of a text, and what its expressions ask about them."""
+def snapshots(text: str) -> list[tuple[str, int, int]]:
+    """The modules of a text as (name, begin, end): one, or those that TVM's instruments print before and after passes."""
+    marks = list(MARKER.finditer(text)) if "Print" in text or "Running Pass" in text else []
+    parts = []
+    for i, mark in enumerate(marks):
+        end = marks[i + 1].start() if i + 1 < len(marks) else len(text)
+        if FUNCTION.search(text, mark.end(), end) or HEADER.match(text, mark.end(), end):
+            when = (mark["when"] or mark["run"] or "").lower()
+            said = mark["header"] or mark["plain"] or mark["listed"] or mark["named"] or ""
+            parts.append((f"{when} {said}".strip(), mark.end(), end))
+    return parts or [("", 0, len(text))]
 
-    def __init__(self, source: SourceText, reading: Reading) -> None:
+
+class Definitions:
+    """The functions and data types of a text, or of a part of it, and what its expressions ask about them."""
+
+    def __init__(self, source: SourceText, reading: Reading, name: str, begin: int, end: int) -> None:
         self.source, self.reading = source, reading
         self.text = source.text
-        self.module = Module(source.name.rpartition("/")[2] or "relay", "relay", source=source)
+        self.begin, self.end = begin, end
+        self.module = Module(name or source.name.rpartition("/")[2] or "relay", "relay", source=source)
         self.graphs: list[Graph] = []
         self.constructors: dict[str, int] = {}
         self.uses: list[tuple[str, int]] = []
@@ -159,10 +180,10 @@ class Definitions:
         begin = self._header()
         if begin is None:
             return
-        table = METADATA.search(text, begin)
-        end = table.start() if table else len(text)
+        table = METADATA.search(text, begin, self.end)
+        end = table.start() if table else self.end
         if table is not None:
-            self._constants = constants_of(text[table.end() :])
+            self._constants = constants_of(text[table.end() : self.end])
         try:
             tokens = tokenize(text, begin, end)
         except SyntaxFault as fault:
@@ -183,9 +204,9 @@ class Definitions:
 
     def _header(self) -> int | None:
         """Where the text proper begins; None when it is no Relay."""
-        header = HEADER.match(self.text)
+        header = HEADER.match(self.text, self.begin, self.end)
         if header is None:
-            first = re.match(r"\s*(\S.{0,40})", self.text)
+            first = re.compile(r"\s*(\S.{0,40})").match(self.text, self.begin)
             if first is not None and first[1][0] == "<":
                 self.error(SyntaxFault(first.start(1), "this does not look like Relay text", "save the page's text, not its HTML"))
                 return None
@@ -200,13 +221,13 @@ class Definitions:
 
     def _surroundings(self) -> int:
         """Text of a script or a log before the first definition is passed over."""
-        found = FUNCTION.search(self.text)
+        found = FUNCTION.search(self.text, self.begin, self.end)
         if found is None:
-            return 0
-        head = self.text[: found.start()]
+            return self.begin
+        head = self.text[self.begin : found.start()]
         plain = re.sub(r"/\*.*?\*/|//[^\n]*|#[^\n]*", "", head, flags=re.DOTALL).strip()
         if not plain or "/*" in plain or re.match(r"(?:type|extern|def|fn|let|free_var|%|\(|\{|@)", plain):
-            return 0
+            return self.begin
         return found.start() + (len(found[0]) - len(found[0].lstrip(" \t\n;}")))
 
     def _collect_types(self, parser: Expressions) -> None:
@@ -349,15 +370,21 @@ class Definitions:
             parser.at += 2
         else:
             name = "prim_func"
-        while parser.kind != "end" and parser.word not in ("{",):
+        while parser.kind != "end":
             if parser.word == "def" and parser.kind == "ident" and parser.kinds[parser.at + 1] == "global":
                 break
+            if parser.word == "{":
+                # `attr = {...}`, `buffers = {...}`, `buffer_map = {...}` stand in front of the body.
+                table = parser.texts[parser.at - 1] == "="
+                parser.skip_balanced()
+                if not table:
+                    break
+                continue
             parser.at += 1
-        if parser.word == "{":
-            parser.skip_balanced()
         graph = Graph(self.fresh(name), loc=begin)
         parser.names.push(graph, False)
-        graph.root = parser.node(structure.LOWERED, (), {"text": self.text[begin : parser.offset]}, offset=begin, name=name)
+        text = self.text[begin : parser.offset].rstrip()
+        graph.root = parser.node(structure.LOWERED, (), {"text": text, **facts_of(text)}, offset=begin, name=name)
         parser.names.pop()
         self.graphs.append(graph)
 
