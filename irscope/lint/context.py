@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from irscope.graph import Graph, Module, Node, TensorType, callees_first
 from irscope.lint.values import uniform_axes
-from irscope.source import Finding, Note, Severity
+from irscope.source import Finding, Note, Severity, UserError
 
 if TYPE_CHECKING:
+    from irscope.lint.planned import Planned
     from irscope.lint.rule import Rule
 
 
@@ -53,6 +54,16 @@ class Context:
         if graph not in self._users:
             self._users[graph] = graph.users()
         return self._users[graph][node.index]
+
+    @cached_property
+    def planned(self) -> Planned | None:
+        """What irscope's own policy makes of the module; None where it cannot be expanded to primitives."""
+        from irscope.lint.planned import Planned
+
+        try:
+            return Planned(self.module, "irscope")
+        except (UserError, ValueError):
+            return None
 
     def uniform(self, graph: Graph) -> list[frozenset[int]]:
         """For each node, by index, the axes along which broadcasts alone make all elements equal."""
