@@ -31,6 +31,7 @@ FORMATS = ("full", "concise", "json", "jsonl", "sarif", "github", "gitlab", "jun
 @click.option("-o", "output", type=click.Path(dir_okay=False), help="Write the report to a file.")
 @click.option("--select", multiple=True, metavar="CODE", help="Only these rules: codes, names or families (DTY), repeated or with commas.")
 @click.option("--ignore", multiple=True, metavar="CODE", help="All but these rules.")
+@click.option("--strict-relay", is_flag=True, help="Also mark what TVM's own Relay reader would refuse.")
 @click.option("--fail-on", type=click.Choice(["error", "warning", "info"]), default=None, help="Exit 1 from this severity on (warning).")
 @click.option("--exit-zero", is_flag=True, help="Exit 0 whatever was found.")
 @click.option("--statistics", is_flag=True, help="Count the findings by rule.")
@@ -56,6 +57,7 @@ def command(
     output: str | None,
     select: tuple[str, ...],
     ignore: tuple[str, ...],
+    strict_relay: bool,
     fail_on: str | None,
     exit_zero: bool,
     statistics: bool,
@@ -113,6 +115,10 @@ def command(
         "where": where,
     }
     level = Severity[fail_on.upper()] if fail_on else None
+    if strict_relay:
+        from irscope.lint.rule import default_rules
+
+        select = (*(select or [rule.code for rule in default_rules()]), "strict-relay")
     options = Options(_words(select), _words(ignore), level, demands, baseline, why, pair, track_fusion, statistics)
     options.fresh = write_baseline is not None
     session = Session(options, config)

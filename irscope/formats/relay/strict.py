@@ -1,0 +1,106 @@
+"""What TVM's own reader would refuse in a text that irscope takes: the liberties of lessons, of old dumps, and irscope's own words.
+
+%hidden = nn.relu(%x);      TVM: bindings are numbered, or begin with let
+return %2;                  TVM: the result is the last expression
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from irscope.formats.relay.lexer import HEADER, METADATA, Tokens, tokenize
+from irscope.formats.relay.primitives import is_primitive
+
+PLAIN_NAME = re.compile(r"%[A-Za-z0-9_]+$")
+FLOAT = re.compile(r"(?:\d+\.\d*|\.\d+|\d+[eE])")
+COMMENT = re.compile(r"^[ \t]*# .*$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Liberty:
+    """A place where a text is not what TVM reads: what stands there, and how TVM has it."""
+
+    offset: int
+    length: int
+    said: str
+    instead: str
+
+
+def liberties(text: str) -> list[Liberty]:
+    """Everything that TVM 0.7 to 0.19 would refuse, in the order of the text. The text must be one that irscope reads."""
+    header = HEADER.match(text)
+    table = METADATA.search(text)
+    tokens = tokenize(text, header.end() if header else 0, table.start() if table else len(text))
+    found = [] if header and header[1] == "0.0.5" else [
+        Liberty(0, 1, "there is no header" if header is None else "the header is of another version", 'begin with #[version = "0.0.5"]')
+    ]
+    found += [Liberty(m.start(), len(m[0]), "a comment begins with #", "write // or /* */") for m in COMMENT.finditer(text)]
+    found += [
+        Liberty(tokens.offsets[at], max(1, len(tokens.texts[at])), said, instead)
+        for at in range(len(tokens.kinds))
+        for said, instead in _at(tokens, at)
+    ]
+    return sorted(found, key=lambda liberty: liberty.offset)
+
+
+def _at(tokens: Tokens, at: int) -> Iterator[tuple[str, str]]:
+    """What is said of one token."""
+    kind, word = tokens.kinds[at], tokens.texts[at]
+    before, after = (tokens.texts[at - 1] if at else ""), tokens.texts[at + 1] if at + 1 < len(tokens.texts) else ""
+    if kind == "ident":
+        if word == "return":
+            yield "`return`", "end the body with the expression alone"
+        elif is_primitive(word) and "." in word:
+            yield f"`{word}` is irscope's own", "print the graph before it is expanded"
+        elif before in ("(", ",") and after in (",", ")") and _in_shape(tokens, at):
+            yield f"the dimension `{word}` has a name", "write ?"
+        if after == "=" and at + 2 < len(tokens.texts) and tokens.texts[at + 2] == "(" and before in ("(", ","):
+            yield f"the list of `{word}` is in parentheses", "write it in brackets"
+    elif kind == "local":
+        if not PLAIN_NAME.match(word) and not re.match(r"%\w+(?:\.\d+)+$", word):
+            yield f"the name `{word}` holds more than letters, digits and _", "rename it"
+        if after == "=" and not word[1:].isdigit() and before not in ("let", "("):
+            yield f"`{word}` is bound without let", f"let {word} = ...;"
+        if after == "=" and before not in (";", ";;", "{", "let", "(", "=>", ""):
+            yield f"there is no `;` in front of `{word}`", "end every binding with ;"
+    elif kind == "number" and FLOAT.match(word) and "f" not in word and not _projects(tokens, at):
+        yield f"the float `{word}` has no suffix", f"{word}f"
+    elif kind == "string" and "\\" in word:
+        yield "a string with an escape", "TVM's strings know none"
+    elif kind == "string" and before in ("(", ",") and after in (",", ")"):
+        yield f"the attribute {word} has no name", "key=value"
+    elif word in (";", ";;") and kind == "punct" and after == "}" and not _ends_binding(tokens, at):
+        yield "`;` behind the result", "leave it out"
+
+
+def _projects(tokens: Tokens, at: int) -> bool:
+    """Whether ``.0`` stands right behind what it projects."""
+    return tokens.texts[at][0] == "." and tokens.offsets[at] == tokens.offsets[at - 1] + len(tokens.texts[at - 1])
+
+
+def _in_shape(tokens: Tokens, at: int) -> bool:
+    """Whether a word stands in the parentheses of ``Tensor[(...)``."""
+    while at > 1 and tokens.texts[at] not in ("(", ")", "]", "["):
+        at -= 1
+    return tokens.texts[at] == "(" and tokens.texts[at - 1] == "[" and tokens.texts[at - 2] == "Tensor"
+
+
+def _ends_binding(tokens: Tokens, at: int) -> bool:
+    """Whether a semicolon ends a binding and not a result."""
+    depth = 0
+    while at > 0:
+        at -= 1
+        word = tokens.texts[at]
+        if word in (")", "]", "}"):
+            depth += 1
+        elif word in ("(", "[", "{"):
+            depth -= 1
+            if depth < 0:
+                return False
+        elif depth == 0 and word == "=":
+            return True
+        elif depth == 0 and word in (";", ";;"):
+            return False
+    return False

@@ -1,0 +1,57 @@
+"""RLY030: a text that irscope reads, and TVM would not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irscope.lint.context import Context
+from irscope.lint.rule import Fixture, Rule
+from irscope.source import Finding, Severity
+
+
+class StrictRelay(Rule):
+    """The text takes a liberty that TVM's own reader refuses.
+
+    ## What it does
+    Marks what irscope reads beyond Relay 0.0.5: a missing header, `return`, names bound without `let`, bindings without `;`, lists in parentheses,
+    floats without a suffix, names with dots or colons, named dimensions, escapes in strings, `#` comments, attributes without a name, irscope's
+    own primitives. Off unless it is asked for (`--select strict-relay`).
+
+    ## Why is this bad?
+    A text that is to go back into TVM (0.7 to 0.19) is refused there.
+
+    ## Example
+    ```
+    %hidden = nn.relu(%x);
+    return %hidden;
+    ```
+
+    ## Use instead
+    ```
+    let %hidden = nn.relu(%x);
+    %hidden
+    ```
+
+    ## Known false positives
+    None known: older versions of TVM read some of these.
+    """
+
+    code, name, severity, default = "RLY030", "strict-relay", Severity.WARNING, False
+    bad = (
+        Fixture("relay", '#[version = "0.0.5"]\ndef @main(%x: float32) {\n  %0 = nn.relu(%x);\n  return %0;\n}\n'),
+        Fixture("relay", '#[version = "0.0.5"]\ndef @main(%x: float32) {\n  %hidden = nn.relu(%x);\n  %hidden\n}\n'),
+    )
+    good = (
+        Fixture("relay", '#[version = "0.0.5"]\ndef @main(%x: float32) {\n  %0 = nn.relu(%x);\n  let %y = add(%0, 1.5f);\n  %y\n}\n'),
+        Fixture("hlo", "HloModule m\n\nENTRY e {\n  ROOT p = f32[2] parameter(0)\n}\n"),
+    )
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        module = context.module
+        if module.format != "relay" or module.attrs.get("primitive") or not module.source.text:
+            return
+        from irscope.formats.relay.strict import liberties
+
+        for liberty in liberties(module.source.text):
+            said = f"TVM does not read this: {liberty.said}"
+            yield Finding(self.code, self.name, self.severity, said, module.source, liberty.offset, liberty.length, (), liberty.instead)
