@@ -1,16 +1,16 @@
 """The policy ``xla-cpu``: what XLA's CPU compiler fuses, decision by decision, in the words in which it logs them.
 
 The graph is looked at as it is written: XLA decides on the HLO that stands right before its ``fusion`` pass, with its layouts and the
-order of its text. Every computation is fused by itself, those that reductions, sorts and loops call too.
+order of its text. Every computation that runs is fused by itself, bodies of loops and branches included.
 """
 from __future__ import annotations
 
 from irscope.fusion.plan import Plan
 from irscope.fusion.xla.cpu import run
 from irscope.fusion.xla.instructions import Computation
-from irscope.fusion.xla.stage import remarks
+from irscope.fusion.xla.stage import computations, remarks
 from irscope.fusion.xla.told import plan_of
-from irscope.graph import Graph, Module, callees_first
+from irscope.graph import Graph, Module
 
 VERSION = "jaxlib-0.10.2"
 """The release whose decisions these are; XLA changes them from month to month."""
@@ -27,11 +27,8 @@ class XlaCpuPolicy:
         return plan_of(graph, run(Computation.of(graph)))
 
     def plan_module(self, module: Module, device: str | None = None) -> list[Plan]:
-        """A plan for every computation that the entry runs; the bodies of fusions are told with the computation that has the fusion."""
-        graphs = callees_first(module, module.main())
-        inside = {id(n.bodies[0]) for g in graphs for n in g.nodes if n.op.name == "fusion" and n.bodies}
-        skipped = {id(b) for g in graphs for n in g.nodes if n.op.name in ("custom-call", "scatter") for b in n.bodies}
-        return [plan_of(g, run(Computation.of(g), id(g) in skipped)) for g in graphs if id(g) not in inside]
+        """A plan for every computation that runs; the bodies of fusions are told with the computation that has the fusion."""
+        return [self.plan(graph) for graph in computations(module)]
 
     def remarks(self, module: Module) -> list[str]:
         """See :mod:`irscope.fusion.xla.stage`."""

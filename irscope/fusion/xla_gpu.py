@@ -11,9 +11,9 @@ from irscope.fusion.plan import Plan
 from irscope.fusion.xla.gpu import run
 from irscope.fusion.xla.gpu_device import Device, device_named
 from irscope.fusion.xla.instructions import Computation, Instruction
-from irscope.fusion.xla.stage import remarks
+from irscope.fusion.xla.stage import computations, remarks
 from irscope.fusion.xla.told import plan_of
-from irscope.graph import Graph, Module, callees_first
+from irscope.graph import Graph, Module
 
 VERSION = "jaxlib-0.10.2"
 """The release whose decisions these are; XLA changes them from month to month."""
@@ -30,12 +30,9 @@ class XlaGpuPolicy:
         return plan_of(graph, run(Computation.of(graph), device_named(None)))
 
     def plan_module(self, module: Module, device: str | None = None) -> list[Plan]:
-        """A plan for every computation that the entry runs, but for those that a kernel applies to elements."""
+        """A plan for every computation that runs on the device."""
         chosen = device_named(device)
-        graphs = callees_first(module, module.main())
-        inside = {id(b) for g in graphs for n in g.nodes if n.op.name not in ("while", "conditional", "call", "async-start")
-                  for b in n.bodies}
-        return [self._plan(module, g, chosen) for g in graphs if id(g) not in inside]
+        return [self._plan(module, graph, chosen) for graph in computations(module)]
 
     def _plan(self, module: Module, graph: Graph, device: Device) -> Plan:
         computation = Computation.of(graph)

@@ -185,7 +185,7 @@ def test_an_addition_goes_into_the_product_that_it_finishes() -> None:
     assert why("xla-cpu", text, "a t") == "output-fused"
     from_memory = text.replace("z = f32[] parameter(2)", "").replace("broadcast(z), dimensions={}", "parameter(2)")
     assert why("xla-cpu", from_memory, "d a") == "fused"
-    assert why("xla-cpu", from_memory.replace("add(d, c)", "multiply(d, c)"), "d a") == "not-loop-fusible"
+    assert why("xla-cpu", from_memory.replace("add(d, c)", "multiply(d, c)"), "d a") == "can-not-duplicate"
 
 
 def test_a_constant_alone_and_a_large_one_stay_outside() -> None:
@@ -223,6 +223,23 @@ def test_a_wide_fusion_inside_is_told_in_its_own_computation() -> None:
     text = "x = f32[4] parameter(0)\n ROOT f = f32[4] fusion(x), kind=kLoop, calls=body"
     made = judge(module(text, body), "xla-cpu")
     assert [(v.computation, v.producer, v.consumer, v.fused) for v in made] == [("body", "q", "n", "all")]
+
+
+def test_nothing_is_fused_inside_what_a_reduction_applies() -> None:
+    body = "add { p = f32[] parameter(0)\n q = f32[] parameter(1)\n a = f32[] abs(q)\n ROOT s = f32[] add(p, a) }\n"
+    text = "x = f32[8,4] parameter(0)\n z = f32[] constant(0)\n ROOT r = f32[8] reduce(x, z), dimensions={1}, to_apply=add"
+    assert judge(module(text, body), "xla-cpu") == []
+
+
+def test_the_body_of_a_loop_is_a_computation_of_its_own() -> None:
+    header = """
+        body { p = f32[4] parameter(0)
+               a = f32[4] exponential(p)
+               ROOT b = f32[4] negate(a) }
+        cond { q = f32[4] parameter(0)
+               ROOT c = pred[] constant(false) }"""
+    made = judge(module("x = f32[4] parameter(0)\n ROOT w = f32[4] while(x), condition=cond, body=body", header), "xla-cpu")
+    assert [(v.computation, v.producer, v.consumer, v.fused) for v in made] == [("body", "a", "b", "all")]
 
 
 def test_names_and_order_of_independent_lines_do_not_matter() -> None:

@@ -19,9 +19,9 @@ class Outcome:
     refusals: dict[tuple[str, Instruction], Refusal] = field(default_factory=dict)
 
 
-def run(computation: Computation, skipped: bool = False) -> Outcome:
-    """Fuse a computation in place. ``skipped``: it is called by something into whose body XLA fuses nothing."""
-    rules = CpuRules(computation, skipped)
+def run(computation: Computation) -> Outcome:
+    """Fuse a computation in place."""
+    rules = CpuRules(computation)
     outcome = Outcome(computation)
     queue: list[Instruction | None] = list(computation.post_order())
     unfusible = globally_unfusible([i for i in queue if i is not None], rules)

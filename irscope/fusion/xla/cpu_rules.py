@@ -86,18 +86,17 @@ LASTING = frozenset((NOT_FUSIBLE, CAN_NOT_DUPLICATE, CUSTOM, LARGE_CONSTANT, NOT
 
 
 class CpuRules:
-    """``CpuInstructionFusion::ShouldFuse`` on one computation. ``skipped``: no instruction of it may take anything in."""
+    """``CpuInstructionFusion::ShouldFuse`` on one computation."""
 
-    def __init__(self, computation: Computation, skipped: bool = False) -> None:
+    def __init__(self, computation: Computation) -> None:
         self.computation = computation
-        self.skipped = skipped
         self.reused = ReusedOperands()
         self.copies: dict[Instruction, Copies] = {}
 
     def refusal(self, consumer: Instruction, number: int) -> Refusal | None:
         """Why operand ``number`` does not go into ``consumer``; None when it does."""
         producer = consumer.operands[number]
-        if self.skipped or consumer.kind == "kCustom":
+        if consumer.kind == "kCustom":
             return Refusal(CUSTOM)
         if producer.op == "constant" and producer.elements != 1:
             return Refusal(LARGE_CONSTANT, f"{producer.elements} elements")

@@ -1,11 +1,22 @@
 """At which point of XLA's pipeline a text was written, as far as it shows."""
 from __future__ import annotations
 
-from irscope.graph import Module, Node, TensorType
+from irscope.graph import Graph, Module, Node, TensorType, callees_first
 
 REWRITTEN = frozenset(
     "logistic batch-norm-inference batch-norm-training batch-norm-grad opt-barrier dynamic-reshape call".split())
 """What XLA's passes replace before they fuse."""
+
+
+CONTROL = frozenset(("while", "conditional", "call", "async-start"))
+"""What runs the computations that it calls as they are; everything else applies them to elements, and XLA fuses nothing in there."""
+
+
+def computations(module: Module) -> list[Graph]:
+    """The computations that XLA's fusion passes look at, callees first; the entry is the last."""
+    graphs = callees_first(module, module.main())
+    applied = {id(body) for graph in graphs for node in graph.nodes if node.op.name not in CONTROL for body in node.bodies}
+    return [graph for graph in graphs if id(graph) not in applied]
 
 
 def remarks(module: Module, version: str, dump: str) -> list[str]:
