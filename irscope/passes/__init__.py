@@ -22,6 +22,9 @@ PASSES: dict[str, str] = {
     "canonicalize-cast": "irscope.passes.canonicalize_cast:CanonicalizeCast",
     "move-cast": "irscope.passes.move_cast:MoveCast",
     "cancel-transposes": "irscope.passes.cancel_transposes:CancelTransposes",
+    "fold-constants": "irscope.passes.fold_constants:FoldConstants",
+    "combine-parallel": "irscope.passes.combine_parallel:CombineParallel",
+    "hoist-loop-invariant": "irscope.passes.hoist_loop_invariant:HoistLoopInvariant",
     "fuse-conv-relu": "irscope.passes.fuse_conv_relu:FuseConvRelu",
     "fuse-ops": "irscope.fusion.fuse_ops:FuseOps",
 }

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from irscope.graph import Builder, Graph, Module, Node, Type, callees_first, rewrite, see_through
+from irscope.graph.rewrite import copy_node
 from irscope.ops import get
 from irscope.passes.base import per_graph
 
@@ -65,6 +66,9 @@ class GraphMutator:
 
     def new(self, old: Node) -> Node:
         """What an earlier node of the old graph became."""
+        if old not in self._new:
+            # A parameter that no node has read yet.
+            self._new[old] = next(made for made in self.builder.graph.nodes if made.origin == (old,))
         return self._new[old]
 
     def add(self, op: str, operands: Sequence[Node], type: Type | None = None, **attrs: Any) -> Node:
@@ -88,6 +92,9 @@ class GraphMutator:
             self._new.update(zip(node.operands, operands, strict=True))
             self.builder, self._name = builder, node.name
             made: Node | None = getattr(self, method_name(node.op.name), self.visit)(node, operands)
+            if made is None:
+                made = copy_node(builder, node, operands, [became.get(body, body) for body in node.bodies])
+            self._new[node] = made
             return made
         # The second walk leaves out what the methods have taken into other nodes.
         made = see_through(rewrite(graph, rule, became), graph)

@@ -1,0 +1,144 @@
+"""What a loop computes anew in every round, and always the same, is computed once before it."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from irscope.graph import Builder, Effect, Graph, Module, Node, TensorType, TupleType, Type, live, rewrite, see_through
+from irscope.graph.rewrite import copy_node
+from irscope.ops import get
+from irscope.passes.base import Pass, is_primitive, per_graph
+
+CHEAP = frozenset(("parameter", "constant", "get-tuple-element", "tuple", "iota", "broadcast", "reshape", "bitcast"))
+"""Operators that are not worth a value that lives through the whole loop."""
+
+
+class HoistLoopInvariant(Pass):
+    """Move what the body of an HLO ``while`` computes from values that it never changes in front of the loop.
+
+        body { p = (s32[], f32[8]) parameter(0)                 e = f32[8] exponential(w)
+               w = f32[8] get-tuple-element(p), index=1   ->    init = (s32[], f32[8], f32[8]) tuple(i, w, e)
+               e = f32[8] exponential(w)  ... }                 loop = ... while(init), ...   where the body reads e from its state
+
+    A loop that runs no round computes it in vain; its meaning is the same.
+    """
+
+    name: ClassVar[str] = "hoist-loop-invariant"
+    opt_level: ClassVar[int] = 2
+
+    def run(self, module: Module) -> Module:
+        if not is_primitive(module):
+            return module
+        made = per_graph(module, _hoisted)
+        # The loops' old bodies are called by nobody now.
+        called = {id(body) for graph in made.graphs.values() for node in graph.nodes for body in node.bodies} | {id(made.main())}
+        before = {id(body) for graph in module.graphs.values() for node in graph.nodes for body in node.bodies}
+        made.graphs = {name: g for name, g in made.graphs.items() if id(g) in called or id(module.graphs[name]) not in before}
+        for graph in list(made.graphs.values()):
+            for node in graph.nodes:
+                for body in node.bodies:
+                    if all(body is not g for g in made.graphs.values()):
+                        body.name = made.fresh_name(body.name)
+                        made.graphs = {body.name: body, **made.graphs}
+        return made
+
+
+def _hoisted(graph: Graph, became: dict[Graph, Graph]) -> Graph:
+    def rule(builder: Builder, node: Node, operands: Sequence[Node]) -> Node | None:
+        if node.op.name != "while":
+            return None
+        condition, body = (became.get(b, b) for b in node.bodies)
+        return _loop(builder, node, operands[0], condition, body)
+    return see_through(rewrite(graph, rule, became), graph)
+
+
+def _loop(builder: Builder, node: Node, init: Node, condition: Graph, body: Graph) -> Node | None:
+    """The loop with its invariant values in front; None where there are none."""
+    invariant = invariant_nodes(body)
+    alive = live(body)
+    users = body.users()
+    outgoing = [n for n in invariant.values() if n.op.name not in CHEAP and alive[n.index]
+                and any(u not in invariant for u in users[n.index])]
+    if not outgoing or not isinstance(init.type, TupleType):
+        return None
+    needed = _needed(outgoing)
+    early: dict[Node, Node] = {}
+    for inner in needed:
+        if inner.op.name == "get-tuple-element":
+            early[inner] = part(builder, init, int(inner.attrs["index"]))
+        else:
+            early[inner] = copy_node(builder, inner, [early[o] for o in inner.operands])
+    n = len(init.type.elements)
+    state = TupleType((*init.type.elements, *(o.type for o in outgoing)))
+    first = builder.add(get("tuple"), [*(part(builder, init, i) for i in range(n)), *(early[o] for o in outgoing)], type=state)
+    bodies = (_over(condition, state, {}), _over(body, state, {o: n + i for i, o in enumerate(outgoing)}))
+    loop = builder.add(node.op, [first], node.attrs, state, bodies, name=node.name)
+    return builder.add(get("tuple"), [part(builder, loop, i) for i in range(n)], type=init.type)
+
+
+def invariant_nodes(body: Graph) -> dict[Node, Node]:
+    """The pure nodes of a loop's body that give the same value in every round, by themselves."""
+    root, state = body.result(), body.params[0]
+    if root.op.name != "tuple":
+        return {}
+    kept = {i for i, o in enumerate(root.operands)
+            if o.op.name == "get-tuple-element" and o.operands[0] is state and int(o.attrs["index"]) == i}
+    found: dict[Node, Node] = {}
+    for node in body.nodes:
+        if node.op.name == "get-tuple-element" and node.operands[0] is state:
+            fixed = int(node.attrs["index"]) in kept
+        else:
+            pure = node.op.effect is Effect.PURE and not node.attrs.get("control_predecessors") and node.op.name != "parameter"
+            fixed = pure and isinstance(node.type, TensorType) and all(o in found for o in node.operands)
+        if fixed:
+            found[node] = node
+    return found
+
+
+def _needed(roots: Sequence[Node]) -> list[Node]:
+    """What these nodes are computed from, they included, operands first; a value of the loop's state is where it ends."""
+    seen: set[Node] = set()
+    stack = list(roots)
+    while stack:
+        node = stack.pop()
+        if node not in seen:
+            seen.add(node)
+            if node.op.name != "get-tuple-element":
+                stack.extend(node.operands)
+    return sorted(seen, key=lambda n: n.index)
+
+
+def part(builder: Builder, whole: Node, index: int) -> Node:
+    """One element of a tuple."""
+    if whole.op.name == "tuple":
+        return whole.operands[index]
+    assert isinstance(whole.type, TupleType), "its elements were counted"
+    return builder.add(get("get-tuple-element"), [whole], {"index": index}, whole.type.elements[index])
+
+
+def _over(graph: Graph, state: Type, read: dict[Node, int]) -> Graph:
+    """A body or condition over a longer state: the nodes in ``read`` are elements of it; a body hands the new elements on."""
+    made = Graph(graph.name, loc=graph.loc, notes=dict(graph.notes))
+    builder = Builder(made)
+    param = graph.params[0]
+    whole = builder.param(param.op, state, param.name)
+    assert isinstance(state, TupleType) and isinstance(param.type, TupleType), "the state of a loop with parts is a tuple"
+    became: dict[Node, Node] = {param: whole}
+    old = None
+    for node in graph.nodes:
+        if node is param:
+            continue
+        if node in read:
+            became[node] = part(builder, whole, read[node])
+        elif node.op.name == "get-tuple-element" and node.operands[0] is param:
+            became[node] = copy_node(builder, node, [whole])
+        else:
+            if param in node.operands and old is None:
+                old = builder.add(get("tuple"), [part(builder, whole, i) for i in range(len(param.type.elements))], type=param.type)
+            became[node] = copy_node(builder, node, [old if o is param and old is not None else became[o] for o in node.operands])
+    root = became[graph.result()]
+    if read:
+        rest = [part(builder, whole, i) for i in range(len(param.type.elements), len(state.elements))]
+        root = builder.add(get("tuple"), [*root.operands, *rest], type=state)
+    made.root = root
+    return see_through(rewrite(made, lambda b, n, o: None), made)

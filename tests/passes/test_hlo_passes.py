@@ -1,0 +1,96 @@
+"""Passes over HLO on the smallest module that shows them; the numbers stay."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from irscope.analysis.types import check_types
+from irscope.formats.hlo import print_module
+from irscope.graph import Module
+from irscope.passes import pass_named
+from irscope.source import Severity
+from tests.lower.whole import entry, inputs_of, module_of, reference
+
+LOOP = """cond {{ p = (s32[], f32[8], f32[8]) parameter(0)
+  i = s32[] get-tuple-element(p), index=0
+  n = s32[] constant({rounds})
+  ROOT c = pred[] compare(i, n), direction=LT }}
+body {{ p = (s32[], f32[8], f32[8]) parameter(0)
+  i = s32[] get-tuple-element(p), index=0
+  w = f32[8] get-tuple-element(p), index=1
+  a = f32[8] get-tuple-element(p), index=2
+  one = s32[] constant(1)
+  j = s32[] add(i, one)
+  e = f32[8] exponential(w)
+  f = f32[8] negate(e)
+  b = f32[8] add(a, f)
+  m = f32[8] multiply(b, e)
+  ROOT t = (s32[], f32[8], f32[8]) tuple(j, {kept}, m) }}
+"""
+MAIN = """
+  w = f32[8] parameter(0)
+  a = f32[8] parameter(1)
+  z = s32[] constant(0)
+  init = (s32[], f32[8], f32[8]) tuple(z, w, a)
+  loop = (s32[], f32[8], f32[8]) while(init), condition=cond, body=body
+  r = f32[8] get-tuple-element(loop), index=2
+  s = f32[8] get-tuple-element(loop), index=1
+  ROOT q = f32[8] add(r, s)
+"""
+
+
+def after(name: str, text: str) -> Module:
+    module = module_of(text)
+    made = pass_named(name).run(module)
+    assert not [f.message for f in check_types(made) if f.severity is Severity.ERROR]
+    arrays = [np.asarray(a) for a in inputs_of(module)]
+    again = module_of(print_module(made))
+    for candidate in (made, again):
+        for got, wanted in zip(reference(candidate, arrays), reference(module, arrays), strict=True):
+            np.testing.assert_array_equal(got, wanted)
+    return made
+
+
+def ops(module: Module) -> list[str]:
+    return [n.op.name for n in module.main().nodes if n.op.name not in ("parameter", "constant", "get-tuple-element")]
+
+
+def body_ops(module: Module) -> list[str]:
+    loop = next(n for n in module.main().nodes if n.op.name == "while")
+    return [n.op.name for n in loop.bodies[1].nodes if n.op.name not in ("parameter", "constant", "get-tuple-element")]
+
+
+@pytest.mark.parametrize("rounds", [0, 1, 3])
+def test_what_a_loop_never_changes_is_computed_before_it(rounds: int) -> None:
+    made = after("hoist-loop-invariant", entry(MAIN, LOOP.format(kept="w", rounds=rounds)))
+    assert body_ops(made) == ["add", "add", "multiply", "tuple"]
+    assert [o for o in ops(made) if o in ("exponential", "negate")] == ["exponential", "negate"]
+
+
+def test_what_a_loop_changes_stays_in_it() -> None:
+    made = after("hoist-loop-invariant", entry(MAIN, LOOP.format(kept="b", rounds=3)))
+    assert "exponential" in body_ops(made)
+
+
+def test_a_second_run_finds_nothing() -> None:
+    once = after("hoist-loop-invariant", entry(MAIN, LOOP.format(kept="w", rounds=3)))
+    again = pass_named("hoist-loop-invariant").run(once)
+    assert body_ops(again) == body_ops(once)
+
+
+@pytest.mark.parametrize(("name", "lines", "left"), [
+    ("fold-constants", "c = f32[] constant(2)\nd = f32[] constant(3)\nm = f32[] multiply(c, d)\nb = f32[4] broadcast(m), dimensions={}\n"
+     "ROOT r = f32[4] add(x, b)", ["broadcast", "add"]),
+    ("fold-constants", "c = f32[2] constant({1, 2})\nd = f32[2] constant({3, 4})\ne = f32[4] concatenate(c, d), dimensions={0}\n"
+     "ROOT r = f32[4] add(x, e)", ["add"]),
+    ("fold-constants{max-elements=3}", "c = f32[2] constant({1, 2})\nd = f32[2] constant({3, 4})\n"
+     "e = f32[4] concatenate(c, d), dimensions={0}\nROOT r = f32[4] add(x, e)", ["concatenate", "add"]),
+    ("cancel-transposes", "a = f32[2,2] reshape(x)\nb = f32[2,2] transpose(a), dimensions={1,0}\nc = f32[2,2] tanh(b)\n"
+     "d = f32[2,2] transpose(c), dimensions={1,0}\nROOT r = f32[4] reshape(d)", ["reshape", "tanh", "reshape"]),
+    ("move-cast", "a = f16[4] convert(x)\nb = f32[4] convert(a)\nROOT c = f32[2,2] reshape(b)", ["convert", "reshape", "convert"]),
+    ("move-cast", "a = f32[3,4] broadcast(x), dimensions={1}\nROOT c = bf16[3,4] convert(a)", ["convert", "broadcast"]),
+    ("canonicalize-cast", "a = f16[4] convert(x)\nb = f32[4] convert(a)\nc = f32[4] tanh(b)\nd = f32[4] negate(b)\nROOT r = f32[4] add(c, d)",
+     ["convert", "convert", "tanh", "convert", "negate", "add"]),
+])
+def test_what_is_left(name: str, lines: str, left: list[str]) -> None:
+    assert ops(after(name, entry("x = f32[4] parameter(0)\n" + lines))) == left
