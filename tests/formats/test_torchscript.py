@@ -210,3 +210,27 @@ def test_odd_sizes_are_dynamic(odd: str) -> None:
     type = parse_type(f"Float({odd}, 2, strides=[{odd}, 1])")
     assert isinstance(type, TorchTensorType)
     assert not type.is_static
+
+
+def test_operands_stand_before_users_however_deep_a_block_reaches_out() -> None:
+    text = """graph(%x : Tensor, %c : bool, %d : bool):
+  %y : Tensor = prim::If(%c)
+    block0():
+      %a : Tensor = aten::neg(%x)
+      %z : Tensor = prim::If(%d)
+        block0():
+          %b : Tensor = aten::add(%a, %x)
+          -> (%b)
+        block1():
+          -> (%x)
+      -> (%z)
+    block1():
+      -> (%x)
+  return (%y)
+"""
+    module = parsed(text).module()
+    for graph in module.graphs.values():
+        assert [node.index for node in graph.nodes] == list(range(len(graph.nodes)))
+        assert graph.nodes[:len(graph.params)] == graph.params
+        for node in graph.nodes:
+            assert all(operand.index < node.index for operand in node.operands)

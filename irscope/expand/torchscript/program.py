@@ -108,6 +108,9 @@ class Program:
         if value is _ABSENT and isinstance(param.type, TensorType) and param.type.is_static:
             value = TensorType(param.type.dtype, param.type.shape)
         if value is _ABSENT:
+            if not isinstance(param.type, TensorType) and str(param.type).rstrip("?") in ("int", "float", "bool"):
+                raise UserError(f"the input %{param.name} is a number ({param.type}) that is not given",
+                                f"give it by --inputs as {param.name!r}, an array of no dimensions")
             raise UserError(f"the text does not say the shape of input %{param.name} ({param.type})",
                             f"give it by --inputs, or --shape {param.name}=...; torch.jit.trace(...).inlined_graph prints shapes")
         if isinstance(value, TensorType):
@@ -143,6 +146,8 @@ class Program:
         return made
 
     def _leaf(self, value: Any) -> Node:
+        if isinstance(value, weights.Wanted) and not value.solved:
+            raise UserError(f"the program returns the weight {value.path!r}, whose shape the text does not say", "give it by --weights")
         if isinstance(value, Tensor):
             return self.t.here(value.get())
         if isinstance(value, Scalar):
@@ -200,6 +205,8 @@ class Program:
         special: Callable[..., Any] | None = control.NODES.get(name) or structure.NODES.get(name)
         if special is not None:
             return special(self, node, values)
+        if name in ("aten::__is__", "aten::__isnot__"):
+            return python_values.compute(name, values)
         if name in python_values.CONTAINERS and values and not isinstance(values[0], Tensor | Scalar) and _plain_operands(name, values):
             known = python_values.compute(name, values)
             if known is not python_values.UNKNOWN:
@@ -328,11 +335,12 @@ class Program:
         given = self.given.constants.get(node.name)
         if given is not None:
             return self._known(np.asarray(given), node.type)
+        path = node.name.removeprefix("self.")
+        if path != node.name and path in self.given.weights:
+            return self.weight(path, node)  # the text has five or six digits of it, or none
+        if text.elided and str(node.type) == "Tensor[]" and path != node.name:
+            return self.flat_weights(path.rpartition(".")[0], node)
         if text.elided:
-            if node.name.startswith("self."):
-                path = node.name.removeprefix("self.")
-                if path in self.given.weights:
-                    return self.weight(path, node)
             if isinstance(node.type, TensorType) and node.type.is_static and node.name in self.given.weights:
                 return self.weight(node.name, node)
             raise UserError(f"the text elides the value of constant %{node.name} ({node.type}){self.where(node)}",
@@ -392,7 +400,10 @@ class Program:
             return child
         if name == "training" and child.path not in self.given.weights:
             return False
-        value = self.weight(child.path, node)
+        declared = str(node.type)
+        if declared == "NoneType" or (declared.endswith("?") and child.path not in self.given.weights):
+            return None
+        value: Any = self.weight(child.path, node) if declared != "Tensor[]" else self.flat_weights(owner.path, node)
         self.attributes[child.path] = value
         return value
 
@@ -402,6 +413,14 @@ class Program:
             self._weights[path] = weights.weight(self, path, node)
             self._wanted |= isinstance(self._weights[path], weights.Wanted)
         return self._weights[path]
+
+    def flat_weights(self, owner: str, node: Node) -> list[Tensor]:
+        """The list in which a recurrent module keeps its parameters: by layer and direction, as the state dict names them."""
+        found = [f"{owner}.{name}" if owner else name for name in weights.recurrent_names(owner, self.given.weights)]
+        if not found:
+            raise UserError(f"the tensors of the list %{node.name} are not in the text{self.where(node)}",
+                            "torch.save(model.state_dict(), 'w.pt') and --weights w.pt gives them")
+        return [self.weight(path, node) for path in found]
 
     # ------------------------------------------------------------------ faults
 

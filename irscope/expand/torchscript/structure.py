@@ -104,7 +104,7 @@ def node(*names: str) -> Callable[[Callable[[Program, Node, list[Any]], Any]], C
     return enter
 
 
-@node("prim::Constant")
+@node("prim::Constant", "prim::ConstantMKLDNNTensor")
 def _constant(program: Program, node: Node, values: list[Any]) -> Any:
     return program.constant(node)
 

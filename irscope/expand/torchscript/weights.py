@@ -5,7 +5,8 @@ from its result: a linear layer that makes 64 of 128 numbers has a weight of 64 
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Collection, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -57,6 +58,22 @@ def weight(program: Program, path: str, node: Node) -> Tensor:
         raise UserError(f"there is no weight {path!r} for %{node.name}{program.where(node)}, and the text does not say its shape",
                         nearest(path, list(program.given.weights)))
     return Wanted(path, node)
+
+
+RECURRENT = re.compile(r"(?:weight_(?:ih|hh|hr)|bias_(?:ih|hh))_l(\d+)(_reverse)?$")
+PARTS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr")
+
+
+def recurrent_names(owner: str, known: Collection[str]) -> list[str]:
+    """Names of a recurrent module's parameters in the order in which it keeps them."""
+    prefix = owner + "." if owner else ""
+    names = [n.removeprefix(prefix) for n in known if n.startswith(prefix) and RECURRENT.fullmatch(n.removeprefix(prefix))]
+
+    def place(name: str) -> tuple[int, bool, int]:
+        found = RECURRENT.fullmatch(name)
+        assert found is not None
+        return int(found[1]), found[2] is not None, PARTS.index(name.partition("_l")[0])
+    return sorted(names, key=place)
 
 
 def nearest(path: str, known: Sequence[str]) -> str:

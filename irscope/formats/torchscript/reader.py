@@ -104,9 +104,12 @@ class _Reader:
         if not (cursor.take(":") or cursor.take("{")):
             raise SyntaxFault(cursor.at, f"':' is expected behind the inputs of the graph, but here is {cursor.shown()}")
         groups: list[tuple[str, Node]] = []
-        self._statements(scope, groups)
-        cursor.expect("return", "at the end of the graph")
-        self._results(scope)
+        try:
+            self._statements(scope, groups)
+            cursor.expect("return", "at the end of the graph")
+            self._results(scope)
+        finally:
+            scope.settle()
         cursor.take(";")
         cursor.take("}")
         for name, node in groups:
@@ -259,6 +262,7 @@ class _Reader:
         self._statements(inner, groups)
         cursor.expect("->", "at the end of the block")
         self._results(inner)
+        inner.settle()
         cursor.take("}")
         scope.names.update(hidden)
         self.depth -= 1

@@ -37,6 +37,16 @@ class Scope:
             scope = scope.outer
         return None
 
+    def settle(self) -> None:
+        """Parameters stand first: what a nested block takes from far outside becomes one after the node that has the block was read."""
+        nodes, params = self.graph.nodes, self.graph.params
+        if not params or params[-1].index == len(params) - 1:
+            return
+        mine = set(params)
+        nodes[:] = [*params, *(node for node in nodes if node not in mine)]
+        for index, node in enumerate(nodes):
+            node.index = index
+
     def all_names(self) -> set[str]:
         """Every name that means something here."""
         names: set[str] = set()

@@ -181,7 +181,7 @@ def bounds(n: int, start: int | None, end: int | None) -> tuple[int, int]:
 @view("slice.Tensor(Tensor(a) self, int dim=0, int? start=None, int? end=None, int step=1)")
 def slice_(t: Torch, x: Node, dim: int, start: int | None, end: int | None, step: int) -> ReadWrite:
     d = t.dim(x, dim)
-    s, e = bounds(t.shape(x)[d], start, None if end == END else end)
+    s, e = bounds(t.shape(x)[d], start, None if end is not None and end >= END // 2 else end)
     return piece(t, d, s, e, step)
 
 
