@@ -30,6 +30,7 @@ MAX_BLOCKS = 200
 """Blocks and subgraphs nested deeper than this are no program."""
 
 METHOD = re.compile(r"^[ \t]*# method ([\w.<>]+)[ \t]*$", re.MULTILINE)
+KEY = re.compile(r"[\w.:]+")
 GROUP = re.compile(r"(.+)_(\d+)$")
 NOTHING = NamedType("None")
 
@@ -298,9 +299,13 @@ class _Reader:
         """``[key=value, ...]`` behind an operator; each distinct text is parsed once."""
         if not self.cursor.sees("["):
             return NO_ATTRS
+        begin = self.cursor.at
         text = self.cursor.bracketed()
         attrs = self.attrs.get(text)
         if attrs is None:
+            for key in split_attributes(text):
+                if not KEY.fullmatch(key):
+                    raise SyntaxFault(begin, f"the name of an attribute is expected, but here is {key[:20]!r}")
             attrs = self.attrs[text] = {key: parse_value(value) for key, value in split_attributes(text).items()}
         return attrs
 
