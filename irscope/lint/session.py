@@ -56,7 +56,7 @@ class Session:
         self._accepted: Counter[str] | None = read_baseline(baseline) if baseline else None
         self._before = read_fusion(baseline) if baseline else {}
         self._rules: dict[tuple[tuple[str, ...], tuple[str, ...]], list[type[Rule]]] = {}
-        self._chosen({})
+        self._chosen(config.top if config is not None else {})
         for table in config.per_path.values() if config is not None else ():
             self._chosen(table)
 
