@@ -1,0 +1,91 @@
+"""FUS017: a barrier keeps the compiler from fusing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irscope.graph import bytes_of
+from irscope.lint.context import Context
+from irscope.lint.rule import Fixture, Rule
+from irscope.lint.savings import human_bytes
+from irscope.source import Finding, Note, Severity
+
+LISTED = 5
+
+
+class OptimizationBarrier(Rule):
+    """Values go through an optimization barrier.
+
+    ## What it does
+    Finds `opt-barrier`; one finding a graph, with how many there are and the bytes that go through.
+
+    ## Why is this bad?
+    Nothing is moved, shared or fused across a barrier: what goes through is stored.
+
+    ## Example
+    ```
+    %b = (f32[1024]) opt-barrier(%t)
+    ```
+
+    ## Use instead
+    Remove `jax.lax.optimization_barrier`; set `prevent_cse=False` in `jax.checkpoint` inside a scan.
+
+    ## Known false positives
+    `jax.checkpoint` puts barriers on purpose, lest the recomputation be shared away. XLA's CPU compiler drops them at the end.
+    """
+
+    code, name, severity, default = "FUS017", "optimization-barrier", Severity.INFO, False
+    bad = (
+        Fixture.hlo(
+            """
+            ENTRY e {
+              x = f32[1024] parameter(0)
+              y = f32[1024] tanh(x)
+              b = f32[1024] opt-barrier(y)
+              ROOT r = f32[1024] negate(b)
+            }
+        """,
+            "b",
+        ),
+        Fixture.hlo(
+            """
+            ENTRY e {
+              x = f32[8] parameter(0)
+              t = (f32[8]) tuple(x)
+              b = (f32[8]) opt-barrier(t)
+              c = (f32[8]) opt-barrier(b)
+              ROOT r = f32[8] get-tuple-element(c), index=0
+            }
+        """,
+            "b",
+        ),
+    )
+    good = (
+        Fixture.hlo("""
+            ENTRY e {
+              x = f32[1024] parameter(0)
+              ROOT y = f32[1024] tanh(x)
+            }
+        """),
+        Fixture.hlo("""
+            ENTRY e {
+              x = f32[8] parameter(0)
+              t = (f32[8]) tuple(x)
+              ROOT r = f32[8] get-tuple-element(t), index=0
+            }
+        """),
+    )
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        for graph in context.array_graphs:
+            barriers = [n for n, home in context.primitives("opt-barrier") if home is graph]
+            if barriers:
+                through = sum(bytes_of(n.type) for n in barriers)
+                yield context.finding(
+                    self,
+                    barriers[0],
+                    graph,
+                    f"{human_bytes(through)} go through {len(barriers)} barrier{'s' if len(barriers) > 1 else ''}",
+                    notes=tuple(Note(f"%{n.name} is another", n.loc) for n in barriers[1:LISTED]),
+                    help="remove it, if it is not there to keep a recomputation",
+                )

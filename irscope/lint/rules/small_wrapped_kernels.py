@@ -1,0 +1,103 @@
+"""FUS020: many small kernels run one after another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irscope.fusion import Plan
+from irscope.fusion.plan import Group
+from irscope.lint.context import Context
+from irscope.lint.planned import Planned
+from irscope.lint.rule import Fixture, Rule
+from irscope.lint.savings import human_bytes, saving
+from irscope.source import Finding, Note, Severity
+
+SMALL_BYTES = 16 * 1024
+MANY = 16
+LISTED = 3
+
+
+class SmallWrappedKernels(Rule):
+    """Sixteen and more kernels in a row move less than 16 KiB each.
+
+    ## What it does
+    Plans the module by irscope's own policy and looks for stretches of kernels, in the order in which they run, each of which reads and
+    writes less than 16 KiB.
+
+    ## Why is this bad?
+    Starting such a kernel costs more than what it does. Optimizer steps over many small parameters look like this.
+
+    ## Example
+    ```
+    %w0' = f32[64] subtract(%w0, %g0)
+    %w1' = f32[64] subtract(%w1, %g1)
+    ```
+
+    ## Use instead
+    Keep the parameters in one flat array (`jax.flatten_util.ravel_pytree`, `foreach=True` in torch), or batch equal ones with `jax.vmap`.
+
+    ## Known false positives
+    Programs that run once; CPUs, where a kernel of a compiled program costs little to start.
+    """
+
+    code, name, severity, default = "FUS020", "small-wrapped-kernels", Severity.INFO, False
+    bad = (
+        Fixture.hlo(
+            "ENTRY e {\n"
+            + "".join(f"  p{i} = f32[{64 + i}] parameter({i})\n  q{i} = f32[{64 + i}] negate(p{i})\n" for i in range(20))
+            + f"  ROOT t = ({', '.join(f'f32[{64 + i}]' for i in range(20))}) tuple({', '.join(f'q{i}' for i in range(20))})\n}}",
+            "q0",
+        ),
+        Fixture.hlo(
+            "ENTRY e {\n  v0 = f32[8,8] parameter(0)\n"
+            + "".join(
+                f"  v{i} = f32[8,8] dot(v{i - 1}, v{i - 1}), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}\n" for i in range(1, 21)
+            )
+            + "  ROOT r = f32[8,8] negate(v20)\n}",
+            "v1",
+        ),
+    )
+    good = (
+        Fixture.hlo(
+            "ENTRY e {\n"
+            + "".join(f"  p{i} = f32[{6400 + i}] parameter({i})\n  q{i} = f32[{6400 + i}] negate(p{i})\n" for i in range(20))
+            + f"  ROOT t = ({', '.join(f'f32[{6400 + i}]' for i in range(20))}) tuple({', '.join(f'q{i}' for i in range(20))})\n}}"
+        ),
+        Fixture.hlo(
+            "ENTRY e {\n  v0 = f32[8,8] parameter(0)\n"
+            + "".join(f"  v{i} = f32[8,8] tanh(v{i - 1})\n" for i in range(1, 21))
+            + "  ROOT r = f32[8,8] negate(v20)\n}"
+        ),
+    )
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        if context.planned is None:
+            return
+        for plan in context.planned.plans:
+            for run in _runs(context.planned, plan):
+                total = sum(moved for _, moved in run)
+                node = run[0][0].outputs[0]
+                yield context.finding(
+                    self,
+                    node,
+                    plan.graph,
+                    f"{len(run)} kernels in a row from here move {human_bytes(total)} together",
+                    notes=tuple(Note(f"%{g.root.name} moves {human_bytes(moved)}", g.root.loc) for g, moved in run[1 : 1 + LISTED]),
+                    help="do them together: one flat array, vmap over equal shapes",
+                    saves=saving(kernels=float(len(run) - 1)),
+                )
+
+
+def _runs(planned: Planned, plan: Plan) -> Iterator[list[tuple[Group, float]]]:
+    """Stretches of small kernels, long enough to tell."""
+    run: list[tuple[Group, float]] = []
+    for group in plan.groups:
+        moved = planned.moved(plan.graph, group)
+        if 0 < moved < SMALL_BYTES:
+            run.append((group, moved))
+            continue
+        if len(run) >= MANY:
+            yield run
+        run = []
+    if len(run) >= MANY:
+        yield run
