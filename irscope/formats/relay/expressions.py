@@ -372,12 +372,25 @@ class Expressions(Cursor):
             split = SPLIT.match(base)
             if split is not None:
                 base, rest = split[1], split[2] + rest
+        if found is None and self.definitions.loose and word not in self.first_binding and word not in self.names.ever:
+            found, rest = self._input(word, at), ""
         if found is None:
             raise self._undefined(word, at)
         self.at += 1
         for part in rest.split(".")[1:]:
             found = self.project(found, int(part), at)
         return self.claimed(found)
+
+    def _input(self, word: str, at: int) -> Node:
+        """A name that nothing binds, in bindings without a function around them: an input."""
+        outer = self.names.frames[0]
+        name = unquoted(word[1:])
+        made = Node(self.param, name, UNKNOWN, (), {"number": len(outer.graph.params)}, (), at, synthetic=True)
+        outer.graph.add(made)
+        outer.graph.params.append(made)
+        self.names.owner[made] = outer
+        self.names.blocks[0][word] = made
+        return self.names.here(made)
 
     def _note_param(self, node: Node) -> None:
         if node.type is UNKNOWN:

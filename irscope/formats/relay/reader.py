@@ -105,6 +105,8 @@ class Definitions:
         self.calls: list[Any] = []
         self.bodies: list[tuple[Any, list[str]]] = []
         self.note_types: dict[str, Type] = {}
+        self.loose = False
+        """Whether bindings are read that no function holds."""
         self._seen: dict[str, int] = {}
         self._fresh: set[str] = set()
         self._unknown: set[str] = set()
@@ -391,6 +393,7 @@ class Definitions:
     def _loose(self, parser: Expressions, graph: Graph) -> None:
         """Bindings without a function around them; names that mean nothing are the inputs."""
         graph.name = self.fresh("main")
+        self.loose = True
         parser.names.numbered.clear()
         parser.names.push(graph, False)
         try:

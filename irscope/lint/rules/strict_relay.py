@@ -13,9 +13,9 @@ class StrictRelay(Rule):
     """The text takes a liberty that TVM's own reader refuses.
 
     ## What it does
-    Marks what irscope reads beyond Relay 0.0.5: a missing header, `return`, names bound without `let`, bindings without `;`, lists in parentheses,
-    floats without a suffix, names with dots or colons, named dimensions, escapes in strings, `#` comments, attributes without a name, irscope's
-    own primitives. Off unless it is asked for (`--select strict-relay`).
+    Marks what irscope reads beyond Relay 0.0.5: a missing header, `return`, names bound without `let`, bindings without `;`, lists in
+    parentheses, floats without a suffix, names with dots or colons, named dimensions, escapes in strings, `#` comments, attributes without
+    a name, irscope's own primitives. Off unless it is asked for (`--strict-relay`, `--select strict-relay`).
 
     ## Why is this bad?
     A text that is to go back into TVM (0.7 to 0.19) is refused there.
