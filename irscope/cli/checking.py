@@ -143,7 +143,7 @@ def _results(reading: Reading, config: Config, table: dict[str, Any]) -> list[Fi
         findings += _compared(reading.module(), got, expected, table["expect"], table)
     if table.get("previous"):
         before = load(config.resolve(table["previous"]))
-        earlier, _ = _run(before, table, arrays("weights"), arrays("constants"), arrays("inputs"), taken)
+        earlier, _ = _run(before, table, arrays("weights"), arrays("constants"), {}, taken)
         findings += _compared(reading.module(), got, earlier, table["previous"], table)
     return findings
 

@@ -8,14 +8,16 @@ from functools import cached_property
 from irscope.analysis.calls import BodyUse, body_use
 from irscope.analysis.survey import Survey
 from irscope.fusion.plan import Group, Plan
-from irscope.graph import Graph, Module, Node, bytes_of
+from irscope.graph import Graph, Module, Node, TensorType, bytes_of
 from irscope.lint.fusion import plans
 
 _PARTS = frozenset(("slice", "dynamic-slice", "gather"))
 
 
 def _taken(node: Node, group: Group) -> int:
-    """Bytes of an input that a kernel reads: of one that it only takes slices of, the slices."""
+    """Bytes of an input that a kernel reads: of one that it only takes slices of, the slices; a literal number is part of the code."""
+    if node.op.name == "constant" and isinstance(node.type, TensorType) and not node.type.shape:
+        return 0
     whole = bytes_of(node.type)
     users = [(user, user.operands.index(node)) for user in group.nodes if node in user.operands]
     if users and all(user.op.name in _PARTS and place == 0 for user, place in users):
@@ -38,6 +40,17 @@ class Planned:
         judged.entry = self.plans[-1].graph.name
         return Survey(judged)
 
+    @cached_property
+    def fusion_of(self) -> dict[int, Node]:
+        """The fusion in whose body a node (by its id) stands, for the fusions of the graphs that were looked at."""
+        return {
+            id(inner): node
+            for plan in self.plans
+            for node in plan.graph.nodes
+            if node.op.name == "fusion" and node.bodies
+            for inner in node.bodies[0].nodes
+        }
+
     @property
     def kernels(self) -> int:
         """Kernels of the entry."""
@@ -55,8 +68,10 @@ class Planned:
 
     def moved(self, graph: Graph, group: Group) -> float:
         """Bytes that one kernel reads and writes; what only runs bodies moves nothing itself."""
-        if len(group.nodes) == 1:
-            node = group.nodes[0]
+        fusions = {self.fusion_of.get(id(node)) for node in group.nodes}
+        if len(group.nodes) == 1 or (len(fusions) == 1 and None not in fusions):
+            # A kernel that the text has already: what a policy makes of it are the nodes of the fusion's body.
+            node = fusions.pop() or group.nodes[0]
             if node.bodies and body_use(node) is not BodyUse.ELEMENT and node.op.name != "fusion":
                 return 0.0
             cost = self.survey.costs.graphs.get(graph)

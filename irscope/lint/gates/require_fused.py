@@ -110,10 +110,11 @@ class _Atoms:
                     kernels.setdefault(node, set()).add(number)
             values: dict[Node, _Value] = {}
             for node in plan.graph.nodes:
-                self._work(node, plan.graph, frozenset(kernels.get(node, ())), values)
+                self._work(node, plan.graph, kernels, values)
 
-    def _work(self, node: Node, graph: Graph, kernels: frozenset[int], values: dict[Node, _Value]) -> None:
-        """Find who makes the value of a node. The body of a fusion works in the fusion's kernel; fusions do not stand in fusions."""
+    def _work(self, node: Node, graph: Graph, numbers: dict[Node, set[int]], values: dict[Node, _Value]) -> None:
+        """Find who makes the value of a node. A policy names the fusion, or the nodes of its body; fusions do not stand in fusions."""
+        kernels = frozenset(numbers.get(node, ()))
         if node.op.name != "fusion" or not node.bodies:
             values[node] = self._made(node, graph, kernels, node, [values.get(operand) for operand in node.operands])
             return
@@ -121,7 +122,8 @@ class _Atoms:
         inner: dict[Node, _Value] = dict(zip(body.params, [values.get(operand) for operand in node.operands], strict=False))
         for step in body.nodes:
             if step not in inner:
-                inner[step] = self._made(step, body, kernels, node, [inner.get(operand) for operand in step.operands])
+                own = kernels | frozenset(numbers.get(step, ()))
+                inner[step] = self._made(step, body, own, node, [inner.get(operand) for operand in step.operands])
         values[node] = inner.get(body.root) if body.root is not None else None
 
     def _made(self, node: Node, graph: Graph, kernels: frozenset[int], outer: Node, given: list[_Value]) -> _Value:

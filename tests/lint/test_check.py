@@ -1,0 +1,389 @@
+"""Gates judge with numbers, and ``irscope check`` judges the models of a project in one report."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import irscope
+from irscope.graph import Module
+from irscope.lint.baseline import read_fusion
+from irscope.lint.demands import Demands, parse_size
+from irscope.lint.gate import all_documented, all_gates
+from irscope.lint.gates.expect_dtype import ExpectDtype
+from irscope.lint.gates.max_memory import MaxMemory
+from irscope.lint.gates.require_fused import RequireFused
+from irscope.lint.planned import Planned
+from irscope.lint.rule import HEADINGS
+from irscope.source import Finding, UserError
+from tests.conftest import Cli
+
+CHAIN = """HloModule m
+ENTRY e {
+  x = f32[4,8]{1,0} parameter(0)
+  w = f32[8,16]{1,0} parameter(1)
+  b = f32[16]{0} parameter(2)
+  d = f32[4,16]{1,0} dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  bb = f32[4,16]{1,0} broadcast(b), dimensions={1}
+  a = f32[4,16]{1,0} add(d, bb)
+  z = f32[] constant(0)
+  zz = f32[4,16]{1,0} broadcast(z), dimensions={}
+  ROOT r = f32[4,16]{1,0} maximum(a, zz)
+}
+"""
+APART = CHAIN.replace("add(d, bb)", "add(s, bb)").replace("  bb =", "  s = f32[4,16]{1,0} sort(d), dimensions={1}, to_apply=lt\n  bb =").replace(
+    "ENTRY", "lt {\n  p = f32[] parameter(0)\n  q = f32[] parameter(1)\n  ROOT c = pred[] compare(p, q), direction=LT\n}\nENTRY")
+FUSED = """HloModule m, is_scheduled=true
+body {
+  p = f32[64]{0} parameter(0)
+  e = f32[64]{0} exponential(p)
+  n = f32[64]{0} negate(p)
+  ROOT t = (f32[64]{0}, f32[64]{0}) tuple(e, n)
+}
+other {
+  q = f32[64]{0} parameter(0)
+  ROOT h = f32[64]{0} tanh(q)
+}
+ENTRY m {
+  x = f32[64]{0} parameter(0)
+  f = (f32[64]{0}, f32[64]{0}) fusion(x), kind=kLoop, calls=body
+  g = f32[64]{0} get-tuple-element(f), index=0
+  k = f32[64]{0} get-tuple-element(f), index=1
+  o = f32[64]{0} fusion(k), kind=kLoop, calls=other
+  ROOT r = (f32[64]{0}, f32[64]{0}) tuple(g, o)
+}
+"""
+
+
+def module(text: str) -> Module:
+    return irscope.load(text).module()
+
+
+def fused(text: str, pattern: str, policy: str = "irscope") -> list[Finding]:
+    return RequireFused.judge(Planned(module(text), policy), pattern)
+
+
+@pytest.mark.parametrize("gate", all_gates(), ids=lambda g: g.code)
+def test_a_gate_is_documented_as_a_rule_is(gate: type, cli: Cli) -> None:
+    page = cli("rule", gate.code)  # type: ignore[attr-defined]
+    assert page.exit_code == 0
+    assert all(heading in page.stdout for heading in HEADINGS)
+
+
+def test_codes_and_names_of_rules_and_gates_are_unique() -> None:
+    assert len({r.code for r in all_documented()}) == len({r.name for r in all_documented()}) == len(all_documented())
+
+
+@pytest.mark.parametrize(("text", "size"), [("512", 512), ("300kB", 300_000), ("1.5GiB", 3 << 29), ("2 MiB", 2 << 20), ("1T", 10**12)])
+def test_sizes(text: str, size: int) -> None:
+    assert parse_size(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "many", "-3", "3 apples", "1e3", "KiB"])
+def test_what_is_no_size_is_told(text: str) -> None:
+    with pytest.raises(UserError, match="is no size"):
+        parse_size(text)
+
+
+@pytest.mark.parametrize("pattern", ["dot,add", "dot,add,max*", "dot,broadcast,maximum", "add, maximum"])
+def test_a_chain_in_one_kernel_is_fine(pattern: str) -> None:
+    if "broadcast" in pattern:
+        assert [f.message[:8] for f in fused(CHAIN, pattern)] == ["no chain"]
+    else:
+        assert fused(CHAIN, pattern) == []
+
+
+def test_a_chain_that_something_opaque_cuts_is_told_with_the_edge_and_its_reason() -> None:
+    [finding] = fused(APART, "dot,sort,add")
+    assert (finding.code, finding.node, str(finding.severity)) == ("FUS018", "a", "error")
+    assert "%d -> %s -> %a" in finding.message
+    assert [note.text.split(" (")[0] for note in finding.notes] == ["%d", "%s"]
+    assert fused(APART, "add,maximum") == []
+
+
+def test_a_pattern_that_occurs_nowhere_protects_nothing() -> None:
+    [finding] = fused(CHAIN, "convolution,add")
+    assert "no chain convolution,add" in finding.message
+    assert "dot" in finding.help
+    with pytest.raises(UserError, match="is no chain"):
+        fused(CHAIN, "dot")
+
+
+def test_chains_are_followed_into_and_between_the_fusions_of_a_text() -> None:
+    assert [f.node for f in fused(FUSED, "negate,tanh", "xla-cpu")] == ["h"]
+    assert "no chain" in fused(FUSED, "exponential,tanh", "xla-cpu")[0].message  # the other element of the tuple
+    whole = FUSED.replace("  ROOT h = f32[64]{0} tanh(q)", "  j = f32[64]{0} abs(q)\n  ROOT h = f32[64]{0} tanh(j)")
+    for policy in ("xla-cpu", "tvm", "irscope"):
+        assert fused(whole, "abs,tanh", policy) == []
+
+
+def test_a_chain_may_be_named_as_the_user_wrote_it() -> None:
+    text = "graph(%x : Float(4, 8)):\n  %y : Float(4, 8) = aten::relu(%x)\n  %z : Float(4, 8) = aten::tanh(%y)\n  return (%z)\n"
+    for pattern in ("aten::relu,aten::tanh", "relu,tanh", "maximum,tanh"):
+        assert RequireFused.judge(Planned(irscope.load(text, format="torchscript").module(), "irscope"), pattern) == []
+
+
+def test_budgets_judge_by_the_figures_that_they_tell(cli: Cli, tmp_path: Path) -> None:
+    planned = Planned(module(APART), "irscope")
+    kernels, traffic = planned.kernels, round(planned.traffic)
+    (tmp_path / "m.hlo").write_text(APART)
+    for option, limit, code in (("--max-kernels", kernels, "KRN003"), ("--max-traffic", traffic, "KRN004"), ("--max-memory", 512, "MEM001")):
+        fine = cli("lint", tmp_path / "m.hlo", option, limit, "--isolated", "--select", "DTY")
+        assert (fine.exit_code, fine.stdout) == (0, "no findings\n"), option
+        over = cli("lint", tmp_path / "m.hlo", option, limit - 1, "--isolated", "--select", "DTY", "--format", "concise")
+        assert over.exit_code == 1
+        assert code in over.stdout
+
+
+def test_the_traffic_of_kernels_is_that_of_their_inputs_and_outputs() -> None:
+    # x 128, w 512, b 64 bytes are read and the result 256 written; nothing between goes through memory.
+    assert Planned(module(CHAIN), "irscope").traffic == 128 + 512 + 64 + 256
+    assert Planned(module(FUSED), "xla-cpu").traffic == 256 + 2 * 256 + 2 * 256
+
+
+def test_the_peak_names_who_is_alive() -> None:
+    [finding] = MaxMemory.judge(module(APART), 100)
+    assert finding.message.startswith("512 B live at %s, 100 B are allowed (parameters: 704 B more)")
+    assert [note.text for note in finding.notes] == ["%d holds 256 B", "%s holds 256 B"]
+
+
+HALF = """HloModule m
+add {
+  i = f32[] parameter(0)
+  j = f32[] parameter(1)
+  ROOT k = f32[] add(i, j)
+}
+ENTRY e {
+  x = bf16[64,256]{1,0} parameter(0)
+  w = bf16[256,32]{1,0} parameter(1)
+  d = f32[64,32]{1,0} dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  h = bf16[64,32]{1,0} convert(d)
+  c = f32[64,32]{1,0} convert(h)
+  z = f32[] constant(0)
+  s = f32[64]{0} reduce(c, z), dimensions={1}, to_apply=add
+  m = bf16[64]{0} convert(s)
+  ISLAND
+  ROOT r = (bf16[64]{0}, bf16[64,32]{1,0}) tuple(m, h)
+}
+"""
+
+
+def test_wide_accumulators_are_allowed_and_islands_are_not() -> None:
+    assert ExpectDtype.judge(module(HALF.replace("ISLAND", "")), "bf16") == []
+    island = "u = f32[64,256]{1,0} convert(x)\n  v = f32[64,256]{1,0} tanh(u)\n  q = bf16[64,256]{1,0} convert(v)"
+    [finding] = ExpectDtype.judge(module(HALF.replace("ISLAND", island)), "bf16")
+    assert (finding.code, finding.node) == ("DTY002", "v")
+    assert finding.message == "2 operators run in f32, bf16 is expected: 128 KiB of results"
+    assert finding.notes[-1].text == "casts: 1 into it, 1 out of it"
+
+
+def test_expected_dtypes_of_other_widths() -> None:
+    assert [f.node for f in ExpectDtype.judge(module(CHAIN), "bf16")] == ["d"]
+    assert ExpectDtype.judge(module(CHAIN), "f32") == []
+    assert [f.message for f in ExpectDtype.judge(module(CHAIN), "int8")] == ["%d (dot) takes f32, int8 is expected"]
+    with pytest.raises(UserError, match="cannot be expected"):
+        ExpectDtype.judge(module(CHAIN), "f8")
+
+
+def test_a_query_narrows_what_is_expected(cli: Cli, tmp_path: Path) -> None:
+    assert Demands(expect_dtype="bf16", where="op=sort").judge(module(CHAIN)) == []
+    (tmp_path / "m.hlo").write_text(CHAIN)
+    assert cli("lint", tmp_path / "m.hlo", "--expect-dtype", "bf16", "--where", "name=a", "--isolated").exit_code == 1
+    assert cli("lint", tmp_path / "m.hlo", "--where", "name=a", "--isolated").exit_code == 2
+
+
+def test_a_fusion_that_was_lost_is_told_against_the_baseline(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("m.hlo").write_text(CHAIN)
+    assert cli("lint", "m.hlo", "--write-baseline", "b.json", "--track-fusion").exit_code == 0
+    assert read_fusion("b.json")["m.hlo"]["kernels"] == Planned(module(CHAIN), "irscope").kernels
+    assert cli("lint", "m.hlo", "--baseline", "b.json").stdout == "no findings\n"
+    Path("m.hlo").write_text(APART)
+    worse = cli("lint", "m.hlo", "--baseline", "b.json", "--format", "json")
+    assert worse.exit_code == 1
+    [finding] = [f for f in json.loads(worse.stdout)["files"][0]["findings"] if f["code"] == "FUS019"]
+    assert re.fullmatch(r"3 kernels instead of 1 and .* moved instead of 960 B under irscope, since the baseline was written", finding["message"])
+    assert any(note.startswith("dot -> sort: 1 more") for note in finding["notes"])
+    assert finding["saves"]["kernels"] == 2
+    Path("b.json").write_text('{"findings": [], "fusion": {"m.hlo": {"kernels": 1}}}')
+    assert "is damaged" in cli("lint", "m.hlo", "--baseline", "b.json").stderr
+
+
+# ------------------------------------------------------------------ irscope check
+
+SETTINGS = """[tool.irscope.check]
+models = ["exports/*.hlo"]
+max-kernels = 1
+require-fused = ["dot,add,maximum"]
+{more}
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project with one exported model and its demands; the current folder is its own."""
+    (tmp_path / "exports").mkdir()
+    (tmp_path / "exports" / "a.hlo").write_text(CHAIN)
+    (tmp_path / "pyproject.toml").write_text(SETTINGS.format(more=""))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_project_as_demanded_passes_from_wherever_it_is_started(project: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    result = cli("check")
+    assert (result.exit_code, result.stdout) == (0, "no findings\n")
+    assert "1 models, 1 as demanded" in result.stderr
+    monkeypatch.chdir("/")
+    assert cli("check", project / "exports").exit_code == 0
+
+
+def test_each_broken_demand_is_told_in_one_report(project: Path, cli: Cli) -> None:
+    (project / "exports" / "b.hlo").write_text(APART)
+    result = cli("check", "--format", "json")
+    assert result.exit_code == 1
+    told = {file["file"]: {f["code"] for f in file["findings"]} for file in json.loads(result.stdout)["files"]}
+    assert told == {"exports/a.hlo": set(), "exports/b.hlo": {"KRN003", "FUS018"}}
+    assert "not exports/b.hlo" in result.stderr
+    assert cli("check", "--exit-zero").exit_code == 0
+    for format_ in ("sarif", "github", "gitlab", "junit", "markdown", "full", "concise", "jsonl"):
+        assert "KRN003" in cli("check", "--format", format_).stdout
+
+
+def test_a_table_of_one_model_stands_over_the_common_demands(project: Path, cli: Cli) -> None:
+    (project / "exports" / "b.hlo").write_text(APART)
+    more = '[[tool.irscope.check.model]]\npath = "exports/b.hlo"\nmax-kernels = 3\nrequire-fused = ["add,maximum"]\n'
+    (project / "pyproject.toml").write_text(SETTINGS.format(more=more))
+    assert cli("check").exit_code == 0
+
+
+def test_results_are_compared_with_stored_ones_and_with_an_earlier_version(project: Path, cli: Cli) -> None:
+    rng = np.random.default_rng(0)
+    x, w, b = (rng.normal(size=s).astype(np.float32) for s in ((4, 8), (8, 16), (16,)))
+    np.savez(project / "in.npz", x=x, w=w, b=b)
+    np.savez(project / "out.npz", out0=np.maximum(x @ w + b, 0))
+    (project / "old.hlo").write_text(CHAIN.replace("  a = f32[4,16]{1,0} add(d, bb)", "  a = f32[4,16]{1,0} add(bb, d)"))
+    model = '[[tool.irscope.check.model]]\npath = "exports/a.hlo"\ninputs = "in.npz"\nexpect = "out.npz"\nprevious = "old.hlo"\n'
+    (project / "pyproject.toml").write_text(SETTINGS.format(more=model))
+    fine = cli("check")
+    assert fine.exit_code == 0, fine.stdout + fine.stderr
+    np.savez(project / "out.npz", out0=np.maximum(x @ w - b, 0))
+    (project / "old.hlo").write_text(CHAIN.replace("add(d, bb)", "subtract(d, bb)"))
+    differ = cli("check", "--format", "concise")
+    assert differ.exit_code == 1
+    assert re.search(r"CHK001\]: out0 is not that of out.npz: \d+ of 64 values differ", differ.stdout)
+    assert re.search(r"CHK001\]: out0 is not that of old.hlo: \d+ of 64 values differ", differ.stdout)
+    (project / "old.hlo").write_text(CHAIN.replace("[8,16]", "[9,16]").replace("[4,8]", "[4,9]"))
+    assert "takes other inputs" in cli("check", "--format", "concise").stdout
+
+
+def test_what_cannot_be_looked_at_ends_with_2_and_the_others_are_told(project: Path, cli: Cli) -> None:
+    (project / "exports" / "b.hlo").write_text("HloModule m\nENTRY e {\n  ROOT x = f32[2] nagate(y)\n}\n")
+    more = '[[tool.irscope.check.model]]\npath = "exports/gone.hlo"\n'
+    (project / "pyproject.toml").write_text(SETTINGS.format(more=more))
+    result = cli("check", "--format", "json")
+    assert result.exit_code == 2
+    told = {file["file"]: {f["code"] for f in file["findings"]} for file in json.loads(result.stdout)["files"]}
+    assert told["exports/a.hlo"] == set()
+    assert told["exports/gone.hlo"] == {"CHK002"}
+    assert any(code.startswith("HLO") for code in told["exports/b.hlo"])
+
+
+def test_a_baseline_of_a_project_accepts_and_measures(project: Path, cli: Cli) -> None:
+    (project / "exports" / "b.hlo").write_text(APART)
+    (project / "pyproject.toml").write_text('[tool.irscope.check]\nmodels = ["exports/*.hlo"]\nmax-kernels = 2\nbaseline = "base.json"\n')
+    missing = cli("check")
+    assert missing.exit_code == 2
+    assert "--write-baseline makes it" in missing.stderr
+    assert cli("check", "--write-baseline").exit_code == 0
+    assert set(read_fusion("base.json")) == {"exports/a.hlo", "exports/b.hlo"}
+    assert cli("check").stdout == "no findings\n"
+    (project / "exports" / "a.hlo").write_text(APART)
+    assert "FUS019" in cli("check", "--format", "concise").stdout
+
+
+@pytest.mark.parametrize(("settings", "message"), [
+    ("[tool.irscope]\n", "has no [tool.irscope.check]"),
+    ("[tool.irscope.check]\nlint = true\n", "names no models"),
+    ("[tool.irscope.check]\nmodles = ['x']\n", "did you mean models?"),
+])
+def test_settings_without_a_check_are_told(project: Path, cli: Cli, settings: str, message: str) -> None:
+    (project / "pyproject.toml").write_text(settings)
+    result = cli("check")
+    assert result.exit_code == 2
+    assert message in result.stderr
+
+
+# ------------------------------------------------------------------ docs/ci.md, the pre-commit hooks and the action
+
+
+def blocks(repo: Path, language: str) -> list[str]:
+    """The examples of the page in one language."""
+    return re.findall(rf"^```{language}\n(.*?)^```", (repo / "docs" / "ci.md").read_text(), re.M | re.S)
+
+
+def test_the_settings_of_the_page_are_settings(repo: Path, tmp_path: Path) -> None:
+    from irscope.lint.config import read_config
+
+    for number, text in enumerate(blocks(repo, "toml")):
+        path = tmp_path / f"{number}.toml"
+        path.write_text(text)
+        read_config(str(path))
+    assert len(blocks(repo, "toml")) == 2
+
+
+def test_the_commands_of_the_page_and_of_the_action_are_commands(repo: Path) -> None:
+    import click
+
+    from irscope.cli.main import group
+
+    texts = "\n".join([*blocks(repo, "sh"), *blocks(repo, "yaml"), (repo / "action.yml").read_text()])
+    lines = re.findall(r"(?<![\w/.-])irscope ((?:lint|check|rule|diff)\b[^\n|;&#\"]*)", texts.replace("\\\n", " "))
+    assert len(lines) >= 8
+    for line in lines:
+        words = line.split()
+        command = group.get_command(click.Context(group), words[0])
+        assert command is not None
+        known = {name for parameter in command.params for name in parameter.opts}
+        for word in words[1:]:
+            option = word.split("=")[0]
+            assert not option.startswith("--") or option in known, line
+
+
+def test_the_hooks_and_the_action_name_what_is_there(repo: Path) -> None:
+    hooks = (repo / ".pre-commit-hooks.yaml").read_text()
+    assert re.findall(r"^- id: (\S+)", hooks, re.M) == ["irscope-lint", "irscope-check"]
+    assert re.findall(r"^  entry: (.*)$", hooks, re.M) == ["irscope lint", "irscope check"]
+    patterns = re.findall(r"^  files: (.*)$", hooks, re.M)
+    assert re.search(patterns[0], "exports/model.hlo.txt") and re.search(patterns[0], "a.relay")
+    assert not re.search(patterns[0], "model.py")
+    action = (repo / "action.yml").read_text()
+    asked = set(re.findall(r"inputs\.([\w-]+)", action))
+    declared = set(re.findall(r"^  ([\w-]+):$", action.split("inputs:")[1].split("outputs:")[0].split("runs:")[0], re.M))
+    assert asked == declared
+
+
+def test_the_action_annotates_summarises_and_ends_as_the_check_does(repo: Path, project: Path) -> None:
+    script = textwrap.dedent((repo / "action.yml").read_text().split("run: |\n")[1])
+    (project / "bin").mkdir()
+    shim = project / "bin" / "irscope"
+    shim.write_text(f'#!/bin/sh\nPYTHONPATH="{repo}" exec "{sys.executable}" -m irscope "$@"\n')
+    shim.chmod(0o755)
+    summary = project / "summary.md"
+    asked = {"COMMAND": "check", "PATHS": ".", "ARGS": "", "SARIF": "out.sarif", "GITHUB_STEP_SUMMARY": str(summary)}
+    env = {**os.environ, **asked, "PATH": f"{project / 'bin'}:{os.environ['PATH']}"}
+    (project / "exports" / "b.hlo").write_text(APART)
+    failed = subprocess.run(["bash", "-e", "-c", script], cwd=project, env=env, capture_output=True, text=True)
+    assert failed.returncode == 1
+    assert "::error file=exports/b.hlo,title=KRN003 too-many-kernels::" in failed.stdout
+    assert "KRN003 too-many-kernels" in summary.read_text()
+    assert json.loads((project / "out.sarif").read_text())["version"] == "2.1.0"
+    wrong = subprocess.run(["bash", "-e", "-c", script], cwd=project, env={**env, "COMMAND": "rm"}, capture_output=True, text=True)
+    assert wrong.returncode == 2
