@@ -15,7 +15,7 @@ from irscope.formats.relay import structure
 from irscope.fusion.tvm import MAX_DEPTH, Member, Partition, depth_first
 from irscope.graph import FunctionType, Graph, Module, Node, callees_first
 from irscope.ops import get
-from irscope.passes.base import Pass
+from irscope.passes.base import Pass, enter_bodies
 
 UNWRAPPED = frozenset(
     (
@@ -63,13 +63,7 @@ class FuseOps(Pass):
             became[graph] = graph if skip else _Fusion(graph, became, self.max_depth, self.link_params).run()
         for name, graph in module.graphs.items():
             made.graphs[name] = became.get(graph, graph)
-        for graph in list(made.graphs.values()):
-            for node in graph.nodes:
-                for body in node.bodies:
-                    if body not in made.graphs.values():
-                        body.name = made.fresh_name(body.name)
-                        made.graphs[body.name] = body
-        return made
+        return enter_bodies(made)
 
 
 class _Fusion:

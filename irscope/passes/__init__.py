@@ -25,7 +25,10 @@ PASSES: dict[str, str] = {
     "fold-constants": "irscope.passes.fold_constants:FoldConstants",
     "combine-parallel": "irscope.passes.combine_parallel:CombineParallel",
     "hoist-loop-invariant": "irscope.passes.hoist_loop_invariant:HoistLoopInvariant",
+    "to-mixed-precision": "irscope.passes.to_mixed_precision:ToMixedPrecision",
+    "convert-layout": "irscope.passes.convert_layout:ConvertLayout",
     "fuse-conv-relu": "irscope.passes.fuse_conv_relu:FuseConvRelu",
+    "fuse-patterns": "irscope.passes.fuse_patterns:FusePatterns",
     "fuse-ops": "irscope.fusion.fuse_ops:FuseOps",
 }
 """Name of a pass: where it stands."""

@@ -50,6 +50,17 @@ def per_graph(module: Module, change: Callable[[Graph, dict[Graph, Graph]], Grap
     return made
 
 
+def enter_bodies(module: Module) -> Module:
+    """Give the graphs that nodes call, and the module does not name yet, a place in it."""
+    known = {id(graph) for graph in module.graphs.values()}
+    for graph in callees_first(module):
+        if id(graph) not in known:
+            known.add(id(graph))
+            graph.name = module.fresh_name(graph.name)
+            module.graphs[graph.name] = graph
+    return module
+
+
 def _lets(before: Graph, after: Graph) -> list[Node]:
     """The nodes that a Relay text binds by ``let``, as the rewritten graph has them."""
     kept = {id(n) for node in before.notes["lets"] for n in (node, *node.origin)}

@@ -51,6 +51,8 @@ class GraphMutator:
     graph: Graph
     users: list[list[Node]]
     builder: Builder
+    became: dict[Graph, Graph]
+    """What the graphs that this one calls have become."""
 
     def run(self, module: Module) -> Module:
         """The module rebuilt; the given one is not touched."""
@@ -86,6 +88,7 @@ class GraphMutator:
     def _mutated(self, graph: Graph, became: dict[Graph, Graph]) -> Graph:
         self.graph, self.users = graph, graph.users()
         self._new: dict[Node, Node] = {}
+        self.became = became
         self.begin(graph)
 
         def rule(builder: Builder, node: Node, operands: Sequence[Node]) -> Node | None:

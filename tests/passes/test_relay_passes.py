@@ -5,7 +5,9 @@ import pytest
 
 import irscope
 from irscope.graph import Module
+from irscope.passes import pass_named
 from irscope.passes.manager import run_passes
+from irscope.source import UserError
 from tests.passes.relay_runs import meaning_stays
 
 LEAVES = ("parameter", "constant")
@@ -91,6 +93,17 @@ def ops(module: Module) -> list[str]:
     ("combine-parallel{min-branches=2}", "%x: Tensor[(2, 3, 8), float32], %a: Tensor[(2, 3, 8), float32], %b: Tensor[(2, 5, 8), float32]",
      "  %0 = nn.batch_matmul(%x, %a);\n  %1 = nn.batch_matmul(%x, %b);\n  (%0, %1)",
      ["tuple", "concatenate", "nn.batch_matmul", "strided_slice", "strided_slice", "tuple"]),
+    ("convert-layout", f"{X}, {W}", CONV + "  %2 = nn.relu(%1);\n  %3 = add(%2, 1f);\n  nn.max_pool2d(add(%3, %1), pool_size=[2, 2])",
+     ["layout_transform", "layout_transform", "nn.conv2d", "nn.relu", "add", "add", "nn.max_pool2d", "layout_transform"]),
+    ("convert-layout", f"{X}, {W}, %b: Tensor[(4), float32]",
+     CONV + "  %2 = nn.bias_add(%1, %b);\n  %3 = concatenate((%1, %2), axis=1);\n  sum(%3, axis=[1])",
+     ["layout_transform", "layout_transform", "nn.conv2d", "nn.bias_add", "tuple", "concatenate", "layout_transform", "sum"]),
+    ("convert-layout", f"{X}, {W}", "  %0 = nn.conv2d(%x, %w, channels=4, kernel_size=[3, 3]);\n  %1 = nn.conv2d(%0, %w, channels=4, kernel_size=[3, 3]);\n  tanh(%1)",
+     ["layout_transform", "layout_transform", "nn.conv2d", "layout_transform", "nn.conv2d", "tanh", "layout_transform"]),
+    ("convert-layout{layout=NCHW}", "%x: Tensor[(1, 6, 6, 4), float32], %w: Tensor[(3, 3, 1, 4), float32]",
+     '  nn.conv2d(%x, %w, groups=4, channels=4, kernel_size=[3, 3], data_layout="NHWC", kernel_layout="HWIO")',
+     ["layout_transform", "layout_transform", "nn.conv2d", "layout_transform"]),
+    ("convert-layout", "%x: Tensor[(2, 3), float32]", "  tanh(%x)", ["tanh"]),
 ])
 def test_what_is_left(name: str, signature: str, body: str, left: list[str]) -> None:
     assert ops(after(name, signature, body)) == left
@@ -115,3 +128,43 @@ def test_infer_types_fills_weights_and_results() -> None:
     open_ = irscope.load("def @main(%x: Tensor[(1, 8), float32], %w) {\n  nn.dense(%x, %w, units=4)\n}\n").module()
     *_, last = run_passes(open_, ["infer-types"])
     assert str(last.after.main().params[1].type) == "f32[4,8]"
+
+
+def test_heavy_operators_work_on_halves_and_delicate_ones_do_not() -> None:
+    body = CONV + "  %2 = nn.relu(%1);\n  %3 = nn.softmax(%2, axis=1);\n  add(%3, %2)"
+    made = after("to-mixed-precision", f"{X}, {W}", body, 2e-2)
+    types = {n.op.name: str(n.type)[:3] for n in made.main().nodes}
+    assert types["nn.relu"] == "f16" and types["nn.softmax"] == "f32" and str(made.main().result().type) == "f32[2,4,6,6]"
+    conv = next(n for n in made.main().nodes if n.op.name == "nn.conv2d")
+    assert conv.attrs["out_dtype"] == "float32" and {str(o.type)[:3] for o in conv.operands} == {"f16"}
+
+
+def test_bfloat16_is_the_other_half() -> None:
+    made = after("to-mixed-precision{dtype=bfloat16}", "%x: Tensor[(2, 4), float32], %w: Tensor[(3, 4), float32]", "  nn.dense(%x, %w, units=3)", 5e-2)
+    assert ops(made) == ["cast", "cast", "nn.dense", "cast", "cast"]
+
+
+@pytest.mark.parametrize(("text", "words"), [
+    ("convert-layout{layout=NWHC}", "no layout"), ("to-mixed-precision{dtype=int8}", "makes no"), ("fuse-ops{max-dept=3}", "no option"),
+    ("fuse-ops{max-depth=x}", "must be a int"), ("fuse-ops{link-params=maybe}", "true or false"), ("remove-dead{x=1}", "no option"),
+])
+def test_options_that_make_no_sense(text: str, words: str) -> None:
+    with pytest.raises(UserError, match=words):
+        pass_named(text)
+
+
+def composites(signature: str, body: str) -> list[str]:
+    made = after("fuse-patterns", signature, body)
+    return [str(n.attrs["Composite"]) for n in made.main().nodes if n.op.name == "fn"]
+
+
+@pytest.mark.parametrize(("body", "names"), [
+    (CONV + "  %2 = nn.bias_add(%1, %g);\n  nn.relu(%2)", ["conv2d_bias_add_relu"]),
+    (POSITIVE + CONV + "  %2 = nn.batch_norm(%1, %g, %b, %m, %0);\n  %3 = add(%x, %2.0);\n  nn.relu(%3)", ["conv2d_batch_norm_add_relu"]),
+    (CONV + "  %2 = tanh(%1);\n  add(%2, %1)", []),
+    (CONV + "  %2 = nn.bias_add(%1, %g);\n  %3 = nn.relu(%2);\n  add(%3, %2)", ["conv2d_bias_add"]),
+    (CONV + "  %2 = nn.conv2d(%x, %w, padding=[1, 1], channels=4, kernel_size=[3, 3]);\n  %3 = add(%1, %2);\n  sigmoid(%3)", ["conv2d_add_sigmoid"]),
+    ("  nn.relu(%x)", []),
+])
+def test_patterns_become_functions_with_names(body: str, names: list[str]) -> None:
+    assert composites(f"{X}, {W}, {NORM}", body) == names
