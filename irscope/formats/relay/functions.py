@@ -1,0 +1,192 @@
+"""Functions, branches and matches of Relay: blocks that become graphs of their own, closed over what they take from around them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from irscope.formats.relay import structure
+from irscope.formats.relay.cursor import unquoted
+from irscope.formats.relay.statements import Statements
+from irscope.graph import NO_ATTRS, UNKNOWN, FunctionType, Graph, Node, unknown_op
+
+
+class Functions(Statements):
+    """The part of the reader that makes graphs."""
+
+    def _function_value(self, at: int) -> Node:
+        graph = Graph(self.definitions.fresh(f"fn.{self.counter}"), loc=at)
+        self.function(graph, True)
+        frame = self.names.frames  # the frame was popped: what it captured stands in the graph's notes
+        assert frame is not None
+        captured = graph.notes.pop("captured")
+        type = FunctionType(tuple(p.type for p in graph.params[: graph.notes["own"]]), graph.notes.get("result", UNKNOWN))
+        return self.claimed(self.node(structure.FUNCTION, tuple(captured), dict(graph.notes.get("attrs", {})), type, (graph,), at))
+
+    def function(self, graph: Graph, closed_over: bool) -> None:
+        """``[A](%x: T, Primitive=1) -> R { ... }`` into a graph."""
+        self.names.push(graph, closed_over)
+        self.typevars.append(set())
+        try:
+            generics = self.generics()
+            self.typevars[-1].update(generics)
+            if generics:
+                graph.notes["generics"] = generics
+            self.expect("(")
+            attrs: dict[str, Any] = {}
+            while not self.take(")"):
+                self._parameter_or_attribute(attrs)
+                if not self.take(","):
+                    self.expect(")", f"expected `,` or `)`, but here is {self.shown()}")
+                    break
+            graph.notes["own"] = len(graph.params)
+            if attrs:
+                graph.notes["attrs"] = attrs
+            if self.take("->"):
+                graph.notes["result"] = self.type()
+            brace = self.at
+            self.expect("{")
+            graph.root = self._body(graph, brace)
+        finally:
+            self.typevars.pop()
+            graph.notes["captured"] = self.names.pop().captured
+        self.definitions.graphs.append(graph)
+
+    def _parameter_or_attribute(self, attrs: dict[str, Any]) -> None:
+        if self.kind == "local":
+            name, at = self.word, self.offset
+            self.at += 1
+            if self.word == "{":
+                self.opaque()
+            declared = self.type() if self.take(":") else UNKNOWN
+            note = self.notes.get(self.at - 1)
+            if declared is UNKNOWN and note is not None:
+                declared = self.type_of_note(note)
+            self.parameter(name, declared, at)
+        elif self.kind == "ident" and self.texts[self.at + 1] == "=":
+            self.attribute(attrs)
+        elif self.word == "meta":
+            attrs["meta"] = self.meta()
+        else:
+            raise self.fault(f"a parameter such as `%x: Tensor[(4), float32]` is expected, but here is {self.shown()}")
+
+    def _body(self, graph: Graph, brace: int) -> Node:
+        result = self.statements(("}",))
+        if self.kind == "end":
+            raise self.fault(f"expected `}}` to close the body opened at {self.definitions.place(self.offsets[brace])}")
+        if result is None and self.definitions.faulty(brace):
+            return self.node(unknown_op("?", "relay"), synthetic=True)
+        if result is None:
+            last = next((n for n in reversed(graph.nodes) if not n.synthetic), None)
+            hint = f"; add `return %{last.name};` or end with `%{last.name}`" if last is not None else ""
+            raise self.fault(f"function `@{graph.name}` has no result{hint}")
+        self.expect("}")
+        return result
+
+    def _if(self) -> Node:
+        at = self.offset
+        self.at += 1
+        self.expect("(")
+        condition = self.expression()
+        self.expect(")")
+        bodies: list[Graph] = []
+        operands: list[Node] = [condition]
+        for branch in ("then", "else"):
+            if branch == "else":
+                self.expect("else", "expected `else`" if self.word != "else" else "")
+            self.expect("{")
+            graph, captured = self._closed(f"{branch}.{self.counter}", "}")
+            bodies.append(graph)
+            operands += captured
+        return self.claimed(self.node(structure.IF, tuple(operands), NO_ATTRS, UNKNOWN, tuple(bodies), at))
+
+    def _closed(self, name: str, close: str, patterns: list[tuple[str, str]] | None = None) -> tuple[Graph, list[Node]]:
+        """A block as a graph of its own: the graph, and the values that it takes from outside."""
+        graph = Graph(self.definitions.fresh(name), loc=self.offset)
+        self.names.push(graph, True)
+        try:
+            if patterns is not None:
+                subject = self.node(self.param, (), {"number": 0}, UNKNOWN, name="matched", synthetic=True)
+                graph.params.append(subject)
+                for bound, path in patterns:
+                    self.names.bind(bound, self.node(structure.FIELD, (subject,), {"path": path}, name=unquoted(bound[1:]), synthetic=True))
+            graph.notes["own"] = len(graph.params)
+            result = self.statements((close, ",")) if patterns is not None and close == "" else self.statements((close,))
+            if result is None:
+                raise self.fault("this block has no result")
+            graph.root = result
+            if close:
+                self.expect(close)
+        finally:
+            captured = self.names.pop().captured
+        graph.notes["captures"] = len(captured)
+        self.definitions.graphs.append(graph)
+        return graph, captured
+
+    def _match(self) -> Node:
+        at = self.offset
+        complete = self.word == "match"
+        self.at += 1
+        subject = self.expression()
+        self.expect("{")
+        bodies: list[Graph] = []
+        texts: list[str] = []
+        operands = [subject]
+        while not self.take("}"):
+            begin = self.offset
+            bound: list[tuple[str, str]] = []
+            self._pattern("", bound)
+            texts.append(self.text[begin : self.offsets[self.at - 1] + len(self.texts[self.at - 1])])
+            self.expect("=>", f"expected `=>` behind the pattern, but here is {self.shown()}")
+            if self.take("{"):
+                graph, captured = self._closed(f"arm.{self.counter}", "}", bound)
+            else:
+                graph, captured = self._arm(bound)
+            bodies.append(graph)
+            operands += captured
+            if not self.take(","):
+                self.expect("}", f"expected `,` or `}}`, but here is {self.shown()}")
+                break
+        attrs = {"patterns": tuple(texts), "complete": complete}
+        return self.claimed(self.node(structure.MATCH, tuple(operands), attrs, UNKNOWN, tuple(bodies), at))
+
+    def _arm(self, bound: list[tuple[str, str]]) -> tuple[Graph, list[Node]]:
+        """An arm without braces: bindings and an expression, up to a comma."""
+        graph = Graph(self.definitions.fresh(f"arm.{self.counter}"), loc=self.offset)
+        self.names.push(graph, True)
+        try:
+            subject = self.node(self.param, (), {"number": 0}, UNKNOWN, name="matched", synthetic=True)
+            graph.params.append(subject)
+            for name, path in bound:
+                self.names.bind(name, self.node(structure.FIELD, (subject,), {"path": path}, name=unquoted(name[1:]), synthetic=True))
+            graph.notes["own"] = 1
+            while self._begins_statement():
+                self.statement((",", "}"))
+            graph.root = self.expression()
+        finally:
+            captured = self.names.pop().captured
+        graph.notes["captures"] = len(captured)
+        self.definitions.graphs.append(graph)
+        return graph, captured
+
+    def _pattern(self, path: str, bound: list[tuple[str, str]]) -> None:
+        """``Cons(%x, _)``: the names that it binds, each with the way to its value."""
+        if self.kind == "local":
+            bound.append((self.word, path))
+            self.at += 1
+            if self.take(":"):
+                self.type()
+            return
+        if self.kind == "ident":
+            name = self.word
+            self.at += 1
+            if name == "_" or self.word != "(":
+                return
+            path = f"{path}{name}"
+        self.expect("(", f"a pattern is expected, but here is {self.shown()}")
+        number = 0
+        while not self.take(")"):
+            self._pattern(f"{path}.{number}", bound)
+            number += 1
+            if not self.take(","):
+                self.expect(")")
+                break

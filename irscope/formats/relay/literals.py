@@ -1,0 +1,113 @@
+"""Constants of Relay: numbers with the suffix of their type, tensor literals, and the calls that stood for them in 2019."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from irscope.formats.relay.cursor import NUMBER
+from irscope.formats.relay.lexer import SyntaxFault
+from irscope.formats.relay.nodes import Nodes
+from irscope.formats.relay.types import dtype_named
+from irscope.graph import Node, TensorType
+from irscope.graph.dtypes import DTYPES, F32, S32, S64
+from irscope.ops.attrs import Literal
+
+LARGEST = {16: 65504.0, 32: 3.4028235e38}
+"""The largest finite float of 16 and 32 bits, in as many digits as it takes to name it."""
+
+
+class Literals(Nodes):
+    """The part of the reader that makes constants."""
+
+    def _number(self, word: str, negative: bool, at: int) -> Node:
+        """A scalar constant: int32 without a suffix (int64 where it does not fit), float32 for ``f``."""
+        self.at += 1
+        found = NUMBER.match(word)
+        if found is None:
+            special = re.fullmatch(r"(inf|nan)f?(\d*)", word)
+            if special is None:
+                raise SyntaxFault(at, f"`{word}` is no number", length=len(word))
+            value: float = float(special[1])
+            dtype = DTYPES[f"f{special[2]}"] if special[2] else F32
+        elif found[2] == "f" or any(c in found[1] for c in ".eE"):
+            width = found[3] or "32"
+            if f"f{width}" not in DTYPES or (found[2] and found[2] != "f"):
+                raise SyntaxFault(at, f"`{word}`: there is no float of {width} bits", length=len(word))
+            value, dtype = float(found[1]), DTYPES[f"f{width}"]
+            if value > LARGEST.get(dtype.bits, value):
+                raise SyntaxFault(at, f"{found[1]} does not fit float{dtype.bits}", length=len(word))
+        else:
+            return self._integer(word, found[1], found[2], found[3], negative, at)
+        return self._scalar(-value if negative else value, dtype, at)
+
+    def _integer(self, word: str, digits: str, letter: str, width: str, negative: bool, at: int) -> Node:
+        value = -int(digits) if negative else int(digits)
+        kind = "u" if letter == "u" else "s"
+        if not width:
+            dtype = S32 if -(1 << 31) <= value < (1 << 31) else S64
+        elif f"{kind}{width}" in DTYPES:
+            dtype = DTYPES[f"{kind}{width}"]
+        else:
+            raise SyntaxFault(at, f"`{word}`: there is no integer of {width} bits", length=len(word))
+        low, high = (0, (1 << dtype.bits) - 1) if kind == "u" else (-(1 << (dtype.bits - 1)), (1 << (dtype.bits - 1)) - 1)
+        if not low <= value <= high:
+            raise SyntaxFault(at, f"{value} does not fit {'u' if kind == 'u' else ''}int{dtype.bits}", length=len(word))
+        return self._scalar(value, dtype, at)
+
+    def _scalar(self, value: float | int | bool, dtype: Any, at: int) -> Node:
+        type = TensorType(dtype, ())
+        literal = Literal(type, str(value), False, lambda lit: _array(value, dtype))
+        return self.node(self.constant_op, (), {"literal": literal}, type, offset=at, synthetic=True)
+
+    def _list(self) -> Node:
+        """A tensor literal of the first version: ``[1, 2]``."""
+        at = self.offset
+        value = self.value()
+        flat = str(value)
+        if not _regular(value):
+            raise SyntaxFault(at, "a tensor literal holds numbers, in lists of equal lengths")
+        dtype = S32 if "." not in flat and "e" not in flat and "inf" not in flat and "nan" not in flat else F32
+        shape: list[int] = []
+        probe = value
+        while isinstance(probe, list):
+            shape.append(len(probe))
+            probe = probe[0] if probe else None
+        type = TensorType(dtype, tuple(shape))
+        return self.node(self.constant_op, (), {"literal": Literal(type, flat, False, lambda lit: _array(value, dtype))}, type, offset=at)
+
+    def _scalar_call(self, word: str) -> bool:
+        """``int64(3)``: a constant with a type, of 2019."""
+        at = self.at + 1
+        if self.texts[at] == "-":
+            at += 1
+        return self.kinds[at] == "number" and self.texts[at + 1] == ")"
+
+    def _converted(self, word: str, at: int) -> Node:
+        self.expect("(")
+        negative = self.take("-")
+        found = NUMBER.match(self.word)
+        dtype = dtype_named(word)
+        assert dtype is not None
+        if found is None:
+            raise self.fault(f"`{self.word}` is no number")
+        value: float | int = float(found[1]) if dtype.is_float or any(c in found[1] for c in ".eE") else int(found[1])
+        self.at += 1
+        self.expect(")")
+        return self.claimed(self._scalar(-value if negative else value, dtype, at))
+
+
+def _regular(value: Any) -> bool:
+    """Whether lists hold numbers alone, and are equally long on each level."""
+    level = [value]
+    while level and isinstance(level[0], list):
+        if not all(isinstance(v, list) and len(v) == len(level[0]) for v in level):
+            return False
+        level = [item for v in level for item in v]
+    return all(isinstance(v, int | float) for v in level)
+
+
+def _array(value: Any, dtype: Any) -> Any:
+    import numpy as np
+
+    return np.asarray(value, dtype.numpy())

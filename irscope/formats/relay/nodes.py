@@ -1,0 +1,96 @@
+"""How nodes are made while Relay is read: the graph at hand, operators by name, the types that comments claim."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from irscope.formats.relay import structure
+from irscope.formats.relay.cursor import Cursor
+from irscope.formats.relay.lexer import SyntaxFault, tokenize
+from irscope.formats.relay.scopes import Names
+from irscope.graph import NO_ATTRS, UNKNOWN, Graph, NamedType, Node, Op, Type, unknown_op
+from irscope.ops import get, lookup
+
+if TYPE_CHECKING:
+    from irscope.formats.relay.reader import Definitions
+
+BINDING = re.compile(r"(%\d+)\s*=(?!=)")
+
+
+class Nodes(Cursor):
+    """A cursor that appends nodes to the graph that is being read."""
+
+    definitions: Definitions
+    names: Names
+
+    if TYPE_CHECKING:  # what the classes that build on this one read, and need of each other
+
+        def expression(self, floor: int = 0) -> Node: ...
+
+        def function(self, graph: Graph, closed_over: bool) -> None: ...
+
+        def attribute(self, attrs: dict[str, Any]) -> None: ...
+
+    def begin(self, definitions: Definitions) -> None:
+        """Ready for the tokens of a text."""
+        self.definitions = definitions
+        self.param, self.tuple_op, self.get_op = get("parameter"), get("tuple"), get("get-tuple-element")
+        self.constant_op = get("constant")
+        self.names = Names(self.param)
+        self.ops: dict[str, Op] = {}
+        self.first_binding: dict[str, int] = {}
+        for found in BINDING.finditer(self.text, definitions.begin, definitions.end):
+            self.first_binding.setdefault(found[1], found.start())
+        self.counter = 0
+        self.attribute_at: dict[str, int] = {}
+
+    # ------------------------------------------------------------------ nodes
+
+    def node(
+        self,
+        op: Op,
+        operands: tuple[Node, ...] = (),
+        attrs: Mapping[str, Any] = NO_ATTRS,
+        type: Type = UNKNOWN,
+        bodies: tuple[Graph, ...] = (),
+        offset: int = -1,
+        name: str = "",
+        synthetic: bool = False,
+    ) -> Node:
+        """Append a node to the graph that is being read."""
+        self.counter += 1
+        place = self.offsets[max(0, self.at - 1)] if offset < 0 else offset
+        made = Node(op, name or f"{op.name}.{self.counter}", type, operands, attrs, bodies, place, synthetic=synthetic)
+        return self.names.add(made)
+
+    def op(self, name: str) -> Op:
+        """The operator of a name; unknown ones are opaque and shared."""
+        found = self.ops.get(name)
+        if found is None:
+            known = lookup(name, "relay") if name not in structure.STRUCTURAL else None
+            found = self.ops[name] = known or unknown_op(name, "relay")
+        return found
+
+    def claimed(self, node: Node) -> Node:
+        """The type that a comment right behind an expression claims."""
+        note = self.notes.get(self.at - 1)
+        if note is not None and node.type is UNKNOWN:
+            node.type = self.type_of_note(note)
+        return node
+
+    def type_of_note(self, note: str) -> Type:
+        """``ty=Tensor[(1, 4), float32] span=...``."""
+        cached = self.definitions.note_types.get(note)
+        if cached is not None:
+            return cached
+        made: Type = UNKNOWN
+        if note.startswith("ty="):
+            text = note[3:].split(" span=", 1)[0].strip()
+            try:
+                made = Cursor(tokenize(text, 0, len(text)), text).type()
+            except SyntaxFault:
+                made = NamedType(text)
+        self.definitions.note_types[note] = made
+        return made
