@@ -17,6 +17,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,8 @@ class Engine:
     def _schedule(self, policy: int, priority: int) -> None:
         """All threads of the process."""
         for thread in Path(f"/proc/{self.process.pid}/task").iterdir():
-            os.sched_setscheduler(int(thread.name), policy, os.sched_param(priority))
+            with suppress(ProcessLookupError):  # it may have ended meanwhile
+                os.sched_setscheduler(int(thread.name), policy, os.sched_param(priority))
 
     def stop(self) -> None:
         assert self.process.stdin is not None
@@ -100,12 +102,16 @@ def time_text(us: float) -> str:
     return f"{us:.1f} us" if us < 1000 else f"{us / 1000:.2f} ms"
 
 
-def table(rows: list[dict[str, Any]]) -> str:
-    """A Markdown table: a row an engine and net, with how many times slower than irscope it is."""
+def table(rows: list[dict[str, Any]], threads: int) -> str:
+    """A Markdown table: a row an engine and net, with how many times slower than irscope it is.
+
+    That is by CPU time for one thread, and by the clock for several, which spin while they wait.
+    """
+    key = "min_cpu_us" if threads == 1 else "median_us"
     lines = ["| net | engine | median | min CPU | to irscope | load, CPU s | largest error |", "|---|---|---|---|---|---|---|"]
     for row in rows:
-        own = next((r["min_cpu_us"] for r in rows if r["net"] == row["net"] and r["engine"] == "irscope"), None)
-        ratio = f"{row['min_cpu_us'] / own:.2f}" if own else "-"
+        own = next((r[key] for r in rows if r["net"] == row["net"] and r["engine"] == "irscope"), None)
+        ratio = f"{row[key] / own:.2f}" if own else "-"
         lines.append(f"| {row['net']} | {row['engine']} | {time_text(row['median_us'])} | {time_text(row['min_cpu_us'])} | {ratio} | "
                      f"{row['load_cpu_s']:.2f} | {row['error']:.1e} |")
     return "\n".join(lines)
@@ -129,7 +135,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         for net in args.nets.split(","):
             rows += measure(net, args, (args.keep or Path(scratch)) / net)
-    print("\n".join(map(json.dumps, rows)) if args.json else table(rows))
+    print("\n".join(map(json.dumps, rows)) if args.json else table(rows, args.threads))
 
 
 if __name__ == "__main__":
