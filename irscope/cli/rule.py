@@ -36,7 +36,7 @@ def command(code: str | None, all_: bool, format_: str) -> None:
         click.echo("\n\n".join(as_markdown(rule) if format_ == "markdown" else as_text(rule) for rule in rules))
     else:
         for rule in rules:
-            click.echo(f"{rule.code}  {rule.name:<28} {rule.severity!s:<8} {rule.title()}")
+            click.echo(f"{rule.code}  {rule.name:<28} {rule.severity!s:<8} {'' if rule.default else 'off':<4} {rule.title()}")
 
 
 def as_dict(rule: type[Rule]) -> dict[str, Any]:
@@ -45,6 +45,7 @@ def as_dict(rule: type[Rule]) -> dict[str, Any]:
         "code": rule.code,
         "name": rule.name,
         "severity": str(rule.severity),
+        "default": rule.default,
         "title": rule.title(),
         "sections": {section.heading: section.text for section in rule.sections()},
         "formats": [] if issubclass(rule, Gate) else sorted({f.format for f in rule.bad}),
@@ -54,7 +55,8 @@ def as_dict(rule: type[Rule]) -> dict[str, Any]:
 
 def as_text(rule: type[Rule]) -> str:
     """The page of a rule for a terminal."""
-    lines = [f"{rule.code} {rule.name} ({rule.severity})", "", rule.title()]
+    off = "" if rule.default else f"; off until selected: --select {rule.code}"
+    lines = [f"{rule.code} {rule.name} ({rule.severity}{off})", "", rule.title()]
     for section in rule.sections():
         body = "\n".join("  " + line for line in section.text.splitlines() if not line.startswith("```"))
         lines += ["", section.heading, body]

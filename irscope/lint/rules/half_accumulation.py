@@ -39,7 +39,7 @@ class HalfAccumulation(Rule):
     therefore information only.
     """
 
-    code, name, severity = "DTY004", "half-accumulation", Severity.WARNING
+    code, name, severity, default = "DTY004", "half-accumulation", Severity.WARNING, False
     bad = (
         Fixture.hlo(
             """

@@ -35,7 +35,7 @@ class RankMismatchElementwise(Rule):
     Per-row scales, masks and pairwise distances are written this way on purpose; therefore most findings are information only.
     """
 
-    code, name, severity = "BRD002", "rank-mismatch-elementwise", Severity.INFO
+    code, name, severity, default = "BRD002", "rank-mismatch-elementwise", Severity.INFO, False
     bad = (
         Fixture.hlo(
             """
