@@ -12,7 +12,8 @@ TOKEN = re.compile(
   | (?P<number>(?:\d+\.\d*|\.\d+|\d+)(?:[eE][+-]?\d+)?(?:[fiu]\d*)?)
   | (?P<ident>match\?|[A-Za-z_$][\w$]*(?:\.[A-Za-z_]\w*)*)
   | (?P<string>"(?:[^"\\\n]|\\.)*"|'[^'\n]*')
-  | (?P<comment>//[^\n]*|/\*)
+  | (?P<comment>//[^\n]*|/\*(?:[^*/]+|\*(?!/)|/(?!\*))*+\*/)
+  | (?P<nested>/\*)
   | (?P<hash>\#\[[^\]\n]*\]|\#[^\n]*)
   | (?P<punct>->|=>|==|!=|<=|>=|;;|\.\.\.|[()\[\]{},;:=+\-*/<>.?|&])
   | (?P<bad>.)
@@ -20,6 +21,9 @@ TOKEN = re.compile(
 )""",
     re.VERBOSE | re.DOTALL,
 )
+
+ASIDE = frozenset(("comment", "nested", "hash", "bad"))
+"""Kinds of pieces that are no tokens, or are looked at first."""
 
 COMMENT_EDGE = re.compile(r"/\*|\*/")
 METADATA = re.compile(r"^[ \t]*(?:\#\[metadata\]|METADATA:|/\* meta data \*/|\# meta data[ \t]*$)", re.MULTILINE)
@@ -54,27 +58,31 @@ def tokenize(text: str, start: int, end: int) -> Tokens:
     kinds, texts, offsets = made.kinds, made.texts, made.offsets
     add_kind, add_text, add_offset = kinds.append, texts.append, offsets.append
     at = start
-    match = TOKEN.match
-    while True:
-        found = match(text, at, end)
-        kind = found.lastgroup if found is not None else "end"
-        if found is None or kind is None or kind == "end":
-            break
-        word = found[kind]
-        at = found.end()
-        if kind == "comment":
-            if word == "/*":
-                at = _comment(text, at - 2, end, made)
-            continue
-        if kind == "hash" and (not word.startswith("#[") or word.startswith("#[irscope")):
-            if word.startswith("# ty="):
+    while at >= 0:
+        begin, at = at, -1
+        for found in TOKEN.finditer(text, begin, end):
+            kind = found.lastgroup
+            if kind is None or kind == "end":
+                break
+            word = found[kind]
+            if kind not in ASIDE or word.startswith("#[v"):
+                add_kind(kind)
+                add_text(word)
+                add_offset(found.end() - len(word))
+            elif kind == "comment":
+                _note(made, word[2:-2].strip() if word[:2] == "/*" else "")
+            elif kind == "nested":
+                at = _nested(text, found.end() - 2, end)
+                _note(made, text[found.end() : at - 2].strip())
+                break
+            elif kind == "hash" and word.startswith("# ty="):
                 made.notes[len(kinds) - 1] = word[1:].strip()
-            continue
-        if kind == "bad" and word == '"':
-            raise SyntaxFault(at - 1, "this string is never closed")
-        add_kind(kind)
-        add_text(word)
-        add_offset(at - len(word))
+            elif kind == "bad":
+                if word == '"':
+                    raise SyntaxFault(found.end() - 1, "this string is never closed")
+                add_kind(kind)
+                add_text(word)
+                add_offset(found.end() - 1)
     for _ in range(4):  # who looks one or two ahead still sees the end
         add_kind("end")
         add_text("")
@@ -82,9 +90,15 @@ def tokenize(text: str, start: int, end: int) -> Tokens:
     return made
 
 
-def _comment(text: str, at: int, end: int, made: Tokens) -> int:
-    """Behind the comment that begins here; comments nest."""
-    depth, begin = 0, at
+def _note(made: Tokens, inside: str) -> None:
+    """Keep what a comment says of the type or the place of what stands in front of it."""
+    if inside.startswith(("ty=", "span=")):
+        made.notes[len(made.kinds) - 1] = inside
+
+
+def _nested(text: str, begin: int, end: int) -> int:
+    """Behind a comment that holds others."""
+    at, depth = begin, 0
     while True:
         found = COMMENT_EDGE.search(text, at, end)
         if found is None:
@@ -92,8 +106,4 @@ def _comment(text: str, at: int, end: int, made: Tokens) -> int:
         depth += 1 if found[0] == "/*" else -1
         at = found.end()
         if depth == 0:
-            break
-    inside = text[begin + 2 : at - 2].strip()
-    if inside.startswith(("ty=", "span=")):
-        made.notes[len(made.kinds) - 1] = inside
-    return at
+            return at

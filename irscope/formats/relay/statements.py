@@ -44,7 +44,8 @@ class Statements(Literals):
 
     def _bound(self, begin: int) -> bool:
         """Whether a statement binds a name."""
-        return (self.texts[begin] == "let" and self.kinds[begin] == "ident") or (self.kinds[begin] == "local" and self.texts[begin + 1] == "=")
+        kind, word = self.kinds[begin], self.texts[begin]
+        return (kind == "ident" and word == "let") or (kind == "local" and self.texts[begin + 1] == "=")
 
     def _begins_statement(self) -> bool:
         return self._bound(self.at)
@@ -159,11 +160,10 @@ class Statements(Literals):
 
     def _binding(self, name: str, closers: tuple[str, ...]) -> None:
         self.at += 2
-        line = self.definitions.line(self.offset)
+        begin = self.offset
         value = self.expression()
         if not (self.take(";") or self.take(";;")):
-            here = self.definitions.line(self.offset)
-            if here == line and self.word not in closers and self.kind != "end":
+            if "\n" not in self.text[begin : self.offset] and self.word not in closers and self.kind != "end":
                 raise self.fault(f"expected `;` after the binding of `{name}`, but here is {self.shown()}")
         if name[1:].isdigit():
             self.names.numbered[name] = value
