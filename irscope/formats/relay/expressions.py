@@ -19,6 +19,9 @@ from irscope.source import did_you_mean
 
 SPLIT = re.compile(r"^(.*?)((?:\.\d+)+)$")
 
+REFERENCES = {"ref": structure.REF, "ref_read": structure.REF_READ, "ref_write": structure.REF_WRITE}
+ENDS_ARGUMENT = frozenset((",", ")"))
+
 
 class Expressions(Functions):
     """The reader of expressions, and with them of everything that stands in a function."""
@@ -213,15 +216,14 @@ class Expressions(Functions):
             return self.node(structure.GLOBAL, (), {"name": word}, offset=at)
         if is_primitive(word):
             return self._primitive(word, at)
-        self.definitions.operator(word, at)
+        if word not in self.ops:
+            self.definitions.operator(word, at)
         if dtype_named(word) is not None and self.kinds[self.at + 1] in ("number", "punct") and self._scalar_call(word):
             return self._converted(word, at)
         operands, attrs = self._arguments()
         if attrs:
             self.definitions.attributes(word, attrs, self.attribute_at)
-        special = {"ref": structure.REF, "ref_read": structure.REF_READ, "ref_write": structure.REF_WRITE}.get(word)
-        made = self.node(special or self.op(word), tuple(operands), attrs, offset=at)
-        return self.claimed(made)
+        return self.claimed(self.node(REFERENCES.get(word) or self.op(word), tuple(operands), attrs, offset=at))
 
     def _primitive(self, word: str, at: int) -> Node:
         """``hlo.dot(%a, %b, ...)``: a primitive, with the type that is written behind it."""
@@ -252,6 +254,8 @@ class Expressions(Functions):
             elif self.kind == "string":
                 attrs[f"positional{len(attrs)}"] = unquoted(self.word)
                 self.at += 1
+            elif self.kind == "local" and self.texts[self.at + 1] in ENDS_ARGUMENT:
+                operands.append(self._local())  # what most arguments are
             else:
                 operands.append(self._argument())
             if not self.take(","):
