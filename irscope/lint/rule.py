@@ -35,6 +35,11 @@ class Fixture:
         return Fixture("hlo", "HloModule m\n\n" + dedent(text).strip() + "\n", nodes)
 
     @staticmethod
+    def relay(text: str, *nodes: str) -> Fixture:
+        """A Relay fixture; ``text`` is indented as its surroundings and needs no header."""
+        return Fixture("relay", '#[version = "0.0.5"]\n' + dedent(text).strip() + "\n", nodes)
+
+    @staticmethod
     def torchscript(text: str, *nodes: str) -> Fixture:
         """A TorchScript fixture; ``text`` is indented as its surroundings."""
         return Fixture("torchscript", dedent(text).strip() + "\n", nodes)
@@ -53,13 +58,15 @@ class Rule:
 
     ``code`` is never re-used; ``name`` is the pattern that is found, so that "allow cast-ping-pong" reads well;
     ``severity`` is what a finding has unless the rule says otherwise for a case. A rule whose ``default`` is False runs only when
-    ``--select`` names it, its family or ``ALL``: it tells what is true and rarely worth a change.
+    ``--select`` names it, its family or ``ALL``: it tells what is true and rarely worth a change. A ``structural`` rule looks for HLO
+    operations; other formats show it their primitives.
     """
 
     code: ClassVar[str]
     name: ClassVar[str]
     severity: ClassVar[Severity]
     default: ClassVar[bool] = True
+    structural: ClassVar[bool] = False
     bad: ClassVar[tuple[Fixture, ...]]
     good: ClassVar[tuple[Fixture, ...]]
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from irscope.graph import Module, Reading
 from irscope.lint.context import Context
+from irscope.lint.primitives import lint_primitives
 from irscope.lint.rule import Rule, default_rules
 from irscope.source import Finding
 
@@ -13,7 +14,11 @@ from irscope.source import Finding
 def lint_module(module: Module, rules: Iterable[type[Rule]] | None = None) -> list[Finding]:
     """The findings of ``rules`` (default: those that are on) in a module, the worst and costliest first."""
     context = Context(module)
-    findings = [finding for rule in (default_rules() if rules is None else rules) for finding in rule().check(context)]
+    chosen = list(default_rules() if rules is None else rules)
+    findings = [finding for rule in chosen for finding in rule().check(context)]
+    structural = [rule for rule in chosen if rule.structural]
+    if structural and module.format != "hlo":
+        findings += lint_primitives(module, structural)
     return sorted(findings, key=_rank)
 
 

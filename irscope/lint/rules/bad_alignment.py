@@ -54,6 +54,7 @@ class BadAlignment(Rule):
     """
 
     code, name, severity = "SHP002", "bad-alignment", Severity.WARNING
+    structural = True
     bad = (
         Fixture.hlo(
             """
@@ -76,6 +77,23 @@ class BadAlignment(Rule):
         """,
             "d",
         ),
+        Fixture.relay(
+            """
+            def @main(%x: Tensor[(8, 300), float32], %w: Tensor[(512, 300), float32]) {
+              %0 = nn.dense(%x, %w, units=512);
+              nn.relu(%0)
+            }
+        """,
+            "0",
+        ),
+        Fixture.torchscript(
+            """
+            graph(%x : Float(8, 768), %w : Float(50257, 768), %b : Float(50257)):
+              %y : Float(8, 50257) = aten::linear(%x, %w, %b)
+              return (%y)
+        """,
+            "y",
+        ),
     )
     good = (
         Fixture.hlo("""
@@ -91,6 +109,17 @@ class BadAlignment(Rule):
               w = f32[75,10] parameter(1)
               ROOT d = f32[8,10] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
             }
+        """),
+        Fixture.relay("""
+            def @main(%x: Tensor[(8, 320), float32], %w: Tensor[(512, 320), float32]) {
+              %0 = nn.dense(%x, %w, units=512);
+              nn.relu(%0)
+            }
+        """),
+        Fixture.torchscript("""
+            graph(%x : Float(8, 768), %w : Float(50304, 768), %b : Float(50304)):
+              %y : Float(8, 50304) = aten::linear(%x, %w, %b)
+              return (%y)
         """),
     )
 

@@ -43,6 +43,7 @@ class BnUnfolded(Rule):
     """
 
     code, name, severity = "ALG004", "bn-unfolded", Severity.WARNING
+    structural = True
     bad = (
         Fixture.hlo(
             """

@@ -22,7 +22,7 @@ class ConcatBlocks(Rule):
 
     ## What it does
     Finds `concatenate` of more than 8 operands with a result of 64 KiB and more that elementwise work reads. It is a warning where the
-    pieces are slices of one value, and information where they come from different places.
+    pieces are slices of one value; pieces from different places are information, one finding a module.
 
     ## Why is this bad?
     XLA fuses no concatenation of more than eight pieces, so the result is written and read again (measured: 11.8 ms became 0.7 ms).
@@ -41,6 +41,7 @@ class ConcatBlocks(Rule):
     """
 
     code, name, severity = "FUS010", "concat-blocks", Severity.WARNING
+    structural = True
     bad = (
         Fixture.hlo(
             "ENTRY e {\n  x = f32[10,8192] parameter(0)\n"
@@ -72,26 +73,42 @@ class ConcatBlocks(Rule):
     )
 
     def check(self, context: Context) -> Iterator[Finding]:
+        apart: list[tuple[Node, Graph, Node]] = []
         for node, graph in context.primitives("concatenate"):
-            if len(node.operands) <= MANY or size(node) < WORTH_BYTES:
-                continue
-            reader = _reader(context, graph, node)
+            reader = _reader(context, graph, node) if len(node.operands) > MANY and size(node) >= WORTH_BYTES else None
             if reader is None:
                 continue
-            sources = {behind(o, MOVES | PIECES | {"get-tuple-element"}) for o in node.operands}
-            cut = len(sources) == 1 and all(behind(o, MOVES).op.name in PIECES for o in node.operands)
-            whence = f": all are slices of %{next(iter(sources)).name}" if cut else ""
-            where = "before the value is cut" if cut else "on the pieces, where they are made"
-            yield context.finding(
-                self,
-                node,
-                graph,
-                f"{len(node.operands)} pieces ({human_bytes(size(node))}) are put together for %{reader.name} ({reader.op.name}){whence}",
-                severity=None if cut else Severity.INFO,
-                notes=(Note(f"%{reader.name} works on the whole", reader.loc),),
-                help=f"do the {reader.op.name} {where}",
-                saves=saving(bytes=2.0 * size(node), kernels=1.0),
-            )
+            source = _cut_from(node)
+            if source is None:
+                apart.append((node, graph, reader))
+                continue
+            whence = f": all are slices of %{source.name}"
+            yield self._finding(context, graph, node, reader, whence, "before the value is cut", self.severity)
+        if apart:
+            node, graph, reader = max(apart, key=lambda a: size(a[0]))
+            more = f"; {len(apart) - 1} more like this" if len(apart) > 1 else ""
+            yield self._finding(context, graph, node, reader, more, "on the pieces, where they are made", Severity.INFO)
+
+    def _finding(
+        self, context: Context, graph: Graph, node: Node, reader: Node, more: str, where: str, severity: Severity
+    ) -> Finding:
+        return context.finding(
+            self,
+            node,
+            graph,
+            f"{len(node.operands)} pieces ({human_bytes(size(node))}) are put together for %{reader.name} ({reader.op.name}){more}",
+            severity=severity,
+            notes=(Note(f"%{reader.name} works on the whole", reader.loc),),
+            help=f"do the {reader.op.name} {where}",
+            saves=saving(bytes=2.0 * size(node), kernels=1.0),
+        )
+
+
+def _cut_from(node: Node) -> Node | None:
+    """The one value that all pieces are slices of."""
+    sources = {behind(o, MOVES | PIECES | {"get-tuple-element"}) for o in node.operands}
+    cut = len(sources) == 1 and all(behind(o, MOVES).op.name in PIECES for o in node.operands)
+    return next(iter(sources)) if cut else None
 
 
 def _reader(context: Context, graph: Graph, node: Node) -> Node | None:

@@ -39,6 +39,7 @@ class DequantOutside(Rule):
     """
 
     code, name, severity, default = "DTY005", "dequant-outside", Severity.WARNING, False
+    structural = True
     bad = (
         Fixture.hlo(
             """

@@ -53,6 +53,14 @@ class DynamicDimBlocks(Rule):
         """,
             "x",
         ),
+        Fixture.relay(
+            """
+            def @main(%x: Tensor[(4, ?), float32]) {
+              nn.relu(%x)
+            }
+        """,
+            "x",
+        ),
     )
     good = (
         Fixture.hlo("""
@@ -66,6 +74,11 @@ class DynamicDimBlocks(Rule):
               x = (f32[4,8], s32[]) parameter(0)
               y = f32[4,8] get-tuple-element(x), index=0
               ROOT r = f32[4,8] negate(y)
+            }
+        """),
+        Fixture.relay("""
+            def @main(%x: Tensor[(4, 8), float32]) {
+              nn.relu(%x)
             }
         """),
     )

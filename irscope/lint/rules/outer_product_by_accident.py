@@ -41,6 +41,7 @@ class OuterProductByAccident(Rule):
     """
 
     code, name, severity = "BRD003", "outer-product-by-accident", Severity.ERROR
+    structural = True
     bad = (
         Fixture.hlo(
             """
@@ -86,6 +87,19 @@ class OuterProductByAccident(Rule):
         """,
             "d",
         ),
+        Fixture.torchscript(
+            """
+            graph(%guess : Float(64, 1), %target : Float(64)):
+              %one : int = prim::Constant[value=1]()
+              %two : int = prim::Constant[value=2]()
+              %none : NoneType = prim::Constant()
+              %d : Float(64, 64) = aten::sub(%guess, %target, %one)
+              %q : Float(64, 64) = aten::pow(%d, %two)
+              %m : Float() = aten::sum(%q, %none)
+              return (%m)
+        """,
+            "d",
+        ),
     )
     good = (
         Fixture.hlo("""
@@ -121,6 +135,14 @@ class OuterProductByAccident(Rule):
               z = f32[] constant(0)
               ROOT rows = f32[64] reduce(d, z), dimensions={1}, to_apply=sum
             }
+        """),
+        Fixture.torchscript("""
+            graph(%guess : Float(64), %target : Float(64)):
+              %one : int = prim::Constant[value=1]()
+              %none : NoneType = prim::Constant()
+              %d : Float(64) = aten::sub(%guess, %target, %one)
+              %m : Float() = aten::sum(%d, %none)
+              return (%m)
         """),
     )
 

@@ -93,6 +93,7 @@ class PatternNearMiss(Rule):
     """
 
     code, name, severity = "FUS016", "pattern-near-miss", Severity.WARNING
+    structural = True
     bad = (
         Fixture.hlo(_SOFTMAX.format("0", "1", "1"), "m"),
         Fixture.hlo(_SOFTMAX.format("1", "0", "0"), "r"),

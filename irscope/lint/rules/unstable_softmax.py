@@ -41,6 +41,7 @@ class UnstableSoftmax(Rule):
     """
 
     code, name, severity, default = "ALG006", "unstable-softmax", Severity.ERROR, False
+    structural = True
     bad = (
         Fixture.hlo(
             """

@@ -1,0 +1,64 @@
+"""Rules on structure, for formats that have operators of their own: they look at the primitives, and speak of what the user wrote."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+
+from irscope.expand import expand
+from irscope.graph import Module, Node
+from irscope.lint.context import Context
+from irscope.lint.rule import Rule
+from irscope.source import Finding, Note, UserError
+
+_NAME = re.compile(r"%([\w.\-]+)")
+
+
+def lint_primitives(module: Module, rules: Iterable[type[Rule]]) -> list[Finding]:
+    """What rules find in the primitives of a module; nothing where it has none (open shapes, unknown operators).
+
+    A finding stands at the operator of the text that its node comes from, once for each rule and operator.
+    """
+    try:
+        expanded = expand(module)
+        expanded.main().result()
+    except (UserError, ValueError):
+        return []
+    context = Context(expanded)
+    written = {node.name: _written(node) for graph in context.graphs for node in graph.nodes}
+    found: dict[tuple[str, str, int], Finding] = {}
+    for rule in rules:
+        for finding in rule().check(context):
+            told = _told(module, finding, written)
+            found.setdefault((told.code, told.node, told.offset), told)
+    return list(found.values())
+
+
+def _written(node: Node) -> Node:
+    """The node of the text that a primitive stands for."""
+    while node.origin:
+        node = node.origin[0]
+    return node
+
+
+def _told(module: Module, finding: Finding, written: dict[str, Node]) -> Finding:
+    """The finding in the names of the text."""
+
+    def named(match: re.Match[str]) -> str:
+        node = written.get(match[1])
+        return f"%{node.name}" if node is not None else match[0]
+
+    node = written.get(finding.node)
+    if node is None or node.loc < 0:
+        return finding
+    at = module.source.text.find(node.name, node.loc, node.loc + len(node.name) + 8)
+    return replace(
+        finding,
+        message=_NAME.sub(named, finding.message),
+        help=_NAME.sub(named, finding.help),
+        notes=tuple(Note(_NAME.sub(named, note.text), note.offset) for note in finding.notes),
+        node=node.name,
+        offset=at if at >= 0 else node.loc,
+        length=len(node.name) if at >= 0 else 1,
+    )
