@@ -56,7 +56,8 @@ def opened(module: Module, inputs: Mapping[str, Array], weights: Mapping[str, Ar
         elif key in arrays:
             given[param.name] = TensorType(_dtype(arrays[key], param.name), arrays[key].shape)
         elif param.name in shapes:
-            given[param.name] = TensorType(DTYPES[dtypes[param.name]] if param.name in dtypes else F32, shapes[param.name])
+            own = param.type.dtype if isinstance(param.type, TensorType) else F32
+            given[param.name] = TensorType(DTYPES[dtypes[param.name]] if param.name in dtypes else own, shapes[param.name])
         elif text.endswith("?"):
             given[param.name] = None
     known = {name: TensorType(_dtype(a, name), a.shape) for name, a in weights.items()}

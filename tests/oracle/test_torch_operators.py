@@ -22,8 +22,10 @@ LIMITS = {
     "operators outside the families": r"do not run yet|does not run yet",
 }
 """What is refused, in so many words: a difference in a number is never among them."""
-UNORDERED = {"topk", "kthvalue", "nn.functional.interpolate", "nn.functional.upsample_bilinear", "linspace", "polygamma", "special.polygamma"}
-"""Equal values in any order; whole numbers that torch rounds in a way of its own; functions that torch works out in float32."""
+UNORDERED = {"topk", "kthvalue", "nn.functional.interpolate", "nn.functional.upsample_bilinear", "linspace", "polygamma", "special.polygamma",
+             "ldexp", "__rmod__", "remainder"}
+"""Equal values in any order; whole numbers that torch rounds in a way of its own; functions that torch works out in float32;
+a 0-dimensional double, which the text does not tell from a Python number; remainders whose quotient overflows torch's vectors."""
 
 
 def said(case: Case) -> str:
@@ -37,10 +39,12 @@ def said(case: Case) -> str:
 
 @pytest.mark.oracle
 def test_operators_give_what_torch_gives(tmp_path: Path) -> None:
-    pytest.importorskip("torch", reason="the oracle is torch itself")
+    python = os.environ.get("PEERS_PYTHON", sys.executable)
+    if subprocess.run([python, "-c", "import torch"], capture_output=True).returncode:
+        pytest.skip("the oracle is torch itself: install it, or name a Python that has it in PEERS_PYTHON")
     file = tmp_path / "cases.npz"
     recorder = Path(__file__).with_name("record_torch.py")
-    subprocess.run([sys.executable, str(recorder), str(file), "--seed", os.environ.get("SEED", "0")], check=True)
+    subprocess.run([python, str(recorder), str(file), "--seed", os.environ.get("SEED", "0")], check=True)
     good: set[str] = set()
     wrong: list[str] = []
     refused: Counter[str] = Counter()

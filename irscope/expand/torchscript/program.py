@@ -403,6 +403,9 @@ class Program:
         declared = str(node.type)
         if declared == "NoneType" or (declared.endswith("?") and child.path not in self.given.weights):
             return None
+        if declared in ("int", "float", "bool", "str") and child.path not in self.given.weights:
+            raise UserError(f"the text does not hold the value of attribute {child.path!r} ({declared}), %{node.name}{self.where(node)}",
+                            "print torch.jit.freeze(module).graph, which holds it")
         value: Any = self.weight(child.path, node) if declared != "Tensor[]" else self.flat_weights(owner.path, node)
         self.attributes[child.path] = value
         return value

@@ -66,6 +66,11 @@ class Torch(Tensors):
         dtype = to or self.result_type(*values)
         return [self.as_tensor(value, dtype) for value in values]
 
+    def promote_floating(self, *values: Any) -> list[Node]:
+        """The values in their common type, or in float32 where that is no floating type (never by way of a narrow integer)."""
+        dtype = self.result_type(*values)
+        return self.promote(*values, to=dtype if dtype.is_float or dtype.is_complex else F32)
+
     def as_tensor(self, value: Any, dtype: DType | None = None) -> Node:
         """A node for a tensor or a number."""
         if isinstance(value, Scalar):

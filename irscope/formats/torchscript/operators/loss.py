@@ -167,7 +167,7 @@ def poisson_nll_loss(t: Torch, x: Node, y: Node, log_input: bool, full: bool, ep
 def cosine_embedding_loss(t: Torch, a: Node, b: Node, y: Node, margin: float, reduction: int) -> Node:
     """1 - cosine for pairs that belong together (1), what exceeds the margin for the others (-1)."""
     d = [t.rank(a) - 1] if t.rank(a) > t.rank(y) else [0]
-    a, b = t.together(*(t.floating(v) for v in t.promote(a, b)))
+    a, b = t.together(*t.promote_floating(a, b))
     small = 1e-8 * 1e-8
     size = t.unary("sqrt", t.mul(t.plus(t.sum(t.mul(a, a), d), 1e-12), t.plus(t.sum(t.mul(b, b), d), 1e-12)))
     cosine = t.div(t.sum(t.mul(a, b), d), t.maximum(size, t.like(size, small)))

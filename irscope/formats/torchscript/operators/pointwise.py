@@ -127,7 +127,7 @@ def power(t: Torch, x: Any, y: Any) -> Node:
 
 @operator("atan2(Tensor self, Tensor other)", "arctan2(Tensor self, Tensor other)")
 def atan2(t: Torch, x: Node, y: Node) -> Node:
-    return t.binary("atan2", *(t.floating(v) for v in t.promote(x, y)))
+    return t.binary("atan2", *t.promote_floating(x, y))
 
 
 @operator("maximum(Tensor self, Tensor other)", "max.other(Tensor self, Tensor other)")
@@ -162,7 +162,7 @@ def hypot(t: Torch, x: Node, y: Node) -> Node:
 
 @operator("copysign.Tensor(Tensor self, Tensor other)", "copysign.Scalar(Tensor self, Scalar other)")
 def copysign(t: Torch, x: Node, y: Any) -> Node:
-    x, y = (t.floating(v) for v in t.promote(x, y))
+    x, y = t.promote_floating(x, y)
     # The sign of a zero shows in its reciprocal.
     negative = t.compare("LT", t.select(t.compare("EQ", y, t.like(y, 0)), t.div(t.like(y, 1), y), y), t.like(y, 0))
     size = t.unary("abs", x)
@@ -198,7 +198,7 @@ def logaddexp(t: Torch, x: Node, y: Node) -> Node:
 @operator("xlogy.Tensor(Tensor self, Tensor other)",
           "xlogy.Scalar_Self(Scalar self, Tensor other)", "xlogy.Scalar_Other(Tensor self, Scalar other)")
 def xlogy(t: Torch, x: Any, y: Any) -> Node:
-    x, y = t.together(*(t.floating(v) for v in t.promote(x, y)))
+    x, y = t.together(*t.promote_floating(x, y))
     product = t.mul(x, t.unary("log", y))
     zero = t.binary("and", t.compare("EQ", x, t.like(x, 0)), t.compare("EQ", y, y))
     return t.select(zero, t.like(x, 0), product)

@@ -263,7 +263,8 @@ def matrix_norm(t: Torch, x: Node, order: Any, dim: list[int], keep: bool, dtype
     if order not in (1, -1, float("inf"), float("-inf")):
         raise ValueError(f"the matrix norm {order!r} needs singular values, which irscope does not work out; fro, 1 and inf are supported")
     if 0 in t.shape(x):
-        found = t.full(tuple(1 if i in (rows, columns) else n for i, n in enumerate(t.shape(x))), 0, t.dtype(x))
+        kind = t.dtype(t.unary("abs", x))
+        found = t.full(tuple(1 if i in (rows, columns) else n for i, n in enumerate(t.shape(x))), 0, kind)
         return found if keep else t.reshape(found, tuple(n for i, n in enumerate(t.shape(x)) if i not in (rows, columns)))
     inner, outer = (rows, columns) if abs(order) == 1 else (columns, rows)
     sums = t.sum(t.unary("abs", x), [inner], True)

@@ -132,7 +132,7 @@ def polygamma_of(t: Torch, x: Node, n: int) -> Node:
 @operator("special_zeta(Tensor self, Tensor other)", "special_zeta.self_scalar(Scalar self, Tensor other)",
           "special_zeta.other_scalar(Tensor self, Scalar other)")
 def zeta(t: Torch, s: Any, q: Any) -> Node:
-    s, q = t.together(*(t.floating(v) for v in t.promote(s, q)))
+    s, q = t.together(*t.promote_floating(s, q))
     wide = hurwitz(t, t.convert(s, F64), t.convert(q, F64))
     return t.convert(wide, t.dtype(q))
 
@@ -262,7 +262,7 @@ def entr(t: Torch, x: Node) -> Node:
 @operator("special_xlog1py(Tensor self, Tensor other)", "special_xlog1py.self_scalar(Scalar self, Tensor other)",
           "special_xlog1py.other_scalar(Tensor self, Scalar other)")
 def xlog1py(t: Torch, x: Any, y: Any) -> Node:
-    x, y = t.together(*(t.floating(v) for v in t.promote(x, y)))
+    x, y = t.together(*t.promote_floating(x, y))
     zero = t.binary("and", t.compare("EQ", x, t.like(x, 0)), t.compare("EQ", y, y))
     return t.select(zero, t.like(x, 0), t.mul(x, t.unary("log-plus-one", y)))
 
@@ -270,7 +270,7 @@ def xlog1py(t: Torch, x: Any, y: Any) -> Node:
 @operator("logaddexp2(Tensor self, Tensor other)")
 def logaddexp2(t: Torch, x: Node, y: Node) -> Node:
     """log2(2^x + 2^y)."""
-    x, y = t.together(*(t.floating(v) for v in t.promote(x, y)))
+    x, y = t.together(*t.promote_floating(x, y))
     top = t.maximum(x, y)
     away = t.unary("negate", t.unary("abs", t.sub(x, y)))
     value = t.add(top, t.scale(t.unary("log-plus-one", t.binary("power", t.like(x, 2), away)), 1 / log(2)))
