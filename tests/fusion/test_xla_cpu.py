@@ -5,7 +5,7 @@ import pytest
 
 from irscope.api import load
 from irscope.fusion.xla import copies, cpu_rules, inplace
-from irscope.lint.fusion import judge, remarks, version_of
+from irscope.lint.fusion import judge, plans, remarks, version_of
 from irscope.source import UserError
 from tests.fusion.xla_texts import ADD, concatenation, many_reductions, many_slices, module, verdicts, why
 
@@ -193,6 +193,15 @@ def test_a_constant_alone_and_a_large_one_stay_outside() -> None:
     assert why("xla-cpu", text, "a n") == "fused"
     made = judge(module(text), "xla-cpu")
     assert {(v.producer, v.consumer) for v in made} == {("a", "n")}
+
+
+def test_a_scalar_constant_is_written_into_the_kernel() -> None:
+    text = "x = f32[4] parameter(0)\n c = f32[] constant(2)\n b = f32[4] broadcast(c), dimensions={}\n ROOT m = f32[4] multiply(x, b)"
+    plan, = plans(module(text), "xla-cpu")
+    assert [sorted(n.name for n in group.nodes) for group in plan.groups] == [["b", "c", "m"]]
+    large = "x = f32[4] parameter(0)\n c = f32[4] constant({1, 2, 3, 4})\n n = f32[4] negate(c)\n ROOT m = f32[4] multiply(x, n)"
+    plan, = plans(module(large), "xla-cpu")
+    assert [sorted(n.name for n in group.nodes) for group in plan.groups] == [["m", "n"]]
 
 
 def test_the_root_is_fused_into_nothing() -> None:

@@ -196,7 +196,7 @@ class CostModel:
         read = list(map(float, sizes))
         written = float(instruction.size)
         flops = 0.0
-        if instruction.is_elementwise and op != "copy":
+        if instruction.is_elementwise and op not in ("copy", "constant"):
             flops = float(cycles(self.device.capability, op, instruction.dtype) * out)
         elif op == "bitcast":
             read[0] = written = 0.0

@@ -5,8 +5,8 @@ ELEMENTWISE = frozenset((
     "abs acos acosh asin asinh atanh round-nearest-afz round-nearest-even ceil count-leading-zeros convert bitcast-convert copy cosine "
     "cosh erf exponential exponential-minus-one floor imag is-finite log log-plus-one not negate popcnt real reduce-precision rsqrt "
     "logistic sign sine sinh sqrt cbrt tan tanh add atan2 compare complex divide maximum minimum multiply power remainder subtract and "
-    "or xor shift-left shift-right-arithmetic shift-right-logical stochastic-convert select clamp").split())
-"""What ``HloInstruction::IsOpElementwise`` says yes to."""
+    "or xor shift-left shift-right-arithmetic shift-right-logical stochastic-convert select clamp constant rng map").split())
+"""What ``HloInstruction::IsElementwise`` says yes to: constants too, though they have no operands."""
 
 CPU_LOOP_FUSIBLE = frozenset((
     "bitcast broadcast concatenate dynamic-slice dynamic-update-slice gather iota pad reduce reshape reverse slice transpose").split())
