@@ -28,10 +28,12 @@ def formats() -> list[Row]:
 
 def ops() -> list[Row]:
     """The operators, with their place in fusion and the first sentence of their documentation."""
-    from irscope.formats.torchscript.operators import load
+    from irscope.formats.relay.operators import load as load_relay
+    from irscope.formats.torchscript.operators import load as load_torchscript
     from irscope.ops import all_ops
 
-    load()
+    load_torchscript()
+    load_relay()
     return [{"name": op.name, "dialect": op.dialect, "kind": op.kind.name.lower(), "doc": _first_line(op.doc)} for op in all_ops()]
 
 
