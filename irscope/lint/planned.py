@@ -7,22 +7,37 @@ from functools import cached_property
 
 from irscope.analysis.calls import BodyUse, body_use
 from irscope.analysis.survey import Survey
+from irscope.analysis.types import check_graph
+from irscope.analysis.verify.faults import finding
 from irscope.fusion.plan import Group, Plan
 from irscope.graph import Graph, Module, Node, TensorType, bytes_of
 from irscope.lint.fusion import plans
+from irscope.ops.faults import TypeFault
+from irscope.source import Severity, UserError
 
+_STUMBLES = (LookupError, ValueError, TypeError, AttributeError, AssertionError, ArithmeticError, TypeFault)
+"""What a policy may stumble with over an ill-typed text; over a sound one it is a defect."""
 _PARTS = frozenset(("slice", "dynamic-slice", "gather"))
 
 
-def _taken(node: Node, group: Group) -> int:
-    """Bytes of an input that a kernel reads: of one that it only takes slices of, the slices; a literal number is part of the code."""
-    if node.op.name == "constant" and isinstance(node.type, TensorType) and not node.type.shape:
-        return 0
-    whole = bytes_of(node.type)
-    users = [(user, user.operands.index(node)) for user in group.nodes if node in user.operands]
-    if users and all(user.op.name in _PARTS and place == 0 for user, place in users):
-        return min(whole, sum(bytes_of(user.type) for user, _ in users))
-    return whole
+def _read(group: Group) -> int:
+    """Bytes of its inputs that a kernel reads: of one that it only takes slices of, the slices; a literal number is part of the code."""
+    sliced = dict.fromkeys((id(node) for node in group.inputs), 0)
+    whole: set[int] = set()
+    for user in group.nodes:
+        for place, operand in enumerate(user.operands):
+            if id(operand) in sliced:
+                if place == 0 and user.op.name in _PARTS:
+                    sliced[id(operand)] += bytes_of(user.type)
+                else:
+                    whole.add(id(operand))
+    total = 0
+    for node in dict.fromkeys(group.inputs):
+        if node.op.name == "constant" and isinstance(node.type, TensorType) and not node.type.shape:
+            continue
+        size = bytes_of(node.type)
+        total += size if id(node) in whole or not sliced[id(node)] else min(size, sliced[id(node)])
+    return total
 
 
 class Planned:
@@ -30,7 +45,14 @@ class Planned:
 
     def __init__(self, module: Module, policy: str, device: str | None = None) -> None:
         self.module, self.policy, self.device = module, policy, device
-        self.plans: list[Plan] = plans(module, policy, device)
+        try:
+            self.plans: list[Plan] = plans(module, policy, device)
+        except _STUMBLES:
+            faults = [finding(module, g, f) for g in module.graphs.values() for f in check_graph(g) if f.severity is Severity.ERROR]
+            if not faults:
+                raise
+            message = f"the types in the text do not fit, so {policy} cannot judge its fusions"
+            raise UserError(message, findings=faults[:3]) from None
 
     @cached_property
     def survey(self) -> Survey:
@@ -72,11 +94,14 @@ class Planned:
         if len(group.nodes) == 1 or (len(fusions) == 1 and None not in fusions):
             # A kernel that the text has already: what a policy makes of it are the nodes of the fusion's body.
             node = fusions.pop() or group.nodes[0]
+            if not (node.index < len(graph.nodes) and graph.nodes[node.index] is node):
+                # It was inlined from another graph, whose costs are not those of this one.
+                return float(bytes_of(node.type) + sum(bytes_of(operand.type) for operand in node.operands))
             if node.bodies and body_use(node) is not BodyUse.ELEMENT and node.op.name != "fusion":
                 return 0.0
             cost = self.survey.costs.graphs.get(graph)
             return cost.read[node.index] + cost.written[node.index] if cost is not None else 0.0
-        return float(sum(_taken(node, group) for node in dict.fromkeys(group.inputs)) + sum(bytes_of(node.type) for node in group.outputs))
+        return float(_read(group) + sum(bytes_of(node.type) for node in group.outputs))
 
     def costliest(self, n: int = 3) -> list[tuple[Group, float]]:
         """The kernels of the entry that move most."""

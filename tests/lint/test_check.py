@@ -387,3 +387,27 @@ def test_the_action_annotates_summarises_and_ends_as_the_check_does(repo: Path, 
     assert json.loads((project / "out.sarif").read_text())["version"] == "2.1.0"
     wrong = subprocess.run(["bash", "-e", "-c", script], cwd=project, env={**env, "COMMAND": "rm"}, capture_output=True, text=True)
     assert wrong.returncode == 2
+
+
+def test_a_policy_that_stumbles_over_types_that_do_not_fit_says_so(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import irscope.lint.planned as planned
+
+    def stumble(module: Module, policy: str, device: str | None) -> list[object]:
+        raise IndexError("tuple index out of range")
+
+    monkeypatch.setattr(planned, "plans", stumble)
+    with pytest.raises(UserError, match="the types in the text do not fit, so irscope cannot judge its fusions"):
+        Planned(module(CHAIN.replace("maximum(a, zz)", "maximum(a, z)")), "irscope")
+    with pytest.raises(IndexError):  # over a sound text it is a defect, and stays one
+        Planned(module(CHAIN), "irscope")
+
+
+def test_a_kernel_that_takes_slices_reads_those() -> None:
+    text = """HloModule m
+ENTRY e {
+  x = f32[1000,8]{1,0} parameter(0)
+  s = f32[1,8]{1,0} slice(x), slice={[0:1], [0:8]}
+  ROOT r = f32[1,8]{1,0} exponential(s)
+}
+"""
+    assert Planned(module(text), "irscope").traffic == 32 + 32
