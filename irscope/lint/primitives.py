@@ -10,6 +10,7 @@ from irscope.expand import expand
 from irscope.graph import Module, Node
 from irscope.lint.context import Context
 from irscope.lint.rule import Rule
+from irscope.lint.values import written
 from irscope.source import Finding, Note, UserError
 
 _NAME = re.compile(r"%([\w.\-]+)")
@@ -26,30 +27,23 @@ def lint_primitives(module: Module, rules: Iterable[type[Rule]]) -> list[Finding
     except (UserError, ValueError):
         return []
     context = Context(expanded)
-    written = {node.name: _written(node) for graph in context.graphs for node in graph.nodes}
+    origins = {node.name: written(node) for graph in context.graphs for node in graph.nodes}
     found: dict[tuple[str, str, int], Finding] = {}
     for rule in rules:
         for finding in rule().check(context):
-            told = _told(module, finding, written)
+            told = _told(module, finding, origins)
             found.setdefault((told.code, told.node, told.offset), told)
     return list(found.values())
 
 
-def _written(node: Node) -> Node:
-    """The node of the text that a primitive stands for."""
-    while node.origin:
-        node = node.origin[0]
-    return node
-
-
-def _told(module: Module, finding: Finding, written: dict[str, Node]) -> Finding:
+def _told(module: Module, finding: Finding, origins: dict[str, Node]) -> Finding:
     """The finding in the names of the text."""
 
     def named(match: re.Match[str]) -> str:
-        node = written.get(match[1])
+        node = origins.get(match[1])
         return f"%{node.name}" if node is not None else match[0]
 
-    node = written.get(finding.node)
+    node = origins.get(finding.node)
     if node is None or node.loc < 0:
         return finding
     at = module.source.text.find(node.name, node.loc, node.loc + len(node.name) + 8)

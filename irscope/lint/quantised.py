@@ -22,9 +22,9 @@ def dequantised(node: Node) -> Node | None:
     """The conversion from 8 bits or fewer that the value comes from, past a scale and a zero point; None where there is none."""
     for _ in range(STEPS):
         if node.op.name == "convert" and node.operands:
-            source = node.operands[0].type
+            source, made = node.operands[0].type, node.type
             if isinstance(source, TensorType) and source.dtype.is_integer and source.dtype.bits <= 8:
-                return node
+                return node if isinstance(made, TensorType) and made.dtype.is_float else None
         elif node.op.name in SCALES:
             wide = [o for o in node.operands if behind(o, CASTS_AND_MOVES).op.name not in ("broadcast", "constant")]
             if len(wide) != 1:

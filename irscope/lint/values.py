@@ -37,6 +37,13 @@ def number(node: Node) -> float | None:
         return {"true": 1.0, "false": 0.0}.get(literal.text.strip("{ }"))
 
 
+def written(node: Node) -> Node:
+    """The node of the text that a node of a derived graph stands for; the node itself in the text's own graph."""
+    while node.origin:
+        node = node.origin[0]
+    return node
+
+
 def dims(node: Node) -> tuple[int, ...]:
     """The shape of a tensor; empty for what is no tensor or has open dimensions."""
     return node.type.dims() if isinstance(node.type, TensorType) and node.type.is_static else ()

@@ -8,7 +8,7 @@ from irscope.graph import Graph, Kind, Node
 from irscope.lint.context import Context
 from irscope.lint.rule import Fixture, Rule
 from irscope.lint.savings import human_bytes, saving
-from irscope.lint.values import behind, dims, size
+from irscope.lint.values import behind, dims, size, written
 from irscope.source import Finding, Note, Severity
 
 BETWEEN = frozenset(("pad", "convert", "copy", "bitcast"))
@@ -101,22 +101,22 @@ class ConvLayoutMismatch(Rule):
             if labels is None or before.op.name != "transpose" or len(dims(before)) < 4 or not _moves(before, labels.lhs_feature):
                 continue
             after = _transposed_later(context, node, graph)
-            if after is not None:
+            if after is not None and written(node) not in (written(before), written(after)):  # an operator's own are no choice
                 found.setdefault(graph, []).append((node, before, after))
         for graph, sites in found.items():
             if 2 * len(sites) < total[graph]:
                 continue  # a few at the edge are no mismatch
             node, before, after = sites[0]
             moved = {n for _, *pair in sites for n in pair}
-            written = 2 * sum(size(n) for n in moved)
+            moves = 2 * sum(size(n) for n in moved)
             yield context.finding(
                 self,
                 node,
                 graph,
-                f"{len(sites)} of {total[graph]} convolutions stand between transpositions, which move {human_bytes(written)}",
+                f"{len(sites)} of {total[graph]} convolutions stand between transpositions, which move {human_bytes(moves)}",
                 notes=(Note(f"%{before.name} moves the channels before", before.loc), Note(f"%{after.name} moves them back", after.loc)),
                 help="keep one order of axes through the model, and transpose once at its edge",
-                saves=saving(bytes=float(written), kernels=float(len(moved))),
+                saves=saving(bytes=float(moves), kernels=float(len(moved))),
             )
 
 
