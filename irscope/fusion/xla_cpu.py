@@ -9,7 +9,7 @@ from irscope.fusion.plan import Plan
 from irscope.fusion.xla.cpu import run
 from irscope.fusion.xla.instructions import Computation
 from irscope.fusion.xla.stage import computations, remarks
-from irscope.fusion.xla.told import plan_of
+from irscope.fusion.xla.told import from_text, opened, plan_of, taken_apart
 from irscope.graph import Graph, Module
 
 VERSION = "jaxlib-0.10.2"
@@ -24,7 +24,10 @@ class XlaCpuPolicy:
 
     def plan(self, graph: Graph) -> Plan:
         """The kernels of one graph."""
-        return plan_of(graph, run(Computation.of(graph)))
+        plan = plan_of(graph, run(Computation.of(graph)))
+        if any(opened(node) for node in graph.nodes):
+            from_text(plan, run(taken_apart(graph)))
+        return plan
 
     def plan_module(self, module: Module, device: str | None = None) -> list[Plan]:
         """A plan for every computation that runs; the bodies of fusions are told with the computation that has the fusion."""

@@ -12,7 +12,7 @@ from irscope.fusion.xla.gpu import run
 from irscope.fusion.xla.gpu_device import Device, device_named
 from irscope.fusion.xla.instructions import Computation, Instruction
 from irscope.fusion.xla.stage import computations, remarks
-from irscope.fusion.xla.told import plan_of
+from irscope.fusion.xla.told import from_text, opened, plan_of, taken_apart
 from irscope.graph import Graph, Module
 
 VERSION = "jaxlib-0.10.2"
@@ -35,15 +35,22 @@ class XlaGpuPolicy:
         return [self._plan(module, graph, chosen) for graph in computations(module)]
 
     def _plan(self, module: Module, graph: Graph, device: Device) -> Plan:
-        computation = Computation.of(graph)
-        for instruction in computation.instructions:
-            if instruction.kind == "kCustom" and instruction.node is not None:
-                _mark_triton(instruction, str(module.raw(instruction.node).get("backend_config", "")).replace(" ", ""))
-        return plan_of(graph, run(computation, device))
+        plan = plan_of(graph, run(_marked(module, Computation.of(graph)), device))
+        if any(opened(node) for node in graph.nodes):
+            from_text(plan, run(_marked(module, taken_apart(graph)), device))
+        return plan
 
     def remarks(self, module: Module) -> list[str]:
         """See :mod:`irscope.fusion.xla.stage`."""
         return remarks(module, self.version, "before_priority-fusion")
+
+
+def _marked(module: Module, computation: Computation) -> Computation:
+    """The computation, its Triton kernels told from other custom fusions."""
+    for instruction in computation.instructions:
+        if instruction.kind == "kCustom" and instruction.node is not None:
+            _mark_triton(instruction, str(module.raw(instruction.node).get("backend_config", "")).replace(" ", ""))
+    return computation
 
 
 def _mark_triton(instruction: Instruction, config: str) -> None:

@@ -223,8 +223,28 @@ def test_a_fusion_of_the_text_takes_more_in_and_goes_nowhere() -> None:
         ROOT n = f32[4] tanh(f)"""
     made = {(v.computation, v.producer, v.consumer): v for v in judge(module(text, CUSTOM), "xla-cpu")}
     assert made["e", "a", "f"].fused == "all"
-    assert made["e", "f", "n"].rule == "producer-is-fusion"
+    assert made["e", "f", "n"].rule == "producer-is-fusion"  # fused, had the text not decided
     assert "already holds 1 fusion" in remarks(module(text, CUSTOM), "xla-cpu")[0]
+
+
+OPTIMISED = """
+    small { p = f32[8] parameter(0)
+            q = f32[8] negate(p)
+            ROOT x1 = f32[8] exponential(q) }
+    large { p2 = f32[8] parameter(0)
+            b2 = f32[8,16] broadcast(p2), dimensions={0}
+            ROOT n2 = f32[8,16] negate(b2) }
+"""
+
+
+def test_kernels_of_the_text_are_explained_by_what_is_inside_them() -> None:
+    text = """
+        x = f32[8] parameter(0)
+        f = f32[8] fusion(x), kind=kLoop, calls=small
+        ROOT g = f32[8,16] fusion(f), kind=kLoop, calls=large"""
+    verdict = verdicts("xla-cpu", text, OPTIMISED)["f", "g"]
+    assert (verdict.fused, verdict.rule, verdict.reason) == ("none", "not-profitable", "Fusion is not profitable.")
+    assert "%x1" in verdict.cause and "%b2" in verdict.cause
 
 
 def test_a_wide_fusion_inside_is_told_in_its_own_computation() -> None:

@@ -229,6 +229,24 @@ def test_what_would_be_slower_is_not_fused() -> None:
     assert why("xla-gpu", small, "p b") == "fused"
 
 
+def test_kernels_of_the_text_are_explained_by_what_is_inside_them() -> None:
+    header = ADD + """
+        sums { p = f32[64,64] parameter(0)
+               z = f32[] constant(0)
+               ROOT r1 = f32[64] reduce(p, z), dimensions={1}, to_apply=add }
+        more { q = f32[64] parameter(0)
+               w = f32[64] parameter(1)
+               m = f32[64] multiply(q, w)
+               ROOT n1 = f32[64] negate(m) }"""
+    text = """
+        x = f32[64,64] parameter(0)
+        y = f32[64] parameter(1)
+        f = f32[64] fusion(x), kind=kInput, calls=sums
+        ROOT g = f32[64] fusion(f, y), kind=kLoop, calls=more"""
+    verdict = verdicts("xla-gpu", text, header)["f", "g"]
+    assert verdict.rule == "reduce-epilogue" and "with %m behind it" in verdict.cause
+
+
 def test_devices_differ() -> None:
     """The A100 has no measured cycles for an exponential, so that computing it twice seems free."""
     text = """

@@ -203,6 +203,23 @@ class Computation:
         return fusion
 
 
+    def unwrap(self, fusion: Instruction) -> None:
+        """Put what a fusion computes in its place: the graph before it was fused, as far as the text still shows it."""
+        body = fusion.body
+        assert body is not None
+        copies = dict(zip(body.params, fusion.operands, strict=True))
+        for instruction in body.post_order():
+            if instruction not in copies:
+                copy = copies[instruction] = Instruction(instruction.op, instruction.type, (copies[o] for o in instruction.operands),
+                                                         instruction.node, instruction.attrs)
+                copy.kind, copy.body = instruction.kind, instruction.body
+                self.instructions[copy] = None
+        fusion.replace_uses(copies[body.root])
+        if self.root is fusion:
+            self.root = copies[body.root]
+        self.remove(fusion)
+
+
 def fuse_into(fusion: Instruction, producer: Instruction) -> Instruction:
     """Copy ``producer``, an operand of ``fusion``, into its body; the copy is returned."""
     return _copy_into(fusion, producer)

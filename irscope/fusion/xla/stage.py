@@ -27,8 +27,8 @@ def remarks(module: Module, version: str, dump: str) -> list[str]:
     fused = sum(n.op.name == "fusion" and n.attrs.get("kind") in ("kLoop", "kInput", "kOutput") for n in nodes)
     told = []
     if fused:
-        told.append(f"the text already holds {fused} fusion{'s' if fused != 1 else ''}: what is inside them is fused, and the edges "
-                    f"between them are judged as {version} would on a second run")
+        told.append(f"the text already holds {fused} fusion{'s' if fused != 1 else ''}: what is inside them is fused; the edges "
+                    f"between them are explained by what {version} makes of the text with its kernels taken apart")
     raw = sorted({n.op.name for n in nodes} & REWRITTEN)
     if raw or (nodes and not any(_has_layout(n) for n in nodes)):
         why = f"it has {', '.join(raw)}" if raw else "it has no layouts"

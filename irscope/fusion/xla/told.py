@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from irscope.fusion.plan import EdgeVerdict, Group, Plan
 from irscope.fusion.xla.cpu import Outcome
-from irscope.fusion.xla.instructions import Instruction
+from irscope.fusion.xla.instructions import Computation, Instruction
 from irscope.fusion.xla.refusal import Refusal
 from irscope.graph import Graph, Node
 
@@ -41,6 +41,56 @@ def plan_of(graph: Graph, outcome: Outcome) -> Plan:
                 elif producer.op.name == "get-tuple-element" and producer.operands[0].op.name not in UNTOLD and producer in homes:
                     plan.verdicts.append(_through(owner.name, producer, consumer, homes, outcome))
     return plan
+
+
+def from_text(plan: Plan, unfused: Outcome) -> None:
+    """Say of the edges between kernels that the text holds already why they are apart.
+
+    ``unfused`` is what the pass made of the same computation with those kernels taken apart. Where it keeps two instructions apart that
+    the text keeps apart, its reason is the reason; where it does not, the verdict stays.
+    """
+    homes: dict[Node, Instruction] = {}
+    for kernel in unfused.computation.post_order():
+        for member in (kernel,) if kernel.body is None else kernel.body.instructions:
+            if member.node is not None:
+                homes.setdefault(member.node, kernel)
+    nodes = {node.name: node for node in plan.graph.nodes}
+    for place, verdict in enumerate(plan.verdicts):
+        if verdict.computation != plan.graph.name or verdict.fused != "none":
+            continue
+        producer, consumer = nodes.get(verdict.producer), nodes.get(verdict.consumer)
+        if producer is None or consumer is None or not (opened(producer) or opened(consumer)):
+            continue
+        source = producer.bodies[0].result() if opened(producer) else producer
+        for reader in _readers(producer, consumer):
+            refusal = unfused.refusals.get((source.name, homes[reader])) if reader in homes else None
+            if refusal is not None:
+                plan.verdicts[place] = told(verdict.computation, producer, consumer, "none", refusal, (source, reader))
+                break
+
+
+def taken_apart(graph: Graph) -> Computation:
+    """The computation with the kernels of the text put back into instructions."""
+    computation = Computation.of(graph)
+    for instruction in list(computation.instructions):
+        if instruction.node is not None and opened(instruction.node):
+            computation.unwrap(instruction)
+    return computation
+
+
+def opened(node: Node) -> bool:
+    """Whether a node is a kernel of the text with one result, which can be taken apart."""
+    return node.op.name == "fusion" and bool(node.bodies) and node.attrs.get("kind") != "kCustom" and \
+        node.bodies[0].result().op.name != "tuple"
+
+
+def _readers(producer: Node, consumer: Node) -> list[Node]:
+    """The instructions that read a value: in the body of a kernel, those behind its parameter."""
+    if not opened(consumer):
+        return [consumer]
+    body = consumer.bodies[0]
+    params = {body.params[i] for i, operand in enumerate(consumer.operands) if operand is producer}
+    return [node for node in body.nodes if not params.isdisjoint(node.operands)]
 
 
 def _with_bodies(graph: Graph) -> Iterable[Graph]:
@@ -88,10 +138,12 @@ def _through(computation: str, part: Node, consumer: Node, homes: Homes, outcome
     return told(computation, source, consumer, "none", refusal)
 
 
-def told(computation: str, producer: Node, consumer: Node, fused: str, refusal: Refusal) -> EdgeVerdict:
-    """A refusal in the words of the compiler and in ours."""
-    return EdgeVerdict(computation, producer.name, consumer.name, fused, refusal.words(producer, consumer) or None, refusal.rule.name,
-                       refusal.cause(producer, consumer), refusal.way_out(producer, consumer))
+def told(computation: str, producer: Node, consumer: Node, fused: str, refusal: Refusal,
+         pair: tuple[Node, Node] | None = None) -> EdgeVerdict:
+    """A refusal in the words of the compiler and in ours; ``pair`` are the instructions inside the two kernels, where they are known."""
+    inside = pair or (producer, consumer)
+    return EdgeVerdict(computation, producer.name, consumer.name, fused, refusal.words(*inside) or None, refusal.rule.name,
+                       refusal.cause(*inside), refusal.way_out(*inside))
 
 
 def _source(copy: Instruction, kernel: Instruction, producer: Node) -> Instruction | None:
