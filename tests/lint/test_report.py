@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from irscope.lint.audits.table import AUDITS
 from irscope.lint.baseline import fingerprint
 from irscope.lint.report import FileReport, Report
 from irscope.lint.reporters import FORMATS, reporter, sarif
+from irscope.lint.reporters.user_line import user_line
 from irscope.source import Finding, Note, Severity, SourceText
 from tests.conftest import Cli
 
@@ -193,6 +195,18 @@ def test_github_keeps_each_annotation_on_its_line(report: Report) -> None:
     lines = reporter("github")(report).split("\n")
     assert len(lines) == len(report.findings())
     assert all(re.match(r"::(error|warning|notice) file=", line) for line in lines)
+    assert lines[-1].startswith("::error file=model dir/net.py,line=12,col=5,title=DTY001 float64-leak::a <b>")
+    assert "(a b|c.hlo:1:1)" in lines[-1]
+    assert lines[0].startswith("::error file=samples/wasteful.pre.hlo,line=")
+
+
+def test_a_users_line_is_told_from_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for source, file, inside in ((f"{tmp_path}/net.py:3", "net.py", True), ("/usr/lib/jax/core.py:9:2", "/usr/lib/jax/core.py", False)):
+        told = user_line(replace(HOSTILE, source_line=source))
+        assert told is not None
+        assert (told.file, told.inside) == (file, inside)
+    assert user_line(replace(HOSTILE, source_line="<string>")) is None
 
 
 def test_statistics_count_by_rule(report: Report, cli: Cli, samples: Path) -> None:

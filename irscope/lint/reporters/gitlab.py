@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from typing import Any
 
 from irscope.lint.baseline import fingerprint
 from irscope.lint.report import FileReport, Report
+from irscope.lint.reporters.user_line import user_line
 from irscope.source import Finding, Severity
 
 LEVELS = {Severity.ERROR: "critical", Severity.WARNING: "major", Severity.INFO: "info"}
-_SOURCE = re.compile(r"(?P<file>.+?):(?P<line>\d+)(?::\d+)?$")
 
 
 def write(report: Report) -> str:
@@ -28,9 +27,9 @@ def write(report: Report) -> str:
 
 
 def _issue(file: FileReport, finding: Finding, print_: str, earlier: int) -> dict[str, Any]:
-    place, user = finding.place(), _SOURCE.match(finding.source_line)
-    if user is not None and not user["file"].startswith("/"):
-        path, line = user["file"], int(user["line"])
+    place, user = finding.place(), user_line(finding)
+    if user is not None and user.inside:
+        path, line = user.file, user.line
     else:
         path, line = file.file, place.line if place else 1
     return {
@@ -38,5 +37,5 @@ def _issue(file: FileReport, finding: Finding, print_: str, earlier: int) -> dic
         "check_name": finding.code,
         "fingerprint": print_ + (f"-{earlier}" if earlier else ""),
         "severity": LEVELS[finding.severity],
-        "location": {"path": path.removeprefix("./"), "lines": {"begin": max(1, line)}},
+        "location": {"path": path.removeprefix("./"), "lines": {"begin": line}},
     }

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 
 from irscope import __version__
 from irscope.lint.baseline import fingerprint
 from irscope.lint.gate import all_documented
 from irscope.lint.report import FileReport, Report
+from irscope.lint.reporters.user_line import user_line
 from irscope.source import Finding, Severity
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
 MAX_RESULTS = 25_000
 """GitHub takes no more in one run; the worst come first, and the rest are counted in a notification."""
-
-_SOURCE = re.compile(r"(?P<file>.+?):(?P<line>\d+)(?::(?P<column>\d+))?$")
 
 
 def write(report: Report) -> str:
@@ -69,7 +67,7 @@ def _result(file: FileReport, finding: Finding, places: dict[str, int]) -> dict[
         "partialFingerprints": {"irscope/v1": fingerprint(finding)},
     }
     own = _in_dump(file, finding)
-    if finding.source_line and _SOURCE.match(finding.source_line):
+    if user_line(finding) is not None:
         told["relatedLocations"] = [{**own, "id": 0, "message": {"text": "in the dump"}}]
     if finding.notes:
         told["properties"] = {"notes": [note.text for note in finding.notes]}
@@ -79,13 +77,11 @@ def _result(file: FileReport, finding: Finding, places: dict[str, int]) -> dict[
 
 
 def _location(file: FileReport, finding: Finding) -> dict[str, Any]:
-    found = _SOURCE.match(finding.source_line)
-    if found is None:
+    user = user_line(finding)
+    if user is None:
         return _in_dump(file, finding)
-    region: dict[str, int] = {"startLine": max(1, int(found["line"]))}
-    if found["column"] and int(found["column"]) > 0:
-        region["startColumn"] = int(found["column"])
-    return _named({"physicalLocation": {"artifactLocation": {"uri": uri(found["file"])}, "region": region}}, finding)
+    region = {"startLine": user.line, **({"startColumn": user.column} if user.column else {})}
+    return _named({"physicalLocation": {"artifactLocation": {"uri": uri(user.file)}, "region": region}}, finding)
 
 
 def _in_dump(file: FileReport, finding: Finding) -> dict[str, Any]:
