@@ -94,7 +94,7 @@ class Cursor:
 
     def bracketed(self) -> str:
         """What stands between the bracket here and the one that closes it, strings skipped."""
-        begin, depth, at, text = self.at, 0, self.at, self.text
+        begin, awaited, at, text = self.at, "", self.at, self.text
         while True:
             found = STOPS.search(text, at)
             if found is None:
@@ -106,10 +106,12 @@ class Cursor:
                 continue
             at = found.end()
             if c in OPEN:
-                depth += 1
+                awaited += CLOSE[OPEN.index(c)]
+            elif c != awaited[-1]:
+                raise SyntaxFault(at - 1, f"{awaited[-1]!r} is expected, but here is {c!r}")
             else:
-                depth -= 1
-                if depth == 0:
+                awaited = awaited[:-1]
+                if not awaited:
                     self.at = at
                     return text[begin + 1:at - 1]
 

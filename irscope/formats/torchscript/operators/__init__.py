@@ -18,8 +18,9 @@ from irscope.formats.torchscript.schema import Overload, Overloads, parse_schema
 from irscope.graph import Kind, Op
 from irscope.ops.registry import declare, lookup_declared
 
-FAMILIES = ("pointwise", "creation", "shape", "reduction", "linear", "convolution", "pooling", "normalization", "attention", "indexing",
-            "sorting", "recurrent", "interpolation", "matrices", "loss", "complex_numbers", "special", "copies", "quantized")
+FAMILIES = ("pointwise", "activations", "creation", "shape", "joining", "sizes", "reduction", "linear", "convolution", "pooling",
+            "normalization", "attention", "indexing", "sorting", "recurrent", "interpolation",
+            "matrices", "loss", "complex_numbers", "special", "copies", "quantized")
 
 _table: dict[str, Overloads] = {}
 _loaded = False

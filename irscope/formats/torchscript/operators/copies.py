@@ -7,7 +7,7 @@ from itertools import combinations_with_replacement as chosen_again
 from math import prod
 from typing import Any
 
-from irscope.formats.torchscript.operators import operator, shape
+from irscope.formats.torchscript.operators import joining, operator, shape
 from irscope.formats.torchscript.operators.indexing import index, index_put
 from irscope.formats.torchscript.operators.matrices import diag_embed, diagonal
 from irscope.formats.torchscript.operators.pointwise import truth
@@ -42,7 +42,7 @@ for _schema, _function in (
 
 @operator("unfold_copy(Tensor self, int dimension, int size, int step)")
 def unfold_copy(t: Torch, x: Node, dimension: int, size: int, step: int) -> Node:
-    return shape.unfold(t, x, dimension, size, step)
+    return joining.unfold(t, x, dimension, size, step)
 
 
 @operator("diagonal_copy(Tensor self, int offset=0, int dim1=0, int dim2=1)")

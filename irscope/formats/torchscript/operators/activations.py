@@ -1,0 +1,126 @@
+"""Activations: the elementwise functions that stand between layers."""
+from __future__ import annotations
+
+from math import pi, sqrt
+from typing import Any
+
+from irscope.formats.torchscript.operators import operator
+from irscope.formats.torchscript.torch import Torch
+from irscope.graph import Node
+
+
+@operator("relu(Tensor self)")
+def relu(t: Torch, x: Node) -> Node:
+    return t.maximum(x, t.like(x, 0))
+
+
+@operator("relu6(Tensor self)")
+def relu6(t: Torch, x: Node) -> Node:
+    return hardtanh(t, x, 0, 6)
+
+
+@operator("hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1)")
+def hardtanh(t: Torch, x: Node, low: Any, high: Any) -> Node:
+    return t.minimum(t.maximum(x, t.like(x, low)), t.like(x, high))
+
+
+@operator("leaky_relu(Tensor self, Scalar negative_slope=0.01)")
+def leaky_relu(t: Torch, x: Node, slope: float) -> Node:
+    return t.select(t.compare("GT", x, t.like(x, 0)), x, t.scale(x, slope))
+
+
+@operator("prelu(Tensor self, Tensor weight)")
+def prelu(t: Torch, x: Node, weight: Node) -> Node:
+    n = t.shape(weight)[0] if t.rank(weight) else 1
+    if n > 1:
+        weight = t.reshape(weight, (1, n, *(1,) * (t.rank(x) - 2)))
+    elif t.rank(weight):
+        weight = t.reshape(weight, ())
+    return t.select(t.compare("GT", x, t.like(x, 0)), x, t.mul(x, weight))
+
+
+@operator("elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1)")
+def elu(t: Torch, x: Node, alpha: float, scale: float, input_scale: float) -> Node:
+    tail = t.scale(t.unary("exponential-minus-one", t.scale(x, input_scale)), alpha * scale)
+    return t.select(t.compare("GT", x, t.like(x, 0)), t.scale(x, scale), tail)
+
+
+@operator("selu(Tensor self)")
+def selu(t: Torch, x: Node) -> Node:
+    return elu(t, x, 1.6732632423543772, 1.0507009873554805, 1)
+
+
+@operator("celu(Tensor self, Scalar alpha=1.)")
+def celu(t: Torch, x: Node, alpha: float) -> Node:
+    return elu(t, x, alpha, 1, 1 / alpha)
+
+
+@operator("silu(Tensor self)")
+def silu(t: Torch, x: Node) -> Node:
+    return t.mul(x, t.unary("logistic", x))
+
+
+@operator("mish(Tensor self)")
+def mish(t: Torch, x: Node) -> Node:
+    return t.mul(x, t.unary("tanh", softplus(t, x, 1, 20)))
+
+
+@operator("softplus(Tensor self, Scalar beta=1, Scalar threshold=20)")
+def softplus(t: Torch, x: Node, beta: float, limit: float) -> Node:
+    scaled = t.scale(x, beta)
+    soft = t.scale(t.unary("log-plus-one", t.unary("exponential", scaled)), 1 / beta)
+    return t.select(t.compare("GT", scaled, t.like(x, limit)), x, soft)
+
+
+@operator("log_sigmoid(Tensor self)")
+def log_sigmoid(t: Torch, x: Node) -> Node:
+    tail = t.unary("log-plus-one", t.unary("exponential", t.unary("negate", t.unary("abs", x))))
+    return t.sub(t.minimum(x, t.like(x, 0)), tail)
+
+
+@operator("gelu(Tensor self, *, str approximate=\"none\")")
+def gelu(t: Torch, x: Node, approximate: str) -> Node:
+    half = t.scale(x, 0.5)
+    if approximate == "tanh":
+        inner = t.scale(t.add(x, t.scale(t.mul(t.mul(x, x), x), 0.044715)), sqrt(2 / pi))
+        return t.mul(half, t.plus(t.unary("tanh", inner), 1))
+    return t.mul(half, t.plus(t.unary("erf", t.scale(x, sqrt(0.5))), 1))
+
+
+@operator("hardsigmoid(Tensor self)")
+def hardsigmoid(t: Torch, x: Node) -> Node:
+    return t.scale(hardtanh(t, t.plus(x, 3), 0, 6), 1 / 6)
+
+
+@operator("hardswish(Tensor self)")
+def hardswish(t: Torch, x: Node) -> Node:
+    return t.mul(x, hardsigmoid(t, x))
+
+
+@operator("softshrink(Tensor self, Scalar lambd=0.5)")
+def softshrink(t: Torch, x: Node, bound: float) -> Node:
+    above, below = t.compare("GT", x, t.like(x, bound)), t.compare("LT", x, t.like(x, -bound))
+    between = t.select(t.compare("NE", x, x), x, t.like(x, 0))
+    return t.select(above, t.plus(x, -bound), t.select(below, t.plus(x, bound), between))
+
+
+@operator("hardshrink(Tensor self, Scalar lambd=0.5)")
+def hardshrink(t: Torch, x: Node, bound: float) -> Node:
+    return t.select(t.compare("LE", t.unary("abs", x), t.like(x, bound)), t.like(x, 0), x)
+
+
+@operator("glu(Tensor self, int dim=-1)")
+def glu(t: Torch, x: Node, dim: int) -> Node:
+    d = t.dim(x, dim)
+    half = t.shape(x)[d] // 2
+    return t.mul(t.slice_dim(x, d, 0, half), t.unary("logistic", t.slice_dim(x, d, half, 2 * half)))
+
+
+@operator("dropout(Tensor input, float p, bool train)", "feature_dropout(Tensor input, float p, bool train)",
+          "alpha_dropout(Tensor input, float p, bool train)", "feature_alpha_dropout(Tensor input, float p, bool train)")
+def dropout(t: Torch, x: Node, p: float, train: bool) -> Node:
+    """In evaluation the input itself. In training the result depends on torch's generator, which no text holds."""
+    if train and p > 0:
+        raise ValueError("dropout in training mode draws from torch's generator: call model.eval() before the graph is made")
+    return x
+

@@ -1,0 +1,56 @@
+"""What sizes, types and layouts are: answers that are plain values."""
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from irscope.formats.torchscript.operators import operator
+from irscope.formats.torchscript.torch import Torch
+from irscope.graph import Node
+
+
+@operator("size(Tensor self)")
+def size(t: Torch, x: Node) -> Any:
+    return list(t.shape(x))
+
+
+@operator("size.int(Tensor self, int dim)", "sym_size.int(Tensor self, int dim)")
+def size_dim(t: Torch, x: Node, dim: int) -> Any:
+    return t.shape(x)[t.dim(x, dim)]
+
+
+@operator("dim(Tensor self)")
+def dim(t: Torch, x: Node) -> Any:
+    return t.rank(x)
+
+
+@operator("numel(Tensor self)")
+def numel(t: Torch, x: Node) -> Any:
+    return prod(t.shape(x))
+
+
+@operator("len.Tensor(Tensor t)")
+def length(t: Torch, x: Node) -> Any:
+    return t.shape(x)[0]
+
+
+@operator("stride(Tensor self)")
+def stride(t: Torch, x: Node) -> Any:
+    shape = t.shape(x)
+    return [prod(shape[i + 1:]) for i in range(len(shape))]
+
+
+@operator("is_floating_point(Tensor self)")
+def is_floating_point(t: Torch, x: Node) -> Any:
+    return t.dtype(x).is_float
+
+
+@operator("is_complex(Tensor self)")
+def is_complex(t: Torch, x: Node) -> Any:
+    return t.dtype(x).is_complex
+
+
+@operator("is_contiguous(Tensor self)", "is_contiguous.memory_format(Tensor self, MemoryFormat memory_format)",
+          "is_same_size(Tensor self, Tensor other)")
+def is_contiguous(t: Torch, x: Node, other: Any = None) -> Any:
+    return True if not isinstance(other, Node) else t.shape(x) == t.shape(other)
