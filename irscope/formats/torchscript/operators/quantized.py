@@ -7,18 +7,27 @@ Weights stand in an object that no text shows; a state dict has them as ``layer.
 """
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from irscope.formats.torchscript.abstract import ModuleRef, Tensor
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.operators.convolution import convolve
 from irscope.formats.torchscript.operators.linear import linear
 from irscope.formats.torchscript.torch import Torch
-from irscope.graph import Node
+from irscope.graph import Module, Node
 from irscope.graph.dtypes import F32
 
-if TYPE_CHECKING:
-    from irscope.expand.torchscript.program import Program
+
+class Program(Protocol):
+    """What quantised operators ask of the program that is being run: how to build, which weights were given, and a weight by its path."""
+
+    t: Torch
+    module: Module
+    given: Any
+
+    def weight(self, path: str, node: Node) -> Tensor:
+        """The weight of an object."""
+
 
 RANGES = {12: (-128, 127), 13: (0, 255), 14: (-(1 << 31), (1 << 31) - 1), 1: (-128, 127), 0: (0, 255)}
 """What a quantised type holds, by torch's number."""
