@@ -122,7 +122,8 @@ class Session:
         ignored = (*self.options.ignore, *table.get("ignore", ()))
         if (chosen, ignored) not in self._rules:
             for word in (*chosen, *ignored):
-                check_rule(word)
+                if word.upper() != "ALL":
+                    check_rule(word)
             # A word may mean a gate or what a reader says; those are asked for in other ways, and can only be ignored.
             words = [word for word in chosen if any(_means(word, rule) for rule in all_rules())]
             rules = select(words, ()) if words or not chosen else []
@@ -152,4 +153,4 @@ class Session:
 
 
 def _means(word: str, rule: type[Rule]) -> bool:
-    return word.lower() == rule.name or rule.code.startswith(word.upper())
+    return word.upper() == "ALL" or word.lower() == rule.name or rule.code.startswith(word.upper())

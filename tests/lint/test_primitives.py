@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from click.testing import CliRunner
+
 import irscope
+from irscope.cli.lint import command as lint
 from irscope.lint import find_rule, lint_module
 from irscope.lint.primitives import lint_primitives
 
@@ -31,3 +36,22 @@ def test_a_finding_stands_at_the_users_operator() -> None:
 def test_a_module_without_primitives_gives_nothing() -> None:
     module = irscope.load("graph(%x : Tensor):\n  %y : Tensor = aten::exp(%x)\n  return (%y)\n", format="torchscript").module()
     assert lint_primitives(module, [find_rule("ALG006")]) == []
+
+
+def test_all_rules_can_be_asked_for_by_one_word(tmp_path: Path) -> None:
+    """A rule that is off by default speaks up under --select ALL, and not without."""
+    text = """HloModule m
+
+ENTRY e {
+  x = f32[4096] parameter(0)
+  c = f32[] constant(8)
+  b = f32[4096] broadcast(c), dimensions={}
+  ROOT y = f32[4096] divide(x, b)
+}
+"""
+    (tmp_path / "x.hlo").write_text(text)
+    runner = CliRunner()
+    every = runner.invoke(lint, [str(tmp_path / "x.hlo"), "--select", "ALL", "--format", "concise"])
+    assert "ALG007" in every.output
+    usual = runner.invoke(lint, [str(tmp_path / "x.hlo"), "--format", "concise"])
+    assert "ALG007" not in usual.output

@@ -9,6 +9,8 @@ from irscope.lint.context import Context
 from irscope.lint.rule import Fixture, Rule
 from irscope.source import Finding, Note, Severity
 
+ANNOTATIONS = ("Sharding", "SPMD", "Shard", "annotate_device", "MoveTo")
+"""Targets of calls that only say where something lies begin like this."""
 HOST = frozenset(("outfeed", "infeed", "send", "recv"))
 
 
@@ -97,8 +99,9 @@ class SideEffectOrRng(Rule):
             return ""
         if node.op.name in HOST:
             return f"{node.op.name} speaks with the host, and nothing fuses across it"
-        if node.attrs.get("custom_call_has_side_effect") is True:
-            return f"{node.attrs.get('custom_call_target', 'a custom call')} has a side effect, and nothing fuses across it"
+        target = str(node.attrs.get("custom_call_target", "a custom call"))
+        if node.attrs.get("custom_call_has_side_effect") is True and not target.startswith(ANNOTATIONS):
+            return f"{target} has a side effect, and nothing fuses across it"
         return ""
 
 
