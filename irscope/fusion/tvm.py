@@ -188,7 +188,7 @@ class Partition:
             sink = dominator.parent
             if member.kind is TvmKind.OPAQUE or sink < 0:
                 continue
-            if self.members[sink].root().size + self._between(place.index, sink) > self.max_depth:
+            if self._between(place.index, sink) > self.max_depth:
                 continue
             target = self.members[sink]
             if phase == 2:
@@ -228,8 +228,18 @@ class Partition:
         return list(seen)
 
     def _between(self, source: int, sink: int) -> int:
-        """How many nodes the groups from a source up to its sink hold."""
-        return self.members[source].root().size + sum(self.members[at].root().size for at in self._ways(source, sink) if at != sink)
+        """How many operators come together when a source is fused into its sink, as TVM counts them; counting ends beyond the limit."""
+        count = self.members[sink].root().size
+        seen: set[int] = set()
+        stack = [source]
+        while stack and count <= self.max_depth:
+            at = stack.pop()
+            if at not in seen and at != sink:
+                seen.add(at)
+                # A group that has become part of another one still counts with the size it had then.
+                count += self.members[at].size
+                stack.extend(next_ for next_, _ in self.places[at].outputs)
+        return count
 
     @staticmethod
     def _merge(child: Member, parent: Member) -> None:
