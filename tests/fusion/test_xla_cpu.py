@@ -294,3 +294,20 @@ def test_an_answer_names_its_version_and_says_when_the_text_is_early() -> None:
 def test_a_device_belongs_to_the_gpu() -> None:
     with pytest.raises(UserError, match="means nothing"):
         judge(module("ROOT x = f32[4] parameter(0)"), "xla-cpu", "h100")
+
+
+def test_a_text_without_what_decides_is_refused_with_the_reason() -> None:
+    reading = load("HloModule m\nENTRY e {\n x = f32[4,4] parameter(0)\n y = f32[4,4] transpose(x)\n ROOT n = f32[4,4] negate(y)\n}\n")
+    with pytest.raises(UserError, match="leaves out dimensions of %y"):
+        judge(reading.module(), "xla-cpu")
+
+
+def test_an_operand_that_a_fusion_does_not_use_is_no_trouble() -> None:
+    text = """
+        x = f32[4] parameter(0)
+        a = f32[4] negate(x)
+        b = f32[4] abs(x)
+        ROOT f = f32[4] fusion(a, b), kind=kLoop, calls=two"""
+    body = "two { p = f32[4] parameter(0)\n q = f32[4] parameter(1)\n ROOT n = f32[4] tanh(p) }\n"
+    made = {(v.producer, v.consumer): v.fused for v in judge(module(text, body), "xla-cpu")}
+    assert made["a", "f"] == "all"

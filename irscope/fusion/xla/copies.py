@@ -29,7 +29,7 @@ class Copies:
 
     def emitted(self, producer: Instruction) -> int:
         """How often the code of an operand of the fusion would stand in it."""
-        return sum(self.times[user] for user in self.users[producer])
+        return sum(self.times[user] for user in self.users.get(producer, ()))
 
     def too_many(self, producer: Instruction) -> str:
         """Why an operand would be emitted too often, in numbers; empty when it would not."""
@@ -47,7 +47,7 @@ class Copies:
 
     def take_operand(self, operand: Instruction) -> dict[Instruction, None]:
         """Forget an operand that is about to be fused; what reads it is given back."""
-        return self.users.pop(operand)
+        return self.users.pop(operand, {})
 
     def add(self, copy: Instruction, users: dict[Instruction, None]) -> None:
         """Count what was fused: ``users`` is what :meth:`take_operand` gave for the original."""

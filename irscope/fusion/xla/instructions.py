@@ -10,7 +10,8 @@ from math import prod
 from typing import Any
 
 from irscope.fusion.xla.opcodes import ALWAYS_FUSIBLE, COLLECTIVES, ELEMENTWISE, NEVER_FUSIBLE, SIDE_EFFECTS
-from irscope.graph import Graph, Node, TensorType, Type
+from irscope.graph import UNKNOWN, Graph, Node, TensorType, Type
+from irscope.source import UserError
 
 NO_ATTRS: Mapping[str, Any] = {}
 
@@ -140,7 +141,10 @@ class Computation:
 
     @staticmethod
     def of(graph: Graph) -> Computation:
-        """The computation of a graph, fusions with bodies of their own (their graphs are closed, so none is inside another twice)."""
+        """The computation of a graph, fusions with bodies of their own (their graphs are closed, so none is inside another twice).
+
+        Raises UserError where the text leaves out a type or an attribute that decides.
+        """
         made = Computation(graph.name)
         pending: list[tuple[Computation, Graph]] = [(made, graph)]
         while pending:
@@ -148,13 +152,14 @@ class Computation:
             here: dict[Node, Instruction] = {}
             by_name: dict[str, Instruction] = {}
             for node in source.nodes:
+                _check(node)
                 instruction = Instruction(node.op.name, node.type, [here[o] for o in node.operands], node, node.attrs)
                 here[node] = by_name[node.name] = instruction
                 for before in node.attrs.get("control_predecessors", ()):
                     if before in by_name:
                         instruction.predecessors.append(by_name[before])
                 computation.instructions[instruction] = None
-                if node.op.name == "fusion" and node.bodies:
+                if has_body(node):
                     instruction.kind = str(node.attrs.get("kind", "kLoop"))
                     instruction.body = Computation(node.bodies[0].name)
                     pending.append((instruction.body, node.bodies[0]))
@@ -218,6 +223,25 @@ class Computation:
         if self.root is fusion:
             self.root = copies[body.root]
         self.remove(fusion)
+
+
+NEEDED = {"reduce": "dimensions", "concatenate": "dimensions", "transpose": "dimensions", "reduce-window": "window", "slice": "slice"}
+"""Attributes without which nothing can be said of an instruction."""
+
+
+def _check(node: Node) -> None:
+    missing = NEEDED.get(node.op.name)
+    if missing is not None and missing not in node.attrs:
+        raise UserError(f"the text leaves out {missing} of %{node.name}, a {node.op.name}: its fusion cannot be judged",
+                        "print the module with its attributes")
+    if node.type is UNKNOWN:
+        raise UserError(f"the text leaves out the type of %{node.name}: its fusion cannot be judged", "print the module with result shapes")
+
+
+def has_body(node: Node) -> bool:
+    """Whether a node is a fusion that says what it computes, with a parameter for each operand."""
+    return node.op.name == "fusion" and bool(node.bodies) and node.bodies[0].root is not None \
+        and len(node.bodies[0].params) == len(node.operands)
 
 
 def fuse_into(fusion: Instruction, producer: Instruction) -> Instruction:

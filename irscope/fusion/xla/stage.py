@@ -16,7 +16,7 @@ def computations(module: Module) -> list[Graph]:
     """The computations that XLA's fusion passes look at, callees first; the entry is the last."""
     graphs = callees_first(module, module.main())
     applied = {id(body) for graph in graphs for node in graph.nodes if node.op.name not in CONTROL for body in node.bodies}
-    return [graph for graph in graphs if id(graph) not in applied]
+    return [graph for graph in graphs if id(graph) not in applied and graph.root is not None]
 
 
 def remarks(module: Module, version: str, dump: str) -> list[str]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from irscope.fusion.plan import EdgeVerdict, Group, Plan
 from irscope.fusion.xla.cpu import Outcome
-from irscope.fusion.xla.instructions import Computation, Instruction
+from irscope.fusion.xla.instructions import Computation, Instruction, has_body
 from irscope.fusion.xla.refusal import Refusal
 from irscope.graph import Graph, Node
 
@@ -80,8 +80,7 @@ def taken_apart(graph: Graph) -> Computation:
 
 def opened(node: Node) -> bool:
     """Whether a node is a kernel of the text with one result, which can be taken apart."""
-    return node.op.name == "fusion" and bool(node.bodies) and node.attrs.get("kind") != "kCustom" and \
-        node.bodies[0].result().op.name != "tuple"
+    return has_body(node) and node.attrs.get("kind") != "kCustom" and node.bodies[0].result().op.name != "tuple"
 
 
 def _readers(producer: Node, consumer: Node) -> list[Node]:
@@ -95,7 +94,7 @@ def _readers(producer: Node, consumer: Node) -> list[Node]:
 
 def _with_bodies(graph: Graph) -> Iterable[Graph]:
     """The bodies of the fusions of a graph, then the graph."""
-    return (*dict.fromkeys(n.bodies[0] for n in graph.nodes if n.op.name == "fusion" and n.bodies), graph)
+    return (*dict.fromkeys(n.bodies[0] for n in graph.nodes if has_body(n)), graph)
 
 
 def _group(kernel: Instruction, members: list[Instruction]) -> Group:
