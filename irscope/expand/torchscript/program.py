@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from irscope.expand.torchscript import control, numbers, python_values, structure, weights
+from irscope.expand.torchscript import control, inputs, numbers, python_values, structure, weights
 from irscope.expand.torchscript.frames import FramedTorch
 from irscope.formats.torchscript.abstract import FunctionRef, ModuleRef, Scalar, Tensor
 from irscope.formats.torchscript.operators import overloads
@@ -75,7 +75,7 @@ class Program:
 
     def run(self) -> Module:
         main = self.module.main()
-        arguments = [self._input(p) for p in main.params]
+        arguments = [inputs.input_value(self, p) for p in main.params]
         try:
             results = self.call(main, arguments)
         except control.Raise as raised:
@@ -97,43 +97,6 @@ class Program:
         made = Graph(self.graph.name, list(self.graph.nodes), list(self.graph.params), node)
         self.made.attrs["sizes_from_data"] = True
         return int(self.given.measure(made))
-
-    def _input(self, param: Node) -> Any:
-        """The abstract value of an input of the entry."""
-        if isinstance(param.type, NamedType) and ("__torch__" in param.type.name or param.type.name == "PyObject"):
-            return ModuleRef("", param.type.name)
-        value = self.given.inputs.get(param.name, _ABSENT)
-        if isinstance(param.type, TupleType) or (isinstance(param.type, NamedType) and param.type.name.endswith("[]")):
-            return self._structured_input(param)
-        if value is _ABSENT and isinstance(param.type, TensorType) and param.type.is_static:
-            value = TensorType(param.type.dtype, param.type.shape)
-        if value is _ABSENT:
-            if not isinstance(param.type, TensorType) and str(param.type).rstrip("?") in ("int", "float", "bool"):
-                raise UserError(f"the input %{param.name} is a number ({param.type}) that is not given",
-                                f"give it by --inputs as {param.name!r}, an array of no dimensions")
-            raise UserError(f"the text does not say the shape of input %{param.name} ({param.type})",
-                            f"give it by --inputs, or --shape {param.name}=...; torch.jit.trace(...).inlined_graph prints shapes")
-        if isinstance(value, TensorType):
-            return Tensor(self.parameter(value, param))
-        return value
-
-    def _structured_input(self, param: Node) -> Any:
-        """A tuple or list of tensors: its parts are given as ``name.0``, ``name.1``."""
-        parts, i = [], 0
-        types = param.type.elements if isinstance(param.type, TupleType) else None
-        while types is None or i < len(types):
-            name = f"{param.name}.{i}"
-            value = self.given.inputs.get(name, _ABSENT)
-            declared = types[i] if types is not None else None
-            if value is _ABSENT and isinstance(declared, TensorType) and declared.is_static:
-                value = TensorType(declared.dtype, declared.shape)
-            if value is _ABSENT:
-                if types is None and i:
-                    break
-                raise UserError(f"part {i} of input %{param.name} ({param.type}) is not given", f"give it by --inputs as {name}")
-            parts.append(Tensor(self.parameter(value, param, name)) if isinstance(value, TensorType) else value)
-            i += 1
-        return parts if types is None else tuple(parts)
 
     def parameter(self, type: TensorType, node: Node, name: str = "") -> Node:
         """A parameter of the main graph, whatever frame is being built."""
@@ -476,5 +439,4 @@ KEEP_SHAPE = frozenset(("aten::detach", "aten::requires_grad", "aten::alias"))
 """Views whose in-place form changes nothing that a value shows."""
 MOVING = frozenset(("aten::select",))
 """Operators that take a place which only the run knows."""
-_ABSENT: Any = object()
 __all__ = ["Given", "List", "Program", "results_of", "run_program"]

@@ -1,0 +1,52 @@
+"""The inputs of a program: tensors of given or declared types, numbers, and tuples or lists of them."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from irscope.formats.torchscript.abstract import ModuleRef, Tensor
+from irscope.graph import NamedType, Node, TensorType, TupleType
+from irscope.source import UserError
+
+if TYPE_CHECKING:
+    from irscope.expand.torchscript.program import Program
+
+_ABSENT: Any = object()
+
+
+def input_value(program: Program, param: Node) -> Any:
+    """The abstract value of an input of the entry."""
+    if isinstance(param.type, NamedType) and ("__torch__" in param.type.name or param.type.name == "PyObject"):
+        return ModuleRef("", param.type.name)
+    value = program.given.inputs.get(param.name, _ABSENT)
+    if isinstance(param.type, TupleType) or (isinstance(param.type, NamedType) and param.type.name.endswith("[]")):
+        return _structured(program, param)
+    if value is _ABSENT and isinstance(param.type, TensorType) and param.type.is_static:
+        value = TensorType(param.type.dtype, param.type.shape)
+    if value is _ABSENT:
+        if not isinstance(param.type, TensorType) and str(param.type).rstrip("?") in ("int", "float", "bool"):
+            raise UserError(f"the input %{param.name} is a number ({param.type}) that is not given",
+                            f"give it by --inputs as {param.name!r}, an array of no dimensions")
+        raise UserError(f"the text does not say the shape of input %{param.name} ({param.type})",
+                        f"give it by --inputs, or --shape {param.name}=...; torch.jit.trace(...).inlined_graph prints shapes")
+    if isinstance(value, TensorType):
+        return Tensor(program.parameter(value, param))
+    return value
+
+
+def _structured(program: Program, param: Node) -> Any:
+    """A tuple or list of tensors: its parts are given as ``name.0``, ``name.1``."""
+    parts, i = [], 0
+    types = param.type.elements if isinstance(param.type, TupleType) else None
+    while types is None or i < len(types):
+        name = f"{param.name}.{i}"
+        value = program.given.inputs.get(name, _ABSENT)
+        declared = types[i] if types is not None else None
+        if value is _ABSENT and isinstance(declared, TensorType) and declared.is_static:
+            value = TensorType(declared.dtype, declared.shape)
+        if value is _ABSENT:
+            if types is None and i:
+                break
+            raise UserError(f"part {i} of input %{param.name} ({param.type}) is not given", f"give it by --inputs as {name}")
+        parts.append(Tensor(program.parameter(value, param, name)) if isinstance(value, TensorType) else value)
+        i += 1
+    return parts if types is None else tuple(parts)
