@@ -12,7 +12,7 @@ from irscope.passes.visitor import GraphMutator
 
 
 class SimplifyInference(Pass):
-    """Write batch, layer, instance and group normalisation as arithmetic that can be folded, and leave dropout out.
+    """Write batch, layer and instance normalisation as arithmetic that can be folded, and leave dropout out.
 
         %0 = nn.batch_norm(%x, %g, %b, %m, %v);              %0 = add(%v, 1e-05f);    %4 = negative(%m);
         nn.relu(%0.0)                            ->          %1 = sqrt(%0);           %5 = multiply(%4, %3);  ...
