@@ -12,6 +12,7 @@ from irscope.lower import control, places
 from irscope.lower.families import families
 from irscope.lower.orders import Order, order_for, orders_of_reads
 from irscope.lower.program import Slot
+from irscope.lower.propagation import spread
 from irscope.lower.storage import Storage, Wish
 from irscope.lower.values import Parts, Path, leaves, tensor_of
 
@@ -157,6 +158,7 @@ class Homes:
                         refused.add(node)
                     else:
                         wishes[node] = joined
+        spread(self.plan.groups, wishes, {*refused, *self.wanted})
         for node, order in self._orders().items():
             wishes.setdefault(node, Wish(order, (0,) * len(order), (0,) * len(order)))
         return {node: wish for node, wish in wishes.items() if node not in refused and node in self.made_at}

@@ -161,3 +161,35 @@ def test_winograd(x: str, w: str, out: str, labels: str, pad: str, precision: st
 def test_many_rows_and_few_weights() -> None:
     program = check(conv("2,3,64,64", "64,3,7,7", "2,64,32,32", "size=7x7 stride=2x2 pad=3_3x3_3", NCHW), (1,), family="convolution")
     assert any(k.schedule.get("rows_outer") for k in program.kernels())
+
+
+def test_concatenations_and_pointwise_values_lie_as_convolutions_wish() -> None:
+    """A dense block and a squeeze-and-excite block, channels first in the text: nothing is turned around inside."""
+    t = "f32[1,{},9,9]".format
+    program = check(entry(f"""
+      x = f32[1,3,9,9] parameter(0)
+      w0 = f32[24,3,3,3] parameter(1)
+      w1 = f32[24,24,1,1] parameter(2)
+      w2 = f32[16,48,1,1] parameter(3)
+      s = f32[48] parameter(4)
+      g = f32[16,16] parameter(5)
+      c0 = {t(24)} convolution(x, w0), window={{size=3x3 pad=1_1x1_1}}, dim_labels=bf01_oi01->bf01
+      c1 = {t(24)} convolution(c0, w1), window={{size=1x1}}, dim_labels=bf01_oi01->bf01
+      both = {t(48)} concatenate(c0, c1), dimensions={{1}}
+      sb = {t(48)} broadcast(s), dimensions={{1}}
+      scaled = {t(48)} multiply(both, sb)
+      c2 = {t(16)} convolution(scaled, w2), window={{size=1x1}}, dim_labels=bf01_oi01->bf01
+      on = {t(16)} logistic(c2)
+      swish = {t(16)} multiply(c2, on)
+      zero = f32[] constant(0)
+      sum = f32[1,16] reduce(swish, zero), dimensions={{2,3}}, to_apply=add
+      gate = f32[1,16] dot(sum, g), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
+      gates = {t(16)} broadcast(gate), dimensions={{0,1}}
+      gated = {t(16)} multiply(swish, gates)
+      w3 = f32[32,16,1,1] parameter(6)
+      c3 = {t(32)} convolution(gated, w3), window={{size=1x1}}, dim_labels=bf01_oi01->bf01
+      ROOT n = {t(32)} negate(c3)""", """add { a = f32[] parameter(0)
+        b = f32[] parameter(1)
+        ROOT r = f32[] add(a, b) }"""), (1, 2, 3, 4, 5, 6), family="reduction")
+    copies = [k.name for k in program.kernels() if k.name.endswith(("_frame", "_relay")) or k.schedule.get("family") == "transposition"]
+    assert copies == ["c0_frame", "c3_relay"], copies

@@ -63,6 +63,8 @@ class _Reduction:
         self.reduce = next(p for p in match.points if p.kind == "reduce")
         self.before = [p for p in match.points if p.stage == 0 and p.level <= self.rows]
         self.inside = [p for p in match.points if p.level > self.rows]
+        self.results = [o for o in match.outputs if o[1].level <= self.rows]
+        self.beside = [o for o in match.outputs if o[1].level > self.rows]  # stored as the walk goes over them
         self.after = [p for p in match.points if p.stage == 1 and p is not self.reduce]
 
     def write(self) -> None:
@@ -112,6 +114,8 @@ class _Reduction:
             for v in range(count):
                 inner = dict(mine[v])
                 self.e.emit(self.inside, [*index, j + v * lanes, *place], inner, mask)
+                for output, point, walk in self.beside:
+                    self.e.store(output, walk, [*index, j + v * lanes, *place], inner[point], mask, lanes)
                 element = k.splat(k.convert(inner[self.reduce.args[0]], wide), lanes)
                 registers[v].set(k.binary(word, registers[v].get(), element))
         for v in range(count):
@@ -119,7 +123,7 @@ class _Reduction:
             held[self.reduce] = k.convert(registers[v].get(), dtype)
             at = self._full([*index, j + v * lanes])
             self.e.emit(self.after, at, held, mask)
-            for output, point, walk in self.match.outputs:
+            for output, point, walk in self.results:
                 self.e.store(output, walk, at, held[point], mask, lanes)
 
 

@@ -1,0 +1,71 @@
+"""Orders of dimensions spread: values that are combined element by element, or put one beside the other, lie in the same order.
+
+A convolution wishes its image channels last; so should what is added to it, what it is concatenated of, and what is made of its result.
+"""
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from irscope.fusion import Group
+from irscope.fusion.drafts import dims_of
+from irscope.fusion.views import VIEWS
+from irscope.graph import Node, TensorType
+from irscope.lower.storage import Wish
+
+Order = tuple[int, ...]
+ROUNDS = 4
+"""Back and forth so often, at most: orders meet in the middle of a graph."""
+
+_PLACES = frozenset(("concatenate", "pad"))
+
+
+def spread(groups: Sequence[Group], wishes: dict[Node, Wish], fixed: Collection[Node]) -> None:
+    """Add wishes for values that have none, and are not ``fixed``, in the orders of those that they are read with or made into."""
+    for _ in range(ROUNDS):
+        count = len(wishes)
+        for group in reversed(groups):
+            for output in group.outputs:
+                order = _order(wishes, output)
+                if order is not None:
+                    for node in _alike(group, output):
+                        _wish(wishes, node, order, fixed)
+        for group in groups:
+            if group.kind != "map" and not _is_place(group):
+                continue
+            for output in group.outputs:
+                orders = {_order(wishes, node) for node in _alike(group, output)} - {None}
+                if len(orders) == 1:
+                    (order,) = orders
+                    assert order is not None
+                    _wish(wishes, output, order, fixed)
+        if len(wishes) == count:
+            return
+
+
+def _alike(group: Group, output: Node) -> list[Node]:
+    """The inputs that a group goes through as it goes through an output."""
+    if not isinstance(output.type, TensorType):
+        return []
+    if group.kind == "whole":
+        return [n for n in group.inputs if _is_place(group) and n.op.name not in VIEWS and _rank(n) == _rank(output)]
+    return [n for n in group.inputs if n.op.name not in VIEWS and isinstance(n.type, TensorType) and dims_of(n) == dims_of(output)
+            and (group.anchor is None or n not in group.anchor.operands)]
+
+
+def _is_place(group: Group) -> bool:
+    return group.kind == "whole" and group.anchor is not None and group.anchor.op.name in _PLACES
+
+
+def _rank(node: Node) -> int:
+    return len(dims_of(node)) if isinstance(node.type, TensorType) else -1
+
+
+def _order(wishes: dict[Node, Wish], node: Node) -> Order | None:
+    """The order that is wished for a value, where it is not the order of its dimensions."""
+    wish = wishes.get(node)
+    return wish.order if wish is not None and wish.order != tuple(range(len(wish.order))) else None
+
+
+def _wish(wishes: dict[Node, Wish], node: Node, order: Order, fixed: Collection[Node]) -> None:
+    if node not in wishes and node not in fixed and _rank(node) == len(order):
+        wishes[node] = Wish(order, (0,) * len(order), (0,) * len(order))
