@@ -8,7 +8,7 @@ from __future__ import annotations
 from irscope.fusion.plan import Plan
 from irscope.fusion.xla.cpu import run
 from irscope.fusion.xla.instructions import Computation
-from irscope.fusion.xla.stage import computations, remarks
+from irscope.fusion.xla.stage import computations, no_collector, remarks
 from irscope.fusion.xla.told import from_text, opened, plan_of, taken_apart
 from irscope.graph import Graph, Module
 
@@ -31,7 +31,8 @@ class XlaCpuPolicy:
 
     def plan_module(self, module: Module, device: str | None = None) -> list[Plan]:
         """A plan for every computation that runs; the bodies of fusions are told with the computation that has the fusion."""
-        return [self.plan(graph) for graph in computations(module)]
+        with no_collector():
+            return [self.plan(graph) for graph in computations(module)]
 
     def remarks(self, module: Module) -> list[str]:
         """See :mod:`irscope.fusion.xla.stage`."""
