@@ -68,11 +68,16 @@ class EdgeVerdict:
 
 @dataclass(slots=True, eq=False)
 class Plan:
-    """The groups of one graph, in an order in which they can run, and the verdicts on its edges."""
+    """The groups of one graph, in an order in which they can run, and the verdicts on its edges.
+
+    ``decisions`` are the pairs (producer, consumer) in the order in which a compiler that decides one after another fused them; a kernel
+    is called after the instruction that it ends in.
+    """
 
     graph: Graph
     groups: list[Group] = field(default_factory=list)
     verdicts: list[EdgeVerdict] = field(default_factory=list)
+    decisions: list[tuple[str, str]] = field(default_factory=list)
 
     def kernels(self) -> int:
         """How many kernels the plan launches."""

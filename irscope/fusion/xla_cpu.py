@@ -5,10 +5,11 @@ order of its text. Every computation that runs is fused by itself, bodies of loo
 """
 from __future__ import annotations
 
+from irscope.formats.hlo.reader import collector_paused
 from irscope.fusion.plan import Plan
 from irscope.fusion.xla.cpu import run
 from irscope.fusion.xla.instructions import Computation
-from irscope.fusion.xla.stage import computations, no_collector, remarks
+from irscope.fusion.xla.stage import computations, remarks
 from irscope.fusion.xla.told import from_text, opened, plan_of, taken_apart
 from irscope.graph import Graph, Module
 
@@ -31,7 +32,7 @@ class XlaCpuPolicy:
 
     def plan_module(self, module: Module, device: str | None = None) -> list[Plan]:
         """A plan for every computation that runs; the bodies of fusions are told with the computation that has the fusion."""
-        with no_collector():
+        with collector_paused():
             return [self.plan(graph) for graph in computations(module)]
 
     def remarks(self, module: Module) -> list[str]:

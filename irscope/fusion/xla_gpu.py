@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import re
 
+from irscope.formats.hlo.reader import collector_paused
 from irscope.fusion.plan import Plan
 from irscope.fusion.xla.gpu import run
 from irscope.fusion.xla.gpu_device import Device, device_named
 from irscope.fusion.xla.instructions import Computation, Instruction
-from irscope.fusion.xla.stage import computations, no_collector, remarks
+from irscope.fusion.xla.stage import computations, remarks
 from irscope.fusion.xla.told import from_text, opened, plan_of, taken_apart
 from irscope.graph import Graph, Module
 
@@ -32,7 +33,7 @@ class XlaGpuPolicy:
     def plan_module(self, module: Module, device: str | None = None) -> list[Plan]:
         """A plan for every computation that runs on the device."""
         chosen = device_named(device)
-        with no_collector():
+        with collector_paused():
             return [self._plan(module, graph, chosen) for graph in computations(module)]
 
     def _plan(self, module: Module, graph: Graph, device: Device) -> Plan:

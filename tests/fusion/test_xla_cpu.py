@@ -199,6 +199,7 @@ def test_a_scalar_constant_is_written_into_the_kernel() -> None:
     text = "x = f32[4] parameter(0)\n c = f32[] constant(2)\n b = f32[4] broadcast(c), dimensions={}\n ROOT m = f32[4] multiply(x, b)"
     plan, = plans(module(text), "xla-cpu")
     assert [sorted(n.name for n in group.nodes) for group in plan.groups] == [["b", "c", "m"]]
+    assert plan.decisions == [("b", "m"), ("c", "m")]
     large = "x = f32[4] parameter(0)\n c = f32[4] constant({1, 2, 3, 4})\n n = f32[4] negate(c)\n ROOT m = f32[4] multiply(x, n)"
     plan, = plans(module(large), "xla-cpu")
     assert [sorted(n.name for n in group.nodes) for group in plan.groups] == [["m", "n"]]

@@ -1,10 +1,6 @@
 """At which point of XLA's pipeline a text was written, as far as it shows."""
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 from irscope.graph import Graph, Module, Node, TensorType, callees_first
 
 REWRITTEN = frozenset(
@@ -14,18 +10,6 @@ REWRITTEN = frozenset(
 
 CONTROL = frozenset(("while", "conditional", "call", "async-start"))
 """What runs the computations that it calls as they are; everything else applies them to elements, and XLA fuses nothing in there."""
-
-
-@contextmanager
-def no_collector() -> Iterator[None]:
-    """Pause the garbage collector: a plan makes many objects that all live until it is done, and each collection walks them all."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def computations(module: Module) -> list[Graph]:

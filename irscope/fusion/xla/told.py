@@ -20,7 +20,7 @@ Homes = dict[Node, list[tuple[Instruction, Instruction]]]
 
 def plan_of(graph: Graph, outcome: Outcome) -> Plan:
     """The plan of one computation and of the bodies of the fusions that its text holds already."""
-    plan = Plan(graph)
+    plan = Plan(graph, decisions=outcome.fused)
     homes: Homes = {}
     for kernel in outcome.computation.post_order():
         members = [kernel] if kernel.body is None else [i for i in kernel.body.instructions if i.node is not None]
