@@ -23,10 +23,14 @@ MAX_KEYS = 1 << 14
 
 @dataclass(frozen=True, slots=True)
 class Softmax:
-    """``scores`` are what the maximum is taken of, ``weights`` the result of the division."""
+    """``scores`` are what the maximum is taken of, ``weights`` the result of the division.
+
+    ``empty``, where there is one, says for each row that its weights are zeros instead (no key is seen); it is the same along a row.
+    """
 
     scores: Node
     weights: Node
+    empty: Node | None = None
 
 
 def joined(graph: Graph, groups: Sequence[Group]) -> list[Group]:
@@ -55,8 +59,11 @@ def softmax_of(rows: Group) -> Softmax | None:
     """The softmax along the last dimension that is all a group of kind ``rows`` does, apart from pointwise work before it."""
     if rows.kind != "rows" or len(rows.outputs) != 1:
         return None
-    weights = rows.outputs[0]
-    if weights.op.name != "divide" or not dims_of(weights):
+    stored = weights = rows.outputs[0]
+    empty: Node | None = None
+    if weights.op.name == "select" and _is_constant(weights.operands[1], 0.0) and dims_of(weights.operands[0]) == dims_of(weights):
+        empty, _, weights = weights.operands
+    if weights.op.name != "divide" or not dims_of(weights) or (empty is not None and not _same_along_rows(empty)):
         return None
     exponential, total = weights.operands[0], _row_value(weights.operands[1], dims_of(weights))
     if exponential.op.name != "exponential" or total is None or not _reduces(total, "add", 0.0, exponential):
@@ -70,7 +77,7 @@ def softmax_of(rows: Group) -> Softmax | None:
         highest = None if highest is None else _through(highest)
     if highest is None or not _reduces(highest, "maximum", float("-inf"), scores) or dims_of(scores) != dims_of(weights):
         return None
-    return Softmax(scores, weights)
+    return Softmax(scores, stored, empty)
 
 
 def _parts(last: Group, made: dict[Node, Group]) -> tuple[Group, Group, Group] | None:
@@ -107,8 +114,8 @@ def _one(first: Group, rows: Group, last: Group) -> Group:
                  parts=(first, rows, last))
 
 
-def _row_value(node: Node, shape: tuple[int, ...]) -> Node | None:
-    """What a node repeats along the last dimension: one value a row, in order; None when it is anything else."""
+def _shown(node: Node) -> tuple[Node, Strides | None]:
+    """What a chain of views shows, and the strides by which it walks it."""
     chain: Chain | None = None
     steps: list[Node] = []
     while node.op.name in VIEWS:
@@ -116,11 +123,23 @@ def _row_value(node: Node, shape: tuple[int, ...]) -> Node | None:
         node = node.operands[0]
     for step in steps:
         chain = Chain(step, chain)
-    walked = seen_through(chain, Strides.plain(dims_of(node)))
+    return node, seen_through(chain, Strides.plain(dims_of(node)))
+
+
+def _row_value(node: Node, shape: tuple[int, ...]) -> Node | None:
+    """What a node repeats along the last dimension: one value a row, in order; None when it is anything else."""
+    node, walked = _shown(node)
     if walked is None or walked.shape != shape or walked.offset:
         return None
     expected = (*row_major(shape[:-1]), 0)
     return node if all(a == b or n == 1 for a, b, n in zip(walked.strides, expected, shape)) else None
+
+
+def _same_along_rows(node: Node) -> bool:
+    """Whether a view repeats what it shows along the last dimension."""
+    shape = dims_of(node)
+    walked = _shown(node)[1]
+    return walked is not None and walked.shape == shape and walked.strides[-1] == 0
 
 
 def _reduces(node: Node, opcode: str, init: float, operand: Node) -> bool:

@@ -18,8 +18,9 @@ ad { a = f32[] parameter(0)
 """
 
 
-def attention(queries: int, keys: int, depth: int = 24, values: int = 40, mask: str = "", tail: str = "ROOT r = {o} negate(o)") -> str:
-    """Two batches, three heads, a scale; ``mask`` takes ``sc`` to ``x``; keys and values come as [batch, key, head, depth]."""
+def attention(queries: int, keys: int, depth: int = 24, values: int = 40, mask: str = "", tail: str = "ROOT r = {o} negate(o)",
+              empty: str = "") -> str:
+    """Two batches, three heads, a scale; ``mask`` takes ``sc`` to ``x``, ``empty`` ``e`` and ``tb`` to ``p``; keys and values come as [batch, key, head, depth]."""
     s, m, o = f"f32[2,3,{queries},{keys}]", f"f32[2,3,{queries}]", f"f32[2,3,{queries},{values}]"
     return entry(f"""
       q = f32[2,{queries},3,{depth}] parameter(0)
@@ -45,7 +46,7 @@ def attention(queries: int, keys: int, depth: int = 24, values: int = 40, mask: 
       tr = f32[2,3,{queries},1] reshape(t)
       tf = {m} reshape(tr)
       tb = {s} broadcast(tf), dimensions={{0,1,2}}
-      p = {s} divide(e, tb)
+      {empty.format(s=s, m=m) or f"p = {s} divide(e, tb)"}
       o = {o} dot(p, vt), lhs_batch_dims={{0,1}}, rhs_batch_dims={{0,1}}, lhs_contracting_dims={{3}}, rhs_contracting_dims={{2}}
       {tail.format(o=o, s=s)}""", BODIES)
 
@@ -95,12 +96,26 @@ def test_weights_that_others_read_are_stored() -> None:
         np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-6)
 
 
-def test_queries_without_any_key_are_not_numbers() -> None:
-    text = attention(24, 24, mask=ADDED)
+EMPTY = """h = f32[] constant(-100)
+      hb = {m} broadcast(h), dimensions={{}}
+      none = pred[2,3,24] compare(mr, hb), direction=LT
+      nb = pred{s0} broadcast(none), dimensions={{0,1,2}}
+      zs = {s} broadcast(z), dimensions={{}}
+      p0 = {s} divide(e, tb)
+      p = {s} select(nb, zs, p0)""".replace("{s0}", "[2,3,24,24]")
+
+
+@pytest.mark.parametrize("empty", ["", EMPTY])
+def test_queries_without_any_key(empty: str) -> None:
+    """They are not numbers, unless the text says that they are zeros, as torch does."""
+    text = attention(24, 24, mask=ADDED, empty=empty)
     module = load(text).module()
     rng = np.random.default_rng(1)
     arrays = [rng.standard_normal(s).astype(np.float32) for s in ((2, 24, 3, 24), (2, 24, 3, 24), (2, 24, 3, 40), (2, 24))]
     arrays[3][1] = -np.inf
     with np.errstate(all="ignore"):
         (expected,) = flatten(evaluate(module.main(), arrays))
-    np.testing.assert_allclose(compiled(text)[1](*arrays)[0], expected, rtol=1e-5, atol=1e-5)
+    program, executable = compiled(text)
+    np.testing.assert_allclose(executable(*arrays)[0], expected, rtol=1e-5, atol=1e-5)
+    assert "attention" in {k.schedule.get("family") for k in program.kernels()}
+    assert np.isnan(expected[1]).all() == (not empty)

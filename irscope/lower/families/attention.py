@@ -245,7 +245,11 @@ class _Writer:
 
         def finish(value: Any, at: list[Any], mask: Expr | None) -> None:
             where = [*index[:-1], index[-1] + at[-2], at[-1]]
-            self.epilogue(k.binary("div", value, k.load(self.totals, at[-2])), where, mask)
+            result = k.binary("div", value, k.load(self.totals, at[-2]))
+            if work.softmax.empty is not None:
+                empty = self.epilogue.value(work.softmax.empty, [*where[:-1], k.index(0)])
+                result = k.select(empty, k.splat(k.const(0, F32), self.lanes), result)
+            self.epilogue(result, where, mask)
 
         Nest(k, affine, self.scores, self.v, F32, self.lanes, self.rank, tile, finish, False, 0, at_v).write()
 
