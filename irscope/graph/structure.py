@@ -8,6 +8,8 @@ from irscope.graph.node import Graph, Node
 
 LONGEST_TEXT = 200
 """A literal with more text than this is compared by identity: equal weights are rare, and reading them is not free."""
+FEW = 16
+"""A literal without text is compared by its elements when it has no more than these."""
 
 
 class Structure:
@@ -69,6 +71,9 @@ def _value_key(value: Any) -> Hashable:
     text = getattr(value, "text", None)
     if isinstance(text, str):
         return (str(value.type), text) if len(text) <= LONGEST_TEXT and not value.elided else id(value)
+    array: Any = getattr(value, "_value", None)
+    if text is None and getattr(array, "size", FEW + 1) <= FEW:
+        return (str(value.type), str(array.dtype), array.tobytes())  # a literal that no text wrote: a number that an expansion needs
     try:
         hash(value)
     except TypeError:
