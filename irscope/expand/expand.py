@@ -59,6 +59,8 @@ def _with_graphs(module: Module, change: Callable[[Graph, dict[Graph, Graph]], G
     made = module.derived()
     became: dict[Graph, Graph] = {}
     for graph in callees_first(module, module.main()):
+        if graph.root is None:
+            raise UserError(f"{graph.name} has no result", "the text may be cut off; irscope check FILE names the place")
         became[graph] = change(graph, became)
     main = became[module.main()]
     made.entry = main.name
@@ -96,6 +98,9 @@ class _Expansion:
             operands = [values[o.index] for o in node.operands]
             if node.bodies and node.op.name in INLINED:
                 values[node.index] = self._inlined(node.bodies[0], operands)
+            elif (late := _bound_late(node)) is not None:
+                done = node.op.name == "async-done"
+                values[node.index] = self._inlined(late[0].bodies[0], [values[o.index] for o in late[1]]) if done else []
             elif node.bodies and node.op.name == "async-start":
                 values[node.index] = [operands, self._inlined(node.bodies[0], operands)]
             else:
@@ -106,6 +111,11 @@ class _Expansion:
         if len(self.made.nodes) > MAX_NODES:
             raise UserError(f"inlining the calls of {self.graph.name} makes over {MAX_NODES} nodes", "give a smaller part of the program")
         body = self.became[written]
+        if len(operands) != len(body.params):
+            raise UserError(
+                f"{written.name} takes {len(body.params)} operands and is called with {len(operands)} in {self.graph.name}",
+                "irscope check FILE names the place",
+            )
         values = {p.index: value for p, value in zip(body.params, operands, strict=True)}
         for node in _needed(body):
             if node.index not in values:
@@ -175,6 +185,20 @@ class _Expansion:
             else:
                 values.append(self.builder.add(node.op, (), {**node.attrs, "literal": part}, element, name=f"{node.name}.{i}"))
         return values
+
+
+def _bound_late(node: Node) -> tuple[Node, list[Node]] | None:
+    """The ``async-start`` that a node of a chain belongs to, and what was bound so far, where the start bound not all operands itself.
+
+        start = async-start(), calls=add        update = async-update(start, x)        done = async-done(update, y)
+    """
+    bound: list[Node] = []
+    while node.op.name in ("async-update", "async-done") and node.operands:
+        bound[:0] = node.operands[1:]
+        node = node.operands[0]
+    if node.op.name != "async-start" or not node.bodies or len(node.operands) >= len(node.bodies[0].params):
+        return None
+    return node, [*node.operands, *bound]
 
 
 def _needed(graph: Graph) -> list[Node]:

@@ -392,8 +392,9 @@ def _evaluations(walk: Strides) -> int:
 
 
 def _is_trailing(node: Node) -> bool:
-    """Whether the reduced axes come after all that are kept (axes of size 1 do not count)."""
-    shape, reduced = dims_of(node.operands[0]), set(node.attrs["dimensions"])
+    """Whether the reduced axes come after all that are kept (axes of size 1 do not count, dynamic ones do)."""
+    of, reduced = node.operands[0].type, set(node.attrs["dimensions"])
+    shape = [d if isinstance(d, int) else 2 for d in of.shape] if isinstance(of, TensorType) else []
     kept = [d for d, n in enumerate(shape) if d not in reduced and n > 1]
     gone = [d for d in reduced if shape[d] > 1]
     return not kept or not gone or max(kept) < min(gone)

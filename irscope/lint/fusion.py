@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
+from irscope.analysis.types import check_types
 from irscope.expand import expand
 from irscope.fusion import AsWritten, EdgeVerdict, Plan, policy_named
 from irscope.graph import Module, callees_first
 from irscope.lint.context import Context
-from irscope.source import UserError, did_you_mean
+from irscope.ops import TypeFault
+from irscope.source import Severity, UserError, did_you_mean
 
 
 def plans(module: Module, policy: str, device: str | None = None) -> list[Plan]:
-    """What a policy makes of the entry and of what it calls. HLO is judged as written where the policy wants that, else its primitives."""
+    """What a policy makes of the entry and of what it calls. HLO is judged as written where the policy wants that, else its primitives.
+
+    Raises UserError for a text whose types do not hold together.
+    """
+    try:
+        return _plans(module, policy, device)
+    except (TypeFault, ValueError, LookupError, AssertionError) as fault:
+        faults = [finding for finding in check_types(module) if finding.severity is Severity.ERROR]
+        if not faults:
+            raise
+        raise UserError("what this text says does not hold together, so nothing can be fused in it", findings=faults) from fault
+
+
+def _plans(module: Module, policy: str, device: str | None) -> list[Plan]:
     chosen = policy_named(policy)
     if device is not None and policy != "xla-gpu":
         raise UserError(f"--device {device} means nothing to the policy {policy}", "it belongs to xla-gpu")

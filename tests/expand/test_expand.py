@@ -75,6 +75,30 @@ def test_asynchronous_pairs_are_plain_operators() -> None:
     assert names(made) == ["negate"]
 
 
+def test_operands_that_are_bound_after_the_start_reach_the_body_in_the_order_of_binding() -> None:
+    made = expanded(entry("""
+        x = f32[3] parameter(0)
+        y = f32[3] parameter(1)
+        s = ((), (), s32[]) async-start(), calls=sub
+        u = ((f32[3]), (), s32[]) async-update(s, y)
+        v = ((f32[3], f32[3]), f32[3], s32[]) async-update(u, x)
+        ROOT r = f32[3] async-done(v)""", """
+        sub {
+          a = f32[3] parameter(0)
+          b = f32[3] parameter(1)
+          ROOT c = f32[3] subtract(a, b)
+        }"""))
+    root = made.main().result()
+    assert root.op.name == "subtract" and [o.name for o in root.operands] == ["y", "x"]
+
+
+def test_a_call_with_too_few_operands_is_refused_by_name() -> None:
+    with pytest.raises(UserError, match="sum takes 2 operands and is called with 1"):
+        expanded(entry("""
+            x = f32[] parameter(0)
+            ROOT r = f32[] call(x), to_apply=sum""", ADD))
+
+
 @pytest.mark.parametrize(("before", "after", "operators"), [
     ("f32[2,3]{1,0}", "f32[6]{0}", ["reshape"]),
     ("f32[2,3]{0,1}", "f32[3,2]{1,0}", ["transpose"]),
