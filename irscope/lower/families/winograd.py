@@ -25,8 +25,11 @@ from irscope.lower.schedule import ContractionSchedule, Machine, choose_tile, ma
 from irscope.lower.storage import Wish
 
 MIN_CHANNELS = 16
+"""With fewer channels the transforms cost more than the products they save."""
 MIN_TILES = 9
-"""With fewer channels the transforms cost more than the products they save; with fewer tiles the weights are read too seldom."""
+"""With fewer tiles the weights, of which there are 16 for every 9, are read too seldom."""
+ENOUGH_TILES = 48
+"""So many tiles of a block make up for weights that are read from the third cache."""
 
 
 @dataclass(slots=True)
@@ -121,13 +124,13 @@ def _tile(geometry: Geometry, problem: Problem) -> int:
 
 
 def _block_rows(geometry: Geometry, m: int, machine: Machine) -> int:
-    """Rows of tiles whose transforms and products fit in half of the second cache; all of them where the weights would not."""
+    """Rows of tiles whose transforms and products fit in half of the second cache; enough for the weights where those would not fit."""
     conv, planes = geometry.conv, (m + 2) ** 2
     across, down = ceil(conv.out_spatial[1] / m), ceil(conv.out_spatial[0] / m)
     row = across * planes * (conv.features + conv.outputs + 32) * 4
     weights_bytes = planes * conv.features * conv.outputs * 4
     if weights_bytes > 2 * machine.l2:
-        return down
+        return min(down, ceil(ENOUGH_TILES / across))
     return max(1, min(down, machine.l2 // 2 // row))
 
 
