@@ -7,7 +7,7 @@ from typing import Any
 from irscope.fusion import Group
 from irscope.fusion.views import Chain
 from irscope.graph import Node, Structure, TensorType
-from irscope.lower.families import Built, Packed, Problem, Stage, Temp, families
+from irscope.lower.families import Around, Built, Packed, Problem, Stage, Temp, families
 from irscope.lower.storage import Storage
 
 
@@ -104,6 +104,8 @@ def _renamed(built: Built, before: Problem, now: Problem) -> Built:
             return temps.setdefault(arg, Temp(arg.name, arg.dtype, arg.elements, arg.zeroed))
         if isinstance(arg, Packed):
             return Packed(nodes[arg.node], arg.key, arg.make)
+        if isinstance(arg, Around):
+            return Around(nodes[arg.node])
         return nodes[arg]
     return Built([Stage(stage.kernel, [other(arg) for arg in stage.args]) for stage in built.stages])
 

@@ -11,7 +11,7 @@ from irscope.fusion.irscope import POLICY
 from irscope.fusion.views import VIEWS
 from irscope.graph import TOKEN, Graph, Module, Node, TensorType
 from irscope.lower import control, places
-from irscope.lower.families import Arg, Packed, Problem, Temp
+from irscope.lower.families import Arg, Around, Packed, Problem, Temp
 from irscope.lower.faults import cannot_run
 from irscope.lower.homes import Homes, split_group
 from irscope.lower.kernels import Shop
@@ -143,6 +143,9 @@ class Lowering:
             return temps[arg], 0
         if isinstance(arg, Packed):
             return self.packed(arg), 0
+        if isinstance(arg, Around):
+            inside = problem.ins[arg.node]
+            return inside.slot, inside.base - inside.lead
         storage = problem.outs[arg] if arg in problem.outs else problem.ins[arg]
         return storage.slot, storage.base
 

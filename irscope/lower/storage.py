@@ -57,6 +57,17 @@ class Storage:
         return self.slot is other.slot and self.offset == other.offset and self.shape == other.shape and all(
             a == b or n == 1 for a, b, n in zip(self.strides, other.strides, self.shape))
 
+    @property
+    def lead(self) -> int:
+        """Elements from the first of the room to element 0; strides of a value with room are positive."""
+        return sum(low * s for (low, _), s in zip(self.room, self.strides))
+
+    @property
+    def span_with_room(self) -> int:
+        """Elements from the first of the room to the last."""
+        around = self.room or ((0, 0),) * len(self.shape)
+        return 1 + sum((low + n - 1 + high) * abs(s) for n, s, (low, high) in zip(self.shape, self.strides, around)) if self.elements else 0
+
     def walk(self) -> Strides:
         """Shape, strides and offset alone."""
         return Strides(self.shape, self.strides, self.offset)

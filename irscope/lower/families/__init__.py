@@ -98,12 +98,20 @@ class Packed:
     make: Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]]
 
 
-Arg = Node | Temp | Packed
+@dataclass(frozen=True, slots=True, eq=False)
+class Around:
+    """An input with the room around it: the kernel's buffer begins ``Storage.lead`` elements before element 0."""
+
+    node: Node
+
+
+Arg = Node | Temp | Packed | Around
 
 
 @dataclass(slots=True, eq=False)
 class Stage:
-    """One launch: the kernel, and its arguments in the order of ``kernel.params()``: nodes of the problem, Temps, Packed constants."""
+    """One launch: the kernel, and its arguments in the order of ``kernel.params()``: nodes of the problem, Temps, Packed constants, and
+    inputs with the room around them."""
 
     kernel: Kernel
     args: list[Arg]

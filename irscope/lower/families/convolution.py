@@ -82,7 +82,9 @@ class Convolution:
         epilogue = Epilogue(k, edges.problem, match.lane.out if match.lane is not None else match.affine.of("column")[-1].out)
         args = edges.arguments()
         lhs, rhs = edges.problem.ins[geometry.lhs], problem.ins[geometry.rhs]
-        left, left_base = epilogue.buffers[geometry.lhs], edges.origin + geometry.first_tap(lhs)
+        left, image, element_0 = edges.image(k, geometry.lhs)
+        args.append(image)
+        left_base = element_0 + geometry.first_tap(lhs)
         right, base = epilogue.buffers[geometry.rhs], geometry.rhs_base(rhs)
         if match.flipped:
             left, left_base, right, base = right, base, left, left_base
@@ -174,7 +176,6 @@ def edges_of(problem: Problem, geometry: Geometry, tile: int = 1, channels_last:
     ins: dict[Node, Storage] = {}
     outs: dict[Node, Storage] = {}
     lhs = problem.ins[geometry.lhs]
-    origin = lhs.first
     turned = channels_last and lhs.strides[dims.lhs_feature] != 1
     if turned or not geometry.has_room(lhs, tile):
         order = geometry.wish().order
@@ -186,7 +187,6 @@ def edges_of(problem: Problem, geometry: Geometry, tile: int = 1, channels_last:
         copying, temp, ins[geometry.lhs] = framed(problem, geometry.lhs, order, room, geometry.holes)
         before.append(copying)
         instead[geometry.lhs] = temp
-        origin = ins[geometry.lhs].offset
     for output in problem.group.outputs:
         if dims_of(output) != dims_of(anchor):
             return None
@@ -195,7 +195,7 @@ def edges_of(problem: Problem, geometry: Geometry, tile: int = 1, channels_last:
             copying, temp, outs[output] = relaid(problem, output, geometry.result_wish().order)
             after.append(copying)
             instead[output] = temp
-    return Edges(with_storage(problem, ins, outs), before, after, instead, origin)
+    return Edges(with_storage(problem, ins, outs), before, after, instead)
 
 
 FAMILY = Convolution()

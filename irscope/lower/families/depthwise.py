@@ -75,6 +75,8 @@ class Depthwise:
         else:
             tap = _in_place(k, geometry, epilogue.buffers[geometry.rhs], problem.ins[geometry.rhs], dtype, lanes)
         lhs = edges.problem.ins[geometry.lhs]
+        image, image_arg, element_0 = edges.image(k, geometry.lhs)
+        args.append(image_arg)
         y, x = dims.lhs_spatial
         size, step, reach = ((pair[0], pair[1]) for pair in (window.size, window.stride, window.rhs_dilate))
 
@@ -84,9 +86,9 @@ class Depthwise:
                 index[d] = i
             epilogue(value, index, mask)
 
-        DepthwiseNest(k, epilogue.buffers[geometry.lhs], tap, (lhs.strides[dims.lhs_batch], lhs.strides[y], lhs.strides[x]),
+        DepthwiseNest(k, image, tap, (lhs.strides[dims.lhs_batch], lhs.strides[y], lhs.strides[x]),
                       (conv.batch, conv.out_spatial[0], conv.out_spatial[1]), conv.outputs, size, step, reach, schedule["pixels"],
-                      dtype, lanes, finish, edges.origin + geometry.first_tap(lhs)).write()
+                      dtype, lanes, finish, element_0 + geometry.first_tap(lhs)).write()
         kernel = k.finish(flops=2.0 * prod(window.size) * conv.batch * prod(conv.out_spatial) * conv.outputs, schedule=schedule)
         return Built([*edges.before, stage(kernel, args), *edges.after])
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from irscope.graph import DType, Node
 from irscope.lower.build import KernelBuilder
-from irscope.lower.families import Arg, Problem, Stage, Temp
+from irscope.lower.families import Arg, Around, Problem, Stage, Temp
 from irscope.lower.families.micro import first_lanes
 from irscope.lower.families.pack import transposed
 from irscope.lower.program import Slot
@@ -21,18 +21,22 @@ from irscope.lower.tile import Buffer, Expr
 class Edges:
     """What has to be copied around a kernel: stages before and after, and the memory that stands for values meanwhile.
 
-    ``origin`` is where the first element of an operand that was copied lies in the buffer that the kernel gets.
     """
 
     problem: Problem
     before: list[Stage]
     after: list[Stage]
     instead: dict[Node, Arg]
-    origin: int = 0
 
     def arguments(self) -> list[Arg]:
         """The arguments of the kernel between the copies."""
         return [self.instead.get(a, a) if isinstance(a, Node) else a for a in self.problem.arguments()]
+
+    def image(self, k: KernelBuilder, node: Node) -> tuple[Buffer, Arg, int]:
+        """A buffer for an input and the zeros around it, its argument, and where the input's element 0 lies in it."""
+        storage = self.problem.ins[node]
+        buffer = k.buffer("image", storage.dtype, storage.shape, "in", storage.span_with_room, storage.dtype.storage)
+        return buffer, self.instead.get(node, Around(node)), storage.first + storage.lead
 
 
 @dataclass(slots=True)

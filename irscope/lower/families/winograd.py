@@ -93,6 +93,7 @@ class Winograd:
         packed, shape = _packed(geometry, m, chosen.vectors * lanes, dtype)
         transformed = k.buffer("transformed", dtype, shape, "in")
         lhs = edges.problem.ins[geometry.lhs]
+        image, image_arg, element_0 = edges.image(k, geometry.lhs)
         y, x = dims.lhs_spatial
 
         def finish(value: Any, place: tuple[Any, Any, Any, Any], mask: Any) -> None:
@@ -101,11 +102,11 @@ class Winograd:
                 index[d] = i
             epilogue(value, index, mask)
 
-        WinogradNest(k, epilogue.buffers[geometry.lhs], transformed, Image(lhs.strides[dims.lhs_batch], lhs.strides[y], lhs.strides[x]),
+        WinogradNest(k, image, transformed, Image(lhs.strides[dims.lhs_batch], lhs.strides[y], lhs.strides[x]),
                      conv.batch, conv.out_spatial[0], conv.out_spatial[1], conv.features, conv.outputs, m, schedule["block_rows"], chosen,
-                     dtype, lanes, finish, edges.origin + geometry.first_tap(lhs), schedule["groups"]).write()
+                     dtype, lanes, finish, element_0 + geometry.first_tap(lhs), schedule["groups"]).write()
         kernel = k.finish(flops=_flops(geometry), schedule=schedule)
-        return Built([*edges.before, stage(kernel, [*edges.arguments(), packed]), *edges.after])
+        return Built([*edges.before, stage(kernel, [*edges.arguments(), packed, image_arg]), *edges.after])
 
 
 def _suits(geometry: Geometry) -> bool:
