@@ -68,6 +68,11 @@ def test_branches_take_values_from_around_them() -> None:
     np.testing.assert_array_equal(run(text, np.bool_(False), x, y), [y, (x + y) * y])
 
 
+def test_a_function_that_data_choose_is_refused_with_its_place() -> None:
+    with pytest.raises(UserError, match="cannot be chosen by data .line 3.$"):
+        primitive("def @a() { 1 }\ndef @b() { 2 }\ndef @main(%p: bool) { %0 = if (%p) { @a } else { @b }; %0() }")
+
+
 def test_functions_are_values() -> None:
     text = f"""
     def @twice(%f: fn ({VECTOR}) -> {VECTOR}, %x: {VECTOR}) -> {VECTOR} {{ %f(%f(%x)) }}

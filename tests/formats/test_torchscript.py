@@ -7,7 +7,7 @@ import pytest
 
 from irscope.formats.torchscript import print_module, read, sniff
 from irscope.formats.torchscript.types import TorchTensorType, parse_type
-from irscope.formats.torchscript.values import List, TensorText, parse_value, unescape
+from irscope.formats.torchscript.values import List, Opaque, TensorText, parse_value, unescape
 from irscope.graph import Graph, Reading, TensorType
 from irscope.source import SourceText
 
@@ -178,6 +178,7 @@ def test_tensor_types(text: str, shape: str, strides: tuple[int, ...] | None) ->
 @pytest.mark.parametrize(("text", "value"), [
     ("1", 1), ("-1.", -1.0), ("1e-05", 1e-05), ("[[1], [2]]", List((List((1,)), List((2,))))), ('"a\\n\\"q\\""', 'a\n"q"'), ("[1, 2]", List((1, 2))), ("(1,)", (1,)),
     ("annotate(List[int], [])", List()), ('{"a": 1}', {"a": 1}), ("1.+2.j", 1 + 2j), ("[True, False]", List((True, False))),
+    ("annotate(List[int], [])]", Opaque("annotate(List[int], [])]")), ("1.+-j", Opaque("1.+-j")), ("-1e-05-infj", complex(-1e-05, -float("inf"))),
 ])
 def test_values(text: str, value: object) -> None:
     assert parse_value(text) == value

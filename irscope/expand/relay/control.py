@@ -36,13 +36,20 @@ def _captures(node: Node, captured: list[Any]) -> list[list[Any]]:
     return out
 
 
+def _tensors(program: Program, node: Node, value: Any) -> list[Node]:
+    try:
+        return nodes_of(value)
+    except ValueError as fault:
+        raise UserError(f"{fault}{program.where(node)}", "run each of the choices as a program of its own") from None
+
+
 def _conditional(program: Program, node: Node, condition: Node, arguments: list[list[Any]]) -> Any:
     t = program.t
     frames, shapes = [], []
     for i, body in enumerate(node.bodies):
         with t.body(program.made.fresh_name(f"{node.name}.{('then', 'else')[i]}")) as frame:
             value = program.call(body, arguments[i])
-            results = [t.here(leaf) for leaf in nodes_of(value)]
+            results = [t.here(leaf) for leaf in _tensors(program, node, value)]
             frame.finish(t.tuple(results))
         program.made.graphs[frame.graph.name] = frame.graph
         frames.append(frame)
@@ -186,13 +193,13 @@ def _needed(branch: Node) -> set[Node]:
 def _rolled(program: Program, node: Node, function: Function, loop: TailLoop, state: list[Any]) -> Any:
     """``while`` over the arguments; the result is computed behind it, from the last ones."""
     t = program.t
-    start = [t.here(leaf) for leaf in nodes_of(state)]
+    start = [t.here(leaf) for leaf in _tensors(program, node, state)]
     name = program.made.fresh_name(f"{function.graph.name}.loop")
     types = [s.type for s in start]
     with t.body(f"{name}.body") as body:
         parts = [t.own(body.part(ty)) for ty in types]
         step = _Step(program, function, loop, rebuilt(state, parts))
-        results = [t.here(leaf) for leaf in nodes_of(step.next())]
+        results = [t.here(leaf) for leaf in _tensors(program, node, step.next())]
         inside = [p for p in body.parts if p not in parts]
     given = [str(r.type) for r in results]
     if given != [str(ty) for ty in types]:

@@ -75,6 +75,8 @@ class Program:
 
     def run(self) -> Module:
         main = self.module.main()
+        if main.root is None:
+            raise UserError(f"{main.name} has no result", "the text may be cut off, or a fault stands before its return")
         arguments = [inputs.input_value(self, p) for p in main.params]
         try:
             results = self.call(main, arguments)

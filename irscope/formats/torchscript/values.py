@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 INT = re.compile(r"[+-]?\d+$")
 FLOAT = re.compile(r"[+-]?(?:\d+\.?\d*(?:e[+-]?\d+)?|\.\d+(?:e[+-]?\d+)?|inf|nan)$", re.IGNORECASE)
-COMPLEX = re.compile(r"([+-]?[\d.einf+-]+?)([+-][\d.e+-]+)j$")
+REAL = r"(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|inf|nan"
+COMPLEX = re.compile(rf"([+-]?(?:{REAL}))([+-](?:{REAL}))j$")
 TENSOR_TAIL = re.compile(r"\[ ?(\w*?)(CPU|CUDA|Mkldnn\w*?|Quantized\w*?|XPU|HIP|MPS)?(\w+)Type\{([\d,]*)\}([^\]]*)\]\s*$")
 TYPE_HEAD = re.compile(r"(?:Tensor|Float|Double|Long|Int|Bool|Half|Byte|Char|Short|BFloat16|Complex\w+|int|float|bool|str)\b")
 
@@ -77,7 +78,7 @@ def parse_value(text: str) -> Any:
 
 
 def _structured(bare: str) -> Any:
-    if bare.startswith("annotate("):
+    if bare.startswith("annotate(") and bare.endswith(")"):
         inner = split_commas(bare[len("annotate("):-1])
         return parse_value(inner[-1]) if len(inner) > 1 else Opaque(bare)
     if bare[0] == "[" and bare[-1] == "]":
@@ -86,7 +87,7 @@ def _structured(bare: str) -> Any:
         return tuple(parse_value(part) for part in split_commas(bare[1:-1]))
     if bare[0] == "{" and bare[-1] == "}":
         return _braces(bare)
-    if bare.startswith("torch.device("):
+    if bare.startswith("torch.device(") and bare.endswith(")"):
         return parse_value(bare[len("torch.device("):-1])
     found = COMPLEX.match(bare)
     if found:

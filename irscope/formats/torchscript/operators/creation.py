@@ -111,9 +111,12 @@ def linspace_between(t: Torch, start: Any, end: Any, n: int, dtype: int | None, 
 @operator(f"logspace(Scalar start, Scalar end, int steps, float base=10.0, {OPTIONS})")
 def logspace(t: Torch, start: float, end: float, n: int, base: float, dtype: int | None, layout: Any, device: Any, pin: Any) -> Node:
     import numpy as np
+    kind = t.dtype_number(dtype, F32)
+    if kind.is_integer:  # torch takes the ends and the base as that type before it begins
+        start, end, base = int(start), int(end), int(base)
     with np.errstate(all="ignore"):
-        values = np.power(np.complex128(base) if base < 0 else base, np.linspace(start, end, n))
-    return t.array(np.real(values), t.dtype_number(dtype, F32))
+        values = np.power(np.complex128(base) if base < 0 else float(base), np.linspace(start, end, n))
+    return t.array(np.real(values), kind)
 
 
 @operator(f"logspace.Tensor_Tensor(Tensor start, Tensor end, int steps, float base=10.0, {OPTIONS})",

@@ -185,6 +185,7 @@ def nonzero(t: Torch, x: Node) -> Node:
 
 @operator("nonzero_numpy(Tensor self)", "where(Tensor condition)")
 def nonzero_numpy(t: Torch, x: Node) -> list[Node]:
+    x = x if t.shape(x) else t.reshape(x, (1,))  # a scalar has one coordinate here
     return coordinates(t, true_places(t, x), t.shape(x))
 
 
