@@ -350,3 +350,30 @@ def test_a_loop_reads_and_writes_at_its_counter() -> None:
     total, out = run(text, x=x)
     assert total.item() == x.sum() + x[0]
     assert out.tolist() == (np.cumsum(x) + x[0]).tolist()
+
+
+def test_einsum_sums_a_letter_of_one_operand_in_int64_before_it_multiplies() -> None:
+    text = graph("""
+        %e : str = prim::Constant[value="...ik, ...j -> ij"]()
+        %xs : Tensor[] = prim::ListConstruct(%x, %y)
+        %none : NoneType = prim::Constant()
+        %z : Tensor = aten::einsum(%e, %xs, %none)
+        return (%z)
+    """, "%x : Byte(1, 2, 3), %y : Byte(3)")
+    x, y = np.array([[[6, 8, 2], [2, 8, 2]]], np.uint8), np.array([5, 1, 6], np.uint8)
+    (out,) = run(text, x=x, y=y)
+    assert out.dtype == np.int64
+    assert out.tolist() == [[80, 16, 96], [60, 12, 72]]  # torch 2.13's own
+
+
+def test_logspace_in_whole_numbers_takes_whole_ends() -> None:
+    text = graph("""
+        %end : float = prim::Constant[value=1.2]()
+        %two : int = prim::Constant[value=2]()
+        %base : float = prim::Constant[value=5.]()
+        %long : int = prim::Constant[value=4]()
+        %none : NoneType = prim::Constant()
+        %y : Tensor = aten::logspace(%x, %end, %two, %base, %long, %none, %none, %none)
+        return (%y)
+    """, "%x : Long()")
+    assert run(text, x=np.array(0))[0].tolist() == [1, 5]  # torch 2.13's own

@@ -124,8 +124,11 @@ def logspace(t: Torch, start: float, end: float, n: int, base: float, dtype: int
           f"logspace.Scalar_Tensor(Scalar start, Tensor end, int steps, float base=10.0, {OPTIONS})")
 def logspace_between(t: Torch, start: Any, end: Any, n: int, base: float, dtype: int | None, layout: Any, device: Any, pin: Any) -> Node:
     """Ends that depend on data."""
+    kind = t.dtype_number(dtype, F32)
+    if kind.is_integer:  # as above
+        start, end, base = t.as_tensor(start, kind), t.as_tensor(end, kind), int(base)
     powers = linspace_between(t, start, end, n, 7, layout, device, pin)
-    return t.convert(t.binary("power", t.like(powers, base), powers), t.dtype_number(dtype, F32))
+    return t.convert(t.binary("power", t.like(powers, base), powers), kind)
 
 
 @operator(f"eye(int n, {OPTIONS})")

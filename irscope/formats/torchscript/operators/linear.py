@@ -130,13 +130,17 @@ def einsum(t: Torch, equation: str, tensors: list[Node], path: Any) -> Node:
         once = sorted(c for c in set(letters) if letters.count(c) == 1 and c.isalpha())
         out = "".join([*sorted({c for c in letters if c.isdigit()}), *once])
     xs = t.promote(*tensors)
+    for i, term in enumerate(terms):  # torch sums a letter that one operand alone has before it multiplies, and sums whole numbers in int64
+        if any(c not in out and sum(c in other for other in terms) == 1 for c in term):
+            xs[i] = accumulating(t, xs[i], None)
+    xs = t.promote(*xs)
     x, term = _diagonal(t, xs[0], terms[0])
     for i in range(1, len(xs)):
         later = set("".join(terms[i + 1:])) | set(out)
         y, other = _diagonal(t, xs[i], terms[i])
         x, term = _contract(t, x, term, y, other, later)
     gone = [i for i, c in enumerate(term) if c not in out]
-    x = t.sum(accumulating(t, x, None) if gone and len(xs) == 1 else x, gone)
+    x = t.sum(x, gone)
     term = "".join(c for c in term if c in out)
     return t.transpose(x, [term.index(c) for c in out])
 
