@@ -377,3 +377,17 @@ def test_logspace_in_whole_numbers_takes_whole_ends() -> None:
         return (%y)
     """, "%x : Long()")
     assert run(text, x=np.array(0))[0].tolist() == [1, 5]  # torch 2.13's own
+
+
+def test_more_recurrent_layers_than_parameters_are_refused_at_once() -> None:
+    text = graph("""
+        %w : Tensor = prim::GetAttr[name="w"](%self)
+        %params : Tensor[] = prim::ListConstruct(%w, %w)
+        %no : bool = prim::Constant[value=0]()
+        %many : int = prim::Constant[value=9223372036854775807]()
+        %p : float = prim::Constant[value=0.]()
+        %y : Tensor, %h : Tensor = aten::gru(%x, %s, %params, %no, %many, %p, %no, %no, %no)
+        return (%y)
+    """, "%self : __torch__.M, %x : Float(5, 1, 3), %s : Float(1, 1, 4)")
+    with pytest.raises(UserError, match="layers in 1 directions have more than 2 parameters"):
+        run(text, x=np.zeros((5, 1, 3), np.float32), s=np.zeros((1, 1, 4), np.float32))

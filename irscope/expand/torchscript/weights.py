@@ -282,7 +282,8 @@ def _recurrent(program: Program, name: str, values: Sequence[Any]) -> None:
     x, state = _shape(values[0]), _shape(values[1][0] if isinstance(values[1], list) else values[1])
     if x is None or state is None:
         return
-    biases, layers, both = bool(values[3]), values[4], bool(values[7])
+    biases, both = bool(values[3]), bool(values[7])
+    layers = min(values[4], len(values[2]))  # each layer has parameters: a text that claims more layers is wrong
     hidden, gates = state[-1], GATES[name] * state[-1]
     shapes: list[Shape] = []
     for layer in range(layers):

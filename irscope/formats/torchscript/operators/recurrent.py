@@ -69,6 +69,8 @@ def network(t: Torch, x: Node, states: list[Node], params: list[Node], biases: b
         x = t.swap(x, 0, 1)
     directions = 2 if both else 1
     each = (4 if biases else 2) + (len(params) // (layers * directions) - (4 if biases else 2))
+    if each < (4 if biases else 2):
+        raise ValueError(f"{layers} layers in {directions} directions have more than {len(params)} parameters")
     if each > (4 if biases else 2):
         raise ValueError("projections of recurrent layers (proj_size) are not supported")
     last: list[list[Node]] = [[] for _ in states]
