@@ -53,6 +53,7 @@ def command(**options: object) -> int:
       irscope compile-and-run model.hlo --bench --threads 1
       irscope compile-and-run model.hlo --emit loops | less
     """
-    from irscope.cli.running import Request, run
+    from irscope.cli.run_request import Request
+    from irscope.cli.running import run
 
     return run(Request(**options))  # type: ignore[arg-type]

@@ -10,7 +10,7 @@ from irscope.source import UserError
 
 if TYPE_CHECKING:
     from irscope.backends.llvm_compile import Machine
-    from irscope.cli.running import Request
+    from irscope.cli.run_request import Request
     from irscope.lower.program import Program
 
 
@@ -19,9 +19,8 @@ def emit(request: Request, module: Module, weights: dict[int, Any]) -> int:
     from irscope.backends import llvm_compile
     from irscope.backends.compile import units
     from irscope.backends.model import lowered
-    from irscope.cli.running import options_of
 
-    program = lowered(module, weights, options_of(request), request.cpu, not request.no_cache).program
+    program = lowered(module, weights, request.options(), request.cpu, not request.no_cache).program
     stage = request.emit
     if stage == "loops":
         from irscope.lower.printer import print_program

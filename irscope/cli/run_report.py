@@ -1,14 +1,16 @@
-"""What ``compile-and-run`` tells a person."""
+"""What ``compile-and-run`` tells: tables for a person, json for a program."""
 from __future__ import annotations
 
+import json
 import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from irscope.cli.running import Outcome, Request
+    from irscope.cli.run_request import Request
+    from irscope.cli.running import Outcome
 
 
-def report(request: Request, outcome: Outcome, drawn: list[str]) -> None:
+def print_tables(request: Request, outcome: Outcome, drawn: list[str]) -> None:
     """Outputs, times and errors, as tables on stdout; faults on stderr."""
     from rich.console import Console
     from rich.table import Table
@@ -34,6 +36,33 @@ def report(request: Request, outcome: Outcome, drawn: list[str]) -> None:
             print(f"error: {comparison.name}: {comparison.fault}", file=sys.stderr)
 
 
+def print_json(outcome: Outcome) -> None:
+    """All of it, as one object."""
+    from irscope import __version__
+    from irscope.graph import dtype_of
+
+    told: dict[str, Any] = {
+        "ok": outcome.ok,
+        "outputs": [{"name": f"out{i}", "dtype": dtype_of(a.dtype).name, "shape": list(a.shape)} for i, a in enumerate(outcome.outputs)],
+        "kernels": outcome.kernels,
+        "interpreted_ops": outcome.interpreted_ops,
+        "threads": outcome.threads,
+        "load_s": round(outcome.load_s, 6),
+        "compile_s": round(outcome.compile_s, 6),
+        "flops": outcome.flops,
+        "peak_rss_mb": _peak_rss_mb(),
+        "version": __version__,
+    }
+    if outcome.samples_us:
+        told["samples_us"] = [round(s, 3) for s in outcome.samples_us]
+        told["median_us"], told["min_us"] = round(_median(outcome.samples_us), 3), round(min(outcome.samples_us), 3)
+    if outcome.comparisons:
+        told["max_abs_error"] = max(c.max_abs for c in outcome.comparisons)
+        told["max_rel_error"] = max(c.max_rel for c in outcome.comparisons)
+        told["faults"] = [f"{c.name}: {c.fault}" for c in outcome.comparisons if c.fault]
+    print(json.dumps(told))
+
+
 def _facts(request: Request, outcome: Outcome) -> list[tuple[str, str]]:
     facts: list[tuple[str, str]] = []
     if request.engine == "llvm":
@@ -42,9 +71,7 @@ def _facts(request: Request, outcome: Outcome) -> list[tuple[str, str]]:
     else:
         facts.append(("engine", "reference (numpy)"))
     if outcome.samples_us:
-        from irscope.cli.running import median
-
-        middle, best = median(outcome.samples_us), min(outcome.samples_us)
+        middle, best = _median(outcome.samples_us), min(outcome.samples_us)
         rate = f", {outcome.flops / best / 1e3:.1f} GFLOP/s" if outcome.flops else ""
         facts.append(("time", f"median {_micros(middle)}, min {_micros(best)} of {len(outcome.samples_us)} samples{rate}"))
     if outcome.comparisons:
@@ -90,3 +117,19 @@ def _seconds(seconds: float) -> str:
 
 def _micros(us: float) -> str:
     return f"{us:.2f} us" if us < 1e3 else f"{us / 1e3:.3f} ms" if us < 1e6 else f"{us / 1e6:.3f} s"
+
+
+def _median(samples: list[float]) -> float:
+    import numpy as np
+
+    return float(np.median(samples))
+
+
+def _peak_rss_mb() -> float:
+    """The most memory that this process has held, in MB."""
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return 0.0
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return round(peak / (1024 if sys.platform != "darwin" else 1024 * 1024), 1)

@@ -159,3 +159,50 @@ def test_elided_constants_are_given_or_drawn(cli: Cli, tmp_path: Path) -> None:
     assert cli("compile-and-run", path, "--inputs", zeros, "--constants", given, "--save-outputs", tmp_path / "o.npz").exit_code == 0
     assert (np.load(tmp_path / "o.npz")["out0"] == 2).all()
     assert cli("compile-and-run", path, "--fill-elided").exit_code == 0
+
+
+def test_a_file_that_is_not_there_is_told_even_where_nothing_needs_it(cli: Cli, text: Path) -> None:
+    for option in ("--inputs", "--weights", "--constants", "--expect"):
+        result = cli("compile-and-run", text, option, "nowhere.npz")
+        assert result.exit_code == 2 and "nowhere.npz: there is no such file" in result.stderr, option
+
+
+def test_every_file_is_read_once(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from irscope.source import arrays as files
+
+    path = tmp_path / "t.txt"
+    path.write_text("graph(%x : Tensor, %w : Tensor):\n  %1 : Tensor = aten::mul(%x, %w)\n  return (%1)\n")
+    given = arrays(tmp_path / "x.npz", x=np.full((2, 3), 2, np.float32))
+    fixed = arrays(tmp_path / "w.npz", w=np.full((2, 3), 3, np.float32))
+    read: list[str] = []
+    plain = files.read_arrays
+
+    def counted(path: str) -> dict[str, Any]:
+        read.append(path)
+        return plain(path)
+
+    monkeypatch.setattr(files, "read_arrays", counted)
+    result = cli("compile-and-run", path, "--inputs", given, "--weights", fixed, "--save-outputs", tmp_path / "o.npz")
+    assert result.exit_code == 0, result.stderr
+    assert sorted(read) == sorted((str(given), str(fixed)))
+    assert (np.load(tmp_path / "o.npz")["out0"] == 6).all()
+
+
+def test_partitions_get_their_inputs_together_or_one_by_one(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "p.hlo"
+    path.write_text("""HloModule m, num_partitions=2
+sum { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b) }
+ENTRY main { x = f32[2] parameter(0)
+  w = f32[2] parameter(1)
+  m = f32[2] multiply(x, w)
+  ROOT r = f32[2] all-reduce(m), channel_id=1, replica_groups={{0,1}}, use_global_device_ids=true, to_apply=sum }
+""")
+    two, ten = np.full(2, 2, np.float32), np.full(2, 10, np.float32)
+    given = arrays(tmp_path / "x.npz", **{"x@0": two, "arg0@1": ten, "w": np.array([1, 3], np.float32)})
+    out = tmp_path / "o.npz"
+    result = cli("compile-and-run", path, "--partitions", 2, "--inputs", given, "--check", "--save-outputs", out)
+    assert result.exit_code == 0, result.stderr
+    with np.load(out) as saved:
+        assert saved["out0"].tolist() == saved["out1"].tolist() == [12, 36]

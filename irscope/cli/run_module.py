@@ -1,0 +1,91 @@
+"""The module that ``compile-and-run`` compiles: shapes, element types and constants that the text leaves open are bound."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from irscope.cli.progress import Progress
+from irscope.graph import Module
+from irscope.source import UserError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from irscope.cli.run_arrays import Files
+    from irscope.cli.run_request import Request
+
+    Array = np.ndarray[Any, Any]
+
+
+def bound(request: Request, module: Module, files: Files) -> Module:
+    """The module for these arrays: a program is run over abstract values, a graph gets its types; then constants get values."""
+    from irscope.backends.opening import needs_opening
+
+    made = _opened(request, module, files) if needs_opening(module) else _typed(request, module, files)
+    made = _filled(request, made, files)
+    if request.partitions == 1:
+        return made
+    from irscope.expand.partitions import partitioned
+
+    return partitioned(made, request.partitions)
+
+
+def _opened(request: Request, module: Module, files: Files) -> Module:
+    """The primitive graph of a program."""
+    from irscope.backends.opening import opened
+
+    def measure(part: Module, arrays: Any) -> int:
+        from irscope.backends.model import compile_module, ports_of
+
+        model = compile_module(part, {}, request.options(), request.cpu, not request.no_cache)
+        return int(model(*[arrays[p.name] for p in ports_of(part)[0]])[0])
+
+    with Progress("expanding"):
+        return opened(module, files.inputs, files.weights, files.constants, request.shapes, request.dtypes, measure)
+
+
+def _typed(request: Request, module: Module, files: Files) -> Module:
+    """The module with shapes and element types bound."""
+    from irscope.expand import bind_types
+
+    return bind_types(module, {**_given_shapes(module, files), **request.shapes}, request.dtypes)
+
+
+def _given_shapes(module: Module, files: Files) -> dict[str, tuple[int, ...]]:
+    """The shapes of given arrays, for inputs whose shape the text leaves open."""
+    from irscope.graph import TensorType
+
+    opens = {f"arg{i}": p.name for i, p in enumerate(module.main().params) if isinstance(p.type, TensorType) and not p.type.is_static}
+    opens |= {name: name for name in opens.values()}
+    return {opens[name]: array.shape for name, array in (files.inputs | files.weights).items() if name in opens}
+
+
+def _filled(request: Request, module: Module, files: Files) -> Module:
+    """The module with values for the constants that the text elides."""
+    from irscope.expand import bind_constants
+    from irscope.expand.bind import elided_constants
+
+    elided = elided_constants(module)
+    if not elided:
+        return module
+    from irscope.backends.arguments import draw, fitted
+    from irscope.backends.executable import Port
+    from irscope.graph import TensorType
+    from irscope.source import did_you_mean
+
+    values: dict[str, Array] = {}
+    for number, node in enumerate(elided):
+        type = node.type
+        if not isinstance(type, TensorType):
+            raise UserError(f"the text elides %{node.name}, a tuple: its values cannot be given")
+        port = Port(node.name, type.dtype, type.dims())
+        if node.name in files.constants:
+            values[node.name] = fitted(files.constants[node.name], port, f"{request.constants}: {node.name}")
+        elif request.fill_elided:
+            values[node.name] = draw(port, request.seed, 1_000_000 + number)
+        else:
+            near = did_you_mean(node.name, files.constants)
+            more = f" (and {len(elided) - 1} more)" if len(elided) > 1 else ""
+            raise UserError(f"the text elides the value of the constant %{node.name}, {type}{more}",
+                            near or "--constants C.npz gives it by name, --fill-elided draws it; XLA prints large constants with "
+                            "--xla_dump_large_constants=true, jax with print_large_constants")
+    return bind_constants(module, values)
