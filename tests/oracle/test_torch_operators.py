@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from irscope.source import UserError
-from tests.oracle.torch_cases import Case, by_reference, differences, read_cases
+from tests.oracle.torch_cases import Array, Case, by_reference, differences, read_cases
 
 LIMITS = {
     "dropout draws from torch's generator": r"draws from torch's generator",
@@ -22,26 +22,44 @@ LIMITS = {
     "operators outside the families": r"do not run yet|does not run yet",
 }
 """What is refused, in so many words: a difference in a number is never among them."""
-UNORDERED = {"topk", "kthvalue", "nn.functional.interpolate", "nn.functional.upsample_bilinear", "linspace", "polygamma", "special.polygamma",
-             "ldexp", "__rmod__", "remainder"}
-"""Equal values in any order; whole numbers that torch rounds in a way of its own; functions that torch works out in float32;
-a 0-dimensional double, which the text does not tell from a Python number; remainders whose quotient overflows torch's vectors."""
+ANY_OF_EQUALS = {"topk", "kthvalue"}
+"""Which of equal values torch picks is its own affair: the values are torch's, and the places are places of those values."""
+TORCHS_OWN_ERROR = {"polygamma": 1e-4, "special.polygamma": 1e-4}
+"""Relative: torch reflects the trigamma function of negative float32 numbers by a float32 sine, 2e-5 away from the true value."""
 
 
 def said(case: Case) -> str:
     """Empty when the outputs are torch's, else what is wrong."""
     try:
         with np.errstate(all="ignore"):
-            return differences(by_reference(case), case.outputs)
+            got = by_reference(case)
     except UserError as refused:
         return f"refused: {refused.message}"
+    fault = differences(got, case.outputs)
+    if fault.startswith("out1") and case.name in ANY_OF_EQUALS:
+        return "" if picks(case.inputs[0], got[1], case.outputs[0]) else fault
+    if fault and case.name in TORCHS_OWN_ERROR and case.outputs[0].dtype == np.float32:
+        return differences(got, case.outputs, relative=TORCHS_OWN_ERROR[case.name])
+    return fault
+
+
+def picks(values: Array, places: Array, wanted: Array) -> bool:
+    """Whether the places, along one of the dimensions of the values, hold what was wanted."""
+    for axis in range(values.ndim):
+        kept = places.ndim == values.ndim
+        at = places if kept else np.expand_dims(places, axis)
+        if at.max(initial=0) < values.shape[axis] and all(a == v for i, (a, v) in enumerate(zip(at.shape, values.shape, strict=True)) if i != axis):
+            found = np.take_along_axis(values, at, axis)
+            if np.array_equal(found if kept else found.squeeze(axis), wanted):
+                return True
+    return values.ndim == 0
 
 
 @pytest.mark.oracle
 def test_operators_give_what_torch_gives(tmp_path: Path) -> None:
     python = os.environ.get("PEERS_PYTHON", sys.executable)
     if subprocess.run([python, "-c", "import torch"], capture_output=True).returncode:
-        pytest.skip("the oracle is torch itself: install it, or name a Python that has it in PEERS_PYTHON")
+        pytest.fail("the oracle is torch itself: install it, or name a Python that has it in PEERS_PYTHON")
     file = tmp_path / "cases.npz"
     recorder = Path(__file__).with_name("record_torch.py")
     subprocess.run([python, str(recorder), str(file), "--seed", os.environ.get("SEED", "0")], check=True)
@@ -57,7 +75,7 @@ def test_operators_give_what_torch_gives(tmp_path: Path) -> None:
             good |= case.operators()
         elif limit is not None:
             refused[limit] += 1
-        elif case.name not in UNORDERED or fault.startswith("refused"):
+        else:
             wrong.append(f"{case.name}: {fault}")
     print(f"{total} cases, {len(good)} operators as torch, refused: {dict(refused)}")
     assert len(good) >= 300

@@ -7,7 +7,7 @@ from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.operators.shape import repeat_interleave
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
-from irscope.graph.dtypes import PRED, S64
+from irscope.graph.dtypes import F32, PRED, S64
 
 
 @operator("scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0., "
@@ -24,6 +24,9 @@ def scaled_dot_product_attention(t: Torch, q: Node, k: Node, v: Node, mask: Node
         k = repeat_interleave(t, k, heads // t.shape(k)[-3], -3, None)
         v = repeat_interleave(t, v, heads // t.shape(v)[-3], -3, None)
     scale = 1 / sqrt(t.shape(q)[-1]) if scale is None else scale
+    kind = t.dtype(q)
+    if kind.storage < 4:  # torch multiplies and takes the softmax of half precision in float32: scores of 40 have steps of 1/4 in bfloat16
+        q, k, v = (t.convert(x, F32) for x in (q, k, v))
     n = t.rank(k)
     scores = t.scale(t.matmul(q, t.transpose(k, [*range(n - 2), n - 1, n - 2])), scale)
     rows, columns = t.shape(scores)[-2:]
@@ -41,4 +44,4 @@ def scaled_dot_product_attention(t: Torch, q: Node, k: Node, v: Node, mask: Node
     weights = t.div(e, t.sum(e, last, True))
     if empty is not None:
         weights = t.select(empty, t.array(0, t.dtype(weights)), weights)
-    return t.matmul(weights, v)
+    return t.convert(t.matmul(weights, v), kind)

@@ -85,6 +85,8 @@ def steps(t: Torch, start: Any, end: Any, step: Any, dtype: int | None) -> Node:
 def linspace(t: Torch, start: float, end: float, n: int, dtype: int | None, layout: Any, device: Any, pin: Any) -> Node:
     import numpy as np
     kind = t.dtype_number(dtype, F32)
+    if kind.is_integer:  # torch takes the ends as that type before it begins
+        start, end = int(start), int(end)
     step = (end - start) / (n - 1) if n > 1 else 0.0
     # As torch: from the left for the first half, from the right for the second, so that both ends are exact.
     values = [start + step * i if i < n // 2 else end - step * (n - 1 - i) for i in range(n)]
@@ -98,10 +100,12 @@ def linspace_between(t: Torch, start: Any, end: Any, n: int, dtype: int | None, 
     """Ends that depend on data."""
     kind = t.dtype_number(dtype, F32)
     wide = kind if kind.is_float else F64
+    if kind.is_integer:
+        start, end = t.as_tensor(start, kind), t.as_tensor(end, kind)
     first, last = t.as_tensor(start, wide), t.as_tensor(end, wide)
     if n == 1:
         return t.convert(t.reshape(first, (1,)), kind)
-    step = t.scale(t.sub(last, first), 1 / max(n - 1, 1))
+    step = t.div(t.sub(last, first), t.like(first, max(n - 1, 1)))
     at = t.iota((n,), 0, wide)
     left = t.add(t.mul(at, step), first)
     right = t.sub(last, t.mul(t.sub(t.like(at, n - 1), at), step))

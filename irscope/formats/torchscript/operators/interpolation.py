@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
-from irscope.graph.dtypes import F32, S64
-from irscope.ops.tensors import highest, lowest
+from irscope.graph.dtypes import S32, S64, U8
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,6 +36,34 @@ def resize(t: Torch, x: Node, d: int, want: int, mode: str, align: bool, scale: 
         offset = 0.5 if mode == "exact" else 0.0
         at = [min(floor((i + offset) * np.float32(factor)), have - 1) for i in range(want)]
         return x if at == list(range(have)) else t.take(x, t.array(at, S64), d)
+    # One product with a banded matrix: few distinct weights, and the machine likes products.
+    matrix = band(have, want, mode, align, scale)
+    if t.dtype(x) is U8:
+        return _of_bytes(t, x, d, matrix)
+    return _along(t, x, d, t.array(matrix, t.dtype(x)))
+
+
+def _along(t: Torch, x: Node, d: int, matrix: Node) -> Node:
+    """The product over dimension ``d`` of ``x``, which keeps its place."""
+    moved = t.dot(x, matrix, ([d], [0]))
+    order = list(range(t.rank(x) - 1))
+    order.insert(d, t.rank(x) - 1)
+    return t.transpose(moved, order)
+
+
+def _of_bytes(t: Torch, x: Node, d: int, matrix: np.ndarray[Any, Any]) -> Node:
+    """Bytes are summed in fixed point (ATen's int16 weights): as many bits as the largest weight leaves, half of the last added."""
+    import numpy as np
+    bits = next(b for b in range(22) if int(0.5 + matrix.max() * (1 << b + 1)) >= 1 << 15)
+    whole = np.trunc(matrix * (1 << bits) + np.copysign(0.5, matrix)).astype(np.int32)
+    total = t.plus(_along(t, t.convert(x, S32), d, t.array(whole, S32)), 1 << bits - 1)
+    total = t.binary("shift-right-arithmetic", total, t.like(total, bits))
+    return t.convert(t.minimum(t.maximum(total, t.like(total, 0)), t.like(total, 255)), U8)
+
+
+def band(have: int, want: int, mode: str, align: bool, scale: float | None) -> np.ndarray[Any, Any]:
+    """f64[have, want]: the weight of each input element in each result element, linear or cubic."""
+    import numpy as np
     place = positions(have, want, align, scale)
     if mode == "linear":
         place = np.maximum(place, 0) if not align else place
@@ -47,14 +74,10 @@ def resize(t: Torch, x: Node, d: int, want: int, mode: str, align: bool, scale: 
         low = np.floor(place).astype(np.int64)
         weights = _cubic(place - low)
         taps = [(np.clip(low + k - 1, 0, have - 1), weights[k]) for k in range(4)]
-    # One product with a banded matrix: few distinct weights, and the machine likes products.
     matrix = np.zeros((have, want))
-    for at_, weight in taps:
-        np.add.at(matrix, (at_, np.arange(want)), weight)
-    moved = t.dot(x, t.array(matrix, t.dtype(x)), ([d], [0]))
-    order = list(range(t.rank(x) - 1))
-    order.insert(d, t.rank(x) - 1)
-    return t.transpose(moved, order)
+    for at, weight in taps:
+        np.add.at(matrix, (at, np.arange(want)), weight)
+    return matrix
 
 
 def _cubic(f: np.ndarray[Any, Any], a: float = -0.75) -> list[np.ndarray[Any, Any]]:
@@ -89,10 +112,10 @@ def _upsample(name: str, mode: str, n: int) -> None:
 def _all(t: Torch, x: Node, n: int, size: list[int], mode: str, corners: bool, factors: list[float | None]) -> Node:
     lead = t.rank(x) - n
     if t.dtype(x).is_integer and mode not in ("nearest", "exact"):
-        made = t.unary("round-nearest-even", _all(t, t.convert(x, F32), n, size, mode, corners, factors))
-        top, bottom = (float(f(t.dtype(x))) for f in (highest, lowest))
-        return t.convert(t.minimum(t.maximum(made, t.like(made, bottom)), t.like(made, top)), t.dtype(x))
-    for i in range(n):
+        if t.dtype(x) is not U8:
+            raise ValueError(f"torch interpolates floating numbers and bytes, not {t.dtype(x)}")
+        # Bytes are rounded between the dimensions, and ATen begins with the last.
+    for i in reversed(range(n)):
         x = resize(t, x, lead + i, size[i], mode, corners, factors[i])
     return x
 

@@ -9,7 +9,7 @@ from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.operators.pointwise import erfc
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
-from irscope.graph.dtypes import F64
+from irscope.graph.dtypes import F32, F64
 
 
 def in_double(t: Torch, x: Node, function: Callable[[Node], Node]) -> Node:
@@ -295,10 +295,12 @@ def float_power(t: Torch, x: Any, y: Any) -> Node:
 
 @operator("ldexp.Tensor(Tensor self, Tensor other)")
 def ldexp(t: Torch, x: Node, y: Node) -> Node:
-    """x 2^y."""
-    scale = t.binary("power", t.like(t.floating(y), 2), t.floating(y))
-    x, scale = t.promote(x, scale)
-    return t.mul(x, scale)
+    """x 2^y. Whole numbers have no part in the result's type beside a floating one, be that without dimensions or of half precision."""
+    floats = [v for v in (x, y) if t.dtype(v).is_float or t.dtype(v).is_complex]
+    kind = t.result_type(*floats) if floats else F32
+    wide = F32 if kind.storage < 4 else kind
+    scale = t.binary("power", t.like(t.convert(y, wide), 2), t.convert(y, wide))
+    return t.convert(t.mul(t.convert(x, wide), scale), kind)
 
 
 @operator("isposinf(Tensor self)")
