@@ -60,14 +60,14 @@ class RankMismatchElementwise(Rule):
         """,
             "r",
         ),
-        Fixture(
-            "relay",
-            """def @main(%x: Tensor[(64, 1), float32], %y: Tensor[(64), float32]) {
-  %0 = add(%x, %y);
-  return %0;
-}
-""",
-            ("0",),
+        Fixture.relay(
+            """
+            def @main(%x: Tensor[(8, 16, 32), float32], %y: Tensor[(16, 1), float32]) {
+              %0 = add(%x, %y);
+              %0
+            }
+        """,
+            "0",
         ),
     )
     good = (
@@ -143,11 +143,8 @@ class RankMismatchElementwise(Rule):
         small, full = (a, b) if a.rank < b.rank else (b, a)
         if not small.rank or small.elements <= 1:
             return
-        if full.shape != type.shape:
-            said = f"{small} and {full} meet in {type}: both are stretched"
-            fix = "if both should run along the same axis, squeeze or reshape one of them before"
-            yield context.finding(self, node, graph, said, severity=Severity.WARNING, help=fix)
-        elif small.rank > 1 or small.shape[0] != type.shape[-1]:
+        # What is stretched on both sides is told by stretched-both-ways.
+        if full.shape == type.shape and (small.rank > 1 or small.shape[0] != type.shape[-1]):
             said = f"{small} is stretched over {type.rank - small.rank} more axes to meet {full}"
             fix = "if it is meant, write the axes out in the model (expand_dims, nn.bias_add)"
             yield context.finding(self, node, graph, said, help=fix)

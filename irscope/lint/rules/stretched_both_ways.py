@@ -1,0 +1,110 @@
+"""BRD006: operands of different rank, and neither has the shape of the result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irscope.graph import Node, TensorType
+from irscope.lint.context import Context
+from irscope.lint.rule import Fixture, Rule
+from irscope.source import Finding, Severity
+
+ARITHMETIC = frozenset(
+    ("add", "subtract", "multiply", "divide", "maximum", "minimum", "power", "mod", "floor_divide", "floor_mod",
+     "aten::add", "aten::add_", "aten::sub", "aten::sub_", "aten::rsub", "aten::mul", "aten::mul_", "aten::div", "aten::div_",
+     "aten::maximum", "aten::minimum", "aten::pow", "aten::remainder", "aten::floor_divide")
+)  # fmt: skip
+"""Arithmetic of two operands, as Relay and TorchScript spell it; comparisons and masks are stretched on purpose."""
+
+
+class StretchedBothWays(Rule):
+    """Operands of different rank meet, and both are stretched: the result has a shape that neither of them has.
+
+    ## What it does
+    Finds arithmetic of two tensors, as Relay or TorchScript wrote it, whose ranks differ and whose result has more elements than either.
+
+    ## Why is this bad?
+    Axes are aligned from the right, and silently: `(64, 1) + (64)` is a table of 64 x 64, where a column of 64 was meant. It runs,
+    it may even train, and it costs memory and time by the square.
+
+    ## Example
+    ```
+    def @main(%scores: Tensor[(64, 1), float32], %offsets: Tensor[(64), float32]) {
+      add(%scores, %offsets)
+    }
+    ```
+
+    ## Use instead
+    Bring both to one rank first: `squeeze(%scores, axis=[1])`, or `expand_dims(%offsets, axis=1)`; in torch `scores.squeeze(-1)` or
+    `offsets[:, None]`.
+
+    ## Known false positives
+    Tables of all pairs. Written with equal ranks, `x[:, None] - y[None, :]`, they are not told.
+    """
+
+    code, name, severity = "BRD006", "stretched-both-ways", Severity.WARNING
+    bad = (
+        Fixture.relay(
+            """
+            def @main(%scores: Tensor[(64, 1), float32], %offsets: Tensor[(64), float32]) {
+              %0 = add(%scores, %offsets);
+              %0
+            }
+        """,
+            "0",
+        ),
+        Fixture.torchscript(
+            """
+            graph(%scores : Float(64, 1), %offsets : Float(64)):
+              %one : int = prim::Constant[value=1]()
+              %d : Float(64, 64) = aten::sub(%scores, %offsets, %one)
+              return (%d)
+        """,
+            "d",
+        ),
+    )
+    good = (
+        Fixture.relay("""
+            def @main(%x: Tensor[(64, 128), float32], %b: Tensor[(128), float32]) {
+              add(%x, %b)
+            }
+        """),
+        Fixture.relay("""
+            def @main(%x: Tensor[(64, 1), float32], %y: Tensor[(1, 64), float32]) {
+              subtract(%x, %y)
+            }
+        """),
+        Fixture.relay("""
+            def @main(%x: Tensor[(8, 16, 32), float32], %y: Tensor[(16, 1), float32]) {
+              add(%x, %y)
+            }
+        """),
+        Fixture.torchscript("""
+            graph(%x : Float(64, 1), %y : Float(1, 64)):
+              %one : int = prim::Constant[value=1]()
+              %d : Float(64, 64) = aten::sub(%x, %y, %one)
+              return (%d)
+        """),
+    )
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        for graph in context.array_graphs:
+            for node, type in context.tensors(graph):
+                if node.op.name not in ARITHMETIC or node.op.dialect == "hlo" or not _both_stretched(node, type):
+                    continue
+                a, b = node.operands[0].type, node.operands[1].type
+                yield context.finding(
+                    self,
+                    node,
+                    graph,
+                    f"{a} and {b} meet in {type}: axes are aligned from the right, and both operands are stretched",
+                    help="if both should run along the same axis, squeeze or reshape one of them before",
+                )
+
+
+def _both_stretched(node: Node, type: TensorType) -> bool:
+    """Whether the first two operands differ in rank, and each has fewer elements than the result along axes that are known."""
+    types = [o.type for o in node.operands[:2] if isinstance(o.type, TensorType)]
+    if len(types) != 2 or types[0].rank == types[1].rank or not all(t.rank and t.is_static for t in (*types, type)):
+        return False
+    return all(1 < t.elements < type.elements for t in types)
