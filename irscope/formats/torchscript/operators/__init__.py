@@ -15,16 +15,19 @@ from importlib import import_module
 from typing import Any, TypeVar
 
 from irscope.formats.torchscript.schema import Overload, Overloads, parse_schema
-from irscope.graph import Kind, Op
+from irscope.graph import Kind, Node, Op
 from irscope.ops.registry import declare, lookup_declared
 
-FAMILIES = ("pointwise", "activations", "creation", "shape", "joining", "sizes", "reduction", "linear", "convolution", "pooling",
-            "normalization", "attention", "indexing", "sorting", "recurrent", "interpolation",
+FAMILIES = ("arithmetic", "unary", "logic", "activations", "creation", "shape", "slices", "casts", "joining", "sizes", "reduction",
+            "norms", "cumulative", "softmax", "linear", "convolution", "pooling", "normalization",
+            "attention", "indexing", "sorting", "recurrent", "interpolation",
             "matrices", "loss", "complex_numbers", "special", "copies", "quantized")
 
 _table: dict[str, Overloads] = {}
 _loaded = False
 F = TypeVar("F", bound=Callable[..., Any])
+ReadWrite = tuple[Callable[[Node], Node], Callable[[Node, Node], Node]]
+"""A view of a base: what reads it, and what gives the base with a new value of the view written into it."""
 
 
 def operator(*schemas: str, style: str = "pure", namespace: str = "aten") -> Callable[[F], F]:
@@ -42,6 +45,11 @@ def operator(*schemas: str, style: str = "pure", namespace: str = "aten") -> Cal
             found.choices.append(Overload(schema, function, style))
         return function
     return enter
+
+
+def view(*schemas: str) -> Callable[[F], F]:
+    """Declare operators whose results are views of their first argument."""
+    return operator(*schemas, style="view")
 
 
 def overloads(name: str) -> Overloads | None:

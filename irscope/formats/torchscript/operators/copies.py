@@ -7,10 +7,10 @@ from itertools import combinations_with_replacement as chosen_again
 from math import prod
 from typing import Any
 
-from irscope.formats.torchscript.operators import joining, operator, shape
+from irscope.formats.torchscript.operators import casts, joining, operator, shape, slices
 from irscope.formats.torchscript.operators.indexing import index, index_put
+from irscope.formats.torchscript.operators.logic import truth
 from irscope.formats.torchscript.operators.matrices import diag_embed, diagonal
-from irscope.formats.torchscript.operators.pointwise import truth
 from irscope.formats.torchscript.operators.reduction import accumulating
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
@@ -28,14 +28,14 @@ def _copying(schema: str, function: Callable[..., Any]) -> None:
 for _schema, _function in (
     ("permute_copy(Tensor self, int[] dims)", shape.permute),
     ("expand_copy(Tensor self, int[] size, *, bool implicit=False)", shape.expand),
-    ("view_copy(Tensor self, int[] size)", shape.reshape), ("unbind_copy.int(Tensor self, int dim=0)", shape.unbind),
+    ("view_copy(Tensor self, int[] size)", shape.reshape), ("unbind_copy.int(Tensor self, int dim=0)", slices.unbind),
     ("squeeze_copy(Tensor self)", shape.squeeze), ("squeeze_copy.dim(Tensor self, int dim)", shape.squeeze_dim),
     ("squeeze_copy.dims(Tensor self, int[] dim)", shape.squeeze_dim), ("unsqueeze_copy(Tensor self, int dim)", shape.unsqueeze),
     ("transpose_copy.int(Tensor self, int dim0, int dim1)", shape.transpose), ("t_copy(Tensor self)", shape.t_),
-    ("alias_copy(Tensor self)", shape.same), ("split_copy.Tensor(Tensor self, int split_size, int dim=0)", shape.split),
-    ("split_with_sizes_copy(Tensor self, int[] split_sizes, int dim=0)", shape.split_with_sizes),
-    ("slice_copy.Tensor(Tensor self, int dim=0, int? start=None, int? end=None, int step=1)", shape.slice_),
-    ("select_copy.int(Tensor self, int dim, int index)", shape.select),
+    ("alias_copy(Tensor self)", casts.same), ("split_copy.Tensor(Tensor self, int split_size, int dim=0)", slices.split),
+    ("split_with_sizes_copy(Tensor self, int[] split_sizes, int dim=0)", slices.split_with_sizes),
+    ("slice_copy.Tensor(Tensor self, int dim=0, int? start=None, int? end=None, int step=1)", slices.slice_),
+    ("select_copy.int(Tensor self, int dim, int index)", slices.select),
 ):
     _copying(_schema, _function)
 
@@ -103,7 +103,7 @@ def _split_along(name: str, dim: int) -> None:
     @operator(f"{name}.int(Tensor(a -> *) self, int sections)", f"{name}.array(Tensor(a -> *) self, int[] indices)")
     def parts(t: Torch, x: Node, places: Any) -> list[Node]:
         d = 0 if name == "hsplit" and t.rank(x) == 1 else dim
-        made = shape.tensor_split_at(t, x, places, d) if isinstance(places, list) else shape.tensor_split(t, x, places, d)
+        made = slices.tensor_split_at(t, x, places, d) if isinstance(places, list) else slices.tensor_split(t, x, places, d)
         return [read(x) for read, _ in made]
 
 

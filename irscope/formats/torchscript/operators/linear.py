@@ -182,7 +182,7 @@ def _contract(t: Torch, x: Node, a: str, y: Node, b: str, later: set[str]) -> tu
 
 @operator("cdist(Tensor x1, Tensor x2, float p=2., int? compute_mode=None)")
 def cdist(t: Torch, x: Node, y: Node, p: float, mode: Any) -> Node:
-    from irscope.formats.torchscript.operators.reduction import vector_norm
+    from irscope.formats.torchscript.operators.norms import vector_norm
     away = t.sub(t.unsqueeze(x, -2), t.unsqueeze(y, -3))
     return vector_norm(t, away, p, [t.rank(away) - 1], False)
 
@@ -201,7 +201,7 @@ def pdist(t: Torch, x: Node, p: float) -> Node:
     """Distances of all pairs of rows."""
     import numpy as np
 
-    from irscope.formats.torchscript.operators.reduction import vector_norm
+    from irscope.formats.torchscript.operators.norms import vector_norm
     from irscope.graph.dtypes import S64
     first, second = np.triu_indices(t.shape(x)[0], 1)
     if not len(first):
@@ -212,7 +212,7 @@ def pdist(t: Torch, x: Node, p: float) -> Node:
 
 @operator("pairwise_distance(Tensor x1, Tensor x2, float p=2., float eps=1e-06, bool keepdim=False)")
 def pairwise_distance(t: Torch, x: Node, y: Node, p: float, eps: float, keep: bool) -> Node:
-    from irscope.formats.torchscript.operators.reduction import vector_norm
+    from irscope.formats.torchscript.operators.norms import vector_norm
     away = t.plus(t.sub(*t.promote(x, y)), eps)
     return vector_norm(t, away, p, [t.rank(away) - 1], keep)
 

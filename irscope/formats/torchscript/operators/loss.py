@@ -5,7 +5,7 @@ from math import pi, prod
 
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.operators.linear import pairwise_distance
-from irscope.formats.torchscript.operators.reduction import log_softmax
+from irscope.formats.torchscript.operators.softmax import log_softmax
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 

@@ -131,7 +131,7 @@ def local_response_norm(t: Torch, x: Node, size: int, alpha: float, beta: float,
 
 @operator("renorm(Tensor self, Scalar p, int dim, Scalar maxnorm)")
 def renorm(t: Torch, x: Node, p: float, dim: int, limit: float) -> Node:
-    from irscope.formats.torchscript.operators.reduction import vector_norm
+    from irscope.formats.torchscript.operators.norms import vector_norm
     d = t.dim(x, dim)
     size = vector_norm(t, x, p, [i for i in range(t.rank(x)) if i != d], True)
     factor = t.select(t.compare("GT", size, t.like(size, limit)), t.div(t.like(size, limit), t.plus(size, 1e-7)), t.like(size, 1))

@@ -1,15 +1,14 @@
-"""Sums, means, extremes and what is made of them, along dimensions; cumulative forms."""
+"""Sums, means, extremes, spreads along dimensions."""
 from __future__ import annotations
 
 from math import prod
 from typing import Any
 
 from irscope.formats.torchscript.operators import operator
-from irscope.formats.torchscript.operators.pointwise import truth
+from irscope.formats.torchscript.operators.logic import truth
 from irscope.formats.torchscript.torch import Torch
-from irscope.graph import DType, Node
-from irscope.graph.dtypes import F32, PRED, S64, U8
-from irscope.ops.tensors import highest, lowest
+from irscope.graph import Node
+from irscope.graph.dtypes import PRED, S64, U8
 
 
 def accumulating(t: Torch, x: Node, dtype: int | None) -> Node:
@@ -163,9 +162,6 @@ def logsumexp(t: Torch, x: Node, dim: list[int], keep: bool) -> Node:
     return total if keep else t.reshape(total, tuple(n for i, n in enumerate(t.shape(x)) if i not in dims))
 
 
-# ---------------------------------------------------------------------- spread
-
-
 def variance(t: Torch, x: Node, dim: Any, correction: float, keep: bool) -> Node:
     """The mean of squared distances from the mean, with Bessel's ``correction``."""
     dims = t.dims(x, dim)
@@ -211,67 +207,6 @@ _spread("var", False)
 _spread("std", True)
 
 
-# ---------------------------------------------------------------------- norms
-
-
-def vector_norm(t: Torch, x: Node, order: float, dims: list[int], keep: bool) -> Node:
-    """The ``order``-norm along dimensions."""
-    size = t.unary("abs", t.floating(x))
-    if order == float("inf"):
-        return t.max(size, dims, keep)
-    if order == float("-inf"):
-        return t.min(size, dims, keep)
-    if order == 0:
-        return t.sum(t.convert(truth(t, x), t.dtype(size)), dims, keep)
-    if order == 1:
-        return t.sum(size, dims, keep)
-    if order == 2:
-        return t.unary("sqrt", t.sum(t.mul(size, size), dims, keep))
-    total = t.sum(t.binary("power", size, t.like(size, order)), dims, keep)
-    return t.binary("power", total, t.like(total, 1 / order))
-
-
-@operator("linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None)")
-def linalg_vector_norm(t: Torch, x: Node, order: float, dim: Any, keep: bool, dtype: int | None) -> Node:
-    return vector_norm(t, t.convert(x, t.dtype_number(dtype, t.dtype(x))), order, t.dims(x, dim), keep)
-
-
-@operator("linalg_norm(Tensor self, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None)")
-def linalg_norm(t: Torch, x: Node, order: float | None, dim: list[int] | None, keep: bool, dtype: int | None) -> Node:
-    """Of vectors, or of matrices where two dimensions are meant."""
-    x = t.convert(x, t.dtype_number(dtype, t.dtype(x)))
-    if order is None:
-        return vector_norm(t, x, 2, t.dims(x, dim), keep)
-    if (dim is not None and len(dim) == 1) or (dim is None and t.rank(x) == 1):
-        return vector_norm(t, x, order, t.dims(x, dim), keep)
-    return matrix_norm(t, x, order, dim or [-2, -1], keep, None)
-
-
-@operator("linalg_norm.ord_str(Tensor self, str ord, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None)")
-def linalg_norm_named(t: Torch, x: Node, order: str, dim: list[int] | None, keep: bool, dtype: int | None) -> Node:
-    return matrix_norm(t, x, order, dim or [-2, -1], keep, dtype)
-
-
-@operator("linalg_matrix_norm(Tensor self, Scalar ord, int[] dim=[-2,-1], bool keepdim=False, *, ScalarType? dtype=None)",
-          "linalg_matrix_norm.str_ord(Tensor self, str ord=\"fro\", int[] dim=[-2,-1], bool keepdim=False, *, ScalarType? dtype=None)")
-def matrix_norm(t: Torch, x: Node, order: Any, dim: list[int], keep: bool, dtype: int | None) -> Node:
-    """Frobenius, or the largest or smallest sum of a column (1) or row (inf). The others need singular values."""
-    x = t.convert(x, t.dtype_number(dtype, t.dtype(x)))
-    rows, columns = t.dims(x, dim)
-    if order == "fro":
-        return vector_norm(t, x, 2, [rows, columns], keep)
-    if order not in (1, -1, float("inf"), float("-inf")):
-        raise ValueError(f"the matrix norm {order!r} needs singular values, which irscope does not work out; fro, 1 and inf are supported")
-    if 0 in t.shape(x):
-        kind = t.dtype(t.unary("abs", x))
-        found = t.full(tuple(1 if i in (rows, columns) else n for i, n in enumerate(t.shape(x))), 0, kind)
-        return found if keep else t.reshape(found, tuple(n for i, n in enumerate(t.shape(x)) if i not in (rows, columns)))
-    inner, outer = (rows, columns) if abs(order) == 1 else (columns, rows)
-    sums = t.sum(t.unary("abs", x), [inner], True)
-    found = t.max(sums, [outer], True) if order > 0 else t.min(sums, [outer], True)
-    return found if keep else t.reshape(found, tuple(n for i, n in enumerate(t.shape(x)) if i not in (rows, columns)))
-
-
 @operator("cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None)")
 def cov(t: Torch, x: Node, correction: int, counts: Node | None, weights: Node | None) -> Node:
     """The covariance of the rows."""
@@ -310,124 +245,8 @@ def corrcoef(t: Torch, x: Node) -> Node:
     return t.minimum(t.maximum(made, t.like(made, -1)), t.like(made, 1)) if t.dtype(made).is_float else made
 
 
-@operator("norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False)", "norm.Scalar(Tensor self, Scalar p=2)",
-          "frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False)")
-def norm(t: Torch, x: Node, *rest: Any) -> Node:
-    if rest and isinstance(rest[0], list):
-        return vector_norm(t, x, 2, t.dims(x, rest[0]), rest[1])
-    p = 2 if rest[0] is None else rest[0]
-    return vector_norm(t, x, p, t.dims(x, rest[1] if len(rest) > 1 else None), rest[2] if len(rest) > 2 else False)
-
-
-@operator("norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype)")
-def norm_dtype(t: Torch, x: Node, p: float | None, dim: Any, keep: bool, dtype: int) -> Node:
-    return vector_norm(t, t.convert(x, t.dtype_number(dtype, t.dtype(x))), 2 if p is None else p, t.dims(x, dim), keep)
-
-
-@operator("dist(Tensor self, Tensor other, Scalar p=2)")
-def dist(t: Torch, x: Node, y: Node, p: float) -> Node:
-    away = t.sub(*t.promote(x, y))
-    return vector_norm(t, away, p, t.dims(away, None), False)
-
-
-# ---------------------------------------------------------------------- cumulative
-
-
-@operator("cumsum(Tensor self, int dim, *, ScalarType? dtype=None)")
-def cumsum(t: Torch, x: Node, dim: int, dtype: int | None) -> Node:
-    x = accumulating(t, x, dtype)
-    return t.cumulative("add", x, t.dim(x, dim), 0) if t.rank(x) else x
-
-
-@operator("cumprod(Tensor self, int dim, *, ScalarType? dtype=None)")
-def cumprod(t: Torch, x: Node, dim: int, dtype: int | None) -> Node:
-    x = accumulating(t, x, dtype)
-    return t.cumulative("multiply", x, t.dim(x, dim), 1) if t.rank(x) else x
-
-
-def _cumulative_extreme(name: str, hlo: str, largest: bool) -> None:
-    @operator(f"{name}(Tensor self, int dim)")
-    def cumulative(t: Torch, x: Node, dim: int) -> tuple[Node, Node]:
-        """Values, and the last index at which each was reached."""
-        if t.rank(x) == 0:
-            return x, t.array(0, S64)
-        d = t.dim(x, dim)
-        values = t.cumulative(hlo, x, d, lowest(t.dtype(x)) if largest else highest(t.dtype(x)))
-        reached = t.compare("EQ", x, values)
-        at = t.select(reached, t.iota(t.shape(x), d, S64), t.full(t.shape(x), 0, S64))
-        return values, t.cumulative("maximum", at, d, 0)
-
-
-_cumulative_extreme("cummax", "maximum", True)
-_cumulative_extreme("cummin", "minimum", False)
-
-
-@operator("logcumsumexp(Tensor self, int dim)")
-def logcumsumexp(t: Torch, x: Node, dim: int) -> Node:
-    if t.rank(x) == 0:
-        return x
-    d = t.dim(x, dim)
-    top = t.max(x, [d], True)
-    return t.add(t.unary("log", t.cumulative("add", t.unary("exponential", t.sub(x, top)), d, 0)), top)
-
-
-@operator("diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None)")
-def diff(t: Torch, x: Node, n: int, dim: int, prepend: Node | None, append: Node | None) -> Node:
-    d = t.dim(x, dim)
-    if n == 0:
-        return x
-    parts = [p for p in (prepend, x, append) if p is not None]
-    x = t.concat(t.promote(*parts), d)
-    for _ in range(n):
-        size = t.shape(x)[d]
-        if size == 0:
-            return x
-        later, earlier = t.slice_dim(x, d, 1, size), t.slice_dim(x, d, 0, size - 1)
-        x = t.binary("xor", later, earlier) if t.dtype(x) is PRED else t.sub(later, earlier)
-    return x
-
-
 @operator("trace(Tensor self)")
 def trace(t: Torch, x: Node) -> Node:
     shape = t.shape(x)
     on = t.compare("EQ", t.iota(shape, 0, S64), t.iota(shape, 1, S64))
     return t.sum(accumulating(t, t.select(on, x, t.like(x, 0)), None), [0, 1])
-
-
-@operator("softmax.int(Tensor self, int dim, ScalarType? dtype=None)", "_softmax(Tensor self, int dim, bool half_to_float)",
-          "special_softmax(Tensor self, int dim, ScalarType? dtype=None)")
-def softmax(t: Torch, x: Node, dim: int, dtype: Any) -> Node:
-    x = _cast(t, x, dtype)
-    d = [t.dim(x, dim)] if t.rank(x) else []
-    e = t.unary("exponential", t.sub(x, t.max(x, d, True)))
-    return t.div(e, t.sum(e, d, True))
-
-
-@operator("log_softmax.int(Tensor self, int dim, ScalarType? dtype=None)", "_log_softmax(Tensor self, int dim, bool half_to_float)",
-          "special_log_softmax(Tensor self, int dim, ScalarType? dtype=None)")
-def log_softmax(t: Torch, x: Node, dim: int, dtype: Any) -> Node:
-    x = _cast(t, x, dtype)
-    d = [t.dim(x, dim)] if t.rank(x) else []
-    away = t.sub(x, t.max(x, d, True))
-    return t.sub(away, t.unary("log", t.sum(t.unary("exponential", away), d, True)))
-
-
-@operator("_safe_softmax(Tensor self, int dim, ScalarType? dtype=None)")
-def safe_softmax(t: Torch, x: Node, dim: int, dtype: Any) -> Node:
-    """Rows that are -inf everywhere give 0."""
-    y = softmax(t, x, dim, dtype)
-    d = [t.dim(x, dim)] if t.rank(x) else []
-    hidden = t.all(t.compare("EQ", x, t.like(x, float("-inf"))), d, True)
-    return t.select(hidden, t.like(y, 0), y)
-
-
-@operator("softmin.int(Tensor self, int dim, ScalarType? dtype=None)")
-def softmin(t: Torch, x: Node, dim: int, dtype: Any) -> Node:
-    return softmax(t, t.unary("negate", x), dim, dtype)
-
-
-def _cast(t: Torch, x: Node, dtype: Any) -> Node:
-    if isinstance(dtype, bool) or dtype is None:
-        return t.convert(x, F32) if dtype is True else t.floating(x)
-    kind: DType = t.dtype_number(dtype, F32)
-    return t.convert(x, kind)

@@ -6,7 +6,7 @@ from math import factorial, log, pi, sqrt
 from typing import Any
 
 from irscope.formats.torchscript.operators import operator
-from irscope.formats.torchscript.operators.pointwise import erfc
+from irscope.formats.torchscript.operators.unary import erfc
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import F32, F64

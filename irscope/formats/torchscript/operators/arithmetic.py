@@ -1,0 +1,202 @@
+"""Elementwise arithmetic of two operands or more, with torch's promotion."""
+from __future__ import annotations
+
+from typing import Any
+
+from irscope.formats.torchscript.operators import operator
+from irscope.formats.torchscript.operators.unary import trunc
+from irscope.formats.torchscript.torch import Torch
+from irscope.graph import Node
+from irscope.graph.dtypes import F32, PRED
+
+
+@operator("add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1)", "add.Scalar(Tensor self, Scalar other, Scalar alpha=1)")
+def add(t: Torch, x: Node, y: Any, alpha: Any) -> Node:
+    x, y = t.promote(x, y)
+    return t.binary("or", x, y) if t.dtype(x) is PRED else t.add(x, t.scale(y, alpha) if alpha != 1 else y)
+
+
+@operator("sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1)", "sub.Scalar(Tensor self, Scalar other, Scalar alpha=1)")
+def sub(t: Torch, x: Node, y: Any, alpha: Any) -> Node:
+    x, y = t.promote(x, y)
+    return t.sub(x, t.scale(y, alpha) if alpha != 1 else y)
+
+
+@operator("rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1)", "rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1)")
+def rsub(t: Torch, x: Node, y: Any, alpha: Any) -> Node:
+    x, y = t.promote(x, y)
+    return t.sub(y, t.scale(x, alpha) if alpha != 1 else x)
+
+
+@operator("mul.Tensor(Tensor self, Tensor other)", "mul.Scalar(Tensor self, Scalar other)", "multiply.Tensor(Tensor self, Tensor other)",
+          "multiply.Scalar(Tensor self, Scalar other)")
+def mul(t: Torch, x: Node, y: Any) -> Node:
+    return t.mul(*t.promote(x, y))
+
+
+@operator("div.Tensor(Tensor self, Tensor other)", "div.Scalar(Tensor self, Scalar other)", "true_divide.Tensor(Tensor self, Tensor other)",
+          "true_divide.Scalar(Tensor self, Scalar other)", "divide.Tensor(Tensor self, Tensor other)",
+          "divide.Scalar(Tensor self, Scalar other)")
+def div(t: Torch, x: Node, y: Any) -> Node:
+    """The true quotient: integers give float32."""
+    dtype = t.result_type(x, y)
+    return t.div(*t.promote(x, y, to=dtype if dtype.is_float or dtype.is_complex else F32))
+
+
+@operator("div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode)",
+          "div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode)",
+          "divide.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode)",
+          "divide.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode)")
+def div_mode(t: Torch, x: Node, y: Any, mode: str | None) -> Node:
+    if mode is None:
+        return div(t, x, y)
+    return floor_divide(t, x, y) if mode == "floor" else trunc_divide(t, x, y)
+
+
+def trunc_divide(t: Torch, x: Node, y: Any) -> Node:
+    """The quotient rounded towards zero."""
+    x, y = t.promote(x, y)
+    return trunc(t, t.div(x, y)) if t.dtype(x).is_float else t.div(x, y)
+
+
+@operator("floor_divide(Tensor self, Tensor other)", "floor_divide.Scalar(Tensor self, Scalar other)")
+def floor_divide(t: Torch, x: Node, y: Any) -> Node:
+    x, y = t.together(*t.promote(x, y))
+    if t.dtype(x).is_float:
+        # As c10::div_floor_floating: exact where the plain quotient was rounded over an integer.
+        rest = t.binary("remainder", x, y)
+        quotient = t.div(t.sub(x, rest), y)
+        adjust = t.binary("and", t.compare("NE", rest, t.like(rest, 0)),
+                          t.compare("NE", t.compare("LT", rest, t.like(rest, 0)), t.compare("LT", y, t.like(y, 0))))
+        quotient = t.select(adjust, t.plus(quotient, -1), quotient)
+        whole = t.unary("round-nearest-even", quotient)
+        return t.select(t.compare("EQ", y, t.like(y, 0)), t.div(x, y), whole)
+    quotient = t.div(x, y)
+    rest = t.sub(x, t.mul(quotient, y))
+    adjust = t.binary("and", t.compare("NE", rest, t.like(rest, 0)),
+                      t.compare("NE", t.compare("LT", rest, t.like(rest, 0)), t.compare("LT", y, t.like(y, 0))))
+    return t.select(adjust, t.plus(quotient, -1), quotient)
+
+
+@operator("remainder.Tensor(Tensor self, Tensor other)", "remainder.Scalar(Tensor self, Scalar other)",
+          "remainder.Scalar_Tensor(Scalar self, Tensor other)")
+def remainder(t: Torch, x: Any, y: Any) -> Node:
+    """With the sign of the divisor, as in Python."""
+    x, y = t.together(*t.promote(x, y))
+    rest = t.binary("remainder", x, y)
+    zero = t.like(rest, 0)
+    adjust = t.binary("and", t.compare("NE", rest, zero), t.compare("NE", t.compare("LT", rest, zero), t.compare("LT", y, zero)))
+    return t.select(adjust, t.add(rest, y), rest)
+
+
+@operator("fmod.Tensor(Tensor self, Tensor other)", "fmod.Scalar(Tensor self, Scalar other)")
+def fmod(t: Torch, x: Node, y: Any) -> Node:
+    return t.binary("remainder", *t.promote(x, y))
+
+
+@operator("pow.Tensor_Tensor(Tensor self, Tensor exponent)", "pow.Tensor_Scalar(Tensor self, Scalar exponent)",
+          "pow.Scalar(Scalar self, Tensor exponent)")
+def power(t: Torch, x: Any, y: Any) -> Node:
+    """Small whole exponents become products, and 0.5 a root."""
+    dtype = t.result_type(x, y)
+    if isinstance(y, int | float) and isinstance(x, Node):
+        base = t.as_tensor(x, dtype)
+        if y == 1:
+            return base
+        if y == 2:
+            return t.mul(base, base)
+        if y == 3:
+            return t.mul(t.mul(base, base), base)
+        if dtype.is_float and y == 0.5:
+            return t.unary("sqrt", base)
+        if dtype.is_float and y == -0.5:
+            return t.unary("rsqrt", base)
+        if dtype.is_float and y == -1:
+            return t.div(t.like(base, 1), base)
+    x, y = t.together(*t.promote(x, y, to=dtype))
+    if dtype.kind != "int":
+        return t.binary("power", x, y)
+    # Negative powers of integers: only 1 and -1 have whole ones.
+    one, zero = t.like(x, 1), t.like(x, 0)
+    odd = t.compare("NE", t.binary("and", y, one), zero)
+    units = t.select(t.compare("EQ", x, one), one, t.select(t.compare("EQ", x, t.like(x, -1)), t.select(odd, t.like(x, -1), one), zero))
+    return t.select(t.compare("LT", y, zero), units, t.binary("power", x, t.maximum(y, zero)))
+
+
+@operator("atan2(Tensor self, Tensor other)", "arctan2(Tensor self, Tensor other)")
+def atan2(t: Torch, x: Node, y: Node) -> Node:
+    return t.binary("atan2", *t.promote_floating(x, y))
+
+
+@operator("maximum(Tensor self, Tensor other)", "max.other(Tensor self, Tensor other)")
+def maximum(t: Torch, x: Node, y: Node) -> Node:
+    return t.maximum(*t.promote(x, y))
+
+
+@operator("minimum(Tensor self, Tensor other)", "min.other(Tensor self, Tensor other)")
+def minimum(t: Torch, x: Node, y: Node) -> Node:
+    return t.minimum(*t.promote(x, y))
+
+
+@operator("fmax(Tensor self, Tensor other)")
+def fmax(t: Torch, x: Node, y: Node) -> Node:
+    """The larger; NaN gives way."""
+    x, y = t.together(*t.promote(x, y))
+    return t.select(t.compare("NE", x, x), y, t.select(t.compare("NE", y, y), x, t.maximum(x, y)))
+
+
+@operator("fmin(Tensor self, Tensor other)")
+def fmin(t: Torch, x: Node, y: Node) -> Node:
+    """The smaller; NaN gives way."""
+    x, y = t.together(*t.promote(x, y))
+    return t.select(t.compare("NE", x, x), y, t.select(t.compare("NE", y, y), x, t.minimum(x, y)))
+
+
+@operator("hypot(Tensor self, Tensor other)")
+def hypot(t: Torch, x: Node, y: Node) -> Node:
+    x, y = t.promote(x, y)
+    return t.unary("sqrt", t.add(t.mul(x, x), t.mul(y, y)))
+
+
+@operator("copysign.Tensor(Tensor self, Tensor other)", "copysign.Scalar(Tensor self, Scalar other)")
+def copysign(t: Torch, x: Node, y: Any) -> Node:
+    x, y = t.promote_floating(x, y)
+    # The sign of a zero shows in its reciprocal.
+    negative = t.compare("LT", t.select(t.compare("EQ", y, t.like(y, 0)), t.div(t.like(y, 1), y), y), t.like(y, 0))
+    size = t.unary("abs", x)
+    return t.select(negative, t.unary("negate", size), size)
+
+
+@operator("lerp.Scalar(Tensor self, Tensor end, Scalar weight)", "lerp.Tensor(Tensor self, Tensor end, Tensor weight)")
+def lerp(t: Torch, x: Node, end: Node, weight: Any) -> Node:
+    w = t.as_tensor(weight, t.dtype(x))
+    return t.add(x, t.mul(w, t.sub(end, x)))
+
+
+@operator("addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1)")
+def addcmul(t: Torch, x: Node, a: Node, b: Node, value: Any) -> Node:
+    x, a, b = t.promote(x, a, b)
+    return t.add(x, t.mul(t.scale(a, value), b))
+
+
+@operator("addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1)")
+def addcdiv(t: Torch, x: Node, a: Node, b: Node, value: Any) -> Node:
+    x, a, b = t.promote(x, a, b)
+    return t.add(x, t.div(t.scale(a, value), b))
+
+
+@operator("logaddexp(Tensor self, Tensor other)")
+def logaddexp(t: Torch, x: Node, y: Node) -> Node:
+    x, y = t.together(*t.promote(x, y))
+    top = t.maximum(x, y)
+    tail = t.unary("log-plus-one", t.unary("exponential", t.unary("negate", t.unary("abs", t.sub(x, y)))))
+    return t.select(t.compare("EQ", x, y), t.add(top, t.like(top, 0.6931471805599453)), t.add(top, tail))
+
+
+@operator("xlogy.Tensor(Tensor self, Tensor other)",
+          "xlogy.Scalar_Self(Scalar self, Tensor other)", "xlogy.Scalar_Other(Tensor self, Scalar other)")
+def xlogy(t: Torch, x: Any, y: Any) -> Node:
+    x, y = t.together(*t.promote_floating(x, y))
+    product = t.mul(x, t.unary("log", y))
+    zero = t.binary("and", t.compare("EQ", x, t.like(x, 0)), t.compare("EQ", y, y))
+    return t.select(zero, t.like(x, 0), product)

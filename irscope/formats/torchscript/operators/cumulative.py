@@ -1,0 +1,63 @@
+"""Sums, products and extremes of all elements up to each; differences of neighbours."""
+from __future__ import annotations
+
+from irscope.formats.torchscript.operators import operator
+from irscope.formats.torchscript.operators.reduction import accumulating
+from irscope.formats.torchscript.torch import Torch
+from irscope.graph import Node
+from irscope.graph.dtypes import PRED, S64
+from irscope.ops.tensors import highest, lowest
+
+
+@operator("cumsum(Tensor self, int dim, *, ScalarType? dtype=None)")
+def cumsum(t: Torch, x: Node, dim: int, dtype: int | None) -> Node:
+    x = accumulating(t, x, dtype)
+    return t.cumulative("add", x, t.dim(x, dim), 0) if t.rank(x) else x
+
+
+@operator("cumprod(Tensor self, int dim, *, ScalarType? dtype=None)")
+def cumprod(t: Torch, x: Node, dim: int, dtype: int | None) -> Node:
+    x = accumulating(t, x, dtype)
+    return t.cumulative("multiply", x, t.dim(x, dim), 1) if t.rank(x) else x
+
+
+def _cumulative_extreme(name: str, hlo: str, largest: bool) -> None:
+    @operator(f"{name}(Tensor self, int dim)")
+    def cumulative(t: Torch, x: Node, dim: int) -> tuple[Node, Node]:
+        """Values, and the last index at which each was reached."""
+        if t.rank(x) == 0:
+            return x, t.array(0, S64)
+        d = t.dim(x, dim)
+        values = t.cumulative(hlo, x, d, lowest(t.dtype(x)) if largest else highest(t.dtype(x)))
+        reached = t.compare("EQ", x, values)
+        at = t.select(reached, t.iota(t.shape(x), d, S64), t.full(t.shape(x), 0, S64))
+        return values, t.cumulative("maximum", at, d, 0)
+
+
+_cumulative_extreme("cummax", "maximum", True)
+_cumulative_extreme("cummin", "minimum", False)
+
+
+@operator("logcumsumexp(Tensor self, int dim)")
+def logcumsumexp(t: Torch, x: Node, dim: int) -> Node:
+    if t.rank(x) == 0:
+        return x
+    d = t.dim(x, dim)
+    top = t.max(x, [d], True)
+    return t.add(t.unary("log", t.cumulative("add", t.unary("exponential", t.sub(x, top)), d, 0)), top)
+
+
+@operator("diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None)")
+def diff(t: Torch, x: Node, n: int, dim: int, prepend: Node | None, append: Node | None) -> Node:
+    d = t.dim(x, dim)
+    if n == 0:
+        return x
+    parts = [p for p in (prepend, x, append) if p is not None]
+    x = t.concat(t.promote(*parts), d)
+    for _ in range(n):
+        size = t.shape(x)[d]
+        if size == 0:
+            return x
+        later, earlier = t.slice_dim(x, d, 1, size), t.slice_dim(x, d, 0, size - 1)
+        x = t.binary("xor", later, earlier) if t.dtype(x) is PRED else t.sub(later, earlier)
+    return x

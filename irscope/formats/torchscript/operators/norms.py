@@ -1,0 +1,87 @@
+"""Norms and distances."""
+from __future__ import annotations
+
+from typing import Any
+
+from irscope.formats.torchscript.operators import operator
+from irscope.formats.torchscript.operators.logic import truth
+from irscope.formats.torchscript.torch import Torch
+from irscope.graph import Node
+
+
+def vector_norm(t: Torch, x: Node, order: float, dims: list[int], keep: bool) -> Node:
+    """The ``order``-norm along dimensions."""
+    size = t.unary("abs", t.floating(x))
+    if order == float("inf"):
+        return t.max(size, dims, keep)
+    if order == float("-inf"):
+        return t.min(size, dims, keep)
+    if order == 0:
+        return t.sum(t.convert(truth(t, x), t.dtype(size)), dims, keep)
+    if order == 1:
+        return t.sum(size, dims, keep)
+    if order == 2:
+        return t.unary("sqrt", t.sum(t.mul(size, size), dims, keep))
+    total = t.sum(t.binary("power", size, t.like(size, order)), dims, keep)
+    return t.binary("power", total, t.like(total, 1 / order))
+
+
+@operator("linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None)")
+def linalg_vector_norm(t: Torch, x: Node, order: float, dim: Any, keep: bool, dtype: int | None) -> Node:
+    return vector_norm(t, t.convert(x, t.dtype_number(dtype, t.dtype(x))), order, t.dims(x, dim), keep)
+
+
+@operator("linalg_norm(Tensor self, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None)")
+def linalg_norm(t: Torch, x: Node, order: float | None, dim: list[int] | None, keep: bool, dtype: int | None) -> Node:
+    """Of vectors, or of matrices where two dimensions are meant."""
+    x = t.convert(x, t.dtype_number(dtype, t.dtype(x)))
+    if order is None:
+        return vector_norm(t, x, 2, t.dims(x, dim), keep)
+    if (dim is not None and len(dim) == 1) or (dim is None and t.rank(x) == 1):
+        return vector_norm(t, x, order, t.dims(x, dim), keep)
+    return matrix_norm(t, x, order, dim or [-2, -1], keep, None)
+
+
+@operator("linalg_norm.ord_str(Tensor self, str ord, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None)")
+def linalg_norm_named(t: Torch, x: Node, order: str, dim: list[int] | None, keep: bool, dtype: int | None) -> Node:
+    return matrix_norm(t, x, order, dim or [-2, -1], keep, dtype)
+
+
+@operator("linalg_matrix_norm(Tensor self, Scalar ord, int[] dim=[-2,-1], bool keepdim=False, *, ScalarType? dtype=None)",
+          "linalg_matrix_norm.str_ord(Tensor self, str ord=\"fro\", int[] dim=[-2,-1], bool keepdim=False, *, ScalarType? dtype=None)")
+def matrix_norm(t: Torch, x: Node, order: Any, dim: list[int], keep: bool, dtype: int | None) -> Node:
+    """Frobenius, or the largest or smallest sum of a column (1) or row (inf). The others need singular values."""
+    x = t.convert(x, t.dtype_number(dtype, t.dtype(x)))
+    rows, columns = t.dims(x, dim)
+    if order == "fro":
+        return vector_norm(t, x, 2, [rows, columns], keep)
+    if order not in (1, -1, float("inf"), float("-inf")):
+        raise ValueError(f"the matrix norm {order!r} needs singular values, which irscope does not work out; fro, 1 and inf are supported")
+    if 0 in t.shape(x):
+        kind = t.dtype(t.unary("abs", x))
+        found = t.full(tuple(1 if i in (rows, columns) else n for i, n in enumerate(t.shape(x))), 0, kind)
+        return found if keep else t.reshape(found, tuple(n for i, n in enumerate(t.shape(x)) if i not in (rows, columns)))
+    inner, outer = (rows, columns) if abs(order) == 1 else (columns, rows)
+    sums = t.sum(t.unary("abs", x), [inner], True)
+    found = t.max(sums, [outer], True) if order > 0 else t.min(sums, [outer], True)
+    return found if keep else t.reshape(found, tuple(n for i, n in enumerate(t.shape(x)) if i not in (rows, columns)))
+
+
+@operator("norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False)", "norm.Scalar(Tensor self, Scalar p=2)",
+          "frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False)")
+def norm(t: Torch, x: Node, *rest: Any) -> Node:
+    if rest and isinstance(rest[0], list):
+        return vector_norm(t, x, 2, t.dims(x, rest[0]), rest[1])
+    p = 2 if rest[0] is None else rest[0]
+    return vector_norm(t, x, p, t.dims(x, rest[1] if len(rest) > 1 else None), rest[2] if len(rest) > 2 else False)
+
+
+@operator("norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype)")
+def norm_dtype(t: Torch, x: Node, p: float | None, dim: Any, keep: bool, dtype: int) -> Node:
+    return vector_norm(t, t.convert(x, t.dtype_number(dtype, t.dtype(x))), 2 if p is None else p, t.dims(x, dim), keep)
+
+
+@operator("dist(Tensor self, Tensor other, Scalar p=2)")
+def dist(t: Torch, x: Node, y: Node, p: float) -> Node:
+    away = t.sub(*t.promote(x, y))
+    return vector_norm(t, away, p, t.dims(away, None), False)

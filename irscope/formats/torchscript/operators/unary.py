@@ -1,0 +1,183 @@
+"""Elementwise functions of one operand."""
+from __future__ import annotations
+
+from math import pi
+from typing import Any
+
+from irscope.formats.torchscript.operators import operator
+from irscope.formats.torchscript.operators.logic import clamp
+from irscope.formats.torchscript.torch import Torch
+from irscope.graph import Node
+from irscope.graph.dtypes import PRED, S64
+
+FLOAT_UNARY = {
+    "exp": "exponential", "expm1": "exponential-minus-one", "log": "log", "log1p": "log-plus-one", "sqrt": "sqrt", "rsqrt": "rsqrt",
+    "sin": "sine", "cos": "cosine", "tan": "tan", "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "asin": "asin", "acos": "acos",
+    "asinh": "asinh", "acosh": "acosh", "atanh": "atanh", "erf": "erf", "sigmoid": "logistic", "special_expit": "logistic",
+    "arcsin": "asin", "arccos": "acos", "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh", "special_erf": "erf",
+    "special_expm1": "exponential-minus-one", "special_log1p": "log-plus-one",
+}
+"""torch name: HLO name; integers are taken as float32."""
+
+
+def _float_unary(name: str, hlo: str) -> None:
+    @operator(f"{name}(Tensor self)")
+    def unary(t: Torch, x: Node) -> Node:
+        return t.unary(hlo, t.floating(x))
+
+
+for _name, _hlo in FLOAT_UNARY.items():
+    _float_unary(_name, _hlo)
+
+
+@operator("atan(Tensor self)", "arctan(Tensor self)")
+def atan(t: Torch, x: Node) -> Node:
+    x = t.floating(x)
+    return t.binary("atan2", x, t.like(x, 1))
+
+
+@operator("log2(Tensor self)")
+def log2(t: Torch, x: Node) -> Node:
+    return t.scale(t.unary("log", t.floating(x)), 1.4426950408889634)
+
+
+@operator("log10(Tensor self)")
+def log10(t: Torch, x: Node) -> Node:
+    return t.scale(t.unary("log", t.floating(x)), 0.4342944819032518)
+
+
+@operator("exp2(Tensor self)", "special_exp2(Tensor self)")
+def exp2(t: Torch, x: Node) -> Node:
+    x = t.floating(x)
+    return t.binary("power", t.like(x, 2), x)
+
+
+@operator("erfc(Tensor self)", "special_erfc(Tensor self)")
+def erfc(t: Torch, x: Node) -> Node:
+    x = t.floating(x)
+    return t.sub(t.like(x, 1), t.unary("erf", x))
+
+
+@operator("reciprocal(Tensor self)")
+def reciprocal(t: Torch, x: Node) -> Node:
+    x = t.floating(x)
+    return t.div(t.like(x, 1), x)
+
+
+@operator("square(Tensor self)")
+def square(t: Torch, x: Node) -> Node:
+    x = t.convert(x, S64) if t.dtype(x) is PRED else x
+    return t.mul(x, x)
+
+
+@operator("neg(Tensor self)", "negative(Tensor self)")
+def neg(t: Torch, x: Node) -> Node:
+    return t.unary("negate", x)
+
+
+@operator("positive(Tensor self)")
+def positive(t: Torch, x: Node) -> Node:
+    return x
+
+
+@operator("abs(Tensor self)", "absolute(Tensor self)")
+def absolute(t: Torch, x: Node) -> Node:
+    return t.unary("abs", x) if t.dtype(x).kind != "uint" and t.dtype(x) is not PRED else x
+
+
+@operator("sign(Tensor self)", "sgn(Tensor self)")
+def sign(t: Torch, x: Node) -> Node:
+    if t.dtype(x) is PRED:
+        return x
+    if t.dtype(x).kind == "uint":
+        return t.minimum(x, t.like(x, 1))
+    s = t.unary("sign", x)
+    return t.select(t.compare("NE", x, x), t.like(x, 0), s) if t.dtype(x).is_float else s
+
+
+@operator("signbit(Tensor self)")
+def signbit(t: Torch, x: Node) -> Node:
+    if t.dtype(x).is_float:
+        x = t.select(t.compare("EQ", x, t.like(x, 0)), t.div(t.like(x, 1), x), x)
+    return t.compare("LT", x, t.like(x, 0))
+
+
+def _rounding(name: str, hlo: str) -> None:
+    @operator(f"{name}(Tensor self)")
+    def rounding(t: Torch, x: Node) -> Node:
+        return t.unary(hlo, x) if t.dtype(x).is_float else x
+
+
+for _name, _hlo in (("floor", "floor"), ("ceil", "ceil"), ("round", "round-nearest-even")):
+    _rounding(_name, _hlo)
+
+
+@operator("round.decimals(Tensor self, *, int decimals)")
+def round_decimals(t: Torch, x: Node, decimals: int) -> Node:
+    factor = 10.0 ** decimals
+    return t.scale(t.unary("round-nearest-even", t.scale(x, factor)), 1 / factor)
+
+
+@operator("trunc(Tensor self)", "fix(Tensor self)")
+def trunc(t: Torch, x: Node) -> Node:
+    if not t.dtype(x).is_float:
+        return x
+    return t.select(t.compare("LT", x, t.like(x, 0)), t.unary("ceil", x), t.unary("floor", x))
+
+
+@operator("frac(Tensor self)")
+def frac(t: Torch, x: Node) -> Node:
+    return t.sub(x, trunc(t, x))
+
+
+@operator("isnan(Tensor self)")
+def isnan(t: Torch, x: Node) -> Node:
+    return t.compare("NE", x, x)
+
+
+@operator("isfinite(Tensor self)")
+def isfinite(t: Torch, x: Node) -> Node:
+    return t.unary("is-finite", x) if t.dtype(x).is_float else t.full(t.shape(x), True, PRED)
+
+
+@operator("isinf(Tensor self)")
+def isinf(t: Torch, x: Node) -> Node:
+    if not t.dtype(x).is_float:
+        return t.full(t.shape(x), False, PRED)
+    return t.compare("EQ", t.unary("abs", x), t.like(x, float("inf")))
+
+
+@operator("nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None)")
+def nan_to_num(t: Torch, x: Node, nan: float | None, posinf: float | None, neginf: float | None) -> Node:
+    import ml_dtypes
+    if not t.dtype(x).is_float:
+        return x
+    finfo: Any = ml_dtypes.finfo
+    limits = finfo(t.dtype(x).numpy())
+    y = t.select(t.compare("NE", x, x), t.like(x, nan or 0.0), x)
+    y = t.select(t.compare("EQ", x, t.like(x, float("inf"))), t.like(x, float(limits.max) if posinf is None else posinf), y)
+    return t.select(t.compare("EQ", x, t.like(x, float("-inf"))), t.like(x, float(limits.min) if neginf is None else neginf), y)
+
+
+@operator("deg2rad(Tensor self)")
+def deg2rad(t: Torch, x: Node) -> Node:
+    return t.scale(t.floating(x), pi / 180)
+
+
+@operator("rad2deg(Tensor self)")
+def rad2deg(t: Torch, x: Node) -> Node:
+    return t.scale(t.floating(x), 180 / pi)
+
+
+@operator("logit(Tensor self, float? eps=None)", "special_logit(Tensor self, float? eps=None)")
+def logit(t: Torch, x: Node, eps: float | None) -> Node:
+    x = t.floating(x)
+    if eps is not None:
+        x = clamp(t, x, eps, 1 - eps)
+    return t.unary("log", t.div(x, t.sub(t.like(x, 1), x)))
+
+
+@operator("sinc(Tensor self)")
+def sinc(t: Torch, x: Node) -> Node:
+    x = t.scale(t.floating(x), pi)
+    return t.select(t.compare("EQ", x, t.like(x, 0)), t.like(x, 1), t.div(t.unary("sine", x), x))
