@@ -24,8 +24,11 @@ class Comparison:
     fault: str | None
 
 
-def compare(name: str, got: Array, expected: Array, rtol: float | None = None, atol: float | None = None) -> Comparison:
-    """Compare one output. Without ``atol`` the tolerance is ``rtol`` of the largest expected value: sums may be added in any order."""
+def compare(name: str, got: Array, expected: Array, rtol: float | None = None, atol: float | None = None, step: float = 0.0) -> Comparison:
+    """Compare one output. Without ``atol`` the tolerance is ``rtol`` of the largest expected value: sums may be added in any order.
+
+    Where no ``rtol`` is given, floats may be ``step`` apart: one step of the coarsest type that values were rounded to on the way.
+    """
     import numpy as np
     if got.shape != expected.shape:
         return Comparison(name, float("inf"), float("inf"), f"has the shape {list(got.shape)}, not {list(expected.shape)}")
@@ -42,7 +45,7 @@ def compare(name: str, got: Array, expected: Array, rtol: float | None = None, a
         finite = size[np.isfinite(size)]
         largest = float(finite.max()) if finite.size else 0.0
         exact = got.dtype.kind in "biu"
-        rtol = rtol if rtol is not None else 0.0 if exact else RTOL.get(got.dtype.name, 0.15)
+        rtol = rtol if rtol is not None else 0.0 if exact else max(RTOL.get(got.dtype.name, 0.15), step)
         allowed = (atol if atol is not None else rtol * largest) + rtol * np.where(np.isfinite(size), size, 0.0)
         bad = ~same & ~(distance <= allowed)
         max_abs = float(np.where(np.isnan(distance), np.inf, distance).max())
@@ -57,6 +60,7 @@ def compare(name: str, got: Array, expected: Array, rtol: float | None = None, a
 
 
 def compare_all(got: Sequence[Array], expected: Sequence[Array | None], rtol: float | None = None,
-                atol: float | None = None) -> list[Comparison]:
-    """Compare outputs in order; None where nothing is expected."""
-    return [compare(f"out{i}", g, e, rtol, atol) for i, (g, e) in enumerate(zip(got, expected)) if e is not None]
+                atol: float | None = None, steps: Sequence[float] = ()) -> list[Comparison]:
+    """Compare outputs in order; None where nothing is expected. ``steps`` are those of :func:`compare`, by output."""
+    given = [*steps, *[0.0] * (len(got) - len(steps))]
+    return [compare(f"out{i}", g, e, rtol, atol, given[i]) for i, (g, e) in enumerate(zip(got, expected)) if e is not None]

@@ -206,3 +206,11 @@ ENTRY main { x = f32[2] parameter(0)
     assert result.exit_code == 0, result.stderr
     with np.load(out) as saved:
         assert saved["out0"].tolist() == saved["out1"].tolist() == [12, 36]
+
+
+def test_a_sum_that_is_rounded_to_half_precision_may_land_one_step_away(cli: Cli, samples: Path) -> None:
+    """The convolution's sums differ in their last bits, and one of 16,384 ends on the other side of a step of float16."""
+    result = cli("compile-and-run", samples / "conv_cast_relu.relay", "--check")
+    assert result.exit_code == 0, result.stderr
+    strict = cli("compile-and-run", samples / "conv_cast_relu.relay", "--check", "--rtol", 1e-9)
+    assert strict.exit_code == 1
