@@ -13,14 +13,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from irscope.expand.torchscript import control, inputs, numbers, python_values, structure, weights
+from irscope.expand.torchscript import constants, control, inputs, numbers, python_values, structure, weights
 from irscope.expand.torchscript.frames import FramedTorch
-from irscope.formats.torchscript.abstract import FunctionRef, ModuleRef, Scalar, Tensor
+from irscope.formats.torchscript.abstract import ModuleRef, Scalar, Tensor
 from irscope.formats.torchscript.operators import overloads
 from irscope.formats.torchscript.types import TorchTensorType
-from irscope.formats.torchscript.values import List, TensorText
 from irscope.graph import Graph, Module, NamedType, Node, TensorType, TupleType, Type, dtype_of
-from irscope.graph.dtypes import C128, F64, PRED, S64
+from irscope.graph.dtypes import F64
 from irscope.ops import TypeFault, get
 from irscope.source import UserError
 
@@ -186,7 +185,7 @@ class Program:
         """Apply an operator of torch to values: by folding, by its expansion, or in place by what its plain form gives."""
         folded = python_values.fold_known(name, values)
         if isinstance(folded, Tensor) and folded.known is not None and folded not in values:
-            return self._known(folded.known, self._type_of(folded.known))
+            return constants.known(self, folded.known, TensorType(dtype_of(folded.known.dtype), folded.known.shape))
         if folded is not None:
             return folded
         found = overloads(name)
@@ -267,91 +266,7 @@ class Program:
             stands.append(Tensor(self.t.full(declared.dims(), 0, declared.dtype)))
         return stands if isinstance(node.type, TupleType) else stands[0]
 
-    # ------------------------------------------------------------------ constants and attributes
-
-    def constant(self, node: Node) -> Any:
-        """``prim::Constant``; the declared type says what an int or a string means."""
-        if "value" not in node.attrs:
-            if node.attrs.get("name") is not None:
-                return FunctionRef(str(node.attrs["name"]))
-            return None
-        value = node.attrs["value"]
-        declared = str(node.type)
-        if "__torch__.torch.classes." in declared:
-            return ModuleRef(node.name.removeprefix("self."), declared)
-        if isinstance(value, TensorText):
-            return self._tensor_constant(node, value)
-        if isinstance(value, int) and declared == "bool":
-            return bool(value)
-        if isinstance(value, int) and not isinstance(value, bool) and declared == "float":
-            return float(value)
-        return self._with_tensors(node, structure.thaw(value))
-
-    def _with_tensors(self, node: Node, value: Any) -> Any:
-        """A constant list whose items are tensors."""
-        if isinstance(value, list):
-            return [self._with_tensors(node, v) for v in value]
-        if isinstance(value, TensorText):
-            return self._tensor_constant(node, value)
-        return value
-
-    def _tensor_constant(self, node: Node, text: TensorText) -> Any:
-        import numpy as np
-        given = self.given.constants.get(node.name)
-        if given is not None:
-            return self._known(np.asarray(given), node.type)
-        path = node.name.removeprefix("self.")
-        if path != node.name and path in self.given.weights:
-            return self.weight(path, node)  # the text has five or six digits of it, or none
-        if text.elided and str(node.type) == "Tensor[]" and path != node.name:
-            return self.flat_weights(path.rpartition(".")[0], node)
-        if text.elided:
-            if isinstance(node.type, TensorType) and node.type.is_static and node.name in self.given.weights:
-                return self.weight(node.name, node)
-            raise UserError(f"the text elides the value of constant %{node.name} ({node.type}){self.where(node)}",
-                            f"give it by --constants FILE.npz as {node.name!r}, or print traced.inlined_graph and give --weights")
-        array = text.array()
-        declared = node.type
-        if isinstance(declared, TensorType):
-            shape = declared.dims() if declared.is_static else array.shape
-            made = self._known(array.reshape(shape) if array.size == 1 else array, declared)
-            return self._as_number(made) if made.known is not None and declared.dtype in (F64, S64, PRED, C128) else made
-        # The type was lost (frozen graphs): integers print without a dot or exponent.
-        integral = all(c in "-0123456789 {}[]," for c in text.text.split("[ CPU")[0]) and not np.iscomplexobj(array)
-        if "Type{" in text.text:
-            integral = "Long" in text.text or "Int" in text.text
-        return self._as_number(self._known(array, TensorType(S64 if integral else F64, array.shape)))
-
-    def _as_number(self, tensor: Tensor) -> Tensor:
-        """The tensor, remembered as one that a trace wrote for a Python number: it gives way when types are promoted."""
-        if tensor.known is None:
-            return tensor
-        tensor.number = True
-        make = tensor.make
-        if make is None or tensor._node is not None:
-            self.t.numbers.add(tensor.get())
-            return tensor
-
-        def remembered() -> Node:
-            node = make()
-            self.t.numbers.add(node)
-            return node
-        tensor.make = remembered
-        return tensor
-
-    def _known(self, array: Array, declared: Type) -> Tensor:
-        import numpy as np
-        dtype = declared.dtype if isinstance(declared, TensorType) else dtype_of(array.dtype)
-        with np.errstate(all="ignore"):
-            value = np.asarray(array).astype(dtype.numpy())
-        made = Tensor(make=lambda: self.t.array(value, dtype), known=value if value.ndim == 0 else None)
-        if self.t.frame.outer is not None:
-            made.get()
-        return made
-
-    @staticmethod
-    def _type_of(array: Array) -> TensorType:
-        return TensorType(dtype_of(array.dtype), array.shape)
+    # ------------------------------------------------------------------ attributes
 
     def attribute(self, node: Node, owner: Any) -> Any:
         """``prim::GetAttr``: an object, a weight, or a value that a SetAttr put there."""
@@ -441,4 +356,3 @@ KEEP_SHAPE = frozenset(("aten::detach", "aten::requires_grad", "aten::alias"))
 """Views whose in-place form changes nothing that a value shows."""
 MOVING = frozenset(("aten::select",))
 """Operators that take a place which only the run knows."""
-__all__ = ["Given", "List", "Program", "results_of", "run_program"]

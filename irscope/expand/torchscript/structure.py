@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from irscope.expand.torchscript import python_values
+from irscope.expand.torchscript.constants import constant, known
 from irscope.formats.torchscript.abstract import ModuleRef, Scalar, Tensor
 from irscope.formats.torchscript.torch import NUMBERS
-from irscope.formats.torchscript.values import List
 from irscope.graph import Node, TensorType
 from irscope.graph.dtypes import F64, PRED, S64
 from irscope.source import UserError
@@ -49,17 +49,6 @@ def rebuild(value: Any, leaves: Sequence[Any]) -> Any:
 def has_tensor(value: Any) -> bool:
     """Whether a tensor, or a number that depends on one, is anywhere in a value."""
     return any(isinstance(leaf, Tensor | Scalar) for leaf in flatten(value))
-
-
-def thaw(value: Any) -> Any:
-    """An attribute as the program may change it: lists are lists."""
-    if isinstance(value, List):
-        return [thaw(v) for v in value]
-    if isinstance(value, tuple):
-        return tuple(thaw(v) for v in value)
-    if isinstance(value, dict):
-        return {thaw(k): thaw(v) for k, v in value.items()}
-    return value
 
 
 def node_of(value: Any) -> Any:
@@ -106,7 +95,7 @@ def node(*names: str) -> Callable[[Callable[[Program, Node, list[Any]], Any]], C
 
 @node("prim::Constant", "prim::ConstantMKLDNNTensor")
 def _constant(program: Program, node: Node, values: list[Any]) -> Any:
-    return program.constant(node)
+    return constant(program, node)
 
 
 @node("prim::GetAttr")
@@ -215,7 +204,7 @@ def _num_to_tensor(program: Program, node: Node, values: list[Any]) -> Any:
         return value
     own = F64 if isinstance(value, float) and node.op.name.startswith("prim") else program.t.result_type(value)
     dtype = program.t.dtype_number(values[1] if len(values) > 1 else None, own)
-    return program._known(np.asarray(value), TensorType(dtype, ()))
+    return known(program, np.asarray(value), TensorType(dtype, ()))
 
 
 @node("prim::Print", "aten::warn", "prim::Guard", "aten::_assert_async", "prim::EnterScope", "aten::manual_seed")

@@ -1,0 +1,114 @@
+"""Constants of the text as values of the run: numbers and strings at once, tensors from what the text or the user says of them."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from irscope.formats.torchscript.abstract import FunctionRef, ModuleRef, Tensor
+from irscope.formats.torchscript.values import List, TensorText
+from irscope.graph import Node, TensorType, Type, dtype_of
+from irscope.graph.dtypes import C128, F64, PRED, S64
+from irscope.source import UserError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from irscope.expand.torchscript.program import Program
+
+    Array = np.ndarray[Any, Any]
+
+
+def constant(program: Program, node: Node) -> Any:
+    """``prim::Constant``; the declared type says what an int or a string means."""
+    if "value" not in node.attrs:
+        if node.attrs.get("name") is not None:
+            return FunctionRef(str(node.attrs["name"]))
+        return None
+    value = node.attrs["value"]
+    declared = str(node.type)
+    if "__torch__.torch.classes." in declared:
+        return ModuleRef(node.name.removeprefix("self."), declared)
+    if isinstance(value, TensorText):
+        return _tensor_constant(program, node, value)
+    if isinstance(value, int) and declared == "bool":
+        return bool(value)
+    if isinstance(value, int) and not isinstance(value, bool) and declared == "float":
+        return float(value)
+    return _with_tensors(program, node, thaw(value))
+
+
+def _with_tensors(program: Program, node: Node, value: Any) -> Any:
+    """A constant list whose items are tensors."""
+    if isinstance(value, list):
+        return [_with_tensors(program, node, v) for v in value]
+    if isinstance(value, TensorText):
+        return _tensor_constant(program, node, value)
+    return value
+
+
+def _tensor_constant(program: Program, node: Node, text: TensorText) -> Any:
+    import numpy as np
+    given = program.given.constants.get(node.name)
+    if given is not None:
+        return known(program, np.asarray(given), node.type)
+    path = node.name.removeprefix("self.")
+    if path != node.name and path in program.given.weights:
+        return program.weight(path, node)  # the text has five or six digits of it, or none
+    if text.elided and str(node.type) == "Tensor[]" and path != node.name:
+        return program.flat_weights(path.rpartition(".")[0], node)
+    if text.elided:
+        if isinstance(node.type, TensorType) and node.type.is_static and node.name in program.given.weights:
+            return program.weight(node.name, node)
+        raise UserError(f"the text elides the value of constant %{node.name} ({node.type}){program.where(node)}",
+                        f"give it by --constants FILE.npz as {node.name!r}, or print traced.inlined_graph and give --weights")
+    array = text.array()
+    declared = node.type
+    if isinstance(declared, TensorType):
+        shape = declared.dims() if declared.is_static else array.shape
+        made = known(program, array.reshape(shape) if array.size == 1 else array, declared)
+        return _as_number(program, made) if made.known is not None and declared.dtype in (F64, S64, PRED, C128) else made
+    # The type was lost (frozen graphs): integers print without a dot or exponent.
+    integral = all(c in "-0123456789 {}[]," for c in text.text.split("[ CPU")[0]) and not np.iscomplexobj(array)
+    if "Type{" in text.text:
+        integral = "Long" in text.text or "Int" in text.text
+    return _as_number(program, known(program, array, TensorType(S64 if integral else F64, array.shape)))
+
+
+def _as_number(program: Program, tensor: Tensor) -> Tensor:
+    """The tensor, remembered as one that a trace wrote for a Python number: it gives way when types are promoted."""
+    if tensor.known is None:
+        return tensor
+    tensor.number = True
+    make = tensor.make
+    if make is None or tensor._node is not None:
+        program.t.numbers.add(tensor.get())
+        return tensor
+
+    def remembered() -> Node:
+        node = make()
+        program.t.numbers.add(node)
+        return node
+    tensor.make = remembered
+    return tensor
+
+
+def known(program: Program, array: Array, declared: Type) -> Tensor:
+    """An array that the program holds, in the declared element type; within a branch or loop it is made at once."""
+    import numpy as np
+    dtype = declared.dtype if isinstance(declared, TensorType) else dtype_of(array.dtype)
+    with np.errstate(all="ignore"):
+        value = np.asarray(array).astype(dtype.numpy())
+    made = Tensor(make=lambda: program.t.array(value, dtype), known=value if value.ndim == 0 else None)
+    if program.t.frame.outer is not None:
+        made.get()
+    return made
+
+
+def thaw(value: Any) -> Any:
+    """An attribute as the program may change it: lists are lists."""
+    if isinstance(value, List):
+        return [thaw(v) for v in value]
+    if isinstance(value, tuple):
+        return tuple(thaw(v) for v in value)
+    if isinstance(value, dict):
+        return {thaw(k): thaw(v) for k, v in value.items()}
+    return value
