@@ -1,0 +1,39 @@
+"""Which inputs of a Relay program are parameters of a model: what operators take as their weight, bias or statistics."""
+
+from __future__ import annotations
+
+from irscope.formats.relay.operators import declared
+from irscope.graph import Graph, Module, Node, callees_first
+
+ROLES = frozenset(("weight", "kernel", "bias", "gamma", "beta", "moving_mean", "moving_var"))
+"""The operands, by TVM's names of them, that a model has learned."""
+MOVES = frozenset(("cast", "transpose", "reshape", "layout_transform", "expand_dims", "squeeze", "copy"))
+"""Operators through which a parameter is still one."""
+
+
+def parameter_names(module: Module) -> list[str]:
+    """The inputs of the entry that are read as parameters of operators, in functions that it calls too."""
+    learned: dict[Graph, set[Node]] = {}
+    for graph in callees_first(module, module.main()):
+        found = learned.setdefault(graph, set())
+        for node in graph.nodes:
+            found.update(source for operand in _learned(node, learned) if (source := _source(operand)).op.name == "parameter")
+    return [p.name for p in module.main().params if p in learned[module.main()]]
+
+
+def _learned(node: Node, learned: dict[Graph, set[Node]]) -> list[Node]:
+    """The operands of a node that it takes as parameters of a model."""
+    if node.op.name == "call":
+        function = node.operands[0] if node.operands and "callee" not in node.attrs else None
+        bodies = node.bodies if function is None else function.bodies
+        given = node.operands if function is None else node.operands[1:]
+        return [o for body in bodies for p, o in zip(body.params, given) if p in learned.get(body, ())]
+    known = declared(node.op.name)
+    return [o for role, o in zip(known.operands, node.operands) if role in ROLES] if known is not None else []
+
+
+def _source(node: Node) -> Node:
+    """What a parameter was before it was moved or converted."""
+    while node.op.name in MOVES:
+        node = node.operands[0]
+    return node
