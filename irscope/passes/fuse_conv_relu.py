@@ -49,9 +49,13 @@ class _Fusing(GraphMutator):
         return self.builder.add(get("nn.conv2d_relu", "relay"), inputs, convolution.attrs, node.type, name=node.name)
 
     def _between(self, relu: Node, middle: Node) -> None:
-        before = middle.operands[0] if middle.op.name in BETWEEN else None
-        if before is not None and before.op.name == "nn.conv2d":
-            self._left(before, relu, f"{middle.op.name} stands between them")
+        """Tell of a convolution that stands a few steps before the rectifier."""
+        steps: list[str] = []
+        while middle.op.name in BETWEEN:
+            steps.append(middle.op.name)
+            middle = middle.operands[0]
+        if steps and middle.op.name == "nn.conv2d":
+            self._left(middle, relu, f"{' and '.join(reversed(steps))} {'stands' if len(steps) == 1 else 'stand'} between them")
 
     def _left(self, convolution: Node, relu: Node, why: str) -> None:
         self.declined.append(f"left %{convolution.name} and %{relu.name} apart: {why}")

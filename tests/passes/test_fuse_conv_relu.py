@@ -40,6 +40,8 @@ def test_it_fuses_and_keeps_the_attributes() -> None:
     ("  %1 = nn.relu(%0);\n  add(%0, %1)\n", ["nn.conv2d", "nn.relu", "add"], "needs the convolution's plain result"),
     ("  %1 = nn.relu(%0);\n  (%0, %1)\n", ["nn.conv2d", "nn.relu", "tuple"], "needs the convolution's plain result"),
     ("  %1 = cast(%0, dtype=\"float16\");\n  nn.relu(%1)\n", ["nn.conv2d", "cast", "nn.relu"], "cast stands between"),
+    ("  %1 = cast(%0, dtype=\"float16\");\n  %2 = cast(%1, dtype=\"float32\");\n  nn.relu(%2)\n", ["nn.conv2d", "cast", "cast", "nn.relu"],
+     "cast and cast stand between"),
     ("  %1 = nn.max_pool2d(%0, pool_size=[2, 2]);\n  nn.relu(%1)\n", ["nn.conv2d", "nn.max_pool2d", "nn.relu"], "nn.max_pool2d stands between"),
     ("  tanh(%0)\n", ["nn.conv2d", "tanh"], ""),
 ])
