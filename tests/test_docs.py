@@ -44,7 +44,10 @@ def test_transcripts_are_true(page: str, command: str, shown: list[str], cli: Cl
     printed = iter(line.rstrip() for line in result.output.splitlines())
     for line in shown:
         if line.strip() != "...":
-            assert line.rstrip() in printed, f"{page} shows a line that is not printed there: {line}"
+            # A line that ends in dots is shown up to there.
+            begins = line.endswith(" ...")
+            found = any(p.startswith(line[:-3]) if begins else p == line.rstrip() for p in printed)
+            assert found, f"{page} shows a line that is not printed there: {line}"
 
 
 @pytest.mark.parametrize("command", sorted(set(commands_in_tables())))
