@@ -19,22 +19,16 @@ from math import prod
 
 from irscope.fusion.attention import joined
 from irscope.fusion.drafts import BEHIND, MOVED, WHOLE, Draft, Drafts, Reach, dims_of
+from irscope.fusion.fits import MULTIPLIERS, epilogue_fits, leading, moving_fits, pointwise_fits, row_fits
 from irscope.fusion.plan import Plan
 from irscope.fusion.verdicts import Refusal, verdicts
 from irscope.fusion.views import VIEWS, Chain, Repeat, Reshape, Strides, access
 from irscope.fusion.weights import weight
 from irscope.graph import Effect, Graph, Kind, Node, TensorType, TupleType, live
 
-MAX_NODES = 300
-"""A kernel with more pointwise nodes than this compiles slowly and gains nothing."""
-MAX_REPEATED = 4
-"""Simple operations that a kernel may do again for every element of what they are repeated to."""
-MAX_ROW = 1 << 16
-"""Elements of a row that is read more than once: it should stay in the caches."""
 MAX_INLINE = 64
 """Concatenations and paddings of at most this many elements are computed where they are read."""
 
-MULTIPLIERS = {"dot": "contraction", "convolution": "convolution", "reduce-window": "window"}
 STRUCTURE = frozenset(("parameter", "constant", "tuple", "get-tuple-element"))
 PLACES = frozenset(("concatenate", "pad"))
 
@@ -132,7 +126,7 @@ class _Planner:
 
     def _pointwise(self, node: Node) -> None:
         """Into the kernel that reads it, or stored beside its result, or a kernel of its own."""
-        draft = self._home(node, lambda draft, reach: self._pointwise_fits(node, draft, reach))
+        draft = self._home(node, lambda draft, reach: pointwise_fits(node, draft, reach))
         if draft is None:
             self._start("map", node)
         else:
@@ -141,7 +135,7 @@ class _Planner:
     def _multiplier(self, node: Node) -> None:
         """A contraction, convolution or window: takes one pointwise kernel over its own result as epilogue."""
         kind = MULTIPLIERS[node.op.name]
-        draft = self._home(node, lambda draft, reach: self._epilogue_fits(node, draft, reach))
+        draft = self._home(node, lambda draft, reach: epilogue_fits(node, draft, reach))
         if draft is None:
             draft = self._start(kind, node, reach_operands=False)
         else:
@@ -162,7 +156,7 @@ class _Planner:
 
     def _moving(self, node: Node) -> None:
         """A gather or dynamic slice, or a small concatenation: computed where it is read, once an element."""
-        draft = self._home(node, lambda draft, reach: self._moving_fits(node, draft, reach))
+        draft = self._home(node, lambda draft, reach: moving_fits(node, draft, reach))
         if draft is None:
             draft = self._start("map", node, reach_operands=False)
             reaches: list[Reach] = [None]
@@ -194,7 +188,7 @@ class _Planner:
     def _rows(self, node: Node) -> None:
         x, init = node.operands
         rows, columns = prod(dims_of(node)), prod(dims_of(x)) // max(1, prod(dims_of(node)))
-        draft = self._home(node, lambda draft, reach: self._row_fits(node, draft, reach, rows, columns))
+        draft = self._home(node, lambda draft, reach: row_fits(node, draft, reach, rows, columns))
         if draft is None:
             draft = self.drafts.new("rows", (*dims_of(node), columns))
             draft.rows = len(dims_of(node))
@@ -205,7 +199,7 @@ class _Planner:
             draft.rows = len(draft.space)
             self.drafts.widen(draft, columns)
         elif draft.kind == "map":
-            draft.rows = _leading(draft.space, rows)
+            draft.rows = leading(draft.space, rows)
         draft.kind = "rows"
         if draft.anchor is None:
             draft.anchor = node
@@ -213,31 +207,9 @@ class _Planner:
         self.drafts.reach(x, draft, None if dims_of(x) == draft.space else Chain(Reshape(draft.space)))
         self.drafts.reach(init, draft, Chain(Repeat(draft.space)))
 
-    def _row_fits(self, node: Node, draft: Draft, reach: Reach, rows: int, columns: int) -> Refusal | None:
-        """Whether a reduction over trailing axes can be a pass of a kernel that reads it once a row, or is followed by it."""
-        if draft.kind not in ("map", "rows") or draft.moved:
-            return Refusal.OTHER_LOOPS
-        if len(draft.nodes) >= MAX_NODES:
-            return Refusal.TOO_LARGE
-        if not isinstance(reach, Chain | None):
-            return Refusal.MOVED if reach is MOVED else Refusal.READ_WHOLE
-        walk = access(reach, node)
-        if walk is None:
-            return Refusal.MOVED
-        if draft.kind == "map" and prod(draft.space) == rows and walk.is_plain():
-            return None
-        if prod(draft.space) != rows * columns or columns > MAX_ROW:
-            return Refusal.LONG_ROW if prod(draft.space) == rows * columns else Refusal.OTHER_LOOPS
-        split = draft.rows if draft.kind == "rows" else _leading(draft.space, rows)
-        if split < 0 or prod(draft.space[:split]) != rows:
-            return Refusal.OTHER_LOOPS
-        inner = walk.strides[split:]
-        outer = Strides(walk.shape[:split], walk.strides[:split], walk.offset)
-        return None if not any(s for s, n in zip(inner, draft.space[split:]) if n > 1) and outer.is_plain() else Refusal.OTHER_LOOPS
-
     def _strided_reduction(self, node: Node) -> None:
         x, init = node.operands
-        draft = self._home(node, lambda draft, reach: self._epilogue_fits(node, draft, reach))
+        draft = self._home(node, lambda draft, reach: epilogue_fits(node, draft, reach))
         if draft is None:
             draft = self._start("reduction", node, reach_operands=False)
         draft.kind, draft.anchor = "reduction", node
@@ -298,51 +270,6 @@ class _Planner:
             return Refusal.CYCLE
         return None
 
-    def _pointwise_fits(self, node: Node, draft: Draft, reach: Reach) -> Refusal | None:
-        if reach in (WHOLE, BEHIND):
-            return Refusal.READ_WHOLE
-        if len(draft.nodes) >= MAX_NODES:
-            return Refusal.TOO_LARGE
-        work = prod(draft.space) if draft.kind != "reduction" else self._read_by_reduction(draft)
-        elements = prod(dims_of(node))
-        if reach is MOVED:
-            return None if work <= elements and draft.kind in ("map", "reduction") else Refusal.REPEATED
-        walk = access(reach, node) if isinstance(reach, Chain | None) else None
-        if walk is None:
-            return None if draft.kind == "map" and work <= elements else Refusal.MOVED
-        if _evaluations(walk) <= elements:
-            return None
-        if weight(node) + draft.repeated > MAX_REPEATED:
-            return Refusal.REPEATED
-        draft.repeated += weight(node)
-        return None
-
-    def _read_by_reduction(self, draft: Draft) -> int:
-        assert draft.anchor is not None
-        return prod(dims_of(draft.anchor.operands[0]))
-
-    def _moving_fits(self, node: Node, draft: Draft, reach: Reach) -> Refusal | None:
-        if reach in (WHOLE, BEHIND):
-            return Refusal.READ_WHOLE
-        if draft.kind != "map" and not (draft.kind == "rows" and node.op.name == "dynamic-slice"):
-            return Refusal.OTHER_LOOPS
-        if not isinstance(reach, Chain | None) or access(reach, node) is None:
-            return Refusal.MOVED
-        return None if prod(draft.space) <= prod(dims_of(node)) else Refusal.REPEATED
-
-    def _epilogue_fits(self, node: Node, draft: Draft, reach: Reach) -> Refusal | None:
-        if reach in (WHOLE, BEHIND):
-            return Refusal.READ_WHOLE
-        if draft.kind in MULTIPLIERS.values():
-            return Refusal.ONE_ANCHOR
-        if draft.kind != "map" or draft.moved:
-            return Refusal.OTHER_LOOPS
-        if reach is not None:
-            walk = access(reach, node) if isinstance(reach, Chain) else None
-            if walk is None or not walk.is_plain() or prod(draft.space) != prod(dims_of(node)):
-                return Refusal.MOVED
-        return None if draft.space == dims_of(node) else Refusal.RESHAPED
-
     def _start(self, kind: str, node: Node, reach_operands: bool = True) -> Draft:
         """A kernel that begins with one node and stores it."""
         draft = self.drafts.new(kind, dims_of(node) if isinstance(node.type, TensorType) else ())
@@ -385,12 +312,6 @@ def _scalar_step(operand: Node, draft: Draft, reach: Reach) -> Reach:
     return Chain(Repeat(draft.space)) if dims_of(operand) == () else MOVED
 
 
-def _evaluations(walk: Strides) -> int:
-    """How often an element's work is done when it moves out of the inner loops that do not change it."""
-    last = max((d for d, (s, n) in enumerate(zip(walk.strides, walk.shape)) if s and n > 1), default=-1)
-    return prod(walk.shape[:last + 1])
-
-
 def _is_trailing(node: Node) -> bool:
     """Whether the reduced axes come after all that are kept (axes of size 1 do not count, dynamic ones do)."""
     of, reduced = node.operands[0].type, set(node.attrs["dimensions"])
@@ -398,16 +319,6 @@ def _is_trailing(node: Node) -> bool:
     kept = [d for d, n in enumerate(shape) if d not in reduced and n > 1]
     gone = [d for d in reduced if shape[d] > 1]
     return not kept or not gone or max(kept) < min(gone)
-
-
-def _leading(space: tuple[int, ...], rows: int) -> int:
-    """How many leading axes of a space make ``rows`` together, axes of size 1 included; -1 when none do."""
-    total = 1
-    for d, n in enumerate(space):
-        if total == rows and n != 1:
-            return d
-        total *= n
-    return len(space) if total == rows else -1
 
 
 POLICY = IrscopePolicy()

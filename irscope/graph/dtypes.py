@@ -42,6 +42,20 @@ class DType:
     def is_signed(self) -> bool:
         return self.kind in ("int", "float", "complex")
 
+    @property
+    def lowest(self) -> float | int | bool:
+        """The least value, which a maximum leaves others unchanged with: minus infinity, for floating types."""
+        if self.is_float:
+            return float("-inf")
+        return False if self.kind == "pred" else -(1 << (self.bits - 1)) if self.kind == "int" else 0
+
+    @property
+    def highest(self) -> float | int | bool:
+        """The greatest value, which a minimum leaves others unchanged with: infinity, for floating types."""
+        if self.is_float:
+            return float("inf")
+        return True if self.kind == "pred" else (1 << (self.bits - 1)) - 1 if self.kind == "int" else (1 << self.bits) - 1
+
     def numpy(self) -> np.dtype[Any]:
         """The numpy dtype that holds it (imports numpy, and ml_dtypes for what numpy lacks)."""
         import numpy as np

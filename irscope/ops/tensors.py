@@ -13,7 +13,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from irscope.graph import NO_ATTRS, Builder, DType, Graph, Node, TensorType, TupleType, Type
-from irscope.graph.dtypes import PRED, S32
+from irscope.graph.dtypes import S32
 from irscope.ops.attrs import ConvDims, Literal, Window
 from irscope.ops.building import combiner_body
 from irscope.ops.lazy import LazyModule
@@ -229,10 +229,10 @@ class Tensors:
         return self.div(total, self.array(n, self.dtype(x)))
 
     def max(self, x: Node, dimensions: Sequence[int], keepdims: bool = False) -> Node:
-        return self.reduce("maximum", x, dimensions, lowest(self.dtype(x)), keepdims)
+        return self.reduce("maximum", x, dimensions, self.dtype(x).lowest, keepdims)
 
     def min(self, x: Node, dimensions: Sequence[int], keepdims: bool = False) -> Node:
-        return self.reduce("minimum", x, dimensions, highest(self.dtype(x)), keepdims)
+        return self.reduce("minimum", x, dimensions, self.dtype(x).highest, keepdims)
 
     def any(self, x: Node, dimensions: Sequence[int], keepdims: bool = False) -> Node:
         return self.reduce("or", x, dimensions, False, keepdims)
@@ -245,7 +245,7 @@ class Tensors:
         dtype = self.dtype(x)
         body = _arg_body(dtype, index, largest)
         at = self.iota(self.shape(x), dimension, index)
-        start = self.array(lowest(dtype) if largest else highest(dtype), dtype)
+        start = self.array(dtype.lowest if largest else dtype.highest, dtype)
         both = self.emit("reduce", (x, at, start, self.array(0, index)), {"dimensions": (dimension,)}, (body,))
         return self.part(both, 0), self.part(both, 1)
 
@@ -353,20 +353,6 @@ class Tensors:
             return [self.emit("sort", xs, attrs, (body,))]
         both = self.emit("sort", xs, attrs, (body,))
         return [self.part(both, i) for i in range(len(xs))]
-
-
-def lowest(dtype: DType) -> Any:
-    """The neutral element of a maximum."""
-    if dtype.is_float:
-        return -np.inf
-    return False if dtype is PRED else -(1 << (dtype.bits - 1)) if dtype.kind == "int" else 0
-
-
-def highest(dtype: DType) -> Any:
-    """The neutral element of a minimum."""
-    if dtype.is_float:
-        return np.inf
-    return True if dtype is PRED else (1 << (dtype.bits - 1)) - 1 if dtype.kind == "int" else (1 << dtype.bits) - 1
 
 
 def _body(name: str, dtypes: Sequence[DType]) -> tuple[Graph, Tensors, list[Node]]:

@@ -10,7 +10,6 @@ from irscope.formats.relay.operators import Attributes, operator
 from irscope.formats.relay.operators.convolution import SPATIAL
 from irscope.graph import Kind, Node
 from irscope.ops.attrs import Window
-from irscope.ops.tensors import lowest
 
 C = Kind.CONTRACTION
 LAYOUT = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
@@ -33,7 +32,7 @@ def _window(t: Relay, a: Attributes, x: Node, n: int) -> tuple[Window, list[tupl
 
 def max_pool(t: Relay, a: Attributes, x: Node, n: int) -> Node:
     window, _ = _window(t, a, x, n)
-    return t.window("maximum", x, lowest(t.dtype(x)), window)
+    return t.window("maximum", x, t.dtype(x).lowest, window)
 
 
 def avg_pool(t: Relay, a: Attributes, x: Node, n: int) -> Node:

@@ -12,7 +12,6 @@ from irscope.formats.relay.operators.normalization import softmax
 from irscope.formats.relay.operators.pooling import avg_pool
 from irscope.graph import DType, Kind, Node
 from irscope.graph.dtypes import F32, F64, S8, S32
-from irscope.ops.tensors import highest, lowest
 
 E, B, C = Kind.ELEMENTWISE, Kind.BROADCAST, Kind.CONTRACTION
 
@@ -26,7 +25,7 @@ def saturated(t: Relay, x: Node, dtype: DType) -> Node:
     """The nearest value that the narrow type holds."""
     if not dtype.is_integer:
         return t.convert(x, dtype)
-    low, high = lowest(dtype), highest(dtype)
+    low, high = dtype.lowest, dtype.highest
     return t.convert(t.minimum(t.maximum(x, t.like(x, low)), t.like(x, high)), dtype)
 
 

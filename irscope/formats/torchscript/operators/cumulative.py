@@ -6,7 +6,6 @@ from irscope.formats.torchscript.operators.reduction import accumulating
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import PRED, S64
-from irscope.ops.tensors import highest, lowest
 
 
 @operator("cumsum(Tensor self, int dim, *, ScalarType? dtype=None)")
@@ -28,7 +27,7 @@ def _cumulative_extreme(name: str, hlo: str, largest: bool) -> None:
         if t.rank(x) == 0:
             return x, t.array(0, S64)
         d = t.dim(x, dim)
-        values = t.cumulative(hlo, x, d, lowest(t.dtype(x)) if largest else highest(t.dtype(x)))
+        values = t.cumulative(hlo, x, d, t.dtype(x).lowest if largest else t.dtype(x).highest)
         reached = t.compare("EQ", x, values)
         at = t.select(reached, t.iota(t.shape(x), d, S64), t.full(t.shape(x), 0, S64))
         return values, t.cumulative("maximum", at, d, 0)

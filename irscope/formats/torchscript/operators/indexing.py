@@ -10,7 +10,6 @@ from irscope.formats.torchscript.operators.logic import truth
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import F32, F64, PRED, S32, S64
-from irscope.ops.tensors import highest, lowest
 
 
 def wrapped(t: Torch, index: Node, n: int) -> Node:
@@ -249,7 +248,7 @@ def reduction(t: Torch, x: Node, reduce: str) -> tuple[str, Any]:
     """The operator that combines, and its neutral element."""
     dtype = t.dtype(x)
     ways: dict[str, tuple[str, Any]] = {
-        "sum": ("add", 0), "prod": ("multiply", 1), "amax": ("maximum", lowest(dtype)), "amin": ("minimum", highest(dtype)),
+        "sum": ("add", 0), "prod": ("multiply", 1), "amax": ("maximum", dtype.lowest), "amin": ("minimum", dtype.highest),
         "mean": ("add", 0),
     }
     if reduce not in ways:

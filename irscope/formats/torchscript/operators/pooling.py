@@ -9,7 +9,6 @@ from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import F32, S64
 from irscope.ops.attrs import Window
-from irscope.ops.tensors import lowest
 
 
 def _each(values: int | list[int], n: int) -> tuple[int, ...]:
@@ -35,7 +34,7 @@ def _window(shape: tuple[int, ...], kernel: tuple[int, ...], stride: tuple[int, 
 def max_pool(t: Torch, x: Node, n: int, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil: bool) -> Node:
     k = _each(kernel, n)
     window = _window(t.shape(x), k, _each(stride, n) if stride else k, _each(padding, n), _each(dilation, n), ceil)
-    return t.window("maximum", x, lowest(t.dtype(x)), window)
+    return t.window("maximum", x, t.dtype(x).lowest, window)
 
 
 def avg_pool(t: Torch, x: Node, n: int, kernel: Any, stride: Any, padding: Any, ceil: bool, count_padding: bool,
@@ -150,7 +149,7 @@ def _indices(t: Torch, x: Node, n: int, kernel: Any, stride: Any, padding: Any, 
         d = lead + i
         count = window.output_size(d, t.shape(x)[d])
         starts.append([(j * window.rhs_dilate[d] - window.pad_low[d], window.stride[d], count) for j in range(k[i])])
-    values = _windows(t, x, n, starts, lowest(t.dtype(x)))
+    values = _windows(t, x, n, starts, t.dtype(x).lowest)
     places = _windows(t, _flat_index(t, x, n), n, starts, 0)
     best, at = values[0], places[0]
     for value, place in zip(values[1:], places[1:], strict=True):
