@@ -1,7 +1,7 @@
 """Types of values: tensors, tuples, tokens, and whatever a format names that is none of these."""
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import prod
 
@@ -147,6 +147,11 @@ def tensor(dtype: str | DType, *shape: Dim) -> TensorType:
 
 def same_type(a: Type, b: Type) -> bool:
     """Equal apart from layouts, deeply (HLO calls it Compatible)."""
+    return agree(a, b, TensorType.compatible)
+
+
+def agree(a: Type, b: Type, same: Callable[[TensorType, TensorType], bool]) -> bool:
+    """Whether two types are tuples of the same form whose arrays are the ``same``; what is neither is equal."""
     stack = [(a, b)]
     while stack:
         x, y = stack.pop()
@@ -154,8 +159,8 @@ def same_type(a: Type, b: Type) -> bool:
             if len(x.elements) != len(y.elements):
                 return False
             stack.extend(zip(x.elements, y.elements, strict=True))
-        elif isinstance(x, TensorType):
-            if not x.compatible(y):
+        elif isinstance(x, TensorType) and isinstance(y, TensorType):
+            if not same(x, y):
                 return False
         elif x != y:
             return False

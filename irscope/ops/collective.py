@@ -107,6 +107,16 @@ all_reduce_done = declare(Op(
     expand=_same, cost=no_cost))
 
 
+def _shards(node: Node, given: TensorType, made: TensorType, whole: int | None, part: int | None) -> int:
+    """How many parts make the whole. Raises TypeFault when the groups have another number of members."""
+    count = -(-whole // part) if whole and part else 1
+    groups = replica_groups(node)
+    if groups and not node.attrs.get("channel_id") and len(groups[0]) not in (1, count):
+        raise TypeFault(f"{node.op.name} makes {plain(made)} of {plain(given)}, {count} shards, "
+                        f"but its groups have {len(groups[0])} members")
+    return count
+
+
 # ---- all-gather
 
 def gathered(node: Node, started: bool) -> list[TensorType]:
@@ -114,12 +124,7 @@ def gathered(node: Node, started: bool) -> list[TensorType]:
     types = some(node)
     declared = _declared(node, started)
     along = _along(node, [*types, *declared])
-    before, after = size(types[0].shape[along]), size(declared[0].shape[along])
-    count = -(-after // before) if before and after else 1
-    groups = replica_groups(node)
-    if groups and not node.attrs.get("channel_id") and len(groups[0]) not in (1, count):
-        raise TypeFault(f"{node.op.name} makes {plain(declared[0])} of {plain(types[0])}, {count} shards, "
-                        f"but its groups have {len(groups[0])} members")
+    count = _shards(node, types[0], declared[0], size(declared[0].shape[along]), size(types[0].shape[along]))
     results = []
     for t in types:
         shape: list[Dim] = list(t.shape)
@@ -199,12 +204,7 @@ def _infer_reduce_scatter(node: Node) -> Type:
     declared = _declared(node)
     along = _along(node, [*types, *declared])
     takes(node, body(node, 0, "to_apply"), 2)
-    before, after = size(types[0].shape[along]), size(declared[0].shape[along])
-    count = -(-before // after) if after and before else 1
-    groups = replica_groups(node)
-    if groups and not node.attrs.get("channel_id") and len(groups[0]) not in (1, count):
-        raise TypeFault(f"{node.op.name} makes {plain(declared[0])} of {plain(types[0])}, {count} shards, "
-                        f"but its groups have {len(groups[0])} members")
+    count = _shards(node, types[0], declared[0], size(types[0].shape[along]), size(declared[0].shape[along]))
     results = []
     for t in types:
         shape: list[Dim] = list(t.shape)

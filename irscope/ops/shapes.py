@@ -4,7 +4,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from irscope.graph import Dim, DType, DynamicDim, TensorType, TupleType, Type
+from irscope.graph import Dim, DType, DynamicDim, Type
+from irscope.graph.types import agree
 
 
 def size(dim: Dim) -> int | None:
@@ -46,19 +47,7 @@ def fits(a: Type, b: Type, any_precision: bool = False) -> bool:
 
     With ``any_precision`` all float element types count as one.
     """
-    stack = [(a, b)]
-    while stack:
-        x, y = stack.pop()
-        if isinstance(x, TupleType) and isinstance(y, TupleType):
-            if len(x.elements) != len(y.elements):
-                return False
-            stack.extend(zip(x.elements, y.elements, strict=True))
-        elif isinstance(x, TensorType) and isinstance(y, TensorType):
-            if not same_sizes(x.shape, y.shape) or not same_dtype(x.dtype, y.dtype, any_precision):
-                return False
-        elif x != y:
-            return False
-    return True
+    return agree(a, b, lambda x, y: same_sizes(x.shape, y.shape) and same_dtype(x.dtype, y.dtype, any_precision))
 
 
 def same_dtype(a: DType, b: DType, any_precision: bool = False) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from irscope.formats.hlo.faults import TYPE_SYNTAX, Refused
 from irscope.formats.hlo.lexer import RESERVED_TYPES, Cursor
 from irscope.graph import DTYPES, OPAQUE, TOKEN, DynamicDim, Layout, NamedType, TensorType, TupleType, Type
-from irscope.graph.types import Dim
+from irscope.graph.types import Dim, agree
 from irscope.source import did_you_mean
 
 # As compilers print it: no blanks, no dynamic dimensions, at most the plain layout.
@@ -167,21 +167,11 @@ class TypeTable:
 
 def compatible(a: Type, b: Type) -> bool:
     """Whether two types are the same to XLA's parser: layouts aside, and a bound is as good as a size."""
-    if a is b:
-        return True
-    stack = [(a, b)]
-    while stack:
-        x, y = stack.pop()
-        if isinstance(x, TupleType) and isinstance(y, TupleType):
-            if len(x.elements) != len(y.elements):
-                return False
-            stack.extend(zip(x.elements, y.elements, strict=True))
-        elif isinstance(x, TensorType) and isinstance(y, TensorType):
-            if x.dtype is not y.dtype or x.rank != y.rank or not all(map(_same_size, x.shape, y.shape)):
-                return False
-        elif x != y:
-            return False
-    return True
+    return a is b or agree(a, b, _same_array)
+
+
+def _same_array(x: TensorType, y: TensorType) -> bool:
+    return x.dtype is y.dtype and x.rank == y.rank and all(map(_same_size, x.shape, y.shape))
 
 
 def _same_size(a: Dim, b: Dim) -> bool:
