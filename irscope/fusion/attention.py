@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from irscope.fusion.drafts import dims_of
 from irscope.fusion.plan import Group
-from irscope.fusion.views import VIEWS, Chain, Strides, row_major, seen_through
+from irscope.fusion.views import VIEWS, Chain, Strides, row_major, seen_through, stored
 from irscope.graph import Graph, Node
 from irscope.graph.dtypes import F32
 from irscope.graph.types import TensorType
@@ -39,7 +39,7 @@ def joined(graph: Graph, groups: Sequence[Group]) -> list[Group]:
     readers: dict[Node, list[Group]] = {}
     for group in groups:
         for node in group.inputs:
-            readers.setdefault(_stored(node), []).append(group)
+            readers.setdefault(stored(node), []).append(group)
     results = _results(graph)
     gone: set[int] = set()
     instead: dict[int, Group] = {}
@@ -59,7 +59,7 @@ def softmax_of(rows: Group) -> Softmax | None:
     """The softmax along the last dimension that is all a group of kind ``rows`` does, apart from pointwise work before it."""
     if rows.kind != "rows" or len(rows.outputs) != 1:
         return None
-    stored = weights = rows.outputs[0]
+    written = weights = rows.outputs[0]
     empty: Node | None = None
     if weights.op.name == "select" and _is_constant(weights.operands[1], 0.0) and dims_of(weights.operands[0]) == dims_of(weights):
         empty, _, weights = weights.operands
@@ -74,10 +74,10 @@ def softmax_of(rows: Group) -> Softmax | None:
     scores, highest = difference.operands[0], _row_value(difference.operands[1], dims_of(weights))
     if highest is not None and highest.op.name == "maximum":
         highest = next((o for o, other in zip(highest.operands, highest.operands[::-1]) if _is_constant(other, float("-inf"))), None)
-        highest = None if highest is None else _through(highest)
+        highest = None if highest is None else stored(highest)
     if highest is None or not _reduces(highest, "maximum", float("-inf"), scores) or dims_of(scores) != dims_of(weights):
         return None
-    return Softmax(scores, stored, empty)
+    return Softmax(scores, written, empty)
 
 
 def _parts(last: Group, made: dict[Node, Group]) -> tuple[Group, Group, Group] | None:
@@ -149,23 +149,12 @@ def _reduces(node: Node, opcode: str, init: float, operand: Node) -> bool:
 
 
 def _is_constant(node: Node, value: float) -> bool:
-    node = _through(node)
+    node = stored(node)
     return (node.op.name == "constant" and isinstance(node.type, TensorType) and node.type.elements == 1
             and not node.attrs["literal"].elided and float(node.attrs["literal"].value().reshape(())) == value)
-
-
-def _through(node: Node) -> Node:
-    while node.op.name in VIEWS:
-        node = node.operands[0]
-    return node
-
-
-def _stored(node: Node) -> Node:
-    """The value whose memory a view shows."""
-    return _through(node)
 
 
 def _results(graph: Graph) -> set[Node]:
     """The values that leave the graph."""
     root = graph.result()
-    return {_through(n) for n in (root.operands if root.op.name == "tuple" else (root,))}
+    return {stored(n) for n in (root.operands if root.op.name == "tuple" else (root,))}

@@ -155,6 +155,13 @@ def before(node: Node, wanted: Strides) -> Strides | None:
             return None
 
 
+def stored(node: Node) -> Node:
+    """The value whose memory a chain of views shows: the node itself, when it is no view."""
+    while node.op.name in VIEWS:
+        node = node.operands[0]
+    return node
+
+
 def row_major(shape: Sequence[int]) -> tuple[int, ...]:
     """The strides of an array without gaps."""
     strides, step = [], 1

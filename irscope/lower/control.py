@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from irscope.fusion.views import VIEWS
+from irscope.fusion.views import stored
 from irscope.graph import Graph, Node, TensorType
 from irscope.lower.program import Loop, Step, Switch
 from irscope.lower.storage import Storage
@@ -27,7 +27,7 @@ def reserve(homes: Homes, node: Node) -> None:
             continue
         readers = homes.parts.at(node, path)
         begin = first[path]
-        times = sum(_behind(value) is _behind(begin) for value in first.values())
+        times = sum(stored(value) is stored(begin) for value in first.values())
         asked = [(r, homes.wanted[r]) for r in readers if r in homes.wanted]
         wanted = next((s for r, s in asked if homes.may_carry(r, begin, s.slot, times)), None)
         storage = wanted or homes.lowering.temp(f"{node.name}.{'.'.join(map(str, path))}", type)
@@ -108,13 +108,6 @@ def is_invariant(node: Node, path: Path) -> bool:
     """Whether a loop hands a part of its state on unchanged."""
     leaf = dict(zip((p for p, _ in leaf_paths(node.type)), leaves(node.bodies[1].result())))[path]
     return _path_of(leaf, node.bodies[1]) == path
-
-
-def _behind(node: Node) -> Node:
-    """The stored value that a view shows."""
-    while node.op.name in VIEWS:
-        node = node.operands[0]
-    return node
 
 
 def _path_of(leaf: Node, body: Graph) -> Path | None:

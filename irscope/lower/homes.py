@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from irscope.fusion import Group, Plan
 from irscope.fusion.drafts import dims_of
-from irscope.fusion.views import VIEWS, Chain, Repeat
+from irscope.fusion.views import VIEWS, Chain, Repeat, stored
 from irscope.graph import Graph, Node
 from irscope.lower import control, places
 from irscope.lower.families import families
@@ -101,11 +101,11 @@ class Homes:
     def _in_place(self, group: Group, old: Node, new: Node) -> bool:
         """Whether a kernel reads element i of ``old`` only for element i of ``new``."""
         if group.kind == "whole" and group.anchor is not None and places.is_update(group.anchor):
-            return _base(group.anchor.operands[0]) is old and not any(_base(o) is old for o in group.anchor.operands[1:])
+            return stored(group.anchor.operands[0]) is old and not any(stored(o) is old for o in group.anchor.operands[1:])
         if group.kind != "map" or group.chains.get(new) is not None or dims_of(old) != dims_of(new) or len(group.outputs) != 1:
             return False
         return old in group.inputs and not any(n.op.scalar is None for n in group.nodes if n.op.name not in VIEWS) and not any(
-            _base(n) is old for n in group.nodes if n.op.name in VIEWS)
+            stored(n) is old for n in group.nodes if n.op.name in VIEWS)
 
     def sole_reader(self, node: Node) -> int | None:
         """The place of the one group that reads a value; None when there are several, or none."""
@@ -135,11 +135,11 @@ class Homes:
             for node in group.inputs:
                 order = order_for(node) if node.op.name in VIEWS else None
                 if order is not None:
-                    wanted.setdefault(_base(node), set()).add(order)
+                    wanted.setdefault(stored(node), set()).add(order)
                 elif node in reads:
                     wanted.setdefault(node, set()).update(reads[node])
                 elif group.kind in ("rows", "reduction", "map"):
-                    wanted.setdefault(_base(node), set()).add(tuple(range(len(dims_of(_base(node))))))
+                    wanted.setdefault(stored(node), set()).add(tuple(range(len(dims_of(stored(node))))))
         found = {node: _only(orders) for node, orders in wanted.items() if node in self.made_at}
         return {node: order for node, order in found.items() if order is not None}
 
@@ -179,7 +179,7 @@ def split_group(group: Group, graph: Graph) -> list[Group]:
         if node.op.name in VIEWS or node.op.name == "iota":
             continue
         dims = dims_of(node)
-        inputs = list(dict.fromkeys(_through(o) for o in node.operands))
+        inputs = list(dict.fromkeys(stored(o) for o in node.operands))
         views = [v for o in node.operands for v in _views(o)]
         if node.op.name == "reduce":
             kind = "reduction"
@@ -190,7 +190,7 @@ def split_group(group: Group, graph: Graph) -> list[Group]:
     for output in group.outputs:
         if output.op.name in VIEWS or output.op.name == "iota":
             nodes = sorted({*_views(output), output}, key=lambda n: n.index)
-            pieces.append(Group("map", nodes, [output], [i for i in [_through(output)] if i not in nodes], None, dims_of(output)))
+            pieces.append(Group("map", nodes, [output], [i for i in [stored(output)] if i not in nodes], None, dims_of(output)))
     return pieces
 
 
@@ -202,17 +202,6 @@ def _views(node: Node) -> list[Node]:
             break
         node = node.operands[0]
     return found
-
-
-def _through(node: Node) -> Node:
-    while node.op.name in VIEWS:
-        node = node.operands[0]
-    return node
-
-
-def _base(node: Node) -> Node:
-    """The stored value that a view shows."""
-    return _through(node)
 
 
 def _bases(group: Group) -> list[Node]:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from irscope.fusion import Group
 from irscope.fusion.drafts import dims_of
-from irscope.fusion.views import VIEWS, Strides, before
+from irscope.fusion.views import VIEWS, Strides, before, stored
 from irscope.graph import Builder, Graph, Node
 from irscope.lower.program import Step
 from irscope.lower.storage import Storage
@@ -32,9 +32,9 @@ def reserve(homes: Homes, node: Node) -> None:
     whole = homes.known[node]
     if any(hole for _, _, hole in node.attrs.get("padding", ())):
         return
-    behind = [_behind(operand) for operand in node.operands]
+    behind = [stored(operand) for operand in node.operands]
     for operand, part in _parts(node, whole):
-        if behind.count(_behind(operand)) == 1:
+        if behind.count(stored(operand)) == 1:
             _claim(homes, operand, part)
 
 
@@ -94,16 +94,9 @@ def build(graph: GraphLowering, node: Node) -> None:
 def reserve_update(homes: Homes, node: Node, number: int) -> None:
     """Let the operand of an update live where the result does, when nobody else reads it afterwards."""
     x = node.operands[0]
-    behind = [_behind(o) for o in node.operands[1:]]
+    behind = [stored(o) for o in node.operands[1:]]
     if homes.movable(x) and all(reader <= number for reader in homes.read_at.get(x, ())) and x not in behind:
         homes.known[x] = homes.known[node]
-
-
-def _behind(node: Node) -> Node:
-    """The stored value that a view shows."""
-    while node.op.name in VIEWS:
-        node = node.operands[0]
-    return node
 
 
 def update(graph: GraphLowering, node: Node) -> None:
