@@ -15,10 +15,15 @@ class ShareEqual(Pass):
         b = f32[2] negate(x)                   ->       ROOT r = f32[2] add(a, a)
         ROOT r = f32[2] add(a, b)
 
-    Only pure nodes are shared.
+    Only pure nodes are shared. ``skip`` names operators that are left alone, as the callback of TVM's EliminateCommonSubexpr does:
+    ``share-equal{skip=add+cast}``.
     """
 
     name: ClassVar[str] = "share-equal"
+    opt_level: ClassVar[int] = 3
+
+    def __init__(self, skip: str = "") -> None:
+        self.skip = frozenset(skip.split("+"))
 
     def run(self, module: Module) -> Module:
         structure = Structure()
@@ -26,7 +31,7 @@ class ShareEqual(Pass):
 
         def change(graph: Graph, became: dict[Graph, Graph]) -> Graph:
             shared = {old: canonical[structure.graph(new)] for old, new in became.items()}
-            made = see_through(rewrite(graph, _Sharing(structure, shared).rule, shared), graph)
+            made = see_through(rewrite(graph, _Sharing(structure, shared, self.skip).rule, shared), graph)
             canonical.setdefault(structure.graph(made), made)
             return made
         return per_graph(module, change)
@@ -35,13 +40,14 @@ class ShareEqual(Pass):
 class _Sharing:
     """The nodes seen in one graph, by what they do."""
 
-    def __init__(self, structure: Structure, bodies: dict[Graph, Graph]) -> None:
+    def __init__(self, structure: Structure, bodies: dict[Graph, Graph], skip: frozenset[str] = frozenset()) -> None:
         self.structure = structure
         self.bodies = bodies
+        self.skip = skip
         self.seen: dict[object, Node] = {}
 
     def rule(self, builder: Builder, node: Node, operands: Sequence[Node]) -> Node | None:
-        if node.op.effect is not Effect.PURE or node.op.name == "parameter":
+        if node.op.effect is not Effect.PURE or node.op.name == "parameter" or node.op.name in self.skip:
             return None
         bodies = tuple(self.structure.graph(self.bodies.get(b, b)) for b in node.bodies)
         key = (id(node.op), node.type, self.structure.attrs(node.attrs), tuple(o.index for o in operands), bodies)

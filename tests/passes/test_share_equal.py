@@ -1,0 +1,32 @@
+"""share-equal and remove-dead over Relay: what is one afterwards, and what stays apart."""
+from __future__ import annotations
+
+import pytest
+
+import irscope
+from irscope.passes import pass_named
+from irscope.passes.manager import chosen
+from tests.passes.relay_runs import meaning_stays
+
+TWICE = "def @main(%x: Tensor[(1, 16), float32]) {{\n  %0 = nn.relu(%x);\n  %1 = {0};\n  %2 = nn.relu(%x);\n  %3 = {1};\n  add(%1, %3)\n}}\n"
+
+
+@pytest.mark.parametrize(("name", "first", "second", "left"), [
+    ("share-equal", "add(%0, 1f)", "add(%2, 1f)", ["nn.relu", "add", "add"]),
+    ("share-equal", "add(%0, 1f)", "add(%2, 2f)", ["nn.relu", "add", "add", "add"]),
+    ("share-equal", "clip(%0, a_min=0f, a_max=6f)", "clip(%2, a_min=0f, a_max=5f)", ["nn.relu", "clip", "clip", "add"]),
+    ("share-equal{skip=add}", "add(%0, 1f)", "add(%2, 1f)", ["nn.relu", "add", "add", "add"]),
+    ("share-equal{skip=add+nn.relu}", "add(%0, 1f)", "add(%2, 1f)", ["nn.relu", "add", "nn.relu", "add", "add"]),
+])
+def test_what_is_done_once(name: str, first: str, second: str, left: list[str]) -> None:
+    module = irscope.load(TWICE.format(first, second)).module()
+    made = pass_named(name).run(module)
+    assert [n.op.name for n in made.main().nodes if n.op.name not in ("parameter", "constant")] == left
+    meaning_stays(module, made)
+
+
+def test_levels_are_those_of_tvm() -> None:
+    levels = {"share-equal": 3, "fold-constants": 2, "combine-parallel": 4, "simplify-algebra": 0, "simplify-inference": 0, "canonicalize-cast": 3,
+              "fast-math": 4}
+    assert {name: pass_named(name).opt_level for name in levels} == levels
+    assert [p.name for p in chosen([pass_named(name) for name in levels], 2)] == ["fold-constants", "simplify-algebra", "simplify-inference"]
