@@ -1,7 +1,7 @@
 """What sort of work a node does, in the classes that XLA's own graph dumper colours by."""
 from __future__ import annotations
 
-from irscope.graph import Kind, Node, TensorType
+from irscope.graph import Kind, Node, TensorType, Type
 
 CLASSES = ("contraction", "reduction", "elementwise", "movement", "fusion", "control", "collective", "custom", "parameter", "constant",
            "free", "unknown")
@@ -35,6 +35,42 @@ PLUMBING = frozenset({
     "aten::ScalarImplicit", "aten::size", "aten::len", "aten::dim",
 })
 """Operators that pack, unpack or ask for a size, and move no data."""
+VIEWS = frozenset("aten::" + name for name in (
+    "view", "view_as", "reshape", "reshape_as", "flatten", "unflatten", "ravel", "squeeze", "unsqueeze", "transpose", "swapaxes",
+    "swapdims", "permute", "t", "numpy_T", "mT", "movedim", "moveaxis", "expand", "broadcast_to", "expand_as", "detach", "alias",
+    "contiguous", "slice", "narrow", "select", "unbind", "chunk", "split", "split_with_sizes", "tensor_split", "diagonal", "unfold",
+    "view_as_real", "view_as_complex", "real", "imag", "unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes", "requires_grad_",
+    "lift_fresh", "_unsafe_view",
+))
+"""torch's operators whose result shows the memory of their first operand."""
+DENSE = frozenset(("aten::reshape", "aten::reshape_as", "aten::flatten", "aten::ravel", "aten::contiguous"))
+"""Those of them that copy instead, when the elements do not lie one after another."""
+DROPOUTS = frozenset(("aten::dropout", "aten::feature_dropout", "aten::alpha_dropout", "aten::feature_alpha_dropout"))
+
+
+def is_view(node: Node) -> bool:
+    """Whether an operator of torch gives back what it was given, or shows its memory, and moves nothing."""
+    name = node.op.name
+    if name in VIEWS:
+        strides = getattr(node.operands[0].type, "strides", None) if name in DENSE and node.operands else None
+        return strides is None or tuple(strides) == row_major(node.operands[0].type)
+    if name in ("aten::to", "aten::type_as"):
+        x = node.operands[0].type if node.operands else None
+        return isinstance(x, TensorType) and isinstance(node.type, TensorType) and x.dtype is node.type.dtype
+    if name in DROPOUTS and len(node.operands) == 3:
+        return node.operands[2].attrs.get("value") in (0, False)
+    return False
+
+
+def row_major(type: Type) -> tuple[int, ...] | None:
+    """The strides of an array without gaps; None where its shape is open."""
+    if not isinstance(type, TensorType) or not type.is_static:
+        return None
+    strides, step = [], 1
+    for n in reversed(type.dims()):
+        strides.append(step)
+        step *= max(n, 1)
+    return tuple(reversed(strides))
 
 
 def work_class(node: Node) -> str:

@@ -6,10 +6,11 @@ FLOPs of its body. What only renames a value (tuple, bitcast, parameter) costs n
 """
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from irscope.analysis.calls import BodyUse, Calls, body_use
-from irscope.analysis.classes import PLUMBING, VALUES
+from irscope.analysis.classes import PLUMBING, VALUES, is_view
 from irscope.graph import Graph, Kind, Node, TensorType, Type, bytes_of
 from irscope.ops.faults import TypeFault
 
@@ -23,7 +24,7 @@ FREE = frozenset({
 })
 """Operators that move no data themselves: they name a value, or their bodies do the work."""
 
-_SLICES = frozenset({"slice", "dynamic-slice", "gather"})
+_SLICES = frozenset({"slice", "dynamic-slice", "gather", "aten::embedding", "aten::index_select", "aten::gather"})
 
 
 def is_kernel(node: Node) -> bool:
@@ -38,7 +39,9 @@ def is_kernel(node: Node) -> bool:
 def is_free(node: Node) -> bool:
     """Whether a node moves no data itself."""
     name = node.op.name
-    return name in FREE or name in VALUES or name in PLUMBING or node.op.kind is Kind.LEAF or node.op.kind is Kind.TUPLE
+    if name in FREE or name in VALUES or name in PLUMBING or node.op.kind is Kind.LEAF or node.op.kind is Kind.TUPLE:
+        return True
+    return node.op.dialect == "torchscript" and is_view(node)
 
 
 @dataclass(slots=True)
@@ -75,11 +78,27 @@ class Totals:
         self.fusions += other.fusions * times
 
 
-class Costs:
-    """Costs of all nodes that the entry of a module reaches; each graph is looked at once."""
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What a run of a program tells of the nodes of its text: FLOPs of one run of each, types of weights that the text leaves open.
 
-    def __init__(self, calls: Calls) -> None:
+    ``reason`` says why there are none, where the program could not be run.
+    """
+
+    flops: Mapping[Node, float]
+    types: Mapping[Node, Type]
+    reason: str = ""
+
+
+class Costs:
+    """Costs of all nodes that the entry of a module reaches; each graph is looked at once.
+
+    ``known`` says what a run over abstract values tells of a program whose operators have no cost of their own.
+    """
+
+    def __init__(self, calls: Calls, known: Known | None = None) -> None:
         self.calls = calls
+        self.known = known
         self.graphs: dict[Graph, GraphCost] = {}
         self.totals: dict[Graph, Totals] = {}
         self._sizes: dict[int, tuple[int, int]] = {}
@@ -153,6 +172,8 @@ class Costs:
         return self.totals.get(body) or Totals()
 
     def _flops(self, node: Node) -> float:
+        if self.known is not None and node.op.dialect == "torchscript":
+            return self.known.flops.get(node, 0.0)
         if node.op.cost is not None:
             try:
                 return float(node.op.cost(node))
@@ -168,6 +189,9 @@ class Costs:
     def _traffic(self, node: Node) -> tuple[float, float]:
         name, operands = node.op.name, node.operands
         result = self._size(node.type)[0]
+        if self.known is not None:
+            read = sum(self._given(o) for o in dict.fromkeys(operands))
+            return (result + sum(self._given(o) for o in operands[1:]), result) if name in _SLICES else (read, result)
         if name in _SLICES and operands:
             return result + sum(self._size(o.type)[0] for o in operands[1:]), result
         if name == "dynamic-update-slice" and len(operands) > 1:
@@ -176,6 +200,13 @@ class Costs:
         if len(operands) == 1:
             return self._size(operands[0].type)[0], result
         return sum(self._size(o.type)[0] for o in dict.fromkeys(operands)), result
+
+    def _given(self, node: Node) -> int:
+        """Bytes of an operand of a program: of all in a list, and of a weight whose type only the run told."""
+        if node.op.name in ("prim::ListConstruct", "prim::TupleConstruct"):
+            return sum(self._given(o) for o in dict.fromkeys(node.operands))
+        assert self.known is not None
+        return self._size(self.known.types.get(node, node.type))[0]
 
     def _fusion_traffic(self, node: Node) -> tuple[float, float]:
         """Operands of which the body takes slices alone count by those slices; a root that updates in place writes the update."""

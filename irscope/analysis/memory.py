@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from irscope.analysis.calls import BodyUse, Calls, body_use, is_fusion
-from irscope.analysis.classes import PLUMBING
+from irscope.analysis.classes import PLUMBING, is_view
 from irscope.analysis.cost import Costs, is_free
 from irscope.graph import Graph, Kind, Node
 
@@ -85,7 +85,7 @@ class Memory:
         if name in _GETS and operands:
             inner, index = holds[operands[0].index], node.attrs.get("index")
             return inner[index] if isinstance(inner, tuple) and isinstance(index, int) and index < len(inner) else inner
-        if name in _ALIASES and operands:
+        if operands and (name in _ALIASES or (node.op.dialect == "torchscript" and is_view(node))):
             return holds[operands[0].index]
         return i
 

@@ -41,7 +41,7 @@ class Costly:
 
 @dataclass(slots=True)
 class Summary:
-    """What :func:`summarise` found. Sums are over one run of the entry."""
+    """What :func:`summarise` found. Sums are over one run of the entry; ``no_work`` says why no FLOPs are told, where they are unknown."""
 
     name: str
     format: str
@@ -72,6 +72,7 @@ class Summary:
     costly: list[Costly] = field(default_factory=list)
     sources: Counter[str] = field(default_factory=Counter)
     source_files: int = 0
+    no_work: str = ""
 
     @property
     def bytes(self) -> float:
@@ -114,7 +115,8 @@ def summarise(survey: Survey, n_costly: int = 5) -> Summary:
         parameter_bytes=survey.parameter_bytes(), flops=totals.flops, read=totals.read, written=totals.written, kernels=totals.kernels,
         fusions=totals.fusions, peak_bytes=peak, peak_at=peak_at, scheduled=scheduled, ops=survey.ops,
         classes=Counter(work_class(node) for node in all_nodes), dtypes=survey.dtypes, loops=loops, unknown_ops=unknown,
-        costly=costliest(survey, n_costly), sources=sources, source_files=files)
+        costly=costliest(survey, n_costly), sources=sources, source_files=files,
+        no_work=survey.costs.known.reason if survey.costs.known is not None else "")
 
 
 def inputs(entry: Graph | None) -> list[Value]:

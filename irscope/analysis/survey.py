@@ -39,7 +39,11 @@ class Survey:
 
     @cached_property
     def costs(self) -> Costs:
-        return Costs(self.calls)
+        if self.module.format != "torchscript" or self.module.attrs.get("primitive"):
+            return Costs(self.calls)
+        from irscope.analysis.program_run import known_of
+
+        return Costs(self.calls, known_of(self.module))
 
     @cached_property
     def memory(self) -> Memory:

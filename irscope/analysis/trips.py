@@ -18,6 +18,8 @@ def trip_count(module: Module, node: Node) -> int | None:
     """
     if node.op.name == "scan":
         return _scan_trips(node)
+    if node.op.name == "prim::Loop":
+        return _loop_trips(node)
     if node.op.name != "while" or len(node.bodies) != 2:
         return None
     raw = module.raw(node).get("backend_config", "")
@@ -41,6 +43,22 @@ def trip_count(module: Module, node: Node) -> int | None:
     if start is None or step is None:
         return None
     return _count(start, limit, step, direction)
+
+
+def _loop_trips(node: Node) -> int | None:
+    """The trips of torch's counted loop: its operands are the number of trips, whether to begin, what is carried and what is captured.
+
+    Only where the body always says to go on; its parameters are the counter, and then what the operands are from the third on.
+    """
+    if len(node.operands) < 2 or not node.bodies or node.bodies[0].root is None:
+        return None
+    root = node.bodies[0].root
+    again = root.operands[0] if root.op.name == "tuple" and root.operands else root
+    place = again.attrs.get("number") if again.op.name == "parameter" else None
+    if isinstance(place, int) and len(root.operands) <= place < len(node.operands) - 1:
+        again = node.operands[place + 1]
+    limit, begin, go_on = (o.attrs.get("value") if o.op.name == "prim::Constant" else None for o in (*node.operands[:2], again))
+    return limit if isinstance(limit, int) and 0 <= limit < 1 << 62 and begin == 1 and go_on == 1 else None
 
 
 _MIRROR = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE", "NE": "NE", "EQ": "EQ"}

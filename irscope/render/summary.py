@@ -32,10 +32,12 @@ def summary_lines(summary: Summary, paint: Paint, attrs: Mapping[str, Any], file
     yield from _row("outputs", _values(summary.outputs, paint, sum(v.bytes for v in summary.outputs)), paint)
     kernels = plural(summary.kernels, "kernel")
     kernels += f" ({plural(summary.fusions, 'fusion')})" if summary.fusions else " if none fuse" if summary.kernels > 1 else ""
-    work = [flops(summary.flops), f"{bytes_(summary.bytes)} traffic", kernels]
+    work = [flops(summary.flops) if not summary.no_work else "FLOPs unknown", f"{bytes_(summary.bytes)} traffic", kernels]
     if summary.flops and summary.bytes:
         work.append(f"{summary.flops / summary.bytes:.3g} FLOP/byte")
     yield from _row("work", work, paint)
+    if summary.no_work:
+        yield from _row("", [short(" ".join(summary.no_work.split()), paint.width - LABEL - 4)], paint)
     if summary.critical_nodes > 1:
         shape = f"{count(summary.depth)} deep, {count(summary.width)} wide"
         chain = f"costliest {plural(summary.critical_nodes, 'step')}, {percent(summary.critical_share)} of the time"

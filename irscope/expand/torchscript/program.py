@@ -9,6 +9,7 @@ Tensors become parameters, constants and primitives of a new graph; attribute lo
 """
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -37,12 +38,14 @@ class Given:
     """What the user gives: input types or numbers by name, weights by state-dict path, values of elided constants by value name.
 
     ``measure`` runs a graph whose result is one integer over the actual inputs: sizes that depend on data are taken from it.
+    ``limit`` is how many operators the program may have when it is unrolled.
     """
 
     inputs: Mapping[str, TensorType | int | float | bool | str | None] = field(default_factory=dict)
     weights: Mapping[str, TensorType] = field(default_factory=dict)
     constants: Mapping[str, Array] = field(default_factory=dict)
     measure: Callable[[Graph], int] | None = None
+    limit: int = MAX_NODES
 
 
 def run_program(module: Module, given: Given) -> Module:
@@ -51,6 +54,12 @@ def run_program(module: Module, given: Given) -> Module:
     The parameters are the tensor inputs in order, then the weights in order of first use, by state-dict path.
     """
     return Program(module, given).run()
+
+
+def run_counted(module: Module, given: Given) -> tuple[Module, Counter[Node]]:
+    """As :func:`run_program`, and how often each node of the text ran: more than once in loops that were unrolled and functions."""
+    program = Program(module, given)
+    return program.run(), program.runs
 
 
 class Program:
@@ -66,6 +75,7 @@ class Program:
             self.t.measure = self._measured
         self.attributes: dict[str, Any] = {}
         self.missing: dict[str, list[Node]] = {}
+        self.runs: Counter[Node] = Counter()
         self._weights: dict[str, Tensor] = {}
         self._wanted = False
         self.depth = 0
@@ -156,8 +166,9 @@ class Program:
                 env[node] = several[node.attrs["index"]]
             return
         self.t.builder.at = (node,)
-        if len(self.t.builder.graph.nodes) > MAX_NODES:
-            raise UserError(f"the program has more than {MAX_NODES} operators when it is unrolled, at %{node.name}")
+        self.runs[node] += 1
+        if len(self.t.builder.graph.nodes) > self.given.limit:
+            raise UserError(f"the program has more than {self.given.limit} operators when it is unrolled, at %{node.name}")
         try:
             env[node] = self._value(node, [env[o] for o in node.operands])
         except (ValueError, TypeFault, IndexError, ZeroDivisionError, OverflowError, KeyError, TypeError) as fault:
