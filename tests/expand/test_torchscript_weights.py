@@ -71,6 +71,14 @@ def test_a_kernel_is_solved_from_the_sizes(made: tuple[int, int], stride: int, p
     assert shapes["b"] == (8,)
 
 
+def test_a_step_of_two_is_a_shortcut_without_a_bias_and_merges_patches_with_one() -> None:
+    with_bias = convolution((16, 16), 2, 0)
+    without = with_bias.replace("%b : Tensor = prim::GetAttr", "%unused : Tensor = prim::GetAttr").replace(
+        "  %s : int[]", "  %b : NoneType = prim::Constant()\n  %s : int[]")
+    assert shapes_of(primitive(with_bias, {}))["w"] == (8, 3, 2, 2)
+    assert shapes_of(primitive(without, {}))["w"] == (8, 3, 1, 1)
+
+
 EMBEDDING = net(get("w") + "  %m : int = prim::Constant[value=-1]()\n  %f : bool = prim::Constant[value=0]()\n"
                 "  %y : Float(2, 3, 5) = aten::embedding(%w, %x, %m, %f, %f)\n  return (%y)\n", "Long(2, 3)")
 

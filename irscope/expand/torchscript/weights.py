@@ -220,13 +220,18 @@ def _convolution(program: Program, values: Sequence[Any], place: int, x: Shape |
         fits = [r // d + 1 for r in reach if r >= 0 and r % d == 0]
         if not fits:
             return None
-        kernel.append(_likely(fits, size, s, p, d))
+        kernel.append(_likely(fits, size, s, p, d, values[2] is not None))
     channels = x[-n - 1]
     return (channels, out // groups, *kernel) if transposed else (out, channels // groups, *kernel)
 
 
-def _likely(fits: Sequence[int], size: int, stride: int, padding: int, dilation: int) -> int:
-    """Patches that lie side by side, a kernel that keeps the size, or an odd one: what models have."""
+def _likely(fits: Sequence[int], size: int, stride: int, padding: int, dilation: int, biased: bool) -> int:
+    """Patches that lie side by side, a kernel that keeps the size, or an odd one: what models have.
+
+    A step of two without a bias is the shortcut of a residual block, whose kernel is 1; with one it merges patches.
+    """
+    if not padding and stride == 2 and not biased and 1 in fits:
+        return 1
     if stride in fits and padding == 0 and stride > 1 and size % stride == 0:
         return stride
     same = [k for k in fits if padding and 2 * padding in (dilation * (k - 1), dilation * (k - 1) + stride - 1)]
