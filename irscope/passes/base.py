@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
+from irscope.formats.hlo.reader import collector_paused
 from irscope.graph import Builder, Graph, Module, Node, callees_first, rewrite, see_through
 
 Rule = Callable[[Builder, Node, Sequence[Node]], Node | None]
@@ -42,10 +43,11 @@ def per_graph(module: Module, change: Callable[[Graph, dict[Graph, Graph]], Grap
     """Every graph of a module changed, callees first; ``change`` gets the graph and what its callees became."""
     made = module.derived()
     became: dict[Graph, Graph] = {}
-    for graph in callees_first(module):
-        became[graph] = change(graph, became)
-        if graph.notes.get("lets"):
-            became[graph].notes["lets"] = _lets(graph, became[graph])
+    with collector_paused():
+        for graph in callees_first(module):
+            became[graph] = change(graph, became)
+            if graph.notes.get("lets"):
+                became[graph].notes["lets"] = _lets(graph, became[graph])
     made.graphs = {name: became[graph] for name, graph in module.graphs.items()}
     return made
 

@@ -10,10 +10,10 @@ A method is found by the operator's name, dots and dashes written as underscores
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from irscope.graph import Builder, Graph, Module, Node, Type, callees_first, rewrite, see_through
+from irscope.graph import Builder, Graph, Module, Node, Type, callees_first, live, rewrite, see_through
 from irscope.graph.rewrite import copy_node
 from irscope.ops import get
 from irscope.passes.base import per_graph
@@ -90,15 +90,30 @@ class GraphMutator:
         self._new: dict[Node, Node] = {}
         self.became = became
         self.begin(graph)
+        methods: dict[str, Callable[[Node, Sequence[Node]], Node | None]] = {}
 
         def rule(builder: Builder, node: Node, operands: Sequence[Node]) -> Node | None:
-            self._new.update(zip(node.operands, operands, strict=True))
+            name = node.op.name
+            method = methods.get(name)
+            if method is None:
+                method = methods[name] = getattr(self, method_name(name), self.visit)
             self.builder, self._name = builder, node.name
-            made: Node | None = getattr(self, method_name(node.op.name), self.visit)(node, operands)
+            for old, new in zip(node.operands, operands, strict=True):
+                self._new[old] = new
+            made = method(node, operands)
             if made is None:
-                made = copy_node(builder, node, operands, [became.get(body, body) for body in node.bodies])
+                made = copy_node(builder, node, operands, [became.get(body, body) for body in node.bodies] if node.bodies else None)
             self._new[node] = made
             return made
-        # The second walk leaves out what the methods have taken into other nodes.
-        made = see_through(rewrite(graph, rule, became), graph)
-        return see_through(rewrite(made, lambda builder, node, operands: None), made)
+
+        return without_dead(see_through(rewrite(graph, rule, became), graph))
+
+
+def without_dead(graph: Graph) -> Graph:
+    """A graph that a pass has just made, in place: without what its methods took into other nodes, and nobody reads any more."""
+    alive = live(graph)
+    if not all(alive):
+        graph.nodes = [node for node in graph.nodes if alive[node.index]]
+        for index, node in enumerate(graph.nodes):
+            node.index = index
+    return graph
