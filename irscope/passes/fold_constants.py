@@ -1,14 +1,15 @@
 """What depends on constants alone is a constant."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from irscope.graph import Builder, Effect, Graph, Module, Node, TensorType
+from irscope.graph import Builder, Effect, Graph, Module, Node, TensorType, TupleType, Type, callees_first, rewrite, see_through
 from irscope.graph.rewrite import copy_node
 from irscope.ops import get
 from irscope.ops.attrs import Literal
-from irscope.passes.base import Pass, rewritten
+from irscope.passes.base import Pass, per_graph
+from irscope.passes.fold_constants_branches import with_branches_taken
 from irscope.source import UserError
 
 if TYPE_CHECKING:
@@ -16,84 +17,166 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Array = NDArray[np.generic]
+    Values = dict[Node, Array]
 
-LEAVES = frozenset(("parameter", "constant"))
 GROWING = frozenset((
     "broadcast", "iota", "broadcast_to", "tile", "repeat", "full", "zeros", "ones", "arange", "full_like", "zeros_like", "ones_like",
 ))
 """Operators whose result says less than its size: it is as cheap to make again as to read."""
 
-KEPT = frozenset((*GROWING, "while", "conditional", "custom-call", "call", "fusion", "if", "fn", "global", "match"))
+KEPT = frozenset((
+    *GROWING, "parameter", "while", "conditional", "custom-call", "call", "fusion", "if", "fn", "global", "match",
+))
+SHAPES: dict[str, Callable[[TensorType], object]] = {
+    "shape_of": lambda type: type.dims(), "vm.shape_of": lambda type: type.dims(), "ndarray_size": lambda type: type.elements,
+}
+"""Relay's questions about a type: known whatever the value is."""
+
+ROUNDS = 16
+"""A condition that only folding makes known, behind another such condition, and so on: after so many the rest stays."""
 
 
 class FoldConstants(Pass):
-    """Compute nodes whose operands are all constants, and write the result as one.
+    """Compute what has only constants before it, and write the result as one; take the branch of a condition that is known.
 
-        a = f32[] constant(2)                               c = f32[] constant(6)
-        b = f32[] constant(3)                      ->       ...
-        c = f32[] multiply(a, b)
+        %0 = add([1f, 2f], [3f, 4f]);
+        %1 = multiply(%0, 2f);                     ->        add(%x, [8f, 12f])
+        add(%x, %1)
 
-    ``max-elements`` bounds a result, so that the text does not grow without need. Elided values fold to nothing.
+    Shapes that a type says are constants too. ``max-elements`` bounds a value, so that the text does not grow without need. ``qnn`` folds
+    quantised operators, which TVM leaves for later passes to recognise. Values that the text leaves out fold to nothing.
     """
 
     name: ClassVar[str] = "fold-constants"
     opt_level: ClassVar[int] = 2
 
-    def __init__(self, max_elements: int = 4096) -> None:
+    def __init__(self, max_elements: int = 4096, qnn: bool = False) -> None:
         self.max_elements = max_elements
+        self.qnn = qnn
 
     def run(self, module: Module) -> Module:
         if module.format not in ("hlo", "relay"):
             return module
-        folded = rewritten(module, self._rule)
-        return rewritten(folded, lambda builder, node, operands: None)
+        for _ in range(ROUNDS):
+            folded = self._folded(module)
+            module = with_branches_taken(folded)
+            if module is folded:
+                break
+        return module
 
-    def _rule(self, builder: Builder, node: Node, operands: Sequence[Node]) -> Node | None:
-        type = node.type
-        if node.op.name in KEPT or node.op.name in LEAVES or not node.operands or node.op.effect is not Effect.PURE:
-            return None
-        if not isinstance(type, TensorType) or not type.is_static or type.elements > self.max_elements:
-            return None
-        sources = _sources(operands)
-        if sources is None or (node.op.dialect == "relay" and not writable(type)):
-            return None
-        value = computed(node, operands, sources)
-        if value is None or value.shape != type.shape:
-            return None
-        return builder.add(get("constant"), (), {"literal": Literal.of(value.astype(type.dtype.numpy()), type)}, type, name=node.name)
+    def _folded(self, module: Module) -> Module:
+        values: dict[Graph, Values] = {}
+        for graph in callees_first(module):
+            known = self._known(graph)
+            found = computed(graph, known)
+            if found or any(_projects(node) for node in graph.nodes):
+                values[graph] = found
+        if not values:
+            return module
+        return per_graph(module, lambda graph, became: _with_values(graph, values.get(graph, {}), became))
+
+    def _known(self, graph: Graph) -> list[bool]:
+        """For each node, by index, whether its value follows from constants and is small enough to be one."""
+        known = [False] * len(graph.nodes)
+        for node in graph.nodes:
+            name = node.op.name
+            if name == "constant":
+                known[node.index] = isinstance(node.type, TensorType) and "literal" in node.attrs and not node.attrs["literal"].elided
+            elif not node.operands or name in KEPT:
+                continue
+            elif name in SHAPES:
+                asked = node.operands[0].type
+                known[node.index] = isinstance(asked, TensorType) and asked.is_static and self._fits(node.type)
+            elif all(known[o.index] for o in node.operands):
+                known[node.index] = node.op.effect is Effect.PURE and self._fits(node.type) and self._may_fold(node)
+        return known
+
+    def _fits(self, type: Type) -> bool:
+        """Whether a value of this type is known in its shape and small enough."""
+        parts = type.elements if isinstance(type, TupleType) else (type,)
+        return all(isinstance(part, TensorType) and part.is_static and part.elements <= self.max_elements for part in parts)
+
+    def _may_fold(self, node: Node) -> bool:
+        if node.op.dialect == "hlo":
+            return True
+        return node.op.expand is not None and (self.qnn or not node.op.name.startswith("qnn."))
 
 
-def writable(type: TensorType) -> bool:
-    """Whether Relay text can say an array of this type: a list of numbers has one type only."""
-    return type.rank == 0 or type.dtype.name in ("f32", "s32")
+def _projects(node: Node) -> bool:
+    """Whether a node takes an element out of a tuple that is written just before."""
+    return node.op.name == "get-tuple-element" and node.operands[0].op.name == "tuple"
 
 
-def _sources(operands: Sequence[Node]) -> list[Node] | None:
-    """The constants that the operands are, tuples of constants looked into; None where one is something else."""
-    sources: list[Node] = []
-    for operand in operands:
-        for leaf in operand.operands if operand.op.name == "tuple" else (operand,):
-            if leaf.op.name != "constant" or leaf.attrs["literal"].elided or not isinstance(leaf.type, TensorType):
-                return None
-            sources.append(leaf)
-    return sources
+def computed(graph: Graph, known: Sequence[bool]) -> Values:
+    """The values of the known tensors that something unknown reads, by the reference interpreter."""
+    inner = [node for node in graph.nodes if known[node.index] and node.op.name != "constant"]
+    if not inner:
+        return {}
+    read = {o for node in graph.nodes if not known[node.index] or node.op.name == "tuple" for o in node.operands}
+    wanted = [node for node in inner if isinstance(node.type, TensorType) and (node in read or node is graph.root)]
+    try:
+        return evaluated(wanted, inner, {})
+    except (UserError, ValueError):
+        pass
+    # Something has no value, or none that can be told before it runs: one by one, so that the rest is not lost.
+    values: Values = {}
+    for node in inner:
+        if isinstance(node.type, TensorType):
+            try:
+                values |= evaluated([node], [node], values)
+            except (UserError, ValueError, KeyError):
+                continue
+    return values
 
 
-def computed(node: Node, operands: Sequence[Node], sources: Sequence[Node]) -> Array | None:
-    """The value of a node over constants, by the reference interpreter; None where it has none."""
+def evaluated(wanted: Sequence[Node], inner: Sequence[Node], values: Values) -> Values:
+    """The values of the ``wanted`` among the ``inner`` nodes, whose operands are inner ones, constants, and nodes with ``values``.
+
+    Raises UserError or ValueError where one has none, KeyError where an operand has none.
+    """
     import numpy as np
 
-    from irscope.analysis.reference import evaluate
+    from irscope.analysis.reference import evaluate, flatten
     from irscope.expand import expand
 
-    graph = Graph("main")
-    builder = Builder(graph)
-    became = {source: copy_node(builder, source, []) for source in sources}
-    inner = [became[o] if o in became else copy_node(builder, o, [became[p] for p in o.operands]) for o in operands]
-    graph.root = copy_node(builder, node, inner)
-    graph.root.loc = -1
-    try:
-        primitive = expand(Module("folded", "hlo" if node.op.dialect == "hlo" else "relay", {"main": graph}, "main"))
-        return np.asarray(evaluate(primitive.main(), []))
-    except (UserError, ValueError):
+    made = Graph("main")
+    builder = Builder(made)
+    became: dict[Node, Node] = {}
+
+    def taken(node: Node) -> Node:
+        if node not in became:
+            became[node] = copy_node(builder, node, []) if node.op.name == "constant" else constant(builder, values[node], node)
+        return became[node]
+
+    for node in inner:
+        if node.op.name in SHAPES:
+            assert isinstance(node.operands[0].type, TensorType), "only those are known"
+            became[node] = constant(builder, np.asarray(SHAPES[node.op.name](node.operands[0].type)), node)
+        else:
+            became[node] = copy_node(builder, node, [taken(o) for o in node.operands])
+            became[node].loc = -1
+    made.root = builder.add(get("tuple"), [became[node] for node in wanted], type=TupleType(tuple(n.type for n in wanted)))
+    dialect = "hlo" if inner[0].op.dialect == "hlo" and all(n.op.dialect == "hlo" for n in inner) else "relay"
+    arrays = flatten(evaluate(expand(Module("folded", dialect, {"main": made}, "main")).main(), []))
+    found = {node: np.asarray(array) for node, array in zip(wanted, arrays, strict=True)}
+    return {node: array for node, array in found.items() if array.shape == node.type.dims()}  # type: ignore[attr-defined]
+
+
+def constant(builder: Builder, value: Array, node: Node) -> Node:
+    """A value in the place of a node, converted to its element type."""
+    assert isinstance(node.type, TensorType), "only tensors are written as constants"
+    array = value.astype(node.type.dtype.numpy())
+    return builder.add(get("constant"), (), {"literal": Literal.of(array, node.type)}, node.type, name=node.name)
+
+
+def _with_values(graph: Graph, values: Values, became: dict[Graph, Graph]) -> Graph:
+    """A graph with constants in the place of nodes, and elements of tuples in the place of projections; what nobody reads is gone."""
+    def rule(builder: Builder, node: Node, operands: Sequence[Node]) -> Node | None:
+        if node in values:
+            return constant(builder, values[node], node)
+        if node.op.name == "get-tuple-element" and operands[0].op.name == "tuple":
+            element = operands[0].operands[int(node.attrs["index"])]
+            return element if element.type == node.type else None
         return None
+    made = see_through(rewrite(graph, rule, became), graph)
+    return see_through(rewrite(made, lambda builder, node, operands: None), made)

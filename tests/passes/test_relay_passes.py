@@ -79,7 +79,7 @@ def ops(module: Module) -> list[str]:
      ["add", "multiply"]),
     ("fold-constants", "%x: Tensor[(2), float32]", "  %0 = ([1f, 2f], [3f, 4f]);\n  %1 = concatenate(%0, axis=0);\n  concatenate((%x, %1), axis=0)",
      ["tuple", "concatenate"]),
-    ("fold-constants", "%x: Tensor[(2), float32]", '  %0 = cast([1f, 2f], dtype="float16");\n  cast(%0, dtype="float32")', ["cast", "cast"]),
+    ("fold-constants", "%x: Tensor[(2), float32]", '  %0 = cast([1f, 2f], dtype="float16");\n  add(%x, cast(%0, dtype="float32"))', ["add"]),
     ("combine-parallel", "%x: Tensor[(3, 4), float32], %a: Tensor[(5, 4), float32], %b: Tensor[(6, 4), float32], %c: Tensor[(7, 4), float32]",
      "  %0 = nn.dense(%x, %a, units=5);\n  %1 = nn.dense(%x, %b, units=6);\n  %2 = nn.dense(%x, %c, units=7);\n  (%2, %0, %1)",
      ["tuple", "concatenate", "nn.dense", "strided_slice", "strided_slice", "strided_slice", "tuple"]),

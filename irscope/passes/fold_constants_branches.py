@@ -1,0 +1,63 @@
+"""A condition that is a constant: the branch that is taken stands where the condition stood."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from irscope.graph import Builder, Graph, Module, Node, callees_first, rewrite, see_through
+from irscope.graph.rewrite import copy_node
+from irscope.graph.walk import callees_first_of
+from irscope.passes.base import per_graph
+
+
+def with_branches_taken(module: Module) -> Module:
+    """The module without conditions that are known; the same module when there are none."""
+    if not any(_choice(node) is not None for graph in callees_first(module) for node in graph.nodes):
+        return module
+
+    def change(graph: Graph, became: dict[Graph, Graph]) -> Graph:
+        def rule(builder: Builder, node: Node, operands: Sequence[Node]) -> Node | None:
+            choice = _choice(node)
+            return None if choice is None else _inlined(builder, node, choice, operands, became)
+        made = see_through(rewrite(graph, rule, became), graph)
+        # Nobody reads the condition any more.
+        return see_through(rewrite(made, lambda builder, node, operands: None), made)
+
+    inner = {body for graph in module.graphs.values() for node in graph.nodes if node.op.name != "call" for body in node.bodies}
+    own = [name for name, graph in module.graphs.items() if graph not in inner]
+    made = per_graph(module, change)
+    reached = set(callees_first_of([made.graphs[name] for name in own]))
+    # Branches that are not taken, and those that stand in their caller now, are no functions of the module.
+    made.graphs = {name: graph for name, graph in made.graphs.items() if graph in reached}
+    return made
+
+
+def _choice(node: Node) -> int | None:
+    """Which body of a conditional runs, where that is known."""
+    if node.op.name not in ("if", "conditional") or not node.operands:
+        return None
+    first = node.operands[0]
+    if first.op.name != "constant" or first.attrs["literal"].elided:
+        return None
+    value = first.attrs["literal"].value()
+    if value.dtype == bool:
+        return 0 if value.item() else 1
+    # HLO clamps: an index that no branch has stands for the last one.
+    index = int(value.item())
+    return index if 0 <= index < len(node.bodies) else len(node.bodies) - 1
+
+
+def _inlined(builder: Builder, node: Node, choice: int, operands: Sequence[Node], became: dict[Graph, Graph]) -> Node:
+    """The nodes of the branch, over what it captures (Relay) or its argument (HLO)."""
+    body = became.get(node.bodies[choice], node.bodies[choice])
+    if node.op.name == "conditional":
+        arguments = [operands[1 + choice]]
+    else:
+        counts = [int(b.notes.get("captures", 0)) for b in node.bodies]
+        begin = 1 + sum(counts[:choice])
+        arguments = list(operands[begin:begin + counts[choice]])
+    inside: dict[Node, Node] = dict(zip(body.params, arguments, strict=True))
+    for inner in body.nodes:
+        if inner not in inside:
+            inside[inner] = copy_node(builder, inner, [inside[o] for o in inner.operands])
+            inside[inner].origin = (*inner.origin, node)
+    return inside[body.result()]

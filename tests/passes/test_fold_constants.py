@@ -1,0 +1,103 @@
+"""fold-constants: what becomes a constant, what does not, and that a known condition leaves one branch."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import irscope
+from irscope.formats.relay import print_module
+from irscope.graph import Module
+from irscope.passes import fold_constants, pass_named
+from irscope.source import UserError
+from tests.passes.relay_runs import meaning_stays, outputs
+
+X = "%x: Tensor[(2, 3), float32]"
+QNN = "qnn.quantize([1f, 2f], 0.5f, 0, out_dtype=\"int8\")"
+
+
+def folded(body: str, name: str = "fold-constants", signature: str = X) -> Module:
+    module = irscope.load(f"def @main({signature}) {{\n{body}\n}}\n").module()
+    made = pass_named(name).run(module)
+    meaning_stays(module, made, 0, 0)
+    again = irscope.load(print_module(made)).module()
+    for got, wanted in zip(outputs(again, 0, module), outputs(made, 0, module), strict=True):
+        np.testing.assert_array_equal(got, wanted)
+    return made
+
+
+def left(module: Module) -> list[str]:
+    return [n.op.name for n in module.main().nodes if n.op.name not in ("parameter", "constant")]
+
+
+@pytest.mark.parametrize(("body", "ops"), [
+    ("  shape_of(%x)", []),
+    ("  (ndarray_size(%x), shape_of(tanh(%x), dtype=\"int64\"))", ["tuple"]),
+    ("  %0 = split([1f, 2f, 3f, 4f], indices_or_sections=2);\n  add(%0.0, %0.1)", []),
+    ("  %0 = split([1f, 2f, 3f, 4f, 5f, 6f], indices_or_sections=2);\n  add(%x, %0.1)", ["add"]),
+    ("  %0 = (%x, tanh(%x));\n  add(%0.0, %0.1)", ["tanh", "add"]),
+    ("  %0 = cast([1f, 2f], dtype=\"uint8\");\n  cast(add(%0, %0), dtype=\"float32\")", []),
+    ("  nn.dense([[1f, 2f], [3f, 4f]], [[1f, 2f]], units=1)", []),
+    ("  %0 = zeros(shape=[2, 3], dtype=\"float32\");\n  add(%x, %0)", ["zeros", "add"]),
+    ("  %0 = add(1f, 2f);\n  %1 = add(%0, 3f);\n  (multiply(%x, %0), %1)", ["multiply", "tuple"]),
+    (f"  {QNN}", ["qnn.quantize"]),
+    ("  %0 = if (less(1f, 2f)) {\n    tanh(%x)\n  } else {\n    exp(%x)\n  };\n  nn.relu(%0)", ["tanh", "nn.relu"]),
+    ("  if (False) {\n    tanh(%x)\n  } else {\n    %x\n  }", []),
+    ("  %0 = if (True) {\n    add(1f, 2f)\n  } else {\n    3f\n  };\n  %1 = if (less(%0, 1f)) {\n    exp(%x)\n  } else {\n    multiply(%x, %0)\n  };\n  %1",
+     ["multiply"]),
+])
+def test_what_is_left_of_relay(body: str, ops: list[str]) -> None:
+    assert left(folded(body)) == ops
+
+
+def test_quantised_operators_fold_when_asked() -> None:
+    assert left(folded(f"  {QNN}", "fold-constants{qnn}")) == []
+
+
+def test_a_branch_that_is_not_taken_is_no_function_of_the_module() -> None:
+    made = folded("  %0 = if (True) {\n    tanh(%x)\n  } else {\n    exp(%x)\n  };\n  %0")
+    assert list(made.graphs) == ["main"]
+    assert made.main().nodes[-1].origin
+
+
+@pytest.mark.parametrize(("selector", "taken"), [("pred[] constant(true)", "tanh"), ("pred[] constant(false)", "exponential"),
+                                                 ("s32[] constant(1)", "exponential"), ("s32[] constant(7)", "exponential")])
+def test_a_known_conditional_of_hlo(selector: str, taken: str) -> None:
+    module = irscope.load(f"""HloModule m
+a {{
+  p = f32[4] parameter(0)
+  ROOT t = f32[4] tanh(p)
+}}
+b {{
+  q = f32[4] parameter(0)
+  ROOT e = f32[4] exponential(q)
+}}
+ENTRY main {{
+  x = f32[4] parameter(0)
+  c = {selector}
+  n = f32[4] negate(x)
+  ROOT r = f32[4] conditional(c, x, n), {'true_computation=a, false_computation=b' if 'pred' in selector else 'branch_computations={a, b}'}
+}}
+""").module()
+    made = pass_named("fold-constants").run(module)
+    assert [n.op.name for n in made.main().nodes if n.op.name != "parameter"] == (["tanh"] if taken == "tanh" else ["negate", "exponential"])
+    assert list(made.graphs) == ["main"]
+    meaning_stays(module, made, 0, 0)
+
+
+def test_nothing_to_fold_gives_the_same_module() -> None:
+    module = irscope.load(f"def @main({X}) {{\n  tanh(%x)\n}}\n").module()
+    assert pass_named("fold-constants").run(module) is module
+
+
+def test_one_operator_without_a_value_does_not_keep_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Values are computed all at once, and one by one when that fails."""
+    whole = fold_constants.evaluated
+
+    def fails_for_tanh(wanted: object, inner: list[object], values: object) -> object:
+        if any(node.op.name == "tanh" for node in inner):  # type: ignore[attr-defined]
+            raise UserError("no value")
+        return whole(wanted, inner, values)  # type: ignore[arg-type]
+    monkeypatch.setattr(fold_constants, "evaluated", fails_for_tanh)
+    made = folded("  %0 = exp(2f);\n  %1 = tanh(%0);\n  %2 = multiply(3f, 4f);\n  multiply(add(%x, %1), %2)")
+    assert left(made) == ["tanh", "add", "multiply"]
+    assert sum(n.op.name == "constant" for n in made.main().nodes) == 2
