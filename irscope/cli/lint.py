@@ -41,6 +41,7 @@ FORMATS = ("full", "concise", "json", "jsonl", "sarif", "github", "gitlab", "jun
 @click.option("--why-not-fused", "why", is_flag=True, help="Judge every edge between two operators; with A B behind the file, those two.")
 @click.option("--policy", default=None, help="Whose fusion rules: irscope list policies (default: irscope).")
 @click.option("--device", help="The device of a GPU policy: h100, a100, b200.")
+@click.option("--machine", metavar="NAME", help="What time costs: cpu, h100, a100, b200, or a FILE.toml (default: as the policy's device).")
 @click.option("--max-kernels", type=click.IntRange(0), metavar="N", help="A finding when the policy makes more kernels of the entry.")
 @click.option("--max-traffic", metavar="SIZE", help="A finding when the kernels move more than SIZE (200MiB) in a run.")
 @click.option("--max-memory", metavar="SIZE", help="A finding when more than SIZE lives at once.")
@@ -67,6 +68,7 @@ def command(
     why: bool,
     policy: str | None,
     device: str | None,
+    machine: str | None,
     max_kernels: int | None,
     max_traffic: str | None,
     max_memory: str | None,
@@ -107,6 +109,7 @@ def command(
     demands = {
         "policy": policy,
         "device": device,
+        "machine": machine,
         "max_kernels": max_kernels,
         "max_traffic": parse_size(max_traffic) if max_traffic else None,
         "max_memory": parse_size(max_memory) if max_memory else None,

@@ -17,7 +17,7 @@ NAMES = ("irscope.toml", "pyproject.toml")
 """In one folder the first wins."""
 
 _DEMANDS = {
-    "policy": "text", "device": "text", "max-kernels": "count", "max-traffic": "size", "max-memory": "size",
+    "policy": "text", "device": "text", "machine": "text", "max-kernels": "count", "max-traffic": "size", "max-memory": "size",
     "require-fused": "texts", "expect-dtype": "text", "where": "text",
 }  # fmt: skip
 _LINT = {"select": "texts", "ignore": "texts", "fail-on": "severity", **_DEMANDS}

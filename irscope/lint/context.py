@@ -6,20 +6,31 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from irscope.analysis.scopes import scope_of
+from irscope.expand import expand
 from irscope.graph import Graph, Module, Node, TensorType, callees_first
+from irscope.lint.edits import Edit
+from irscope.lint.findings import RuleFinding
+from irscope.lint.machine import Machine
+from irscope.lint.settings import Settings
 from irscope.lint.values import uniform_axes
-from irscope.source import Finding, Note, Severity, UserError
+from irscope.source import Note, Severity, UserError
 
 if TYPE_CHECKING:
+    from irscope.lint.claims import Claim, Claims
     from irscope.lint.planned import Planned
     from irscope.lint.rule import Rule
+
+TRANSFORMS = frozenset(("main", "jvp()", "transpose(jvp())", "vmap()", "pjit", "closed_call", "while", "body", "cond", "checkpoint"))
+"""Components of a scope that JAX's own transformations leave: they name no operator of the user's program."""
 
 
 class Context:
     """A module and the facts about it that rules share."""
 
-    def __init__(self, module: Module) -> None:
+    def __init__(self, module: Module, settings: Settings | None = None) -> None:
         self.module = module
+        self.settings = settings or Settings()
         self._users: dict[Graph, list[list[Node]]] = {}
         self._uniform: dict[Graph, list[frozenset[int]]] = {}
 
@@ -51,19 +62,73 @@ class Context:
 
     def users(self, node: Node, graph: Graph) -> list[Node]:
         """The nodes of ``graph`` that take the value of ``node``."""
-        if graph not in self._users:
-            self._users[graph] = graph.users()
-        return self._users[graph][node.index]
+        return self.all_users(graph)[node.index]
+
+    @cached_property
+    def machine(self) -> Machine:
+        """What time costs. Raises UserError where there is no such table."""
+        return self.settings.table()
+
+    @cached_property
+    def primitive(self) -> Module | None:
+        """The module in primitives (HLO: as it is written); None where it cannot be expanded: open shapes, unknown operators."""
+        if self.module.format == "hlo" or self.module.attrs.get("primitive"):
+            return self.module
+        try:
+            expanded = expand(self.module)
+            expanded.main().result()
+        except (UserError, ValueError):
+            return None
+        return expanded
 
     @cached_property
     def planned(self) -> Planned | None:
-        """What irscope's own policy makes of the module; None where it cannot be expanded to primitives."""
+        """What the policy makes of the primitives of the module; None where it cannot judge them."""
         from irscope.lint.planned import Planned
 
+        if self.primitive is None:
+            return None
         try:
-            return Planned(self.module, "irscope")
+            return Planned(self.primitive, self.settings.policy, self.settings.device)
         except (UserError, ValueError):
             return None
+
+    @cached_property
+    def total_us(self) -> float | None:
+        """The estimated time of one run; None where it cannot be told."""
+        return self.planned.us(self.machine) if self.planned is not None else None
+
+    @cached_property
+    def claims(self) -> Claims | None:
+        """Tells what changes bring; None where the module cannot be planned."""
+        from irscope.lint.claims import Claims
+
+        return Claims(self.planned, self.machine) if self.planned is not None else None
+
+    def claim(self, graph: Graph, edit: Edit) -> Claim | None:
+        """What an edit of a graph brings in one run of the module; None where that cannot be told.
+
+        Inside a fusion of the text the kernels are made already: what is left out there saves neither a launch nor traffic.
+        """
+        if self.primitive is not self.module or self.claims is None or graph in self.inlined:
+            return None
+        found = self.claims.of(graph, self.all_users(graph), edit)
+        return found.times(self.runs(graph)) if found is not None else None
+
+    def runs(self, graph: Graph) -> float:
+        """How often a graph runs in one run of the module; 1 where that is not told."""
+        times = self.planned.survey.calls.times if self.planned is not None else {}
+        return next((n for known, n in times.items() if known is graph or known.name == graph.name), 1.0)
+
+    def all_users(self, graph: Graph) -> list[list[Node]]:
+        """For each node of a graph, by index, the nodes that take its value."""
+        if graph not in self._users:
+            self._users[graph] = graph.users()
+        return self._users[graph]
+
+    def operator_scope(self, node: Node) -> tuple[str, ...]:
+        """Where a node stands in the user's program, without what transformations of the program add; empty where the text does not say."""
+        return tuple(part for part in scope_of(self.module, node) if part not in TRANSFORMS and not part.startswith(("jit(", "pjit(")))
 
     def uniform(self, graph: Graph) -> list[frozenset[int]]:
         """For each node, by index, the axes along which broadcasts alone make all elements equal."""
@@ -107,11 +172,23 @@ class Context:
         notes: tuple[Note, ...] = (),
         help: str = "",
         saves: dict[str, float] | None = None,
-    ) -> Finding:
-        """A finding of ``rule`` at ``node``, with its place in the text and the user's own source line."""
+        edit: Edit | None = None,
+        timed: bool | None = None,
+    ) -> RuleFinding:
+        """A finding of ``rule`` at ``node``, with its place in the text and the user's own source line.
+
+        What it saves is found by making ``edit`` on a copy and planning that again; without one, ``saves`` are bytes and kernels that the
+        rule counted. ``timed``: whether the severity depends on what is saved (default: as the rule says).
+        """
         stack = self.module.call_stack(node)
         name_at = self.module.source.text.find(node.name, node.loc, node.loc + len(node.name) + 8) if node.loc >= 0 else -1
-        return Finding(
+        if edit is not None:
+            claim = self.claim(graph, edit)
+            saves = claim.saves if claim is not None else None
+        elif saves is not None:
+            us = self.machine.move_us(saves["bytes"], 0.0) + saves["kernels"] * self.machine.launch(self.settings.policy)
+            saves = {**saves, "us": round(us, 3)}
+        return RuleFinding(
             rule.code,
             rule.name,
             rule.severity if severity is None else severity,
@@ -125,4 +202,7 @@ class Context:
             graph.name,
             str(stack[0]) if stack else "",
             saves,
+            (graph, node),
+            edit,
+            rule.timed if timed is None else timed,
         )

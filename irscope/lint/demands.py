@@ -8,6 +8,7 @@ from typing import Any
 
 from irscope.graph import Module
 from irscope.lint.planned import Planned
+from irscope.lint.settings import Settings
 from irscope.source import Finding, UserError
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kKMGT]?)(i?)[bB]?$")
@@ -27,10 +28,11 @@ def parse_size(text: str | int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Demands:
-    """Budgets are None where there are none; sizes are bytes."""
+    """Budgets are None where there are none; sizes are bytes. ``machine`` names a table of what time costs, or its file."""
 
     policy: str = "irscope"
     device: str | None = None
+    machine: str = ""
     max_kernels: int | None = None
     max_traffic: int | None = None
     max_memory: int | None = None
@@ -42,6 +44,11 @@ class Demands:
         """These demands with those that ``more`` gives (by field; None and empty ones are no demand) in their place."""
         own = {field.name: getattr(self, field.name) for field in fields(self)}
         return Demands(**{**own, **{name: value for name, value in more.items() if value not in (None, "", ())}})
+
+    @property
+    def settings(self) -> Settings:
+        """Whose rules and what time costs, for the findings of rules."""
+        return Settings(self.policy, self.device, self.machine)
 
     @property
     def plans(self) -> bool:

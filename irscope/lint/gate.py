@@ -17,6 +17,7 @@ class Gate(Rule):
     """A demand. It documents itself as a rule does; what it finds is an error, because somebody asked for it."""
 
     severity: ClassVar[Severity] = Severity.ERROR
+    timed: ClassVar[bool] = False
     option: ClassVar[str]
 
     @classmethod

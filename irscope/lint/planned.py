@@ -11,7 +11,9 @@ from irscope.analysis.types import check_graph
 from irscope.analysis.verify.faults import finding
 from irscope.fusion.plan import Group, Plan
 from irscope.graph import Graph, Module, Node, TensorType, bytes_of
+from irscope.lint.estimate import Works, scattered
 from irscope.lint.fusion import plans
+from irscope.lint.machine import Machine
 from irscope.ops.faults import TypeFault
 from irscope.source import Severity, UserError
 
@@ -38,6 +40,11 @@ def _read(group: Group) -> int:
         size = bytes_of(node.type)
         total += size if id(node) in whole or not sliced[id(node)] else min(size, sliced[id(node)])
     return total
+
+
+def runs_bodies(node: Node) -> bool:
+    """Whether a node does nothing itself but run its bodies: a loop, a branch, a call."""
+    return bool(node.bodies) and body_use(node) is not BodyUse.ELEMENT and node.op.name != "fusion"
 
 
 class Planned:
@@ -90,18 +97,40 @@ class Planned:
 
     def moved(self, graph: Graph, group: Group) -> float:
         """Bytes that one kernel reads and writes; what only runs bodies moves nothing itself."""
+        return sum(self.flow(graph, group))
+
+    def flow(self, graph: Graph, group: Group) -> tuple[float, float]:
+        """Bytes that one kernel reads, and that it writes."""
         fusions = {self.fusion_of.get(id(node)) for node in group.nodes}
         if len(group.nodes) == 1 or (len(fusions) == 1 and None not in fusions):
             # A kernel that the text has already: what a policy makes of it are the nodes of the fusion's body.
             node = fusions.pop() or group.nodes[0]
             if not (node.index < len(graph.nodes) and graph.nodes[node.index] is node):
                 # It was inlined from another graph, whose costs are not those of this one.
-                return float(bytes_of(node.type) + sum(bytes_of(operand.type) for operand in node.operands))
-            if node.bodies and body_use(node) is not BodyUse.ELEMENT and node.op.name != "fusion":
-                return 0.0
+                return float(sum(bytes_of(operand.type) for operand in node.operands)), float(bytes_of(node.type))
+            if runs_bodies(node):
+                return 0.0, 0.0
             cost = self.survey.costs.graphs.get(graph)
-            return cost.read[node.index] + cost.written[node.index] if cost is not None else 0.0
-        return float(_read(group) + sum(bytes_of(node.type) for node in group.outputs))
+            return (cost.read[node.index], cost.written[node.index]) if cost is not None else (0.0, 0.0)
+        return float(_read(group)), float(sum(bytes_of(node.type) for node in group.outputs))
+
+    def us(self, machine: Machine) -> float:
+        """The estimated time of one run on a machine: all kernels one after the other, bodies of loops by their trips."""
+        works = Works(machine)
+        calls = self.survey.calls
+        return sum(
+            calls.times.get(plan.graph, 0.0) * sum(self.kernel_us(plan.graph, group, works) for group in plan.groups)
+            for plan in self.plans
+            if plan.graph not in calls.scalar
+        )
+
+    def kernel_us(self, graph: Graph, group: Group, works: Works) -> float:
+        """The estimated time of one kernel: it starts, and then moves bytes or computes, whichever takes longer."""
+        if len(group.nodes) == 1 and runs_bodies(group.nodes[0]):
+            return 0.0
+        read, written = self.flow(graph, group)
+        read += sum(scattered(node) for node in group.nodes)
+        return works.machine.launch(self.policy) + max(works.machine.move_us(read, written), sum(works.us(node) for node in group.nodes))
 
     def costliest(self, n: int = 3) -> list[tuple[Group, float]]:
         """The kernels of the entry that move most."""

@@ -6,32 +6,29 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
-from irscope.expand import expand
 from irscope.graph import Module, Node
 from irscope.lint.context import Context
 from irscope.lint.rule import Rule
 from irscope.lint.values import written
-from irscope.source import Finding, Note, UserError
+from irscope.lint.weigh import found_by
+from irscope.source import Finding, Note
 
 _NAME = re.compile(r"%([\w.\-]+)")
 
 
-def lint_primitives(module: Module, rules: Iterable[type[Rule]]) -> list[Finding]:
-    """What rules find in the primitives of a module; nothing where it has none (open shapes, unknown operators).
+def lint_primitives(context: Context, rules: Iterable[type[Rule]]) -> list[Finding]:
+    """What rules find in the primitives of a module, where it has them.
 
     A finding stands at the operator of the text that its node comes from, once for each rule and operator.
     """
-    try:
-        expanded = expand(module)
-        expanded.main().result()
-    except (UserError, ValueError):
+    if context.primitive is None:
         return []
-    context = Context(expanded)
-    origins = {node.name: written(node) for graph in context.graphs for node in graph.nodes}
+    inner = Context(context.primitive, context.settings)
+    origins = {node.name: written(node) for graph in inner.graphs for node in graph.nodes}
     found: dict[tuple[str, str, int], Finding] = {}
     for rule in rules:
-        for finding in rule().check(context):
-            told = _told(module, finding, origins)
+        for finding in found_by(inner, rule):
+            told = _told(context.module, finding, origins)
             found.setdefault((told.code, told.node, told.offset), told)
     return list(found.values())
 

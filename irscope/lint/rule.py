@@ -59,7 +59,9 @@ class Rule:
     ``code`` is never re-used; ``name`` is the pattern that is found, so that "allow cast-ping-pong" reads well;
     ``severity`` is what a finding has unless the rule says otherwise for a case. A rule whose ``default`` is False runs only when
     ``--select`` names it, its family or ``ALL``: it tells what is true and rarely worth a change. A ``structural`` rule looks for HLO
-    operations; other formats show it their primitives.
+    operations; other formats show it their primitives. What a ``timed`` rule finds is as severe as it says only where mending it saves
+    enough time, and information elsewhere; the others find what is wrong, or may be. A rule with ``only_gains`` is silent where mending
+    saves nothing.
     """
 
     code: ClassVar[str]
@@ -67,6 +69,8 @@ class Rule:
     severity: ClassVar[Severity]
     default: ClassVar[bool] = True
     structural: ClassVar[bool] = False
+    timed: ClassVar[bool] = True
+    only_gains: ClassVar[bool] = False
     bad: ClassVar[tuple[Fixture, ...]]
     good: ClassVar[tuple[Fixture, ...]]
 

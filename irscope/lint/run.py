@@ -1,4 +1,4 @@
-"""Running rules over a module, and putting what they find in order."""
+"""Running rules over a module, weighing what they find, and putting it in order."""
 
 from __future__ import annotations
 
@@ -8,24 +8,34 @@ from irscope.graph import Module, Reading
 from irscope.lint.context import Context
 from irscope.lint.primitives import lint_primitives
 from irscope.lint.rule import Rule, default_rules
+from irscope.lint.settings import Settings
+from irscope.lint.weigh import found_by
 from irscope.source import Finding
 
 
-def lint_module(module: Module, rules: Iterable[type[Rule]] | None = None) -> list[Finding]:
+def lint_module(module: Module, rules: Iterable[type[Rule]] | None = None, settings: Settings | None = None) -> list[Finding]:
     """The findings of ``rules`` (default: those that are on) in a module, the worst and costliest first."""
-    context = Context(module)
-    chosen = list(default_rules() if rules is None else rules)
-    findings = [finding for rule in chosen for finding in rule().check(context)]
-    structural = [rule for rule in chosen if rule.structural]
-    if structural and module.format != "hlo":
-        findings += lint_primitives(module, structural)
+    return lint_context(Context(module, settings), rules)
+
+
+def lint_context(context: Context, rules: Iterable[type[Rule]] | None = None) -> list[Finding]:
+    """The same for a module whose facts are kept for more questions."""
+    findings: list[Finding] = []
+    structural = []
+    for rule in default_rules() if rules is None else rules:
+        if not rule.structural or context.primitive is None or context.primitive is context.module:
+            findings += found_by(context, rule)
+        else:
+            structural.append(rule)
+    if structural:
+        findings += lint_primitives(context, structural)
     return sorted(findings, key=_rank)
 
 
-def lint_reading(reading: Reading, rules: Iterable[type[Rule]] | None = None) -> list[Finding]:
+def lint_reading(reading: Reading, rules: Iterable[type[Rule]] | None = None, settings: Settings | None = None) -> list[Finding]:
     """What the reader found, then what the rules find in each module."""
     chosen = list(default_rules() if rules is None else rules)
-    return reading.findings + [finding for module in reading.modules if module.entry for finding in lint_module(module, chosen)]
+    return reading.findings + [f for module in reading.modules if module.entry for f in lint_module(module, chosen, settings)]
 
 
 def _rank(finding: Finding) -> tuple[int, float, str, int]:

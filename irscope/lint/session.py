@@ -11,13 +11,14 @@ from typing import Any
 from irscope.graph import Module, Reading
 from irscope.lint.baseline import read_baseline, read_fusion, unknown_to
 from irscope.lint.config import Config
+from irscope.lint.context import Context
 from irscope.lint.demands import Demands
 from irscope.lint.fusion import judge, remarks, version_of
 from irscope.lint.gates.fusion_regression import FusionRegression, record
 from irscope.lint.planned import Planned
 from irscope.lint.report import FileReport, Report
 from irscope.lint.rule import Rule, all_rules, select
-from irscope.lint.run import lint_reading
+from irscope.lint.run import lint_context
 from irscope.lint.suppress import Suppressor, check_rule, fits_path, fits_rule
 from irscope.source import Finding, Severity
 
@@ -65,7 +66,10 @@ class Session:
         table = {**self.settings_of(file), **(more or {})}
         demands = self._demands(table)
         fail_on = self.options.fail_on if self.options.fail_on is not None else table.get("fail_on", Severity.WARNING)
-        report = FileReport(file, lint_reading(reading, self._chosen(table)), readable=reading.ok, fail_on=fail_on)
+        contexts = [Context(module, demands.settings) for module in reading.modules if module.entry]
+        rules = self._chosen(table)
+        findings = reading.findings + [finding for context in contexts for finding in lint_context(context, rules)]
+        report = FileReport(file, findings, readable=reading.ok, fail_on=fail_on)
         # A module whose text broke off in the middle of a graph has no kernels to speak of; the finding that says so stands already.
         whole = [module for module in reading.modules if module.entry and all(graph.root for graph in module.graphs.values())]
         for module in whole:
@@ -113,7 +117,12 @@ class Session:
 
     def _demands(self, table: dict[str, Any]) -> Demands:
         known = Demands.__dataclass_fields__
-        return Demands().over({key: value for key, value in table.items() if key in known}).over(self.options.demands)
+        told = {key: value for key, value in table.items() if key in known}
+        if self.config is not None and str(told.get("machine", "")).endswith(".toml"):
+            told["machine"] = self.config.resolve(told["machine"])
+        demands = Demands().over(told).over(self.options.demands)
+        demands.settings.table()
+        return demands
 
     def _chosen(self, table: dict[str, Any]) -> list[type[Rule]]:
         if not self.options.rules:

@@ -1,16 +1,25 @@
-"""A claim is what planning a changed copy again shows, and nothing else."""
+"""A claim is what planning a changed copy again shows, and nothing else; the copy of the surroundings shows what one of the whole shows."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import partial
+
+import pytest
 
 import irscope
-from irscope.expand import expand
-from irscope.fusion import policy_named
-from irscope.graph import Builder, Node
-from irscope.lint.claims import claim, traffic
+from irscope.graph import Module, Node
+from irscope.lint.claims import Claim, Claims
+from irscope.lint.edits import Edit, Site, built, together
+from irscope.lint.machine import machine_named
+from irscope.lint.planned import Planned
 
-TEXT = """HloModule m
+SORTED = """HloModule m
+
+less {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT l = pred[] compare(a, b), direction=LT
+}
 
 ENTRY e {
   x = f32[64,64] parameter(0)
@@ -18,23 +27,122 @@ ENTRY e {
   y = f32[64,64] exponential(s)
   ROOT z = f32[64,64] sort(y), dimensions={1}, to_apply=less
 }
-""".replace("ENTRY", "less {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT l = pred[] compare(a, b), direction=LT\n}\n\nENTRY")
+"""
+LAYER = """
+  d{0} = f32[64,64] dot(x{0}, w), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
+  t{0} = f32[64,64] tanh(d{0})
+  r{0} = f32[64] reduce(t{0}, z), dimensions={{1}}, to_apply=sum
+  rb{0} = f32[64,64] broadcast(r{0}), dimensions={{0}}
+  s{0} = f32[64,64] subtract(t{0}, rb{0})
+  bf{0} = bf16[64,64] convert(s{0})
+  g{0} = f32[64,64] convert(bf{0})
+  tr{0} = f32[64,64] transpose(g{0}), dimensions={{1,0}}
+  e{0} = f32[64,64] exponential(tr{0})
+  tt{0} = f32[64,64] transpose(e{0}), dimensions={{1,0}}
+  a{0} = f32[64,64] add(tt{0}, x{0})
+  rs{0} = f32[4096] reshape(a{0})
+  sl{0} = f32[4096] maximum(rs{0}, rs{0})
+  ri{0} = f32[64,64] reshape(sl{0})
+  x{1} = f32[64,64] add(ri{0}, x{0})"""
+
+
+def layers(n: int) -> str:
+    """A chain of ``n`` equal layers."""
+    head = "HloModule m\n\nsum {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT s = f32[] add(a, b)\n}\n\nENTRY e {\n"
+    params = "  x0 = f32[64,64] parameter(0)\n  w = f32[64,64] parameter(1)\n  z = f32[] constant(0)"
+    return head + params + "".join(LAYER.format(i, i + 1) for i in range(n)) + f"\n  ROOT root = f32[64,64] negate(x{n})\n}}\n"
+
+
+LAYERS = layers(6)
+CPU = machine_named("cpu")
+
+
+def read(text: str) -> tuple[Module, dict[str, Node]]:
+    module = irscope.load(text, format="hlo").module()
+    return module, {node.name: node for node in module.main().nodes}
+
+
+def whole(module: Module, edit: Edit | None, policy: str) -> Planned:
+    """The plan of the whole entry with an edit made."""
+    main = module.main()
+    part = module.derived()
+    graph = built(main.nodes, [main.result()], edit, main.name)
+    part.graphs = {graph.name: graph}
+    return Planned(part, policy)
 
 
 def test_a_change_that_drops_a_kernel_is_counted() -> None:
-    module = expand(irscope.load(TEXT, format="hlo").module())
-    plan = policy_named("irscope").plan(module.main())
-
-    def without_exponential(builder: Builder, node: Node, operands: Sequence[Node]) -> Node | None:
-        return operands[0] if node.op.name == "exponential" else None
-
-    brings = claim(plan, without_exponential)
-    assert (brings.kernels, brings.bytes) == (1, 2 * 64 * 64 * 4)
-    assert brings.holds
-    assert brings.saves["kernels"] == 1.0
-    assert traffic(plan) == 3 * 2 * 64 * 64 * 4
+    module, nodes = read(SORTED)
+    found = Claims(Planned(module, "irscope"), CPU).of(module.main(), module.main().users(), Edit.use(nodes["y"], nodes["s"]))
+    assert found is not None
+    assert (found.kernels, found.bytes) == (1, 2 * 64 * 64 * 4)
+    assert found.us == pytest.approx(CPU.launch("irscope") + CPU.vector_us(64 * 64 * 16))
+    assert found.holds
+    assert found.saves["kernels"] == 1
 
 
-def test_no_change_brings_nothing() -> None:
-    plan = policy_named("irscope").plan(expand(irscope.load(TEXT, format="hlo").module()).main())
-    assert not claim(plan, lambda builder, node, operands: None).holds
+def test_no_change_brings_nothing_and_a_loss_is_no_saving() -> None:
+    module, nodes = read(SORTED)
+    claims = Claims(Planned(module, "irscope"), CPU)
+    found = claims.of(module.main(), module.main().users(), Edit({nodes["y"]: lambda site: site.copy(nodes["y"], site.new(nodes["s"]))}))
+    assert found == Claim(0, 0.0, 0.0)
+    assert Claim(-1, -8.0, -2.0).saves == {"us": 0.0, "bytes": 0.0, "kernels": 0.0}
+    assert Claim(1, 8.0, 2.0).times(3) == Claim(3, 24.0, 6.0)
+
+
+def edits(nodes: dict[str, Node], i: int) -> dict[str, Edit]:
+    def untransposed(site: Site) -> Node:
+        return site.copy(nodes[f"e{i}"], site.new(nodes[f"g{i}"]))
+
+    def unreshaped(site: Site) -> Node:
+        return site.op("maximum", site.new(nodes[f"a{i}"]), site.new(nodes[f"a{i}"]))
+
+    return {
+        "casts": Edit.use(nodes[f"g{i}"], nodes[f"s{i}"]),
+        "transposes": Edit({nodes[f"tt{i}"]: untransposed}, (nodes[f"g{i}"],)),
+        "reshapes": Edit({nodes[f"ri{i}"]: unreshaped}, (nodes[f"a{i}"],)),
+        "known": Edit({nodes[f"r{i}"]: lambda site: site.given(nodes[f"r{i}"])}),
+    }
+
+
+@pytest.mark.parametrize("policy", ["irscope", "tvm", "xla-cpu", "xla-gpu"])
+@pytest.mark.parametrize("what", ["casts", "transposes", "reshapes", "known"])
+def test_the_surroundings_show_what_the_whole_shows(policy: str, what: str) -> None:
+    module, nodes = read(LAYERS)
+    claims = Claims(Planned(module, policy), CPU)
+    edit = edits(nodes, 3)[what]
+    found = claims.of(module.main(), module.main().users(), edit)
+    before, after = whole(module, None, policy), whole(module, edit, policy)
+    assert found is not None
+    assert (found.kernels, found.bytes) == (before.kernels - after.kernels, before.traffic - after.traffic)
+    assert found.us == pytest.approx(before.us(CPU) - after.us(CPU), abs=1e-6)
+
+
+def test_equal_surroundings_are_planned_once() -> None:
+    module, nodes = read(layers(20))
+    claims = Claims(Planned(module, "irscope"), CPU)
+    users = module.main().users()
+    found = [claims.of(module.main(), users, edits(nodes, i)["casts"]) for i in range(20)]
+    assert len(set(found[4:-4])) == 1
+    assert len(claims._known) < 10
+    assert claims.of(module.main(), users, edits(nodes, 10)["known"]) != found[10]
+
+
+def test_edits_are_made_together() -> None:
+    module, nodes = read(LAYERS)
+    both = together([edits(nodes, 3)["casts"], edits(nodes, 3)["transposes"]])
+    after = whole(module, both, "irscope")
+    left = {node.name for node in after.plans[-1].graph.nodes}
+    assert not left & {"bf3", "tr3", "tt3"}
+    assert {"bf2", "tr2", "tt2"} <= left
+
+
+def test_a_number_takes_the_place_of_a_node() -> None:
+    module, nodes = read(LAYERS)
+    type = nodes["s3"].type
+
+    def one(site: Site, node: Node) -> Node:
+        return site.number(1.0, type)  # type: ignore[arg-type]
+
+    after = whole(module, Edit({nodes["s3"]: partial(one, node=nodes["s3"])}), "irscope")
+    assert "d3" not in {node.name for node in after.plans[-1].graph.nodes}

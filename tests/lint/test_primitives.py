@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 import irscope
 from irscope.cli.lint import command as lint
-from irscope.lint import find_rule, lint_module
+from irscope.lint import Context, find_rule, lint_module
 from irscope.lint.primitives import lint_primitives
 
 SOFTMAX = """graph(%x : Float(8, 128)):
@@ -35,7 +35,7 @@ def test_a_finding_stands_at_the_users_operator() -> None:
 
 def test_a_module_without_primitives_gives_nothing() -> None:
     module = irscope.load("graph(%x : Tensor):\n  %y : Tensor = aten::exp(%x)\n  return (%y)\n", format="torchscript").module()
-    assert lint_primitives(module, [find_rule("ALG006")]) == []
+    assert lint_primitives(Context(module), [find_rule("ALG006")]) == []
 
 
 def test_all_rules_can_be_asked_for_by_one_word(tmp_path: Path) -> None:

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 
 from irscope.graph import Graph, Node, TensorType
 from irscope.lint.context import Context
+from irscope.lint.findings import RuleFinding
 from irscope.lint.quantised import products, stored
 from irscope.lint.rule import Fixture, Rule
 from irscope.lint.values import dims
-from irscope.source import Finding, Severity
+from irscope.source import Severity
 
 UNIT = 64
 """What padding aims at: a multiple of 64 suits every vector and matrix unit."""
@@ -123,7 +124,7 @@ class BadAlignment(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[RuleFinding]:
         found: dict[int, _Seen] = {}
         for node, graph in products(context):
             if graph is not context.module.main():

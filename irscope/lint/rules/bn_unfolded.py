@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from irscope.graph import Graph, Kind, Node
 from irscope.lint.context import Context
+from irscope.lint.edits import Edit, Site
+from irscope.lint.findings import RuleFinding
 from irscope.lint.quantised import products, stored
 from irscope.lint.rule import Fixture, Rule
 from irscope.lint.savings import human_bytes
 from irscope.lint.values import MOVES, behind, dims, number, size
-from irscope.source import Finding, Note, Severity
+from irscope.source import Note, Severity
 
 AFFINE = frozenset(("multiply", "divide", "add", "subtract"))
 LONGEST = 8
@@ -106,7 +109,7 @@ class BnUnfolded(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[RuleFinding]:
         main = context.module.main()
         fixed = _small_and_stored(main)
         found: list[tuple[Node, list[Node], list[Node]]] = []
@@ -128,6 +131,7 @@ class BnUnfolded(Rule):
             severity=None if weights is not None and weights.op.name == "constant" else Severity.INFO,
             notes=(Note(f"%{node.name} is here", node.loc), *(Note(f"%{s.name} scales", s.loc) for s in scales)),
             help="fold the scale into the weights when the model is exported",
+            edit=Edit({scale: partial(_unscaled, scale, fixed) for _, _, all_scales in found for scale in all_scales}),
         )
 
     def _chain(self, context: Context, graph: Graph, node: Node, fixed: list[bool]) -> tuple[list[Node], list[Node]]:
@@ -155,6 +159,11 @@ class BnUnfolded(Rule):
             chain.append(user)
             at = user
         return chain, scales
+
+
+def _unscaled(scale: Node, fixed: list[bool], site: Site) -> Node:
+    """What is scaled, as it is: the weights hold the scale."""
+    return site.new(next((o for o in scale.operands if not fixed[o.index] and number(o) is None), scale.operands[0]))
 
 
 def _padded(broadcast: Node, channel: int) -> tuple[int, ...]:

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from irscope.graph import Node, TensorType
 from irscope.lint.context import Context
+from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
 from irscope.lint.values import MOVES, behind, number
-from irscope.source import Finding, Note, Severity
+from irscope.source import Note, Severity
 
 
 class BoolAsFloatMask(Rule):
@@ -79,7 +80,7 @@ class BoolAsFloatMask(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[RuleFinding]:
         for node, graph in context.primitives("multiply"):
             if not isinstance(node.type, TensorType) or not node.type.dtype.is_float or len(node.operands) != 2:
                 continue

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irscope.lint.context import Context
+from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
 from irscope.lint.torch_nodes import READS, whole_graphs, written
-from irscope.source import Finding, Severity
+from irscope.source import Severity
 
 
 class BranchOnData(Rule):
@@ -79,7 +80,7 @@ class BranchOnData(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[RuleFinding]:
         for graph in whole_graphs(context):
             for node in written(graph):
                 at = {"prim::If": 0, "prim::Loop": 1}.get(node.op.name)

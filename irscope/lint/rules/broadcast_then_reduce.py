@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from math import prod
 
+from irscope.graph import Node, TensorType
 from irscope.lint.context import Context
+from irscope.lint.edits import Edit, Site
+from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
-from irscope.lint.savings import human_bytes, saving
+from irscope.lint.savings import human_bytes
 from irscope.lint.values import body_operator, dims, number, size
-from irscope.source import Finding, Severity
+from irscope.source import Severity
 
 SAYS = {
     "add": "multiply by the number of terms",
@@ -114,7 +118,7 @@ class BroadcastThenReduce(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[RuleFinding]:
         for node, graph in context.primitives("reduce"):
             says = SAYS.get(body_operator(node))
             if says is None or len(node.operands) != 2 or number(node.operands[0]) is not None:
@@ -133,8 +137,22 @@ class BroadcastThenReduce(Rule):
                 f"{repeats} equal elements are reduced to one: %{source.name} ({human_bytes(size(source))}) repeats along {_axes(same)}",
                 severity=Severity.INFO if small or not context.optimised else None,
                 help=f"{says}, without the broadcast",
-                saves=saving(kernels=1.0),
+                edit=Edit({node: partial(_counted, node)}, (source,)),
             )
+
+
+def _counted(node: Node, site: Site) -> Node:
+    """One of the equal elements, taken as often as it stands there."""
+    source = node.operands[0]
+    assert isinstance(source.type, TensorType) and isinstance(node.type, TensorType)
+    over = node.attrs["dimensions"]
+    limits = tuple(1 if d in over else n for d, n in enumerate(dims(source)))
+    attrs = {"slice": tuple((0, n, 1) for n in limits)}
+    one = site.op("slice", site.new(source), type=TensorType(source.type.dtype, limits), attrs=attrs)
+    kept = site.op("reshape", one, type=node.type)
+    if body_operator(node) != "add":
+        return kept
+    return site.op("multiply", kept, site.number(float(prod(dims(source)[d] for d in over)), node.type), type=node.type)
 
 
 def _axes(axes: list[int]) -> str:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from irscope.graph import Graph, Node, TensorType
 from irscope.lint.context import Context
+from irscope.lint.edits import Edit, Site
+from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
-from irscope.lint.savings import human_bytes, saving
-from irscope.source import Finding, Note, Severity
+from irscope.lint.savings import human_bytes
+from irscope.source import Note, Severity
 
 MOVEMENT = frozenset(("reshape", "transpose", "broadcast", "slice", "reverse", "copy", "bitcast"))
 """Operators that give elements on as they are."""
@@ -41,6 +44,7 @@ class CastPingPong(Rule):
     """
 
     code, name, severity = "DTY003", "cast-ping-pong", Severity.WARNING
+    structural = True
     bad = (
         Fixture.hlo(
             """
@@ -102,28 +106,28 @@ class CastPingPong(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[RuleFinding]:
         for graph in context.array_graphs:
             for node in graph.nodes:
                 first = _earlier_convert(node)
                 if first is not None:
                     yield self._finding(context, graph, node, first)
 
-    def _finding(self, context: Context, graph: Graph, node: Node, first: Node) -> Finding:
+    def _finding(self, context: Context, graph: Graph, node: Node, first: Node) -> RuleFinding:
         outer, inner = node.type, first.type
         assert isinstance(outer, TensorType) and isinstance(inner, TensorType)
         lossy = not _holds(inner, outer)
         what = "loses digits on the way" if lossy else "changes nothing"
-        saved = inner.bytes + outer.bytes
+        moves = _moves_between(node, first)
         return context.finding(
             self,
             node,
             graph,
-            f"{outer.dtype} -> {inner.dtype} -> {outer.dtype} {what} ({human_bytes(saved)} written)",
-            severity=Severity.WARNING,
+            f"{outer.dtype} -> {inner.dtype} -> {outer.dtype} {what} ({human_bytes(inner.bytes + outer.bytes)} written)",
+            timed=not lossy,
             notes=(Note(f"the first conversion is %{first.name}", first.loc),),
             help=f"use %{first.operands[0].name} where %{node.name} is used" + (", if the rounding is not meant" if lossy else ""),
-            saves=saving(bytes=float(saved)),
+            edit=Edit({node: partial(_moved, moves, first, outer)}, (first.operands[0], *moves)),
         )
 
 
@@ -140,6 +144,25 @@ def _earlier_convert(node: Node) -> Node | None:
     if isinstance(source, TensorType) and source.dtype is node.type.dtype and at.type.dtype is not node.type.dtype:
         return at
     return None
+
+
+def _moves_between(node: Node, first: Node) -> list[Node]:
+    """The movement between the two conversions, in order."""
+    found = []
+    at = node.operands[0]
+    while at is not first:
+        found.append(at)
+        at = at.operands[0]
+    return found[::-1]
+
+
+def _moved(moves: list[Node], first: Node, outer: TensorType, site: Site) -> Node:
+    """What is converted first, moved in its own type."""
+    at = site.new(first.operands[0])
+    for move in moves:
+        assert isinstance(move.type, TensorType)
+        at = site.copy(move, at, *map(site.new, move.operands[1:]), type=move.type.with_dtype(outer.dtype))
+    return at
 
 
 def _holds(wide: TensorType, narrow: TensorType) -> bool:

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from irscope.graph import Graph, Kind, Node
 from irscope.lint.context import Context
+from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
 from irscope.lint.savings import human_bytes, saving
 from irscope.lint.values import MOVES, behind, size
-from irscope.source import Finding, Note, Severity
+from irscope.source import Note, Severity
 
 MANY = 8
 """XLA's limit: a concatenation of more pieces is no part of a fusion."""
@@ -72,7 +73,7 @@ class ConcatBlocks(Rule):
         ),
     )
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[RuleFinding]:
         apart: list[tuple[Node, Graph, Node]] = []
         for node, graph in context.primitives("concatenate"):
             reader = _reader(context, graph, node) if len(node.operands) > MANY and size(node) >= WORTH_BYTES else None
@@ -91,7 +92,7 @@ class ConcatBlocks(Rule):
 
     def _finding(
         self, context: Context, graph: Graph, node: Node, reader: Node, more: str, where: str, severity: Severity
-    ) -> Finding:
+    ) -> RuleFinding:
         return context.finding(
             self,
             node,

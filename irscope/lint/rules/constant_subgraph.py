@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from irscope.analysis.constant import known_early
 from irscope.graph import Graph, Kind, Node, TensorType
 from irscope.lint.context import Context
+from irscope.lint.edits import Edit
+from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
-from irscope.lint.savings import human_bytes, saving
+from irscope.lint.savings import human_bytes
 from irscope.lint.values import MOVES, cone, size
-from irscope.source import Finding, Note, Severity
+from irscope.source import Note, Severity
 
 GROWTH = 64 * 1024
 """A folded result larger than this makes the file grow too much for the time it saves, so that the finding is information."""
@@ -95,7 +97,7 @@ class ConstantSubgraph(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[RuleFinding]:
         for graph in context.array_graphs:
             known = known_early(graph)
             if graph in context.inlined or not any(known):
@@ -108,7 +110,7 @@ class ConstantSubgraph(Rule):
                     continue
                 yield from self._judge(context, graph, node)
 
-    def _judge(self, context: Context, graph: Graph, node: Node) -> Iterator[Finding]:
+    def _judge(self, context: Context, graph: Graph, node: Node) -> Iterator[RuleFinding]:
         work = [n for n in cone(node) if n.op.name not in FREE and not _only_free(n)]
         uniform = context.uniform(graph)
         dear = [n for n in work if _elements(n) >= WORTH and len(uniform[n.index]) < _rank(n)]
@@ -123,7 +125,7 @@ class ConstantSubgraph(Rule):
             severity=None if not large and (context.optimised or any(n.op.kind in HEAVY for n in dear)) else Severity.INFO,
             notes=tuple(Note(f"{n.op.name} %{n.name} is one of them", n.loc) for n in dear[:3] if n is not node),
             help="compute it once, before the model is traced" + (", and pass it as a parameter" if large else ""),
-            saves=saving(bytes=float(sum(size(n) for n in dear) - size(node)), kernels=1.0),
+            edit=Edit({node: lambda site: site.given(node)}),
         )
 
 

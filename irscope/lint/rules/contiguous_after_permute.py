@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from irscope.graph import TensorType
 from irscope.lint.context import Context
+from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
 from irscope.lint.savings import human_bytes, saving
 from irscope.lint.torch_nodes import TURNS, whole_graphs, written
-from irscope.source import Finding, Note, Severity
+from irscope.source import Note, Severity
 
 
 class ContiguousAfterPermute(Rule):
@@ -70,7 +71,7 @@ class ContiguousAfterPermute(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[RuleFinding]:
         for graph in whole_graphs(context):
             for node in written(graph):
                 if node.op.name not in ("aten::contiguous", "aten::clone") or node.operands[0].op.name not in TURNS:

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from irscope.graph import Graph, Kind, Node
 from irscope.lint.context import Context
+from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
 from irscope.lint.savings import human_bytes, saving
 from irscope.lint.values import behind, dims, size, written
-from irscope.source import Finding, Note, Severity
+from irscope.source import Note, Severity
 
 BETWEEN = frozenset(("pad", "convert", "copy", "bitcast"))
 FAR = 8
@@ -91,7 +92,7 @@ class ConvLayoutMismatch(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[RuleFinding]:
         found: dict[Graph, list[tuple[Node, Node, Node]]] = {}
         total: dict[Graph, int] = {}
         for node, graph in context.primitives("convolution"):

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from irscope.graph import Graph, Layout, Node, TensorType
 from irscope.lint.context import Context
+from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
 from irscope.lint.savings import human_bytes, saving
 from irscope.lint.values import behind, size
-from irscope.source import Finding, Note, Severity
+from irscope.source import Note, Severity
 
 WORTH_BYTES = 64 * 1024
 """Less than this in all is information."""
@@ -77,7 +78,7 @@ class CopyInserted(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[RuleFinding]:
         found: dict[str, list[tuple[Node, Graph]]] = {}
         for node, graph in context.primitives("copy"):
             if _reorders(node):

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from irscope.graph import Graph, Node, TensorType, bytes_of, live, reachable
 from irscope.lint.context import Context
+from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
 from irscope.lint.savings import saving
-from irscope.source import Finding, Severity
+from irscope.source import Severity
 
 
 class DeadCode(Rule):
@@ -76,7 +77,7 @@ class DeadCode(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[RuleFinding]:
         entry = context.module.main()
         for graph in context.graphs:
             alive = live(graph)

@@ -33,6 +33,7 @@ class DeclaredType(Rule):
     """
 
     code, name, severity = "SHP006", "declared-type", Severity.ERROR
+    timed = False
     bad = (
         Fixture.hlo(
             """

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from irscope.graph import Kind, Node
 from irscope.lint.context import Context
+from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
 from irscope.lint.values import dims
-from irscope.source import Finding, Note, Severity
+from irscope.source import Note, Severity
 
 HIGH_RANK = 6
 """Kernels with more loops than this are rarely written well."""
@@ -74,7 +75,7 @@ class DegenerateDims(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[RuleFinding]:
         for node, graph in context.primitives("reshape"):
             first = node.operands[0] if node.operands else None
             if first is not None and first.op.name == "reshape" and _only_ones(node) and _only_ones(first):

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irscope.lint.context import Context
+from irscope.lint.findings import RuleFinding
 from irscope.lint.quantised import dequantised, products
 from irscope.lint.rule import Fixture, Rule
 from irscope.lint.savings import human_bytes, saving
 from irscope.lint.values import size
-from irscope.source import Finding, Note, Severity
+from irscope.source import Note, Severity
 
 WORTH_BYTES = 16 * 1024
 """Smaller operands stay in the caches."""
@@ -86,7 +87,7 @@ class DequantOutside(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[RuleFinding]:
         for node, graph in products(context):
             for operand in dict.fromkeys(node.operands[:2]):
                 first = dequantised(operand)

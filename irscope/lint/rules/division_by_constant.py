@@ -7,9 +7,11 @@ from math import frexp
 
 from irscope.graph import Node, TensorType
 from irscope.lint.context import Context
+from irscope.lint.edits import Edit
+from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
 from irscope.lint.values import number
-from irscope.source import Finding, Severity
+from irscope.source import Severity
 
 POWERS = {2.0: "x * x", 3.0: "x * x * x", 0.5: "sqrt(x)", -0.5: "rsqrt(x)", -1.0: "1 / x"}
 WORTH = 1024
@@ -84,14 +86,27 @@ class DivisionByConstant(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[RuleFinding]:
         for node, graph in context.primitives("divide", "power", "log", "exponential"):
             if not isinstance(node.type, TensorType) or not node.type.dtype.is_float or node.type.elements < WORTH:
                 continue
             cheaper = _cheaper(node)
             if cheaper:
                 message = f"{node.op.name} of {node.type.elements} elements, which something cheaper can do"
-                yield context.finding(self, node, graph, message, help=cheaper)
+                yield context.finding(self, node, graph, message, help=cheaper, edit=_edit(node))
+
+
+def _edit(node: Node) -> Edit | None:
+    """The cheaper operator in the node's place; None for powers that several make."""
+    x = node.operands[0]
+    if node.op.name in ("log", "exponential"):
+        return Edit.use(node, x.operands[0])
+    if node.op.name == "divide":
+        return Edit({node: lambda site: site.op("multiply", *map(site.new, node.operands), type=node.type)})
+    value = number(node.operands[1])
+    if value == 2:
+        return Edit({node: lambda site: site.op("multiply", site.new(x), site.new(x), type=node.type)})
+    return Edit({node: lambda site: site.op("sqrt", site.new(x), type=node.type)}) if value == 0.5 else None
 
 
 def _cheaper(node: Node) -> str:

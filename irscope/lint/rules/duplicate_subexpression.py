@@ -6,9 +6,11 @@ from collections.abc import Iterator
 
 from irscope.graph import Effect, Graph, Kind, Node, bytes_of
 from irscope.lint.context import Context
+from irscope.lint.edits import Edit
+from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
-from irscope.lint.savings import human_bytes, saving
-from irscope.source import Finding, Note, Severity
+from irscope.lint.savings import human_bytes
+from irscope.source import Note, Severity
 
 WORTH_BYTES = 64 * 1024
 """Below this size computing a value twice is often cheaper than keeping it, so that a finding is information only."""
@@ -85,7 +87,7 @@ class DuplicateSubexpression(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[RuleFinding]:
         for graph in context.array_graphs:
             twins = _twins(graph)
             for node in graph.nodes:
@@ -105,7 +107,7 @@ class DuplicateSubexpression(Rule):
                     severity=self.severity if heavy else Severity.INFO,
                     notes=(Note(f"%{first.name} is here", first.loc),),
                     help=f"use %{first.name}",
-                    saves=saving(bytes=float(size), kernels=1.0),
+                    edit=Edit.use(node, first),
                 )
 
 

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from irscope.graph import DynamicDim, Graph, Node, TensorType, bytes_of
 from irscope.lint.context import Context
+from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
-from irscope.source import Finding, Note, Severity
+from irscope.source import Note, Severity
 
 
 class DynamicDimBlocks(Rule):
@@ -34,6 +35,7 @@ class DynamicDimBlocks(Rule):
     """
 
     code, name, severity = "SHP001", "dynamic-dim-blocks", Severity.WARNING
+    timed = False
     bad = (
         Fixture.hlo(
             """
@@ -83,7 +85,7 @@ class DynamicDimBlocks(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[RuleFinding]:
         graph = context.module.main()
         for node in graph.params:
             for leaf in node.type.leaves():
@@ -91,7 +93,7 @@ class DynamicDimBlocks(Rule):
                     yield self._finding(context, graph, node, leaf)
                     break
 
-    def _finding(self, context: Context, graph: Graph, node: Node, type: TensorType) -> Finding:
+    def _finding(self, context: Context, graph: Graph, node: Node, type: TensorType) -> RuleFinding:
         axes = [i for i, d in enumerate(type.shape) if isinstance(d, DynamicDim)]
         tainted = _tainted(graph, node)
         summed = next((n for n in tainted if n.op.name == "dot" and _sums_open(n)), None)

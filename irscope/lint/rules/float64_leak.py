@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
-from irscope.graph import Graph, Node, TensorType
+from irscope.graph import DTYPES, Graph, Node, TensorType
 from irscope.lint.context import Context
+from irscope.lint.edits import Edit, Site
+from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
-from irscope.lint.savings import human_bytes, saving
-from irscope.source import Finding, Severity
+from irscope.lint.savings import human_bytes
+from irscope.source import Severity
 
-DOUBLE = frozenset(("f64", "c128"))
+DOUBLE = {"f64": "f32", "c128": "c64"}
+"""Double precision, and what it is in single."""
 
 
 class Float64Leak(Rule):
@@ -38,6 +42,7 @@ class Float64Leak(Rule):
     """
 
     code, name, severity = "DTY001", "float64-leak", Severity.ERROR
+    timed = False
     bad = (
         Fixture.hlo(
             """
@@ -81,7 +86,7 @@ class Float64Leak(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[RuleFinding]:
         entry = context.module.main()
         if any(_is_double(leaf) for param in entry.params for leaf in param.type.leaves()):
             return
@@ -98,7 +103,7 @@ class Float64Leak(Rule):
             return False  # a trace writes Python numbers so; they take the type of their neighbours
         return not node.bodies and not any(_is_double(leaf) for o in node.operands for leaf in o.type.leaves())
 
-    def _finding(self, context: Context, graph: Graph, node: Node) -> Finding:
+    def _finding(self, context: Context, graph: Graph, node: Node) -> RuleFinding:
         spread = _spread(context, graph, node)
         wasted = sum(n.type.bytes // 2 for n in spread if isinstance(n.type, TensorType))
         dtype = node.type.dtype.name if isinstance(node.type, TensorType) else "f64"
@@ -108,8 +113,14 @@ class Float64Leak(Rule):
             graph,
             f"{dtype} begins here, in a graph without {dtype} inputs, and spreads to {len(spread)} nodes ({human_bytes(wasted)} too much)",
             help="give the literal or the conversion the element type of its neighbours",
-            saves=saving(bytes=float(wasted)),
+            edit=Edit({n: partial(_halved, n) for n in spread}),
         )
+
+
+def _halved(node: Node, site: Site) -> Node:
+    """The node in half the width."""
+    assert isinstance(node.type, TensorType)
+    return site.copy(node, *map(site.new, node.operands), type=node.type.with_dtype(DTYPES[DOUBLE[node.type.dtype.name]]))
 
 
 def _is_double(type: object) -> bool:

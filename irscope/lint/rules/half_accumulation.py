@@ -7,8 +7,9 @@ from math import prod
 
 from irscope.graph import Node, TensorType
 from irscope.lint.context import Context
+from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
-from irscope.source import Finding, Severity
+from irscope.source import Severity
 
 LONG = 1024
 """Terms from which a half-precision sum is worth a word: of 1024 equal terms, a bf16 sum (8 bits of mantissa) keeps the first 256."""
@@ -40,6 +41,7 @@ class HalfAccumulation(Rule):
     """
 
     code, name, severity, default = "DTY004", "half-accumulation", Severity.WARNING, False
+    timed = False
     bad = (
         Fixture.hlo(
             """
@@ -89,7 +91,7 @@ class HalfAccumulation(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[RuleFinding]:
         for graph in context.array_graphs:
             for node in graph.nodes:
                 terms = _terms(node)

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from irscope.graph import Node, TensorType
 from irscope.lint.context import Context
+from irscope.lint.edits import Edit
+from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
-from irscope.lint.savings import saving
-from irscope.lint.values import dims, number, size
-from irscope.source import Finding, Severity
+from irscope.lint.values import dims, number
+from irscope.source import Severity
 
 SAME_TYPE = {"reshape": "reshapes to the same shape", "convert": "converts to the same type"}
 
@@ -85,7 +86,7 @@ class IdentityOp(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[RuleFinding]:
         for graph in context.array_graphs:
             for node in graph.nodes:
                 judge = _JUDGES.get(node.op.name) if node.op.dialect == "hlo" and node.operands else None
@@ -95,7 +96,7 @@ class IdentityOp(Rule):
                 if why:
                     yield context.finding(
                         self, node, graph, f"{node.op.name} changes nothing: it {why}", help=f"use %{kept.name}",
-                        saves=saving(bytes=2.0 * size(node)),
+                        edit=Edit.use(node, kept),
                     )
 
 

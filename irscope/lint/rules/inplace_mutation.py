@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from irscope.graph import Graph, Node, TensorType
 from irscope.lint.context import Context
+from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
 from irscope.lint.savings import saving
 from irscope.lint.torch_nodes import POINTWISE, in_place, plain_name, whole_graphs, written
-from irscope.source import Finding, Severity
+from irscope.source import Severity
 
 
 class InplaceMutation(Rule):
@@ -71,7 +72,7 @@ class InplaceMutation(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[RuleFinding]:
         for graph in whole_graphs(context):
             for node in written(graph):
                 if in_place(node) and plain_name(node) in POINTWISE:
@@ -86,7 +87,7 @@ class InplaceMutation(Rule):
             return node.operands[0]
         return next((user for user in context.users(node, graph) if plain_name(user) in POINTWISE), None)
 
-    def _finding(self, context: Context, graph: Graph, node: Node, beside: Node) -> Finding:
+    def _finding(self, context: Context, graph: Graph, node: Node, beside: Node) -> RuleFinding:
         size = node.type.bytes if isinstance(node.type, TensorType) and node.type.is_static else 0
         return context.finding(
             self,

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from irscope.graph import Node, TensorType
 from irscope.lint.context import Context
+from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
 from irscope.lint.savings import human_bytes, saving
 from irscope.lint.torch_nodes import whole_graphs, written
-from irscope.source import Finding, Note, Severity
+from irscope.source import Note, Severity
 
 ARITHMETIC = frozenset("aten::" + name for name in "add sub mul floor_divide remainder cumsum rsub div arange bucketize".split())
 READERS = {"aten::embedding": 1, "aten::gather": 2, "aten::index_select": 2, "aten::take": 1, "aten::scatter": 2, "aten::scatter_add": 2,
@@ -74,7 +75,7 @@ class Int64Indices(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[RuleFinding]:
         told: set[Node] = set()
         for graph in whole_graphs(context):
             for node in written(graph):

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irscope.lint.context import Context
+from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
 from irscope.lint.savings import human_bytes
 from irscope.lint.values import size
-from irscope.source import Finding, Severity
+from irscope.source import Severity
 
 LARGE = 1 << 20
 """1 MiB: as text such a constant is several times as long."""
@@ -36,6 +37,7 @@ class LargeConstantInline(Rule):
     """
 
     code, name, severity, default = "MEM003", "large-constant-inline", Severity.WARNING, False
+    timed = False
     bad = (
         Fixture.hlo(
             """
@@ -76,7 +78,7 @@ class LargeConstantInline(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[RuleFinding]:
         for node, graph in context.primitives("constant"):
             if size(node) >= LARGE:
                 yield context.finding(

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from irscope.analysis.trips import trip_count
 from irscope.graph import Effect, Graph, Kind, Node
 from irscope.lint.context import Context
+from irscope.lint.edits import Edit, Site
+from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
-from irscope.lint.savings import human_bytes, saving
+from irscope.lint.savings import human_bytes
 from irscope.lint.values import size
-from irscope.source import Finding, Note, Severity
+from irscope.source import Note, Severity
 
 FREE = frozenset(("get-tuple-element", "tuple", "constant", "broadcast", "iota", "bitcast", "reshape", "parameter", "copy", "slice"))
 WORTH_BYTES = 4096
@@ -87,12 +90,12 @@ class LoopInvariantInside(Rule):
         Fixture.hlo(_loop.format("s = f32[128,128] exponential(x)\n              y = f32[128,128] add(s, w)", "w")),
     )
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[RuleFinding]:
         for node, graph in context.primitives("while"):
             if len(node.bodies) == 2 and node.bodies[1].root is not None:
                 yield from self._body(context, node, graph, node.bodies[1])
 
-    def _body(self, context: Context, loop: Node, graph: Graph, body: Graph) -> Iterator[Finding]:
+    def _body(self, context: Context, loop: Node, graph: Graph, body: Graph) -> Iterator[RuleFinding]:
         same = _invariant(body)
         trips = trip_count(context.module, loop)
         for node in body.nodes:
@@ -111,8 +114,13 @@ class LoopInvariantInside(Rule):
                 severity=None if heavy or size(node) >= LARGE_BYTES else Severity.INFO,
                 notes=(Note(f"the loop is %{loop.name} in {graph.name}", loop.loc),),
                 help="compute it before the loop",
-                saves=saving(bytes=float(size(node)) * max(0, (trips or 1) - 1), kernels=float(max(0, (trips or 1) - 1))),
+                edit=Edit({node: partial(_before, node)}),
             )
+
+
+def _before(node: Node, site: Site) -> Node:
+    """The value, computed before the loop."""
+    return site.given(node)
 
 
 def _invariant(body: Graph) -> list[bool]:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from irscope.graph import Graph, Kind, Node, TensorType
 from irscope.lint.context import Context
+from irscope.lint.edits import Edit, Site
+from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
 from irscope.lint.savings import human_bytes, saving
-from irscope.source import Finding, Severity
+from irscope.lint.values import dims
+from irscope.source import Severity
 
+SIDES = ("lhs", "rhs")
 WORTH_BYTES = 64 * 1024
 """Smaller results stay in the caches."""
 
@@ -44,6 +49,7 @@ class MaterialisedBroadcast(Rule):
     """
 
     code, name, severity = "BRD001", "materialised-broadcast", Severity.WARNING
+    structural = True
     bad = (
         Fixture.hlo(
             """
@@ -83,7 +89,7 @@ class MaterialisedBroadcast(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[RuleFinding]:
         for graph in context.array_graphs:
             if graph in context.inlined:
                 continue
@@ -98,28 +104,76 @@ class MaterialisedBroadcast(Rule):
                 ):
                     continue
                 reader = self._reader(context, graph, node)
-                if reader:
-                    yield context.finding(
-                        self,
-                        node,
-                        graph,
-                        f"{small} is written out as {type}, {type.elements // max(1, small.elements)} times its size "
-                        f"({human_bytes(type.bytes)}), because {reader} reads it from memory",
-                        help="use the small operand there, and broadcast afterwards",
-                        saves=saving(bytes=2.0 * (type.bytes - small.bytes), kernels=1.0),
-                    )
+                if reader is None:
+                    continue
+                told = "the caller" if reader is node else f"%{reader.name} ({reader.op.name})"
+                edit = _edit(node, reader)
+                yield context.finding(
+                    self,
+                    node,
+                    graph,
+                    f"{small} is written out as {type}, {type.elements // max(1, small.elements)} times its size "
+                    f"({human_bytes(type.bytes)}), because {told} reads it from memory",
+                    help="use the small operand there, and broadcast afterwards",
+                    saves=None if edit is not None else saving(bytes=2.0 * (type.bytes - small.bytes), kernels=1.0),
+                    edit=edit,
+                )
 
-    def _reader(self, context: Context, graph: Graph, node: Node) -> str:
-        """What reads the broadcast from memory, in words; empty when everything may take it in."""
+    def _reader(self, context: Context, graph: Graph, node: Node) -> Node | None:
+        """What reads the broadcast from memory: the node itself stands for the caller; None when everything may take it in."""
         stack, seen = [node], {node.index}
         while stack:
             at = stack.pop()
             if at is graph.root and graph is context.module.main():
-                return "the caller"
+                return node
             for user in context.users(at, graph):
                 if user.op.kind == Kind.CONTRACTION or user.op.name in READ_MEMORY:
-                    return f"%{user.name} ({user.op.name})"
+                    return user
                 if user.op.name in PASS_ON and user.index not in seen:
                     seen.add(user.index)
                     stack.append(user)
-        return ""
+        return None
+
+
+def _edit(node: Node, reader: Node) -> Edit | None:
+    """The small operand in the broadcast's place, where that can be said: for the caller, and in a product of batches."""
+    small = node.operands[0]
+    if reader is node:
+        return Edit.use(node, small)
+    if reader.op.name != "dot" or node not in reader.operands or reader.operands[0] is reader.operands[1]:
+        return None
+    side = reader.operands.index(node)
+    batch = tuple(reader.attrs.get(f"{SIDES[side]}_batch_dims", ()))
+    kept = tuple(node.attrs.get("dimensions", ()))
+    if not all(d in batch for d in range(len(dims(node))) if d not in kept):
+        return None
+    return Edit({reader: partial(_product, reader, side, kept)}, (small,))
+
+
+def _product(dot: Node, side: int, kept: tuple[int, ...], site: Site) -> Node:
+    """The product with the small operand: what was a batch of copies is a free dimension of the other operand."""
+    batches = [tuple(dot.attrs.get(f"{name}_batch_dims", ())) for name in SIDES]
+    summed = [tuple(dot.attrs.get(f"{name}_contracting_dims", ())) for name in SIDES]
+    stays = [i for i, d in enumerate(batches[side]) if d in kept]
+    new_batches, new_summed = [tuple(b[i] for i in stays) for b in batches], list(summed)
+    new_batches[side] = tuple(kept.index(d) for d in new_batches[side])
+    new_summed[side] = tuple(kept.index(d) for d in summed[side])
+    given = [site.new(dot.operands[0]), site.new(dot.operands[1])]
+    given[side] = site.new(dot.operands[side].operands[0])
+    attrs = {**dot.attrs}
+    for i, name in enumerate(SIDES):
+        attrs[f"{name}_batch_dims"], attrs[f"{name}_contracting_dims"] = new_batches[i], new_summed[i]
+    # The dimensions of the result by the operand and axis that they come from, before and after.
+    other = 1 - side
+    before = [(other, d) for d in batches[other]]
+    after = [(other, d) for d in new_batches[other]]
+    for one in (0, 1):
+        before += [(one, d) for d in range(len(dims(dot.operands[one]))) if d not in batches[one] and d not in summed[one]]
+        free = [d for d in range(len(dims(given[one]))) if d not in new_batches[one] and d not in new_summed[one]]
+        after += [(one, kept[d] if one == side else d) for d in free]
+    assert isinstance(dot.type, TensorType)
+    shape = dict(zip(before, dot.type.shape, strict=True))
+    made = site.copy(dot, *given, type=TensorType(dot.type.dtype, tuple(shape[axis] for axis in after)), attrs=attrs)
+    if after == before:
+        return made
+    return site.op("transpose", made, type=dot.type, attrs={"dimensions": tuple(after.index(axis) for axis in before)})

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from irscope.graph import Graph, Kind, Node, TensorType
 from irscope.lint.context import Context
+from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
-from irscope.source import Finding, Severity
+from irscope.source import Severity
 
 SHORT = 4
 """An axis of fewer elements than this fills no vector of any machine."""
@@ -75,7 +76,7 @@ class MinorDimSmall(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[RuleFinding]:
         for graph in context.array_graphs:
             if graph in context.inlined:
                 continue
@@ -86,7 +87,7 @@ class MinorDimSmall(Rule):
                         found.setdefault(type.shape, []).append(node)
             yield from (self._finding(context, graph, nodes) for nodes in found.values())
 
-    def _finding(self, context: Context, graph: Graph, nodes: list[Node]) -> Finding:
+    def _finding(self, context: Context, graph: Graph, nodes: list[Node]) -> RuleFinding:
         type = nodes[0].type
         assert isinstance(type, TensorType)
         more = f" (and {len(nodes) - 1} more of this shape)" if len(nodes) > 1 else ""

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 from irscope.graph import Node, TensorType
 from irscope.lint.context import Context
+from irscope.lint.findings import RuleFinding
 from irscope.lint.quantised import products, stored
 from irscope.lint.rule import Fixture, Rule
 from irscope.lint.savings import human_bytes
 from irscope.lint.values import size
-from irscope.source import Finding, Note, Severity
+from irscope.source import Note, Severity
 
 
 class MixedWeightTypes(Rule):
@@ -37,6 +38,7 @@ class MixedWeightTypes(Rule):
     """
 
     code, name, severity, default = "DTY009", "mixed-weight-types", Severity.INFO, False
+    timed = False
     bad = (
         Fixture.hlo(
             """
@@ -90,7 +92,7 @@ class MixedWeightTypes(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[RuleFinding]:
         kinds: dict[str, dict[str, list[tuple[Node, Node]]]] = {}
         homes = {}
         for node, graph in products(context):

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 
 from irscope.graph import Node, TensorType, Type
 from irscope.lint.context import Context
+from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
 from irscope.lint.savings import human_bytes
 from irscope.lint.values import size
-from irscope.source import Finding, Note, Severity
+from irscope.source import Note, Severity
 
 WORTH_BYTES = 64 * 1024
 LISTED = 5
@@ -79,7 +80,7 @@ class NoDonation(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[RuleFinding]:
         attrs, main = context.module.attrs, context.module.main()
         if context.module.format != "hlo" or attrs.get("input_output_alias") or attrs.get("buffer_donor") or main.root is None:
             return

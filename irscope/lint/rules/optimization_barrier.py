@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
-from irscope.graph import bytes_of
+from irscope.graph import Node, bytes_of
 from irscope.lint.context import Context
+from irscope.lint.edits import Edit, Site
+from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
 from irscope.lint.savings import human_bytes
-from irscope.source import Finding, Note, Severity
+from irscope.source import Note, Severity
 
 LISTED = 5
 
@@ -76,7 +79,7 @@ class OptimizationBarrier(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[RuleFinding]:
         for graph in context.array_graphs:
             barriers = [n for n, home in context.primitives("opt-barrier") if home is graph]
             if barriers:
@@ -88,4 +91,11 @@ class OptimizationBarrier(Rule):
                     f"{human_bytes(through)} go through {len(barriers)} barrier{'s' if len(barriers) > 1 else ''}",
                     notes=tuple(Note(f"%{n.name} is another", n.loc) for n in barriers[1:LISTED]),
                     help="remove it, if it is not there to keep a recomputation",
+                    edit=Edit({n: partial(_opened, n) for n in barriers}),
                 )
+
+
+def _opened(barrier: Node, site: Site) -> Node:
+    """What goes through the barrier, as it is."""
+    given = [site.new(operand) for operand in barrier.operands]
+    return given[0] if len(given) == 1 else site.op("tuple", *given, type=barrier.type)

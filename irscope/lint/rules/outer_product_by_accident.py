@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from irscope.graph import Graph, Kind, Node, TensorType
 from irscope.lint.context import Context
+from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
 from irscope.lint.savings import saving
 from irscope.lint.values import MOVES, behind, dims, reduces, size
-from irscope.source import Finding, Note, Severity
+from irscope.source import Note, Severity
 
 JOINS = ("subtract", "add", "multiply", "divide")
 SHORTEST = 4
@@ -41,6 +42,7 @@ class OuterProductByAccident(Rule):
     """
 
     code, name, severity = "BRD003", "outer-product-by-accident", Severity.ERROR
+    timed = False
     structural = True
     bad = (
         Fixture.hlo(
@@ -146,7 +148,7 @@ class OuterProductByAccident(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[RuleFinding]:
         for node, graph in context.primitives(*JOINS):
             shape = dims(node)
             if len(shape) != 2 or shape[0] != shape[1] or shape[0] < SHORTEST or graph in context.inlined:

@@ -7,10 +7,11 @@ from math import isclose, pi, sqrt
 
 from irscope.graph import Graph, Kind
 from irscope.lint.context import Context
+from irscope.lint.findings import RuleFinding
 from irscope.lint.patterns import Softmax, gelus, normalisations, softmaxes
 from irscope.lint.rule import Fixture, Rule
 from irscope.lint.values import SPREADS, behind, dims
-from irscope.source import Finding, Note, Severity
+from irscope.source import Note, Severity
 
 CLOSE = 2e-3
 """How far a constant may be from what a pattern has: half-precision literals are rounded."""
@@ -93,6 +94,7 @@ class PatternNearMiss(Rule):
     """
 
     code, name, severity = "FUS016", "pattern-near-miss", Severity.WARNING
+    timed = False
     structural = True
     bad = (
         Fixture.hlo(_SOFTMAX.format("0", "1", "1"), "m"),
@@ -104,7 +106,7 @@ class PatternNearMiss(Rule):
         Fixture.hlo(_GELU.format("0.044715", "0.79788456")),
     )
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[RuleFinding]:
         for softmax, graph in softmaxes(context):
             if graph not in context.inlined:
                 yield from self._softmax(context, graph, softmax)
@@ -116,7 +118,7 @@ class PatternNearMiss(Rule):
                     message = f"this is a GELU, but its {what} is {value:.6g} and not {wanted:.6g}"
                     yield context.finding(self, gelu.function, graph, message, severity=Severity.INFO, help="use the framework's gelu")
 
-    def _softmax(self, context: Context, graph: Graph, softmax: Softmax) -> Iterator[Finding]:
+    def _softmax(self, context: Context, graph: Graph, softmax: Softmax) -> Iterator[RuleFinding]:
         if softmax.largest is not None:
             shift = tuple(sorted(softmax.largest.attrs.get("dimensions", ())))
             axes = tuple(sorted(softmax.total.attrs.get("dimensions", ())))
@@ -134,7 +136,7 @@ class PatternNearMiss(Rule):
                 )
         yield from self._attention(context, graph, softmax)
 
-    def _attention(self, context: Context, graph: Graph, softmax: Softmax) -> Iterator[Finding]:
+    def _attention(self, context: Context, graph: Graph, softmax: Softmax) -> Iterator[RuleFinding]:
         """The product behind a softmax sums over the softmax's axis, and nothing scales in between."""
         at, odd = softmax.result, None
         for _ in range(STEPS):
@@ -171,7 +173,7 @@ class PatternNearMiss(Rule):
                 return
             at = user
 
-    def _normalisations(self, context: Context) -> Iterator[Finding]:
+    def _normalisations(self, context: Context) -> Iterator[RuleFinding]:
         for found, graph in normalisations(context):
             if graph in context.inlined:
                 continue

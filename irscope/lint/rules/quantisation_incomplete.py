@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 from irscope.graph import Node
 from irscope.lint.context import Context
+from irscope.lint.findings import RuleFinding
 from irscope.lint.quantised import dequantised, narrow, products, stored
 from irscope.lint.rule import Fixture, Rule
 from irscope.lint.savings import human_bytes
 from irscope.lint.values import size
-from irscope.source import Finding, Note, Severity
+from irscope.source import Note, Severity
 
 WORTH_BYTES = 16 * 1024
 """Smaller weights are not worth quantising."""
@@ -41,6 +42,7 @@ class QuantisationIncomplete(Rule):
     """
 
     code, name, severity, default = "DTY006", "quantisation-incomplete", Severity.WARNING, False
+    timed = False
     bad = (
         Fixture.hlo(
             """
@@ -92,7 +94,7 @@ class QuantisationIncomplete(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[RuleFinding]:
         quantised: dict[str, list[Node]] = {}
         floats: dict[str, list[tuple[Node, Node]]] = {}
         homes = {}

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from irscope.graph import Graph, Kind, Node, TensorType
 from irscope.lint.context import Context
+from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
-from irscope.source import Finding, Severity
+from irscope.source import Severity
 
 
 class RankMismatchElementwise(Rule):
@@ -97,7 +98,7 @@ class RankMismatchElementwise(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[RuleFinding]:
         for graph in context.array_graphs:
             if graph in context.inlined:
                 continue
@@ -133,7 +134,7 @@ class RankMismatchElementwise(Rule):
                         help="if both should run along the same axis, squeeze or reshape one of them before",
                     )
 
-    def _by_itself(self, context: Context, graph: Graph, node: Node, type: TensorType) -> Iterator[Finding]:
+    def _by_itself(self, context: Context, graph: Graph, node: Node, type: TensorType) -> Iterator[RuleFinding]:
         """Relay's operators stretch their operands themselves."""
         if node.op.kind is not Kind.BROADCAST or len(node.operands) != 2 or type.rank < 2 or not node.op.infer:
             return

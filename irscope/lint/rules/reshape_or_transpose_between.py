@@ -1,31 +1,30 @@
-"""FUS003: a reshape keeps elementwise work out of the kernel of a product."""
+"""FUS003: a reshape or transposition keeps elementwise work out of the kernel of a product."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from functools import partial
 
-from irscope.fusion import Plan
-from irscope.graph import Builder, Kind, Node, TensorType, bytes_of
-from irscope.lint.claims import claim
+from irscope.graph import Graph, Kind, Node, TensorType
 from irscope.lint.context import Context
+from irscope.lint.edits import Edit, Site
+from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
-from irscope.lint.savings import human_bytes
-from irscope.ops import get
-from irscope.source import Finding, Note, Severity
+from irscope.lint.values import dims, size
+from irscope.source import Note, Severity
 
 ANCHORS = frozenset(("dot", "convolution", "reduce-window"))
 WORTH_BYTES = 64 * 1024
 """Values smaller than this stay in the caches on their way to the next kernel."""
-LISTED = 5
 
 
 class ReshapeOrTransposeBetween(Rule):
-    """A reshape between a product and elementwise work on its result keeps them in two kernels.
+    """A reshape or transposition between a product and elementwise work on its result keeps them in two kernels.
 
     ## What it does
-    Finds a matrix product or convolution whose one user is a reshape, whose one user is elementwise. The reshape is moved behind the
-    elementwise operator in a copy of the graph, and the copy is planned again by irscope's own policy: only what saves kernels or traffic
-    is told. One finding for all such places of a graph.
+    Finds a matrix product or convolution whose one user is a reshape or transposition, whose one user is elementwise. The movement
+    is put behind the elementwise operator in a copy of the graph, and the copy is planned again by the chosen policy: only what saves time
+    is told.
 
     ## Why is this bad?
     An epilogue is finished in registers where the product ends; in another shape it needs loops of its own, and the whole result goes
@@ -46,6 +45,7 @@ class ReshapeOrTransposeBetween(Rule):
     """
 
     code, name, severity = "FUS003", "reshape-or-transpose-between", Severity.WARNING
+    structural, only_gains = True, True
     bad = (
         Fixture.hlo(
             """
@@ -112,66 +112,61 @@ class ReshapeOrTransposeBetween(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[Finding]:
-        if context.module.format != "hlo" or context.optimised or not _likely(context) or context.planned is None:
+    def check(self, context: Context) -> Iterator[RuleFinding]:
+        if context.optimised:
             return
-        for plan in context.planned.plans:
-            places = _places(plan)
-            if not places:
+        for anchor, graph in context.primitives(*ANCHORS):
+            place = _between(context, graph, anchor)
+            if place is None:
                 continue
-            brings = claim(plan, lambda builder, node, operands, places=places: _moved(builder, node, operands, places))  # type: ignore[misc]
-            if not brings.holds:
-                continue
-            node, reshape = max(places.items(), key=lambda p: bytes_of(p[0].type))
-            anchor = reshape.operands[0]
-            more = f"; {len(places) - 1} more places like this" if len(places) > 1 else ""
+            reshape, node = place
             yield context.finding(
                 self,
                 node,
-                plan.graph,
-                f"%{node.name} ({node.op.name}) is kept out of the kernel of %{anchor.name} by the reshape %{reshape.name} between{more}: "
-                f"moved, they save {brings.kernels} kernels and {human_bytes(brings.bytes)}",
-                notes=tuple(Note(f"%{r.name} reshapes {r.operands[0].type} to {r.type}", r.loc) for r in list(places.values())[:LISTED]),
-                help=f"do the {node.op.name} in the shape of %{anchor.name}, and reshape afterwards",
-                saves=brings.saves,
+                graph,
+                f"%{node.name} ({node.op.name}) is kept out of the kernel of %{anchor.name} ({anchor.op.name}) by the {reshape.op.name} "
+                f"%{reshape.name} between them",
+                notes=(Note(f"%{reshape.name} makes {reshape.type} of {anchor.type}", reshape.loc),),
+                help=f"do the {node.op.name} in the shape of %{anchor.name}, and {reshape.op.name} afterwards",
+                edit=Edit({node: partial(_moved, node, reshape)}, (anchor,)),
             )
 
 
-def _likely(context: Context) -> bool:
-    """Whether any product is reshaped at all: planning is worth its time only then."""
-    return any(node.operands and node.operands[0].op.name in ANCHORS for node, _ in context.primitives("reshape"))
-
-
-def _places(plan: Plan) -> dict[Node, Node]:
-    """Elementwise nodes, with the reshape of a product that each reads and that nobody else reads."""
-    users = plan.graph.users()
-    found: dict[Node, Node] = {}
-    for anchor in plan.graph.nodes:
-        if anchor.op.name not in ANCHORS or bytes_of(anchor.type) < WORTH_BYTES or len(users[anchor.index]) != 1:
-            continue
-        reshape = users[anchor.index][0]
-        if reshape.op.name != "reshape" or len(users[reshape.index]) != 1:
-            continue
-        user = users[reshape.index][0]
-        if user.op.kind is Kind.ELEMENTWISE and isinstance(user.type, TensorType) and user not in found:
-            found[user] = reshape
-    return found
-
-
-def _moved(builder: Builder, node: Node, operands: Sequence[Node], places: dict[Node, Node]) -> Node | None:
-    """The elementwise node in the shape before its reshape, with the reshape behind it."""
-    if node not in places or not isinstance(node.type, TensorType):
+def _between(context: Context, graph: Graph, anchor: Node) -> tuple[Node, Node] | None:
+    """The movement behind a large product that it alone feeds, and the elementwise work that it alone feeds."""
+    if size(anchor) < WORTH_BYTES or graph in context.inlined:
         return None
-    reshape = places[node]
-    source = reshape.operands[0].type
-    assert isinstance(source, TensorType)
+    users = context.users(anchor, graph)
+    if len(users) != 1 or users[0].op.name not in ("reshape", "transpose"):
+        return None
+    work = context.users(users[0], graph)
+    if len(work) != 1 or work[0].op.kind is not Kind.ELEMENTWISE or dims(work[0]) != dims(users[0]):
+        return None
+    return users[0], work[0]
+
+
+def _moved(node: Node, movement: Node, site: Site) -> Node:
+    """The elementwise node in the shape before its movement, with the movement behind it."""
+    source = movement.operands[0]
+    assert isinstance(node.type, TensorType) and isinstance(source.type, TensorType)
     inner: list[Node] = []
-    for old, new in zip(node.operands, operands, strict=True):
-        if old is reshape:
-            inner.append(new.operands[0])
-        elif isinstance(new.type, TensorType) and new.type.rank:
-            inner.append(builder.add(get("reshape"), (new,), {}, TensorType(new.type.dtype, source.shape)))
+    for operand in node.operands:
+        if operand is movement:
+            inner.append(site.new(source))
+        elif dims(operand):
+            inner.append(_back(site, site.new(operand), movement))
         else:
-            inner.append(new)
-    work = builder.add(node.op, inner, node.attrs, TensorType(node.type.dtype, source.shape))
-    return builder.add(get("reshape"), (work,), {}, node.type, name=node.name)
+            inner.append(site.new(operand))
+    work = site.copy(node, *inner, type=TensorType(node.type.dtype, source.type.shape))
+    return site.copy(movement, work, type=TensorType(node.type.dtype, node.type.shape))
+
+
+def _back(site: Site, value: Node, movement: Node) -> Node:
+    """Another operand in the shape before the movement."""
+    source = movement.operands[0].type
+    assert isinstance(source, TensorType) and isinstance(value.type, TensorType)
+    shape = TensorType(value.type.dtype, source.shape)
+    if movement.op.name == "reshape":
+        return site.op("reshape", value, type=shape)
+    order = tuple(movement.attrs["dimensions"])
+    return site.op("transpose", value, type=shape, attrs={"dimensions": tuple(order.index(d) for d in range(len(order)))})

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
-from irscope.graph import Kind, Node
+from irscope.graph import Kind, Node, TensorType
 from irscope.lint.context import Context
+from irscope.lint.edits import Edit, Site
+from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
 from irscope.lint.values import dims, number
-from irscope.source import Finding, Severity
+from irscope.ops import get
+from irscope.source import Severity
 
 WORTH = 1024
 """Elements from which doing the same arithmetic again and again is worth a word."""
@@ -92,7 +96,7 @@ class ScalarTensorBroadcastLate(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[RuleFinding]:
         for graph in context.array_graphs:
             uniform = context.uniform(graph)
             for node in graph.nodes:
@@ -108,7 +112,15 @@ class ScalarTensorBroadcastLate(Rule):
                     graph,
                     f"{node.op.name} gives {n} equal elements: its operands are scalars that were broadcast before",
                     help="do the arithmetic on the scalars, then broadcast",
+                    edit=Edit({node: partial(_scalar, node)}),
                 )
+
+
+def _scalar(node: Node, site: Site) -> Node:
+    """The same number, broadcast once: its arithmetic is that of one element."""
+    assert isinstance(node.type, TensorType)
+    one = site.builder.param(get("parameter"), TensorType(node.type.dtype, ()), node.name)
+    return site.op("broadcast", one, type=node.type, attrs={"dimensions": ()})
 
 
 def _filled(node: Node, uniform: list[frozenset[int]]) -> bool:

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from irscope.graph import Graph, Node, TensorType
 from irscope.lint.context import Context
+from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
 from irscope.lint.torch_nodes import whole_graphs, written
-from irscope.source import Finding, Severity
+from irscope.source import Severity
 
 ARITHMETIC = frozenset(("prim::NumToTensor", "aten::Int", "aten::mul", "aten::floor_divide", "aten::add", "aten::sub", "aten::remainder",
                         "aten::floordiv", "aten::div"))
@@ -83,7 +84,7 @@ class ShapeArithmetic(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[RuleFinding]:
         for graph in whole_graphs(context):
             starts = [node for node in written(graph) if _known_size(node)]
             chains = [(node, steps) for node in starts if (steps := _steps(context, graph, node))]

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from irscope.graph import Graph, Kind, Node
 from irscope.lint.context import Context
+from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
-from irscope.source import Finding, Note, Severity
+from irscope.source import Note, Severity
 
 ANNOTATIONS = ("Sharding", "SPMD", "Shard", "annotate_device", "MoveTo")
 """Targets of calls that only say where something lies begin like this."""
@@ -83,7 +84,7 @@ class SideEffectOrRng(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[RuleFinding]:
         for node, graph in context.primitives("rng", "custom-call", *sorted(HOST)):
             evidence = self._evidence(context, graph, node)
             if evidence:

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from irscope.fusion import Plan
 from irscope.fusion.plan import Group
 from irscope.lint.context import Context
+from irscope.lint.findings import RuleFinding
 from irscope.lint.planned import Planned
 from irscope.lint.rule import Fixture, Rule
 from irscope.lint.savings import human_bytes, saving
-from irscope.source import Finding, Note, Severity
+from irscope.source import Note, Severity
 
 SMALL_BYTES = 16 * 1024
 MANY = 16
@@ -70,7 +71,7 @@ class SmallWrappedKernels(Rule):
         ),
     )
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[RuleFinding]:
         if context.planned is None:
             return
         for plan in context.planned.plans:

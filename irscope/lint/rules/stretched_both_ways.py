@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from irscope.graph import Node, TensorType
 from irscope.lint.context import Context
+from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
-from irscope.source import Finding, Severity
+from irscope.source import Severity
 
 ARITHMETIC = frozenset(
     ("add", "subtract", "multiply", "divide", "maximum", "minimum", "power", "mod", "floor_divide", "floor_mod",
@@ -43,6 +44,7 @@ class StretchedBothWays(Rule):
     """
 
     code, name, severity = "BRD006", "stretched-both-ways", Severity.WARNING
+    timed = False
     bad = (
         Fixture.relay(
             """
@@ -87,7 +89,7 @@ class StretchedBothWays(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[RuleFinding]:
         for graph in context.array_graphs:
             for node, type in context.tensors(graph):
                 if node.op.name not in ARITHMETIC or node.op.dialect == "hlo" or not _both_stretched(node, type):

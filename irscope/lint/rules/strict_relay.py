@@ -37,6 +37,7 @@ class StrictRelay(Rule):
     """
 
     code, name, severity, default = "RLY030", "strict-relay", Severity.WARNING, False
+    timed = False
     bad = (
         Fixture("relay", '#[version = "0.0.5"]\ndef @main(%x: float32) {\n  %0 = nn.relu(%x);\n  return %0;\n}\n'),
         Fixture("relay", '#[version = "0.0.5"]\ndef @main(%x: float32) {\n  %hidden = nn.relu(%x);\n  %hidden\n}\n'),

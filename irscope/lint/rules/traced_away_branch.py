@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from irscope.formats.torchscript.origin import is_function, origin
 from irscope.graph import Graph, Node, TensorType
 from irscope.lint.context import Context
+from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
 from irscope.lint.torch_nodes import READS, is_torchscript, written
-from irscope.source import Finding, Severity
+from irscope.source import Severity
 
 NUMBER = re.compile("[0-9]{1,9}")
 COMPARISONS = frozenset(("aten::gt", "aten::lt", "aten::ge", "aten::le", "aten::eq", "aten::ne", "aten::all", "aten::any"))
@@ -41,6 +42,7 @@ class TracedAwayBranch(Rule):
     """
 
     code, name, severity = "CTL001", "traced-away-branch", Severity.WARNING
+    timed = False
     bad = (
         Fixture.torchscript(
             """
@@ -87,7 +89,7 @@ class TracedAwayBranch(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[RuleFinding]:
         if not is_torchscript(context.module) or origin(context.module) != "traced":
             return
         main = context.module.main()
@@ -100,7 +102,7 @@ class TracedAwayBranch(Rule):
                 if _looked_at(node) and not context.users(node, graph) and node is not graph.root:
                     yield self._finding(context, node, graph, f"%{node.name} was looked at by Python, and nothing in the graph uses it")
 
-    def _finding(self, context: Context, node: Node, graph: Graph, evidence: str) -> Finding:
+    def _finding(self, context: Context, node: Node, graph: Graph, evidence: str) -> RuleFinding:
         return context.finding(
             self,
             node,

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irscope.lint.context import Context
+from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
 from irscope.lint.torch_nodes import constant, whole_graphs, written
-from irscope.source import Finding, Severity
+from irscope.source import Severity
 
 FLAGS = {
     "aten::dropout": 2, "aten::dropout_": 2, "aten::feature_dropout": 2, "aten::alpha_dropout": 2, "aten::feature_alpha_dropout": 2,
@@ -39,6 +40,7 @@ class TrainingMode(Rule):
     """
 
     code, name, severity = "ALG008", "training-mode", Severity.WARNING
+    timed = False
     bad = (
         Fixture.torchscript(
             """
@@ -78,7 +80,7 @@ class TrainingMode(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[RuleFinding]:
         for graph in whole_graphs(context):
             for node in written(graph):
                 at = FLAGS.get(node.op.name)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from irscope.graph import Kind, Node, TensorType, bytes_of
 from irscope.lint.context import Context
+from irscope.lint.edits import Edit, Site
+from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
-from irscope.lint.savings import human_bytes, saving
-from irscope.source import Finding, Note, Severity
+from irscope.lint.savings import human_bytes
+from irscope.source import Note, Severity
 
 
 class TransposePair(Rule):
@@ -36,6 +39,7 @@ class TransposePair(Rule):
     """
 
     code, name, severity = "LAY001", "transpose-pair", Severity.WARNING
+    structural = True
     bad = (
         Fixture.hlo(
             """
@@ -100,7 +104,7 @@ class TransposePair(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[RuleFinding]:
         for graph in context.array_graphs:
             for node in graph.nodes:
                 if node.op.name != "transpose" or not node.operands:
@@ -125,7 +129,7 @@ class TransposePair(Rule):
                     f"{what} ({human_bytes(saved)} of traffic)",
                     notes=(Note(f"%{first.name} is here", first.loc),),
                     help="leave out both" if identity else "transpose once, with the product of the permutations",
-                    saves=saving(bytes=float(saved), kernels=2.0 if identity else 1.0),
+                    edit=Edit({node: partial(_turned_less, node, first, identity)}, (first.operands[0],)),
                 )
 
 
@@ -140,6 +144,39 @@ def _earlier_transpose(node: Node) -> tuple[Node | None, bool]:
             return None, False
         at, direct = varying[0], False
     return at, direct
+
+
+def _between(node: Node, first: Node) -> list[Node]:
+    """The elementwise operators between two transpositions, in order."""
+    found = []
+    at = node.operands[0]
+    while at is not first:
+        found.append(at)
+        at = next(o for o in at.operands if not _uniform(o))
+    return found[::-1]
+
+
+def _turned_less(node: Node, first: Node, identity: bool, site: Site) -> Node:
+    """What the first transposes, with the work between done on it as it lies; and one transposition where two were."""
+    source = first.operands[0].type
+    assert isinstance(source, TensorType) and isinstance(node.type, TensorType)
+    at = site.new(first.operands[0])
+    last = first
+    for step in _between(node, first):
+        given = [at if o is last else _filled(o, source, site) for o in step.operands]
+        assert isinstance(step.type, TensorType)
+        at = site.copy(step, *given, type=TensorType(step.type.dtype, source.shape))
+        last = step
+    if identity:
+        return at
+    inner, outer = _order(first), _order(node)
+    return site.op("transpose", at, type=node.type, attrs={"dimensions": tuple(inner[d] for d in outer)})
+
+
+def _filled(node: Node, like: TensorType, site: Site) -> Node:
+    """A number all over another shape."""
+    assert isinstance(node.type, TensorType)
+    return site.copy(node, *map(site.new, node.operands), type=TensorType(node.type.dtype, like.shape))
 
 
 def _order(node: Node) -> tuple[int, ...]:

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from irscope.analysis.repeats import Repeat, repeats
 from irscope.graph import Graph, Node, Structure
 from irscope.lint.context import Context
+from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
-from irscope.source import Finding, Note, Severity
+from irscope.source import Note, Severity
 
 TIMES = 8
 """Copies from which a loop is worth a thought."""
@@ -84,7 +85,7 @@ class UnrolledLoop(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[RuleFinding]:
         structure = Structure()
         for graph in context.array_graphs:
             if len(graph.nodes) < SMALLEST or graph in context.inlined:
@@ -96,7 +97,7 @@ class UnrolledLoop(Rule):
                 if repeat.times >= TIMES and repeat.period >= SHORTEST and repeat.times * repeat.period >= SMALLEST:
                     yield self._finding(context, graph, counted, repeat)
 
-    def _finding(self, context: Context, graph: Graph, counted: list[Node], repeat: Repeat) -> Finding:
+    def _finding(self, context: Context, graph: Graph, counted: list[Node], repeat: Repeat) -> RuleFinding:
         first, second = counted[repeat.begin], counted[repeat.begin + repeat.period]
         share = 100 * repeat.times * repeat.period / max(1, len(counted))
         return context.finding(

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from irscope.graph import Graph, Node, TensorType
 from irscope.lint.context import Context
+from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
 from irscope.lint.values import SPREADS, behind, body_operator, cone, reduces
-from irscope.source import Finding, Note, Severity
+from irscope.source import Note, Severity
 
 BOUNDED = frozenset(("tanh", "logistic", "clamp", "minimum", "sine", "cosine", "erf", "log", "is-finite", "sign"))
 """What comes from these does not overflow an exponential, or is the inverse of one."""
@@ -41,6 +42,7 @@ class UnstableSoftmax(Rule):
     """
 
     code, name, severity, default = "ALG006", "unstable-softmax", Severity.ERROR, False
+    timed = False
     structural = True
     bad = (
         Fixture.hlo(
@@ -126,7 +128,7 @@ class UnstableSoftmax(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[RuleFinding]:
         for node, graph in context.primitives("exponential"):
             if graph in context.inlined or not node.operands or not isinstance(node.type, TensorType) or not node.type.rank:
                 continue

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from irscope.analysis.trips import trip_count
 from irscope.graph import Kind, Node, TensorType
 from irscope.lint.context import Context
+from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
 from irscope.lint.values import dims
-from irscope.source import Finding, Severity
+from irscope.source import Severity
 
 
 class ZeroSizeOrUnitLoop(Rule):
@@ -35,6 +36,7 @@ class ZeroSizeOrUnitLoop(Rule):
     """
 
     code, name, severity, default = "SHP004", "zero-size-or-unit-loop", Severity.WARNING, False
+    timed = False
     bad = (
         Fixture.hlo(
             """
@@ -106,7 +108,7 @@ class ZeroSizeOrUnitLoop(Rule):
         """),
     )
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[RuleFinding]:
         for graph in context.array_graphs:
             if graph in context.inlined:
                 continue

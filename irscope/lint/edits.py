@@ -1,0 +1,120 @@
+"""What a fix does to a graph, said node by node, so that it can be tried on a copy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from irscope.graph import Builder, Graph, Node, TensorType, Type
+from irscope.graph.node import NO_ATTRS
+from irscope.graph.rewrite import copy_node
+from irscope.ops import get
+from irscope.ops.attrs import Literal
+
+
+class Site:
+    """Where an edit builds: the copy so far. ``new`` finds in it what became of a node, ``op`` appends to it."""
+
+    def __init__(self, builder: Builder, became: dict[Node, Node], absent: Callable[[Node], Node]) -> None:
+        self.builder = builder
+        self._became = became
+        self._absent = absent
+
+    def new(self, node: Node) -> Node:
+        """What a node of the graph became in the copy; a node that the copy leaves out is given from outside."""
+        found = self._became.get(node)
+        if found is None:
+            found = self._became[node] = self._absent(node)
+        return found
+
+    def given(self, node: Node) -> Node:
+        """The value of a node of the graph, given from outside: a weight, or what was computed before."""
+        return self._absent(node)
+
+    def number(self, value: float, type: TensorType) -> Node:
+        """A number all over a shape."""
+        import numpy as np
+
+        scalar = TensorType(type.dtype, ())
+        literal = Literal.of(np.asarray(value, type.dtype.numpy()), scalar)
+        one = self.op("constant", type=scalar, attrs={"literal": literal})
+        return one if not type.shape else self.op("broadcast", one, type=type, attrs={"dimensions": ()})
+
+    def op(
+        self, name: str, *operands: Node, type: Type | None = None, attrs: Mapping[str, Any] = NO_ATTRS, bodies: Sequence[Graph] = ()
+    ) -> Node:
+        """Append an HLO operation over nodes of the copy; without ``type`` it is inferred."""
+        return self.builder.add(get(name), operands, attrs, type, bodies)
+
+    def copy(self, node: Node, *operands: Node, type: Type | None = None, attrs: Mapping[str, Any] | None = None) -> Node:
+        """Append ``node`` over other operands; its type and attributes stay unless they are given."""
+        made = self.builder.add(node.op, operands, node.attrs if attrs is None else attrs, type or node.type, node.bodies)
+        made.loc = node.loc
+        return made
+
+
+Make = Callable[[Site], Node]
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """For some nodes, what stands in their place. ``reads`` are nodes that are used for it and are not near: the sources of moves."""
+
+    changes: dict[Node, Make]
+    reads: tuple[Node, ...] = field(default=())
+
+    @staticmethod
+    def use(node: Node, instead: Node) -> Edit:
+        """``instead``, which stands before, takes the place of ``node``."""
+        return Edit({node: lambda site: site.new(instead)}, (instead,))
+
+    @property
+    def nodes(self) -> list[Node]:
+        """The nodes that the edit is about."""
+        return list(dict.fromkeys((*self.changes, *self.reads)))
+
+
+def together(edits: Sequence[Edit]) -> Edit:
+    """All edits as one; of two that change a node the first holds."""
+    changes: dict[Node, Make] = {}
+    for edit in edits:
+        for node, make in edit.changes.items():
+            changes.setdefault(node, make)
+    return Edit(changes, tuple(dict.fromkeys(node for edit in edits for node in edit.reads)))
+
+
+def built(nodes: Sequence[Node], results: Sequence[Node], edit: Edit | None, name: str) -> Graph:
+    """A graph of its own made of ``nodes`` (in definition order) with an edit applied; it gives ``results``.
+
+    Operands that are not among the nodes become parameters, in the order in which they are asked for.
+    """
+    made = Graph(name)
+    builder = Builder(made)
+    became: dict[Node, Node] = {}
+    chosen = dict.fromkeys(nodes)
+
+    def absent(node: Node) -> Node:
+        if node not in chosen and node.op.name == "constant":
+            return copy_node(builder, node, ())
+        builder.at = (node,)
+        return builder.param(get("parameter"), node.type, node.name)
+
+    site = Site(builder, became, absent)
+    changes = edit.changes if edit is not None else {}
+    for node in chosen:
+        if node in became:
+            continue
+        if node.op.name == "parameter":
+            became[node] = absent(node)
+            continue
+        make = changes.get(node)
+        if make is None:
+            operands = [site.new(operand) for operand in node.operands]
+            became[node] = copy_node(builder, node, operands)
+        else:
+            builder.at = (node,)
+            became[node] = make(site)
+    given = [site.new(node) for node in results]
+    made.root = given[0] if len(given) == 1 else site.op("tuple", *given)
+    return made

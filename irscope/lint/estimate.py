@@ -1,0 +1,82 @@
+"""How long kernels take on a machine: they start, and then move bytes or compute, whichever takes longer."""
+
+from __future__ import annotations
+
+from math import log2
+
+from irscope.analysis.classes import work_class
+from irscope.analysis.cost import is_free
+from irscope.graph import Graph, Kind, Node, TensorType
+from irscope.lint.machine import Machine
+from irscope.ops.faults import TypeFault
+
+WEIGHTS: dict[str, float] = {
+    **dict.fromkeys(("divide", "sqrt", "remainder"), 8.0),
+    **dict.fromkeys(("exponential", "exponential-minus-one", "log", "log-plus-one", "tanh", "logistic", "rsqrt", "cbrt"), 16.0),
+    **dict.fromkeys(("sine", "cosine", "tan", "atan2", "power", "erf"), 20.0),
+}
+"""Additions that one element of an operator costs: a vector unit divides in about 8 and evaluates a polynomial of degree 5 to 7 with its
+range reduction in 15 to 20."""
+
+COMPARED = 100.0
+"""Additions that one comparison of a sort costs: it branches on data, and no vector unit helps (XLA's CPU sort takes 14 ns for one)."""
+SCATTERED = 4.0
+"""Bytes that are moved for each byte that a gather or scatter wants: a line of the cache holds sixteen numbers, and neighbours help."""
+
+_ILL_TYPED = (LookupError, ValueError, TypeError, AttributeError, ArithmeticError, AssertionError, TypeFault)
+
+
+class Works:
+    """The arithmetic of nodes on one machine, in microseconds; each node is looked at once."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self._bodies: dict[Graph, float] = {}
+
+    def us(self, node: Node) -> float:
+        """The time of one node's arithmetic, were its operands at hand."""
+        if node.op.name == "fusion" and node.bodies:
+            return self._body(node.bodies[0])
+        if is_free(node):
+            return 0.0
+        try:
+            return self._own(node)
+        except _ILL_TYPED:
+            return 0.0
+
+    def _body(self, body: Graph) -> float:
+        if body not in self._bodies:
+            self._bodies[body] = sum(self.us(node) for node in body.nodes if node.op.name != "fusion")
+        return self._bodies[body]
+
+    def _own(self, node: Node) -> float:
+        first = node.operands[0].type if node.operands else node.type
+        of = first if isinstance(first, TensorType) else None
+        if work_class(node) == "contraction" and node.op.cost is not None:
+            return self.machine.product_us(float(node.op.cost(node)), of.dtype.name if of is not None else "f32")
+        elements = _elements(node)
+        bits = of.dtype.bits if of is not None else 32
+        if node.op.name in ("sort", "topk"):
+            return self.machine.vector_us(elements * max(1.0, log2(max(2, _longest(of)))) * COMPARED, bits)
+        if node.op.kind in (Kind.ELEMENTWISE, Kind.REDUCTION) or node.op.cost is not None:
+            flops = float(node.op.cost(node)) if node.op.cost is not None and node.op.kind is not Kind.ELEMENTWISE else elements
+            return self.machine.vector_us(flops * WEIGHTS.get(node.op.name, 1.0), bits)
+        return 0.0
+
+
+def scattered(node: Node) -> float:
+    """Bytes that a node moves beyond what it wants, because it finds them one by one."""
+    if node.op.name not in ("gather", "scatter", "select-and-scatter"):
+        return 0.0
+    wanted = node.type if node.op.name == "gather" or len(node.operands) < 3 else node.operands[2].type
+    return (SCATTERED - 1) * wanted.bytes if isinstance(wanted, TensorType) else 0.0
+
+
+def _elements(node: Node) -> float:
+    """Elements of the result, or of what a reduction reads."""
+    types = [node.operands[0].type] if node.op.kind is Kind.REDUCTION and node.operands else [node.type]
+    return float(sum(leaf.elements for type in types for leaf in type.leaves() if isinstance(leaf, TensorType)))
+
+
+def _longest(type: TensorType | None) -> int:
+    return max(type.dims(), default=1) if type is not None and type.is_static else 1

@@ -1,0 +1,22 @@
+"""What a rule found, before it is weighed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from irscope.graph import Graph, Node
+from irscope.lint.edits import Edit
+from irscope.source import Finding
+
+
+@dataclass(slots=True)
+class RuleFinding(Finding):
+    """A finding with what is needed to weigh it.
+
+    ``at`` is the node with its graph; ``edit`` the change that mends it, where one is known; ``timed`` whether it is about time: then its
+    severity holds only where mending it saves enough.
+    """
+
+    at: tuple[Graph, Node] | None = None
+    edit: Edit | None = None
+    timed: bool = True

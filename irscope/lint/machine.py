@@ -1,0 +1,155 @@
+"""What work costs on a machine: a table of a few numbers, each with its source; built in, or a file of the user's."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from irscope.source import UserError, did_you_mean
+
+BUILT_IN = ("cpu", "h100", "a100", "b200")
+PLAIN = ("dispatch_us", "launch_us", "read_gbs", "write_gbs", "vector_gflops")
+"""Keys of a table that hold one number."""
+DEFAULT = "cpu"
+
+
+@dataclass(frozen=True, slots=True)
+class Cache:
+    """Kernels that move at most ``bytes`` move them at ``gbs`` GB/s."""
+
+    bytes: float
+    gbs: float
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """A device table. Times are microseconds, bandwidths GB/s, rates GFLOP/s.
+
+    ``dispatch_us`` is what an operator costs on the host when Python calls it, ``launch_us`` what a kernel of a compiled program costs
+    before it works (``policy_launch_us``: the same in the programs of one policy's compiler). ``vector_gflops`` are additions and
+    multiplications, ``matrix_gflops`` products by the element type of their operands. ``sources`` says of each number where it comes from.
+    """
+
+    name: str
+    title: str
+    dispatch_us: float
+    launch_us: float
+    read_gbs: float
+    write_gbs: float
+    vector_gflops: float
+    matrix_gflops: Mapping[str, float]
+    caches: tuple[Cache, ...] = ()
+    policy_launch_us: Mapping[str, float] = field(default_factory=dict)
+    sources: Mapping[str, str] = field(default_factory=dict)
+
+    def launch(self, policy: str) -> float:
+        """What a kernel costs before it works, in the programs of a policy's compiler."""
+        return self.policy_launch_us.get(policy, self.launch_us)
+
+    def launch_source(self, policy: str) -> str:
+        """Where that number comes from."""
+        return self.sources.get(f"launch_us.{policy}" if policy in self.policy_launch_us else "launch_us", "")
+
+    def move_us(self, read: float, written: float) -> float:
+        """The time in which a kernel moves its bytes: at the bandwidth of the smallest cache that holds them all, else of memory."""
+        for level in self.caches:
+            if read + written <= level.bytes:
+                return (read + written) / (level.gbs * 1e3)
+        return read / (self.read_gbs * 1e3) + written / (self.write_gbs * 1e3)
+
+    def product_us(self, flops: float, dtype: str) -> float:
+        """The time of a matrix product or convolution over operands of a type; types without a rate have that of f32."""
+        return flops / (self.matrix_gflops.get(dtype, self.matrix_gflops["f32"]) * 1e3)
+
+    def vector_us(self, flops: float, bits: int = 32) -> float:
+        """The time of simple operations; wider elements fill fewer lanes."""
+        return flops * max(1.0, bits / 32) / (self.vector_gflops * 1e3)
+
+
+def machine_named(name: str) -> Machine:
+    """A built-in table, or one in a TOML file (the name ends in ``.toml``). Raises UserError for anything else."""
+    if name.lower() in BUILT_IN:
+        return _built_in(name.lower())
+    if not name.endswith(".toml"):
+        known = did_you_mean(name, BUILT_IN) or f"the machines are {', '.join(BUILT_IN)}; or name a .toml file"
+        raise UserError(f"there is no machine {name!r}", known)
+    try:
+        told = tomllib.loads(Path(name).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"{name}: {error.strerror}", "docs/lint/machines.md shows a table") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"{name}: {error}", "docs/lint/machines.md shows a table") from None
+    base = told.pop("base", DEFAULT)
+    if base not in BUILT_IN:
+        raise UserError(f"{name}: base = {base!r} is no built-in table", did_you_mean(str(base), BUILT_IN) or ", ".join(BUILT_IN))
+    return _read(told, Path(name).stem, name, machine_named(base))
+
+
+@cache
+def _built_in(name: str) -> Machine:
+    path = files("irscope.lint") / "machines" / f"{name}.toml"
+    return _read(tomllib.loads(path.read_text(encoding="utf-8")), name, name, None)
+
+
+def _read(told: dict[str, Any], name: str, where: str, base: Machine | None) -> Machine:
+    """The table of a file; what it does not say is that of ``base``."""
+    known = ("title", "caches", "matrix_gflops", *PLAIN)
+    for key in told:
+        if key not in known:
+            raise UserError(f"{where} has no key {key!r}", did_you_mean(key, known) or f"known are {', '.join(known)}, and base")
+    sources = dict(base.sources) if base is not None else {}
+    numbers: dict[str, float] = {}
+    launch = dict(base.policy_launch_us) if base is not None else {}
+    for key in PLAIN:
+        if key in told:
+            numbers[key], sources[key] = _number(told[key], f"{where}: {key}", where)
+        elif base is not None:
+            numbers[key] = getattr(base, key)
+        else:
+            raise UserError(f"{where} does not say {key}")
+    if "launch_us" in told:
+        launch = {}
+        policies = told["launch_us"].get("policies", {}) if isinstance(told["launch_us"], dict) else {}
+        for policy, row in policies.items():
+            launch[policy], sources[f"launch_us.{policy}"] = _number(row, f"{where}: launch_us.policies.{policy}", where)
+    products = dict(base.matrix_gflops) if base is not None else {}
+    for dtype, row in _table(told, "matrix_gflops", where).items():
+        products[dtype], sources[f"matrix_gflops.{dtype}"] = _number(row, f"{where}: matrix_gflops.{dtype}", where)
+    if "f32" not in products:
+        raise UserError(f"{where} does not say matrix_gflops.f32")
+    caches = base.caches if base is not None and "caches" not in told else _caches(told, where, sources)
+    title = str(told.get("title", name if base is None else f"{name}, after {base.name}"))
+    return Machine(name, title, **numbers, matrix_gflops=products, caches=caches, policy_launch_us=launch, sources=sources)
+
+
+def _caches(told: dict[str, Any], where: str, sources: dict[str, str]) -> tuple[Cache, ...]:
+    rows = told.get("caches", [])
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise UserError(f"{where}: caches is no list of tables", "[[caches]] with bytes and gbs")
+    found = []
+    for number, row in enumerate(rows):
+        size, _ = _number(row.get("bytes"), f"{where}: caches: bytes", where)
+        speed, _ = _number(row.get("gbs"), f"{where}: caches: gbs", where)
+        found.append(Cache(size, speed))
+        sources[f"caches.{number}"] = str(row.get("source", where))
+    return tuple(sorted(found, key=lambda level: level.bytes))
+
+
+def _table(told: dict[str, Any], key: str, where: str) -> dict[str, Any]:
+    table = told.get(key, {})
+    if not isinstance(table, dict):
+        raise UserError(f"{where}: {key} is no table", f"[{key}] with f32 = 500.0 and others")
+    return table
+
+
+def _number(row: Any, what: str, where: str) -> tuple[float, str]:
+    """``3.0``, or a table with ``value`` and ``source``; positive."""
+    value, source = (row.get("value"), str(row.get("source", where))) if isinstance(row, dict) else (row, where)
+    if not isinstance(value, int | float) or isinstance(value, bool) or not value > 0:
+        raise UserError(f"{what} is {value!r}", "it takes a number above 0")
+    return float(value), source

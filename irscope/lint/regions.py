@@ -1,0 +1,150 @@
+"""The surroundings of a few nodes: the kernels that a change there may make other than they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from irscope.fusion import Plan
+from irscope.graph import Graph, Node
+from irscope.lint.edits import Edit
+
+HOPS = 2
+"""Kernels between the change and the edge of its region: with one, what a neighbour would join instead is not seen."""
+LIMIT = 120
+"""Nodes beyond which a region takes no further kernels in: those of a transformer's layer have 20 to 60 and their neighbours."""
+SHARED = 4
+"""A value that more kernels compute for themselves (a mask, a broadcast number) does not make them neighbours."""
+
+LEAVES = frozenset(("parameter", "constant"))
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """Nodes of a graph in definition order, and those of them whose values are used outside."""
+
+    graph: Graph
+    nodes: tuple[Node, ...]
+    results: tuple[Node, ...]
+
+
+class Surroundings:
+    """The kernels of one graph by its nodes. A plan for primitives names the nodes of the text as the text does."""
+
+    def __init__(self, graph: Graph, users: list[list[Node]], plan: Plan) -> None:
+        self.graph, self.users = graph, users
+        self.kernels: list[list[Node]] = []
+        self._of: list[list[int]] = [[] for _ in graph.nodes]
+        owners = {id(inner): node for node in graph.nodes if node.op.name == "fusion" and node.bodies for inner in node.bodies[0].nodes}
+        names = {} if plan.graph is graph else {node.name: node for node in graph.nodes}
+        for group in plan.groups:
+            mine = list(dict.fromkeys(node for node in (self._own(n, owners, names) for n in group.nodes) if node is not None))
+            for node in mine:
+                self._of[node.index].append(len(self.kernels))
+            self.kernels.append(mine)
+        self._classes: list[int] = [-1] * len(graph.nodes)
+
+    def _own(self, node: Node, owners: dict[int, Node], names: dict[str, Node]) -> Node | None:
+        """The node of the graph that a node of its plan is: itself, what it was copied from, or the fusion that holds that."""
+        nodes = self.graph.nodes
+        for one in (node, *node.origin[:1]):
+            if one.index < len(nodes) and nodes[one.index] is one:
+                return one
+            if id(one) in owners:
+                return owners[id(one)]
+        return names.get(node.name)
+
+    def around(self, seeds: Iterable[Node]) -> Region:
+        """The kernels of some nodes, and those next to them as far as :data:`HOPS` and :data:`LIMIT` go."""
+        inside = dict.fromkeys(seeds)
+        reached: dict[int, None] = {}
+        frontier = list(dict.fromkeys(kernel for node in inside for kernel in self._of[node.index]))
+        frontier += [kernel for node in inside if not self._of[node.index] for kernel in self._beside([node])]
+        for hop in range(HOPS + 1):
+            following: dict[int, None] = {}
+            for kernel in frontier:
+                if kernel in reached or (hop and len(inside) + len(self.kernels[kernel]) > LIMIT):
+                    continue
+                reached[kernel] = None
+                inside.update(dict.fromkeys(self.kernels[kernel]))
+                following.update(dict.fromkeys(self._beside(self.kernels[kernel])))
+            frontier = list(following)
+        self._join(inside)
+        nodes = tuple(sorted(inside, key=lambda n: n.index))
+        leaving = (n for n in nodes if n is self.graph.root or any(u not in inside for u in self.users[n.index]))
+        results = tuple(n for n in leaving if n.op.name not in LEAVES)
+        return Region(self.graph, nodes, results or nodes[-1:])
+
+    def _beside(self, nodes: list[Node]) -> list[int]:
+        """The kernels that give these nodes their operands or read their values, also through what no kernel computes."""
+        found: dict[int, None] = {}
+        for step in (lambda n: n.operands, lambda n: self.users[n.index]):
+            seen = set(nodes)
+            todo = list(nodes)
+            while todo:
+                for other in step(todo.pop()):
+                    homes = self._of[other.index]
+                    if other in seen or other.op.name in LEAVES or other.op.name == "tuple":
+                        continue
+                    seen.add(other)
+                    if not homes:
+                        todo.append(other)
+                    elif len(homes) <= SHARED:
+                        found.update(dict.fromkeys(homes))
+        return list(found)
+
+    def _join(self, inside: dict[Node, None]) -> None:
+        """Take in what stands between the nodes and is in no kernel: parts of tuples, changes of shape."""
+        todo = list(inside)
+        while todo:
+            for operand in todo.pop().operands:
+                if operand not in inside and not self._of[operand.index] and operand.op.name not in LEAVES and operand.operands:
+                    inside[operand] = None
+                    todo.append(operand)
+
+    def classes(self, shapes: Shapes, nodes: Iterable[Node]) -> tuple[int, ...]:
+        """The class of each node, found once."""
+        classes = self._classes
+        for node in nodes:
+            if classes[node.index] < 0:
+                classes[node.index] = shapes.of(node)
+        return tuple([classes[node.index] for node in nodes])
+
+
+class Shapes:
+    """Numbers that are equal where nodes are, but for their names and places; and keys of whole regions made of them."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[object, int] = {}
+        self._attrs: dict[int, str] = {}
+        self._bodies: dict[Graph, tuple[object, ...]] = {}
+
+    def key(self, surroundings: Surroundings, region: Region, edit: Edit) -> tuple[object, ...]:
+        """Equal where the operators, types and attributes, who feeds whom, what leaves the region and what is changed are equal."""
+        place = {node: i for i, node in enumerate(region.nodes)}
+        return (
+            surroundings.classes(self, region.nodes),
+            tuple([tuple([place.get(o, -1) for o in node.operands]) for node in region.nodes]),
+            tuple([place[node] for node in region.results]),
+            tuple([place.get(node, -1) for node in edit.nodes]),
+        )
+
+    def of(self, node: Node) -> int:
+        """The class of a node: operator, type, attributes, the types of its operands, its bodies."""
+        attrs = "" if node.op.name == "parameter" else self._attributes(node)
+        types = tuple([o.type for o in node.operands])
+        return self._numbers.setdefault((node.op, node.type, attrs, types, tuple(map(self._body, node.bodies))), len(self._numbers))
+
+    def _attributes(self, node: Node) -> str:
+        if not node.attrs:
+            return ""
+        known = self._attrs.get(id(node.attrs))
+        if known is None:
+            known = self._attrs[id(node.attrs)] = repr(sorted((key, str(value)) for key, value in node.attrs.items()))
+        return known
+
+    def _body(self, body: Graph) -> tuple[object, ...]:
+        known = self._bodies.get(body)
+        if known is None:
+            known = self._bodies[body] = tuple((n.op, n.type, tuple(o.index for o in n.operands)) for n in body.nodes)
+        return known

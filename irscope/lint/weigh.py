@@ -1,0 +1,75 @@
+"""From what rules found to what is told: one finding a user operator, as severe as what mending it saves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from irscope.lint.context import Context
+from irscope.lint.findings import RuleFinding
+from irscope.lint.rule import Rule
+from irscope.lint.values import written
+from irscope.source import Finding, Note, Severity
+
+SHARE = 0.02
+"""A finding about time that saves less than this share of the module's estimated time is information."""
+FLOOR_US = 5.0
+"""And so is one that saves less than this, in microseconds: nobody measures it."""
+LIBRARY = ("torch/", "jax/", "flax/", "keras/", "site-packages/")
+"""Lines of a framework: without a scope they say nothing of which of its callers is meant."""
+LISTED = 3
+"""Places of one operator that are named beside the first."""
+
+
+def found_by(context: Context, rule: type[Rule]) -> list[Finding]:
+    """What one rule finds: the places of one user operator made one finding, as severe as what mending it saves."""
+    found = merged(context, rule().check(context))
+    if rule.only_gains:
+        found = [finding for finding in found if (finding.saves or {}).get("us", 0.0) > 0]
+    return [_cut(context, finding) for finding in found]
+
+
+def enough(context: Context, us: float) -> bool:
+    """Whether a saving is worth a warning on this machine."""
+    return us >= FLOOR_US and us >= SHARE * (context.total_us or 0.0)
+
+
+def _cut(context: Context, finding: Finding) -> Finding:
+    timed = isinstance(finding, RuleFinding) and finding.timed
+    if timed and finding.severity > Severity.INFO and not enough(context, (finding.saves or {}).get("us", 0.0)):
+        finding.severity = Severity.INFO
+    return finding
+
+
+def merged(context: Context, findings: Iterable[Finding]) -> list[Finding]:
+    """One finding for each operator of the user's program: the one that saves most, with what all of them save.
+
+    The operator is known by its line in the user's program and the scope it stands in; where the text names neither, each node is one.
+    """
+    found: dict[object, list[Finding]] = {}
+    for number, finding in enumerate(findings):
+        found.setdefault(_operator(context, finding) or number, []).append(finding)
+    return [_one(same) for same in found.values()]
+
+
+def _operator(context: Context, finding: Finding) -> object:
+    if not isinstance(finding, RuleFinding) or finding.at is None:
+        return None
+    node = finding.at[1]
+    scope = context.operator_scope(node)
+    if finding.source_line and (scope or not finding.source_line.startswith(LIBRARY)):
+        return finding.severity, finding.source_line, scope
+    return (finding.severity, id(written(node))) if scope or node.origin else None
+
+
+def _one(same: list[Finding]) -> Finding:
+    if len(same) == 1:
+        return same[0]
+    first = max(same, key=lambda finding: (finding.saves or {}).get("us", 0.0))
+    others = [finding for finding in same if finding is not first]
+    names = ", ".join(f"%{finding.node}" for finding in others[:LISTED])
+    more = f" and {len(others) - LISTED} more" if len(others) > LISTED else ""
+    saves = None
+    if any(finding.saves for finding in same):
+        saves = {key: round(sum((f.saves or {}).get(key, 0.0) for f in same), 3) for key in ("us", "bytes", "kernels")}
+    return replace(first, notes=(*first.notes, Note(f"the same operator of the program, also at {names}{more}")), saves=saves)
