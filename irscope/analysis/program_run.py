@@ -31,16 +31,11 @@ def known_of(module: Module) -> Known:
         if not calls.runs_alone(graph):
             continue
         for node, own in zip(graph.nodes, costs.graphs[graph].flops, strict=True):
-            first = written(node)
+            first = node
+            while first.origin and first not in runs:
+                first = first.origin[0]
             if own:
                 flops[first] += own
             if node.op.name == "parameter" and first.op.name == "prim::GetAttr":
                 types[first] = node.type
     return Known({node: total / max(runs[node], 1) for node, total in flops.items()}, types)
-
-
-def written(node: Node) -> Node:
-    """The node of the text that a node of a derived graph stands for; the node itself in the text's own graph."""
-    while node.origin:
-        node = node.origin[0]
-    return node

@@ -22,6 +22,10 @@ def bind_types(module: Module, shapes: Mapping[str, tuple[int, ...]], dtypes: Ma
     Raises UserError for a name that is no input, and where an operator does not take the new types.
     """
     dtypes = dtypes or {}
+    if module.format == "torchscript" and not module.attrs.get("primitive") and (shapes or dtypes):
+        from irscope.expand.torchscript import with_shapes
+
+        return with_shapes(module, shapes, dtypes)
     main = module.main()
     names = {p.name: p for p in main.params} | {f"arg{i}": p for i, p in enumerate(main.params)}
     for name in [*shapes, *dtypes]:

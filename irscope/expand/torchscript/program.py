@@ -62,12 +62,17 @@ def run_counted(module: Module, given: Given) -> tuple[Module, Counter[Node]]:
     return program.run(), program.runs
 
 
-class Program:
-    """A run: the modules and functions, the graph that is built, and the state of objects."""
+class Misfit(UserError):
+    """An operator does not take what it is given."""
 
-    def __init__(self, module: Module, given: Given) -> None:
+
+class Program:
+    """A run: the modules and functions, the graph that is built, and the state of objects. ``seen`` is told each node and its value."""
+
+    def __init__(self, module: Module, given: Given, seen: Callable[[Node, Any], None] | None = None) -> None:
         self.module = module
         self.given = given
+        self.seen = seen
         self.made = module.derived()
         self.graph = Graph(module.entry)
         self.t = FramedTorch(self.graph)
@@ -153,6 +158,8 @@ class Program:
             for node in graph.nodes:
                 if node not in env:
                     self._run_node(node, env)
+                if self.seen is not None and node in env:
+                    self.seen(node, env[node])
             return results_of(graph, env)
         finally:
             self.depth -= 1
@@ -337,10 +344,10 @@ class Program:
                 told.append(f"the input {value._node.name} is given as {type}, but the text says {declared.dtype}")
         return "; ".join(told)
 
-    def _fault(self, node: Node, message: str, help: str = "") -> UserError:
+    def _fault(self, node: Node, message: str, help: str = "") -> Misfit:
         place = self.module.source.place(node.loc) if node.loc >= 0 else None
         at = f"{self.module.source.name}:{place}: " if place else ""
-        return UserError(f"{at}%{node.name} = {node.op.name}: {message}{self.where(node)}", help)
+        return Misfit(f"{at}%{node.name} = {node.op.name}: {message}{self.where(node)}", help)
 
 
 def _is_parameter(param: Node) -> bool:

@@ -34,6 +34,16 @@ class TorchTensorType(TensorType):
         return self.text
 
 
+WORDS = {name: word for word, name in reversed(SCALARS.items())}
+"""The word that torch prints for an element type; of a quantised type that of its storage."""
+
+
+def plain_type(type: TensorType) -> TorchTensorType:
+    """The type as torch writes it where it knows the shape and nothing else: ``Float(2, 3)``."""
+    text = f"{WORDS[type.dtype.name]}({', '.join(str(d) for d in type.shape)})"
+    return TorchTensorType(type.dtype, type.shape, text=text)
+
+
 @lru_cache(maxsize=20_000)
 def parse_type(text: str) -> Type:
     """The type that a text names. What is no tensor of known rank and no tuple keeps its own text."""

@@ -1,0 +1,86 @@
+"""Shapes for a TorchScript text that leaves them open: the program is run over those of its inputs, and each value says what it became.
+
+    graph(%x : Tensor):                             --shape x=2,8        graph(%x : Float(2, 8)):
+      %y : Tensor = aten::linear(%x, %w, %b)                               %y : Float(2, 4) = aten::linear(%x, %w, %b)
+"""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from irscope.expand.torchscript.program import Given, Misfit, Program
+from irscope.expand.torchscript.weights import Wanted
+from irscope.formats.torchscript.abstract import Tensor
+from irscope.formats.torchscript.types import plain_type
+from irscope.graph import DTYPES, Builder, Graph, Module, NamedType, Node, TensorType, Type, callees_first
+from irscope.graph.dtypes import F32
+from irscope.graph.rewrite import copy_node
+from irscope.source import UserError, did_you_mean
+
+
+def with_shapes(module: Module, shapes: Mapping[str, tuple[int, ...]], dtypes: Mapping[str, str]) -> Module:
+    """The module with the shapes of inputs and of all that follows from them, as far as the program can be run.
+
+    Inputs are named as in the text or ``argN``, objects not counted; the element type is float32 where nobody says it.
+    Raises UserError for a name that is no input, and where an operator does not take the shapes.
+    """
+    params = [p for p in module.main().params if not (isinstance(p.type, NamedType) and "__torch__" in p.type.name)]
+    names = {p.name: p for p in params} | {f"arg{i}": p for i, p in enumerate(params)}
+    given: dict[str, Any] = {}
+    for name in dict.fromkeys([*shapes, *dtypes]):
+        if name not in names:
+            known = ", ".join(p.name for p in params)
+            raise UserError(f"there is no input {name!r}", did_you_mean(name, names) or f"the inputs are {known}")
+        param = names[name]
+        own = param.type if isinstance(param.type, TensorType) else None
+        shape = shapes.get(name, own.shape if own is not None else None)
+        if shape is None:
+            raise UserError(f"the text does not say the shape of input {name}, whose element type is given", f"add --shape {name}=...")
+        given[param.name] = TensorType(DTYPES[dtypes[name]] if name in dtypes else own.dtype if own is not None else F32, shape)
+    found: dict[Node, TensorType | None] = {}
+    weights: dict[Node, Wanted] = {}
+
+    def seen(node: Node, value: Any) -> None:
+        if isinstance(value, Wanted) and not value.solved:
+            weights[node] = value
+        elif isinstance(value, Tensor):
+            type = value.get().type
+            assert isinstance(type, TensorType)
+            # What has another shape each time that it runs has none to be told.
+            found[node] = type if node not in found or found[node] == type else None
+
+    try:
+        Program(module, Given(given), seen).run()
+    except Misfit:
+        raise
+    except UserError:
+        pass  # what was found on the way holds; an operator that does not run has the type of the text
+    for node, weight in weights.items():
+        if weight.solved:
+            type = weight.get().type
+            found[node] = type if isinstance(type, TensorType) else None
+    return _retyped(module, {node: plain_type(type) for node, type in found.items() if type is not None and not _says(node.type, type)})
+
+
+def _says(text: Type, type: TensorType) -> bool:
+    """Whether the text says as much already."""
+    return isinstance(text, TensorType) and text.dtype is type.dtype and text.shape == type.shape
+
+
+def _retyped(module: Module, types: Mapping[Node, Type]) -> Module:
+    made = module.derived()
+    became: dict[Graph, Graph] = {}
+    main = module.main()
+    for graph in callees_first(module, main):
+        copy = Graph(graph.name, loc=graph.loc, notes=dict(graph.notes))
+        builder = Builder(copy)
+        new: list[Node] = []
+        for node in graph.nodes:
+            new.append(copy_node(builder, node, [new[o.index] for o in node.operands], [became.get(b, b) for b in node.bodies]))
+            new[-1].type = types.get(node, node.type)
+        copy.params = [new[p.index] for p in graph.params]
+        copy.root = new[graph.root.index] if graph.root is not None else None
+        became[graph] = copy
+    for name, graph in module.graphs.items():
+        made.graphs[name] = became.get(graph, graph)
+    return made
