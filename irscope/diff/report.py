@@ -61,15 +61,16 @@ def _table(comparison: Comparison, markdown: bool) -> list[str]:
 
 
 def _graph_text(pair: GraphPair, bullet: str, markdown: bool) -> list[str]:
-    title = _title(pair.before, pair.after)
-    lines = [f"### {title}" if markdown else title]
+    name = title(pair.before, pair.after)
+    lines = [f"### {name}" if markdown else name]
     lines += [bullet + _change(change) for change in pair.changes[:SHOWN]]
     if len(pair.changes) > SHOWN:
         lines.append(f"{bullet}... and {len(pair.changes) - SHOWN} more")
     return lines
 
 
-def _title(before: Graph | None, after: Graph | None) -> str:
+def title(before: Graph | None, after: Graph | None) -> str:
+    """The name of a pair of graphs, and which side it is on, where it has one only."""
     if before is None or after is None:
         graph = before or after
         assert graph is not None

@@ -103,3 +103,25 @@ def test_the_command_says_same_as_json_and_fails_on_gates(tmp_path: Path) -> Non
     assert "gate failed: ops.exponential>0" in run.stderr
     same = CliRunner().invoke(group, ["diff", str(a), str(a)])
     assert "are the same graph" in same.stdout
+
+
+def test_the_page_shows_both_texts_and_holds_whatever_stands_in_them(tmp_path: Path) -> None:
+    before, after, page = tmp_path / "a<b>.hlo", tmp_path / "b.hlo", tmp_path / "diff.html"
+    before.write_text(BEFORE)
+    after.write_text(BEFORE.replace("n = f32[8,4] negate(p)", 'n = f32[8,4] exponential(p), metadata={op_name="<script>x</script>"}'))
+    result = CliRunner().invoke(group, ["diff", str(before), str(after), "--format", "html", "-o", str(page), "--fail-if", "ops.exponential>0"])
+    assert result.exit_code == 1, result.output
+    text = page.read_text()
+    assert "<td class=\"text before\"><small>10</small> n = f32[8,4] negate(p)</td>" in text
+    assert "&lt;script&gt;x&lt;/script&gt;" in text
+    assert "a&lt;b&gt;.hlo" in text
+    assert "gate failed: ops.exponential" in text
+    assert "http" not in text, "the page needs no network"
+
+
+def test_the_page_of_equal_graphs_says_so(tmp_path: Path) -> None:
+    for name, text in (("a.hlo", BEFORE), ("b.hlo", RENAMED)):
+        (tmp_path / name).write_text(text)
+    result = CliRunner().invoke(group, ["diff", str(tmp_path / "a.hlo"), str(tmp_path / "b.hlo"), "--format", "html"])
+    assert result.exit_code == 0
+    assert "They are the same graph." in result.output
