@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import click
@@ -32,6 +33,15 @@ def load(path: str, from_: str | None = None) -> Reading:
     from irscope import api
 
     return api.load(path, format=from_) if path == "-" or "\n" not in path else _no_path(path)
+
+
+def bind(reading: Reading, shapes: dict[str, tuple[int, ...]], dtypes: dict[str, str]) -> Reading:
+    """The reading with what :func:`binding_options` gave for the inputs of its modules. Raises UserError as ``bind_types`` does."""
+    if not shapes and not dtypes:
+        return reading
+    from irscope.expand.bind import bind_types
+
+    return replace(reading, modules=[bind_types(module, shapes, dtypes) for module in reading.modules if module.entry])
 
 
 def load_ok(path: str, from_: str | None = None) -> Reading:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from irscope.cli.errors import FINDINGS, OK, USAGE
-from irscope.cli.input import from_option, load, once_stdin, require_ok
+from irscope.cli.input import bind, binding_options, from_option, load, once_stdin, require_ok
 from irscope.cli.output import opened
 from irscope.cli.progress import track
 from irscope.source import Severity, UserError, did_you_mean
@@ -51,6 +51,7 @@ FORMATS = ("full", "concise", "json", "jsonl", "sarif", "github", "gitlab", "jun
 @click.option("--audit", type=click.Choice(AUDITS), help="Print a table instead of findings.")
 @click.option("--config", "config_file", metavar="FILE", help="Settings (default: the nearest irscope.toml or pyproject.toml).")
 @click.option("--isolated", is_flag=True, help="Ignore all settings of the project.")
+@binding_options
 def command(
     paths: tuple[str, ...],
     from_: str | None,
@@ -78,6 +79,8 @@ def command(
     audit: str | None,
     config_file: str | None,
     isolated: bool,
+    shapes: dict[str, tuple[int, ...]],
+    dtypes: dict[str, str],
 ) -> int:
     """Find what makes a graph slow or wrong.
 
@@ -103,8 +106,12 @@ def command(
         raise UserError("--track-fusion stores into a baseline", "give --write-baseline FILE too")
     config = None if isolated else read_config(config_file) if config_file else find_config(".")
     format_ = format_ or format_of(config)
+
+    def read(path: str) -> Reading:
+        return bind(load(path, from_), shapes, dtypes)
+
     if audit:
-        return _audit(paths, from_, audit, format_, output)
+        return _audit(paths, read, audit, format_, output)
     paths, pair = _split_pair(paths, why)
     demands = {
         "policy": policy,
@@ -125,7 +132,7 @@ def command(
     options = Options(_words(select), _words(ignore), level, demands, baseline, why, pair, track_fusion, statistics)
     options.fresh = write_baseline is not None
     session = Session(options, config)
-    broken = _each(paths, from_, session.add)
+    broken = _each(paths, read, session.add)
     report = session.report()
     if write_baseline:
         store(write_baseline, session.acceptable(), session.fusion)
@@ -138,7 +145,7 @@ def command(
     return FINDINGS if not write_baseline and any(file.fails for file in report.files) else OK
 
 
-def _each(paths: tuple[str, ...], from_: str | None, work: Callable[[str, Reading], object]) -> bool:
+def _each(paths: tuple[str, ...], read: Callable[[str], Reading], work: Callable[[str, Reading], object]) -> bool:
     """Read every dump that the paths stand for and hand it over; True when one of several could not be used, which is said at once."""
     from irscope.fleet.files import find_files
 
@@ -148,7 +155,7 @@ def _each(paths: tuple[str, ...], from_: str | None, work: Callable[[str, Readin
     broken = False
     for path in track(everything, "linting"):
         try:
-            work(path, load(path, from_))
+            work(path, read(path))
         except UserError as error:
             if len(everything) == 1:
                 raise
@@ -165,7 +172,7 @@ def format_of(config: Config | None) -> str:
     return named
 
 
-def _audit(paths: tuple[str, ...], from_: str | None, audit: str, format_: str, output: str | None) -> int:
+def _audit(paths: tuple[str, ...], read: Callable[[str], Reading], audit: str, format_: str, output: str | None) -> int:
     from irscope.lint.audits import FileAudit, auditor, write_audits
 
     told: list[FileAudit] = []
@@ -174,7 +181,7 @@ def _audit(paths: tuple[str, ...], from_: str | None, audit: str, format_: str, 
         require_ok(reading)
         told.append(FileAudit(path, [auditor(audit)(module) for module in reading.modules if module.entry]))
 
-    broken = _each(paths, from_, look)
+    broken = _each(paths, read, look)
     write_text(write_audits(told, format_), output)
     return USAGE if broken else OK
 

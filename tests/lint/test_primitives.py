@@ -55,3 +55,15 @@ ENTRY e {
     assert "ALG007" in every.output
     usual = runner.invoke(lint, [str(tmp_path / "x.hlo"), "--format", "concise"])
     assert "ALG007" not in usual.output
+
+
+def test_a_shape_that_the_text_leaves_open_can_be_given(tmp_path: Path) -> None:
+    file = tmp_path / "open.txt"
+    file.write_text("graph(%x : Tensor, %y : Tensor):\n  %one : int = prim::Constant[value=1]()\n"
+                    "  %z : Tensor = aten::add(%x, %y, %one)\n  return (%z)\n")
+    runner = CliRunner()
+    plain = runner.invoke(lint, [str(file), "--isolated"])
+    assert "BRD006" not in plain.output
+    given = runner.invoke(lint, [str(file), "--isolated", "--shape", "x=64,1", "--shape", "y=64"])
+    assert "BRD006" in given.output
+    assert "f32[64,1] and f32[64] meet in f32[64,64]" in given.output
