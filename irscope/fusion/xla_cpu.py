@@ -5,13 +5,13 @@ order of its text. Every computation that runs is fused by itself, bodies of loo
 """
 from __future__ import annotations
 
-from irscope.formats.hlo.reader import collector_paused
 from irscope.fusion.plan import Plan
 from irscope.fusion.xla.cpu import run
 from irscope.fusion.xla.instructions import Computation
 from irscope.fusion.xla.stage import computations, remarks
 from irscope.fusion.xla.told import from_text, opened, plan_of, taken_apart
 from irscope.graph import Graph, Module
+from irscope.graph.collector import collector_paused
 
 VERSION = "jaxlib-0.10.2"
 """The release whose decisions these are; XLA changes them from month to month."""

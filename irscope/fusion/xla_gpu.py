@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 
-from irscope.formats.hlo.reader import collector_paused
 from irscope.fusion.plan import Plan
 from irscope.fusion.xla.gpu import run
 from irscope.fusion.xla.gpu_device import Device, device_named
@@ -15,6 +14,7 @@ from irscope.fusion.xla.instructions import Computation, Instruction
 from irscope.fusion.xla.stage import computations, remarks
 from irscope.fusion.xla.told import from_text, opened, plan_of, taken_apart
 from irscope.graph import Graph, Module
+from irscope.graph.collector import collector_paused
 
 VERSION = "jaxlib-0.10.2"
 """The release whose decisions these are; XLA changes them from month to month."""

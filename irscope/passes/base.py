@@ -4,8 +4,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
-from irscope.formats.hlo.reader import collector_paused
 from irscope.graph import Builder, Graph, Module, Node, callees_first, rewrite, see_through
+from irscope.graph.collector import collector_paused
 
 Rule = Callable[[Builder, Node, Sequence[Node]], Node | None]
 

@@ -1,10 +1,7 @@
 """From a text to modules: finds them among whatever stands around, reads each, and says what could not be understood."""
 from __future__ import annotations
 
-import gc
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from irscope.formats.hlo.assembly import Assembly
 from irscope.formats.hlo.body import read_computation, read_printed
@@ -16,6 +13,7 @@ from irscope.formats.hlo.provenance import HloProvenance
 from irscope.formats.hlo.surroundings import without_prefixes
 from irscope.formats.hlo.types import begins_type
 from irscope.graph import Module, Op, Reading
+from irscope.graph.collector import collector_paused
 from irscope.source import SourceText
 
 HLO_MODULE = re.compile(r"[ \t]*HloModule\b(?![ \t]*[=({])")
@@ -47,18 +45,6 @@ def read(source: SourceText) -> Reading:
             faults.add(LIMIT, "the text is nested too deeply to be read from here", 0)
     reading.findings, reading.ok = faults.close(), faults.ok
     return reading
-
-
-@contextmanager
-def collector_paused() -> Iterator[None]:
-    """A graph of a million nodes is no garbage; looking for some in it would take twice as long as building it."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 class _Reader:

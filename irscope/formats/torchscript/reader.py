@@ -11,7 +11,6 @@ values around it are further operands of its node (``notes["captures"]`` counts 
 """
 from __future__ import annotations
 
-import gc
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -23,6 +22,7 @@ from irscope.formats.torchscript.scopes import Scope
 from irscope.formats.torchscript.types import TENSOR_WORD, parse_type
 from irscope.formats.torchscript.values import parse_value
 from irscope.graph import NO_ATTRS, Graph, Module, NamedType, Node, Op, Reading, TupleType, Type, unknown_op
+from irscope.graph.collector import collector_paused
 from irscope.ops import get, lookup
 from irscope.source import Finding, Severity, SourceText, did_you_mean
 
@@ -38,13 +38,8 @@ NOTHING = NamedType("None")
 def read(source: SourceText) -> Reading:
     """What a text holds. Graphs under ``# method`` lines are one module; otherwise each graph is a module."""
     reading = Reading(source, "torchscript")
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
+    with collector_paused():
         _Reader(source, reading).run()
-    finally:
-        if enabled:
-            gc.enable()
     return reading
 
 
