@@ -8,7 +8,7 @@ import pytest
 
 import irscope
 from irscope.graph import Module, Node
-from irscope.lint.claims import Claim, Claims
+from irscope.lint.claims import Claim, Claims, tidied
 from irscope.lint.edits import Edit, Site, built, together
 from irscope.lint.machine import machine_named
 from irscope.lint.planned import Planned
@@ -68,7 +68,7 @@ def whole(module: Module, edit: Edit | None, policy: str) -> Planned:
     part = module.derived()
     graph = built(main.nodes, [main.result()], edit, main.name)
     part.graphs = {graph.name: graph}
-    return Planned(part, policy)
+    return Planned(tidied(part, policy), policy)
 
 
 def test_a_change_that_drops_a_kernel_is_counted() -> None:
@@ -116,6 +116,34 @@ def test_the_surroundings_show_what_the_whole_shows(policy: str, what: str) -> N
     assert found is not None
     assert (found.kernels, found.bytes) == (before.kernels - after.kernels, before.traffic - after.traffic)
     assert found.us == pytest.approx(before.us(CPU) - after.us(CPU), abs=1e-6)
+
+
+TWICE = """HloModule m
+
+ENTRY e {
+  x = f32[256,256] parameter(0)
+  w = f32[256,256] parameter(1)
+  a = f32[256,256] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  b = f32[256,256] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  t = f32[256,256] tanh(b)
+  ROOT r = f32[256,256] add(a, t)
+}
+"""
+
+
+@pytest.mark.parametrize("policy", ["irscope", "xla-cpu", "xla-gpu"])
+def test_nothing_is_claimed_for_what_the_compiler_shares_itself(policy: str) -> None:
+    module, nodes = read(TWICE)
+    claims = Claims(Planned(module, policy), CPU)
+    found = claims.of(module.main(), module.main().users(), Edit.use(nodes["b"], nodes["a"]))
+    assert found == Claim(0, 0.0, 0.0)
+
+
+def test_what_a_compiler_left_in_its_result_stays_there() -> None:
+    module, nodes = read(TWICE.replace("HloModule m", "HloModule m, is_scheduled=true"))
+    found = Claims(Planned(module, "xla-cpu"), CPU).of(module.main(), module.main().users(), Edit.use(nodes["b"], nodes["a"]))
+    assert found is not None
+    assert found.us > CPU.product_us(2 * 256**3, "f32")
 
 
 def test_equal_surroundings_are_planned_once() -> None:
