@@ -67,7 +67,7 @@ bench-read: $(READY)  ## reading HLO: instructions a second and bytes an instruc
 	@PYTHONPATH=. "$${PEERS_PYTHON:-$(BIN)/python}" benchmarks/read_hlo.py $(ARGS)
 
 fuzz: $(READY)  ## mutated dumps: the readers may find faults in them, and nothing else
-	@$(BIN)/python benchmarks/fuzz_hlo.py samples $(ARGS)
+	@$(BIN)/python benchmarks/fuzz.py samples $(ARGS)
 
 golden: $(READY)  ## write the golden files anew; read them as a diff afterwards
 	@$(BIN)/python -m pytest -q --update-golden $(ARGS)

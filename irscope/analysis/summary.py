@@ -172,7 +172,7 @@ def costliest(survey: Survey, n: int) -> list[Costly]:
 def source_line(survey: Survey, node: Node) -> str:
     """``file:line`` of the user's program for a node; for a fusion without one, that of its result."""
     stack = survey.module.call_stack(node)
-    if not stack and is_fusion(node) and node.bodies[0].root is not None:
+    if not stack and is_fusion(node) and node.bodies and node.bodies[0].root is not None:
         stack = survey.module.call_stack(node.bodies[0].root)
     return f"{stack[0].file}:{stack[0].line}" if stack else ""
 

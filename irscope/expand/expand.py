@@ -162,7 +162,9 @@ class _Expansion:
         bodies = [self.became.get(body, body) for body in node.bodies]
         if node.op.name == "all-reduce-start":
             return self.builder.add(op, nodes, node.attrs, node.type, bodies, node.name)
-        assert isinstance(node.type, TupleType)
+        if not isinstance(node.type, TupleType) or len(node.type.elements) < 2:
+            raise UserError(f"{node.op.name} gives its operand and its result, but %{node.name} is declared {node.type}",
+                            "irscope check FILE names the place")
         done = self.builder.add(op, nodes, node.attrs, node.type.elements[1], bodies, node.name)
         return [operands[0] if len(operands) == 1 else list(operands), done]
 

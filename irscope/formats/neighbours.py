@@ -161,7 +161,7 @@ TEXTS: tuple[tuple[re.Pattern[str], Neighbour], ...] = (
     (re.compile(r"^ExportedProgram:|^[ \t]*class GraphModule\(|^[ \t]*opcode +name +target +args +kwargs"
                 r"|^[ \t]*%\S+ : .*= (?:placeholder|call_function|call_module|call_method|get_attr|output)\[target="
                 r"|graph_module\.print_readable\(\)|;  \w+ = (?:\w+ = )*None"
-                r"|^\s*class \w+\(torch\.nn\.Module\):\n\s+def forward\(self.*\n\s+# *(?:No stacktrace|File:)", re.MULTILINE),
+                r"|^[ \t]*class \w+\(torch\.nn\.Module\):\n\s+def forward\(self.*\n\s+# *(?:No stacktrace|File:)", re.MULTILINE),
      Neighbour("a torch.fx or torch.export print",
                f"print the same model as TorchScript (of an ExportedProgram ep, model is ep.module()):\n{PRINT_TORCHSCRIPT}")),
     (re.compile(r"^def \w+\(self,?\n|: Tensor\) -> (?:Tensor|Tuple\[|List\[|Dict\[)", re.MULTILINE),

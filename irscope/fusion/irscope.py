@@ -317,7 +317,7 @@ def _is_trailing(node: Node) -> bool:
     of, reduced = node.operands[0].type, set(node.attrs["dimensions"])
     shape = [d if isinstance(d, int) else 2 for d in of.shape] if isinstance(of, TensorType) else []
     kept = [d for d, n in enumerate(shape) if d not in reduced and n > 1]
-    gone = [d for d in reduced if shape[d] > 1]
+    gone = [d for d in reduced if d < len(shape) and shape[d] > 1]
     return not kept or not gone or max(kept) < min(gone)
 
 

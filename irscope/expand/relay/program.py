@@ -134,7 +134,10 @@ class Program:
             case "tuple":
                 return list(values)
             case "get-tuple-element":
-                return values[0][int(node.attrs["index"])]
+                whole, index = values[0], int(node.attrs["index"])
+                if not isinstance(whole, list | tuple) or index >= len(whole):
+                    raise UserError(f"there is no element {index} of what is no tuple of {index + 1} or more{self.where(node)}")
+                return whole[index]
         if not node.op.known:
             return self.operator(node, values)
         if node.op.dialect in DIALECTS:

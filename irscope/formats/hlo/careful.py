@@ -23,6 +23,7 @@ from irscope.formats.hlo.literals import read_literal
 from irscope.formats.hlo.opcodes import OPCODES, Opcode, opcode_named
 from irscope.formats.hlo.types import begins_type, compatible, is_possible, refuse_element_type
 from irscope.graph import NO_ATTRS, UNKNOWN, Node, TensorType, TupleType, Type
+from irscope.ops.attrs import Literal
 from irscope.ops.faults import TypeFault
 from irscope.source import Note, did_you_mean
 
@@ -262,6 +263,7 @@ def _constant(assembly: Assembly, cursor: Cursor, spec: Opcode, name: str, at: i
     values: dict[str, Any] = {}
     if type is UNKNOWN:
         _step_over_literal(cursor)
+        values["literal"] = Literal(type, "{...}", True)
     else:
         if cursor.kind != "mark" and isinstance(type, TensorType) and type.shape:
             message = f"the constant is {type}, but is written as one number: the first element, with zeros behind it"

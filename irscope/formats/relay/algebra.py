@@ -187,6 +187,17 @@ def word_of(dtype: DType) -> str:
     return PRINTED.get(dtype.name, dtype.name)
 
 
+MAX_TABLE = 1 << 26
+"""Entries of a table that an operator's expansion works out (half a gigabyte): a text that asks for more is a mistake."""
+
+
+def table_of(entries: int) -> int:
+    """The number of entries of a table, when it is one that can be made. Raises ValueError."""
+    if entries > MAX_TABLE:
+        raise ValueError(f"this takes a table of {entries} numbers, more than {MAX_TABLE}")
+    return entries
+
+
 def each(values: Any, n: int) -> tuple[int, ...]:
     """One number for all spatial dimensions, or one for each."""
     given = list(values) if isinstance(values, list | tuple) else [values]

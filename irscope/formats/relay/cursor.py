@@ -328,7 +328,11 @@ def plain_number(word: str, offset: int) -> int | float:
     found = NUMBER.match(word)
     if found is None:
         raise SyntaxFault(offset, f"`{word}` is no number", length=len(word))
-    return float(found[1]) if found[2] == "f" or any(c in found[1] for c in ".eE") else int(found[1])
+    if found[2] == "f" or any(c in found[1] for c in ".eE"):
+        return float(found[1])
+    if int(found[1]) >= 1 << 64:
+        raise SyntaxFault(offset, f"`{word}` does not fit into 64 bits", length=len(word))
+    return int(found[1])
 
 
 def unquoted(word: str) -> str:

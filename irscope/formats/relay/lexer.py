@@ -25,6 +25,8 @@ TOKEN = re.compile(
 ASIDE = frozenset(("comment", "nested", "hash", "bad"))
 """Kinds of pieces that are no tokens, or are looked at first."""
 
+MAX_DIGITS = 400
+"""The longest double has 309 digits in front of its point; Python's own limit for an int is 4300."""
 COMMENT_EDGE = re.compile(r"/\*|\*/")
 METADATA = re.compile(r"^[ \t]*(?:\#\[metadata\]|METADATA:|/\* meta data \*/|\# meta data[ \t]*$)", re.MULTILINE)
 HEADER = re.compile(r"(?:\s|\ufeff|/\*(?:[^*]|\*(?!/))*\*/|//[^\n]*\n)*(?:\#\[\s*version\s*=\s*\"([^\"]*)\"\s*\]|v(0\.0\.\d))")
@@ -66,6 +68,9 @@ def tokenize(text: str, start: int, end: int) -> Tokens:
                 break
             word = found[kind]
             if kind not in ASIDE or word.startswith("#[v"):
+                if kind == "number" and len(word) > MAX_DIGITS:
+                    at = found.end() - len(word)
+                    raise SyntaxFault(at, f"no element type holds a number of {len(word)} characters", length=len(word))
                 add_kind(kind)
                 add_text(word)
                 add_offset(found.end() - len(word))

@@ -29,6 +29,8 @@ class Literals(Nodes):
             if special is None:
                 raise SyntaxFault(at, f"`{word}` is no number", length=len(word))
             value: float = float(special[1])
+            if special[2] and f"f{special[2]}" not in DTYPES:
+                raise SyntaxFault(at, f"`{word}`: there is no float of {special[2]} bits", length=len(word))
             dtype = DTYPES[f"f{special[2]}"] if special[2] else F32
         elif found[2] == "f" or any(c in found[1] for c in ".eE"):
             width = found[3] or "32"

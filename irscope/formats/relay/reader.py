@@ -41,7 +41,7 @@ MARKER = re.compile(
 )
 TYPE = re.compile(r"\btype\s+\w")
 FUNCTION = re.compile(
-    r"(?:^|[\s;}])def\s+@|^\s*fn\s*(?:\[[^\]]*\])?\s*\(\s*%|^\s*(?:free_var\s+)?%[\w.]+\s*(?::[^=\n]*)?[=;]", re.MULTILINE
+    r"(?:^|[\s;}])def\s+@|^[ \t]*fn\s*(?:\[[^\]]*\])?\s*\(\s*%|^[ \t]*(?:free_var\s+)?%[\w.]+\s*(?::[^=\n]*)?[=;]", re.MULTILINE
 )
 
 
@@ -53,9 +53,9 @@ def sniff(text: str) -> float:
         return 0.95
     if re.search(r"(?:^|\s)def\s+@[\w.]+\s*(?:\[[^\]]*\])?\s*\(", head):
         return 0.95
-    if re.match(r"\s*(?:/\*.*?\*/\s*|//[^\n]*\s*)*(?:fn\s*\(\s*%|free_var\s+%|type\s+\w+\s*[\[{])", head, re.DOTALL):
+    if re.match(r"\s*+(?:/\*.*?\*/\s*+|//[^\n]*+\s*+)*+(?:fn\s*\(\s*%|free_var\s+%|type\s+\w+\s*[\[{])", head, re.DOTALL):
         return 0.9
-    if re.search(r"^\s*%\d+\s*=\s*[a-z][\w.]*\((?!.*\[)[^=]*%", head, re.MULTILINE) and "::" not in head:
+    if re.search(r"^[ \t]*%\d+\s*=\s*[a-z][\w.]*\((?!.*\[)[^=]*%", head, re.MULTILINE) and "::" not in head:
         return 0.6
     return 0.0
 

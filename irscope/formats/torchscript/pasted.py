@@ -10,7 +10,7 @@ HEADER = re.compile(r"\bgraph\s*\(\s*(?:%|\)\s*[:{])")
 ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 STATEMENT = re.compile(r"%[^\n=]{1,400}= *\^?[\w.]+::\w+|=\s*prim::\w+")
 FX = re.compile(
-    r"%\S+ +:[^\n]{0,200}?(?:\[num_users=\d+\] )?=\s*(?:placeholder|call_function|call_module|call_method|get_attr|output)\[target",
+    r"%\S{1,400}+ +:[^\n]{0,200}?(?:\[num_users=\d+\] )?=\s*(?:placeholder|call_function|call_module|call_method|get_attr|output)\[target",
 )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import ceil, floor
 from typing import Any
 
-from irscope.formats.relay.algebra import Relay
+from irscope.formats.relay.algebra import Relay, table_of
 from irscope.formats.relay.operators import Attributes, operator
 from irscope.formats.relay.operators.convolution import SPATIAL
 from irscope.formats.relay.operators.pooling import LAYOUT
@@ -54,12 +54,13 @@ def nearest(place: float, rounding: str, mode: str) -> int:
 def resized(t: Relay, x: Node, d: int, want: int, a: Attributes, roi: tuple[float, float] | None = None) -> Node:
     """One dimension in another size: a choice of pixels, or a product with a banded matrix."""
     have, mode = t.shape(x)[d], str(a.coordinate_transformation_mode)
-    places = [source(i, have, want, mode, roi) for i in range(want)]
+    places = [source(i, have, want, mode, roi) for i in range(table_of(want))]
     if a.method == "nearest_neighbor":
         at = [min(max(nearest(p, str(a.rounding_method), mode), 0), have - 1) for p in places]
         return x if at == list(range(have)) else t.take(x, t.array(at, S64), d)
     if want == have and places == [float(i) for i in range(have)]:
         return x
+    table_of(have * want)
     matrix = np.zeros((have, want))
     for i, place in enumerate(places):
         low = floor(place)

@@ -6,7 +6,7 @@ from itertools import pairwise
 from math import prod
 from typing import Any
 
-from irscope.formats.relay.algebra import Relay, shape_text
+from irscope.formats.relay.algebra import Relay, shape_text, table_of
 from irscope.formats.relay.operators import Attributes, operator
 from irscope.graph import Kind, Node
 from irscope.graph.dtypes import S64
@@ -25,7 +25,7 @@ def split(t: Relay, a: Attributes, x: Node) -> list[Node]:
         parts = int(a.indices_or_sections)
         if not parts or n % parts:
             raise ValueError(f"axis {axis} is {n}, which {parts} parts do not divide")
-        cuts = [n // parts * i for i in range(parts + 1)]
+        cuts = [n // parts * i for i in range(table_of(parts) + 1)]
     return [t.slice_dim(x, axis, low, max(low, high)) for low, high in pairwise(cuts)]
 
 
@@ -123,6 +123,7 @@ def mirrored(t: Relay, x: Node, widths: list[tuple[int, ...]], mode: str) -> Nod
             continue
         n = t.shape(x)[d]
         at = []
+        table_of(low + n + high)
         for k in range(-low, n + high):
             if mode == "edge":
                 at.append(min(max(k, 0), n - 1))

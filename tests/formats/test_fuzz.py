@@ -1,0 +1,131 @@
+"""A short run of the fuzzer in benchmarks/ over each format: findings, never an exception; and texts that once made irscope stumble."""
+from __future__ import annotations
+
+import importlib.util
+import random
+import sys
+import time
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from irscope.formats import format_named
+from irscope.formats.detect import detect
+from irscope.formats.neighbours import in_text
+from irscope.source import SourceText
+from tests.formats.hlo_texts import FORMS, FRAMES, MODULE
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def fuzz() -> ModuleType:
+    """benchmarks/fuzz.py, which is no part of the package."""
+    path = ROOT / "benchmarks" / "fuzz.py"
+    spec = importlib.util.spec_from_file_location("fuzz", path)
+    assert spec is not None and spec.loader is not None
+    module = sys.modules["fuzz"] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _texts(suffix: str) -> list[str]:
+    return [p.read_text() for p in sorted((ROOT / "samples").glob(f"*{suffix}")) if p.stat().st_size < 8000]
+
+
+STARTS = {
+    "hlo": ([MODULE, FRAMES, *FORMS.values()], 800, {"fine", "HLO001", "HLO004", "HLO016"}),
+    "torchscript": (_texts(".txt"), 120, {"fine", "TSC001", "TSC003"}),
+    "relay": (_texts(".relay"), 300, {"fine", "RLY001"}),
+}
+
+
+@pytest.mark.parametrize("format", STARTS)
+def test_mutated_texts_give_findings_only(fuzz: ModuleType, format: str) -> None:
+    texts, cases, expected = STARTS[format]
+    target, rng = fuzz.target(format, texts), random.Random(7)
+    said = {target.use(target.mutated(rng), case % 4 == 0) for case in range(cases)}
+    assert expected <= said
+
+
+def test_a_bad_case_is_told_and_kept(fuzz: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    target = fuzz.target("hlo", [MODULE])
+    monkeypatch.setattr(fuzz.Target, "use", lambda self, text, deep: 1 // 0)
+    told: list[str] = []
+    assert fuzz.fuzz(target, 3, 5, 0, 10.0, 1000, told.append) == 3
+    assert told[-1].startswith("  3x ZeroDivisionError")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["fuzz_hlo_5_0.txt", "fuzz_hlo_5_1.txt"]
+
+
+def test_a_text_that_takes_too_long_is_bad(fuzz: ModuleType) -> None:
+    with pytest.raises(fuzz.TookTooLong), fuzz.at_most(0.05):
+        while True:
+            pass
+
+
+def test_a_folder_gives_texts_of_every_format(fuzz: ModuleType) -> None:
+    assert {t.name for t in fuzz.targets([str(ROOT / "samples")])} == {"hlo", "torchscript", "relay"}
+    assert [t.name for t in fuzz.targets([str(ROOT / "samples")], "relay")] == ["relay"]
+
+
+HOLES = {
+    "a constant without a type": "ENTRY e {\n  c = constant(1)\n  p = f32[2] parameter(0)\n  ROOT n = f32[2] add(p, c)\n}\n",
+    "a fusion without a body": "ENTRY e {\n  p = f32[64,64] parameter(0)\n  ROOT f = f32[64,64] fusion(p), kind=kOops\n}\n",
+    "a reduction of nothing that is known": "add {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT s = f32[] add(a, b)\n}\n"
+        "ENTRY e {\n  z = f32[] constant(0)\n  ROOT r = f32[4] reduce(gone, z), dimensions={3}, to_apply=add\n}\n",
+    "replica groups that look like a literal": "add {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT s = f32[] add(a, b)\n}\n"
+        "ENTRY e {\n  p = f32[4] parameter(0)\n  a = f32[4] all-reduce(p), replica_groups={{0}}, to_apply=add\n"
+        "  b = f32[4] all-reduce(p), replica_groups={{0}}, to_apply=add\n  ROOT s = f32[4] add(a, b)\n}\n",
+    "a start that gives no pair": "ENTRY e {\n  p = f32[4] parameter(0)\n"
+        "  s = f32[4] all-gather-start(p), replica_groups={{0}}, dimensions={0}\n  ROOT d = f32[4] all-gather-done(s)\n}\n",
+}
+"""HLO with a hole each, in which something behind the reader once fell."""
+
+
+@pytest.mark.parametrize("text", HOLES.values(), ids=HOLES)
+def test_what_is_asked_of_a_text_with_a_hole_is_answered(fuzz: ModuleType, text: str) -> None:
+    assert fuzz.target("hlo", [text]).use(text, True)
+
+
+RELAY = {
+    "a number of five thousand digits": ("def @main(%x: Tensor[(2), float32]) { add(%x, " + "9" * 5000 + ") }", "no element type holds"),
+    "nan of no bits": ("def @main(%x: Tensor[(2), float32]) { add(%x, nanf0) }", "there is no float of 0 bits"),
+    "an attribute beyond 64 bits": (f"def @main(%x: Tensor[(2), float32]) {{ sum(%x, axis={10 ** 30}) }}", "does not fit into 64 bits"),
+}
+
+
+@pytest.mark.parametrize(("text", "said"), RELAY.values(), ids=RELAY)
+def test_relay_that_asks_for_too_much_gets_a_finding(fuzz: ModuleType, text: str, said: str) -> None:
+    reading = format_named("relay").read(SourceText("t", text))
+    assert said in reading.findings[0].message
+    assert fuzz.target("relay", [text]).use(text, True)
+
+
+LARGE = {
+    "an image": 'def @main(%x: Tensor[(1, 3, 2, 2147483648), int8]) { image.resize2d(%x, size=[4, 4], method="linear") }',
+    "a mirror": "def @main(%x: Tensor[(1, 3), float32]) { nn.mirror_pad(%x, pad_width=[[0, 0], [2147483648, 0]]) }",
+    "parts": "def @main(%x: Tensor[(1, 2147483648), float32]) { let %s = split(%x, indices_or_sections=2147483648, axis=1); %s.0 }",
+}
+"""Relay whose expansion would need a table of thousands of millions."""
+
+
+@pytest.mark.parametrize("text", LARGE.values(), ids=LARGE)
+def test_relay_that_would_need_a_giant_table_is_refused(fuzz: ModuleType, text: str) -> None:
+    assert fuzz.target("relay", [text]).use(text, True) in ("refused", "RLY001")
+
+
+def test_an_element_of_no_tuple_is_refused(fuzz: ModuleType) -> None:
+    assert fuzz.target("relay", ["x"]).use("0.0.1", True) in ("refused", "RLY001")
+
+
+@pytest.mark.parametrize("unit", ["\n", "\t\n", "\r\n", "/", "/**/", "//\n", "%", "%0", "#", "(", "graph(", "HloModule ", "a = f32[] "])
+def test_sniffing_and_reading_a_long_run_of_one_thing_is_quick(unit: str) -> None:
+    text = unit * (20_000 // len(unit))
+    begin = time.process_time()
+    detect(text)
+    in_text(text)
+    for name in STARTS:
+        format_named(name).read(SourceText("t", text))
+    assert time.process_time() - begin < 3
