@@ -8,6 +8,7 @@ from irscope.graph import Node, TensorType
 from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
+from irscope.lint.values import behind, dims
 from irscope.source import Severity
 
 ARITHMETIC = frozenset(
@@ -17,12 +18,18 @@ ARITHMETIC = frozenset(
 )  # fmt: skip
 """Arithmetic of two operands, as Relay and TorchScript spell it; comparisons and masks are stretched on purpose."""
 
+INSERTED = ("aten::unsqueeze", "expand_dims")
+"""Who inserts an axis of length 1 wants the operand stretched along it."""
+CASTS = ("aten::to", "aten::type_as", "cast")
+
 
 class StretchedBothWays(Rule):
     """Operands of different rank meet, and both are stretched: the result has a shape that neither of them has.
 
     ## What it does
     Finds arithmetic of two tensors, as Relay or TorchScript wrote it, whose ranks differ and whose result has more elements than either.
+    It is a warning where both are stretched to the same length, as `(64, 1)` and `(64)` are; a table of 8 x 32 is information. Nothing is
+    told where the program inserts the axis itself, by `unsqueeze` or `expand_dims`.
 
     ## Why is this bad?
     Axes are aligned from the right, and silently: `(64, 1) + (64)` is a table of 64 x 64, where a column of 64 was meant. It runs,
@@ -40,7 +47,7 @@ class StretchedBothWays(Rule):
     `offsets[:, None]`.
 
     ## Known false positives
-    Tables of all pairs. Written with equal ranks, `x[:, None] - y[None, :]`, they are not told.
+    Tables of all pairs whose column comes with its axis of length 1, from a parameter or a reduction that keeps it.
     """
 
     code, name, severity = "BRD006", "stretched-both-ways", Severity.WARNING
@@ -87,6 +94,23 @@ class StretchedBothWays(Rule):
               %d : Float(64, 64) = aten::sub(%x, %y, %one)
               return (%d)
         """),
+        Fixture.torchscript("""
+            graph(%position : Long(64), %frequency : Float(64)):
+              %one : int = prim::Constant[value=1]()
+              %six : int = prim::Constant[value=6]()
+              %no : bool = prim::Constant[value=0]()
+              %none : NoneType = prim::Constant()
+              %c : Long(64, 1) = aten::unsqueeze(%position, %one)
+              %f : Float(64, 1) = aten::to(%c, %six, %no, %no, %none)
+              %d : Float(64, 64) = aten::mul(%f, %frequency)
+              return (%d)
+        """),
+        Fixture.relay("""
+            def @main(%position: Tensor[(64), float32], %frequency: Tensor[(64), float32]) {
+              %0 = expand_dims(%position, axis=1);
+              multiply(%0, %frequency)
+            }
+        """),
     )
 
     def check(self, context: Context) -> Iterator[RuleFinding]:
@@ -94,12 +118,15 @@ class StretchedBothWays(Rule):
             for node, type in context.tensors(graph):
                 if node.op.name not in ARITHMETIC or node.op.dialect == "hlo" or not _both_stretched(node, type):
                     continue
+                if any(behind(operand, CASTS).op.name in INSERTED for operand in node.operands[:2]):
+                    continue
                 a, b = node.operands[0].type, node.operands[1].type
                 yield context.finding(
                     self,
                     node,
                     graph,
                     f"{a} and {b} meet in {type}: axes are aligned from the right, and both operands are stretched",
+                    severity=None if _to_one_length(node, type) else Severity.INFO,
                     help="if both should run along the same axis, squeeze or reshape one of them before",
                 )
 
@@ -110,3 +137,12 @@ def _both_stretched(node: Node, type: TensorType) -> bool:
     if len(types) != 2 or types[0].rank == types[1].rank or not all(t.rank and t.is_static for t in (*types, type)):
         return False
     return all(1 < t.elements < type.elements for t in types)
+
+
+def _to_one_length(node: Node, type: TensorType) -> bool:
+    """Whether both operands are stretched to the same length, along one axis each."""
+    lengths = []
+    for operand in node.operands[:2]:
+        shape = (1,) * (type.rank - len(dims(operand))) + dims(operand)
+        lengths.append({n for n, before in zip(dims(node), shape, strict=True) if n != before})
+    return bool(lengths[0] & lengths[1])
