@@ -9,11 +9,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import ClassVar
 
 from irscope.formats.relay import structure
-from irscope.fusion.tvm import MAX_DEPTH, Member, Partition, depth_first
+from irscope.fusion.tvm_partition import MAX_DEPTH, Member, Partition
 from irscope.graph import FunctionType, Graph, Module, Node, callees_first
+from irscope.graph.collector import collector_paused
 from irscope.ops import get
 from irscope.passes.base import Pass, enter_bodies
 
@@ -37,6 +39,9 @@ UNWRAPPED = frozenset(
 )
 """What never becomes a function of its own."""
 
+ALONE = frozenset(("fn", "global", "constant"))
+"""What stands in the function itself, whatever group needs it."""
+
 BARRIER = "annotation.stop_fusion"
 
 
@@ -58,32 +63,36 @@ class FuseOps(Pass):
             return module
         made = module.derived()
         became: dict[Graph, Graph] = {}
-        for graph in callees_first(module):
-            skip = {"Primitive", "Compiler"} & graph.notes.get("attrs", {}).keys()
-            became[graph] = graph if skip else _Fusion(graph, became, self.max_depth, self.link_params).run()
-        for name, graph in module.graphs.items():
-            made.graphs[name] = became.get(graph, graph)
-        return enter_bodies(made)
+        with collector_paused():
+            for graph in callees_first(module):
+                skip = {"Primitive", "Compiler"} & graph.notes.get("attrs", {}).keys()
+                became[graph] = graph if skip else _Fusion(graph, became, self.max_depth, self.link_params).run()
+            for name, graph in module.graphs.items():
+                made.graphs[name] = became.get(graph, graph)
+            return enter_bodies(made)
 
 
 class _Fusion:
-    """One function being rewritten."""
+    """One function being rewritten. ``groups`` are the groups and ``new`` the new nodes, by the old nodes' index."""
 
     def __init__(self, graph: Graph, bodies: dict[Graph, Graph], max_depth: int, link_params: bool) -> None:
         self.graph, self.bodies, self.link_params = graph, bodies, link_params
-        self.partition = Partition(graph, max_depth)
-        notes = {key: value for key, value in graph.notes.items() if key != "lets"}
-        self.made = Graph(graph.name, loc=graph.loc, notes=notes)
+        partition = Partition(graph, max_depth)
+        self.order = partition.walk.nodes
+        self.groups: list[Member | None] = [None] * len(graph.nodes)
+        for node, member in zip(self.order, partition.members, strict=True):
+            self.groups[node.index] = member.root()
+        self.made = Graph(graph.name, loc=graph.loc, notes={key: value for key, value in graph.notes.items() if key != "lets"})
         self.new: dict[Node, Node] = {}
         self.count = 0
+        self.parameter = get("parameter")
 
     def run(self) -> Graph:
         for param in self.graph.params:
-            self.new[param] = self._append(
-                Node(param.op, param.name, param.type, (), param.attrs, (), param.loc, synthetic=param.synthetic)
-            )
-            self.made.params.append(self.new[param])
-        for node in depth_first(self.graph):
+            new = Node(param.op, param.name, param.type, (), param.attrs, (), param.loc, synthetic=param.synthetic)
+            self.new[param] = self.made.add(new)
+            self.made.params.append(new)
+        for node in self.order:
             if node not in self.new and self._leaves_group(node):
                 self.new[node] = self._emit(node)
         self.made.root = self.new[self.graph.result()]
@@ -94,97 +103,66 @@ class _Fusion:
 
     def _leaves_group(self, node: Node) -> bool:
         """Whether the node is written in the function itself: the root of its group, or what is in no group."""
-        return self.partition.group_of(node).root_node is node or node.op.name in ("fn", "global", "constant")
+        member = self.groups[node.index]
+        return (member is not None and member.root_node is node) or node.op.name in ALONE
 
     def _emit(self, node: Node) -> Node:
-        member = self.partition.group_of(node)
-        if node.op.name == BARRIER:
+        name = node.op.name
+        if name == BARRIER:
             return self.new[node.operands[0]]
-        if node.op.name in UNWRAPPED and not self._wraps(node, member):
-            operands = [self.new[o] for o in node.operands]
-            copied = Node(
-                node.op,
-                node.name,
-                node.type,
-                tuple(operands),
-                node.attrs,
-                tuple(self.bodies.get(b, b) for b in node.bodies),
-                node.loc,
-                origin=(node,),
-                synthetic=node.synthetic,
-            )
-            return self._append(copied)
-        return self._function(node, member)
+        if name not in UNWRAPPED or (name == "get-tuple-element" and self._ends_group(node)):
+            return self._function(node)
+        operands = tuple(self.new[o] for o in node.operands)
+        bodies = tuple(self.bodies.get(b, b) for b in node.bodies)
+        return self.made.add(
+            Node(node.op, node.name, node.type, operands, node.attrs, bodies, node.loc, origin=(node,), synthetic=node.synthetic)
+        )
 
-    def _wraps(self, node: Node, member: Member) -> bool:
+    def _ends_group(self, projection: Node) -> bool:
         """Whether a projection at the end of a group belongs into its function; one of an opaque operator stays outside."""
-        if node.op.name != "get-tuple-element":
-            return False
-        return self.partition.group_of(node.operands[0]) is member
+        return self.groups[projection.operands[0].index] is self.groups[projection.index]
 
-    def _append(self, node: Node) -> Node:
-        return self.made.add(node)
-
-    def _function(self, root: Node, member: Member) -> Node:
+    def _function(self, root: Node) -> Node:
         """The function of a group and the call of it; parameters in order of first use."""
         body = Graph(f"{self.graph.name}.fused.{self.count}", loc=root.loc)
         self.count += 1
-        inside: dict[Node, Node] = {}
+        member = self.groups[root.index]
         outer: list[Node] = []
-        stack: list[tuple[Node, int]] = [(root, 0)]
-        params: dict[Node, Node] = {}
+        inside: dict[Node, Node] = {}
+        steps: list[Node] = []
+        stack: list[tuple[Node, Iterator[Node]]] = [(root, iter(root.operands))]
         while stack:
-            node, at = stack.pop()
-            if node in inside or node in params:
-                continue
-            if at < len(node.operands):
-                stack.append((node, at + 1))
-                operand = node.operands[at]
-                if operand in inside or operand in params:
+            node, operands = stack[-1]
+            for operand in operands:
+                if operand in inside:
                     continue
                 if self._is_inside(operand, member):
-                    stack.append((operand, 0))
-                else:
-                    params[operand] = self._parameter(body, operand, len(outer))
-                    outer.append(self.new[operand])
-                continue
-            operands = [inside.get(o) or params[o] for o in node.operands]
-            inside[node] = body.add(
-                Node(
-                    node.op,
-                    node.name,
-                    node.type,
-                    tuple(operands),
-                    node.attrs,
-                    node.bodies,
-                    node.loc,
-                    origin=(node,),
-                    synthetic=node.synthetic,
-                )
-            )
-        _parameters_first(body)
+                    stack.append((operand, iter(operand.operands)))
+                    break
+                inside[operand] = self._parameter(body, operand)
+                outer.append(self.new[operand])
+            else:
+                stack.pop()
+                taken = tuple([inside[o] for o in node.operands])
+                made = Node(node.op, node.name, node.type, taken, node.attrs, node.bodies, node.loc, -1, (node,), node.synthetic)
+                inside[node] = made
+                steps.append(made)
+        for made in (*body.params, *steps):
+            body.add(made)
         body.root = inside[root]
-        body.notes["own"] = len(body.params)
-        body.notes["attrs"] = {"Primitive": 1}
-        type = FunctionType(tuple(p.type for p in body.params), root.type)
-        function = self._append(Node(structure.FUNCTION, f"fused.{self.count}", type, (), {"Primitive": 1}, (body,), root.loc))
-        return self._append(Node(structure.CALL, root.name, root.type, (function, *outer), {}, (), root.loc, origin=(root,)))
+        body.notes = {"own": len(outer), "attrs": {"Primitive": 1}}
+        type = FunctionType(tuple([p.type for p in body.params]), root.type)
+        function = self.made.add(Node(structure.FUNCTION, f"fused.{self.count}", type, (), {"Primitive": 1}, (body,), root.loc))
+        return self.made.add(Node(structure.CALL, root.name, root.type, (function, *outer), {}, (), root.loc, origin=(root,)))
 
-    def _is_inside(self, operand: Node, member: Member) -> bool:
-        if self.link_params and operand.op.name == "constant":
+    def _is_inside(self, operand: Node, member: Member | None) -> bool:
+        name = operand.op.name
+        if name == "constant" and self.link_params:
             return True
-        return operand.op.name != "parameter" and self.partition.group_of(operand) is member and operand.op.name != BARRIER
+        return self.groups[operand.index] is member and name != "parameter" and name != BARRIER
 
-    def _parameter(self, body: Graph, operand: Node, number: int) -> Node:
-        type = operand.type
-        node = Node(get("parameter"), f"p{number}", type, (), {"number": number}, (), operand.loc, synthetic=True)
+    def _parameter(self, body: Graph, operand: Node) -> Node:
+        number = len(body.params)
+        node = Node(self.parameter, f"p{number}", operand.type, (), {"number": number}, (), operand.loc, synthetic=True)
         body.params.append(node)
-        return body.add(node)
-
-
-def _parameters_first(graph: Graph) -> None:
-    """Parameters stand before everything else, as the text has them."""
-    own = set(graph.params)
-    graph.nodes = [*graph.params, *(n for n in graph.nodes if n not in own)]
-    for index, node in enumerate(graph.nodes):
-        node.index = index
+        return node

@@ -1,0 +1,135 @@
+"""A graph as TVM's FuseOps walks it: nodes depth first from the result, their kinds, and the kind of every edge."""
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from irscope.fusion.tvm_kinds import KINDS, TvmKind
+from irscope.graph import Effect, Graph, Kind, NamedType, Node, TensorType, TupleType, Type, reachable
+
+SIMPLE_CONSTANTS = frozenset(("s32", "s64", "f32", "f64", "pred"))
+"""Element types whose scalars are written into the kernel."""
+
+OTHERS = {
+    Kind.ELEMENTWISE: TvmKind.ELEMWISE, Kind.BROADCAST: TvmKind.BROADCAST, Kind.INJECTIVE: TvmKind.INJECTIVE,
+    Kind.REDUCTION: TvmKind.COMM_REDUCE, Kind.CONTRACTION: TvmKind.OUT_ELEMWISE_FUSABLE,
+}
+"""The kind of an operator that is not Relay's, by its own place in fusion."""
+
+NEEDED = frozenset(("fn", "if", "match", "ref", "ref_read", "ref_write", "constructor", "field"))
+"""Nodes whose operands must be there as values: nothing fuses into them."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Walk:
+    """The nodes in the order of the walk; everything else by their place in it.
+
+    ``outputs`` are the consumers with the kind of each edge; ``extern`` says whether something outside of fusion needs the value;
+    ``place`` finds a node's place by its index in the graph (-1: the result does not need it).
+    """
+
+    graph: Graph
+    nodes: list[Node]
+    kinds: list[TvmKind]
+    outputs: list[list[tuple[int, TvmKind]]]
+    extern: list[bool]
+    place: list[int]
+
+    def of(self, node: Node) -> int:
+        """The place of a node."""
+        return self.place[node.index]
+
+
+def walk(graph: Graph) -> Walk:
+    """Look at a graph as TVM does."""
+    nodes = depth_first(graph)
+    place = [-1] * len(graph.nodes)
+    for at, node in enumerate(nodes):
+        place[node.index] = at
+    kinds = [_kind(node) for node in nodes]
+    extern = [node.op.name == "parameter" for node in nodes]
+    outputs: list[list[tuple[int, TvmKind]]] = [[] for _ in nodes]
+    for at, node in enumerate(nodes):
+        for operand, kind in _edges(node, kinds[at]):
+            source = place[operand.index]
+            if kind is None:
+                extern[source] = True
+            else:
+                outputs[source].append((at, kind))
+    needed = graph.notes.get("lets", ())
+    for node in needed if graph.root is None else (*needed, graph.root):
+        if place[node.index] >= 0:
+            extern[place[node.index]] = True
+    return Walk(graph, nodes, kinds, outputs, extern, place)
+
+
+def depth_first(graph: Graph) -> list[Node]:
+    """Operands before users, as a walk from the result finds them; parameters first, and before the result what acts without being read."""
+    order = list(graph.params)
+    if graph.root is None:
+        return order
+    done = [False] * len(graph.nodes)
+    for param in graph.params:
+        done[param.index] = True
+    read = reachable(graph, [graph.root])
+    acting = [n for n in graph.nodes if n.op.effect in (Effect.WRITES, Effect.CONTROL) and not read[n.index]]
+    for start in (*acting, graph.root):
+        if done[start.index]:
+            continue
+        stack = [(start, iter(start.operands))]
+        while stack:
+            node, operands = stack[-1]
+            for operand in operands:
+                if not done[operand.index]:
+                    stack.append((operand, iter(operand.operands)))
+                    break
+            else:
+                stack.pop()
+                done[node.index] = True
+                order.append(node)
+    return order
+
+
+def _kind(node: Node) -> TvmKind:
+    name = node.op.name
+    if name == "constant":
+        type = node.type
+        simple = isinstance(type, TensorType) and not type.shape and type.dtype.name in SIMPLE_CONSTANTS
+        return TvmKind.ELEMWISE if simple else TvmKind.OPAQUE
+    if name == "tuple":
+        return TvmKind.TUPLE
+    if name == "get-tuple-element":
+        return TvmKind.INJECTIVE if _all_tensors(node.operands[0]) else TvmKind.OPAQUE
+    if name.startswith("dyn.") and _is_dynamic(node.type):
+        return TvmKind.OPAQUE
+    return KINDS.get(name, TvmKind.OPAQUE) if node.op.dialect == "relay" else OTHERS.get(node.op.kind, TvmKind.OPAQUE)
+
+
+def _edges(node: Node, kind: TvmKind) -> Iterable[tuple[Node, TvmKind | None]]:
+    """The operands and the kind of each edge; None: the value is needed outside of fusion."""
+    name = node.op.name
+    if name in NEEDED:
+        return [(operand, None) for operand in node.operands]
+    if name == "tuple":
+        return [(o, TvmKind.INJECTIVE if not isinstance(o.type, TupleType | NamedType) else None) for o in node.operands]
+    if name == "get-tuple-element":
+        return [(node.operands[0], TvmKind.INJECTIVE if kind is TvmKind.INJECTIVE else None)]
+    if name == "call" and "callee" not in node.attrs and node.operands:
+        return [(node.operands[0], None), *((o, TvmKind.OPAQUE) for o in node.operands[1:])]
+    if kind is TvmKind.BROADCAST:
+        return [(o, _edge_of_broadcast(node.type, o.type)) for o in node.operands]
+    return [(o, kind) for o in node.operands]
+
+
+def _edge_of_broadcast(result: Type, operand: Type) -> TvmKind:
+    """A broadcast that leaves this operand's shape as it is, is elementwise for it."""
+    same = isinstance(result, TensorType) and isinstance(operand, TensorType) and result.shape == operand.shape
+    return TvmKind.ELEMWISE if same else TvmKind.BROADCAST
+
+
+def _all_tensors(node: Node) -> bool:
+    return not isinstance(node.type, TupleType) or not any(isinstance(e, TupleType) for e in node.type.elements)
+
+
+def _is_dynamic(type: Type) -> bool:
+    return isinstance(type, TensorType) and not type.is_static
