@@ -25,6 +25,8 @@ class CastPingPong(Rule):
 
     ## What it does
     Finds ``convert`` to a type and ``convert`` back to the type it came from, also across reshapes, transposes, broadcasts and slices.
+    Not told are integers cut to fewer bits and back (a mask), floats to integers and back (they are rounded on purpose), types of 8 bits
+    and fewer (quantisation), and narrower floats in compiled text: that is how a compiler computes bfloat16 where the machine has none.
 
     ## Why is this bad?
     Both conversions cost time and, when a kernel boundary lies between them, memory traffic. When the type between is the narrower one,
@@ -40,7 +42,7 @@ class CastPingPong(Rule):
     Use the value before the first conversion; convert once, after the last operation that needs the other type.
 
     ## Known false positives
-    Quantisation is emulated by rounding to a narrower type and back on purpose; allow the rule for those scopes.
+    A value is rounded to a narrower type and back on purpose, to compare with a model that has it; allow the rule for those scopes.
     """
 
     code, name, severity = "DTY003", "cast-ping-pong", Severity.WARNING
@@ -104,13 +106,45 @@ class CastPingPong(Rule):
               ROOT b = f64[8] convert(w)
             }
         """),
+        Fixture.hlo("""
+            ENTRY e {
+              key = u64[8] parameter(0)
+              low = u32[8] convert(key)
+              masked = u64[8] convert(low)
+              x = f32[8] parameter(1)
+              whole = s32[8] convert(x)
+              rounded = f32[8] convert(whole)
+              narrow = f8e4m3fn[8] convert(x)
+              coarse = f32[8] convert(narrow)
+              ROOT t = (u64[8], f32[8], f32[8]) tuple(masked, rounded, coarse)
+            }
+        """),
+        Fixture(
+            "hlo",
+            """HloModule m, is_scheduled=true
+
+fused {
+  a = f32[8] parameter(0)
+  s = f32[8] multiply(a, a)
+  n = bf16[8] convert(s)
+  w = f32[8] convert(n)
+  e = f32[8] exponential(w)
+  ROOT r = bf16[8] convert(e)
+}
+
+ENTRY e {
+  x = f32[8] parameter(0)
+  ROOT f = bf16[8] fusion(x), kind=kLoop, calls=fused
+}
+""",
+        ),
     )
 
     def check(self, context: Context) -> Iterator[RuleFinding]:
         for graph in context.array_graphs:
             for node in graph.nodes:
                 first = _earlier_convert(node)
-                if first is not None:
+                if first is not None and not _meant(node, first, context.optimised):
                     yield self._finding(context, graph, node, first)
 
     def _finding(self, context: Context, graph: Graph, node: Node, first: Node) -> RuleFinding:
@@ -144,6 +178,15 @@ def _earlier_convert(node: Node) -> Node | None:
     if isinstance(source, TensorType) and source.dtype is node.type.dtype and at.type.dtype is not node.type.dtype:
         return at
     return None
+
+
+def _meant(node: Node, first: Node, compiled: bool) -> bool:
+    """Whether what is lost is lost on purpose: bits that are masked, numbers that are rounded, quantisation, emulated arithmetic."""
+    outer, inner = node.type, first.type
+    assert isinstance(outer, TensorType) and isinstance(inner, TensorType)
+    if _holds(inner, outer):
+        return False
+    return inner.dtype.is_integer or inner.dtype.bits <= 8 or (compiled and inner.dtype.is_float and outer.dtype.is_float)
 
 
 def _moves_between(node: Node, first: Node) -> list[Node]:
