@@ -51,7 +51,7 @@ PASSES: dict[str, Callable[[Arguments], str]] = {
     "EliminateCommonSubexpr": lambda a: "share-equal{skip=add}" if a else "share-equal",  # the only callback there is skips additions
     "FoldConstant": lambda a: "fold-constants{qnn}" if "fold_qnn=True" in str(a) else "fold-constants",
     "FuseOps": lambda a: "fuse-ops",
-    "SimplifyExpr": lambda a: "simplify-algebra{reassociate}",
+    "SimplifyExpr": lambda a: "simplify-algebra{inexact}",
     "ToMixedPrecision": lambda a: "to-mixed-precision{dtype=" + str(a[0]).strip("'") + "}",
 }
 """TVM's passes by irscope's; a pass that is not here has none."""

@@ -60,7 +60,7 @@ def convert(s: Simplifier, d: Draft) -> Node | None:
     x = d.operands[0]
     if of(x).dtype is d.tensor.dtype:
         return x
-    if x.op.name == "convert" and _widens(of(x.operands[0]).dtype, of(x).dtype):
+    if x.op.name == "convert" and widens(of(x.operands[0]).dtype, of(x).dtype):
         return s.make("convert", (x.operands[0],), d.tensor)
     return None
 
@@ -124,12 +124,18 @@ def _is_number(dtype: DType) -> bool:
 
 # Mantissa bits and exponent range of a float grow together along these.
 _WIDER = {"bf16": ("f32", "f64"), "f16": ("f32", "f64"), "f32": ("f64",), "c64": ("c128",)}
+_WHOLE = {"bf16": 8, "f16": 11, "f32": 24, "f64": 53}
+"""Bits of the significand, the leading one included: a float has every integer of so many bits (IEEE 754)."""
 
 
-def _widens(narrow: DType, wide: DType) -> bool:
+def widens(narrow: DType, wide: DType) -> bool:
     """Whether every value of one type is a value of the other."""
+    if narrow.kind == "pred":
+        return wide.is_integer or wide.name in _WHOLE
     if narrow.is_integer and wide.is_integer:
         return wide.bits > narrow.bits and (wide.kind == "int" or narrow.kind == "uint")
+    if narrow.is_integer:
+        return narrow.bits <= _WHOLE.get(wide.name, 0)
     if narrow.is_float and wide.name in ("f32", "f64") and narrow.bits <= 8:
         return True
     return wide.name in _WIDER.get(narrow.name, ())

@@ -6,82 +6,82 @@
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
-from irscope.graph import Builder, Module, Node, TensorType
-from irscope.passes.base import rewritten
+from irscope.graph import NO_ATTRS, Builder, Graph, Module, Node, TensorType, Type, callees_first, rewrite, see_through
+from irscope.ops import get
+from irscope.ops.building import constant
+from irscope.passes.algebra.simplifier import Draft
+from irscope.passes.base import per_graph
+from irscope.passes.visitor import without_dead
 
-Rule = Callable[[Builder, Node, Sequence[Node]], Node | None]
-
-
-def simplified(module: Module) -> Module:
-    """The module by these rules."""
-    def rule(builder: Builder, node: Node, operands: Sequence[Node]) -> Node | None:
-        found = RULES.get(node.op.name)
-        return found(builder, node, operands) if found is not None and isinstance(node.type, TensorType) else None
-    # The second walk leaves out what chains have become one step of.
-    return rewritten(rewritten(module, rule), lambda builder, node, operands: None)
+Rule = Callable[["RelaySimplifier", Draft], "Node | None"]
+Rules = Mapping[str, Sequence[Rule]]
 
 
-def _scalar(node: Node) -> float | None:
-    """The value of a scalar constant."""
-    if node.op.name != "constant" or not isinstance(node.type, TensorType) or node.type.rank or node.attrs["literal"].elided:
+def simplified(module: Module, rules: Rules) -> Module:
+    """The module by rules that go by operator; the same module where none applies."""
+    names = rules.keys()
+    if not any(node.op.name in names for graph in callees_first(module) for node in graph.nodes):
+        return module
+    changed = False
+
+    def change(graph: Graph, became: dict[Graph, Graph]) -> Graph:
+        nonlocal changed
+        simplifier = RelaySimplifier(rules, graph.users())
+        made = without_dead(see_through(rewrite(graph, simplifier.rule, became), graph))
+        changed |= simplifier.changed
+        return made
+
+    made = per_graph(module, change)
+    return made if changed else module
+
+
+class RelaySimplifier:
+    """Builds what stands for the nodes of one graph; what a rule makes goes through the rules itself."""
+
+    def __init__(self, rules: Rules, users: Sequence[Sequence[Node]]) -> None:
+        self.rules = rules
+        self.users = users
+        self.changed = False
+
+    def rule(self, builder: Builder, node: Node, operands: Sequence[Node]) -> Node | None:
+        """What a node becomes; None for a plain copy of it."""
+        rules = self.rules.get(node.op.name)
+        if rules is None or not isinstance(node.type, TensorType) or node.op.dialect != "relay":
+            return None
+        self.builder, self.old = builder, node
+        found = self._ruled(rules, Draft(node.op, operands, node.attrs, node.type))
+        if found is not None:
+            self.changed = True
+        return found
+
+    def make(self, name: str, operands: Sequence[Node], attrs: Mapping[str, Any] = NO_ATTRS, type: Type | None = None) -> Node:
+        """A node by its operator's name, or what the rules have in its place; its type is inferred where none is given."""
+        op = get(name, "relay")
+        rules = self.rules.get(name)
+        if rules is not None and isinstance(type, TensorType):
+            found = self._ruled(rules, Draft(op, operands, attrs, type))
+            if found is not None:
+                return found
+        return self.builder.add(op, operands, attrs, type, name=self.old.name)
+
+    def again(self, draft: Draft, operands: Sequence[Node]) -> Node:
+        """A draft over other operands."""
+        return self.make(draft.op.name, operands, draft.attrs, draft.type)
+
+    def scalar(self, value: Any, like: TensorType) -> Node:
+        """A scalar constant of an element type."""
+        return constant(self.builder, value, like.dtype)
+
+    def read_once(self, place: int) -> bool:
+        """Whether nobody but the node that is being replaced reads its operand in this place."""
+        return len(self.users[self.old.operands[place].index]) == 1
+
+    def _ruled(self, rules: Sequence[Rule], draft: Draft) -> Node | None:
+        for rule in rules:
+            found = rule(self, draft)
+            if found is not None:
+                return found
         return None
-    return float(node.attrs["literal"].value())
-
-
-def _without(value: float, either: bool) -> Rule:
-    """An operation with this scalar does nothing; ``either`` side for those that commute."""
-    def rule(builder: Builder, node: Node, operands: Sequence[Node]) -> Node | None:
-        pairs = [(operands[0], operands[1])] + ([(operands[1], operands[0])] if either else [])
-        return next((x for x, scalar in pairs if x.type == node.type and _scalar(scalar) == value), None)
-    return rule
-
-
-def _reshape(builder: Builder, node: Node, operands: Sequence[Node]) -> Node | None:
-    """One that keeps the shape is nothing; of a reshape, it is one."""
-    x = operands[0]
-    if x.type == node.type:
-        return x
-    newshape = node.attrs.get("newshape")
-    # The codes 0, -2, -3 and -4 speak of the operand's shape, which the one before has made.
-    said = isinstance(newshape, list) and all(d == -1 or d > 0 for d in newshape) and not node.attrs.get("allowzero")
-    if x.op.name == "reshape" and said:
-        return builder.add(node.op, x.operands, node.attrs, node.type, name=node.name)
-    return None
-
-
-def _transpose(builder: Builder, node: Node, operands: Sequence[Node]) -> Node | None:
-    """One that keeps the order is nothing."""
-    axes = node.attrs.get("axes")
-    assert isinstance(node.type, TensorType), "looked at before"
-    return operands[0] if axes is not None and [a % node.type.rank for a in axes] == list(range(node.type.rank)) else None
-
-
-def _same_type(builder: Builder, node: Node, operands: Sequence[Node]) -> Node | None:
-    """What gives its operand's type gives its operand."""
-    return operands[0] if operands[0].type == node.type else None
-
-
-def _negative(builder: Builder, node: Node, operands: Sequence[Node]) -> Node | None:
-    return operands[0].operands[0] if operands[0].op.name == "negative" else None
-
-
-def _relu(builder: Builder, node: Node, operands: Sequence[Node]) -> Node | None:
-    return operands[0] if operands[0].op.name == "nn.relu" else None
-
-
-RULES: dict[str, Rule] = {
-    "multiply": _without(1, True),
-    "divide": _without(1, False),
-    "add": _without(0, True),
-    "subtract": _without(0, False),
-    "reshape": _reshape,
-    "transpose": _transpose,
-    "cast": _same_type,
-    "broadcast_to": _same_type,
-    "squeeze": _same_type,
-    "negative": _negative,
-    "nn.relu": _relu,
-    "copy": _same_type,
-}

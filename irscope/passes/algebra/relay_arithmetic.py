@@ -1,0 +1,164 @@
+"""Relay's arithmetic: what changes nothing, arrays of one value, and constants that can be taken together."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from irscope.graph import Node, TensorType
+from irscope.passes.algebra.relay import RelaySimplifier, Rule, Rules
+from irscope.passes.algebra.simplifier import Draft
+
+BINARY = (
+    "add", "subtract", "multiply", "divide", "power", "mod", "floor_divide", "floor_mod", "trunc_divide", "trunc_mod", "maximum", "minimum",
+    "left_shift", "right_shift", "bitwise_and", "bitwise_or", "bitwise_xor", "logical_and", "logical_or", "logical_xor",
+    "equal", "not_equal", "less", "less_equal", "greater", "greater_equal",
+)
+"""Operators of two operands that broadcast as numpy does."""
+
+FILLED = {"zeros": 0, "zeros_like": 0, "ones": 1, "ones_like": 1}
+
+
+def filled_with(node: Node) -> Any:
+    """The one value of a constant of one element, or of an array made of one; None for anything else."""
+    if node.op.name in FILLED:
+        return FILLED[node.op.name]
+    if node.op.name == "full":
+        node = node.operands[0]
+    if node.op.name != "constant" or not isinstance(node.type, TensorType) or node.type.elements != 1 or node.attrs["literal"].elided:
+        return None
+    return node.attrs["literal"].value().reshape(())[()]
+
+
+def without(value: int, either: bool) -> Rule:
+    """An operation with this value does nothing; ``either`` side for those that commute."""
+    def rule(s: RelaySimplifier, d: Draft) -> Node | None:
+        x, y = d.operands
+        if x.type == d.type and _is_number(d.tensor) and _equals(filled_with(y), value):
+            return x
+        return y if either and y.type == d.type and _is_number(d.tensor) and _equals(filled_with(x), value) else None
+    return rule
+
+
+def scalar_for_array(s: RelaySimplifier, d: Draft) -> Node | None:
+    """An array of one value, with one that has the shape of the result already, is as good as a scalar.
+
+        add(%x, zeros(shape=[10], dtype="float32"))     ->     add(%x, 0f)
+    """
+    for place, other in ((0, 1), (1, 0)):
+        x, array = d.operands[other].type, d.operands[place]
+        if array.op.name not in (*FILLED, "full") or not isinstance(x, TensorType) or x.shape != d.tensor.shape:
+            continue
+        value, type = filled_with(array), array.type
+        if value is not None and isinstance(type, TensorType):
+            operands = list(d.operands)
+            operands[place] = s.scalar(value, type)
+            return s.again(d, operands)
+    return None
+
+
+def twice(s: RelaySimplifier, d: Draft) -> Node | None:
+    """``x + x`` is ``x * 2``."""
+    x, y = d.operands
+    return s.make("multiply", [x, s.scalar(2, d.tensor)], type=d.type) if x is y and _is_number(d.tensor) else None
+
+
+def same_type(s: RelaySimplifier, d: Draft) -> Node | None:
+    """What gives its operand's type gives its operand."""
+    return d.operands[0] if d.operands[0].type == d.type else None
+
+
+def undoes(name: str) -> Rule:
+    """Twice is not at all."""
+    return lambda s, d: d.operands[0].operands[0] if d.operands[0].op.name == name else None
+
+
+def settled(name: str) -> Rule:
+    """Twice is once."""
+    return lambda s, d: d.operands[0] if d.operands[0].op.name == name else None
+
+
+# ---- what rounds differently: options ask for it
+
+
+def root_below(s: RelaySimplifier, d: Draft) -> Node | None:
+    """``a / sqrt(x)`` is ``a * rsqrt(x)``."""
+    a, root = d.operands
+    if root.op.name != "sqrt":
+        return None
+    return s.make("multiply", [a, s.make("rsqrt", root.operands, type=root.type)], type=d.type)
+
+
+def constants_together(s: RelaySimplifier, d: Draft) -> Node | None:
+    """``(x + c) + d`` is ``x + (c + d)``, and the same of products."""
+    found = _with_constant(d.operands)
+    inner = _with_constant(found[0].operands) if found is not None and found[0].op.name == d.op.name else None
+    if found is None or inner is None:
+        return None
+    both = _folded(s, d.op.name, inner[1], found[1])
+    return None if both is None else s.make(d.op.name, [inner[0], both], type=d.type)
+
+
+def product_first(s: RelaySimplifier, d: Draft) -> Node | None:
+    """``(x + c) * d`` is ``x * d + c * d``, where nobody else reads the sum: a scale that can go into weights."""
+    found = _with_constant(d.operands)
+    inner = _with_constant(found[0].operands) if found is not None and found[0].op.name == "add" else None
+    if found is None or inner is None or inner[0].type != d.type or not s.read_once(list(d.operands).index(found[0])):
+        return None
+    both = _folded(s, "multiply", inner[1], found[1])
+    if both is None:
+        return None
+    return s.make("add", [s.make("multiply", [inner[0], found[1]], type=d.type), both], type=d.type)
+
+
+def _with_constant(operands: Sequence[Node]) -> tuple[Node, Node] | None:
+    """Something and a constant, whichever stands first; None where both are constants, or none is."""
+    if len(operands) != 2:
+        return None
+    x, y = operands
+    if _has_value(x):
+        x, y = y, x
+    return (x, y) if _has_value(y) and x.op.name != "constant" else None
+
+
+def _has_value(node: Node) -> bool:
+    return node.op.name == "constant" and isinstance(node.type, TensorType) and not node.attrs["literal"].elided
+
+
+def _folded(s: RelaySimplifier, name: str, x: Node, y: Node) -> Node | None:
+    """The constant that an operation on two constants gives, where it is no larger than they are."""
+    from irscope.passes.fold_constants import constant, evaluated
+
+    made = s.make(name, [x, y])
+    if not (isinstance(made.type, TensorType) and isinstance(x.type, TensorType) and isinstance(y.type, TensorType)):
+        return None
+    if made.type.elements > max(x.type.elements, y.type.elements):
+        return None
+    return constant(s.builder, evaluated([made], [made], {})[made], made)
+
+
+def _is_number(type: TensorType) -> bool:
+    return type.dtype.kind in ("int", "uint", "float", "complex")
+
+
+def _equals(found: Any, value: int) -> bool:
+    return found is not None and bool(found == value)
+
+
+RULES: Rules = {
+    **dict.fromkeys(BINARY, (scalar_for_array,)),
+    "multiply": (without(1, True), scalar_for_array),
+    "divide": (without(1, False), scalar_for_array),
+    "add": (without(0, True), twice, scalar_for_array),
+    "subtract": (without(0, False), scalar_for_array),
+    "negative": (undoes("negative"),),
+    "nn.relu": (settled("nn.relu"),),
+    "abs": (settled("abs"),),
+    "copy": (same_type,),
+}
+INEXACT: Rules = {
+    **RULES,
+    "multiply": (*RULES["multiply"], constants_together, product_first),
+    "divide": (*RULES["divide"], root_below),
+    "add": (*RULES["add"], constants_together),
+}
+"""With rules that round differently."""

@@ -1,0 +1,74 @@
+"""Relay's conversions and limits: of values that fit already, and quantised values whose order is all that counts."""
+from __future__ import annotations
+
+from math import isfinite
+
+from irscope.graph import DType, Node, TensorType
+from irscope.passes.algebra.arithmetic import widens
+from irscope.passes.algebra.relay import RelaySimplifier, Rules
+from irscope.passes.algebra.relay_arithmetic import filled_with, same_type
+from irscope.passes.algebra.simplifier import Draft, of
+
+SCALES = (1e-30, 1e30)
+"""Between these, 16-bit integers times a scale stay apart in float32: neither end of its range (1e-38, 3e38) comes near."""
+
+
+def after_widening(s: RelaySimplifier, d: Draft) -> Node | None:
+    """After a conversion that lost nothing, from what was there before it."""
+    x = d.operands[0]
+    if x.op.name != "cast" or not isinstance(x.type, TensorType) or not isinstance(x.operands[0].type, TensorType):
+        return None
+    return s.again(d, x.operands) if widens(of(x.operands[0]).dtype, x.type.dtype) else None
+
+
+def within_limits(s: RelaySimplifier, d: Draft) -> Node | None:
+    """After a conversion to an integer type, of values that ``clip`` has put within it.
+
+        %0 = clip(%x, a_min=0f, a_max=255f);
+        %1 = cast(%0, dtype="uint8");                  ->         %0 = clip(%x, a_min=0f, a_max=255f);
+        cast(%1, dtype="int32")                                   cast(%0, dtype="int32")
+
+    A float loses its fraction on the way, so that an integer must be what comes out, of a type that holds the limits too.
+    """
+    x = d.operands[0]
+    limited = x.operands[0] if x.op.name == "cast" else None
+    if limited is None or limited.op.name != "clip" or not isinstance(x.type, TensorType) or not _holds(x.type.dtype, limited):
+        return None
+    if not of(limited).dtype.is_integer and not _holds(d.tensor.dtype, limited):
+        return None
+    return s.again(d, [limited])
+
+
+def clip(s: RelaySimplifier, d: Draft) -> Node | None:
+    """To limits that every integer of the type keeps."""
+    dtype = d.tensor.dtype
+    if not dtype.is_integer:
+        return None
+    return d.operands[0] if d.attrs["a_min"] <= dtype.lowest and d.attrs["a_max"] >= dtype.highest else None
+
+
+def order_of_quantised(s: RelaySimplifier, d: Draft) -> Node | None:
+    """Which is largest, and in which order values are, can be told before they are dequantised: a positive scale keeps the order."""
+    whole = d.operands[0]
+    if whole.op.name != "qnn.dequantize" or not isinstance(whole.operands[0].type, TensorType):
+        return None
+    x, scale, zero = whole.operands
+    value, dtype = filled_with(scale), of(x).dtype
+    if value is None or filled_with(zero) is None or not SCALES[0] < float(value) < SCALES[1] or dtype.bits > 16 or not dtype.is_integer:
+        return None
+    return s.again(d, [x]) if of(whole).dtype.name == "f32" else None
+
+
+def _holds(dtype: DType, limited: Node) -> bool:
+    """Whether an integer type has every value between the limits of a ``clip``."""
+    low, high = float(limited.attrs["a_min"]), float(limited.attrs["a_max"])
+    return dtype.is_integer and isfinite(low) and isfinite(high) and dtype.lowest <= low and high <= dtype.highest
+
+
+RULES: Rules = {
+    "cast": (same_type, after_widening, within_limits),
+    "clip": (clip,),
+    "argmax": (order_of_quantised,),
+    "argmin": (order_of_quantised,),
+    "argsort": (order_of_quantised,),
+}

@@ -1,0 +1,158 @@
+"""simplify-algebra over Relay: every rule on the smallest program that shows it, and on one that it must leave alone."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import irscope
+from irscope.graph import DTYPES, Module
+from irscope.passes import pass_named
+from irscope.passes.algebra.arithmetic import widens
+from irscope.passes.manager import run_passes
+from tests.passes.relay_runs import outputs
+
+X = "%x: Tensor[(2, 8), float32]"
+Y = "%y: Tensor[(2, 8), float32]"
+I8 = "%x: Tensor[(2, 8), int8]"
+IMAGE = "%x: Tensor[(1, 8, 4, 6), float32]"
+C = "[1f, 2f, 3f, 4f, 5f, 6f, 7f, 8f]"
+
+
+def after(signature: str, body: str, exactly: bool = True, name: str = "simplify-algebra") -> list[str]:
+    """The operators that are left; types hold, and the numbers are the same to the last bit where that is asked."""
+    reading = irscope.load(f"def @main({signature}) {{\n{body}\n}}\n")
+    assert reading.ok, [f.message for f in reading.findings]
+    module = reading.module()
+    *_, last = run_passes(module, [name])
+    assert not last.broke, [f.message for f in last.broke]
+    for got, wanted in zip(outputs(last.after, 0, module), outputs(module), strict=True):
+        assert got.shape == wanted.shape and got.dtype == wanted.dtype
+        if exactly:
+            np.testing.assert_array_equal(got, wanted)
+        else:
+            np.testing.assert_allclose(got, wanted, 1e-5, 1e-5)
+    return shown(last.after)
+
+
+def shown(module: Module) -> list[str]:
+    return [n.op.name for n in module.main().nodes if n.op.name not in ("parameter", "constant")]
+
+
+@pytest.mark.parametrize(("signature", "body", "left"), [
+    # arrays of one value
+    (X, "  %0 = zeros_like(%x);\n  add(%0, %x)", []),
+    (X, '  %0 = ones(shape=[8], dtype="float32");\n  divide(multiply(%0, %x), %0)', []),
+    (X, '  %0 = zeros(shape=[3, 2, 8], dtype="float32");\n  add(%x, %0)', ["zeros", "add"]),
+    (X, '  %0 = full(3f, shape=[2, 8], dtype="float32");\n  maximum(%0, %x)', ["maximum"]),
+    (X, '  %0 = full(3f, shape=[3, 2, 8], dtype="float32");\n  maximum(%0, %x)', ["full", "maximum"]),
+    (X, '  %0 = ones(shape=[2, 8], dtype="float32");\n  less(%x, %0)', ["less"]),
+    (X, "  add(%x, %x)", ["multiply"]),
+    ("%x: Tensor[(8), int32]", "  subtract(add(%x, %x), 0)", ["multiply"]),
+    ("%x: Tensor[(8), bool]", "  logical_or(%x, zeros_like(%x))", ["logical_or"]),
+    (X, "  abs(abs(negative(negative(%x))))", ["abs"]),
+    # what takes only a type
+    (f"{X}, {Y}", "  (ones_like(add(%x, %y)), full_like(%y, 2f))", ["ones", "full", "tuple"]),
+    (f"{X}, %l: Tensor[(4, 4), float32]", "  tanh(reshape_like(%x, %l))", ["reshape", "tanh"]),
+    (f"{X}, %l: Tensor[(6, 4, 2), float32]", "  reshape_like(%x, %l, lhs_begin=1, rhs_begin=1)", ["reshape"]),
+    (f"{X}, %l: Tensor[(3, 2, 8), float32]", "  broadcast_to_like(%x, %l)", ["broadcast_to"]),
+    (f"{X}, %l: Tensor[(8), float32]", "  collapse_sum_like(%x, %l)", ["collapse_sum_to"]),
+    (f"{X}, %l: Tensor[(3), int32]", "  cast_like(%x, %l)", ["cast"]),
+    (f"{X}, {Y}", "  cast_like(%x, %y)", []),
+    # reshapes
+    (X, "  %0 = expand_dims(%x, axis=1);\n  %1 = squeeze(%0, axis=[1]);\n  nn.batch_flatten(reshape(%1, newshape=[2, 2, 4]))", []),
+    (X, "  %0 = expand_dims(%x, axis=1);\n  reshape(%0, newshape=[-1])", ["reshape"]),
+    (X, "  %0 = reshape(%x, newshape=[4, 4]);\n  reverse_reshape(%0, newshape=[-1, 0])", ["reshape"]),
+    (X, "  %0 = reshape(%x, newshape=[-1]);\n  %1 = tanh(%0);\n  reshape(%1, newshape=[2, 8])", ["reshape", "tanh", "reshape"]),
+    # transposes and layouts
+    (IMAGE, "  %0 = transpose(%x);\n  %1 = transpose(%0, axes=[3, 1, -2, 0]);\n  transpose(%1, axes=[0, 1, 2, 3])", ["transpose"]),
+    (IMAGE, "  transpose(transpose(%x, axes=[0, 2, 3, 1]), axes=[0, 3, 1, 2])", []),
+    (IMAGE, '  %0 = transpose(%x, axes=[0, 2, 3, 1]);\n  layout_transform(%0, src_layout="NHWC", dst_layout="HWCN")', ["transpose"]),
+    (IMAGE, '  %0 = transpose(%x, axes=[0, 2, 3, 1]);\n  layout_transform(%0, src_layout="NHWC", dst_layout="NCHW4c")', ["layout_transform"]),
+    (IMAGE, '  %0 = layout_transform(%x, src_layout="NCHW", dst_layout="NCHW4c");\n'
+            '  layout_transform(%0, src_layout="NCHW4c", dst_layout="NHWC")', ["layout_transform"]),
+    (IMAGE, '  %0 = layout_transform(%x, src_layout="NCHW", dst_layout="NCHW4c");\n'
+            '  layout_transform(%0, src_layout="NCHW4c", dst_layout="NCHW8c")', ["layout_transform"]),
+    (IMAGE, '  %0 = layout_transform(%x, src_layout="NCHW", dst_layout="NCHW4c");\n  %1 = nn.relu(%0);\n'
+            '  %2 = layout_transform(%1, src_layout="NCHW4c", dst_layout="NCHW");\n  transpose(%2, axes=[3, 0, 2, 1])',
+     ["layout_transform", "nn.relu", "layout_transform"]),
+    (IMAGE, '  %0 = layout_transform(%x, src_layout="NCHW", dst_layout="NCHW4c");\n  transpose(%0, axes=[4, 0, 1, 2, 3])', ["layout_transform"]),
+    (IMAGE, '  layout_transform(%x, src_layout="NCHW", dst_layout="NCHW")', []),
+    # slices, padding, pieces
+    (X, "  %0 = strided_slice(%x, begin=[0, 1], end=[2, 8], strides=[1, 2]);\n  strided_slice(%0, begin=[1, 1], end=[2, 4], strides=[1, 2])",
+     ["strided_slice"]),
+    (X, '  %0 = strided_slice(%x, begin=[0, 2], end=[-1, 4], strides=[1, 1], slice_mode="size");\n'
+        '  strided_slice(%0, begin=[-2], end=[4], strides=[1], axes=[1])', ["strided_slice"]),
+    (X, "  %0 = strided_slice(%x, begin=[0, 7], end=[2, 0], strides=[1, -1]);\n  strided_slice(%0, begin=[0, 1], end=[2, 3], strides=[1, 1])",
+     ["strided_slice", "strided_slice"]),
+    (X, "  strided_slice(%x, begin=[0, 0], end=[2, 8], strides=[1, 1])", []),
+    (X, "  strided_slice(%x, begin=[1, 7], end=[-3, -9], strides=[-1, -1])", ["strided_slice"]),
+    (X, "  nn.pad(%x, 0f, pad_width=[[0, 0], [0, 0]])", []),
+    (X, "  concatenate((%x,), axis=1)", []),
+    # conversions and limits
+    (I8, '  %0 = cast(%x, dtype="int16");\n  %1 = cast(%0, dtype="int32");\n  cast(%1, dtype="float32")', ["cast"]),
+    (I8, '  %0 = cast(%x, dtype="float32");\n  cast(%0, dtype="int8")', []),
+    (I8, '  %0 = cast(%x, dtype="uint8");\n  cast(%0, dtype="int32")', ["cast", "cast"]),
+    (X, '  %0 = cast(%x, dtype="float16");\n  cast(%0, dtype="float32")', ["cast", "cast"]),
+    (X, '  %0 = cast(%x, dtype="bool");\n  %1 = cast(%0, dtype="int32");\n  cast(%1, dtype="float32")', ["cast", "cast"]),
+    (X, '  %0 = clip(%x, a_min=0f, a_max=255f);\n  %1 = cast(%0, dtype="uint8");\n  %2 = cast(%1, dtype="int16");\n  cast(%2, dtype="int32")',
+     ["clip", "cast"]),
+    (X, '  %0 = clip(%x, a_min=0f, a_max=255f);\n  %1 = cast(%0, dtype="uint8");\n  cast(%1, dtype="float32")', ["clip", "cast", "cast"]),
+    (X, '  %0 = clip(%x, a_min=0f, a_max=255f);\n  %1 = cast(%0, dtype="uint8");\n  cast(%1, dtype="int8")', ["clip", "cast", "cast"]),
+    ("%x: Tensor[(8), int32]", '  %0 = clip(%x, a_min=0f, a_max=255f);\n  %1 = cast(%0, dtype="uint8");\n  cast(%1, dtype="int32")', ["clip"]),
+    (I8, "  clip(%x, a_min=-128f, a_max=127f)", []),
+    (I8, "  clip(%x, a_min=-127f, a_max=127f)", ["clip"]),
+    (X, "  clip(%x, a_min=-3e38f, a_max=3e38f)", ["clip"]),
+    # the order of quantised values
+    (I8, "  %0 = qnn.dequantize(%x, 2f, 3);\n  (argmax(%0, axis=1), argmin(%0, axis=[0]), argsort(%0, axis=1))", ["argmax", "argmin", "argsort", "tuple"]),
+    (I8, "  %0 = qnn.dequantize(%x, -2f, 0);\n  argmax(%0, axis=1)", ["qnn.dequantize", "argmax"]),
+    (f"{I8}, %s: float32", "  %0 = qnn.dequantize(%x, %s, 0);\n  argmax(%0, axis=1)", ["qnn.dequantize", "argmax"]),
+])
+def test_what_is_left_to_the_last_bit(signature: str, body: str, left: list[str]) -> None:
+    assert after(signature, body) == left
+
+
+@pytest.mark.parametrize(("body", "kept", "left"), [
+    (f"  add(add({C}, %x), {C})", ["add", "add"], ["add"]),
+    (f"  multiply({C}, multiply(%x, {C}))", ["multiply", "multiply"], ["multiply"]),
+    (f"  multiply(add(%x, {C}), 2f)", ["add", "multiply"], ["multiply", "add"]),
+    (f"  add(multiply(add(multiply(%x, {C}), 2f), {C}), 3f)", ["multiply", "add", "multiply", "add"], ["multiply", "add"]),
+    (f"  %0 = add(%x, {C});\n  add(tanh(%0), multiply(%0, 2f))", ["add", "tanh", "multiply", "add"], ["add", "tanh", "multiply", "add"]),
+    ("  %0 = add(%x, [[1f], [2f]]);\n  add(%0, [1f, 2f, 3f, 4f, 5f, 6f, 7f, 8f])", ["add", "add"], ["add", "add"]),
+    ("  divide(1f, sqrt(exp(%x)))", ["exp", "sqrt", "divide"], ["exp", "rsqrt"]),
+    ("  divide(%x, sqrt(exp(%x)))", ["exp", "sqrt", "divide"], ["exp", "rsqrt", "multiply"]),
+])
+def test_rules_that_round_differently_are_asked_for(body: str, kept: list[str], left: list[str]) -> None:
+    assert after(X, body) == kept
+    assert after(X, body, False, "simplify-algebra{inexact}") == left
+
+
+def test_an_open_dimension() -> None:
+    module = irscope.load("def @main(%x: Tensor[(?, 8), float32], %y: Tensor[(?, 8), float32]) {\n"
+                          "  %0 = reshape(%x, newshape=[-1]);\n  %1 = reshape(%0, newshape=[4, -1]);\n  add(cast_like(%1, 1), cast(zeros_like(%y), dtype=\"int32\"))\n}\n")
+    made = pass_named("simplify-algebra").run(module.module())
+    assert shown(made) == ["reshape", "cast", "zeros_like", "cast", "add"]
+
+
+def test_nothing_to_simplify_gives_the_same_module() -> None:
+    module = irscope.load(f"def @main({X}) {{\n  add(tanh(%x), 2f)\n}}\n").module()
+    assert pass_named("simplify-algebra").run(module) is module
+
+
+@pytest.mark.parametrize("narrow", ["pred", "s8", "u8", "s16", "u16", "s32", "f16", "bf16", "f32"])
+def test_widening_is_what_numpy_finds_lossless(narrow: str) -> None:
+    """Every value of the narrow type, or its ends and a lot between, there and back."""
+    few: Any = np.dtype(DTYPES[narrow].numpy())
+    if few.itemsize <= 2:
+        values = np.arange(1 << (8 * few.itemsize), dtype=f"u{few.itemsize}").view(few) if narrow != "pred" else np.array([False, True])
+    else:
+        values = np.random.default_rng(0).integers(0, 1 << 32, 100_000, np.uint32).view(few)
+    with np.errstate(all="ignore"):
+        values = values[np.isfinite(values.astype(np.float64))]
+    for wide in ("s8", "u8", "s16", "u16", "s32", "s64", "f16", "bf16", "f32", "f64"):
+        with np.errstate(all="ignore"):
+            there = values.astype(DTYPES[wide].numpy())
+            kept = np.array_equal(there.astype(np.float64), values.astype(np.float64))
+        if DTYPES[narrow] is not DTYPES[wide] and not (DTYPES[narrow].is_float and DTYPES[wide].is_integer):
+            assert widens(DTYPES[narrow], DTYPES[wide]) == kept, wide
