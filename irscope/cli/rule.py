@@ -48,6 +48,7 @@ def as_dict(rule: type[Rule]) -> dict[str, Any]:
         "default": rule.default,
         "title": rule.title(),
         "sections": {section.heading: section.text for section in rule.sections()},
+        "policies": list(rule.policies),
         "formats": [] if issubclass(rule, Gate) else sorted({f.format for f in rule.bad}),
         "option": rule.option if issubclass(rule, Gate) else None,
     }
@@ -56,7 +57,8 @@ def as_dict(rule: type[Rule]) -> dict[str, Any]:
 def as_text(rule: type[Rule]) -> str:
     """The page of a rule for a terminal."""
     off = "" if rule.default else f"; off until selected: --select {rule.code}"
-    lines = [f"{rule.code} {rule.name} ({rule.severity}{off})", "", rule.title()]
+    under = f"; under --policy {' or '.join(rule.policies)}" if rule.policies else ""
+    lines = [f"{rule.code} {rule.name} ({rule.severity}{off}{under})", "", rule.title()]
     for section in rule.sections():
         body = "\n".join("  " + line for line in section.text.splitlines() if not line.startswith("```"))
         lines += ["", section.heading, body]

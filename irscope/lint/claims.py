@@ -80,17 +80,17 @@ class Claims:
 
     def _planned(self, region: Region, edit: Edit) -> Claim | None:
         try:
-            before, after = (self._plan(region, change) for change in (None, edit))
+            before, after = (self._plan(region, change, self._as_written and not edit.apart) for change in (None, edit))
         except _CANNOT:
             return None
         return Claim(before.kernels - after.kernels, before.traffic - after.traffic, before.us(self.machine) - after.us(self.machine))
 
-    def _plan(self, region: Region, edit: Edit | None) -> Planned:
+    def _plan(self, region: Region, edit: Edit | None, tidy: bool) -> Planned:
         part = self.whole.module.derived()
         graph = built(region.nodes, region.results, edit, region.graph.name)
         part.graphs = {graph.name: graph}
         part.entry = graph.name
-        return Planned(tidied(part, self.whole.policy) if self._as_written else part, self.whole.policy, self.whole.device)
+        return Planned(tidied(part, self.whole.policy) if tidy else part, self.whole.policy, self.whole.device)
 
 
 def tidied(module: Module, policy: str) -> Module:

@@ -94,6 +94,15 @@ class Context:
             return None
 
     @cached_property
+    def homes(self) -> dict[Node, Graph]:
+        """The graph of each node of the module."""
+        return {node: graph for graph in self.graphs for node in graph.nodes}
+
+    def own(self, node: Node) -> Node | None:
+        """The node of this module that a node of its plan stands for; None where there is none."""
+        return next((one for one in (node, *node.origin) if one in self.homes), None)
+
+    @cached_property
     def total_us(self) -> float | None:
         """The estimated time of one run; None where it cannot be told."""
         return self.planned.us(self.machine) if self.planned is not None else None

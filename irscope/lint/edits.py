@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from irscope.graph import Builder, Graph, Node, TensorType, Type
+from irscope.graph import Builder, Graph, Node, TensorType, Type, live, rewrite
 from irscope.graph.node import NO_ATTRS
 from irscope.graph.rewrite import copy_node
 from irscope.ops import get
@@ -59,10 +59,14 @@ Make = Callable[[Site], Node]
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """For some nodes, what stands in their place. ``reads`` are nodes that are used for it and are not near: the sources of moves."""
+    """For some nodes, what stands in their place. ``reads`` are nodes that are used for it and are not near: the sources of moves.
+
+    ``apart``: equal nodes that it makes are kept from being shared again, as a barrier does in the program.
+    """
 
     changes: dict[Node, Make]
     reads: tuple[Node, ...] = field(default=())
+    apart: bool = False
 
     @staticmethod
     def use(node: Node, instead: Node) -> Edit:
@@ -81,7 +85,7 @@ def together(edits: Sequence[Edit]) -> Edit:
     for edit in edits:
         for node, make in edit.changes.items():
             changes.setdefault(node, make)
-    return Edit(changes, tuple(dict.fromkeys(node for edit in edits for node in edit.reads)))
+    return Edit(changes, tuple(dict.fromkeys(node for edit in edits for node in edit.reads)), any(edit.apart for edit in edits))
 
 
 def built(nodes: Sequence[Node], results: Sequence[Node], edit: Edit | None, name: str) -> Graph:
@@ -117,4 +121,4 @@ def built(nodes: Sequence[Node], results: Sequence[Node], edit: Edit | None, nam
             became[node] = make(site)
     given = [site.new(node) for node in results]
     made.root = given[0] if len(given) == 1 else site.op("tuple", *given)
-    return made
+    return made if all(live(made)) else rewrite(made, lambda builder, node, operands: None)

@@ -115,14 +115,20 @@ class Planned:
         return float(_read(group)), float(sum(bytes_of(node.type) for node in group.outputs))
 
     def us(self, machine: Machine) -> float:
-        """The estimated time of one run on a machine: all kernels one after the other, bodies of loops by their trips."""
+        """The estimated time of one run on a machine: all kernels one after the other, loops by their trips, of branches the longest."""
         works = Works(machine)
-        calls = self.survey.calls
-        return sum(
-            calls.times.get(plan.graph, 0.0) * sum(self.kernel_us(plan.graph, group, works) for group in plan.groups)
-            for plan in self.plans
-            if plan.graph not in calls.scalar
-        )
+        graphs: dict[Graph, float] = {}
+        for plan in self.plans:
+            own = sum(self.kernel_us(plan.graph, group, works) for group in plan.groups)
+            graphs[plan.graph] = own + sum(self._bodies_us(node, graphs) for node in plan.graph.nodes if node.bodies and runs_bodies(node))
+        return graphs[self.plans[-1].graph]
+
+    def _bodies_us(self, node: Node, graphs: dict[Graph, float]) -> float:
+        bodies = [graphs.get(body, 0.0) for body in node.bodies]
+        use = body_use(node)
+        if use is BodyUse.BRANCH:
+            return max(bodies)
+        return sum(bodies) * (self.survey.calls.trips.get(node, 1) if use is BodyUse.LOOP else 1)
 
     def kernel_us(self, graph: Graph, group: Group, works: Works) -> float:
         """The estimated time of one kernel: it starts, and then moves bytes or computes, whichever takes longer."""

@@ -11,6 +11,7 @@ from functools import cache
 from textwrap import dedent
 from typing import TYPE_CHECKING, ClassVar
 
+from irscope.lint.settings import POLICY
 from irscope.source import Finding, Severity, did_you_mean
 from irscope.source.errors import UserError
 
@@ -23,26 +24,30 @@ HEADINGS = ("What it does", "Why is this bad?", "Example", "Use instead", "Known
 
 @dataclass(frozen=True, slots=True)
 class Fixture:
-    """A small dump. ``nodes`` names the nodes that must be found in a bad one (empty: any); a good one must give none."""
+    """A small dump. ``nodes`` names the nodes that must be found in a bad one (empty: any); a good one must give none.
+
+    ``policy`` is the fusion policy under which it is judged.
+    """
 
     format: str
     text: str
     nodes: tuple[str, ...] = ()
+    policy: str = POLICY
 
     @staticmethod
-    def hlo(text: str, *nodes: str) -> Fixture:
+    def hlo(text: str, *nodes: str, policy: str = POLICY) -> Fixture:
         """An HLO fixture; ``text`` is indented as its surroundings and needs no header."""
-        return Fixture("hlo", "HloModule m\n\n" + dedent(text).strip() + "\n", nodes)
+        return Fixture("hlo", "HloModule m\n\n" + dedent(text).strip() + "\n", nodes, policy)
 
     @staticmethod
-    def relay(text: str, *nodes: str) -> Fixture:
+    def relay(text: str, *nodes: str, policy: str = POLICY) -> Fixture:
         """A Relay fixture; ``text`` is indented as its surroundings and needs no header."""
-        return Fixture("relay", '#[version = "0.0.5"]\n' + dedent(text).strip() + "\n", nodes)
+        return Fixture("relay", '#[version = "0.0.5"]\n' + dedent(text).strip() + "\n", nodes, policy)
 
     @staticmethod
-    def torchscript(text: str, *nodes: str) -> Fixture:
+    def torchscript(text: str, *nodes: str, policy: str = POLICY) -> Fixture:
         """A TorchScript fixture; ``text`` is indented as its surroundings."""
-        return Fixture("torchscript", dedent(text).strip() + "\n", nodes)
+        return Fixture("torchscript", dedent(text).strip() + "\n", nodes, policy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +66,7 @@ class Rule:
     ``--select`` names it, its family or ``ALL``: it tells what is true and rarely worth a change. A ``structural`` rule looks for HLO
     operations; other formats show it their primitives. What a ``timed`` rule finds is as severe as it says only where mending it saves
     enough time, and information elsewhere; the others find what is wrong, or may be. A rule with ``only_gains`` is silent where mending
-    saves nothing.
+    saves nothing. ``policies`` names those whose refusals a rule tells; it is silent under others (empty: it looks under all).
     """
 
     code: ClassVar[str]
@@ -69,6 +74,7 @@ class Rule:
     severity: ClassVar[Severity]
     default: ClassVar[bool] = True
     structural: ClassVar[bool] = False
+    policies: ClassVar[tuple[str, ...]] = ()
     timed: ClassVar[bool] = True
     only_gains: ClassVar[bool] = False
     bad: ClassVar[tuple[Fixture, ...]]

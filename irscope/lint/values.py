@@ -16,6 +16,16 @@ SPREADS = MOVES | {"broadcast", "convert", "opt-barrier"}
 CASTS_AND_MOVES = MOVES | {"convert"}
 
 
+INSTALLED = ("site-packages/", "dist-packages/")
+LIBRARIES = ("torch/", "jax/", "flax/", "keras/", "transformers/", "timm/")
+"""How the path of a framework's file begins, where the text has cut it."""
+
+
+def in_library(line: str) -> bool:
+    """Whether a source line is one of a framework, and none of the user's."""
+    return line.startswith(LIBRARIES) or any(folder in line for folder in INSTALLED)
+
+
 def behind(node: Node, names: Collection[str]) -> Node:
     """The first node, going up first operands, whose operator is none of ``names``."""
     while node.op.name in names and node.operands:
@@ -27,10 +37,11 @@ def number(node: Node) -> float | None:
     """The number that fills a value all over: a constant of one element, also behind broadcasts; None where it is not known."""
     node = behind(node, SPREADS)
     literal = node.attrs.get("literal") if node.op.name == "constant" else None
-    if not isinstance(literal, Literal) or literal.text is None or literal.elided or not isinstance(node.type, TensorType):
+    if not isinstance(literal, Literal) or literal.elided or not isinstance(node.type, TensorType) or node.type.elements != 1:
         return None
-    if node.type.elements != 1:
-        return None
+    if literal.text is None:  # it was made while the graph was expanded
+        value = literal.value().reshape(()).item()
+        return float(value) if isinstance(value, int | float) else None
     try:
         return float(literal.text.strip("{ }"))
     except ValueError:

@@ -8,21 +8,21 @@ from dataclasses import replace
 from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Rule
-from irscope.lint.values import written
+from irscope.lint.values import in_library, written
 from irscope.source import Finding, Note, Severity
 
 SHARE = 0.02
 """A finding about time that saves less than this share of the module's estimated time is information."""
 FLOOR_US = 5.0
 """And so is one that saves less than this, in microseconds: nobody measures it."""
-LIBRARY = ("torch/", "jax/", "flax/", "keras/", "site-packages/")
-"""Lines of a framework: without a scope they say nothing of which of its callers is meant."""
 LISTED = 3
 """Places of one operator that are named beside the first."""
 
 
 def found_by(context: Context, rule: type[Rule]) -> list[Finding]:
     """What one rule finds: the places of one user operator made one finding, as severe as what mending it saves."""
+    if rule.policies and context.settings.policy not in rule.policies:
+        return []
     found = merged(context, rule().check(context))
     if rule.only_gains:
         found = [finding for finding in found if (finding.saves or {}).get("us", 0.0) > 0]
@@ -57,7 +57,7 @@ def _operator(context: Context, finding: Finding) -> object:
         return None
     node = finding.at[1]
     scope = context.operator_scope(node)
-    if finding.source_line and (scope or not finding.source_line.startswith(LIBRARY)):
+    if finding.source_line and (scope or not in_library(finding.source_line)):
         return finding.severity, finding.source_line, scope
     return (finding.severity, id(written(node))) if scope or node.origin else None
 

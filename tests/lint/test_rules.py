@@ -9,6 +9,7 @@ import pytest
 import irscope
 from irscope.lint import Fixture, Rule, all_rules, find_rule, lint_module, select
 from irscope.lint.rule import HEADINGS
+from irscope.lint.settings import Settings
 from irscope.source import Finding, UserError
 
 RULES = all_rules()
@@ -17,7 +18,7 @@ RULES = all_rules()
 def lint(rule: type[Rule], fixture: Fixture) -> list[Finding]:
     reading = irscope.load(fixture.text, format=fixture.format)
     assert not [f for f in reading.findings if f.severity.name == "ERROR"]
-    return lint_module(reading.module(), [rule])
+    return lint_module(reading.module(), [rule], Settings(fixture.policy))
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda r: r.code)
@@ -66,7 +67,7 @@ def test_names_and_percent_signs_change_nothing(rule: type[Rule], fixture: Fixtu
     text = fixture.text
     for name in set(names):
         text = re.sub(rf"(?<![\w%=.\-\[]){name}(?=[ ,)])(?!\()", f"%{name}", text)
-    found = lint(rule, Fixture(fixture.format, text))
+    found = lint(rule, Fixture(fixture.format, text, (), fixture.policy))
     assert {f.node for f in found} == {f.node for f in lint(rule, fixture)}
 
 

@@ -1,0 +1,84 @@
+"""What a fusion policy kept apart, for rules that tell its refusals."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from irscope.fusion import EdgeVerdict
+from irscope.graph import Graph, Node
+from irscope.lint.context import Context
+from irscope.lint.findings import RuleFinding
+from irscope.lint.rule import Rule
+from irscope.lint.savings import human_bytes, saving
+from irscope.lint.values import size
+from irscope.source import Note
+
+LISTED = 3
+"""Readers of one value that are named."""
+
+
+@dataclass(frozen=True, slots=True)
+class Blocked:
+    """An edge of the module that goes through memory, with the verdict on it; ``graph`` is that of the consumer."""
+
+    producer: Node
+    consumer: Node
+    graph: Graph
+    verdict: EdgeVerdict
+
+    @property
+    def why(self) -> str:
+        """The compiler's words, or the root cause where it has none."""
+        return self.verdict.reason or self.verdict.cause
+
+    @property
+    def numbers(self) -> str:
+        """What the rule compared, as ``emitted 16 > 15``; empty where it compared nothing."""
+        before, bracket, rest = self.verdict.cause.rpartition(" (")
+        return rest.rstrip(")") if bracket and before else ""
+
+    @property
+    def saves(self) -> dict[str, float]:
+        """What fusing would spare: the value is neither written nor read, and one kernel is gone."""
+        return saving(bytes=2.0 * size(self.producer), kernels=1.0)
+
+
+def blocked(context: Context, rules: Collection[str] = ()) -> Iterator[Blocked]:
+    """The edges that are not fused, in the order of the text; those alone that one of ``rules`` decided (empty: all)."""
+    if context.planned is None:
+        return
+    for plan in context.planned.plans:
+        bodies = [body for node in plan.graph.nodes if node.op.name == "fusion" for body in node.bodies]
+        nodes = {(graph.name, node.name): node for graph in (plan.graph, *bodies) for node in graph.nodes}
+        for verdict in plan.unfused():
+            if rules and verdict.rule not in rules:
+                continue
+            ends = [nodes.get((verdict.computation, name)) for name in (verdict.producer, verdict.consumer)]
+            own = [context.own(end) if end is not None else None for end in ends]
+            if own[0] is not None and own[1] is not None:
+                yield Blocked(own[0], own[1], context.homes[own[1]], verdict)
+
+
+def told_by_producer(context: Context, rule: Rule, rules: Collection[str], say: str) -> Iterator[RuleFinding]:
+    """A finding for each value that some rules of the policy keep out of the kernels of its readers.
+
+    ``say`` is the sentence behind the value's name; ``{consumer}`` and ``{op}`` stand for its first reader.
+    """
+    found: dict[Node, list[Blocked]] = {}
+    for edge in blocked(context, rules):
+        found.setdefault(edge.producer, []).append(edge)
+    for producer, edges in found.items():
+        first = edges[0]
+        said = say.format(consumer="%" + first.consumer.name, op=first.consumer.op.name)
+        why = first.why[:1].lower() + first.why[1:].rstrip(".")
+        numbers = f" ({first.numbers})" if first.numbers and first.numbers not in why else ""
+        yield context.finding(
+            rule,
+            producer,
+            context.homes[producer],
+            f"%{producer.name} ({producer.op.name}, {human_bytes(size(producer))}) {said}: {why}{numbers}",
+            notes=tuple(Note(f"%{edge.consumer.name} ({edge.consumer.op.name}) reads it", edge.consumer.loc) for edge in edges[:LISTED]),
+            help=first.verdict.counterfactual,
+            saves=first.saves,
+        )

@@ -1,0 +1,92 @@
+"""FUS006: an expensive value is stored, because its reader would compute it again for each element that it is repeated to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irscope.lint.blocked import told_by_producer
+from irscope.lint.context import Context
+from irscope.lint.findings import RuleFinding
+from irscope.lint.rule import Fixture, Rule
+from irscope.source import Severity
+
+
+class ExpensiveIntoBroadcast(Rule):
+    """An exponential, a division or the like is a kernel of its own, because its reader repeats its elements.
+
+    ## What it does
+    Finds values that the policy keeps out of a kernel because it reads their elements more than once: XLA's CPU compiler says "Fusion is
+    not profitable.", irscope's own policy that work would be repeated.
+
+    ## Why is this bad?
+    Mostly it is not: computing the small value once and storing it is the cheaper way. It is bad where the value is as large as what reads
+    it.
+
+    ## Example
+    ```
+    %e = f32[512] exponential(%x)
+    %b = f32[64,512] broadcast(%e), dimensions={1}
+    ```
+
+    ## Use instead
+    Nothing, where the value is small beside the result; else take the exponential after the broadcast, or of what is broadcast already.
+
+    ## Known false positives
+    Usually right as it is; that is why the rule is off until it is selected, and never more than information.
+    """
+
+    code, name, severity, default = "FUS006", "expensive-into-broadcast", Severity.INFO, False
+    structural = True
+    policies = ("xla-cpu", "irscope")
+    bad = (
+        Fixture.hlo(
+            """
+            ENTRY e {
+              x = f32[512]{0} parameter(0)
+              y = f32[64,512]{1,0} parameter(1)
+              p = f32[512]{0} exponential(x)
+              b = f32[64,512]{1,0} broadcast(p), dimensions={1}
+              ROOT r = f32[64,512]{1,0} add(b, y)
+            }
+        """,
+            "p",
+            policy="xla-cpu",
+        ),
+        Fixture.hlo(
+            """
+            ENTRY e {
+              x = f32[512] parameter(0)
+              y = f32[64,512] parameter(1)
+              p = f32[512] exponential(x)
+              b = f32[64,512] broadcast(p), dimensions={1}
+              ROOT r = f32[64,512] add(b, y)
+            }
+        """,
+            "p",
+        ),
+    )
+    good = (
+        Fixture.hlo(
+            """
+            ENTRY e {
+              x = f32[512]{0} parameter(0)
+              y = f32[64,512]{1,0} parameter(1)
+              p = f32[512]{0} negate(x)
+              b = f32[64,512]{1,0} broadcast(p), dimensions={1}
+              ROOT r = f32[64,512]{1,0} add(b, y)
+            }
+        """,
+            policy="xla-cpu",
+        ),
+        Fixture.hlo("""
+            ENTRY e {
+              x = f32[64,512] parameter(0)
+              y = f32[64,512] parameter(1)
+              p = f32[64,512] exponential(x)
+              ROOT r = f32[64,512] add(p, y)
+            }
+        """),
+    )
+
+    def check(self, context: Context) -> Iterator[RuleFinding]:
+        yield from told_by_producer(context, self, ("not-profitable", "repeated-work"), "is stored before {consumer} ({op}) repeats it")

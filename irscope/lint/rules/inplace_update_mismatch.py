@@ -1,0 +1,61 @@
+"""FUS011: an update in place and a read of the same buffer do not look at the same elements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irscope.lint.blocked import told_by_producer
+from irscope.lint.context import Context
+from irscope.lint.findings import RuleFinding
+from irscope.lint.rule import Fixture, Rule
+from irscope.source import Severity
+
+_UPDATE = """
+            ENTRY e {{
+              p = f32[256,256]{{1,0}} parameter(0)
+              s = f32[64,64]{{1,0}} slice(p), slice={{[{0}:{1}], [2:66]}}
+              n = f32[64,64]{{1,0}} tanh(s)
+              two = s32[] constant(2)
+              ROOT d = f32[256,256]{{1,0}} dynamic-update-slice(p, n, two, two)
+            }}
+        """
+
+
+class InplaceUpdateMismatch(Rule):
+    """A slice that is read and the update that is written have other indices, so the update is no part of the kernel.
+
+    ## What it does
+    Under `--policy xla-cpu` and `xla-gpu`, finds producers that XLA does not fuse into a `dynamic-update-slice` or `scatter` because the
+    kernel would write elements that it still has to read: "DUS and slice index mismatch" and its like.
+
+    ## Why is this bad?
+    What is read is copied out first, by a kernel of its own, where one kernel could read and write the part that changes.
+
+    ## Example
+    ```
+    y = y.at[2:66, 2:66].set(jnp.tanh(y[1:65, 2:66]))     # reads rows 1..64, writes rows 2..65
+    ```
+
+    ## Use instead
+    Read and write the same indices, or read from a copy that has another name, made on purpose.
+
+    ## Known false positives
+    A shift (each row from the one above) has to read what it does not write; then a whole new array is the right program.
+    """
+
+    code, name, severity, default = "FUS011", "inplace-update-mismatch", Severity.WARNING, False
+    structural = True
+    policies = ("xla-cpu", "xla-gpu")
+    bad = (
+        Fixture.hlo(_UPDATE.format(1, 65), "s", policy="xla-cpu"),
+        Fixture.hlo(_UPDATE.format(3, 67), "s", policy="xla-cpu"),
+    )
+    good = (
+        Fixture.hlo(_UPDATE.format(2, 66), policy="xla-cpu"),
+        Fixture.hlo(_UPDATE.format(1, 65).replace("dynamic-update-slice(p,", "dynamic-update-slice(o,").replace(
+            "s = f32", "o = f32[256,256]{1,0} parameter(1)\n              s = f32", 1), policy="xla-cpu"),
+    )
+
+    def check(self, context: Context) -> Iterator[RuleFinding]:
+        rules = ("in-place", "scatter-buffer", "scatter-shared")
+        yield from told_by_producer(context, self, rules, "is written out before {consumer} ({op})")

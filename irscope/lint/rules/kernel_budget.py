@@ -1,0 +1,66 @@
+"""FUS015: one kernel would need more than the compiler gives a kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irscope.lint.blocked import told_by_producer
+from irscope.lint.context import Context
+from irscope.lint.findings import RuleFinding
+from irscope.lint.rule import Fixture, Rule
+from irscope.source import Severity
+
+
+def _sum_of_inputs(n: int) -> str:
+    """``n`` inputs added up one after the other: one kernel with ``n`` operands, if it may have so many."""
+    lines = ["ENTRY e {", *(f"  p{i} = f32[4096]{{0}} parameter({i})" for i in range(n)), "  a1 = f32[4096]{0} add(p0, p1)"]
+    lines += [f"  a{i} = f32[4096]{{0}} add(a{i - 1}, p{i})" for i in range(2, n)]
+    return "\n".join([*lines, f"  ROOT r = f32[4096]{{0}} negate(a{n - 1})", "}"])
+
+
+def _sums(n: int) -> str:
+    """``n`` row sums of one array each, multiplied with each other."""
+    lines = ["sum {", "  a = f32[] parameter(0)", "  b = f32[] parameter(1)", "  ROOT s = f32[] add(a, b)", "}", "ENTRY e {"]
+    lines += [f"  p{i} = f32[64,64]{{1,0}} parameter({i})" for i in range(n)]
+    lines += ["  z = f32[] constant(0)", *(f"  t{i} = f32[64]{{0}} reduce(p{i}, z), dimensions={{1}}, to_apply=sum" for i in range(n))]
+    lines += ["  m1 = f32[64]{0} multiply(t0, t1)", *(f"  m{i} = f32[64]{{0}} multiply(m{i - 1}, t{i})" for i in range(2, n))]
+    return "\n".join([*lines, f"  ROOT r = f32[64]{{0}} negate(m{n - 1})", "}"])
+
+
+class KernelBudget(Rule):
+    """A kernel would need more operands, reductions, or shared memory than a kernel may have.
+
+    ## What it does
+    Under `--policy xla-gpu`, finds edges that XLA does not fuse because a limit of one kernel is met: 96 operands and results, 8
+    reductions, the shared memory of a block. Under `--policy xla-cpu`: 5 reductions.
+
+    ## Why is this bad?
+    A graph that grew by one input loses a fusion at once, and what was one kernel reads and writes everything in between.
+
+    ## Example
+    ```
+    sum of 120 arrays, each an argument of its own
+    ```
+
+    ## Use instead
+    Stack small arrays into one (`jnp.stack`, a flat parameter vector), reduce stacked arrays at once, split the program's result in two.
+
+    ## Known false positives
+    The limit stands for what a kernel can do well; two kernels of half the size may be all that is lost.
+    """
+
+    code, name, severity = "FUS015", "kernel-budget", Severity.WARNING
+    structural = True
+    policies = ("xla-gpu", "xla-cpu")
+    bad = (
+        Fixture.hlo(_sum_of_inputs(120), policy="xla-gpu"),
+        Fixture.hlo(_sums(8), policy="xla-cpu"),
+    )
+    good = (
+        Fixture.hlo(_sum_of_inputs(60), policy="xla-gpu"),
+        Fixture.hlo(_sums(4), policy="xla-cpu"),
+    )
+
+    def check(self, context: Context) -> Iterator[RuleFinding]:
+        rules = ("too-many-buffers", "too-many-reductions", "shared-memory")
+        yield from told_by_producer(context, self, rules, "goes through memory to {consumer} ({op})")

@@ -1,0 +1,186 @@
+"""FUS012: a reduction of a reduction, where one would do or two kernels are needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from irscope.graph import Graph, Node
+from irscope.lint.blocked import blocked
+from irscope.lint.context import Context
+from irscope.lint.edits import Edit, Site
+from irscope.lint.findings import RuleFinding
+from irscope.lint.rule import Fixture, Rule
+from irscope.lint.savings import human_bytes
+from irscope.lint.values import body_operator, dims, number, size
+from irscope.source import Note, Severity
+
+NEUTRAL = {"add": 0.0, "multiply": 1.0, "maximum": float("-inf"), "minimum": float("inf"), "or": 0.0, "and": 1.0}
+"""Where a reduction by each operator begins."""
+
+_HEAD = """
+            sum {
+              a = f32[] parameter(0)
+              b = f32[] parameter(1)
+              ROOT s = f32[] add(a, b)
+            }
+            max {
+              a = f32[] parameter(0)
+              b = f32[] parameter(1)
+              ROOT s = f32[] maximum(a, b)
+            }
+"""
+
+
+class ReduceAfterReduce(Rule):
+    """A reduction is reduced again, by the same operator or through a second kernel.
+
+    ## What it does
+    Finds a sum of a sum (a maximum of a maximum...) over a value that nothing else reads: one reduction over both sets of axes is the same.
+    Under `--policy xla-gpu` it also tells significant reductions (16 terms and more) that XLA keeps apart because "both the producer and
+    the consumer contain a reduce".
+
+    ## Why is this bad?
+    The first result goes through memory, and a second kernel is launched for little work.
+
+    ## Example
+    ```
+    jnp.sum(jnp.sum(x, axis=2), axis=1)
+    ```
+
+    ## Use instead
+    `jnp.sum(x, axis=(1, 2))`; for a variance, `jnp.var`, or the mean of squares less the square of the mean where the mean is small.
+
+    ## Known false positives
+    Sums taken in two steps on purpose lose fewer digits; XLA's CPU compiler splits large sums so itself (`reduce-window` and `reduce`).
+    """
+
+    code, name, severity, default = "FUS012", "reduce-after-reduce", Severity.WARNING, False
+    structural = True
+    bad = (
+        Fixture.hlo(
+            _HEAD
+            + """
+            ENTRY e {
+              x = f32[64,128,256] parameter(0)
+              z = f32[] constant(0)
+              s = f32[64,128] reduce(x, z), dimensions={2}, to_apply=sum
+              ROOT r = f32[64] reduce(s, z), dimensions={1}, to_apply=sum
+            }
+        """,
+            "r",
+        ),
+        Fixture.hlo(
+            _HEAD
+            + """
+            ENTRY e {
+              x = f32[64,128,256]{2,1,0} parameter(0)
+              z = f32[] constant(0)
+              m = f32[64,128]{1,0} reduce(x, z), dimensions={2}, to_apply=sum
+              q = f32[64,128]{1,0} multiply(m, m)
+              ROOT r = f32[64]{0} reduce(q, z), dimensions={1}, to_apply=sum
+            }
+        """,
+            "q",
+            policy="xla-gpu",
+        ),
+        Fixture.relay(
+            """
+            def @main(%x: Tensor[(64, 128, 256), float32]) -> Tensor[(64), float32] {
+              %0 = sum(%x, axis=[2]);
+              %1 = sum(%0, axis=[1]);
+              %1
+            }
+            """,
+            "1",
+        ),
+    )
+    good = (
+        Fixture.hlo(
+            _HEAD
+            + """
+            ENTRY e {
+              x = f32[64,128,256] parameter(0)
+              z = f32[] constant(0)
+              i = f32[] constant(-inf)
+              s = f32[64,128] reduce(x, z), dimensions={2}, to_apply=sum
+              ROOT r = f32[64] reduce(s, i), dimensions={1}, to_apply=max
+            }
+        """
+        ),
+        Fixture.hlo(
+            _HEAD
+            + """
+            ENTRY e {
+              x = f32[64,128,256] parameter(0)
+              z = f32[] constant(0)
+              s = f32[64,128] reduce(x, z), dimensions={2}, to_apply=sum
+              r = f32[64] reduce(s, z), dimensions={1}, to_apply=sum
+              ROOT t = (f32[64,128], f32[64]) tuple(s, r)
+            }
+        """
+        ),
+        Fixture.relay("""
+            def @main(%x: Tensor[(64, 128, 256), float32]) -> Tensor[(64), float32] {
+              %0 = sum(%x, axis=[2]);
+              max(%0, axis=[1])
+            }
+            """),
+    )
+
+    def check(self, context: Context) -> Iterator[RuleFinding]:
+        told = set()
+        for node, graph in context.primitives("reduce"):
+            first = _first(context, graph, node)
+            if first is None or graph in context.inlined:
+                continue
+            told.add(node)
+            yield context.finding(
+                self,
+                node,
+                graph,
+                f"%{node.name} reduces what %{first.name} has reduced by the same operator: one reduction over both gives the same",
+                notes=(Note(f"%{first.name} is the first, of {first.operands[0].type}", first.loc),),
+                help="reduce over both sets of axes at once",
+                edit=Edit({node: partial(_at_once, node, first)}, (first.operands[0],)),
+            )
+        if context.settings.policy == "xla-gpu":
+            yield from self._apart(context, told)
+
+    def _apart(self, context: Context, told: set[Node]) -> Iterator[RuleFinding]:
+        """Reductions that the policy keeps in two kernels."""
+        for edge in blocked(context, ("reduce-after-reduce",)):
+            if edge.consumer in told:
+                continue
+            yield context.finding(
+                self,
+                edge.consumer,
+                edge.graph,
+                f"%{edge.consumer.name} stands behind %{edge.producer.name} in a kernel of its own "
+                f"({human_bytes(size(edge.producer))}): {edge.why}",
+                severity=Severity.INFO,
+                notes=(Note(f"%{edge.producer.name} ends the first kernel", edge.producer.loc),),
+                help=edge.verdict.counterfactual,
+                saves=edge.saves,
+            )
+
+
+def _first(context: Context, graph: Graph, node: Node) -> Node | None:
+    """The reduction by the same operator that a reduction reads, where nobody else reads it and both begin with the neutral element."""
+    operator = body_operator(node)
+    if operator not in NEUTRAL or len(node.operands) != 2:
+        return None
+    first = node.operands[0]
+    if first.op.name != "reduce" or len(first.operands) != 2 or body_operator(first) != operator:
+        return None
+    begins = [number(one.operands[1]) for one in (node, first)]
+    alone = len(context.users(first, graph)) == 1 and first is not graph.root
+    return first if alone and all(value == NEUTRAL[operator] for value in begins) else None
+
+
+def _at_once(node: Node, first: Node, site: Site) -> Node:
+    """One reduction over the axes of both."""
+    gone = set(first.attrs["dimensions"])
+    kept = [d for d in range(len(dims(first.operands[0]))) if d not in gone]
+    both = tuple(sorted(gone | {kept[d] for d in node.attrs["dimensions"]}))
+    return site.copy(node, site.new(first.operands[0]), site.new(node.operands[1]), attrs={**node.attrs, "dimensions": both})

@@ -1,0 +1,70 @@
+"""FUS013: what follows a reduction reads something else too, so that XLA's GPU compiler computes it in a kernel of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irscope.lint.blocked import told_by_producer
+from irscope.lint.context import Context
+from irscope.lint.findings import RuleFinding
+from irscope.lint.rule import Fixture, Rule
+from irscope.source import Severity
+
+_SUM = """
+            sum {
+              a = f32[] parameter(0)
+              b = f32[] parameter(1)
+              ROOT s = f32[] add(a, b)
+            }
+"""
+_ROWS = (
+    _SUM
+    + """
+            ENTRY e {
+              x = f32[1024,512]{1,0} parameter(0)
+              y = f32[1024]{0} parameter(1)
+              z = f32[] constant(0)
+              t = f32[1024]{0} reduce(x, z), dimensions={1}, to_apply=sum
+              ROOT r = f32[1024]{0} WORK
+            }
+        """
+)
+
+
+class ReduceEpilogue(Rule):
+    """A binary operator behind a reduction reads another array, and is no part of the reduction's kernel.
+
+    ## What it does
+    Under `--policy xla-gpu`, finds reductions that XLA does not finish in their own kernel, because "fusion into output of a reduce fusion
+    would create a loop fusion".
+
+    ## Why is this bad?
+    The reduced values go through memory and a further kernel is launched, for one operation on each of them.
+
+    ## Example
+    ```
+    jnp.sum(x, axis=1) + y
+    ```
+
+    ## Use instead
+    What reads the sum alone (a scale by a number, a square root) is finished in the kernel; add the other array to what is reduced, where
+    the arithmetic allows it, or leave it: the reduced array is small.
+
+    ## Known false positives
+    Reduced arrays are small, and the launch is all that is lost.
+    """
+
+    code, name, severity, default = "FUS013", "reduce-epilogue", Severity.INFO, False
+    structural = True
+    policies = ("xla-gpu",)
+    bad = (
+        Fixture.hlo(_ROWS.replace("WORK", "add(t, y)"), "t", policy="xla-gpu"),
+        Fixture.hlo(_ROWS.replace("WORK", "multiply(y, t)"), "t", policy="xla-gpu"),
+    )
+    good = (
+        Fixture.hlo(_ROWS.replace("WORK", "sqrt(t)"), policy="xla-gpu"),
+        Fixture.hlo(_ROWS.replace("WORK", "negate(t)"), policy="xla-gpu"),
+    )
+
+    def check(self, context: Context) -> Iterator[RuleFinding]:
+        yield from told_by_producer(context, self, ("reduce-epilogue",), "is written out before {consumer} ({op})")
