@@ -60,10 +60,16 @@ def see_through(made: Graph, before: Graph) -> Graph:
 
     A chain of passes then keeps the first graph alive, and none of the steps in between.
     """
-    own = {id(node) for node in before.nodes}
+    nodes, n = before.nodes, len(before.nodes)
     for node in made.nodes:
-        if any(id(o) in own and o.origin for o in node.origin):
-            node.origin = tuple(dict.fromkeys(deeper for o in node.origin for deeper in (o.origin if id(o) in own and o.origin else (o,))))
+        origin = node.origin
+        if len(origin) == 1:  # nearly all have one, and it stands in the graph before
+            only = origin[0]
+            if only.origin and 0 <= only.index < n and nodes[only.index] is only:
+                node.origin = only.origin
+        elif origin:
+            deeper = [o.origin if o.origin and 0 <= o.index < n and nodes[o.index] is o else (o,) for o in origin]
+            node.origin = tuple(dict.fromkeys(each for some in deeper for each in some))
     return made
 
 
