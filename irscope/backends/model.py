@@ -64,7 +64,11 @@ class Model:
 
 def primitive(module: Module, weights: Mapping[int, Array] | None = None) -> Module:
     """The primitive graph of a module, with parameters of these numbers fixed, simplified."""
-    made = expand(module)
+    try:
+        made = expand(module)
+    except UserError:
+        require_sound(module)  # says where, with both types
+        raise
     require_sound(made)
     if weights:
         made = bind_inputs(made, weights)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from irscope.graph import Builder, Node, TensorType
 from irscope.ops import get
+from irscope.source import UserError
 
 
 def as_movement(builder: Builder, node: Node, operand: Node) -> Node:
@@ -16,6 +17,9 @@ def as_movement(builder: Builder, node: Node, operand: Node) -> Node:
     if not isinstance(before, TensorType) or not isinstance(after, TensorType):
         return operand
     order = _major_to_minor(before)
+    for type in (before, after):
+        if sorted(_major_to_minor(type)) != list(range(type.rank)):
+            raise UserError(f"the layout of {type} does not list each dimension once, so the bitcast %{node.name} has no meaning")
     value = _transpose(builder, operand, order)
     if before.dtype is not after.dtype:
         value = _reinterpret(builder, value, after)

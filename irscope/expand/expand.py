@@ -15,9 +15,11 @@ from collections.abc import Callable, Sequence
 
 from irscope.expand.bitcast import as_movement
 from irscope.expand.values import Value, as_node, parts_of
-from irscope.graph import Builder, Graph, Module, Node, TupleType, callees_first, live, rewrite, see_through
+from irscope.graph import UNKNOWN, Builder, Graph, Module, Node, TupleType, callees_first, live, rewrite, see_through
 from irscope.ops import get
 from irscope.ops.attrs import Literal
+from irscope.ops.faults import TypeFault
+from irscope.ops.shapes import fits
 from irscope.source import UserError
 
 MAX_NODES = 5_000_000
@@ -27,6 +29,8 @@ INLINED = frozenset(("call", "fusion"))
 IDENTITIES = frozenset((
     "copy", "opt-barrier", "domain", "add-dependency", "async-update", "all-reduce-done", "custom-call-done",
 ))
+STRUCTURAL = frozenset(("get-tuple-element", "bitcast", "copy-start", "copy-done", "async-done", "all-gather-done", "collective-permute-done"))
+"""Operators that are taken apart by their types: these must hold."""
 STARTED = {"all-reduce-start": "all-reduce", "all-gather-start": "all-gather", "collective-permute-start": "collective-permute"}
 """Operators that begin something; on one machine they do it at once."""
 
@@ -128,6 +132,8 @@ class _Expansion:
         self.builder.at = node.origin or (node,)
         if name == "tuple":
             return list(operands)
+        if name in STRUCTURAL:
+            _require_sound(node, node.origin[0] if node.origin else node)
         if name == "get-tuple-element":
             whole, index = operands[0], int(node.attrs["index"])
             if isinstance(whole, list):
@@ -203,6 +209,17 @@ def _bound_late(node: Node) -> tuple[Node, list[Node]] | None:
     return node, [*node.operands, *bound]
 
 
+def _require_sound(node: Node, written: Node) -> None:
+    """An expansion builds on what inference has seen. Raises UserError where a text's types do not fit their operator."""
+    try:
+        inferred = node.op.infer(node) if node.op.infer is not None else node.type
+    except TypeFault as fault:
+        raise UserError(f"%{written.name}: {fault.message}", fault.help) from None
+    if node.type is not UNKNOWN and not fits(node.type, inferred, any_precision=True):
+        raise UserError(f"%{written.name} is declared {node.type}, but {node.op.name} gives {inferred}",
+                        f"declare {inferred}, or mend the operands")
+
+
 def _needed(graph: Graph) -> list[Node]:
     alive = live(graph)
     return [node for node in graph.nodes if alive[node.index]]
@@ -220,6 +237,7 @@ def _expand_composites(module: Module, graph: Graph) -> Graph:
             if node.op.expand is None:
                 return None
             written = node.origin[0] if node.origin else node
+            _require_sound(node, written)
             builder.at = node.origin or (node,)
             became: Node | None = node.op.expand(builder, node, operands, module.raw(written))
             changed = changed or became is not None

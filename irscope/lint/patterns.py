@@ -53,10 +53,10 @@ def softmaxes(context: Context) -> Iterator[tuple[Softmax, Graph]]:
             continue
         total = behind(node.operands[1], SPREADS)
         top = behind(node.operands[0], SPREADS)
-        if top.op.name == "exponential" and reduces(total, "add") and behind(total.operands[0], SPREADS) is top:
+        if top.op.name == "exponential" and top.operands and reduces(total, "add") and behind(total.operands[0], SPREADS) is top:
             shift = behind(top.operands[0], SPREADS)
             largest = None
-            if shift.op.name == "subtract":
+            if shift.op.name == "subtract" and len(shift.operands) == 2:
                 near = (n for n in cone(shift.operands[1], NEAR) if reduces(n, "maximum"))
                 largest = next((n for n in near if dims(n.operands[0]) == dims(top)), None)
             yield Softmax(node, top, total, largest), graph

@@ -80,6 +80,15 @@ HOLES = {
         "  b = f32[4] all-reduce(p), replica_groups={{0}}, to_apply=add\n  ROOT s = f32[4] add(a, b)\n}\n",
     "a start that gives no pair": "ENTRY e {\n  p = f32[4] parameter(0)\n"
         "  s = f32[4] all-gather-start(p), replica_groups={{0}}, dimensions={0}\n  ROOT d = f32[4] all-gather-done(s)\n}\n",
+    "groups that do not fit the result": "ENTRY e {\n  p = f32[4] parameter(0)\n"
+        "  ROOT g = f32[40] all-gather(p), replica_groups={{0,1}}, dimensions={0}\n}\n",
+    "an element that the tuple does not have": "ENTRY e {\n  p = f32[4] parameter(0)\n  t = (f32[4]) tuple(p)\n"
+        "  ROOT g = f32[4] get-tuple-element(t), index=1000000000000000000\n}\n",
+    "a bitcast by no layout": "ENTRY e {\n  p = f32[2,3]{1,1} parameter(0)\n  ROOT b = f32[3,2]{1,0} bitcast(p)\n}\n",
+    "a bitcast of another rank": "ENTRY e {\n  p = f32[2,3]{1,0} parameter(0)\n  ROOT b = f32[3,3,2]{0,1,2} bitcast(p)\n}\n",
+    "an exponential of nothing": "add {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT s = f32[] add(a, b)\n}\n"
+        "ENTRY e {\n  z = f32[] constant(0)\n  x = f32[4] exponential()\n  r = f32[] reduce(x, z), dimensions={0}, to_apply=add\n"
+        "  b = f32[4] broadcast(r), dimensions={}\n  ROOT d = f32[4] divide(x, b)\n}\n",
 }
 """HLO with a hole each, in which something behind the reader once fell."""
 
