@@ -14,6 +14,7 @@ PASSES: dict[str, str] = {
     "simplify-algebra": "irscope.passes.simplify_algebra:SimplifyAlgebra",
     "share-equal": "irscope.passes.share_equal:ShareEqual",
     "fold-scale": "irscope.passes.fold_scale:FoldScale",
+    "fold-scale-axis": "irscope.passes.fold_scale_axis:FoldScaleAxis",
     "remove-dead": "irscope.passes.remove_dead:RemoveDead",
     "fold-batch-norm": "irscope.passes.fold_batch_norm:FoldBatchNorm",
     "simplify-inference": "irscope.passes.simplify_inference:SimplifyInference",

@@ -69,8 +69,13 @@ class GraphMutator:
     def new(self, old: Node) -> Node:
         """What an earlier node of the old graph became."""
         if old not in self._new:
-            # A parameter that no node has read yet.
-            self._new[old] = next(made for made in self.builder.graph.nodes if made.origin == (old,))
+            # A parameter that no node has read yet: each new node is looked at once, however many parameters there are.
+            nodes = self.builder.graph.nodes
+            while self._seen < len(nodes):
+                made = nodes[self._seen]
+                self._seen += 1
+                if len(made.origin) == 1 and made.op.name == "parameter":
+                    self._new.setdefault(made.origin[0], made)
         return self._new[old]
 
     def add(self, op: str, operands: Sequence[Node], type: Type | None = None, **attrs: Any) -> Node:
@@ -88,6 +93,7 @@ class GraphMutator:
     def _mutated(self, graph: Graph, became: dict[Graph, Graph]) -> Graph:
         self.graph, self.users = graph, graph.users()
         self._new: dict[Node, Node] = {}
+        self._seen = 0
         self.became = became
         self.begin(graph)
         methods: dict[str, Callable[[Node, Sequence[Node]], Node | None]] = {}

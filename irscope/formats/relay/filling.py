@@ -8,6 +8,7 @@ What the text claims stays as claimed; a checker compares it with what is inferr
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from math import prod
 from typing import Any
 
 from irscope.formats.relay.algebra import each, layout_axes
@@ -165,21 +166,26 @@ def _dense(a: Attributes, x: TensorType) -> list[TensorType | None]:
 
 
 def _conv(a: Attributes, x: TensorType) -> list[TensorType | None]:
-    """``channels``, ``kernel_size`` and ``groups`` in the order that the kernel's layout has."""
+    """``channels``, ``kernel_size`` and ``groups`` in the order that the kernel's layout has, packed layouts (``OIHW4i4o``) included."""
     kernel, data = layout_axes(a.kernel_layout), layout_axes(a.data_layout)
-    if a.channels is None or a.kernel_size is None or any(size for _, size in (*kernel, *data)):
+    if a.channels is None or a.kernel_size is None or len(data) != x.rank:
         return []
     spatial = [c for c in "DHW" if c in a.kernel_layout]
-    channels = x.shape[[c for c, _ in data].index("C")]
-    if not isinstance(channels, int):
+    parts = [size for (c, _), size in zip(data, x.shape, strict=True) if c in "Cc"]
+    if not all(isinstance(size, int) for size in parts):
         return []
+    channels = prod(size for size in parts if isinstance(size, int))
     groups = int(a.groups)
-    sizes: dict[str, Dim] = dict(zip(spatial, each(a.kernel_size, len(spatial)), strict=True))
+    sizes: dict[str, int] = dict(zip(spatial, each(a.kernel_size, len(spatial)), strict=True))
     if groups == channels and groups > 1:
         sizes |= {"O": channels, "I": int(a.channels) // channels}
     else:
         sizes |= {"O": int(a.channels), "I": channels // groups}
-    return [TensorType(x.dtype, tuple(sizes[c] for c, _ in kernel))]
+    for c, part in kernel:
+        if part and sizes[c.upper()] % part:
+            return []
+        sizes[c.upper()] //= part or 1
+    return [TensorType(x.dtype, tuple(part or sizes[c] for c, part in kernel))]
 
 
 def _conv_transpose(a: Attributes, x: TensorType) -> list[TensorType | None]:

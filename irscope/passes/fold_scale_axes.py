@@ -1,0 +1,196 @@
+"""Along which axes of a value a scale lies: what folding a scale into weights needs to know about layouts and shapes.
+
+A scale is kept as it will be used: with one dimension for each axis that it runs along (the channels, or their whole and their inner part
+in a packed layout), or with none, as a plain number.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import Enum, auto
+from functools import cache
+from math import isfinite
+
+from irscope.formats.relay.algebra import layout_axes
+from irscope.graph import Kind, Node, TensorType
+from irscope.passes.simplify_inference import bound
+from irscope.passes.visitor import GraphMutator
+
+CONVOLUTIONS = frozenset(("nn.conv1d", "nn.conv2d", "nn.conv3d", "nn.contrib_conv2d_NCHWc", "nn.contrib_conv2d_nchwc"))
+CONTRACTIONS = CONVOLUTIONS | {"nn.dense", "nn.matmul"}
+"""What has weights that a scale can go into."""
+
+HOMOGENEOUS = frozenset(("nn.relu", "nn.leaky_relu"))
+"""Functions with ``f(s * x) == s * f(x)`` for every positive ``s``."""
+
+SUMS = frozenset(("add", "subtract"))
+
+RESHAPED = frozenset(("expand_dims", "reshape", "squeeze", "transpose", "layout_transform", "broadcast_to", "repeat"))
+"""Operators that move numbers and change none."""
+
+SMALLEST = {"f16": 2.0 ** -7, "bf16": 2.0 ** -63, "f32": 2.0 ** -63, "f64": 2.0 ** -511}
+"""The square root of the smallest normal number of an element type: 2^-14, 2^-126 and 2^-1022 (IEEE 754; bfloat16 has float32's exponents).
+
+A scale below it counts as 0: what is divided by it may be infinite.
+"""
+
+Axes = tuple[int, ...]
+
+
+UNKNOWN = "has numbers that the text does not tell"
+"""What is said of a scale whose sign matters and is not known: an input, or a constant that the text leaves out."""
+
+
+class Sign(Enum):
+    """What is known of the numbers of a scale: all above 0, none 0, some 0 (or not finite), or nothing."""
+
+    POSITIVE = auto()
+    NO_ZERO = auto()
+    SOME_ZERO = auto()
+    UNKNOWN = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Channels:
+    """Where the channels of a contraction lie: in its data, its result, and in the weight those that it reads and those that it makes."""
+
+    data: Axes
+    result: Axes
+    read: Axes
+    made: Axes
+
+
+def channels(node: Node) -> Channels | None:
+    """The channels of a contraction; None where no scale can follow them (grouped convolutions, weights packed in another way)."""
+    if node.op.name not in CONTRACTIONS or len(node.operands) != 2:
+        return None
+    data, weight, result = node.operands[0].type, node.operands[1].type, node.type
+    if not (isinstance(data, TensorType) and isinstance(weight, TensorType) and isinstance(result, TensorType)):
+        return None
+    if not (data.dtype.is_float and data.dtype is weight.dtype is result.dtype and weight.is_static):
+        return None
+    found = _of_convolution(node, weight) if node.op.name in CONVOLUTIONS else _of_product(node, data, result)
+    if found is None:
+        return None
+    same = _size(data, found.data) == _size(weight, found.read) and _size(result, found.result) == _size(weight, found.made)
+    return found if same else None
+
+
+def _of_product(node: Node, data: TensorType, result: TensorType) -> Channels | None:
+    if node.op.name == "nn.dense":
+        return Channels((data.rank - 1,), (result.rank - 1,), (1,), (0,))
+    given = bound(node)
+    if data.rank != 2 or given["transpose_a"]:
+        return None
+    return Channels((1,), (1,), (1,), (0,)) if given["transpose_b"] else Channels((1,), (1,), (0,), (1,))
+
+
+def _of_convolution(node: Node, weight: TensorType) -> Channels | None:
+    given = bound(node)
+    data, kernel = str(given["data_layout"]), str(given["kernel_layout"])
+    found, rank = _of_layouts(data, kernel, str(given["out_layout"] or data))
+    if found is None or rank != weight.rank:
+        return None
+    groups = int(given["groups"])
+    if groups == 1:
+        return found
+    # Depthwise: each channel has a kernel of its own, and stands on the axis of those that are made.
+    return replace(found, read=found.made) if _size(weight, found.read) == 1 and _size(weight, found.made) == groups else None
+
+
+@cache
+def _of_layouts(data: str, kernel: str, result: str) -> tuple[Channels | None, int]:
+    """The channels of a convolution with one group in these layouts, all of them packed or none; and how many axes the weight has."""
+    axes = layout_axes(kernel)
+    places = [_places(layout_axes(data), "C"), _places(layout_axes(result), "C"), _places(axes, "I"), _places(axes, "O")]
+    in_data, in_result, read, made = places
+    if in_data is None or in_result is None or read is None or made is None or len({len(p) for p in places if p is not None}) != 1:
+        return None, len(axes)
+    return Channels(in_data, in_result, read, made), len(axes)
+
+
+def _places(layout: Sequence[tuple[str, int]], letter: str) -> Axes | None:
+    """The axis of a letter, and behind it that of its inner part where the layout is packed."""
+    letters = [name for name, _ in layout]
+    if letter not in letters or letters.count(letter.lower()) > 1:
+        return None
+    whole = letters.index(letter)
+    if letter.lower() not in letters:
+        return (whole,)
+    inner = letters.index(letter.lower())
+    return (whole, inner) if whole < inner else None
+
+
+def _size(type: TensorType, axes: Axes) -> int:
+    """How many numbers lie along some axes; open dimensions count as none, which fits nothing."""
+    size = 1
+    for axis in axes:
+        dim = type.shape[axis]
+        size *= dim if isinstance(dim, int) else -1
+    return size
+
+
+def dropped(wide: TensorType, narrow: TensorType, axes: Axes) -> Axes | None:
+    """Whether ``narrow`` stretches to ``wide`` and differs along ``axes`` alone: then its dimensions that are no such axes, all of size 1.
+
+    A plain number differs along none, and fits: it has nothing to drop. None where it does not fit.
+    """
+    if narrow.rank > wide.rank:
+        return None
+    if narrow.rank == 0:
+        return ()
+    base = wide.rank - narrow.rank
+    left = []
+    for d, size in enumerate(wide.shape):
+        if d in axes:
+            if d < base or narrow.shape[d - base] != size:
+                return None
+        elif d >= base:
+            if narrow.shape[d - base] != 1:
+                return None
+            left.append(d - base)
+    return tuple(left)
+
+
+def fitted(mutator: GraphMutator, scale: Node, type: TensorType, axes: Axes) -> Node:
+    """A scale that broadcasts along ``axes`` of a value of a type; it has one dimension for each of them, or none."""
+    assert isinstance(scale.type, TensorType), "it was one in the graph as written"
+    if scale.type.rank == 0:
+        return scale
+    if len(axes) > 1:
+        return mutator.add("reshape", [scale], newshape=[size if d in axes else 1 for d, size in enumerate(type.shape)])
+    behind = type.rank - axes[0] - 1
+    return mutator.add("expand_dims", [scale], axis=1, num_newaxis=behind) if behind else scale
+
+
+def sign(node: Node) -> Sign:
+    """What is known of a scale's numbers. Movement in between is looked through."""
+    while node.op.name in RESHAPED and node.operands:
+        node = node.operands[0]
+    if node.op.name != "constant" or "literal" not in node.attrs or node.attrs["literal"].elided:
+        return Sign.UNKNOWN
+    value = node.attrs["literal"].value()
+    assert isinstance(node.type, TensorType), "a scale is a tensor"
+    least, most = float(value.min(initial=1)), float(value.max(initial=1))
+    if not (isfinite(least) and isfinite(most)):
+        return Sign.SOME_ZERO
+    # Half the range of exponents is left to what is divided: a bias of 1 / SMALLEST fits too.
+    small = SMALLEST.get(node.type.dtype.name, 1e-19)
+    if least >= small:
+        return Sign.POSITIVE
+    return Sign.NO_ZERO if float(abs(value).min(initial=1)) >= small else Sign.SOME_ZERO
+
+
+def there_early(nodes: Sequence[Node]) -> list[bool]:
+    """By index, what is cheap and at hand before a contraction runs: parameters, constants, and pointwise arithmetic and movement on them.
+
+    A scale that reductions compute (squeeze and excite) stays with the data: it would have the weights multiplied in every run.
+    """
+    cheap = (Kind.ELEMENTWISE, Kind.BROADCAST, Kind.INJECTIVE)
+    early = [False] * len(nodes)
+    for node in nodes:
+        if node.op.name in ("parameter", "constant"):
+            early[node.index] = True
+        elif node.op.kind in cheap and node.operands and not node.bodies:
+            early[node.index] = all(early[o.index] for o in node.operands)
+    return early

@@ -1,0 +1,156 @@
+"""Scales on the way out of a contraction, folded back into its weights."""
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from irscope.graph import Graph, Node, TensorType
+from irscope.passes.fold_scale_axes import HOMOGENEOUS, SUMS, UNKNOWN, Axes, Channels, Sign, channels, dropped, fitted, sign, there_early
+from irscope.passes.fold_scale_order import in_order
+from irscope.passes.visitor import GraphMutator
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """A value that may take a scale along ``axes``: all of it comes from ``source``, a contraction, and nobody else reads it.
+
+    ``through`` is a function in between that only a positive scale may pass.
+    """
+
+    axes: Axes
+    source: Node
+    through: Node | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """What a product multiplies by: ``value``, its dimensions in ``dropped`` left out; wanted along ``axes`` by whoever takes it."""
+
+    product: Node
+    value: Node
+    dropped: Axes
+    axes: Axes
+
+
+class Backward(GraphMutator):
+    """``%2 = multiply(nn.relu(nn.conv2d(%x, %w)), %s)`` becomes ``%2 = nn.relu(nn.conv2d(%x, multiply(%w, %s)))``."""
+
+    def __init__(self, declined: list[str]) -> None:
+        self.declined = declined
+
+    def _mutated(self, graph: Graph, became: dict[Graph, Graph]) -> Graph:
+        self._plan(graph)
+        # A scale may be computed behind the contraction that takes it, from something else.
+        wanted = {node.index: scale.value for node, scale in self.takes.items() if scale.value.index > node.index}
+        if wanted:
+            graph = in_order(graph, wanted)
+            self._plan(graph)
+        return super()._mutated(graph, became) if self.gone or any(old is not new for old, new in became.items()) else graph
+
+    def _plan(self, graph: Graph) -> None:
+        """Which products go, and who takes their scale: openness follows the data, scales go against it."""
+        uses = Counter(operand.index for node in graph.nodes for operand in node.operands)
+        if graph.root is not None:
+            uses[graph.root.index] += 1
+        early = there_early(graph.nodes)
+        self.open: dict[Node, Open] = {}
+        self.channels: dict[Node, Channels] = {}
+        for node in graph.nodes:
+            if uses[node.index] == 1 and (found := self._opened(node)) is not None:
+                self.open[node] = found
+        self.takes: dict[Node, Scale] = {}
+        self.gone: dict[Node, Node] = {}
+        self.scales: dict[Node, Node] = {}
+        told = []
+        for node in reversed(graph.nodes):
+            scale = self.takes.get(node)
+            if scale is not None:
+                for operand in node.operands if node.op.name in SUMS else node.operands[:1]:
+                    if operand in self.open and node not in self.channels:
+                        self.takes[operand] = replace(scale, axes=self.open[operand].axes)
+            elif node.op.name == "multiply":
+                told += self._multiplied(node, early)
+        self.declined += [text for text in reversed(told) if text not in self.declined]
+
+    def _opened(self, node: Node) -> Open | None:
+        name = node.op.name
+        if (found := channels(node)) is not None:
+            self.channels[node] = found
+            return Open(found.result, node)
+        if name in HOMOGENEOUS and (before := self.open.get(node.operands[0])) is not None:
+            return replace(before, through=before.through or node)
+        if name == "nn.bias_add" and (before := self.open.get(node.operands[0])) is not None:
+            return before if before.axes == (int(node.attrs.get("axis", 1)) % _rank(node),) else None
+        if name in SUMS:
+            return self._sum(node)
+        return None
+
+    def _sum(self, node: Node) -> Open | None:
+        x, y = (o.type for o in node.operands)
+        a, b = (self.open.get(o) for o in node.operands)
+        if not isinstance(x, TensorType) or not isinstance(y, TensorType):
+            return None
+        if a is not None and b is not None:
+            same = a.axes == b.axes and x.shape == y.shape
+            return replace(a, through=a.through or b.through) if same else None
+        for one, wide, narrow in ((a, x, y), (b, y, x)):
+            if one is not None:
+                return one if dropped(wide, narrow, one.axes) is not None else None
+        return None
+
+    def _multiplied(self, node: Node, early: list[bool]) -> list[str]:
+        """Let one factor of a product take the other; gives what there is to tell when it looks as if it might, and may not."""
+        for kept, scale in (node.operands, node.operands[::-1]):
+            found = self.open.get(kept)
+            if found is None or not isinstance(kept.type, TensorType) or not isinstance(scale.type, TensorType):
+                continue
+            left = dropped(kept.type, scale.type, found.axes)
+            if left is None:
+                if scale.type.elements >= kept.type.elements:
+                    return []
+                return [f"left %{node.name} behind %{found.source.name}: %{scale.name} runs along other axes than the channels"]
+            if not early[scale.index] or scale.type.dtype is not kept.type.dtype:
+                return [f"left %{node.name} behind %{found.source.name}: %{scale.name} is computed from data"]
+            if found.through is not None and (known := sign(scale)) is not Sign.POSITIVE:
+                why = UNKNOWN if known is Sign.UNKNOWN else "is not positive everywhere"
+                return [f"left %{node.name} behind %{found.source.name}: %{scale.name} {why}, and {found.through.op.name} lies between"]
+            self.gone[node] = kept
+            self.takes[kept] = Scale(node, scale, left, found.axes)
+            return []
+        return []
+
+    # ------------------------------------------------------------------ rebuilding
+
+    def visit(self, node: Node, operands: Sequence[Node]) -> Node | None:
+        kept = self.gone.get(node)
+        if kept is not None:
+            return self.new(kept)
+        scale = self.takes.get(node)
+        if scale is None or node.op.name in HOMOGENEOUS:
+            return None
+        values = [self.new(o) for o in node.operands]
+        if node in self.channels:
+            weight = node.operands[1].type
+            assert isinstance(weight, TensorType), "its channels are known"
+            values[1] = self.add("multiply", [values[1], fitted(self, self._scale(scale), weight, self.channels[node].made)])
+        elif node.op.name == "nn.bias_add":
+            values[1] = self.add("multiply", [values[1], self._scale(scale)])
+        else:
+            for at, operand in enumerate(node.operands):
+                if operand not in self.open:
+                    other = node.operands[1 - at].type
+                    assert isinstance(other, TensorType), "it is open"
+                    values[at] = self.add("multiply", [values[at], fitted(self, self._scale(scale), other, scale.axes)])
+        return self.builder.add(node.op, values, node.attrs, node.type, name=node.name)
+
+    def _scale(self, scale: Scale) -> Node:
+        """The scale of a product in the new graph, made once."""
+        if scale.product not in self.scales:
+            value = self.new(scale.value)
+            self.scales[scale.product] = self.add("squeeze", [value], axis=list(scale.dropped)) if scale.dropped else value
+        return self.scales[scale.product]
+
+
+def _rank(node: Node) -> int:
+    return node.type.rank if isinstance(node.type, TensorType) else 1

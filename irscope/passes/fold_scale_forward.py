@@ -1,0 +1,157 @@
+"""Scales on the way into a contraction, folded forward into its weights."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from irscope.graph import Graph, Node, TensorType
+from irscope.passes.fold_scale_axes import HOMOGENEOUS, SUMS, UNKNOWN, Axes, Channels, Sign, channels, dropped, fitted, sign, there_early
+from irscope.passes.visitor import GraphMutator
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """All readers of a value are ready to take a scale along ``axes``; ``sink`` is one of the contractions that will have it.
+
+    ``through`` is a function on the way that only a positive scale may pass, ``divided`` a sum whose other side is divided by the scale.
+    """
+
+    axes: Axes
+    sink: Node
+    through: Node | None = None
+    divided: Node | None = None
+
+    def and_also(self, other: Wanted | None) -> Wanted | None:
+        """What two readers want together."""
+        if other is None or other.axes != self.axes:
+            return None
+        return replace(self, through=self.through or other.through, divided=self.divided or other.divided)
+
+
+@dataclass(frozen=True, slots=True)
+class Scaled:
+    """A value that lacks the factor ``value`` (dimensions in ``dropped`` left out) of ``product``, along ``axes``."""
+
+    product: Node
+    value: Node
+    dropped: Axes
+    axes: Axes
+
+
+class Forward(GraphMutator):
+    """``nn.conv2d(nn.relu(multiply(%x, %s)), %w)`` becomes ``nn.conv2d(nn.relu(%x), multiply(%w, %s))``."""
+
+    def __init__(self, declined: list[str]) -> None:
+        self.declined = declined
+
+    def _mutated(self, graph: Graph, became: dict[Graph, Graph]) -> Graph:
+        self._plan(graph)
+        return super()._mutated(graph, became) if self.kept or any(old is not new for old, new in became.items()) else graph
+
+    def _plan(self, graph: Graph) -> None:
+        """Which products go: what is wanted goes against the data, what is scaled goes with it."""
+        self.scales: dict[Node, Node] = {}
+        self.channels: dict[Node, Channels] = {}
+        self.kept: dict[Node, Node] = {}
+        self.scaled: dict[Node, Scaled] = {}
+        wants: dict[Node, Wanted | None] = {} if graph.root is None else {graph.root: None}
+        for node in reversed(graph.nodes):
+            for operand, want in zip(node.operands, self._asked(node, wants.get(node)), strict=True):
+                wants[operand] = want and want.and_also(wants[operand]) if operand in wants else want
+        early = there_early(graph.nodes)
+        for node in graph.nodes:
+            want = wants.get(node)
+            if want is None:
+                continue
+            if node.op.name == "multiply":
+                self._multiplied(node, want, early)
+            else:
+                # Whoever reads a scaled value had asked for it, so it is no weight, and no other side of a sum.
+                found = next((self.scaled[o] for o in node.operands if o in self.scaled), None)
+                if found is not None and node not in self.channels:
+                    self.scaled[node] = found
+
+    def _asked(self, node: Node, want: Wanted | None) -> Sequence[Wanted | None]:
+        """What a node wants of its operands, when its own readers want ``want``."""
+        name = node.op.name
+        nothing: list[Wanted | None] = [None] * len(node.operands)
+        if (found := channels(node)) is not None:
+            self.channels[node] = found
+            return [Wanted(found.data, node), None]
+        if want is None:
+            return nothing
+        if name in HOMOGENEOUS:
+            return [replace(want, through=want.through or node)]
+        if name == "nn.bias_add" and isinstance(node.type, TensorType) and want.axes == (int(node.attrs.get("axis", 1)) % node.type.rank,):
+            return [replace(want, divided=want.divided or node), None]
+        if name in SUMS:
+            x, y = (o.type for o in node.operands)
+            if isinstance(x, TensorType) and isinstance(y, TensorType):
+                divided = replace(want, divided=want.divided or node)
+                if dropped(x, y, want.axes) is not None:
+                    return [divided, None]
+                if dropped(y, x, want.axes) is not None:
+                    return [None, divided]
+        return nothing
+
+    def _multiplied(self, node: Node, want: Wanted, early: list[bool]) -> None:
+        for kept, scale in (node.operands, node.operands[::-1]):
+            if not isinstance(kept.type, TensorType) or not isinstance(scale.type, TensorType):
+                return
+            left = dropped(kept.type, scale.type, want.axes)
+            if left is None or not early[scale.index] or kept.type != node.type:
+                continue
+            why = _forbidden(scale, want)
+            if why:
+                self.declined.append(f"left %{node.name} in front of %{want.sink.name}: %{scale.name} {why}")
+                return
+            self.kept[node] = kept
+            self.scaled[node] = Scaled(node, scale, left, want.axes)
+            return
+
+    # ------------------------------------------------------------------ rebuilding
+
+    def visit(self, node: Node, operands: Sequence[Node]) -> Node | None:
+        if node in self.kept:
+            return self.new(self.kept[node])
+        scaled = [self.scaled.get(o) for o in node.operands]
+        if not any(scaled) or node.op.name in HOMOGENEOUS:
+            return None
+        at = next(i for i, s in enumerate(scaled) if s is not None)
+        scale, values = scaled[at], list(operands)
+        assert scale is not None
+        if node in self.channels:
+            weight = node.operands[1].type
+            assert isinstance(weight, TensorType), "its channels are known"
+            values[1] = self.add("multiply", [values[1], fitted(self, self._scale(scale), weight, self.channels[node].read)])
+        elif node.op.name == "nn.bias_add":
+            values[1] = self.add("divide", [values[1], self._scale(scale)])
+        else:
+            whole = node.operands[at].type
+            assert isinstance(whole, TensorType), "it is scaled"
+            values[1 - at] = self.add("divide", [values[1 - at], fitted(self, self._scale(scale), whole, scale.axes)])
+        return self.builder.add(node.op, values, node.attrs, node.type, name=node.name)
+
+    def _scale(self, scale: Scaled) -> Node:
+        """The scale of a product in the new graph, made once."""
+        if scale.product not in self.scales:
+            value = self.new(scale.value)
+            self.scales[scale.product] = self.add("squeeze", [value], axis=list(scale.dropped)) if scale.dropped else value
+        return self.scales[scale.product]
+
+
+def _forbidden(scale: Node, want: Wanted) -> str:
+    """Why a scale may not go all the way; empty when it may."""
+    if want.through is None and want.divided is None:
+        return ""
+    known = sign(scale)
+    if known is Sign.POSITIVE or (known is Sign.NO_ZERO and want.through is None):
+        return ""
+    if known is Sign.UNKNOWN:
+        between = want.through or want.divided
+        assert between is not None, "one of them is there"
+        return f"{UNKNOWN}, and {between.op.name} lies between"
+    if want.through is not None:
+        return f"is not positive everywhere, and {want.through.op.name} lies between"
+    assert want.divided is not None
+    return f"is 0 somewhere, and {want.divided.op.name} would divide by it"
