@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from irscope.graph import Graph, Node
 
-_DIGITS = re.compile(r"\d+")
+_DIGITS = re.compile(r"\d{1,18}")  # what a name counts by; longer runs of digits are no numbers
 
 
 @dataclass(slots=True, eq=False)
@@ -132,7 +132,7 @@ def run_title(titles: list[str]) -> str:
     found = list(_DIGITS.finditer(titles[0]))[place]
     head, tail = titles[0][:found.start()], titles[0][found.end():]
     values = sorted(row[place] for row in numbers)
-    if values == list(range(values[0], values[-1] + 1)):
+    if values == list(range(values[0], values[0] + len(values))):
         return f"{head}{values[0]}..{values[-1]}{tail}"
     shown = ",".join(map(str, values)) if len(values) <= 6 else f"{values[0]},{values[1]},..,{values[-1]}"
     return f"{head}{shown}{tail}"

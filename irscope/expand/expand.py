@@ -29,7 +29,9 @@ INLINED = frozenset(("call", "fusion"))
 IDENTITIES = frozenset((
     "copy", "opt-barrier", "domain", "add-dependency", "async-update", "all-reduce-done", "custom-call-done",
 ))
-STRUCTURAL = frozenset(("get-tuple-element", "bitcast", "copy-start", "copy-done", "async-done", "all-gather-done", "collective-permute-done"))
+STRUCTURAL = frozenset((
+    "get-tuple-element", "bitcast", "copy-start", "copy-done", "async-done", "all-gather-done", "collective-permute-done",
+))
 """Operators that are taken apart by their types: these must hold."""
 STARTED = {"all-reduce-start": "all-reduce", "all-gather-start": "all-gather", "collective-permute-start": "collective-permute"}
 """Operators that begin something; on one machine they do it at once."""

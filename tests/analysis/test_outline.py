@@ -47,6 +47,7 @@ def test_loops_show_their_body_and_trips() -> None:
 @pytest.mark.parametrize(("titles", "title"), [
     (["layer_0", "layer_1", "layer_2"], "layer_0..2"), (["h1", "h3"], "h1,3"), (["a", "a"], "a"),
     (["s1_b1", "s2_b2"], "s1_b1 .. s2_b2"), ([f"x{i}" for i in (1, 2, 3, 5, 8, 13, 21)], "x1,2,..,21"),
+    (["x0", f"x{10 ** 17}"], f"x0,{10 ** 17}"), (["x0" + "0" * 4400, "x0" + "9" * 4400], "x0" + "0" * 4400 + " .. x0" + "9" * 4400),
 ])
 def test_titles_of_runs(titles: list[str], title: str) -> None:
     assert run_title(titles) == title
