@@ -9,6 +9,19 @@ from irscope.lint import Fixture, find_rule, lint_module
 from irscope.source import Severity
 
 INFORMATION = {
+    "CTL001 a size that Python looked at": Fixture.torchscript(
+        """
+        graph(%self : __torch__.Net,
+              %x : Float(4, 6, strides=[6, 1], requires_grad=0, device=cpu)):
+          %2 : int = prim::Constant[value=0]()
+          %3 : int = aten::size(%x, %2) # f.py:4:0
+          %4 : Long(device=cpu) = prim::NumToTensor(%3)
+          %5 : int = aten::Int(%4) # f.py:4:0
+          %6 : Float(4, 6, strides=[6, 1], requires_grad=0, device=cpu) = aten::neg(%x) # f.py:5:0
+          return (%6)
+        """,
+        "5",
+    ),
     "BRD006 a table of 8 x 32, as embeddings of positions are": Fixture.torchscript(
         """
         graph(%position : Float(1, 8, 1), %frequency : Float(32)):

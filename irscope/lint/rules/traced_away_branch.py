@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 
 from irscope.formats.torchscript.origin import is_function, origin
@@ -11,10 +12,16 @@ from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
 from irscope.lint.torch_nodes import READS, is_torchscript, written
+from irscope.lint.values import in_library
 from irscope.source import Severity
 
 NUMBER = re.compile("[0-9]{1,9}")
 COMPARISONS = frozenset(("aten::gt", "aten::lt", "aten::ge", "aten::le", "aten::eq", "aten::ne", "aten::all", "aten::any"))
+SHAPES = READS | {"aten::floor_divide", "aten::div", "aten::mul", "aten::add", "aten::sub", "aten::rsub", "aten::remainder", "aten::neg",
+                  "aten::ceil", "aten::floor", "aten::to", "prim::NumToTensor", *COMPARISONS}  # fmt: skip
+"""What torch computes on sizes while it traces."""
+FAR = 32
+"""Operators between a number and the sizes that it is worked out of, at most."""
 
 
 class TracedAwayBranch(Rule):
@@ -22,8 +29,9 @@ class TracedAwayBranch(Rule):
 
     ## What it does
     Says of a dump that it is traced, where there is evidence that the program decided something by a value: numbers that are missing in
-    the trace of a function (the nodes that led to the decision were removed as unused), or a value that is read as a Python number or
-    compared, and used by nothing.
+    the trace of a function, before a line of the user's own (the nodes that led to the decision were removed as unused), or a value that
+    is read as a Python number or compared, and used by nothing. What is worked out of sizes alone is information: it holds for every input
+    of that shape; and so is a gap in a program that reads sizes.
 
     ## Why is this bad?
     torch.jit.trace runs the program once. An `if` on a tensor or an `.item()` leaves no mark: the graph has the way that the example took,
@@ -38,7 +46,7 @@ class TracedAwayBranch(Rule):
     `torch.jit.script`, which keeps both ways; or `torch.where`, which computes both.
 
     ## Known false positives
-    A value that is printed or logged is read in the same way.
+    A value that is printed or logged is read in the same way; sizes that a function of the user's own checks leave the same gap.
     """
 
     code, name, severity = "CTL001", "traced-away-branch", Severity.WARNING
@@ -87,6 +95,24 @@ class TracedAwayBranch(Rule):
                   -> (%3)
               return (%15)
         """),
+        Fixture.torchscript("""
+            graph(%x : Float(2, 6, strides=[6, 1], requires_grad=0, device=cpu)):
+              %1 : int = prim::Constant[value=0]() # f.py:4:0
+              %2 : int = aten::size(%x, %1) # f.py:4:0
+              %3 : Long(device=cpu) = prim::NumToTensor(%2)
+              %6 : int = aten::Int(%3)
+              %4 : int = prim::Constant[value=-1]() # f.py:5:0
+              %5 : Float(2, 6, strides=[6, 1], requires_grad=0, device=cpu) = aten::neg(%x) # f.py:5:0
+              %7 : int[] = prim::ListConstruct(%6, %4)
+              %8 : Float(2, 6, strides=[6, 1], requires_grad=0, device=cpu) = aten::view(%5, %7) # f.py:6:0
+              return (%8)
+        """),
+        Fixture.torchscript("""
+            graph(%x : Float(4, strides=[1], requires_grad=0, device=cpu)):
+              %5 : int = prim::Constant[value=1]() # /opt/site-packages/torch/f.py:1:0
+              %6 : Float(4, strides=[1], requires_grad=0, device=cpu) = aten::cumsum(%x, %5, %5) # /opt/site-packages/torch/f.py:1:0
+              return (%6)
+        """),
     )
 
     def check(self, context: Context) -> Iterator[RuleFinding]:
@@ -94,41 +120,90 @@ class TracedAwayBranch(Rule):
             return
         main = context.module.main()
         if is_function(main) and not any(context.module.scope(node) for node in written(main)):
+            reads_sizes = any(node.op.name == "aten::size" for node in main.nodes)
             for node, missing in _gaps(main):
+                if in_library(_line(context, main, node)):
+                    continue  # a library that checks shapes leaves the same gap
                 what = f"{missing} values are" if missing > 1 else "a value is"
-                yield self._finding(context, node, main, f"{what} missing before %{node.name}: they decided something in Python")
+                evidence = f"{what} missing before %{node.name}: they decided something in Python"
+                yield self._finding(context, node, main, evidence, Severity.INFO if reads_sizes else None)
         for graph in context.graphs:
             for node in written(graph):
                 if _looked_at(node) and not context.users(node, graph) and node is not graph.root:
-                    yield self._finding(context, node, graph, f"%{node.name} was looked at by Python, and nothing in the graph uses it")
+                    evidence = f"%{node.name} was looked at by Python, and nothing in the graph uses it"
+                    yield self._finding(context, node, graph, evidence, Severity.INFO if _of_shapes(node) else None)
 
-    def _finding(self, context: Context, node: Node, graph: Graph, evidence: str) -> RuleFinding:
+    def _finding(self, context: Context, node: Node, graph: Graph, evidence: str, severity: Severity | None = None) -> RuleFinding:
         return context.finding(
             self,
             node,
             graph,
             f"this graph is traced, not scripted: {evidence}; the way that was taken then is taken for every input",
+            severity=severity,
             help="torch.jit.script keeps both ways of an if; torch.where computes both",
         )
 
 
 def _gaps(graph: Graph) -> Iterator[tuple[Node, int]]:
-    """Nodes before which numbers are missing. Torch numbers every value in order, those that have a name too."""
-    expected = sum(1 for _ in graph.params)
-    for node in graph.nodes:
-        if node in graph.params or (node.op.name == "tuple" and node.synthetic):
+    """Nodes before which numbers are missing. Torch numbers every value in order, those that have a name too.
+
+    A number that is read later is made later, and stands where the value is known: `aten::Int` of a size. Such nodes say nothing.
+    """
+    params = set(graph.params)
+    counted = [n for n in graph.nodes if n not in params and not n.name.startswith("(") and not (n.op.name == "tuple" and n.synthetic)]
+    numbers = [int(n.name) if NUMBER.fullmatch(n.name) else None for n in counted]
+    ahead = []
+    least = 10**9
+    for number in reversed(numbers):
+        ahead.append(number is not None and number > least)
+        least = min(least, least if number is None else number)
+    ahead.reverse()
+    early = sorted(number for number, moved in zip(numbers, ahead, strict=True) if moved and number is not None)
+    expected = len(graph.params)
+    for node, number, moved in zip(counted, numbers, ahead, strict=True):
+        if moved:
             continue
-        if node.name.startswith("("):
-            continue  # a statement of several values: each is a node of its own
-        if NUMBER.fullmatch(node.name):
-            number = int(node.name)
-            if number > expected:
-                yield node, number - expected
-            expected = max(expected, number)
+        if number is not None and number > expected:
+            missing = number - expected - (bisect_left(early, number) - bisect_left(early, expected))
+            if missing > 0:
+                yield node, missing
+            expected = number
         expected += 1
+
+
+def _line(context: Context, graph: Graph, node: Node) -> str:
+    """The source line of a node, or of the next one that has any: numbers out of sizes have none."""
+    for at in graph.nodes[node.index :]:
+        if stack := context.module.call_stack(at):
+            return str(stack[0])
+    return ""
 
 
 def _looked_at(node: Node) -> bool:
     if node.op.name in READS:
         return True
     return node.op.name in COMPARISONS and isinstance(node.type, TensorType) and node.type.dtype.name == "pred"
+
+
+def _of_shapes(node: Node) -> bool:
+    """Whether a number is worked out of sizes alone: it is the same for every input of the shape that was traced."""
+    todo, sizes = [node], False
+    for given in todo:
+        at = _unpacked(given)
+        if at.op.name == "aten::size":
+            sizes = True
+        elif at.op.name in SHAPES and len(todo) < FAR:
+            todo += [operand for operand in at.operands if operand not in todo]
+        elif at.op.name != "prim::Constant":
+            return False
+    return sizes
+
+
+def _unpacked(node: Node) -> Node:
+    """What a part of a tuple was before it was put into the tuple."""
+    while node.op.name == "get-tuple-element" and node.operands[0].op.name == "prim::TupleUnpack":
+        pack = node.operands[0].operands[0]
+        if pack.op.name != "prim::TupleConstruct":
+            break
+        node = pack.operands[node.attrs["index"]]
+    return node
