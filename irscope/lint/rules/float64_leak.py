@@ -11,17 +11,21 @@ from irscope.lint.edits import Edit, Site
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
 from irscope.lint.savings import human_bytes
-from irscope.source import Severity
+from irscope.source import Note, Severity
 
 DOUBLE = {"f64": "f32", "c128": "c64"}
 """Double precision, and what it is in single."""
+CONVERSIONS = frozenset(("convert", "cast", "aten::to", "aten::type_as", "aten::double"))
+LISTED = 3
+"""Other beginnings that are named."""
 
 
 class Float64Leak(Rule):
     """Double precision appears in a graph that has no double precision input.
 
     ## What it does
-    Names the node where ``f64`` (or ``c128``) first appears - a constant, a conversion, an iota - and counts the nodes it spreads to.
+    Names the node where ``f64`` (or ``c128``) first appears - a constant, an iota, else a conversion - and counts the nodes it spreads to.
+    One finding for all that hangs together; what was converted to meet it is in the notes.
 
     ## Why is this bad?
     It is usually a Python float that was promoted, or a NumPy constant that nobody converted. Vectors hold half as many elements,
@@ -66,7 +70,6 @@ class Float64Leak(Rule):
             }
         """,
             "c",
-            "w",
         ),
     )
     good = (
@@ -91,9 +94,10 @@ class Float64Leak(Rule):
         if any(_is_double(leaf) for param in entry.params for leaf in param.type.leaves()):
             return
         for graph in context.array_graphs:
-            for node in graph.nodes:
-                if self._begins(node):
-                    yield self._finding(context, graph, node)
+            for spread in _spreads(context, graph):
+                origins = [node for node in spread if self._begins(node)]
+                if origins:
+                    yield self._finding(context, graph, spread, origins)
 
     @staticmethod
     def _begins(node: Node) -> bool:
@@ -103,8 +107,9 @@ class Float64Leak(Rule):
             return False  # a trace writes Python numbers so; they take the type of their neighbours
         return not node.bodies and not any(_is_double(leaf) for o in node.operands for leaf in o.type.leaves())
 
-    def _finding(self, context: Context, graph: Graph, node: Node) -> RuleFinding:
-        spread = _spread(context, graph, node)
+    def _finding(self, context: Context, graph: Graph, spread: list[Node], origins: list[Node]) -> RuleFinding:
+        # What is converted was converted to meet what is wide by itself.
+        node = next((n for n in origins if n.op.name not in CONVERSIONS), origins[0])
         wasted = sum(n.type.bytes // 2 for n in spread if isinstance(n.type, TensorType))
         dtype = node.type.dtype.name if isinstance(node.type, TensorType) else "f64"
         return context.finding(
@@ -112,6 +117,7 @@ class Float64Leak(Rule):
             node,
             graph,
             f"{dtype} begins here, in a graph without {dtype} inputs, and spreads to {len(spread)} nodes ({human_bytes(wasted)} too much)",
+            notes=tuple(Note(f"%{n.name} ({n.op.name}) meets it", n.loc) for n in [n for n in origins if n is not node][:LISTED]),
             help="give the literal or the conversion the element type of its neighbours",
             edit=Edit({n: partial(_halved, n) for n in spread}),
         )
@@ -127,14 +133,19 @@ def _is_double(type: object) -> bool:
     return isinstance(type, TensorType) and type.dtype.name in DOUBLE
 
 
-def _spread(context: Context, graph: Graph, start: Node) -> list[Node]:
-    """The double precision nodes that depend on ``start`` through double precision alone, itself among them."""
-    seen, stack, out = {start.index}, [start], []
-    while stack:
-        node = stack.pop()
-        out.append(node)
-        for user in context.users(node, graph):
-            if user.index not in seen and _is_double(user.type):
-                seen.add(user.index)
-                stack.append(user)
-    return out
+def _spreads(context: Context, graph: Graph) -> list[list[Node]]:
+    """The double precision nodes of a graph, those together that reach each other through double precision; each in order."""
+    seen: set[Node] = set()
+    found: list[list[Node]] = []
+    for start in graph.nodes:
+        if start in seen or not _is_double(start.type):
+            continue
+        seen.add(start)
+        together = [start]
+        for node in together:
+            for near in (*node.operands, *context.users(node, graph)):
+                if near not in seen and _is_double(near.type):
+                    seen.add(near)
+                    together.append(near)
+        found.append(sorted(together, key=lambda n: n.index))
+    return found
