@@ -55,12 +55,23 @@ def per_graph(module: Module, change: Callable[[Graph, dict[Graph, Graph]], Grap
 def enter_bodies(module: Module) -> Module:
     """Give the graphs that nodes call, and the module does not name yet, a place in it."""
     known = {id(graph) for graph in module.graphs.values()}
+    taken: dict[str, int] = {}
     for graph in callees_first(module):
         if id(graph) not in known:
             known.add(id(graph))
-            graph.name = module.fresh_name(graph.name)
+            graph.name = _fresh_name(module, graph.name, taken)
             module.graphs[graph.name] = graph
     return module
+
+
+def _fresh_name(module: Module, wanted: str, taken: dict[str, int]) -> str:
+    """A graph name that is still free; ``taken`` remembers the last number of each, because thousands may want the same."""
+    name, number = wanted, taken.get(wanted, 0)
+    while name in module.graphs:
+        number += 1
+        name = f"{wanted}.{number}"
+    taken[wanted] = number
+    return name
 
 
 def _lets(before: Graph, after: Graph) -> list[Node]:

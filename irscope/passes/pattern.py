@@ -10,9 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any
 
 from irscope.graph import Graph, Node, TensorType
+
+MAX_NAMED = 8
+"""So many users of a value are named one by one."""
 
 
 @dataclass(slots=True, eq=False)
@@ -35,12 +39,15 @@ class Match:
         return list(dict.fromkeys(o for n in reversed(self.inside) for o in n.operands if o not in inside))
 
     def escapes(self, graph: Graph, users: list[list[Node]]) -> tuple[Node, str] | None:
-        """A node inside, not the root, whose value somebody outside needs, and who; None when the match may be replaced as one."""
+        """A node inside, not the root, whose value somebody outside needs, and who; None when the match may be replaced as one.
+
+        Of very many users outside the first are named.
+        """
         inside = set(self.inside)
         for node in self.inside:
             if node is self.root:
                 continue
-            outside = [f"%{u.name}" for u in users[node.index] if u not in inside]
+            outside = [f"%{u.name}" for u in islice((u for u in users[node.index] if u not in inside), MAX_NAMED)]
             if node is graph.root:
                 outside.append("the result of the function")
             if outside:
@@ -57,6 +64,14 @@ class Pattern:
     attrs: Mapping[str, Any] = field(default_factory=dict)
     conditions: tuple[Callable[[Node], bool], ...] = ()
     choices: tuple[Pattern, ...] = ()
+    heads: frozenset[str] | None = field(init=False, default=None)
+    """The operators that a fitting node may have; None: any. Most nodes are told apart by this alone."""
+
+    def __post_init__(self) -> None:
+        heads = self.names or None
+        if self.choices and all(choice.heads is not None for choice in self.choices):
+            heads = frozenset().union(*(choice.heads or () for choice in self.choices))
+        object.__setattr__(self, "heads", heads)
 
     def __call__(self, *operands: Pattern) -> Pattern:
         """The same operator with operands that must fit these."""
@@ -84,6 +99,8 @@ class Pattern:
 
     def match(self, node: Node) -> Match | None:
         """What a node and those before it are in this pattern."""
+        if self.heads is not None and node.op.name not in self.heads:
+            return None
         found = Match(node)
         return found if self._fits(node, found) else None
 
@@ -91,14 +108,14 @@ class Pattern:
     def _fits(self, node: Node, found: Match) -> bool:
         if found.nodes.get(self, node) is not node:
             return False
-        if self.choices:
-            return self._chosen(node, found)
-        if self.names and node.op.name not in self.names:
+        if self.heads is not None and node.op.name not in self.heads:
             return False
         if any(node.attrs.get(key) != value for key, value in self.attrs.items()):
             return False
         if not all(condition(node) for condition in self.conditions):
             return False
+        if self.choices:
+            return self._chosen(node, found)
         if self.names:
             found.inside.append(node)
         found.nodes[self] = node
@@ -109,6 +126,8 @@ class Pattern:
 
     def _chosen(self, node: Node, found: Match) -> bool:
         for choice in self.choices:
+            if choice.heads is not None and node.op.name not in choice.heads:
+                continue
             nodes, inside = dict(found.nodes), list(found.inside)
             if choice._fits(node, found):
                 found.nodes[self] = node

@@ -17,6 +17,7 @@ from irscope.graph import Builder, Graph, Module, Node, Type, callees_first, liv
 from irscope.graph.rewrite import copy_node
 from irscope.ops import get
 from irscope.passes.base import per_graph
+from irscope.passes.pattern import MAX_NAMED
 
 
 def method_name(op: str) -> str:
@@ -86,9 +87,18 @@ class GraphMutator:
         return self.builder.add(get(op, self._dialect), operands, attrs, type, name=self._name)
 
     def needed_elsewhere(self, node: Node, by: Node) -> list[str]:
-        """Who else needs a node's value than ``by``: names, and ``the result`` when it leaves the graph. Empty: it may be taken apart."""
-        others = [f"%{user.name}" for user in self.users[node.index] if user is not by]
-        return [*others, *(["the result of the function"] if node is self.graph.root else [])]
+        """Who else needs a node's value than ``by``: names, and ``the result`` when it leaves the graph. Empty: it may be taken apart.
+
+        Of very many the first are named.
+        """
+        users = self.users[node.index]
+        if len(users) == 1 and users[0] is by and node is not self.graph.root:
+            return []
+        others = [f"%{user.name}" for user in users[:MAX_NAMED + 1] if user is not by][:MAX_NAMED]
+        # Users are counted, not looked through: a constant may have a hundred thousand.
+        more = len(users) - any(o is node for o in by.operands) - len(others)
+        result = ["the result of the function"] if node is self.graph.root else []
+        return [*others, *([f"{more} more"] if more else []), *result]
 
     def _mutated(self, graph: Graph, became: dict[Graph, Graph]) -> Graph:
         self.graph, self.users = graph, graph.users()

@@ -1,10 +1,12 @@
 """What passes are written with: looking, rebuilding, and patterns."""
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
 import irscope
-from irscope.graph import Graph, Node
+from irscope.graph import Builder, Graph, Node, TupleType
+from irscope.ops import get
 from irscope.passes.pattern import Match, Pattern, anything, constant, op, parameter
 from irscope.passes.visitor import GraphMutator, GraphVisitor
 from tests.passes.relay_runs import outputs
@@ -113,3 +115,37 @@ def test_attributes_conditions_and_kinds_of_operands() -> None:
     same = anything()
     assert op("add")(same, same).match(graph.result()) is None
     assert op("add")(op("multiply")(same, constant()), same).match(graph.result()) is not None
+
+
+def test_a_condition_on_a_choice_holds_for_each_of_its_ways() -> None:
+    graph = graph_of()
+    either = (op("multiply")(anything(), anything()) | op("add")(anything(), anything())).where(lambda node: node.name == "3")
+    assert either.match(named(graph, "3")) is not None
+    assert either.match(graph.result()) is None
+
+
+def test_a_value_with_very_many_users_is_judged_as_quickly_as_any() -> None:
+    lines = [f"  %{n} = nn.relu(%c);" for n in range(1, 20_001)]
+    text = "\n".join(["def @main(%x: Tensor[(4), float32]) {", "  let %c = exp(%x);", *lines, "  add(%1, %20000)", "}", ""])
+    graph = graph_of(text)
+    users = graph.users()
+    pattern = op("nn.relu")(op("exp")(anything()))
+    began = time.process_time()
+
+    class Asks(GraphMutator):
+        asked = 0
+
+        def visit_nn_relu(self, node: Node, operands: Sequence[Node]) -> Node | None:
+            self.asked += 1
+            self.said = self.needed_elsewhere(node.operands[0], node)
+            return None
+
+    for node in graph.nodes[2:]:
+        found = pattern.match(node)
+        assert found is None or found.escapes(graph, users)
+    asks = Asks()
+    module = irscope.load(text).module()
+    module.main().root = Builder(module.main()).add(get("tuple"), module.main().nodes[2:], type=TupleType(()))
+    asks.run(module)
+    assert asks.asked == 20_000 and asks.said[:2] == ["%1", "%2"] and asks.said[8:] == ["19991 more"]
+    assert time.process_time() - began < 5  # a look at all users for each of them takes minutes
