@@ -2,11 +2,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from irscope.graph import Graph, Module, Node, TensorType
-from irscope.ops import get
+from irscope.graph import Effect, Graph, Module, Node, TensorType
+from irscope.graph.rewrite import copy_node
 from irscope.passes.base import Pass
+from irscope.passes.combine_parallel_followers import Stacked, Wide, of
 from irscope.passes.simplify_inference import bound
 from irscope.passes.visitor import GraphMutator
 
@@ -21,66 +23,142 @@ class CombineParallel(Pass):
         %2 = nn.dense(%x, %v, units=8);              %2 = nn.dense(%x, %1, units=24);
                                                      %3 = strided_slice(%2, begin=[0, 0], end=[-1, 8], ...);  ...
 
-    ``min-branches`` says from how many on. Attributes, kernel sizes and element types must be equal; grouped convolutions stay.
+    What follows every one of them alike is done once, before the slices: elementwise steps, biases and scales of their own, new axes.
+    ``min-branches`` says from how many layers on; ``to-batch`` stacks dense layers of one size into a batched product, as TVM does unless
+    it is told otherwise. Attributes, kernel sizes and element types must be equal; grouped convolutions stay.
     """
 
     name: ClassVar[str] = "combine-parallel"
     requires = ("infer-types",)
     opt_level: ClassVar[int] = 4
 
-    def __init__(self, min_branches: int = 3) -> None:
+    def __init__(self, min_branches: int = 3, to_batch: bool = False) -> None:
         self.min_branches = min_branches
+        self.to_batch = to_batch
 
     def run(self, module: Module) -> Module:
-        return _Combining(self.min_branches).run(module) if module.format == "relay" else module
+        return _Combining(self.min_branches, self.to_batch).run(module) if module.format == "relay" else module
+
+
+@dataclass(slots=True, eq=False)
+class Group:
+    """Layers that become one, each with the steps behind it that are taken along."""
+
+    branches: list[list[Node]]
+    combined: Wide | Stacked
+    wide: Node | None = field(default=None)
+    """The last combined step, once it is built."""
+
+    @property
+    def depth(self) -> int:
+        return len(self.branches[0])
 
 
 class _Combining(GraphMutator):
-    def __init__(self, min_branches: int) -> None:
+    def __init__(self, min_branches: int, to_batch: bool) -> None:
         self.min_branches = min_branches
+        self.to_batch = to_batch
 
     def begin(self, graph: Graph) -> None:
-        """Find the groups: members whose weights are there before the first of them."""
+        """Find the groups, and what of each branch is taken along."""
+        self.behind = _behind_layers(graph)
+        self.early: dict[Node, Node] = {}
+        self.place: dict[Node, tuple[Group, int]] = {}
         found: dict[Any, list[Node]] = {}
         for node in graph.nodes:
-            key = _key(node)
-            if key is None:
-                continue
-            members = found.setdefault(key, [])
-            weight = node.operands[1]
-            if not members or weight.index < members[0].index or weight.op.name == "parameter":
-                members.append(node)
-        self.group = {node: members for members in found.values() if len(members) >= self.min_branches for node in members}
-        self.wide: dict[Node, Node] = {}
+            key = _key(node, self.to_batch) if node.op.name in MEMBERS else None
+            if key is not None:
+                members = found.setdefault(key, [])
+                if not members or self._is_there(node.operands[1], members[0]):
+                    members.append(node)
+        for members in found.values():
+            if len(members) >= max(self.min_branches, 1):
+                self._enter(members)
 
     def visit(self, node: Node, operands: Sequence[Node]) -> Node | None:
-        members = self.group.get(node)
-        if members is None:
+        if node in self.early:
+            return self.early[node]
+        found = self.place.get(node)
+        if found is None:
             return None
-        axis, place = _axes(node)
-        first = members[0]
-        if first not in self.wide:
-            self.wide[first] = self._combined(members, operands[0], place)
-        begin = sum(_width(m, axis) for m in members[:members.index(node)])
-        rank = node.type.rank  # type: ignore[attr-defined]
-        return self.add("strided_slice", [self.wide[first]], None, begin=[begin if d == axis else 0 for d in range(rank)],
-                        end=[_width(node, axis) if d == axis else -1 for d in range(rank)], strides=[1] * rank, slice_mode="size")
+        group, branch = found
+        if group.wide is None:
+            group.wide = self._built(group)
+        # The steps in between are read by the next ones alone, which are replaced too.
+        return group.combined.part(self, group.wide, branch, node.type) if node is group.branches[branch][-1] else group.wide
 
-    def _combined(self, members: Sequence[Node], data: Node, place: int) -> Node:
-        weights = self.builder.add(get("tuple"), [self.new(m.operands[1]) for m in members])
-        weight = self.add("concatenate", [weights], axis=place)
-        attrs = dict(members[0].attrs)
-        total = sum(_width(m, _axes(m)[0]) for m in members)
-        if members[0].op.name != "nn.batch_matmul":
-            attrs["units" if members[0].op.name == "nn.dense" else "channels"] = total
-        elif place == 1 and weight.type.shape[1] == weight.type.shape[2]:  # type: ignore[attr-defined]
-            attrs["transpose_b"] = True
-        return self.add(members[0].op.name, [data, weight], **attrs)
+    def _enter(self, members: list[Node]) -> None:
+        """A group, with as many steps as every branch has and as fit together."""
+        combined = Stacked(members) if self.to_batch and members[0].op.name == "nn.dense" else Wide(members, *_axes(members[0]))
+        group = Group([[m] for m in members], combined)
+        while True:
+            steps = [self._next(branch[-1]) for branch in group.branches]
+            if any(step is None for step in steps) or len(set(steps)) < len(steps):
+                break
+            taken = [step for step in steps if step is not None]
+            others = {o for step, branch in zip(taken, group.branches, strict=True) for o in step.operands if o is not branch[-1]}
+            if not all(self._is_there(o, members[0]) for o in others) or not combined.follow(taken, [b[-1] for b in group.branches]):
+                break
+            for branch, step in zip(group.branches, taken, strict=True):
+                branch.append(step)
+        for number, branch in enumerate(group.branches):
+            for node in branch:
+                self.place[node] = (group, number)
+
+    def _next(self, node: Node) -> Node | None:
+        """The one node that reads a node's value, and reads it once; None where others need it."""
+        readers = self.users[node.index]
+        if len(readers) != 1 or node is self.graph.root or readers[0] in self.place:
+            return None
+        return readers[0] if readers[0].operands.count(node) == 1 and not readers[0].bodies else None
+
+    def _is_there(self, value: Node, first: Node) -> bool:
+        """Whether a value can be had where the first layer of a group stands: it comes before, or depends on no layer.
+
+        That no group waits for itself follows: what it reads was there before all of its layers, or is no layer's result.
+        """
+        return value.index < first.index or not self.behind[value.index]
+
+    def _built(self, group: Group) -> Node:
+        """The layers and the steps behind them, each once."""
+        at, self.builder.at = self.builder.at, tuple(node for branch in group.branches for node in branch)
+        wide = group.combined.layer(self, self._had)
+        for depth in range(1, group.depth):
+            wide = group.combined.step(self, wide, [b[depth] for b in group.branches], [b[depth - 1] for b in group.branches], self._had)
+        self.builder.at = at
+        return wide
+
+    def _had(self, old: Node) -> Node:
+        """What an operand became; one that comes later in the text is built now, with all that it needs."""
+        stack = [old]
+        while stack:
+            node = stack[-1]
+            missing = [o for o in node.operands if not self._is_built(o)]
+            if self._is_built(node):
+                stack.pop()
+            elif missing:
+                stack += missing
+            else:
+                stack.pop()
+                self.early[node] = self._new[node] = copy_node(self.builder, node, [self.new(o) for o in node.operands])
+        return self.new(old)
+
+    def _is_built(self, node: Node) -> bool:
+        return node in self._new or node.op.name == "parameter"
 
 
-def _key(node: Node) -> Any:
+def _behind_layers(graph: Graph) -> list[bool]:
+    """For each node, by index, whether it depends on a layer, or on what may not be moved."""
+    behind = [False] * len(graph.nodes)
+    for node in graph.nodes:
+        moves = node.op.effect is Effect.PURE and not node.bodies
+        behind[node.index] = node.op.name in MEMBERS or not moves or any(behind[o.index] for o in node.operands)
+    return behind
+
+
+def _key(node: Node, to_batch: bool) -> Any:
     """Equal for nodes that may be combined; None for what never is."""
-    if node.op.name not in MEMBERS or not isinstance(node.type, TensorType) or not node.type.is_static:
+    if not isinstance(node.type, TensorType) or not node.type.is_static:
         return None
     weight = node.operands[1].type
     if not isinstance(weight, TensorType):
@@ -88,30 +166,27 @@ def _key(node: Node) -> Any:
     if node.op.name == "nn.batch_matmul" and node.type.rank != 3:
         return None
     given = dict(bound(node))
-    units = given.pop("units", None), given.pop("channels", None)
+    given.pop("units", None), given.pop("channels", None)
     if node.op.name == "nn.conv2d":
         layouts = str(given["data_layout"]), str(given["kernel_layout"])
         if given["groups"] != 1 or given["out_layout"] or any(c.isdigit() for text in layouts for c in text):
             return None
     _, place = _axes(node)
-    rest = tuple(size for d, size in enumerate(weight.shape) if d != place)
-    return node.op.name, node.operands[0], repr(sorted(given.items(), key=str)), rest, weight.dtype, units[0] is None
+    stacked = to_batch and node.op.name == "nn.dense"
+    if stacked and node.type.rank != 2:
+        return None
+    rest = tuple(size for d, size in enumerate(weight.shape) if d != place or stacked)
+    return node.op.name, node.operands[0], repr(sorted(given.items(), key=str)), rest, weight.dtype
 
 
 def _axes(node: Node) -> tuple[int, int]:
     """The axis of the result, and that of the weight, along which layers lie side by side."""
     given = bound(node)
     if node.op.name == "nn.dense":
-        return node.type.rank - 1, 0  # type: ignore[attr-defined]
+        return of(node).rank - 1, 0
     if node.op.name == "nn.batch_matmul":
         # Old texts transpose the second operand without saying so: the shapes tell.
-        x, y = (o.type.shape for o in node.operands)  # type: ignore[attr-defined]
+        x, y = (of(o).shape for o in node.operands)
         k = x[-2] if given["transpose_a"] else x[-1]
         return 2, 1 if given["transpose_b"] or (not given["transpose_a"] and y[1] != k) else 2
     return str(given["data_layout"]).index("C"), str(given["kernel_layout"]).index("O")
-
-
-def _width(node: Node, axis: int) -> int:
-    size = node.type.shape[axis]  # type: ignore[attr-defined]
-    assert isinstance(size, int), "only static types are combined"
-    return size
