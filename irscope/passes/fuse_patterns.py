@@ -23,11 +23,12 @@ def _norm(x: Pattern) -> Pattern:
 
 def _sum(x: Pattern) -> Pattern:
     """A residual sum, or a bias that is written as one: what is added does not make the result larger."""
-    return (op("add")(x, anything()) | op("add")(anything(), x)).where(_keeps_shape)
+    left = op("add")(x, anything()).where(lambda node: _keeps_shape(node, 0))
+    return left | op("add")(anything(), x).where(lambda node: _keeps_shape(node, 1))
 
 
-def _keeps_shape(node: Node) -> bool:
-    return isinstance(node.type, TensorType) and any(o.type == node.type for o in node.operands)
+def _keeps_shape(node: Node, of: int) -> bool:
+    return isinstance(node.type, TensorType) and node.operands[of].type == node.type
 
 
 WHOLE = (CORE.optional(lambda x: op("nn.bias_add")(x, anything()))
