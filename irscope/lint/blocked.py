@@ -55,7 +55,7 @@ def blocked(context: Context, rules: Collection[str] = ()) -> Iterator[Blocked]:
             if rules and verdict.rule not in rules:
                 continue
             ends = [nodes.get((verdict.computation, name)) for name in (verdict.producer, verdict.consumer)]
-            own = [context.own(end) if end is not None else None for end in ends]
+            own = [context.own(end, verdict.computation) if end is not None else None for end in ends]
             if own[0] is not None and own[1] is not None:
                 yield Blocked(own[0], own[1], context.homes[own[1]], verdict)
 

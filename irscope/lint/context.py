@@ -98,9 +98,16 @@ class Context:
         """The graph of each node of the module."""
         return {node: graph for graph in self.graphs for node in graph.nodes}
 
-    def own(self, node: Node) -> Node | None:
-        """The node of this module that a node of its plan stands for; None where there is none."""
-        return next((one for one in (node, *node.origin) if one in self.homes), None)
+    @cached_property
+    def _named(self) -> dict[tuple[str, str], Node]:
+        return {(graph.name, node.name): node for graph in self.graphs for node in graph.nodes}
+
+    def own(self, node: Node, graph: str) -> Node | None:
+        """The node of this module that a node of a plan stands for, in the graph of that name; None where there is none."""
+        for one in (node, *node.origin[:1]):
+            if one in self.homes:
+                return one
+        return self._named.get((graph, node.name))
 
     @cached_property
     def total_us(self) -> float | None:

@@ -64,7 +64,7 @@ class Edit:
     ``apart``: equal nodes that it makes are kept from being shared again, as a barrier does in the program.
     """
 
-    changes: dict[Node, Make]
+    changes: Mapping[Node, Make]
     reads: tuple[Node, ...] = field(default=())
     apart: bool = False
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from functools import cached_property
 
 from irscope.analysis.calls import BodyUse, body_use
@@ -87,13 +88,8 @@ class Planned:
 
     @cached_property
     def traffic(self) -> float:
-        """Bytes that the kernels read and write in one run, bodies of loops by their trips."""
-        calls = self.survey.calls
-        return sum(
-            calls.times.get(plan.graph, 0.0) * sum(self.moved(plan.graph, group) for group in plan.groups)
-            for plan in self.plans
-            if plan.graph not in calls.scalar
-        )
+        """Bytes that the kernels read and write in one run: bodies of loops by their trips, of branches the one that moves most."""
+        return self._in_one_run(lambda graph, group: self.moved(graph, group))
 
     def moved(self, graph: Graph, group: Group) -> float:
         """Bytes that one kernel reads and writes; what only runs bodies moves nothing itself."""
@@ -117,18 +113,21 @@ class Planned:
     def us(self, machine: Machine) -> float:
         """The estimated time of one run on a machine: all kernels one after the other, loops by their trips, of branches the longest."""
         works = Works(machine)
-        graphs: dict[Graph, float] = {}
-        for plan in self.plans:
-            own = sum(self.kernel_us(plan.graph, group, works) for group in plan.groups)
-            graphs[plan.graph] = own + sum(self._bodies_us(node, graphs) for node in plan.graph.nodes if node.bodies and runs_bodies(node))
-        return graphs[self.plans[-1].graph]
+        return self._in_one_run(lambda graph, group: self.kernel_us(graph, group, works))
 
-    def _bodies_us(self, node: Node, graphs: dict[Graph, float]) -> float:
-        bodies = [graphs.get(body, 0.0) for body in node.bodies]
-        use = body_use(node)
-        if use is BodyUse.BRANCH:
-            return max(bodies)
-        return sum(bodies) * (self.survey.calls.trips.get(node, 1) if use is BodyUse.LOOP else 1)
+    def _in_one_run(self, of: Callable[[Graph, Group], float]) -> float:
+        """The sum over all kernels: bodies of loops count by their trips, of the ways of a branch the one with the largest sum."""
+        sums: dict[Graph, float] = {}
+        trips = self.survey.calls.trips
+        for plan in self.plans:
+            total = sum(of(plan.graph, group) for group in plan.groups)
+            for node in plan.graph.nodes:
+                if node.bodies and runs_bodies(node):
+                    ways = [sums.get(body, 0.0) for body in node.bodies]
+                    branch = body_use(node) is BodyUse.BRANCH
+                    total += max(ways) if branch else sum(ways) * trips.get(node, 1)
+            sums[plan.graph] = total
+        return sums[self.plans[-1].graph]
 
     def kernel_us(self, graph: Graph, group: Group, works: Works) -> float:
         """The estimated time of one kernel: it starts, and then moves bytes or computes, whichever takes longer."""

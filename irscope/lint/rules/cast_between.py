@@ -1,0 +1,123 @@
+"""FUS002: a conversion between a product and its activation keeps kernels apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from irscope.graph import Graph, Kind, Node, TensorType
+from irscope.lint.context import Context
+from irscope.lint.edits import Edit, Site
+from irscope.lint.findings import RuleFinding
+from irscope.lint.rule import Fixture, Rule
+from irscope.lint.values import dims
+from irscope.source import Note, Severity
+
+ANCHORS = ("dot", "convolution", "reduce-window", "reduce", "custom-call")
+
+_PRODUCT = """
+            ENTRY e {{
+              x = f32[512,512]{{1,0}} parameter(0)
+              w = f32[512,512]{{1,0}} parameter(1)
+              d = f32[512,512]{{1,0}} dot(x, w), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
+              {0}
+              a = {1}[512,512]{{1,0}} negate({2})
+              b = {1}[512,512]{{1,0}} abs({2})
+              ROOT t = ({1}[512,512]{{1,0}}, {1}[512,512]{{1,0}}) tuple(a, b)
+            }}
+        """
+
+
+class CastBetween(Rule):
+    """A conversion between a product and the elementwise work on its result keeps them in more kernels than need be.
+
+    ## What it does
+    Finds conversions of the result of a product, convolution, window or reduction that elementwise work reads. In a copy of the graph the
+    conversion is left out where it is undone at once, and done behind the elementwise work otherwise; the copy is planned again by the
+    chosen policy, and only what saves time is told.
+
+    ## Why is this bad?
+    A conversion to a narrower type counts as expensive for some compilers, which then store it instead of computing it where it is read.
+
+    ## Example
+    ```
+    %d = f32[512,512] dot(%x, %w)
+    %c = bf16[512,512] convert(%d)      # read twice: a kernel of its own under xla-cpu
+    %a = bf16[512,512] negate(%c)
+    %b = bf16[512,512] abs(%c)
+    ```
+
+    ## Use instead
+    Do the activation in the type of the product, and convert the result: one step of rounding less.
+
+    ## Known false positives
+    The narrow type may be meant, to have the digits of another program exactly.
+    """
+
+    code, name, severity = "FUS002", "cast-between", Severity.WARNING
+    structural, only_gains = True, True
+    bad = (
+        Fixture.hlo(_PRODUCT.format("c = bf16[512,512]{1,0} convert(d)", "bf16", "c"), "c", policy="xla-cpu"),
+        Fixture.hlo(
+            _PRODUCT.format("n = bf16[512,512]{1,0} convert(d)\n              c = f32[512,512]{1,0} convert(n)", "f32", "c"),
+            "c",
+            policy="xla-cpu",
+        ),
+    )
+    good = (
+        Fixture.hlo(_PRODUCT.format("c = bf16[512,512]{1,0} convert(d)", "bf16", "c")),
+        Fixture.hlo(_PRODUCT.format("", "f32", "d"), policy="xla-cpu"),
+    )
+
+    def check(self, context: Context) -> Iterator[RuleFinding]:
+        for cast, graph in context.primitives("convert"):
+            anchor = _anchor(context, graph, cast)
+            if anchor is None or graph in context.inlined:
+                continue
+            users = context.users(cast, graph)
+            work = [u for u in users if u.op.kind is Kind.ELEMENTWISE and u.op.name != "convert" and dims(u) == dims(cast)]
+            if not work or len(work) < len(users):
+                continue
+            undone = cast.type == anchor.type
+            changes = {user: partial(_as_it_is if undone else _before, user, cast, anchor) for user in work}
+            names = " and ".join(f"%{user.name} ({user.op.name})" for user in work[:2])
+            yield context.finding(
+                self,
+                cast,
+                graph,
+                f"%{cast.name} converts what %{anchor.name} ({anchor.op.name}) gives, {anchor.type}, to {cast.type} before {names}: "
+                "without it they are fewer kernels",
+                notes=(Note(f"%{anchor.name} is here", anchor.loc),),
+                help=f"use %{anchor.name} as it is" if undone else "do the elementwise work first, and convert its result",
+                edit=Edit(changes, (anchor,)),
+            )
+
+
+def _anchor(context: Context, graph: Graph, cast: Node) -> Node | None:
+    """The product whose result the conversion reads, directly or as the second of a pair that nobody else reads."""
+    source = cast.operands[0]
+    if source.op.name == "convert" and len(context.users(source, graph)) == 1:
+        inner = source.operands[0]
+        source = inner if inner.type == cast.type else source
+    return source if source.op.name in ANCHORS and len(context.users(source, graph)) == 1 else None
+
+
+def _as_it_is(user: Node, cast: Node, anchor: Node, site: Site) -> Node:
+    """The reader of a pair of conversions, reading what the pair converts."""
+    return site.copy(user, *(site.new(anchor if operand is cast else operand) for operand in user.operands))
+
+
+def _before(user: Node, cast: Node, anchor: Node, site: Site) -> Node:
+    """The reader in the type of the product, its result converted."""
+    assert isinstance(anchor.type, TensorType) and isinstance(user.type, TensorType) and isinstance(cast.type, TensorType)
+    wide, given = anchor.type.dtype, []
+    for operand in user.operands:
+        if operand is cast:
+            given.append(site.new(anchor))
+        elif isinstance(operand.type, TensorType) and operand.type.dtype is cast.type.dtype:
+            given.append(site.op("convert", site.new(operand), type=operand.type.with_dtype(wide)))
+        else:
+            given.append(site.new(operand))
+    if user.type.dtype is not cast.type.dtype:
+        return site.copy(user, *given)
+    return site.op("convert", site.copy(user, *given, type=user.type.with_dtype(wide)), type=user.type)

@@ -1,0 +1,105 @@
+"""CTL004: a part of the program that TorchScript could not take in, and calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irscope.graph import Node
+from irscope.lint.context import Context
+from irscope.lint.findings import RuleFinding
+from irscope.lint.rule import Fixture, Rule
+from irscope.lint.torch_nodes import whole_graphs, written
+from irscope.source import Note, Severity
+
+CALLS = frozenset(("prim::CallFunction", "prim::CallMethod"))
+FALLBACKS = frozenset(("prim::FallbackGraph", "prim::fallback_function", "prim::BailOut", "prim::BailoutTemplate"))
+LISTED = 3
+
+
+class GraphBreakRemnant(Rule):
+    """The graph calls Python, a function whose body is elsewhere, or a way back to the interpreter.
+
+    ## What it does
+    Finds Python functions in a graph (`^Name(...)`, which `torch.autograd.Function` leaves in a trace, `prim::PythonOp`): a warning each.
+    Calls of methods and functions that the text does not hold, and fallback graphs of TorchScript's profiling executor, are information,
+    one finding a graph.
+
+    ## Why is this bad?
+    A Python function keeps the graph from being saved and from running without Python, and no kernel reaches across it. Behind a call whose
+    body is elsewhere nothing is seen: not its cost, and not its findings.
+
+    ## Example
+    ```
+    %3 : Float(2) = ^Rounded()(%x)
+    ```
+
+    ## Use instead
+    Write the function with operators of torch, or register it (`torch.library.custom_op`); print `inlined_graph` instead of `graph`.
+
+    ## Known false positives
+    A `graph` that is printed to see the structure of modules calls their methods on purpose.
+    """
+
+    code, name, severity, default = "CTL004", "graph-break-remnant", Severity.WARNING, False
+    timed = False
+    bad = (
+        Fixture.torchscript(
+            """
+            graph(%x : Float(2)):
+              %3 : Float(2) = ^G[inplace=0, module="__main__"](3)(%x)
+              %4 : Float(2) = aten::relu(%3)
+              return (%4)
+        """,
+            "3",
+        ),
+        Fixture.torchscript(
+            """
+            graph(%self : __torch__.Net, %x : Float(2)):
+              %layer : __torch__.Layer = prim::GetAttr[name="layer"](%self)
+              %4 : Tensor = prim::CallMethod[name="forward"](%layer, %x)
+              %5 : Tensor = prim::CallMethod[name="forward"](%layer, %4)
+              return (%5)
+        """,
+            "4",
+        ),
+    )
+    good = (
+        Fixture.torchscript("""
+            graph(%x : Float(2)):
+              %4 : Float(2) = aten::relu(%x)
+              return (%4)
+        """),
+        Fixture.torchscript("""
+            graph(%self : __torch__.Net, %x : Float(2)):
+              %weight : Tensor = prim::GetAttr[name="weight"](%self)
+              %4 : Tensor = aten::mul(%x, %weight)
+              return (%4)
+        """),
+    )
+
+    def check(self, context: Context) -> Iterator[RuleFinding]:
+        for graph in whole_graphs(context):
+            calls: dict[str, list[Node]] = {}
+            for node in written(graph):
+                if node.op.name.startswith("^") or node.op.name == "prim::PythonOp":
+                    yield context.finding(
+                        self,
+                        node,
+                        graph,
+                        f"{node.op.name.removeprefix('^')} is a Python function: the graph cannot be saved, and no kernel crosses it",
+                        help="write it with operators of torch, or register it with torch.library.custom_op",
+                    )
+                elif node.op.name in CALLS | FALLBACKS:
+                    calls.setdefault(node.op.name, []).append(node)
+            for name, nodes in calls.items():
+                what = "goes back to the interpreter" if name in FALLBACKS else "calls what this text does not hold"
+                more = f", and so do {len(nodes) - 1} others" if len(nodes) > 1 else ""
+                yield context.finding(
+                    self,
+                    nodes[0],
+                    graph,
+                    f"{name} {what}{more}: nothing is seen of what is behind",
+                    severity=Severity.INFO,
+                    notes=tuple(Note(f"%{node.name} is another", node.loc) for node in nodes[1:LISTED]),
+                    help="" if name in FALLBACKS else "print inlined_graph instead of graph",
+                )

@@ -1,0 +1,117 @@
+"""KRN002: a kernel that waits for memory takes a good part of the time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irscope.lint.context import Context
+from irscope.lint.estimate import Works
+from irscope.lint.findings import RuleFinding
+from irscope.lint.rule import Fixture, Rule
+from irscope.lint.savings import human_bytes
+from irscope.source import Severity
+
+SHARE = 0.1
+"""Of the module's estimated time."""
+FEWEST_US = 5.0
+
+
+class LowIntensityHotKernel(Rule):
+    """A kernel that waits for memory takes more than a tenth of the estimated time.
+
+    ## What it does
+    Plans the module by the chosen policy, and tells each kernel of the entry that takes more than 10 % of the estimated time (and 5 us) of
+    which moving bytes is the larger part: where it stands on the roofline of the chosen machine.
+
+    ## Why is this bad?
+    Its arithmetic is free, and only fewer bytes make it faster: no faster instructions, no other tile sizes.
+
+    ## Example
+    ```
+    one elementwise kernel over 64 MB: 0.1 operations a byte, where the machine would do 6 at the same time
+    ```
+
+    ## Use instead
+    A narrower type, a fusion with its neighbours (`--why-not-fused`), or work on blocks that stay in the caches.
+
+    ## Known false positives
+    A kernel that reads every weight once is bound by memory whatever is done.
+    """
+
+    code, name, severity, default = "KRN002", "low-intensity-hot-kernel", Severity.INFO, False
+    structural = True
+    bad = (
+        Fixture.hlo(
+            """
+            ENTRY e {
+              x = f32[4096,4096] parameter(0)
+              y = f32[4096,4096] parameter(1)
+              ROOT r = f32[4096,4096] add(x, y)
+            }
+        """,
+            "r",
+        ),
+        Fixture.torchscript(
+            """
+            graph(%x : Float(4096, 4096)):
+              %y : Float(4096, 4096) = aten::neg(%x)
+              return (%y)
+        """,
+            "y",
+        ),
+        Fixture.relay(
+            """
+            def @main(%x: Tensor[(4096, 4096), float32]) -> Tensor[(4096, 4096), float32] {
+              %0 = nn.relu(%x);
+              %0
+            }
+        """,
+            "0",
+        ),
+    )
+    good = (
+        Fixture.hlo("""
+            ENTRY e {
+              x = f32[1024,1024] parameter(0)
+              y = f32[1024,1024] parameter(1)
+              ROOT r = f32[1024,1024] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+            }
+        """),
+        Fixture.torchscript("""
+            graph(%x : Float(16, 16)):
+              %y : Float(16, 16) = aten::neg(%x)
+              return (%y)
+        """),
+        Fixture.relay("""
+            def @main(%x: Tensor[(1024, 1024), float32], %w: Tensor[(1024, 1024), float32]) -> Tensor[(1024, 1024), float32] {
+              nn.dense(%x, %w)
+            }
+        """),
+    )
+
+    def check(self, context: Context) -> Iterator[RuleFinding]:
+        planned, machine = context.planned, context.machine
+        if planned is None or not context.total_us:
+            return
+        works = Works(machine)
+        plan = planned.plans[-1]
+        for group in plan.groups:
+            us = planned.kernel_us(plan.graph, group, works)
+            node = context.own(group.root, plan.graph.name)
+            if us < max(FEWEST_US, SHARE * context.total_us) or node is None:
+                continue
+            read, written = planned.flow(plan.graph, group)
+            computing = sum(works.us(n) for n in group.nodes)
+            if machine.move_us(read, written) <= computing:
+                continue
+            flops = sum(planned.survey.costs.flops(n, plan.graph) for n in group.nodes if plan.graph.nodes[n.index] is n)
+            balance = machine.vector_gflops / machine.read_gbs
+            yield context.finding(
+                self,
+                node,
+                context.homes[node],
+                f"the kernel of %{node.name} moves {human_bytes(read + written)} in about {us:.3g} us, "
+                f"{100 * us / context.total_us:.0f} % of all: {flops / max(1.0, read + written):.2g} operations "
+                f"a byte, where {machine.name} could do {balance:.2g}",
+                help="narrower types, fewer kernels over the same values, blocks that stay in the caches",
+            )

@@ -1,0 +1,141 @@
+"""FUS001: elementwise work on the result of a product is no part of the product's kernel, though it could be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irscope.graph import Graph, Kind, Node
+from irscope.lint.blocked import Blocked, blocked
+from irscope.lint.context import Context
+from irscope.lint.findings import RuleFinding
+from irscope.lint.rule import Fixture, Rule
+from irscope.lint.savings import human_bytes, saving
+from irscope.lint.values import size
+from irscope.source import Note, Severity
+
+EPILOGUES = {"irscope": ("dot", "convolution", "reduce-window"), "tvm": ("dot", "convolution")}
+"""Per policy, the operators whose kernels may end in elementwise work. XLA's CPU compiler hands products to a library before it fuses, and
+Inductor calls one; where a back end has no such kernels, nothing can be done about it."""
+CALLS = {"__cublas$lt$matmul": ("add", "maximum"), "__cudnn$convForward": ("add", "maximum")}
+"""Library calls of XLA's GPU compiler that take a bias and an activation, and what those are in HLO."""
+SHARE = 0.05
+"""Of the module's traffic: below that it is information."""
+
+
+class OpaqueBoundary(Rule):
+    """Elementwise work behind a product or convolution is a kernel of its own, though the product's kernel could end in it.
+
+    ## What it does
+    Finds matrix products, convolutions and pooling windows whose result elementwise work reads from memory, under a policy whose kernels
+    may end in such work: `irscope` and `tvm`, and under `xla-gpu` the cuBLASLt and cuDNN calls that take a bias and an activation. The
+    policy's reason is told. It is a warning where more than 5 % of the traffic is at stake.
+
+    ## Why is this bad?
+    The result of the product is written to memory and read again for one operation an element.
+
+    ## Example
+    ```
+    %d = f32[4096,1024] dot(%x, %w)
+    %m = f32[4096] reduce(%d, ...), to_apply=max      # a softmax over rows begins
+    %s = f32[4096,1024] subtract(%d, %broadcast_m)    # another kernel, which reads %d
+    ```
+
+    ## Use instead
+    The fused operator of the framework (`F.scaled_dot_product_attention`, `jax.nn.dot_product_attention`, a linear layer with its bias and
+    activation), or the elementwise work directly behind the product, before anything else reads it.
+
+    ## Known false positives
+    A reduction over the whole row has to see the product's result before it can be used; only a kernel for the whole composite avoids that.
+    """
+
+    code, name, severity = "FUS001", "opaque-boundary", Severity.WARNING
+    structural = True
+    policies = ("irscope", "tvm", "xla-gpu")
+    bad = (
+        Fixture.hlo(
+            """
+            max {
+              a = f32[] parameter(0)
+              b = f32[] parameter(1)
+              ROOT s = f32[] maximum(a, b)
+            }
+            ENTRY e {
+              x = f32[512,256] parameter(0)
+              w = f32[256,512] parameter(1)
+              i = f32[] constant(-inf)
+              d = f32[512,512] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+              m = f32[512] reduce(d, i), dimensions={1}, to_apply=max
+              b = f32[512,512] broadcast(m), dimensions={0}
+              ROOT r = f32[512,512] subtract(d, b)
+            }
+        """,
+            "d",
+        ),
+        Fixture.hlo(
+            """
+            ENTRY e {
+              x = f32[512,256]{1,0} parameter(0)
+              w = f32[256,512]{1,0} parameter(1)
+              c = f32[] constant(0)
+              z = f32[512,512]{1,0} broadcast(c), dimensions={}
+              d = f32[512,512]{1,0} custom-call(x, w), custom_call_target="__cublas$lt$matmul"
+              ROOT r = f32[512,512]{1,0} maximum(d, z)
+            }
+        """,
+            "d",
+            policy="xla-gpu",
+        ),
+    )
+    good = (
+        Fixture.hlo("""
+            ENTRY e {
+              x = f32[512,256] parameter(0)
+              w = f32[256,512] parameter(1)
+              d = f32[512,512] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+              ROOT r = f32[512,512] tanh(d)
+            }
+        """),
+        Fixture.hlo(
+            """
+            ENTRY e {
+              x = f32[512,256]{1,0} parameter(0)
+              w = f32[256,512]{1,0} parameter(1)
+              d = f32[512,512]{1,0} custom-call(x, w), custom_call_target="__cublas$gemm"
+              ROOT r = f32[512,512]{1,0} tanh(d)
+            }
+        """,
+            policy="xla-gpu",
+        ),
+    )
+
+    def check(self, context: Context) -> Iterator[RuleFinding]:
+        found: dict[Node, list[Blocked]] = {}
+        for edge in blocked(context):
+            if edge.consumer.op.kind is Kind.ELEMENTWISE and _takes(context, edge.producer, edge.consumer):
+                found.setdefault(edge.producer, []).append(edge)
+        traffic = context.planned.traffic if context.planned is not None else 0.0
+        for anchor, edges in found.items():
+            yield self._finding(context, context.homes[anchor], anchor, edges, traffic)
+
+    def _finding(self, context: Context, graph: Graph, anchor: Node, edges: list[Blocked], traffic: float) -> RuleFinding:
+        first = edges[0]
+        others = len(context.users(anchor, graph)) > len(edges)
+        moved = size(anchor) * (1.0 if others else 2.0)
+        return context.finding(
+            self,
+            anchor,
+            graph,
+            f"%{anchor.name} ({anchor.op.name}) goes through memory to %{first.consumer.name} ({first.consumer.op.name}), "
+            f"{human_bytes(size(anchor))}: {first.why}",
+            severity=None if moved > SHARE * traffic else Severity.INFO,
+            notes=tuple(Note(f"%{edge.consumer.name} ({edge.consumer.op.name}) reads it", edge.consumer.loc) for edge in edges),
+            help=first.verdict.counterfactual or "use the fused operator of the framework, or do the elementwise work before anything else",
+            saves=saving(bytes=moved, kernels=1.0),
+        )
+
+
+def _takes(context: Context, anchor: Node, consumer: Node) -> bool:
+    """Whether the kernel of the anchor may end in the work of the consumer."""
+    if context.settings.policy != "xla-gpu":
+        return anchor.op.name in EPILOGUES[context.settings.policy]
+    return consumer.op.name in CALLS.get(str(anchor.attrs.get("custom_call_target", "")), ())

@@ -1,0 +1,150 @@
+"""FUS005: a skip connection keeps a value in memory across several products."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irscope.graph import Graph, Kind, Node
+from irscope.lint.context import Context
+from irscope.lint.findings import RuleFinding
+from irscope.lint.rule import Fixture, Rule
+from irscope.lint.savings import human_bytes
+from irscope.lint.values import size
+from irscope.source import Note, Severity
+
+APART = 2
+"""Products and convolutions between the value and the addition that uses it again."""
+WORTH_BYTES = 64 * 1024
+SEARCHED = 400
+"""Nodes that are looked at on the way back from an addition to the value."""
+LISTED = 3
+
+_CONV = "convolution({0}, {1}), window={{size=3x3 pad=1_1x1_1}}, dim_labels=b01f_01io->b01f"
+
+
+class ResidualKeepsAlive(Rule):
+    """Skip connections keep values alive across two products or more.
+
+    ## What it does
+    Finds additions one side of which is also computed from the other through at least two matrix products or convolutions. One finding a
+    graph: how many there are, and the bytes that stay in memory for them.
+
+    ## Why is this bad?
+    Mostly it is not: residual nets are made so. But the value stays in memory while what is between runs, and is read once more; where
+    memory is what limits a model, this is where it goes.
+
+    ## Example
+    ```
+    y = x + conv2(relu(conv1(x)))       # x lives across both
+    ```
+
+    ## Use instead
+    Add in the last product's kernel, in place of the accumulator (an in-place sum, which oneDNN and irscope do); in training, compute
+    the value again (`jax.checkpoint`, `torch.utils.checkpoint`).
+
+    ## Known false positives
+    Every residual net; that is why it is off until it is selected, one line a graph, and never more than information.
+    """
+
+    code, name, severity, default = "FUS005", "residual-keeps-alive", Severity.INFO, False
+    structural = True
+    bad = (
+        Fixture.hlo(
+            f"""
+            ENTRY e {{
+              x = f32[1,32,32,64] parameter(0)
+              v = f32[3,3,64,64] parameter(1)
+              w = f32[3,3,64,64] parameter(2)
+              t = f32[1,32,32,64] tanh(x)
+              c = f32[1,32,32,64] {_CONV.format("t", "v")}
+              a = f32[1,32,32,64] abs(c)
+              d = f32[1,32,32,64] {_CONV.format("a", "w")}
+              ROOT y = f32[1,32,32,64] add(d, t)
+            }}
+        """,
+            "y",
+        ),
+        Fixture.hlo(
+            """
+            ENTRY e {
+              x = f32[512,512] parameter(0)
+              w = f32[512,512] parameter(1)
+              t = f32[512,512] tanh(x)
+              c = f32[512,512] dot(t, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+              d = f32[512,512] dot(c, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+              n = f32[512,512] negate(d)
+              ROOT y = f32[512,512] add(t, n)
+            }
+        """,
+            "y",
+        ),
+    )
+    good = (
+        Fixture.hlo("""
+            ENTRY e {
+              x = f32[512,512] parameter(0)
+              w = f32[512,512] parameter(1)
+              t = f32[512,512] tanh(x)
+              c = f32[512,512] dot(t, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+              ROOT y = f32[512,512] add(t, c)
+            }
+        """),
+        Fixture.hlo("""
+            ENTRY e {
+              x = f32[512,512] parameter(0)
+              z = f32[512,512] parameter(1)
+              w = f32[512,512] parameter(2)
+              c = f32[512,512] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+              d = f32[512,512] dot(c, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+              t = f32[512,512] tanh(z)
+              ROOT y = f32[512,512] add(t, d)
+            }
+        """),
+    )
+
+    def check(self, context: Context) -> Iterator[RuleFinding]:
+        for graph in context.array_graphs:
+            if graph in context.inlined:
+                continue
+            found = list(_skips(graph))
+            if not found:
+                continue
+            add, kept, between = found[0]
+            total = sum(size(value) for value in dict.fromkeys(value for _, value, _ in found))
+            more = f" and {len(found) - 1} others" if len(found) > 1 else ""
+            yield context.finding(
+                self,
+                add,
+                graph,
+                f"%{kept.name} ({human_bytes(size(kept))}) stays alive across {between} products for this addition{more}: "
+                f"{human_bytes(total)} in all",
+                notes=tuple(Note(f"%{value.name} waits for %{node.name}", value.loc) for node, value, _ in found[1 : 1 + LISTED]),
+                help="add in the kernel of the last product; in training, compute the value again",
+            )
+
+
+def _skips(graph: Graph) -> Iterator[tuple[Node, Node, int]]:
+    """Each addition with the value that waits for it, and how many products lie between."""
+    depth: list[int] = []
+    for node in graph.nodes:
+        own = max((depth[o.index] for o in node.operands), default=0)
+        depth.append(own + (node.op.kind is Kind.CONTRACTION))
+        if node.op.name != "add" or len(node.operands) != 2 or size(node) < WORTH_BYTES:
+            continue
+        early, late = sorted(node.operands, key=lambda o: o.index)
+        between = depth[late.index] - depth[early.index]
+        if between >= APART and early.op.name not in ("parameter", "constant", "broadcast") and _comes_from(late, early):
+            yield node, early, between
+
+
+def _comes_from(node: Node, source: Node) -> bool:
+    """Whether a node is computed from another, which stands before it."""
+    seen, stack = {node}, [node]
+    while stack and len(seen) < SEARCHED:
+        for operand in stack.pop().operands:
+            if operand is source:
+                return True
+            if operand.index > source.index and operand not in seen:
+                seen.add(operand)
+                stack.append(operand)
+    return False

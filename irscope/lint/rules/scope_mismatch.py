@@ -1,0 +1,116 @@
+"""MEM004: a value goes from one device or memory scope to another between two operators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irscope.graph import Graph, Node, TensorType
+from irscope.lint.context import Context
+from irscope.lint.findings import RuleFinding
+from irscope.lint.rule import Fixture, Rule
+from irscope.lint.savings import human_bytes, saving
+from irscope.source import Note, Severity
+
+COPIES = frozenset(("device_copy", "annotation.copy"))
+
+
+class ScopeMismatch(Rule):
+    """A value is copied to another device or memory scope, or there and back.
+
+    ## What it does
+    Finds `device_copy` in Relay, with the bytes that it moves; a copy back to where the value came from, with elementwise work at most
+    between, is told as a pair.
+
+    ## Why is this bad?
+    The copy goes over a bus that is ten to a hundred times slower than memory, and neither side computes meanwhile.
+
+    ## Example
+    ```
+    %1 = device_copy(%0, src_virtual_device=meta[VirtualDevice][0], dst_virtual_device=meta[VirtualDevice][1]);
+    %2 = nn.relu(%1);
+    %3 = device_copy(%2, src_virtual_device=meta[VirtualDevice][1], dst_virtual_device=meta[VirtualDevice][0]);
+    ```
+
+    ## Use instead
+    Run the operators between two copies where their operands are; place whole stretches of a model on a device, not single operators.
+
+    ## Known false positives
+    A model that is larger than one device's memory has to be cut somewhere; the first and last copies bring the input and the result.
+    """
+
+    code, name, severity, default = "MEM004", "scope-mismatch", Severity.WARNING, False
+    bad = (
+        Fixture.relay(
+            """
+            def @main(%x: Tensor[(256, 1024), float32]) {
+              %0 = negative(%x);
+              %1 = device_copy(%0, src_virtual_device=meta[VirtualDevice][0], dst_virtual_device=meta[VirtualDevice][1]);
+              %2 = nn.relu(%1);
+              %3 = device_copy(%2, src_virtual_device=meta[VirtualDevice][1], dst_virtual_device=meta[VirtualDevice][0]);
+              %4 = abs(%3);
+              %4
+            }
+        """,
+            "3",
+        ),
+        Fixture.relay(
+            """
+            def @main(%x: Tensor[(256, 1024), float32]) {
+              %0 = negative(%x);
+              %1 = device_copy(%0, src_virtual_device=meta[VirtualDevice][0], dst_virtual_device=meta[VirtualDevice][1]);
+              %2 = abs(%1);
+              %2
+            }
+        """,
+            "1",
+        ),
+    )
+    good = (
+        Fixture.relay("""
+            def @main(%x: Tensor[(256, 1024), float32]) {
+              %0 = device_copy(%x, src_virtual_device=meta[VirtualDevice][0], dst_virtual_device=meta[VirtualDevice][1]);
+              %1 = abs(%0);
+              %1
+            }
+        """),
+        Fixture.relay("""
+            def @main(%x: Tensor[(256, 1024), float32]) {
+              %0 = negative(%x);
+              %1 = copy(%0);
+              %1
+            }
+        """),
+    )
+
+    def check(self, context: Context) -> Iterator[RuleFinding]:
+        for graph in context.array_graphs:
+            copies = [node for node in graph.nodes if node.op.name in COPIES and node.operands]
+            paired = {before for node in copies if (before := _there(node)) is not None}
+            for node in copies:
+                if node not in paired and node.operands[0].op.name != "parameter" and node is not graph.root:
+                    yield self._finding(context, graph, node, _there(node))
+
+    def _finding(self, context: Context, graph: Graph, node: Node, before: Node | None) -> RuleFinding:
+        size = node.type.bytes if isinstance(node.type, TensorType) and node.type.is_static else 0
+        notes = () if before is None else (Note(f"%{before.name} brings it there", before.loc),)
+        what = "comes back to where it was before" if before is not None else "goes to another device between two operators"
+        return context.finding(
+            self,
+            node,
+            graph,
+            f"%{node.operands[0].name} {what} ({human_bytes(size)})",
+            notes=notes,
+            help="run what is between where its operands are" if before is not None else "run both operators on one device",
+            saves=saving(bytes=float(2 * size * (2 if before is not None else 1)), kernels=2.0 if before is not None else 1.0),
+        )
+
+
+def _there(node: Node) -> Node | None:
+    """The copy that brought the value to the device that this one takes it from, past elementwise work."""
+    at = node.operands[0]
+    while at.op.name not in COPIES:
+        if len(at.operands) != 1:
+            return None
+        at = at.operands[0]
+    same = at.attrs.get("src_virtual_device") == node.attrs.get("dst_virtual_device")
+    return at if same and at.attrs.get("src_virtual_device") is not None else None
