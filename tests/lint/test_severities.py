@@ -22,6 +22,15 @@ INFORMATION = {
         """,
         "5",
     ),
+    "BRD001 a broadcast that is the result": Fixture.hlo(
+        """
+        ENTRY e {
+          x = f32[1024] parameter(0)
+          ROOT b = f32[1024,1024] broadcast(x), dimensions={1}
+        }
+        """,
+        "b",
+    ),
     "BRD006 a table of 8 x 32, as embeddings of positions are": Fixture.torchscript(
         """
         graph(%position : Float(1, 8, 1), %frequency : Float(32)):

@@ -31,7 +31,9 @@ class BroadcastThenReduce(Rule):
     """A value is repeated along an axis, and the repeats are reduced again.
 
     ## What it does
-    Finds `reduce` over axes along which the operand is only a broadcast, also behind elementwise work on values that repeat together.
+    Finds `reduce` over axes along which the operand is only a broadcast, also behind elementwise work on values that repeat together,
+    and with other axes beside. In text from before optimisation it is information where nothing but the broadcast is reduced:
+    compilers simplify that case.
 
     ## Why is this bad?
     The work grows with the repeats, and the result is known without them: a sum of N equal terms is N times the term.
@@ -46,7 +48,7 @@ class BroadcastThenReduce(Rule):
     `x * 64`; for a maximum, `x` itself. Often a sum was meant along another axis.
 
     ## Known false positives
-    Gradients of broadcasts, which compilers simplify themselves in text from before optimisation; constants are not told.
+    A broadcast that a later change of the model will fill with different values. Constants are not told.
     """
 
     code, name, severity = "BRD004", "broadcast-then-reduce", Severity.WARNING
@@ -82,6 +84,22 @@ class BroadcastThenReduce(Rule):
               m = f32[32,64] multiply(b, c)
               z = f32[] constant(0)
               ROOT r = f32[32] reduce(m, z), dimensions={1}, to_apply=max
+            }
+        """,
+            "r",
+        ),
+        Fixture.hlo(
+            """
+            sum {
+              a = f32[] parameter(0)
+              b = f32[] parameter(1)
+              ROOT s = f32[] add(a, b)
+            }
+            ENTRY e {
+              x = f32[32,64] parameter(0)
+              b = f32[16,32,64] broadcast(x), dimensions={1,2}
+              z = f32[] constant(0)
+              ROOT r = f32[64] reduce(b, z), dimensions={0,1}, to_apply=sum
             }
         """,
             "r",
@@ -126,33 +144,34 @@ class BroadcastThenReduce(Rule):
             source, shape = node.operands[0], dims(node.operands[0])
             over = [d for d in node.attrs.get("dimensions", ()) if d < len(shape) and shape[d] > 1]
             same = [d for d in over if d in context.uniform(graph)[source.index]]
-            if not over or len(same) < len(over):
+            if not same:
                 continue
             repeats = prod(shape[d] for d in same)
+            known = same == over and not context.optimised  # compilers simplify that
             small = source.type.elements < WORTH  # type: ignore[attr-defined]
             yield context.finding(
                 self,
                 node,
                 graph,
                 f"{repeats} equal elements are reduced to one: %{source.name} ({human_bytes(size(source))}) repeats along {_axes(same)}",
-                severity=Severity.INFO if small or not context.optimised else None,
+                severity=Severity.INFO if small or known else None,
                 help=f"{says}, without the broadcast",
-                edit=Edit({node: partial(_counted, node)}, (source,)),
+                edit=Edit({node: partial(_counted, node, tuple(same))}, (source,)),
             )
 
 
-def _counted(node: Node, site: Site) -> Node:
-    """One of the equal elements, taken as often as it stands there."""
+def _counted(node: Node, same: tuple[int, ...], site: Site) -> Node:
+    """One of the elements that are equal along ``same``, reduced over what is left, and taken as often as it stands there."""
     source = node.operands[0]
     assert isinstance(source.type, TensorType) and isinstance(node.type, TensorType)
-    over = node.attrs["dimensions"]
-    limits = tuple(1 if d in over else n for d, n in enumerate(dims(source)))
+    limits = tuple(1 if d in same else n for d, n in enumerate(dims(source)))
     attrs = {"slice": tuple((0, n, 1) for n in limits)}
     one = site.op("slice", site.new(source), type=TensorType(source.type.dtype, limits), attrs=attrs)
-    kept = site.op("reshape", one, type=node.type)
+    rest = any(limits[d] > 1 for d in node.attrs["dimensions"])
+    kept = site.copy(node, one, site.new(node.operands[1])) if rest else site.op("reshape", one, type=node.type)
     if body_operator(node) != "add":
         return kept
-    return site.op("multiply", kept, site.number(float(prod(dims(source)[d] for d in over)), node.type), type=node.type)
+    return site.op("multiply", kept, site.number(float(prod(dims(source)[d] for d in same)), node.type), type=node.type)
 
 
 def _axes(axes: list[int]) -> str:

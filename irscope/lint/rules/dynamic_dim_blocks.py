@@ -16,7 +16,7 @@ class DynamicDimBlocks(Rule):
 
     ## What it does
     Names parameters of the program with a dimension that the text leaves open (`?`, a name, `<=8`), with how many values take it on.
-    A dimension that is only the first, a batch, is information.
+    A dimension that is only the first, a batch, is information; one that nothing takes on is not told.
 
     ## Why is this bad?
     Vector loops over an innermost axis of unknown length need a remainder, products of unknown depth cannot be blocked well, and memory is
@@ -79,6 +79,11 @@ class DynamicDimBlocks(Rule):
             }
         """),
         Fixture.relay("""
+            def @main(%x: Tensor[(?, ?), float32]) {
+              shape_of(%x, dtype="int64")
+            }
+        """),
+        Fixture.relay("""
             def @main(%x: Tensor[(4, 8), float32]) {
               nn.relu(%x)
             }
@@ -90,12 +95,13 @@ class DynamicDimBlocks(Rule):
         for node in graph.params:
             for leaf in node.type.leaves():
                 if isinstance(leaf, TensorType) and not leaf.is_static:
-                    yield self._finding(context, graph, node, leaf)
+                    tainted = _tainted(graph, node)
+                    if tainted:
+                        yield self._finding(context, graph, node, leaf, tainted)
                     break
 
-    def _finding(self, context: Context, graph: Graph, node: Node, type: TensorType) -> RuleFinding:
+    def _finding(self, context: Context, graph: Graph, node: Node, type: TensorType, tainted: list[Node]) -> RuleFinding:
         axes = [i for i, d in enumerate(type.shape) if isinstance(d, DynamicDim)]
-        tainted = _tainted(graph, node)
         summed = next((n for n in tainted if n.op.name == "dot" and _sums_open(n)), None)
         inner = axes[-1] == type.rank - 1 and type.rank > 1
         where = "innermost axis" if inner else "axis " + ", ".join(map(str, axes))

@@ -20,8 +20,9 @@ WORTH_BYTES = 64 * 1024
 
 PASS_ON = frozenset(("reshape", "transpose", "bitcast", "copy", "convert"))
 READ_MEMORY = frozenset(
-    ("sort", "concatenate", "custom-call", "fft", "cholesky", "triangular-solve", "scatter", "gather", "while", "call", "conditional")
+    ("sort", "concatenate", "custom-call", "fft", "cholesky", "triangular-solve", "scatter", "gather", "while", "conditional")
 )
+"""Who wants a whole tensor in memory. A call does not: compilers write it out where it stands."""
 
 
 class MaterialisedBroadcast(Rule):
@@ -29,7 +30,8 @@ class MaterialisedBroadcast(Rule):
 
     ## What it does
     Finds broadcasts of 64 KiB and more whose user is a matrix product, a convolution, a sort, a concatenation, a library call, a loop,
-    or the result of the program; also behind reshapes, transpositions and conversions.
+    or the result of the program; also behind reshapes, transpositions and conversions. For the result it is information: the caller may
+    want it whole.
 
     ## Why is this bad?
     A broadcast costs nothing inside a fused kernel. Written to memory it costs its whole size twice; a matrix product over broadcast
@@ -82,6 +84,21 @@ class MaterialisedBroadcast(Rule):
             }
         """),
         Fixture.hlo("""
+            where {
+              m = pred[64,1024] parameter(0)
+              a = f32[64,1024] parameter(1)
+              z = f32[] constant(0)
+              n = f32[64,1024] broadcast(z), dimensions={}
+              ROOT s = f32[64,1024] select(m, a, n)
+            }
+            ENTRY e {
+              x = f32[64,1024] parameter(0)
+              k = pred[1024] parameter(1)
+              m = pred[64,1024] broadcast(k), dimensions={1}
+              ROOT r = f32[64,1024] call(m, x), to_apply=where
+            }
+        """),
+        Fixture.hlo("""
             ENTRY e {
               x = f32[8] parameter(0)
               ROOT b = f32[4,8] broadcast(x), dimensions={1}
@@ -115,6 +132,7 @@ class MaterialisedBroadcast(Rule):
                     f"{small} is written out as {type}, {type.elements // max(1, small.elements)} times its size "
                     f"({human_bytes(type.bytes)}), because {told} reads it from memory",
                     help="use the small operand there, and broadcast afterwards",
+                    severity=Severity.INFO if reader is node else None,
                     saves=None if edit is not None else saving(bytes=2.0 * (type.bytes - small.bytes), kernels=1.0),
                     edit=edit,
                 )
@@ -136,10 +154,12 @@ class MaterialisedBroadcast(Rule):
 
 
 def _edit(node: Node, reader: Node) -> Edit | None:
-    """The small operand in the broadcast's place, where that can be said: for the caller, and in a product of batches."""
+    """The small operand in the broadcast's place, where that can be said: for the caller, in a sort, and in a product of batches."""
     small = node.operands[0]
     if reader is node:
         return Edit.use(node, small)
+    if reader.op.name == "sort" and reader.operands == (node,) and _sorted_axis(reader) in node.attrs.get("dimensions", ()):
+        return Edit({reader: partial(_sorted_before, reader)}, (small,))
     if reader.op.name != "dot" or node not in reader.operands or reader.operands[0] is reader.operands[1]:
         return None
     side = reader.operands.index(node)
@@ -148,6 +168,19 @@ def _edit(node: Node, reader: Node) -> Edit | None:
     if not all(d in batch for d in range(len(dims(node))) if d not in kept):
         return None
     return Edit({reader: partial(_product, reader, side, kept)}, (small,))
+
+
+def _sorted_axis(sort: Node) -> int:
+    return int(next(iter(sort.attrs.get("dimensions", ())), -1))
+
+
+def _sorted_before(sort: Node, site: Site) -> Node:
+    """One of the equal rows sorted, and then repeated."""
+    wide = sort.operands[0]
+    small = wide.operands[0]
+    axis = wide.attrs["dimensions"].index(_sorted_axis(sort))
+    one = site.copy(sort, site.new(small), type=small.type, attrs={**sort.attrs, "dimensions": (axis,)})
+    return site.op("broadcast", one, type=sort.type, attrs=wide.attrs)
 
 
 def _product(dot: Node, side: int, kept: tuple[int, ...], site: Site) -> Node:

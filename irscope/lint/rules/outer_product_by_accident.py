@@ -89,6 +89,31 @@ class OuterProductByAccident(Rule):
         """,
             "d",
         ),
+        Fixture.hlo(
+            """
+            sum {
+              a = f32[] parameter(0)
+              b = f32[] parameter(1)
+              ROOT s = f32[] add(a, b)
+            }
+            ENTRY e {
+              guess = f32[64,1] parameter(0)
+              same = f32[64,1] broadcast(guess), dimensions={0,1}
+              column = f32[64] reshape(same)
+              p = f32[64,64] broadcast(column), dimensions={0}
+              target = f32[64] parameter(1)
+              row = f32[1,64] reshape(target)
+              still = f32[1,64] broadcast(row), dimensions={0,1}
+              flat = f32[64] reshape(still)
+              t = f32[64,64] broadcast(flat), dimensions={1}
+              d = f32[64,64] subtract(p, t)
+              q = f32[64,64] multiply(d, d)
+              z = f32[] constant(0)
+              ROOT loss = f32[] reduce(q, z), dimensions={0,1}, to_apply=sum
+            }
+        """,
+            "d",
+        ),
         Fixture.torchscript(
             """
             graph(%guess : Float(64, 1), %target : Float(64)):
@@ -178,6 +203,8 @@ def _vector(node: Node) -> tuple[int, Node] | None:
     if node.op.name != "broadcast" or len(kept) != 1:
         return None
     source = behind(node.operands[0], MOVES)
+    while source.op.name == "broadcast" and dims(source) == dims(source.operands[0]):  # as JAX aligns ranks
+        source = behind(source.operands[0], MOVES)
     if not any(d > 1 for d in dims(source)) or len(dims(source)) > 2:
         return None
     return kept[0], source
