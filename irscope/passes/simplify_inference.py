@@ -12,13 +12,14 @@ from irscope.passes.visitor import GraphMutator
 
 
 class SimplifyInference(Pass):
-    """Write batch, layer and instance normalisation as arithmetic that can be folded, and leave dropout out.
+    """Write batch, layer, instance, group and L2 normalisation as arithmetic that can be folded, and leave dropout out.
 
         %0 = nn.batch_norm(%x, %g, %b, %m, %v);              %0 = add(%v, 1e-05f);    %4 = negative(%m);
         nn.relu(%0.0)                            ->          %1 = sqrt(%0);           %5 = multiply(%4, %3);  ...
                                                              %2 = divide(1f, %1);     nn.relu(add(multiply(%x, scale), shift))
 
-    The arithmetic on statistics is small: it depends on the weights alone, and fold-constants or the compiler does it once.
+    The arithmetic on statistics is small: it depends on the weights alone, and fold-constants or the compiler does it once. The operators
+    are those that TVM's SimplifyInference writes, in the same order.
     """
 
     name: ClassVar[str] = "simplify-inference"
@@ -40,27 +41,49 @@ class _Simplifying(GraphMutator):
         return batch_norm(self, whole, [self.new(o) for o in whole.operands])
 
     def visit_nn_layer_norm(self, node: Node, operands: Sequence[Node]) -> Node | None:
-        return self._normalised(node, operands, [_axis(node)]) if isinstance(operands[0].type, TensorType) else None
+        if not isinstance(operands[0].type, TensorType):
+            return None
+        return self._scaled(node, self._normalised(node, operands[0], [int(bound(node)["axis"])]), operands)
 
     def visit_nn_instance_norm(self, node: Node, operands: Sequence[Node]) -> Node | None:
         type = operands[0].type
         if not isinstance(type, TensorType):
             return None
-        return self._normalised(node, operands, [d for d in range(1, type.rank) if d != _axis(node)])
+        axes = [d for d in range(1, type.rank) if d != _axis(node)]
+        return self._scaled(node, self._normalised(node, operands[0], axes), operands)
 
-    def _normalised(self, node: Node, operands: Sequence[Node], axes: list[int]) -> Node:
-        """Mean 0 and variance 1 over some axes, then the scale and the shift along the node's axis."""
-        x, gamma, beta = operands
-        given, type = bound(node), x.type
-        assert isinstance(type, TensorType), "the caller has looked"
+    def visit_nn_group_norm(self, node: Node, operands: Sequence[Node]) -> Node | None:
+        type, axis, groups = operands[0].type, _axis(node), int(bound(node)["num_groups"])
+        if not isinstance(type, TensorType) or not type.is_static or not groups or type.dims()[axis] % groups:
+            return None
+        shape = list(type.dims())
+        parts = self.add("reshape", [operands[0]], newshape=[*shape[:axis], groups, shape[axis] // groups, *shape[axis + 1:]])
+        whole = self._normalised(node, parts, [d for d in range(1, len(shape) + 1) if d != axis])
+        return self._scaled(node, self.add("reshape", [whole], newshape=shape), operands)
+
+    def visit_nn_l2_normalize(self, node: Node, operands: Sequence[Node]) -> Node | None:
+        x, given = operands[0], bound(node)
+        if not isinstance(x.type, TensorType):
+            return None
+        total = self.add("sum", [self.add("multiply", [x, x])], axis=given["axis"], keepdims=True)
+        least = self.add("maximum", [total, constant(self.builder, given["eps"], x.type.dtype)])
+        return self.add("divide", [x, self.add("sqrt", [least])])
+
+    def _normalised(self, node: Node, x: Node, axes: list[int]) -> Node:
+        """Mean 0 and variance 1 over some axes."""
+        assert isinstance(x.type, TensorType), "the caller has looked"
         mean = self.add("mean", [x], axis=axes, keepdims=True)
-        away = self.add("subtract", [x, mean])
-        variance = self.add("mean", [self.add("multiply", [away, away])], axis=axes, keepdims=True)
-        deviation = self.add("sqrt", [self.add("add", [variance, constant(self.builder, given["epsilon"], type.dtype)])])
-        out = self.add("divide", [away, deviation])
+        variance = self.add("variance", [x, mean], axis=axes, keepdims=True)
+        deviation = self.add("sqrt", [self.add("add", [variance, constant(self.builder, bound(node)["epsilon"], x.type.dtype)])])
+        return self.add("divide", [self.add("subtract", [x, mean]), deviation])
+
+    def _scaled(self, node: Node, x: Node, operands: Sequence[Node]) -> Node:
+        """Behind a normalisation: the scale and the shift along the node's axis."""
+        _, gamma, beta = operands
+        given, rank = bound(node), operands[0].type.rank  # type: ignore[attr-defined]
         if given["scale"]:
-            out = self.add("multiply", [out, along(self, gamma, type.rank, _axis(node))])
-        return self.add("add", [out, along(self, beta, type.rank, _axis(node))]) if given["center"] else out
+            x = self.add("multiply", [x, along(self, gamma, rank, _axis(node))])
+        return self.add("add", [x, along(self, beta, rank, _axis(node))]) if given["center"] else x
 
 
 def batch_norm(mutator: GraphMutator, node: Node, operands: Sequence[Node]) -> Node:

@@ -67,7 +67,7 @@ def ops(module: Module) -> list[str]:
      ["reshape", "tile", "strided_slice", "broadcast_to", "expand_dims", "squeeze"]),
     ("simplify-inference", "%x: Tensor[(2, 4), float32]", "  %0 = nn.dropout(%x);\n  tanh(%0.0)", ["tanh"]),
     ("simplify-inference", "%x: Tensor[(2, 4), float32], %g: Tensor[(4), float32], %b: Tensor[(4), float32]",
-     "  nn.layer_norm(%x, %g, %b, epsilon=0.1f)", ["mean", "subtract", "multiply", "mean", "add", "sqrt", "divide", "multiply", "add"]),
+     "  nn.layer_norm(%x, %g, %b, epsilon=0.1f)", ["mean", "variance", "add", "sqrt", "subtract", "divide", "multiply", "add"]),
     ("simplify-inference", f"{X}, {NORM}", POSITIVE + "  %1 = nn.batch_norm(%x, %g, %b, %m, %0, center=False);\n  tanh(%1.0)",
      ["exp", "add", "sqrt", "divide", "multiply", "negative", "multiply", "expand_dims", "multiply", "expand_dims", "add", "tanh"]),
     ("fold-batch-norm", f"{X}, {W}, {NORM}", POSITIVE + CONV + "  %2 = nn.batch_norm(%1, %g, %b, %m, %0);\n  nn.relu(%2.0)",
