@@ -4,11 +4,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from irscope.graph import Graph, Module, Node, TensorType
+from irscope.graph import Builder, Graph, Module, Node, TensorType, callees_first, rewrite, see_through
+from irscope.graph.collector import collector_paused
 from irscope.graph.rewrite import copy_node
-from irscope.passes.base import Pass
+from irscope.passes.base import Pass, per_graph
 from irscope.passes.canonicalize_cast import bits, is_cast, is_widening
-from irscope.passes.visitor import GraphMutator
+from irscope.passes.visitor import without_dead
 
 MOVEMENT = frozenset((
     "reshape", "transpose", "broadcast", "slice", "reverse", "squeeze", "expand_dims", "strided_slice", "tile", "repeat", "broadcast_to",
@@ -32,43 +33,50 @@ class MoveCast(Pass):
     name: ClassVar[str] = "move-cast"
 
     def run(self, module: Module) -> Module:
-        for _ in range(ROUNDS):
-            moving = _Moving()
-            made = moving.run(module)
-            if not moving.moved:
-                break
-            module = made
+        with collector_paused():
+            for _ in range(ROUNDS):
+                found = {graph: swaps(graph) for graph in callees_first(module)}
+                if not any(found.values()):
+                    break
+                module = per_graph(module, lambda graph, became: _swapped(graph, became, found[graph]))  # noqa: B023  (called at once)
         return module
 
 
-class _Moving(GraphMutator):
-    def __init__(self) -> None:
-        self.moved = 0
+def swaps(graph: Graph) -> dict[Node, bool]:
+    """The movements and conversions that change places with the node before them; whether it is a widening one that moves behind.
 
-    def visit(self, node: Node, operands: Sequence[Node]) -> Node | None:
+    What has just been moved is looked at again in the next round.
+    """
+    users = graph.users()
+    found: dict[Node, bool] = {}
+    for node in graph.nodes:
         if len(node.operands) != 1 or not isinstance(node.type, TensorType):
-            return None
+            continue
         before = node.operands[0]
-        # What has just been moved is looked at again in the next round.
-        if before not in self._untouched or self.needed_elsewhere(before, node):
-            return None
+        if before in found or len(users[before.index]) != 1 or before is graph.root:
+            continue
         widens = node.op.name in MOVEMENT and is_widening(before)
-        narrows = is_cast(node) and before.op.name in MOVEMENT and len(before.operands) == 1 and 0 < bits(node) < bits(before)
-        if not widens and not narrows:
+        if widens or (is_cast(node) and before.op.name in MOVEMENT and len(before.operands) == 1 and 0 < bits(node) < bits(before)):
+            found[node] = widens
+    return found
+
+
+def _swapped(graph: Graph, became: dict[Graph, Graph], found: dict[Node, bool]) -> Graph:
+    """The graph after one round."""
+
+    def rule(builder: Builder, node: Node, operands: Sequence[Node]) -> Node | None:
+        widens = found.get(node)
+        if widens is None:
             return None
-        self.moved += 1
-        self._untouched.discard(node)
-        source = self.new(before.operands[0])
-        assert isinstance(source.type, TensorType) and isinstance(before.type, TensorType), "movements and conversions are of tensors"
+        before, source = node.operands[0], operands[0].operands[0]
+        assert isinstance(source.type, TensorType) and isinstance(node.type, TensorType), "movements and conversions are of tensors"
         # The middle has the shape behind the movement and the narrow type, whichever of the two came first.
-        middle = copy_node(self.builder, node if widens else before, [source])
-        last = copy_node(self.builder, before if widens else node, [middle])
+        middle = copy_node(builder, node if widens else before, [source])
+        last = copy_node(builder, before if widens else node, [middle])
         if widens:
             middle.type, last.type = TensorType(source.type.dtype, node.type.shape, node.type.layout), node.type
         else:
             middle.op, middle.attrs, middle.type = node.op, node.attrs, TensorType(node.type.dtype, source.type.shape, source.type.layout)
             last.op, last.attrs, last.type = before.op, before.attrs, node.type
         return last
-
-    def begin(self, graph: Graph) -> None:
-        self._untouched = set(graph.nodes)
+    return without_dead(see_through(rewrite(graph, rule, became), graph))
