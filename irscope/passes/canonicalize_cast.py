@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from irscope.graph import Graph, Module, Node, TensorType
+from irscope.graph import Graph, Kind, Module, Node, TensorType
 from irscope.graph.rewrite import copy_node
 from irscope.passes.base import Pass
 from irscope.passes.visitor import GraphMutator
@@ -19,7 +19,8 @@ class CanonicalizeCast(Pass):
         %1 = exp(%0);                       ->     %1 = exp(%0);                      %3 = tanh(%2);
         %2 = tanh(%0);
 
-    What lies in memory between kernels is then the narrow value. ``share-equal`` undoes it.
+    What lies in memory between kernels is then the narrow value. ``share-equal`` undoes it. In Relay only elementwise and broadcasting readers
+    get a copy, because TVM fuses a conversion into no others.
     """
 
     name: ClassVar[str] = "canonicalize-cast"
@@ -35,6 +36,8 @@ class _Copying(GraphMutator):
 
     def visit(self, node: Node, operands: Sequence[Node]) -> Node | None:
         if node.bodies or node.op.name == "tuple" or not any(self._shared(o) for o in node.operands):
+            return None
+        if node.op.dialect == "relay" and node.op.kind not in (Kind.ELEMENTWISE, Kind.BROADCAST):
             return None
         mine = {}
         for operand in node.operands:
