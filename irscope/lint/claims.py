@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from irscope.fusion import Plan
 from irscope.graph import Graph, Module, Node
 from irscope.lint.edits import Edit, built
 from irscope.lint.machine import Machine
@@ -67,7 +68,7 @@ class Claims:
     def of(self, graph: Graph, users: list[list[Node]], edit: Edit) -> Claim | None:
         """What an edit of one run of a graph brings; None where that cannot be told. ``users`` are those of the graph's nodes."""
         if graph not in self._surroundings:
-            plan = self._plans.get(graph.name)
+            plan = self._plans.get(graph.name) or self._apart(graph)
             self._surroundings[graph] = Surroundings(graph, users, plan) if plan is not None else None
         surroundings = self._surroundings[graph]
         if surroundings is None:
@@ -77,6 +78,16 @@ class Claims:
         if key not in self._known:
             self._known[key] = self._planned(region, edit) if len(self._known) < MAX_REGIONS else None
         return self._known[key]
+
+    def _apart(self, graph: Graph) -> Plan | None:
+        """The plan of a graph that was written out where it is called, as it is by itself."""
+        part = self.whole.module.derived()
+        part.graphs = {graph.name: graph}
+        part.entry = graph.name
+        try:
+            return Planned(part, self.whole.policy, self.whole.device).plans[-1]
+        except _CANNOT:
+            return None
 
     def _planned(self, region: Region, edit: Edit) -> Claim | None:
         try:

@@ -139,6 +139,35 @@ def test_nothing_is_claimed_for_what_the_compiler_shares_itself(policy: str) -> 
     assert found == Claim(0, 0.0, 0.0)
 
 
+CALLED = """HloModule m
+
+inner {
+  x = f32[64,64] parameter(0)
+  y = f32[64,64] parameter(1)
+  a = f32[64,64] exponential(x)
+  b = bf16[64,64] convert(a)
+  c = f32[64,64] convert(b)
+  ROOT r = f32[64,64] dot(c, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+}
+
+ENTRY e {
+  p = f32[64,64] parameter(0)
+  q = f32[64,64] parameter(1)
+  ROOT r = f32[64,64] call(p, q), to_apply=inner
+}
+"""
+
+
+@pytest.mark.parametrize("policy", ["irscope", "xla-cpu"])
+def test_what_is_called_is_claimed_where_it_is_written(policy: str) -> None:
+    module, _ = read(CALLED)
+    inner = module.graphs["inner"]
+    nodes = {node.name: node for node in inner.nodes}
+    found = Claims(Planned(module, policy), CPU).of(inner, inner.users(), Edit.use(nodes["r"], nodes["c"]))
+    assert found is not None
+    assert found.us > 0
+
+
 def test_what_a_compiler_left_in_its_result_stays_there() -> None:
     module, nodes = read(TWICE.replace("HloModule m", "HloModule m, is_scheduled=true"))
     found = Claims(Planned(module, "xla-cpu"), CPU).of(module.main(), module.main().users(), Edit.use(nodes["b"], nodes["a"]))
