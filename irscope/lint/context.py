@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from irscope.analysis.calls import Calls
 from irscope.analysis.scopes import scope_of
+from irscope.analysis.survey import Survey
 from irscope.expand import expand
 from irscope.graph import Graph, Module, Node, TensorType, callees_first
 from irscope.lint.edits import Edit
@@ -134,7 +136,13 @@ class Context:
     def runs(self, graph: Graph) -> float:
         """How often a graph runs in one run of the module; 1 where that is not told."""
         times = self.planned.survey.calls.times if self.planned is not None else {}
-        return next((n for known, n in times.items() if known is graph or known.name == graph.name), 1.0)
+        planned = next((n for known, n in times.items() if known is graph or known.name == graph.name), None)
+        return planned if planned is not None else self._written.times.get(graph, 1.0)
+
+    @cached_property
+    def _written(self) -> Calls:
+        """How often graphs run as the text calls them, which a plan may have written out."""
+        return Survey(self.module).calls
 
     def all_users(self, graph: Graph) -> list[list[Node]]:
         """For each node of a graph, by index, the nodes that take its value."""

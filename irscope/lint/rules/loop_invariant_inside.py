@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from textwrap import dedent
 
 from irscope.analysis.trips import trip_count
 from irscope.graph import Effect, Graph, Kind, Node
@@ -19,14 +20,17 @@ FREE = frozenset(("get-tuple-element", "tuple", "constant", "broadcast", "iota",
 WORTH_BYTES = 4096
 """Smaller results are not worth a place among what the loop carries."""
 LARGE_BYTES = 64 * 1024
+HOISTS = ("xla-cpu", "xla-gpu")
+"""Policies whose compilers move such work out of loops by themselves (WhileLoopInvariantCodeMotion)."""
 
 
 class LoopInvariantInside(Rule):
     """An operation in the body of a loop depends only on what no trip changes.
 
     ## What it does
-    Finds the last operators, in the body of a `while`, of computations on loop values that the body passes on as they are. Results below
-    4 KiB are not told; those below 64 KiB that are no product are information.
+    Finds the last operators, in the body of a `while` and in what it calls, of computations on loop values that the body passes on as they
+    are. Results below 4 KiB are not told; those below 64 KiB that are no product are information, and so is text from before XLA's own
+    rewriting under its policies: XLA hoists.
 
     ## Why is this bad?
     The same work is done in every trip.
@@ -41,7 +45,7 @@ class LoopInvariantInside(Rule):
     Compute it before the loop and close over the result.
 
     ## Known false positives
-    XLA hoists small cases by itself. A hoisted value lives as long as the loop, which costs memory.
+    A hoisted value lives as long as the loop, which costs memory.
     """
 
     code, name, severity, default = "CTL003", "loop-invariant-inside", Severity.WARNING, False
@@ -80,6 +84,13 @@ class LoopInvariantInside(Rule):
             ),
             "u",
         ),
+        Fixture.hlo(
+            "step {\n"
+            "  a = f32[128,128] parameter(0)\n  b = f32[128,128] parameter(1)\n"
+            "  s = f32[128,128] dot(b, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
+            "  ROOT y = f32[128,128] add(a, s)\n}\n\n" + dedent(_loop.format("y = f32[128,128] call(x, w), to_apply=step", "w")).strip(),
+            "s",
+        ),
     )
     good = (
         Fixture.hlo(
@@ -96,26 +107,32 @@ class LoopInvariantInside(Rule):
                 yield from self._body(context, node, graph, node.bodies[1])
 
     def _body(self, context: Context, loop: Node, graph: Graph, body: Graph) -> Iterator[RuleFinding]:
-        same = _invariant(body)
         trips = trip_count(context.module, loop)
-        for node in body.nodes:
-            if not same[node.index] or node.op.name in FREE or size(node) < WORTH_BYTES:
-                continue
-            users = context.users(node, body)
-            if users and all(same[u.index] and u.op.name not in FREE for u in users):
-                continue
-            heavy = node.op.kind is Kind.CONTRACTION or any(o.op.kind is Kind.CONTRACTION and same[o.index] for o in node.operands)
-            yield context.finding(
-                self,
-                node,
-                body,
-                f"%{node.name} ({node.op.name}, {human_bytes(size(node))}) is the same in every trip"
-                + (f" of {trips}" if trips is not None else ""),
-                severity=None if heavy or size(node) >= LARGE_BYTES else Severity.INFO,
-                notes=(Note(f"the loop is %{loop.name} in {graph.name}", loop.loc),),
-                help="compute it before the loop",
-                edit=Edit({node: partial(_before, node)}),
-            )
+        hoisted = context.settings.policy in HOISTS and not context.optimised
+        seen = {body}
+        todo = [(body, *_invariant(body, _kept(body), frozenset()))]
+        for inside, same, constant in todo:
+            for node in inside.nodes:
+                if node.op.name == "call" and len(node.bodies) == 1 and not same[node.index] and node.bodies[0] not in seen:
+                    seen.add(node.bodies[0])
+                    todo.append((node.bodies[0], *_entered(node, same, constant)))
+                if not same[node.index] or node.op.name in FREE or size(node) < WORTH_BYTES:
+                    continue
+                users = context.users(node, inside)
+                if users and all(same[u.index] and u.op.name not in FREE for u in users):
+                    continue
+                heavy = node.op.kind is Kind.CONTRACTION or any(o.op.kind is Kind.CONTRACTION and same[o.index] for o in node.operands)
+                yield context.finding(
+                    self,
+                    node,
+                    inside,
+                    f"%{node.name} ({node.op.name}, {human_bytes(size(node))}) is the same in every trip"
+                    + (f" of {trips}" if trips is not None else ""),
+                    severity=None if (heavy or size(node) >= LARGE_BYTES) and not hoisted else Severity.INFO,
+                    notes=(Note(f"the loop is %{loop.name} in {graph.name}", loop.loc),),
+                    help="compute it before the loop",
+                    edit=Edit({node: partial(_before, node)}),
+                )
 
 
 def _before(node: Node, site: Site) -> Node:
@@ -123,30 +140,44 @@ def _before(node: Node, site: Site) -> Node:
     return site.given(node)
 
 
-def _invariant(body: Graph) -> list[bool]:
-    """For each node of a loop's body, by index, whether it depends on a value that no trip changes, and on nothing else but constants."""
+def _kept(body: Graph) -> frozenset[Node]:
+    """The loop values that a body passes on as they are."""
     root = body.result()
-    kept = {
+    return frozenset(
         node
         for node in body.nodes
         if node.op.name == "get-tuple-element"
         and node.operands[0].op.name == "parameter"
         and root.op.name == "tuple"
         and _passed_on(root.operands, node)
-    }
-    constant: list[bool] = []
+    )
+
+
+def _entered(call: Node, same: list[bool], constant: list[bool]) -> tuple[list[bool], list[bool]]:
+    """What is known of the nodes of a called graph, from what is known of the operands."""
+    params = call.bodies[0].params
+    given = frozenset(p for p, o in zip(params, call.operands, strict=False) if same[o.index])
+    fixed = frozenset(p for p, o in zip(params, call.operands, strict=False) if constant[o.index])
+    return _invariant(call.bodies[0], given, fixed)
+
+
+def _invariant(graph: Graph, given: frozenset[Node], fixed: frozenset[Node]) -> tuple[list[bool], list[bool]]:
+    """For each node of a graph, by index, whether it depends on ``given`` values that no trip changes, and on nothing else but constants;
+    and whether it is a constant. ``fixed`` nodes are constants."""
     same: list[bool] = []
-    for node in body.nodes:
-        if node in kept:
-            constant.append(False)
-            same.append(True)
+    constant: list[bool] = []
+    for node in graph.nodes:
+        if node in given or node in fixed:
+            same.append(node in given)
+            constant.append(node in fixed)
             continue
         leaf = node.op.name in ("constant", "iota")
         pure = node.op.effect is Effect.PURE and bool(node.operands) and node.op.name not in ("tuple", "while", "parameter")
-        fixed = pure and all(same[o.index] or constant[o.index] for o in node.operands)
-        constant.append(leaf or (fixed and not any(same[o.index] for o in node.operands)))
-        same.append(fixed and any(same[o.index] for o in node.operands))
-    return same
+        known = pure and all(same[o.index] or constant[o.index] for o in node.operands)
+        varies = any(same[o.index] for o in node.operands)
+        constant.append(leaf or (known and not varies))
+        same.append(known and varies)
+    return same, constant
 
 
 def _passed_on(results: tuple[Node, ...], node: Node) -> bool:
