@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from irscope.formats.detect import decode, read
-from irscope.graph import Reading
-from irscope.source import SourceText
+from irscope.graph import Module, Reading
+from irscope.source import SourceText, UserError
 from irscope.source.files import read_bytes, read_large_text
 
 if TYPE_CHECKING:
@@ -57,3 +57,20 @@ def compile(what: Reading | str | bytes | os.PathLike[str], *, weights: Mapping[
     reading = what if isinstance(what, Reading) else load(what)
     options = Options(threads=threads or available_threads(), precision=precision)
     return compile_named(reading, weights or {}, shapes or {}, dtypes or {}, constants or {}, options, cpu)
+
+
+def scalar_loops(module: Module) -> list[tuple[str, tuple[str, ...], int, bool]]:
+    """The kernels that compute without vectors when a module is compiled: name, the user's nodes, steps, whether the end depends on data.
+
+    Empty where the module cannot be compiled (open shapes, operators that do not run here).
+    """
+    from irscope.backends.model import primitive
+    from irscope.lower.lowering import lower
+    from irscope.lower.options import Options
+    from irscope.lower.scalar_loops import scalar_loops as found_in
+
+    try:
+        program = lower(primitive(module), Options())
+    except UserError:
+        return []
+    return [(loop.kernel, loop.nodes, loop.steps, loop.waits) for loop in found_in(program)]

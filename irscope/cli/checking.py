@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from irscope.api import scalar_loops
 from irscope.cli.errors import FINDINGS, OK, USAGE
 from irscope.cli.input import load
 from irscope.cli.lint import format_of, print_report
@@ -61,7 +62,7 @@ def run(request: Request) -> int:
         raise UserError(f"{baseline}: there is no such baseline", "irscope check --write-baseline makes it")
     options = Options(statistics=request.statistics, track_fusion=request.write_baseline, fresh=request.write_baseline)
     options.baseline = None if request.write_baseline else baseline
-    options.rules = check.get("lint", True)
+    options.rules, options.loops = check.get("lint", True), scalar_loops
     session = Session(options, config)
     reports: list[FileReport] = []
     for file, table in track(list(_models(config, check)), "checking"):

@@ -93,6 +93,7 @@ def command(
       irscope lint model.hlo --max-kernels 12 --require-fused 'dot,add,max*'
       irscope lint model.hlo --audit memory
     """
+    from irscope.api import scalar_loops
     from irscope.lint.baseline import write_baseline as store
     from irscope.lint.config import find_config, read_config
     from irscope.lint.demands import parse_size
@@ -130,7 +131,7 @@ def command(
 
         select = (*(select or [rule.code for rule in default_rules()]), "strict-relay")
     options = Options(_words(select), _words(ignore), level, demands, baseline, why, pair, track_fusion, statistics)
-    options.fresh = write_baseline is not None
+    options.fresh, options.loops = write_baseline is not None, scalar_loops
     session = Session(options, config)
     broken = _each(paths, read, session.add)
     report = session.report()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from irscope.lint.planned import Planned
 from irscope.lint.report import FileReport, Report
 from irscope.lint.rule import Rule, all_rules, select
 from irscope.lint.run import lint_context
+from irscope.lint.settings import ScalarLoops
 from irscope.lint.suppress import Suppressor, check_rule, fits_path, fits_rule
 from irscope.source import Finding, Severity
 
@@ -27,7 +28,7 @@ from irscope.source import Finding, Severity
 class Options:
     """What the command line asks for. ``demands`` are fields of :class:`Demands`; empty ones leave the word to the project's settings.
 
-    ``fresh``: a baseline is about to be written, and the one that the settings name is not read.
+    ``fresh``: a baseline is about to be written, and the one that the settings name is not read. ``loops`` looks at compiled kernels.
     """
 
     select: list[str] = field(default_factory=list)
@@ -41,6 +42,7 @@ class Options:
     statistics: bool = False
     rules: bool = True
     fresh: bool = False
+    loops: ScalarLoops | None = None
 
 
 class Session:
@@ -66,7 +68,7 @@ class Session:
         table = {**self.settings_of(file), **(more or {})}
         demands = self._demands(table)
         fail_on = self.options.fail_on if self.options.fail_on is not None else table.get("fail_on", Severity.WARNING)
-        contexts = [Context(module, demands.settings) for module in reading.modules if module.entry]
+        contexts = [Context(module, replace(demands.settings, loops=self.options.loops)) for module in reading.modules if module.entry]
         rules = self._chosen(table)
         findings = reading.findings + [finding for context in contexts for finding in lint_context(context, rules)]
         report = FileReport(file, findings, readable=reading.ok, fail_on=fail_on)

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from irscope.graph import Module
 from irscope.lint.machine import BUILT_IN, DEFAULT, Machine, machine_named
 
 POLICY = "irscope"
 
+ScalarLoops = Callable[[Module], Iterable[tuple[str, tuple[str, ...], int, bool]]]
+"""Gives the kernels of a module that compute without vectors: the name, the user's nodes, the steps, and whether its end depends on data.
+
+The room that compiles lies beside this one; the command brings it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """``policy`` and ``device`` as for ``--why-not-fused``; ``machine`` names a table or its file (empty: the one that fits the policy)."""
+    """``policy`` and ``device`` as for ``--why-not-fused``; ``machine`` names a table or its file (empty: the one that fits the policy).
+
+    ``loops`` looks at compiled kernels, for the rule that asks for them.
+    """
 
     policy: str = POLICY
     device: str | None = None
     machine: str = ""
+    loops: ScalarLoops | None = None
 
     def table(self) -> Machine:
         """The machine's table: the one that is named, else that of the policy's device, else one core. UserError where there is none."""

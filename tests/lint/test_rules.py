@@ -7,6 +7,7 @@ import re
 import pytest
 
 import irscope
+from irscope.api import scalar_loops
 from irscope.lint import Fixture, Rule, all_rules, find_rule, lint_module, select
 from irscope.lint.rule import HEADINGS
 from irscope.lint.settings import Settings
@@ -18,7 +19,7 @@ RULES = all_rules()
 def lint(rule: type[Rule], fixture: Fixture) -> list[Finding]:
     reading = irscope.load(fixture.text, format=fixture.format)
     assert not [f for f in reading.findings if f.severity.name == "ERROR"]
-    return lint_module(reading.module(), [rule], Settings(fixture.policy))
+    return lint_module(reading.module(), [rule], Settings(fixture.policy, loops=scalar_loops))
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda r: r.code)

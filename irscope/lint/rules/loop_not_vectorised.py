@@ -1,0 +1,137 @@
+"""VEC001: a kernel of irscope's compiler works element by element."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irscope.lint.context import Context
+from irscope.lint.findings import RuleFinding
+from irscope.lint.rule import Fixture, Rule
+from irscope.source import Note, Severity
+
+FEWEST_STEPS = 1024
+"""Below so many steps a loop takes less than a microsecond, whichever way."""
+LISTED = 3
+
+_LESS = """
+            less {
+              a = f32[] parameter(0)
+              b = f32[] parameter(1)
+              ROOT l = pred[] compare(a, b), direction=LT
+            }
+"""
+_ROWS = "offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,3}"
+
+
+class LoopNotVectorised(Rule):
+    """A kernel of irscope's own compiler computes one element at a time.
+
+    ## What it does
+    Lowers the module as `compile-and-run` does, and tells each kernel of 1024 steps and more that holds no vector. irscope writes vectors
+    itself and does not run LLVM's vectoriser, so this is what LLVM's remark "loop not vectorized" would be, at the operator that the user
+    wrote.
+
+    ## Why is this bad?
+    A vector unit works on 8 or 16 numbers at once; such a kernel uses one lane of it.
+
+    ## Example
+    ```
+    %s = f32[4096] sort(%x), dimensions={0}, to_apply=%less
+    ```
+
+    ## Use instead
+    `lax.top_k` for the largest few, a mask instead of a scatter, an associative scan, or the same work over a longer last axis.
+
+    ## Known false positives
+    Work that has an order (a sort, a scan, a search) has no other form; then the finding says where the time goes.
+    """
+
+    code, name, severity, default = "VEC001", "loop-not-vectorised", Severity.INFO, False
+    bad = (
+        Fixture.hlo(
+            _LESS
+            + """
+            ENTRY e {
+              x = f32[4096] parameter(0)
+              y = f32[4096] negate(x)
+              ROOT s = f32[4096] sort(y), dimensions={0}, to_apply=less
+            }
+        """,
+            "s",
+        ),
+        Fixture.hlo(
+            """
+            ENTRY e {
+              x = f32[4096,3] parameter(0)
+              i = s32[2048,1] parameter(1)
+              ROOT g = f32[2048,3] gather(x, i), LIST
+            }
+        """.replace("LIST", _ROWS),
+            "g",
+        ),
+        Fixture.torchscript(
+            """
+            graph(%x : Float(4096)):
+              %d : int = prim::Constant[value=0]()
+              %no : bool = prim::Constant[value=0]()
+              %i : Long(4096) = aten::argsort(%x, %d, %no)
+              return (%i)
+        """,
+            "i",
+        ),
+        Fixture.relay(
+            """
+            def @main(%x: Tensor[(4096), float32]) -> Tensor[(4096), int32] {
+              %0 = argsort(%x, axis=0, dtype="int32");
+              %0
+            }
+        """,
+            "0",
+        ),
+    )
+    good = (
+        Fixture.hlo("""
+            ENTRY e {
+              x = f32[4096] parameter(0)
+              ROOT y = f32[4096] tanh(x)
+            }
+        """),
+        Fixture.hlo(
+            _LESS
+            + """
+            ENTRY e {
+              x = f32[8] parameter(0)
+              ROOT s = f32[8] sort(x), dimensions={0}, to_apply=less
+            }
+        """
+        ),
+        Fixture.torchscript("""
+            graph(%x : Float(4096)):
+              %y : Float(4096) = aten::tanh(%x)
+              return (%y)
+        """),
+        Fixture.relay("""
+            def @main(%x: Tensor[(4096), float32]) -> Tensor[(4096), float32] {
+              tanh(%x)
+            }
+        """),
+    )
+
+    def check(self, context: Context) -> Iterator[RuleFinding]:
+        if context.settings.loops is None:
+            return
+        named = {node.name: (node, graph) for graph in context.array_graphs for node in graph.nodes}
+        for kernel, names, steps, waits in context.settings.loops(context.module):
+            known = [named[name] for name in names if name in named]
+            if steps < FEWEST_STEPS or not known:
+                continue
+            node, graph = known[-1]
+            end = ", and its end depends on data" if waits else ""
+            yield context.finding(
+                self,
+                node,
+                graph,
+                f"the kernel {kernel} of %{node.name} ({node.op.name}) works element by element: {steps} steps without a vector{end}",
+                notes=tuple(Note(f"%{other.name} ({other.op.name}) is in it", other.loc) for other, _ in known[:-1][:LISTED]),
+                help="compile-and-run --emit loops prints it",
+            )
