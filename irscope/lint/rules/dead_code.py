@@ -11,13 +11,17 @@ from irscope.lint.rule import Fixture, Rule
 from irscope.lint.savings import saving
 from irscope.source import Severity
 
+CHEAP = frozenset(("constant", "iota", "tuple", "get-tuple-element", "broadcast", "parameter"))
+"""What costs nothing where nobody uses it: parts of tuples that a loop or a library call gives beside what is wanted."""
+LISTED = 5
+
 
 class DeadCode(Rule):
     """A value is computed that neither the result nor an effect needs.
 
     ## What it does
-    Names each computation that ends in nothing, with the number of nodes that are kept for it alone.
-    Unused parameters are told as information.
+    Names each computation that ends in nothing, with the number of nodes that are kept for it alone. Unused parameters are told as
+    information, all in one finding; constants and parts of tuples that nobody takes are not.
 
     ## Why is this bad?
     The work is wasted where no later pass removes it, and it often shows a mistake: an output that was forgotten, a branch cut off.
@@ -68,6 +72,22 @@ class DeadCode(Rule):
             }
         """),
         Fixture.hlo("""
+            less {
+              a = f32[] parameter(0)
+              b = f32[] parameter(1)
+              c = s32[] parameter(2)
+              d = s32[] parameter(3)
+              ROOT l = pred[] compare(a, b), direction=LT
+            }
+            ENTRY e {
+              p = f32[8] parameter(0)
+              i = s32[8] iota(), iota_dimension=0
+              s = (f32[8], s32[8]) sort(p, i), dimensions={0}, to_apply=less
+              values = f32[8] get-tuple-element(s), index=0
+              ROOT order = s32[8] get-tuple-element(s), index=1
+            }
+        """),
+        Fixture.hlo("""
             ENTRY e {
               p = f32[8] parameter(0)
               t = token[] after-all()
@@ -78,35 +98,33 @@ class DeadCode(Rule):
     )
 
     def check(self, context: Context) -> Iterator[RuleFinding]:
-        entry = context.module.main()
         for graph in context.graphs:
             alive = live(graph)
             dead = [n for n in graph.nodes if not alive[n.index] and n.op.name != "after-all"]
-            ends = [n for n in dead if not context.users(n, graph)]
-            for node in ends:
+            for node in [n for n in dead if not context.users(n, graph)]:
                 kept = _kept_for(graph, node, dead)
+                if all(n.op.name in CHEAP for n in kept):
+                    continue
                 written = sum(bytes_of(n.type) for n in kept)
                 more = f", with {len(kept) - 1} more nodes that are kept for it" if len(kept) > 1 else ""
-                cheap = all(n.op.name in ("constant", "iota", "tuple", "get-tuple-element", "broadcast") for n in kept)
                 yield context.finding(
                     self,
                     node,
                     graph,
                     f"nobody uses %{node.name}{more}",
-                    severity=Severity.INFO if cheap else Severity.WARNING,
                     help="return it, or delete it in the model",
-                    saves=saving(bytes=float(written), kernels=0.0 if cheap else 1.0),
+                    saves=saving(bytes=float(written), kernels=1.0),
                 )
-            if graph is entry:
-                for param in graph.params:
-                    if not context.users(param, graph) and param is not graph.root and isinstance(param.type, TensorType):
-                        yield context.finding(
-                            self,
-                            param,
-                            graph,
-                            f"parameter {param.attrs.get('number', '')} is not used".replace("  ", " "),
-                            severity=Severity.INFO,
-                        )
+        yield from self._parameters(context, context.module.main())
+
+    def _parameters(self, context: Context, entry: Graph) -> Iterator[RuleFinding]:
+        """One finding for the parameters of the program that nothing uses."""
+        unused = [p for p in entry.params if not context.users(p, entry) and p is not entry.root and isinstance(p.type, TensorType)]
+        if unused:
+            names = ", ".join(f"%{p.name}" for p in unused[:LISTED])
+            more = f" and {len(unused) - LISTED} more" if len(unused) > LISTED else ""
+            said = f"parameter {names} is not used" if len(unused) == 1 else f"{len(unused)} parameters are not used: {names}{more}"
+            yield context.finding(self, unused[0], entry, said, severity=Severity.INFO)
 
 
 def _kept_for(graph: Graph, end: Node, dead: list[Node]) -> list[Node]:
