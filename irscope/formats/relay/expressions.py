@@ -126,7 +126,7 @@ class Expressions(Functions):
             split = SPLIT.match(base)
             if split is not None:
                 base, rest = split[1], split[2] + rest
-        if found is None and self.definitions.loose and word not in self.first_binding and word not in self.names.ever:
+        if found is None and self.context.loose and word not in self.first_binding and word not in self.names.ever:
             found, rest = self._input(word, at), ""
         if found is None:
             raise self._undefined(word, at)
@@ -159,7 +159,7 @@ class Expressions(Functions):
                 return SyntaxFault(at + len(prefix), "expected a tuple index after `.`", length=len(word) - len(prefix))
         later = self.first_binding.get(word)
         if later is not None and later > at:
-            return SyntaxFault(at, f"`{word}` is used before it is defined (line {self.definitions.line(later)})", length=len(word))
+            return SyntaxFault(at, f"`{word}` is used before it is defined (line {self.context.line(later)})", length=len(word))
         if word in self.names.ever:
             return SyntaxFault(at, f"`{word}` is not defined in this scope (defined in the other branch)", length=len(word))
         near = did_you_mean(word, self.names.known())
@@ -168,11 +168,11 @@ class Expressions(Functions):
 
     def _global(self, word: str, at: int) -> Node:
         """``@f`` or ``@f(x)``; whether it is defined is asked at the end, because functions may call each other."""
-        self.definitions.uses.append((word, at))
+        self.context.uses.append((word, at))
         if self.word == "(":
             operands, attrs = self._arguments()
             node = self.node(structure.CALL, tuple(operands), {**attrs, "callee": word[1:]}, offset=at)
-            self.definitions.calls.append(node)
+            self.context.calls.append(node)
             return self.claimed(node)
         return self.claimed(self.node(structure.GLOBAL, (), {"name": word[1:]}, offset=at))
 
@@ -194,7 +194,7 @@ class Expressions(Functions):
             key = self.meta()
             made = self.node(self.constant_op, (), {"literal": Literal(UNKNOWN, key, True), "meta": str(key)}, offset=at)
             self.claimed(made)
-            made.attrs = {**made.attrs, "literal": self.definitions.constant(str(key), made.type)}
+            made.attrs = {**made.attrs, "literal": self.context.constant(str(key), made.type)}
             if made.type is UNKNOWN:
                 made.type = made.attrs["literal"].type
             return made
@@ -207,7 +207,7 @@ class Expressions(Functions):
                 if self.kind == "end":
                     raise self.fault("expected `>`")
                 self.at += 1
-        if word in self.definitions.constructors:
+        if word in self.context.constructors:
             operands, _ = self._arguments() if self.word == "(" else ([], {})
             return self.claimed(self.node(structure.CONSTRUCTOR, tuple(operands), {"name": word}, offset=at))
         if self.word != "(":
@@ -217,12 +217,12 @@ class Expressions(Functions):
         if is_primitive(word):
             return self._primitive(word, at)
         if word not in self.ops:
-            self.definitions.operator(word, at)
+            self.context.operator(word, at)
         if dtype_named(word) is not None and self.kinds[self.at + 1] in ("number", "punct") and self._scalar_call(word):
             return self._converted(word, at)
         operands, attrs = self._arguments()
         if attrs:
-            self.definitions.attributes(word, attrs, self.attribute_at)
+            self.context.attributes(word, attrs, self.attribute_at)
         return self.claimed(self.node(REFERENCES.get(word) or self.op(word), tuple(operands), attrs, offset=at))
 
     def _primitive(self, word: str, at: int) -> Node:
@@ -240,7 +240,7 @@ class Expressions(Functions):
             raise SyntaxFault(at, f"`{word}`: {fault}", length=len(word)) from None
         made = self.node(op, tuple(operands), parsed, type, offset=at)
         if "bodies" in attrs:
-            self.definitions.bodies.append((made, body_names(attrs)))
+            self.context.bodies.append((made, body_names(attrs)))
         return made
 
     def _arguments(self) -> tuple[list[Node], dict[str, Any]]:
@@ -311,6 +311,6 @@ class Expressions(Functions):
         if result is None:
             raise self.fault("this block has no result")
         if not self.take(close):
-            place = self.definitions.place(self.offsets[opened])
+            place = self.context.place(self.offsets[opened])
             raise self.fault(f"expected `{close}` to close the block opened at {place}")
         return result

@@ -12,6 +12,7 @@ from math import prod
 from typing import Any
 
 from irscope.formats.relay.algebra import each, layout_axes
+from irscope.formats.relay.convolution_types import deformable
 from irscope.formats.relay.operators import Attributes, declared
 from irscope.graph import UNKNOWN, FunctionType, Graph, Module, Node, TensorType, TupleType, Type
 from irscope.graph.types import Dim
@@ -197,6 +198,11 @@ def _conv_transpose(a: Attributes, x: TensorType) -> list[TensorType | None]:
     return [TensorType(x.dtype, tuple(sizes[c] for c in a.kernel_layout))]
 
 
+def _deformable(a: Attributes, x: TensorType) -> list[TensorType | None]:
+    found = deformable(a, x, None)
+    return [found.offset, found.weight] if found is not None else []
+
+
 def _along(count: int) -> Callable[[Attributes, TensorType], list[TensorType | None]]:
     """Vectors as long as the axis."""
     return lambda a, x: [TensorType(x.dtype, (x.shape[a.axis],))] * count
@@ -211,6 +217,7 @@ SOLVED: dict[str, Callable[[Attributes, TensorType], list[TensorType | None]]] =
     "nn.conv1d_transpose": _conv_transpose,
     "nn.conv2d_transpose": _conv_transpose,
     "nn.conv3d_transpose": _conv_transpose,
+    "nn.deformable_conv2d": _deformable,
     "nn.bias_add": _along(1),
     "nn.prelu": _along(1),
     "nn.batch_norm": _along(4),

@@ -14,7 +14,7 @@ class Functions(Statements):
     """The part of the reader that makes graphs."""
 
     def _function_value(self, at: int) -> Node:
-        graph = Graph(self.definitions.fresh(f"fn.{self.counter}"), loc=at)
+        graph = Graph(self.context.fresh(f"fn.{self.counter}"), loc=at)
         self.function(graph, True)
         frame = self.names.frames  # the frame was popped: what it captured stands in the graph's notes
         assert frame is not None
@@ -49,7 +49,7 @@ class Functions(Statements):
         finally:
             self.typevars.pop()
             graph.notes["captured"] = self.names.pop().captured
-        self.definitions.graphs.append(graph)
+        self.context.graphs.append(graph)
 
     def _parameter_or_attribute(self, attrs: dict[str, Any]) -> None:
         if self.kind == "local":
@@ -72,8 +72,8 @@ class Functions(Statements):
     def _body(self, graph: Graph, brace: int) -> Node:
         result = self.statements(("}",))
         if self.kind == "end":
-            raise self.fault(f"expected `}}` to close the body opened at {self.definitions.place(self.offsets[brace])}")
-        if result is None and self.definitions.faulty(brace):
+            raise self.fault(f"expected `}}` to close the body opened at {self.context.place(self.offsets[brace])}")
+        if result is None and self.context.faulty(brace):
             return self.node(unknown_op("?", "relay"), synthetic=True)
         if result is None:
             last = next((n for n in reversed(graph.nodes) if not n.synthetic), None)
@@ -101,7 +101,7 @@ class Functions(Statements):
 
     def _closed(self, name: str, close: str, patterns: list[tuple[str, str]] | None = None) -> tuple[Graph, list[Node]]:
         """A block as a graph of its own: the graph, and the values that it takes from outside."""
-        graph = Graph(self.definitions.fresh(name), loc=self.offset)
+        graph = Graph(self.context.fresh(name), loc=self.offset)
         self.names.push(graph, True)
         try:
             if patterns is not None:
@@ -119,7 +119,7 @@ class Functions(Statements):
         finally:
             captured = self.names.pop().captured
         graph.notes["captures"] = len(captured)
-        self.definitions.graphs.append(graph)
+        self.context.graphs.append(graph)
         return graph, captured
 
     def _match(self) -> Node:
@@ -151,7 +151,7 @@ class Functions(Statements):
 
     def _arm(self, bound: list[tuple[str, str]]) -> tuple[Graph, list[Node]]:
         """An arm without braces: bindings and an expression, up to a comma."""
-        graph = Graph(self.definitions.fresh(f"arm.{self.counter}"), loc=self.offset)
+        graph = Graph(self.context.fresh(f"arm.{self.counter}"), loc=self.offset)
         self.names.push(graph, True)
         try:
             subject = self.node(self.param, (), {"number": 0}, UNKNOWN, name="matched", synthetic=True)
@@ -165,7 +165,7 @@ class Functions(Statements):
         finally:
             captured = self.names.pop().captured
         graph.notes["captures"] = len(captured)
-        self.definitions.graphs.append(graph)
+        self.context.graphs.append(graph)
         return graph, captured
 
     def _pattern(self, path: str, bound: list[tuple[str, str]]) -> None:

@@ -14,7 +14,7 @@ from irscope.graph import NO_ATTRS, UNKNOWN, Graph, NamedType, Node, Op, Type, u
 from irscope.ops import get, lookup
 
 if TYPE_CHECKING:
-    from irscope.formats.relay.reader import Definitions
+    from irscope.formats.relay.context import Context
 
 BINDING = re.compile(r"(%\d+)\s*=(?!=)")
 
@@ -22,7 +22,7 @@ BINDING = re.compile(r"(%\d+)\s*=(?!=)")
 class Nodes(Cursor):
     """A cursor that appends nodes to the graph that is being read."""
 
-    definitions: Definitions
+    context: Context
     names: Names
 
     if TYPE_CHECKING:  # what the classes that build on this one read, and need of each other
@@ -33,15 +33,15 @@ class Nodes(Cursor):
 
         def attribute(self, attrs: dict[str, Any]) -> None: ...
 
-    def begin(self, definitions: Definitions) -> None:
+    def begin(self, context: Context) -> None:
         """Ready for the tokens of a text."""
-        self.definitions = definitions
+        self.context = context
         self.param, self.tuple_op, self.get_op = get("parameter"), get("tuple"), get("get-tuple-element")
         self.constant_op = get("constant")
         self.names = Names(self.param)
         self.ops: dict[str, Op] = {}
         self.first_binding: dict[str, int] = {}
-        for found in BINDING.finditer(self.text, definitions.begin, definitions.end):
+        for found in BINDING.finditer(self.text, context.begin, context.end):
             self.first_binding.setdefault(found[1], found.start())
         self.counter = 0
         self.attribute_at: dict[str, int] = {}
@@ -82,7 +82,7 @@ class Nodes(Cursor):
 
     def type_of_note(self, note: str) -> Type:
         """``ty=Tensor[(1, 4), float32] span=...``."""
-        cached = self.definitions.note_types.get(note)
+        cached = self.context.note_types.get(note)
         if cached is not None:
             return cached
         made: Type = UNKNOWN
@@ -92,5 +92,5 @@ class Nodes(Cursor):
                 made = Cursor(tokenize(text, 0, len(text)), text).type()
             except SyntaxFault:
                 made = NamedType(text)
-        self.definitions.note_types[note] = made
+        self.context.note_types[note] = made
         return made

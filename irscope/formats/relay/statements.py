@@ -34,11 +34,11 @@ class Statements(Literals):
         try:
             return self.statement(closers)
         except SyntaxFault as fault:
-            if self.kind == "end" or not self.definitions.may_go_on():
+            if self.kind == "end" or not self.context.may_go_on():
                 raise
             del names.frames[frames:], names.blocks[blocks:], self.typevars[typevars:]
             self.depth = depth
-            self.definitions.error(fault)
+            self.context.error(fault)
             last = self._skip_statement(begin)
             return self._stand_in(begin) if last or self._bound(begin) else None
 
@@ -91,7 +91,7 @@ class Statements(Literals):
             return None
         if kind == "ident" and word == "return":
             self.at += 1
-            self.definitions.module.attrs["style"] = "course"
+            self.context.module.attrs["style"] = "course"
             value = self.expression()
             self.take(";")
             if self.word not in closers and self.kind != "end":
@@ -126,7 +126,7 @@ class Statements(Literals):
         if declared is not UNKNOWN and value.type is UNKNOWN:
             value.type = declared
         if not (self.take(";") or self.take(";;")):
-            line = self.definitions.line(self.offsets[at])
+            line = self.context.line(self.offsets[at])
             raise self.fault(f"expected `;` after the let binding on line {line}")
         self.names.bind(name, value)
         self._named(value, name)

@@ -104,10 +104,12 @@ def operator(
     return enter
 
 
-def opaque(*schemas: str, level: int = 0, kind: Kind = Kind.OPAQUE, effect: Effect = Effect.PURE) -> None:
-    """Declare operators that irscope knows by name, and does not compute."""
+def opaque(
+    *schemas: str, level: int = 0, kind: Kind = Kind.OPAQUE, effect: Effect = Effect.PURE, infer: Callable[..., Any] | None = None
+) -> None:
+    """Declare operators that irscope knows by name, and does not compute; ``infer`` gives their type where it is known all the same."""
     for text in schemas:
-        _enter(text, kind, level, None, False, None, "", effect)
+        _enter(text, kind, level, None, False, infer, "", effect)
 
 
 def _enter(

@@ -36,13 +36,13 @@ def strided_slice(t: Relay, a: Attributes, x: Node) -> Node:
 
 
 def sliced(t: Relay, x: Node, begin: list[int], end: list[int], strides: list[int], mode: str, axes: Any) -> Node:
-    """Slices as Python has them, each along its axis."""
-    axes = [t.axis(x, d) for d in axes] if axes else list(range(len(begin)))
+    """Slices as Python has them, each along its axis; without ``axes`` along the first ones, as many as the longest list names."""
+    axes = [t.axis(x, d) for d in axes] if axes else list(range(max(len(begin), len(end), len(strides) if len(strides) > 1 else 0)))
     back = []
     for i, d in enumerate(axes):
         n = t.shape(x)[d]
         step = 1 if mode == "size" else strides[i] if i < len(strides) else 1 if len(strides) != 1 else strides[0]
-        first = begin[i] if begin[i] is not None else 0 if step > 0 else n - 1
+        first = begin[i] if i < len(begin) and begin[i] is not None else 0 if step > 0 else n - 1
         stop = end[i] if i < len(end) else n
         if mode == "size":
             first = first + n if first < 0 else first

@@ -1,0 +1,120 @@
+"""What the reader of expressions may ask about the text around them, and where it tells what it has found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from irscope.formats.relay import operators
+from irscope.formats.relay.lexer import SyntaxFault
+from irscope.graph import Graph, Module, Reading, Type
+from irscope.ops import all_ops
+from irscope.ops.attrs import Literal
+from irscope.source import Finding, Note, Severity, SourceText, did_you_mean
+
+if TYPE_CHECKING:
+    from irscope.formats.relay.expressions import Expressions
+
+MAX_ERRORS = 20
+NEIGHBOURS = {"matmul": "nn.matmul", "mul": "multiply", "sub": "subtract", "div": "divide", "dot": "nn.dense", "conv": "nn.conv2d",
+              "convolution": "nn.conv2d", "linear": "nn.dense", "neg": "negative", "pow": "power", "reduce_sum": "sum"}
+"""What other languages call Relay's operators."""
+
+
+class Context:
+    """A text that is being read, or a part of it: the names in it, what its expressions have used, and the findings.
+
+    ``uses``, ``calls`` and ``bodies`` wait for functions that stand further down.
+    """
+
+    parser: Expressions
+
+    def __init__(self, source: SourceText, reading: Reading, name: str, begin: int, end: int) -> None:
+        self.source, self.reading = source, reading
+        self.text, self.begin, self.end = source.text, begin, end
+        self.module = Module(name or source.name.rpartition("/")[2] or "relay", "relay", source=source)
+        self.graphs: list[Graph] = []
+        self.constructors: dict[str, int] = {}
+        self.uses: list[tuple[str, int]] = []
+        self.calls: list[Any] = []
+        self.bodies: list[tuple[Any, list[str]]] = []
+        self.note_types: dict[str, Type] = {}
+        self.loose = False
+        """Whether bindings are read that no function holds."""
+        self.constants: dict[str, Literal] = {}
+        """Values of the metadata table."""
+        self._fresh: dict[str, int] = {}
+        self._unknown: set[str] = set()
+        self._attributes: dict[str, frozenset[str]] = {}
+        self._names: frozenset[str] | None = None
+
+    def line(self, offset: int) -> int:
+        return self.source.place(offset).line
+
+    def place(self, offset: int) -> str:
+        return str(self.source.place(offset))
+
+    def fresh(self, name: str) -> str:
+        """A graph name that is still free; the last number of each is remembered, because thousands of functions have no name."""
+        wanted, n = name, self._fresh.get(name, 0)
+        while wanted in self._fresh:
+            n += 1
+            wanted = f"{name}.{n}"
+        self._fresh[name] = n
+        self._fresh.setdefault(wanted, 0)
+        return wanted
+
+    def may_go_on(self) -> bool:
+        """Whether another fault may be told."""
+        return sum(f.severity is Severity.ERROR for f in self.reading.findings) < MAX_ERRORS - 1
+
+    def faulty(self, token: int) -> bool:
+        """Whether a fault was told behind a token."""
+        begin = self.parser.offsets[token]
+        return any(f.severity is Severity.ERROR and f.offset >= begin for f in self.reading.findings)
+
+    def operator_names(self) -> frozenset[str]:
+        if self._names is None:
+            self._names = frozenset((*operators.names(), *(op.name for op in all_ops("relay"))))
+        return self._names
+
+    def operator(self, name: str, offset: int) -> None:
+        """An operator is called: a warning, once, when no such operator is known."""
+        known = self.operator_names()
+        if name in known or name in self._unknown:
+            return
+        self._unknown.add(name)
+        near = next((k for k in sorted(known) if k.endswith("." + name)), "") or NEIGHBOURS.get(name.rpartition("::")[2], "")
+        near = f"did you mean {near}?" if near else did_you_mean(name, known)
+        self.warn(offset, "RLY020", "unknown-operator", f"unknown operator `{name}`", near, len(name))
+
+    def attributes(self, name: str, attrs: Mapping[str, Any], places: Mapping[str, int]) -> None:
+        """Attributes are given to an operator: a warning for each that it does not have."""
+        known = self._attributes.get(name)
+        if known is None:
+            found = operators.declared(name)
+            known = self._attributes[name] = frozenset(found.names) if found is not None else frozenset(attrs)
+        for key in attrs:
+            if key not in known and key in places:
+                near = did_you_mean(key, known)
+                has = f"it has {', '.join(sorted(known)) or 'none'}"
+                near = near.replace("did you mean ", "did you mean `").replace("?", "`?") if near else has
+                self.warn(places[key], "RLY021", "unknown-attribute", f"`{name}` has no attribute `{key}`", near, len(key))
+
+    def constant(self, key: str, type: Type) -> Literal:
+        """The value of a reference into the metadata table; elided where the text has no table."""
+        found = self.constants.get(key)
+        if found is not None:
+            return found
+        return Literal(type, key, True)
+
+    # ------------------------------------------------------------------ findings
+
+    def error(self, fault: SyntaxFault) -> None:
+        self.reading.ok = False
+        self.reading.findings.append(
+            Finding("RLY001", "syntax", Severity.ERROR, fault.message, self.source, fault.offset, fault.length, help=fault.help)
+        )
+
+    def warn(self, offset: int, code: str, name: str, message: str, help: str = "", length: int = 1, notes: tuple[Note, ...] = ()) -> None:
+        self.reading.findings.append(Finding(code, name, Severity.WARNING, message, self.source, offset, length, notes, help))

@@ -1,0 +1,70 @@
+"""Data types and their constructors: ``type List[A] { Cons(A, List[A]), Nil }``."""
+
+from __future__ import annotations
+
+from irscope.formats.relay.context import Context
+from irscope.formats.relay.expressions import Expressions
+from irscope.formats.relay.lexer import SyntaxFault
+from irscope.formats.relay.types import type_text
+
+
+def constructors_of(parser: Expressions) -> dict[str, int]:
+    """The constructors of all data types in the text, with the place where each is declared."""
+    found: dict[str, int] = {}
+    for at, (kind, word) in enumerate(zip(parser.kinds, parser.texts, strict=True)):
+        if kind == "ident" and word == "type" and at + 1 < len(parser.kinds) and parser.kinds[at + 1] == "ident":
+            _collect(parser, at + 2, found)
+    return found
+
+
+def _collect(parser: Expressions, at: int, found: dict[str, int]) -> None:
+    while parser.texts[at] not in ("{", "") and parser.kinds[at] != "end":
+        if parser.texts[at] in ("def", "}"):
+            return
+        at += 1
+    depth = 0
+    while parser.kinds[at] != "end":
+        word = parser.texts[at]
+        if word in "{([" and word:
+            depth += 1
+        elif word in "})]" and word:
+            depth -= 1
+            if depth == 0:
+                return
+        elif depth == 1 and parser.kinds[at] == "ident":
+            found.setdefault(word, parser.offsets[at])
+        at += 1
+
+
+def data_type(context: Context, parser: Expressions) -> None:
+    """Read one data type; the module keeps its constructors and the types of their fields. Raises SyntaxFault."""
+    parser.at += 1
+    name = name_of(parser)
+    if parser.word == "<":
+        raise parser.fault("type parameters are written in square brackets: `type List[A] { ... }`")
+    generics = parser.generics()
+    parser.typevars.append(set(generics))
+    constructors: dict[str, list[str]] = {}
+    if parser.take("="):
+        raise parser.fault("a data type is written `type List[A] { Cons(A, List[A]), Nil }`")
+    if parser.take("{"):
+        while not parser.take("}"):
+            at, own = parser.offset, name_of(parser)
+            if own in constructors or context.constructors.get(own, at) != at:
+                first = context.place(context.constructors[own])
+                raise SyntaxFault(at, f"constructor `{own}` is already defined at {first}", length=len(own))
+            constructors[own] = [type_text(t) for t in parser._types(")")] if parser.take("(") else []
+            if not parser.take(","):
+                parser.expect("}", f"expected `,` or `}}`, but here is {parser.shown()}")
+                break
+    parser.typevars.pop()
+    parser.take(";")
+    context.module.attrs.setdefault("types", {})[name + (f"[{', '.join(generics)}]" if generics else "")] = constructors
+
+
+def name_of(parser: Expressions) -> str:
+    """The name that stands here. Raises SyntaxFault where none does."""
+    if parser.kind != "ident":
+        raise parser.fault(f"a name is expected, but here is {parser.shown()}")
+    parser.at += 1
+    return parser.texts[parser.at - 1]
