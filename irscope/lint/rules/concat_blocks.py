@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
-from irscope.graph import Graph, Kind, Node
+from irscope.graph import Graph, Kind, Node, TensorType
 from irscope.lint.context import Context
+from irscope.lint.edits import Edit, Make, Site
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
 from irscope.lint.savings import human_bytes, saving
-from irscope.lint.values import MOVES, behind, size
+from irscope.lint.values import MOVES, behind, dims, size
 from irscope.source import Note, Severity
 
 MANY = 8
@@ -35,7 +37,7 @@ class ConcatBlocks(Rule):
     ```
 
     ## Use instead
-    Do the elementwise work on the value before it is cut; `jnp.take` or `reshape` and `transpose` instead of slices put together again.
+    One operator in place of slices put together again: `jnp.roll`, `jnp.flip`, `jnp.take`, `reshape` and `transpose`.
 
     ## Known false positives
     Pieces of different sources, which have to be brought together somewhere.
@@ -84,14 +86,18 @@ class ConcatBlocks(Rule):
                 apart.append((node, graph, reader))
                 continue
             whence = f": all are slices of %{source.name}"
-            yield self._finding(context, graph, node, reader, whence, "before the value is cut", self.severity)
+            help = "one roll, flip or take in place of the slices is part of the kernel"
+            moved = _moved(node, source)
+            edit = Edit({node: moved}, (source,)) if moved is not None else None
+            yield self._finding(context, graph, node, reader, whence, help, edit, self.severity if edit is not None else Severity.INFO)
         if apart:
             node, graph, reader = max(apart, key=lambda a: size(a[0]))
             more = f"; {len(apart) - 1} more like this" if len(apart) > 1 else ""
-            yield self._finding(context, graph, node, reader, more, "on the pieces, where they are made", Severity.INFO)
+            help = f"do the {reader.op.name} on the pieces, where they are made"
+            yield self._finding(context, graph, node, reader, more, help, None, Severity.INFO)
 
     def _finding(
-        self, context: Context, graph: Graph, node: Node, reader: Node, more: str, where: str, severity: Severity
+        self, context: Context, graph: Graph, node: Node, reader: Node, more: str, help: str, edit: Edit | None, severity: Severity
     ) -> RuleFinding:
         return context.finding(
             self,
@@ -100,8 +106,9 @@ class ConcatBlocks(Rule):
             f"{len(node.operands)} pieces ({human_bytes(size(node))}) are put together for %{reader.name} ({reader.op.name}){more}",
             severity=severity,
             notes=(Note(f"%{reader.name} works on the whole", reader.loc),),
-            help=f"do the {reader.op.name} {where}",
-            saves=saving(bytes=2.0 * size(node), kernels=1.0),
+            help=help,
+            saves=saving(bytes=2.0 * size(node), kernels=1.0) if edit is None else None,
+            edit=edit,
         )
 
 
@@ -110,6 +117,44 @@ def _cut_from(node: Node) -> Node | None:
     sources = {behind(o, MOVES | PIECES | {"get-tuple-element"}) for o in node.operands}
     cut = len(sources) == 1 and all(behind(o, MOVES).op.name in PIECES for o in node.operands)
     return next(iter(sources)) if cut else None
+
+
+def _moved(node: Node, source: Node) -> Make | None:
+    """The pieces put together in as few moves as their order allows: as longer slices, or as a reversal of the axis.
+
+    Another order of single rows is a take, which costs what a reversal costs. None where the pieces are no plain slices along one axis.
+    """
+    axis = next(iter(node.attrs.get("dimensions", ())), -1)
+    whole = dims(source)
+    runs: list[tuple[int, int]] = []
+    for operand in node.operands:
+        piece = behind(operand, MOVES)
+        cut = piece.attrs.get("slice", ())
+        if piece.op.name != "slice" or piece.operands[0] is not source or dims(piece) != dims(operand) or not 0 <= axis < len(cut):
+            return None
+        if any(part != (0, n, 1) for d, (part, n) in enumerate(zip(cut, whole, strict=True)) if d != axis) or cut[axis][2] != 1:
+            return None
+        begin, end, _ = cut[axis]
+        if runs and runs[-1][1] == begin:
+            runs[-1] = (runs[-1][0], end)
+        else:
+            runs.append((begin, end))
+    if len(runs) > MANY and sum(end - begin for begin, end in runs) != whole[axis]:
+        return None
+    return partial(_rebuilt, node, source, axis, runs)
+
+
+def _rebuilt(node: Node, source: Node, axis: int, runs: list[tuple[int, int]], site: Site) -> Node:
+    whole = site.new(source)
+    assert isinstance(node.type, TensorType) and isinstance(source.type, TensorType)
+    if len(runs) > MANY:
+        return site.op("reverse", whole, type=node.type, attrs={"dimensions": (axis,)})
+    pieces = []
+    for begin, end in runs:
+        shape = tuple(end - begin if d == axis else n for d, n in enumerate(dims(source)))
+        cut = tuple((begin, end, 1) if d == axis else (0, n, 1) for d, n in enumerate(dims(source)))
+        pieces.append(site.op("slice", whole, type=TensorType(source.type.dtype, shape), attrs={"slice": cut}))
+    return pieces[0] if len(pieces) == 1 else site.copy(node, *pieces)
 
 
 def _reader(context: Context, graph: Graph, node: Node) -> Node | None:
