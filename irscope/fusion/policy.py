@@ -9,6 +9,7 @@ from irscope.graph import Graph, Module
 from irscope.source import UserError, did_you_mean
 
 POLICIES: dict[str, str] = {
+    "inductor": "irscope.fusion.inductor.policy",
     "irscope": "irscope.fusion.irscope",
     "tvm": "irscope.fusion.tvm",
     "xla-cpu": "irscope.fusion.xla_cpu",

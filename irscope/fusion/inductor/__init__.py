@@ -1,0 +1,1 @@
+"""What torch.compile fuses: Inductor's lowering, loops and scheduler, decision by decision."""

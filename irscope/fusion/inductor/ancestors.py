@@ -1,0 +1,56 @@
+"""Which operations come before which: a bit for each of the operations shortly before one, a walk for those far away."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from irscope.fusion.inductor.kernels import Kernel
+
+WINDOW = 4096
+"""So many operations back are kept as bits; the answer for those further away is walked for."""
+MASK = (1 << WINDOW) - 1
+
+
+class Ancestors:
+    """Answers for the kernels of single operations that it is made of, and for what is joined of them."""
+
+    def __init__(self, kernels: Sequence[Kernel]) -> None:
+        place = {name: kernel.low for kernel in kernels for name in kernel.names}
+        self._needs = [sorted({place[d.buffer] for d in kernel.needs}) for kernel in kernels]
+        self._bits: list[int] = []
+        for order, needs in enumerate(self._needs):
+            bits = 0
+            for need in needs:
+                back = order - need
+                if back <= WINDOW:
+                    bits |= (1 | self._bits[need] << 1) << back - 1
+            self._bits.append(bits & MASK)
+        self._places = place
+
+    def before(self, first: Kernel, second: Kernel) -> bool:
+        """Whether something in the second needs something in the first, directly or not."""
+        if first.low > second.high:
+            return False
+        mine = [self._places[b.name] for b in first.buffers]
+        for buffer in second.buffers:
+            at = self._places[buffer.name]
+            bits = self._bits[at]
+            for place in mine:
+                back = at - place
+                if 0 < back <= WINDOW:
+                    if bits >> back - 1 & 1:
+                        return True
+                elif back > WINDOW and self._walked(place, at):
+                    return True
+        return False
+
+    def _walked(self, goal: int, start: int) -> bool:
+        seen = {start}
+        stack = [start]
+        while stack:
+            for need in self._needs[stack.pop()]:
+                if need == goal:
+                    return True
+                if need > goal and need not in seen:
+                    seen.add(need)
+                    stack.append(need)
+        return False

@@ -1,0 +1,123 @@
+"""Library calls: matrix products, convolutions, attention, sorts, and all that Inductor has no loops for. Their operands are stored."""
+from __future__ import annotations
+
+from math import prod
+
+from irscope.fusion.inductor.forms import row_major
+from irscope.fusion.inductor.state import State, itemsize_of, whole
+from irscope.fusion.inductor.strides import ordered_strides, shape_of, viewed
+from irscope.fusion.inductor.units import Unit, operator_of
+from irscope.fusion.inductor.values import Buffer, Tensor, strides_of
+from irscope.graph import Node, TensorType
+from irscope.ops.attrs import ConvDims
+
+CHANNELS_LAST = (1, 3, 2, 0)
+"""The dimensions of an image (N, C, H, W) from the innermost outwards, as oneDNN's convolutions want them."""
+IMAGE = ConvDims(0, 1, (2, 3), 1, 0, (2, 3), 0, 1, (2, 3))
+
+
+ATTENTION = "scaled_dot_product_attention"
+"""Its operands are laid out for it (``sdpa_constraint``): what is not in memory yet is computed as it is seen."""
+ONE_RESULT = frozenset(("dot", "convolution", "scatter"))
+"""Calls that write their result themselves; of any other each result is taken out of the call, which is an operation more."""
+
+
+def lower_call(state: State, unit: Unit) -> None:
+    """One call, and a buffer for each of its results that is read."""
+    inside = set(unit.nodes)
+    operands = list(dict.fromkeys(o for node in unit.nodes for o in node.operands if o not in inside))
+    convolution = next((n for n in unit.nodes if n.op.name == "convolution" and n.attrs.get("dim_labels") == IMAGE), None)
+    dots = [n for n in unit.nodes if n.op.name == "dot"]
+    dot = dots[0] if len(dots) == 1 else None
+    reads: list[Buffer] = []
+    for operand in operands:
+        tensor = state.tensors.get(operand)
+        if tensor is None or _is_argument(tensor, operand, unit):
+            continue
+        if convolution is not None and operand in convolution.operands:
+            reads.append(_channels_last(state, tensor, convolution))
+        elif dot is not None and operand in dot.operands:
+            reads.append(_matrix(state, tensor, operand, dot))
+        elif operator_of(unit.nodes[-1]) == ATTENTION and tensor.storage.buffer is None:
+            reads.append(state.copied(tensor, operand))
+        else:
+            reads.append(_in_memory(state, tensor, operand))
+    results = [n for n in unit.nodes if isinstance(n.type, TensorType) and _read_outside(state, n, inside)]
+    members = dict.fromkeys(unit.nodes)
+    one = dots or any(n.op.name in ONE_RESULT for n in unit.nodes)
+    if len(results) == 1 and one and len(dots) < 2:
+        node = results[0]
+        buffer = state.add(Buffer("", "extern", node, shape_of(node), itemsize_of(node), reads=tuple(reads), members=members))
+        buffer.strides = ordered_strides(buffer.shape, CHANNELS_LAST) if convolution is not None else row_major(buffer.shape)
+        state.tensors[node] = whole(buffer)
+        return
+    last = unit.nodes[-1]
+    call = state.add(Buffer("", "extern", last, shape_of(last), 1, reads=tuple(reads), strides=row_major(shape_of(last)), members=members))
+    for node in results:
+        buffer = state.add(Buffer("", "extern", node, shape_of(node), itemsize_of(node), reads=(call,), part=True))
+        buffer.strides = row_major(buffer.shape)
+        state.tensors[node] = whole(buffer)
+    for node in unit.nodes:
+        state.tensors.setdefault(node, whole(call))
+
+
+def _is_argument(tensor: Tensor, operand: Node, unit: Unit) -> bool:
+    """A number that the call takes as it is, or one that only the expansion of the call needs."""
+    expression = tensor.storage.expression
+    if expression is None or expression.loads:
+        return False
+    return not shape_of(operand) or (bool(operand.origin) and operand.origin[0] is unit.nodes[-1].origin[0])
+
+
+def _read_outside(state: State, node: Node, inside: set[Node]) -> bool:
+    return state.program.uses[node.index] > 0 and node.op.name not in ("constant", "iota") and _leaves(state, node, inside)
+
+
+def _leaves(state: State, node: Node, inside: set[Node]) -> bool:
+    root = state.program.graph.root
+    if node is root:
+        return True
+    return any(user not in inside for user in state.program.users[node.index])
+
+
+def _in_memory(state: State, tensor: Tensor, node: Node) -> Buffer:
+    """The operand stored, and copied where it is a view that no strides describe, or one number many times."""
+    if tensor.storage.expression is not None and not tensor.storage.expression.loads and not tensor.whole():
+        return state.copied(tensor, node)
+    buffer = state.realized(tensor)
+    if buffer.strides is None and not tensor.whole():
+        buffer.strides = row_major(buffer.shape)  # convert_to_reinterpret_view settles the layout as it stands
+    return buffer if strides_of(tensor) is not None else state.copied(tensor, node)
+
+
+def _matrix(state: State, tensor: Tensor, node: Node, dot: Node) -> Buffer:
+    """An operand of a product: seen as matrices, or as a batch of them; copied where its memory does not let itself be seen so."""
+    rank = len(tensor.shape)
+    left = node is dot.operands[0]
+    batch = tuple(dot.attrs["lhs_batch_dims" if left else "rhs_batch_dims"])
+    contracted = tuple(dot.attrs["lhs_contracting_dims" if left else "rhs_contracting_dims"])
+    sizes: tuple[int, ...] | None = None
+    if len(batch) > 1 and batch == tuple(range(len(batch))):
+        sizes = (prod(tensor.shape[:len(batch)]), *tensor.shape[len(batch):])
+    elif not batch and rank > 2 and contracted == (rank - 1,):
+        sizes = (prod(tensor.shape[:-1]), tensor.shape[-1])
+    if sizes is not None and viewed(tensor.shape, state.program.strides[node.index], sizes) is None:
+        return state.copied(tensor, node)
+    return _in_memory(state, tensor, node)
+
+
+def _channels_last(state: State, tensor: Tensor, convolution: Node) -> Buffer:
+    """An image or a filter with its channels innermost: laid out so where that is still open, else copied."""
+    buffer = state.realized(tensor)
+    wanted = ordered_strides(tensor.shape, CHANNELS_LAST)
+    if buffer.strides is None and buffer.into is None and tensor.whole():
+        buffer.strides = wanted
+        return buffer
+    strides = strides_of(tensor)
+    if strides is not None and all(a == b for a, b, size in zip(strides, wanted, tensor.shape) if size != 1):
+        return buffer
+    copy = state.copied(tensor, convolution)
+    copy.strides = wanted
+    return copy
+
+

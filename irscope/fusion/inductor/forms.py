@@ -1,0 +1,237 @@
+"""Index expressions: whole numbers made of loop variables, as Inductor compares them.
+
+A form is a constant and a sum of atoms, each with a coefficient. Where loops run over other dimensions than a value has, an atom is a
+*digit* of a loop variable: ``(i // low) % extent``. So a reshape of (4, 6) to (24) and back is found to be nothing::
+
+    24 i0                     the flat index of an element of f32[4,6,4] seen as [24,4]
+    -> 24 * (i0 // 6) ...     only where digits do not end at the same places does a quotient stay
+"""
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from typing import NamedTuple
+
+
+class Digit(NamedTuple):
+    """``(variable // low) % extent``; with low 1 and the extent of the loop, the variable itself."""
+
+    variable: int
+    low: int
+    extent: int
+
+
+class Part(NamedTuple):
+    """``(inner // divisor) % modulus`` where it does not come apart into digits."""
+
+    inner: Form
+    divisor: int
+    modulus: int
+
+
+class Loaded(NamedTuple):
+    """A number below ``extent`` that is read from memory: an index of gather. ``key`` says what is read."""
+
+    key: Hashable
+    extent: int
+
+
+Atom = Digit | Part | Loaded
+
+
+class Form(NamedTuple):
+    """``constant + sum(coefficient * atom)``, the terms in a fixed order."""
+
+    constant: int
+    terms: tuple[tuple[Atom, int], ...] = ()
+
+
+ZERO = Form(0)
+
+
+def number(value: int) -> Form:
+    """A constant."""
+    return Form(value)
+
+
+def variable(index: int, size: int) -> Form:
+    """A loop variable that runs from 0 below ``size``; a loop of one step has none."""
+    return Form(0, ((Digit(index, 1, size), 1),)) if size != 1 else ZERO
+
+
+def loaded(key: Hashable, extent: int) -> Form:
+    """An index that is read from memory."""
+    return Form(0, ((Loaded(key, extent), 1),))
+
+
+def is_indirect(form: Form) -> bool:
+    """Whether a part of the index is read from memory."""
+    return any(isinstance(a, Loaded) or (isinstance(a, Part) and is_indirect(a.inner)) for a, _ in form.terms)
+
+
+def weighted(forms: Sequence[Form], weights: Sequence[int], offset: int = 0) -> Form:
+    """``offset + sum(weight * form)``."""
+    constant = offset
+    terms: dict[Atom, int] = {}
+    for form, weight in zip(forms, weights):
+        if not weight:
+            continue
+        constant += weight * form.constant
+        for atom, coefficient in form.terms:
+            terms[atom] = terms.get(atom, 0) + weight * coefficient
+    return form_of(constant, terms.items())
+
+
+def form_of(constant: int, terms: Iterable[tuple[Atom, int]]) -> Form:
+    """A form of these terms: digits that stand next to each other joined, in order."""
+    kept = {atom: coefficient for atom, coefficient in terms if coefficient}
+    if len(kept) > 1:
+        kept = _joined(kept)
+    return Form(constant, tuple(sorted(kept.items(), key=_order)))
+
+
+def _joined(terms: dict[Atom, int]) -> dict[Atom, int]:
+    """``i % 4 + 4 * (i // 4 % 3)`` is ``i % 12``."""
+    digits = sorted(atom for atom in terms if isinstance(atom, Digit))
+    out: dict[Atom, int] = {atom: coefficient for atom, coefficient in terms.items() if not isinstance(atom, Digit)}
+    last: Digit | None = None
+    for digit in digits:
+        coefficient = terms[digit]
+        if (last is not None and last.variable == digit.variable and last.low * last.extent == digit.low
+                and out[last] * last.extent == coefficient):
+            coefficient = out.pop(last)
+            digit = Digit(digit.variable, last.low, last.extent * digit.extent)
+        out[digit] = coefficient
+        last = digit
+    return out
+
+
+def _order(term: tuple[Atom, int]) -> tuple[int, int, int, int, str]:
+    atom = term[0]
+    if isinstance(atom, Digit):
+        return (0, atom.variable, atom.low, atom.extent, "")
+    return (1, 0, 0, 0, repr(atom))
+
+
+def span(form: Form) -> tuple[int, int]:
+    """The smallest and the largest value that the form takes (or bounds of them)."""
+    low = high = form.constant
+    for atom, coefficient in form.terms:
+        reach = coefficient * ((atom.modulus if isinstance(atom, Part) else atom.extent) - 1)
+        low, high = low + min(0, reach), high + max(0, reach)
+    return low, high
+
+
+def divided(form: Form, divisor: int) -> tuple[Form, Form]:
+    """The quotient and the remainder by a positive number."""
+    if divisor == 1:
+        return form, ZERO
+    above: dict[Atom, int] = {}
+    below: dict[Atom, int] = {}
+    for atom, coefficient in form.terms:
+        if coefficient % divisor == 0:
+            above[atom] = above.get(atom, 0) + coefficient // divisor
+        elif isinstance(atom, Digit) and 0 < coefficient < divisor < coefficient * atom.extent and divisor % coefficient == 0:
+            step = divisor // coefficient
+            below[Digit(atom.variable, atom.low, step)] = coefficient
+            high = Digit(atom.variable, atom.low * step, -(-atom.extent // step))
+            above[high] = above.get(high, 0) + 1
+        else:
+            below[atom] = coefficient
+    rest = form_of(form.constant % divisor, below.items())
+    least, most = span(rest)
+    if least >= 0 and most < divisor:
+        return form_of(form.constant // divisor, above.items()), rest
+    least, most = span(form)
+    quotient = Form(0, ((Part(form, divisor, max(1, most // divisor + 1)), 1),))
+    return quotient, Form(0, ((Part(form, 1, divisor), 1),))
+
+
+def digit_of(form: Form, low: int, extent: int) -> Form:
+    """``(form // low) % extent``."""
+    quotient = divided(form, low)[0]
+    least, most = span(quotient)
+    return quotient if least >= 0 and most < extent else divided(quotient, extent)[1]
+
+
+def replaced(form: Form, values: Sequence[Form]) -> Form:
+    """The form with each loop variable standing for a form of other variables."""
+    if not form.terms:
+        return form
+    parts: list[Form] = []
+    weights: list[int] = []
+    for atom, coefficient in form.terms:
+        weights.append(coefficient)
+        if isinstance(atom, Digit):
+            parts.append(digit_of(values[atom.variable], atom.low, atom.extent))
+        elif isinstance(atom, Part):
+            parts.append(digit_of(replaced(atom.inner, values), atom.divisor, atom.modulus))
+        else:
+            parts.append(loaded(_replaced_key(atom.key, values), atom.extent))
+    return weighted(parts, weights, form.constant)
+
+
+def _replaced_key(key: Hashable, values: Sequence[Form]) -> Hashable:
+    """The coordinates within what is read change with the loops; the rest of the key stays."""
+    if isinstance(key, Form):
+        return replaced(key, values)
+    if isinstance(key, tuple):
+        return tuple(_replaced_key(part, values) for part in key)
+    return key
+
+
+def at(form: Form, point: Sequence[int]) -> int:
+    """The value at one iteration; what is read from memory counts as 0."""
+    total = form.constant
+    for atom, coefficient in form.terms:
+        if isinstance(atom, Digit):
+            total += coefficient * (point[atom.variable] // atom.low % atom.extent)
+        elif isinstance(atom, Part):
+            total += coefficient * (at(atom.inner, point) // atom.divisor % atom.modulus)
+    return total
+
+
+def steps(form: Form, variables: Sequence[int], count: int) -> list[int]:
+    """How far the index moves when one of the variables goes from 0 to 1 and the ``count`` others stay 0."""
+    point = [0] * count
+    origin = at(form, point)
+    found = []
+    for v in variables:
+        point[v] = 1
+        found.append(at(form, point) - origin)
+        point[v] = 0
+    return found
+
+
+def variables_of(form: Form) -> set[int]:
+    """The loop variables that the index depends on, those that an index in memory is read by left out."""
+    found: set[int] = set()
+    stack = [form]
+    while stack:
+        for atom, _ in stack.pop().terms:
+            if isinstance(atom, Digit):
+                found.add(atom.variable)
+            elif isinstance(atom, Part):
+                stack.append(atom.inner)
+    return found
+
+
+def coordinates(shape: Sequence[int], first: int = 0) -> tuple[Form, ...]:
+    """Variables for the dimensions of a shape, numbered from ``first``."""
+    return tuple(variable(first + i, size) for i, size in enumerate(shape))
+
+
+def row_major(shape: Sequence[int]) -> tuple[int, ...]:
+    """The strides of a value without gaps."""
+    strides, step = [], 1
+    for size in reversed(shape):
+        strides.append(step)
+        step *= max(size, 1)
+    return tuple(reversed(strides))
+
+
+def unflattened(flat: Form, shape: Sequence[int]) -> tuple[Form, ...]:
+    """The coordinates in a shape of an element that has this number in row-major order."""
+    out: list[Form] = []
+    for size, step in zip(shape, row_major(shape)):
+        out.append(digit_of(flat, step, size) if size != 1 else ZERO)
+    return tuple(out)

@@ -1,0 +1,86 @@
+"""Elements picked by indices that are read: gather and scatter."""
+from __future__ import annotations
+
+from irscope.fusion.inductor.forms import Form, coordinates, loaded, number, weighted
+from irscope.fusion.inductor.state import State, itemsize_of, whole
+from irscope.fusion.inductor.strides import shape_of
+from irscope.fusion.inductor.values import Buffer, Expression, Tensor
+from irscope.graph import Node
+
+
+def components(state: State, indices: Node, dimension: int, where: tuple[Form, ...],
+               sizes: tuple[int, ...]) -> tuple[list[Form], Expression]:
+    """The index for each dimension that ``indices`` names, at the batch coordinates ``where``, and what reads them.
+
+    ``dimension`` is the one of the index vector; ``sizes`` are those of the dimensions that are indexed.
+    """
+    forms: list[Form] = []
+    expression = Expression()
+    parts = indices.operands if indices in state.program.tuples else (indices,)
+    for part in parts:
+        tensor = state.tensors[part]
+        length = tensor.shape[dimension] if dimension < len(tensor.shape) else 1
+        for n in range(length):
+            at = list(where)
+            if dimension < len(tensor.shape):
+                at.insert(dimension, number(n))
+            size = sizes[len(forms)]
+            if tensor.value is not None:
+                forms.append(tensor.viewed(at, ()).value or number(0))
+                continue
+            read = tensor.read(at)
+            expression.take(read)
+            forms.append(loaded(tuple((buffer.name, found) for buffer, found in read.loads) or ("step", part.index, n), size) if size > 1
+                         else number(0))
+    return forms, expression
+
+
+def gathered(state: State, node: Node) -> Tensor:
+    """One element of the table for each of the result, at coordinates that are read."""
+    table, indices = (state.tensors[node.operands[0]], node.operands[1])
+    shape = shape_of(node)
+    where = coordinates(shape)
+    offsets = tuple(node.attrs["offset_dims"])
+    batch = tuple(form for d, form in enumerate(where) if d not in offsets)
+    indexed = tuple(node.attrs["start_index_map"])
+    found, expression = components(state, indices, int(node.attrs["index_vector_dim"]), batch, tuple(table.shape[d] for d in indexed))
+    start = dict(zip(indexed, found))
+    left_out = {*node.attrs["collapsed_slice_dims"], *node.attrs.get("operand_batching_dims", ())}
+    batching = dict(zip(node.attrs.get("operand_batching_dims", ()), node.attrs.get("start_indices_batching_dims", ())))
+    at: list[Form] = []
+    inner = iter(offsets)
+    for d in range(len(table.shape)):
+        form = start.get(d, number(0))
+        if d in batching:
+            form = batch[batching[d] - (batching[d] > int(node.attrs["index_vector_dim"]))]
+        if d not in left_out:
+            form = weighted((form, where[next(inner)]), (1, 1))
+        at.append(form)
+    expression.take(table.read(at))
+    expression.members[node] = None
+    return state.computed(node, expression)
+
+
+def scattered(state: State, node: Node) -> Tensor:
+    """The operand copied, and the updates written into it where the indices say: two operations, and nothing fuses across the second."""
+    count = (len(node.operands) - 1) // 2
+    updates, indices = state.tensors[node.operands[-1]], node.operands[count]
+    base = state.tensors[node.operands[0]]
+    kept = state.realized(base) if base.storage.buffer is None and base.whole() else state.copied(base, node)
+    kept.freeze()
+    where = coordinates(updates.shape)
+    windows = tuple(node.attrs["update_window_dims"])
+    batch = tuple(form for d, form in enumerate(where) if d not in windows)
+    indexed = tuple(node.attrs["scatter_dims_to_operand_dims"])
+    found, expression = components(state, indices, int(node.attrs["index_vector_dim"]), batch, tuple(base.shape[d] for d in indexed))
+    expression.take(updates.read(where))
+    expression.members[node] = None
+    start = dict(zip(indexed, found))
+    inserted = {*node.attrs["inserted_window_dims"], *node.attrs.get("input_batching_dims", ())}
+    inner = iter(windows)
+    at = [start.get(d, number(0)) if d in inserted else weighted((start.get(d, number(0)), where[next(inner)]), (1, 1))
+          for d in range(len(base.shape))]
+    buffer = state.add(Buffer("", "scatter", node, base.shape, itemsize_of(node), expression=expression, reads=(kept,), where=tuple(at),
+                              mode="atomic_add", members=dict(expression.members)))
+    buffer.strides, buffer.iterated = kept.strides, updates.shape
+    return whole(buffer)

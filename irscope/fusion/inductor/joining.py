@@ -1,0 +1,44 @@
+"""Concatenation: each piece computed where it belongs in the result, so that the concatenation itself does nothing (``ConcatKernel``)."""
+from __future__ import annotations
+
+from irscope.fusion.inductor.forms import coordinates, digit_of, row_major
+from irscope.fusion.inductor.state import State, itemsize_of, whole
+from irscope.fusion.inductor.strides import channels_last, ordered_strides, shape_of
+from irscope.fusion.inductor.values import Buffer, Tensor, strides_of
+from irscope.graph import Node
+
+
+def joined(state: State, node: Node) -> Tensor:
+    """The pieces, written into the result: computed there where nothing holds them yet, else copied.
+
+    One piece many times over is a repetition, which loops express (the decomposition of ``aten.cat``).
+    """
+    shape = shape_of(node)
+    dimension = int(node.attrs["dimensions"][0])
+    first = node.operands[0]
+    if all(operand is first for operand in node.operands):
+        at = list(coordinates(shape))
+        at[dimension] = digit_of(at[dimension], 1, shape_of(first)[dimension])
+        expression = state.tensors[first].read(at)
+        expression.members[node] = None
+        return state.computed(node, expression)
+    strides = row_major(shape)
+    tensors = [state.tensors[o] for o in node.operands]
+    held = [(t.shape, strides_of(t)) for t in tensors if t.storage.buffer is not None and t.storage.buffer.strides]
+    if any(row is not None and channels_last(sizes, row) for sizes, row in held):
+        strides = ordered_strides(shape, (1, 3, 2, 0))
+    result = Buffer("", "nop", node, shape, itemsize_of(node), strides=strides, members={node: None})
+    parts: list[Buffer] = []
+    offset = 0
+    for operand in node.operands:
+        tensor = state.tensors[operand]
+        buffer = state.realized(tensor) if tensor.whole() else None
+        if buffer is None or buffer.kind not in ("pointwise", "reduction") or buffer.strides is not None or buffer.into is not None:
+            buffer = state.copied(tensor, node)
+        buffer.members[node] = None
+        buffer.into = (result, offset * strides[dimension])
+        buffer.strides = strides
+        parts.append(buffer)
+        offset += tensor.shape[dimension]
+    result.reads = tuple(parts)
+    return whole(state.add(result))

@@ -1,0 +1,177 @@
+"""The loops of a kernel: in which order they run, which of them join into one, and what an access looks like then.
+
+    c[i, j] = a[i, j] + b[j, i]      over (4, 6), all row-major
+    loops (4, 6): they stay apart, because b is not read in the order of one long loop
+    c[i, j] = a[i, j] * 2            loops (24)
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cmp_to_key
+from typing import NamedTuple
+
+from irscope.fusion.inductor.forms import Atom, Digit, Form, Loaded, Part, form_of, row_major, steps, variables_of, weighted
+
+
+class Nest(NamedTuple):
+    """Loops in order, the reduced ones innermost, and the index of each access over them.
+
+    Variable v of a form is loop v; ``accesses`` stand in the order in which they were given.
+    """
+
+    iterated: tuple[int, ...]
+    reduced: tuple[int, ...]
+    accesses: tuple[Form, ...]
+
+
+def nest_of(iterated: Sequence[int], reduced: Sequence[int], accesses: Sequence[Form], deciding: Sequence[int], merge: bool = True,
+            also: Sequence[Form] = ()) -> Nest:
+    """The loops that Inductor makes (``simplify_and_reorder`` of ir.py): reordered by the strides of ``deciding``, then joined.
+
+    ``iterated`` and ``reduced`` are sizes; variables are numbered through both. ``deciding`` picks the accesses whose strides give the
+    order; ``also`` are forms that keep loops apart as accesses do.
+    """
+    sizes = [*iterated, *reduced]
+    forms = [*accesses, *also]
+    kept: list[list[int]] = []
+    for first, part in ((0, iterated), (len(iterated), reduced)):
+        variables = [first + i for i, size in enumerate(part) if size != 1]
+        strides = [steps(accesses[k], variables, len(sizes)) for k in deciding]
+        order = [variables[i] for i in picked_order(strides, [sizes[v] for v in variables])[::-1]]
+        if merge:
+            order, forms = _merged(order, sizes, forms)
+        kept.append(order)
+    names = {v: i for i, v in enumerate([*kept[0], *kept[1]])}
+    return Nest(tuple(sizes[v] for v in kept[0]), tuple(sizes[v] for v in kept[1]),
+                tuple(_renamed(form, names) for form in forms[:len(accesses)]))
+
+
+def picked_order(strides: Sequence[Sequence[int]], sizes: Sequence[int]) -> list[int]:
+    """Dimensions from the one that is best innermost to the outermost (``pick_loop_order`` of scheduler.py).
+
+    ``strides`` has a row for each access. The dimension with the smaller stride in more accesses goes further in; ties keep the order
+    of the dimensions.
+    """
+    lengths = [[abs(s) for s in row] for row in strides]
+
+    def compare(a: int, b: int) -> int:
+        if sizes[a] == 1 or sizes[b] == 1:
+            return int(sizes[a] == 1) - int(sizes[b] == 1)
+        first = sum(row[b] == 0 or row[a] < row[b] for row in lengths)
+        second = sum(row[a] == 0 or row[b] < row[a] for row in lengths)
+        return second - first if first != second else b - a
+
+    return sorted(range(len(sizes) - 1, -1, -1), key=cmp_to_key(compare))
+
+
+def _merged(order: list[int], sizes: list[int], forms: list[Form]) -> tuple[list[int], list[Form]]:
+    """Join loops of which every form needs the combined count only; ``sizes`` is changed in place."""
+    strides = row_major([sizes[v] for v in order])
+    forms = [*forms, weighted([Form(0, ((Digit(v, 1, sizes[v]), 1),)) for v in order], strides)]
+    alive: list[int | None] = list(order)
+    changed = True
+    while changed:
+        changed = False
+        for i in reversed(range(len(alive))):
+            for j in reversed(range(len(alive))):
+                inner, outer = alive[i], alive[j]
+                if inner is None or outer is None or i == j:
+                    continue
+                if all(_joins(form, inner, outer, sizes) for form in forms):
+                    size = sizes[inner] * sizes[outer]
+                    forms = [_joined(form, inner, outer, sizes[inner], size) for form in forms]
+                    sizes[inner] = size
+                    alive[j] = None
+                    changed = True
+    return [v for v in alive if v is not None], forms[:-1]
+
+
+def _joins(form: Form, inner: int, outer: int, sizes: Sequence[int]) -> bool:
+    """Whether the form depends on ``outer * size + inner`` alone."""
+    step_in = step_out = 0
+    for atom, coefficient in form.terms:
+        if isinstance(atom, Part):
+            if variables_of(atom.inner) & {inner, outer} and not _joins(atom.inner, inner, outer, sizes):
+                return False
+        elif isinstance(atom, Digit) and atom.variable in (inner, outer):
+            if atom.low != 1 or atom.extent != sizes[atom.variable]:
+                return False
+            if atom.variable == inner:
+                step_in = coefficient
+            else:
+                step_out = coefficient
+    return step_in * sizes[inner] == step_out
+
+
+def _joined(form: Form, inner: int, outer: int, size: int, joined: int) -> Form:
+    terms: list[tuple[Atom, int]] = []
+    for atom, coefficient in form.terms:
+        if isinstance(atom, Part):
+            atom = Part(_joined(atom.inner, inner, outer, size, joined), atom.divisor, atom.modulus)
+        elif isinstance(atom, Digit) and atom.variable == outer:
+            continue
+        elif isinstance(atom, Digit) and atom.variable == inner:
+            atom = Digit(inner, 1, joined)
+        terms.append((atom, coefficient))
+    return form_of(form.constant, terms)
+
+
+def _renamed(form: Form, names: dict[int, int]) -> Form:
+    terms: list[tuple[Atom, int]] = []
+    for atom, coefficient in form.terms:
+        if isinstance(atom, Digit):
+            atom = Digit(names[atom.variable], atom.low, atom.extent)
+        elif isinstance(atom, Part):
+            atom = Part(_renamed(atom.inner, names), atom.divisor, atom.modulus)
+        terms.append((atom, coefficient))
+    return form_of(form.constant, terms)
+
+
+class Access(NamedTuple):
+    """One way to reach the elements of a buffer: Inductor's MemoryDep. Equal ones visit the same elements in the same order.
+
+    ``form`` is over loops of ``sizes``. ``mode`` tells atomic additions from plain stores.
+    """
+
+    buffer: str
+    form: Form
+    sizes: tuple[int, ...]
+    mode: str = ""
+
+    @property
+    def elements(self) -> int:
+        """How many elements are visited, as Inductor counts: the product of the loops that the index depends on."""
+        count = 1
+        for v in variables_of(self.form):
+            count *= self.sizes[v]
+        return count
+
+
+def access(buffer: str, form: Form, sizes: Sequence[int], numbers: dict[object, int], merge: bool = True, mode: str = "") -> Access:
+    """An access with its loops joined as far as this index alone allows, and loops that it does not need left out at the end.
+
+    Indices that are read from memory are told apart by their number within the kernel only, as in Inductor: ``numbers`` hands them out.
+    """
+    form = _numbered(form, numbers)
+    order = [v for v, size in enumerate(sizes) if size != 1]
+    lengths = list(sizes)
+    if merge:
+        order, (form,) = _merged(order, lengths, [form])
+    used = variables_of(form)
+    while order and order[-1] not in used:
+        order.pop()
+    names = {v: i for i, v in enumerate(order)}
+    return Access(buffer, _renamed(form, names), tuple(lengths[v] for v in order), mode)
+
+
+def _numbered(form: Form, numbers: dict[object, int]) -> Form:
+    if all(isinstance(atom, Digit) for atom, _ in form.terms):
+        return form
+    terms: list[tuple[Atom, int]] = []
+    for atom, coefficient in form.terms:
+        if isinstance(atom, Loaded):
+            atom = Loaded(numbers.setdefault(atom.key, len(numbers)), atom.extent)
+        elif isinstance(atom, Part):
+            atom = Part(_numbered(atom.inner, numbers), atom.divisor, atom.modulus)
+        terms.append((atom, coefficient))
+    return form_of(form.constant, terms)

@@ -1,0 +1,118 @@
+"""From primitives to buffers: which values are computed where they are read, and which are stored.
+
+A pointwise value is an expression that every reader computes again, until it is *realized*: because a library call or a concatenation needs
+it in memory, because it is read twice and is costly, or because it has grown. The rules are those of ``GraphLowering.run_node`` (graph.py)
+and ``StorageBox`` (ir.py) in torch 2.13; :mod:`irscope.fusion.inductor.limits` has their numbers.
+"""
+from __future__ import annotations
+
+from irscope.fusion.inductor.calls import lower_call
+from irscope.fusion.inductor.limits import Limits
+from irscope.fusion.inductor.products import taken_apart
+from irscope.fusion.inductor.rules import RULES, adaptive, elementwise, view
+from irscope.fusion.inductor.state import State, elements
+from irscope.fusion.inductor.strides import shape_of
+from irscope.fusion.inductor.units import ADAPTIVE, Program, Unit, is_view, operator_of
+from irscope.fusion.inductor.values import Buffer, Expression, Tensor
+from irscope.graph import Kind, Node, TensorType
+
+
+def lowered(program: Program, limits: Limits) -> State:
+    """Everything lowered, in order, then what the graph gives stored."""
+    state = State(program, limits)
+    for unit in program.units:
+        _lower(state, unit)
+    if program.graph.root is not None:
+        state.results = [_result(state, node) for node in _leaves(program.graph.root)]
+    for buffer in state.buffers:
+        buffer.freeze()
+    return state
+
+
+def _lower(state: State, unit: Unit) -> None:
+    node = unit.nodes[-1]
+    name = node.op.name
+    if unit.call and operator_of(node) in ADAPTIVE and isinstance(node.type, TensorType):
+        adaptive(state, unit)
+        _settle(state, node, state.tensors[node])
+    elif unit.call and taken_apart(state, unit):
+        _settle(state, node, state.tensors[node])
+    elif unit.call:
+        lower_call(state, unit)
+    elif name == "get-tuple-element" and node.operands[0] in state.parts:
+        state.tensors[node] = state.parts[node.operands[0]][int(node.attrs["index"])]
+    elif name in ("tuple", "after-all") or node in state.program.tuples:
+        return
+    elif is_view(state.program, node):
+        tensor = state.tensors[node.operands[0]]
+        _repeat(state, node, tensor)
+        state.tensors[node] = view(node, tensor)
+        if node in state.program.given:
+            state.realized(state.tensors[node])
+    elif name == "get-tuple-element" or not (name in RULES or node.op.kind is Kind.ELEMENTWISE):
+        lower_call(state, unit)
+    else:
+        made = RULES[name](state, node) if name in RULES else elementwise(state, node)
+        state.tensors[node] = made
+        if name not in ("parameter", "constant"):
+            _settle(state, node, made)
+
+
+def _result(state: State, node: Node) -> Buffer:
+    """What the graph gives: in memory, with PyTorch's strides where they are still open (``require_exact_strides``)."""
+    tensor = state.tensors[node]
+    buffer = state.realized(tensor)
+    if buffer.strides is None and buffer.into is None and tensor.whole():
+        buffer.strides = state.program.strides[node.index]
+    return buffer
+
+
+def _repeat(state: State, node: Node, tensor: Tensor) -> None:
+    """Before it is repeated, a costly value is stored (``expand`` of lowering.py)."""
+    expression = tensor.storage.expression
+    if node.op.name != "broadcast" or expression is None or elements(shape_of(node)) < 2 * max(1, elements(tensor.shape)):
+        return
+    if expression.operations() > state.limits.operations or is_heavy(expression, state.limits):
+        state.realized(tensor)
+
+
+def is_heavy(expression: Expression, limits: Limits) -> bool:
+    """Whether an operation in it is one that a CPU does not repeat."""
+    return any(not isinstance(step, str) and step.op.name in limits.heavy for step, _ in expression.steps)
+
+
+def _settle(state: State, node: Node, made: Tensor) -> None:
+    """Store a value that is only an expression where Inductor would."""
+    expression = made.storage.expression
+    if expression is None:
+        return
+    if node in state.program.given and made.shape:
+        _result(state, node)
+    elif _is_stored(state, node, expression):
+        state.realized(made)
+
+
+def _is_stored(state: State, node: Node, expression: Expression) -> bool:
+    limits, program = state.limits, state.program
+    operations, reads = expression.operations(), len(expression.loads)
+    large = operations > limits.operations
+    if (node in program.means and operator_of(node) not in ("var", "std")) or operations > limits.most_operations:
+        return True
+    if program.uses[node.index] > 1 and (large or reads > limits.reads or is_heavy(expression, limits)):
+        return True
+    if program.uses[node.index] > 1 and ((node in program.given and reads > 0) or (node in program.called and expression.moving() > 1)):
+        return True
+    return (large or reads > limits.accumulated) and expression.moving() > 1
+
+
+def _leaves(root: Node) -> list[Node]:
+    """The arrays that a result consists of."""
+    found: list[Node] = []
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if node.op.name == "tuple":
+            stack.extend(reversed(node.operands))
+        elif isinstance(node.type, TensorType):
+            found.append(node)
+    return found

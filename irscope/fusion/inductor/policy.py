@@ -1,0 +1,59 @@
+"""The policy ``inductor``: what torch.compile fuses on a CPU, decision by decision, in the words in which its scheduler logs them.
+
+Any graph is judged through its primitives; operators of TorchScript are told by their own names. torch 2.13's C++ backend is followed,
+with default settings and static shapes.
+"""
+from __future__ import annotations
+
+from irscope.expand import expand
+from irscope.fusion.inductor.cpp import Cpp
+from irscope.fusion.inductor.limits import CPU
+from irscope.fusion.inductor.lowering import lowered
+from irscope.fusion.inductor.scheduler import Scheduler
+from irscope.fusion.inductor.told import Told
+from irscope.fusion.inductor.units import program_of
+from irscope.fusion.inductor.values import Buffer
+from irscope.fusion.plan import Plan
+from irscope.graph import Graph, Module, callees_first
+
+VERSION = "torch-2.13"
+"""The release whose decisions these are."""
+
+
+class InductorPolicy:
+    """See the module."""
+
+    name = "inductor"
+    version = f"inductor@{VERSION}"
+    reads = ("hlo", "torchscript", "relay")
+
+    def plan(self, graph: Graph) -> Plan:
+        """The kernels of one primitive graph."""
+        program = program_of(graph)
+        state = lowered(program, CPU)
+        inputs: dict[str, Buffer] = {}
+        for buffer in state.buffers:
+            for read in (*buffer.reads, *(load for load, _ in buffer.expression.loads)):
+                if read.kind == "input":
+                    inputs[read.name] = read
+        scheduler = Scheduler(state.buffers, inputs.values(), state.results, CPU, Cpp(CPU))
+        scheduler.run()
+        return Told(program, state, scheduler).plan()
+
+    def plan_module(self, module: Module, device: str | None = None) -> list[Plan]:
+        """A plan for the primitives of each computation that runs."""
+        primitive = expand(module)
+        applied = {id(body) for g in primitive.graphs.values() for node in g.nodes if node.op.name in APPLIED for body in node.bodies}
+        return [self.plan(graph) for graph in callees_first(primitive, primitive.main()) if id(graph) not in applied]
+
+    def remarks(self, module: Module) -> list[str]:
+        """What about this text torch.compile would see otherwise."""
+        if module.format != "torchscript":
+            return [f"{module.format} operators stand in for those of PyTorch"]
+        return []
+
+
+APPLIED = frozenset(("reduce", "reduce-window", "scatter", "select-and-scatter", "sort", "map", "all-reduce", "reduce-scatter"))
+"""Operators whose bodies work on elements."""
+
+POLICY = InductorPolicy()

@@ -1,0 +1,81 @@
+"""Matrix products so small that PyTorch takes them apart into multiplications and a sum (Inductor's decomposition.py, on a CPU)."""
+from __future__ import annotations
+
+from math import prod
+
+from irscope.fusion.inductor.forms import Form, coordinates, number, variable
+from irscope.fusion.inductor.rules import elementwise, view
+from irscope.fusion.inductor.state import State, whole
+from irscope.fusion.inductor.strides import shape_of
+from irscope.fusion.inductor.units import VIEWS, Unit
+from irscope.fusion.inductor.values import Expression, Tensor
+from irscope.graph import Node
+
+SMALL_ROW = 16
+"""A row times a matrix of no more rows and columns than this is a sum (``addmm``)."""
+FEW = 32
+"""A column times a row of so many elements together is a multiplication (``mm``)."""
+
+
+def taken_apart(state: State, unit: Unit) -> bool:
+    """Lower a unit of one small product; False where it stays a library call."""
+    dots = [node for node in unit.nodes if node.op.name == "dot"]
+    if len(dots) != 1 or len(dots[0].attrs["lhs_contracting_dims"]) != 1 or state.limits.device != "cpu":
+        return False
+    dot = dots[0]
+    batch, rows, length, columns = _sizes(dot)
+    added = any(node.op.name == "add" for node in unit.nodes)
+    if dot.attrs["lhs_batch_dims"]:
+        summed = rows == 1 and columns == 1
+        small = summed or length == 1
+    else:
+        summed = (rows == 1 and columns == 1) or (added and rows == 1 and length <= SMALL_ROW and columns <= SMALL_ROW)
+        small = summed or (not added and length == 1 and rows != 1 and columns != 1 and rows + columns <= FEW)
+    if not small or batch * rows * columns == 0:
+        return False
+    for node in unit.nodes:
+        if node is dot:
+            state.tensors[node] = _summed(state, node, length)
+        elif node.op.name in VIEWS:
+            state.tensors[node] = view(node, state.tensors[node.operands[0]])
+        elif node.op.name != "constant":
+            state.tensors[node] = elementwise(state, node)
+    return True
+
+
+def _sizes(dot: Node) -> tuple[int, int, int, int]:
+    """Batch, rows, length and columns of a product."""
+    left, right = shape_of(dot.operands[0]), shape_of(dot.operands[1])
+    batch = prod(left[d] for d in dot.attrs["lhs_batch_dims"])
+    length = left[dot.attrs["lhs_contracting_dims"][0]]
+    return batch, prod(left) // max(1, batch * length), length, prod(right) // max(1, batch * length)
+
+
+def _summed(state: State, dot: Node, length: int) -> Tensor:
+    """The products, summed where there is more than one."""
+    shape = shape_of(dot)
+    where = coordinates(shape)
+    along = variable(len(shape), length)
+    expression = Expression({}, {}, {dot: None})
+    at = len(dot.attrs["lhs_batch_dims"])
+    for side, operand in (("lhs", dot.operands[0]), ("rhs", dot.operands[1])):
+        tensor = state.tensors[operand]
+        here: list[Form] = [number(0)] * len(tensor.shape)
+        for i, d in enumerate(dot.attrs[f"{side}_batch_dims"]):
+            here[d] = where[i]
+        here[dot.attrs[f"{side}_contracting_dims"][0]] = along
+        for d in range(len(tensor.shape)):
+            if d not in dot.attrs[f"{side}_batch_dims"] and d not in dot.attrs[f"{side}_contracting_dims"]:
+                here[d] = where[at]
+                at += 1
+        expression.take(tensor.read(here))
+    expression.steps[dot, where] = None
+    if length == 1:
+        return state.computed(dot, expression)
+    if length < state.limits.unrolled and prod(shape) != 1:
+        made = Expression({}, {}, {dot: None})
+        for n in range(length):
+            made.take(expression.at((*where, number(n))))
+            made.steps[f"combine{n}", where] = None
+        return state.computed(dot, made)
+    return whole(state.stored(dot, shape, expression, (length,)))

@@ -1,0 +1,133 @@
+"""Why two operators are in different kernels: the test of the scheduler that refused them, what it met, and what would change it."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from irscope.fusion.inductor.kernels import Kernel
+from irscope.fusion.inductor.loops import Access
+from irscope.fusion.inductor.scheduler import BETWEEN, CYCLE, DIFFERENT_ACCESS, FAR, LITTLE, MEMORY, NO_SHARED_DATA, ORDER, TOO_LARGE
+from irscope.fusion.inductor.values import Buffer
+from irscope.graph import Node
+
+if TYPE_CHECKING:
+    from irscope.fusion.inductor.told import Told
+
+RULES = {
+    BETWEEN: "intermediate-node", DIFFERENT_ACCESS: "index-mismatch", NO_SHARED_DATA: "no-shared-data", ORDER: "order", CYCLE: "cycle",
+    TOO_LARGE: "group-size", MEMORY: "peak-memory", FAR: "distance", LITTLE: "little-shared", "loops": "iteration-space-mismatch",
+    "reduction-first": "reduction-then-other-loops", "horizontal-size": "horizontal-size", "": "not-tried",
+}
+"""Short names of the tests, by the words of the log or of the backend."""
+
+
+class Reason(NamedTuple):
+    """``words`` are Inductor's own (None: it says nothing)."""
+
+    words: str | None
+    rule: str
+    cause: str
+    counterfactual: str = ""
+
+
+def reason(told: Told, producer: Node, consumer: Node) -> Reason:
+    """The first thing that keeps an edge from being fused."""
+    first, second = _stored(told, producer), _reading(told, producer, consumer)
+    for node, buffer in ((producer, first), (consumer, second)):
+        if buffer is not None and buffer.kind == "extern":
+            return _call(node, node is producer)
+    if first is not None and first.kind == "nop":
+        return Reason(None, "concatenation", f"{named(producer)} is put together in memory from pieces that are written one by one",
+                      f"read the pieces of {named(producer)} instead")
+    if first is None or second is None:
+        return Reason(None, "not-tried", f"{named(producer)} and {named(consumer)} are not computed by loops of their own")
+    refused = told.scheduler.refused.get((first.number, second.number))
+    test = refused.test if refused is not None else ""
+    numbers = refused.numbers if refused is not None else ""
+    home, reader = told.scheduler.home[first.name], told.scheduler.home[second.name]
+    cause, edit = _explained(told, test, numbers, (producer, consumer), (home, reader))
+    return Reason(refused.words if refused is not None else None, RULES.get(test, test), cause, edit)
+
+
+def _stored(told: Told, node: Node) -> Buffer | None:
+    """The buffer that holds a node's value, or else one of those that compute it."""
+    if node in told.stored and told.stored[node].name in told.scheduler.home:
+        return told.stored[node]
+    kernels = told.homes.get(node, ())
+    return next((b for kernel in kernels for b in kernel.buffers if node in b.members), None)
+
+
+def _reading(told: Told, producer: Node, consumer: Node) -> Buffer | None:
+    """The first buffer that computes the consumer and reads the producer."""
+    held = _stored(told, producer)
+    found = [b for kernel in told.homes.get(consumer, ()) for b in kernel.buffers if consumer in b.members]
+    reading = [b for b in found if held is not None and (any(load is held for load, _ in b.expression.loads) or held in b.reads)]
+    return next(iter(reading or found), None)
+
+
+def written(node: Node) -> Node:
+    """The operator of the user that a primitive belongs to."""
+    return node.origin[0] if node.origin and node.op.dialect == "hlo" else node
+
+
+def named(node: Node) -> str:
+    """The name by which the user knows a node."""
+    return f"%{written(node).name}"
+
+
+def _call(node: Node, before: bool) -> Reason:
+    name = written(node).op.name
+    edit = "torch.compile(mode='max-autotune') has products made from templates, which take pointwise operators behind them" \
+        if before and node.op.name in ("dot", "add") and "conv" not in name else ""
+    cause = f"{name} {named(node)} is a call of a library: Inductor fuses nothing into it and nothing behind it"
+    return Reason(None, "extern-kernel", cause, edit)
+
+
+def _explained(told: Told, test: str, numbers: str, ends: tuple[Node, Node], kernels: tuple[Kernel, Kernel]) -> tuple[str, str]:
+    """A sentence with the names and numbers of this edge, and the smallest edit (empty: none is known)."""
+    (producer, consumer), (first, second) = ends, kernels
+    a, b = named(producer), named(consumer)
+    if test == BETWEEN:
+        between = _between(told, first, second)
+        other = f"{named(between)} ({written(between).op.name})" if between is not None else "another kernel"
+        return (f"the kernel of {b} also needs {other}, which needs {a} and is not part of it", "")
+    if test in (DIFFERENT_ACCESS, NO_SHARED_DATA):
+        return (f"{b} reads {a} in another order, or other elements of it, than it is written in: {_accesses(first, second)}",
+                f"have {b} read {a} as it is laid out: no slice, transpose or reshape that splits its loops in between")
+    if test == "loops":
+        return (f"the loops of {a} run over {_loops(first)}, those of {b} over {_loops(second)}; the C++ backend joins equal loops only",
+                "give both the same shape")
+    if test == "reduction-first":
+        return (f"{a} reduces over {list(first.group[1])}, and the loops of {b} over {_loops(second)} share no outer loops with it", "")
+    if test == TOO_LARGE:
+        return f"one kernel takes so many operations: {numbers}", "torch._inductor.config.max_fusion_size"
+    if test == MEMORY:
+        return f"memory that could be used again between the two would be kept: {numbers} elements", ""
+    if test == CYCLE:
+        return f"another kernel needs {a} and is needed by {b}: the two would wait for each other", ""
+    if test:
+        return f"the scheduler refuses {a} and {b}: {test} {numbers}".strip(), ""
+    attempts = told.scheduler.limits.attempts
+    return f"{a} and {b} were not tried together: each reader of a buffer is tried with the {attempts} that follow it", ""
+
+
+def _between(told: Told, first: Kernel, second: Kernel) -> Node | None:
+    """What the second kernel needs that needs the first."""
+    for need in second.needs:
+        home = told.scheduler.home[need.buffer]
+        if home is not first and home is not second and told.scheduler.ancestors.before(first, home):
+            return told.scheduler.buffers[need.buffer].node
+    return None
+
+
+def _loops(kernel: Kernel) -> str:
+    loops, reduced = kernel.group
+    return f"{list(loops)}" + (f" and reduce {list(reduced)}" if reduced else "")
+
+
+def _accesses(first: Kernel, second: Kernel) -> str:
+    """The sizes of the loops of the write and of the read that do not fit."""
+    for write in first.writes:
+        for read in second.reads:
+            if isinstance(read, Access) and isinstance(write, Access) and read.buffer == write.buffer:
+                return f"written over {list(write.sizes)}, read over {list(read.sizes)}"
+    return "their accesses differ"

@@ -1,0 +1,293 @@
+"""How each primitive that has loops of its own is lowered: pointwise values become expressions, reductions become buffers."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import product
+from math import prod
+
+from irscope.fusion.inductor.calls import lower_call
+from irscope.fusion.inductor.forms import Form, coordinates, loaded, number, replaced, row_major, span, unflattened, variable, weighted
+from irscope.fusion.inductor.indexing import gathered, scattered
+from irscope.fusion.inductor.joining import joined
+from irscope.fusion.inductor.state import State, whole
+from irscope.fusion.inductor.strides import shape_of
+from irscope.fusion.inductor.units import Unit
+from irscope.fusion.inductor.values import Expression, Storage, Tensor
+from irscope.graph import Node, TensorType, TupleType
+from irscope.ops.attrs import Literal
+
+
+def parameter(state: State, node: Node) -> Tensor:
+    """An input, with the strides that its type says."""
+    return state.given(node, state.program.strides[node.index])
+
+
+def constant(state: State, node: Node) -> Tensor:
+    """One number is part of what reads it; more of them are in memory."""
+    if prod(shape_of(node)) > 1:
+        return state.given(node)
+    return state.computed(node, Expression({}, {(node, ()): None}), whole_number(node))
+
+
+def whole_number(node: Node) -> Form | None:
+    """The value of one whole number, where the text gives it."""
+    literal = node.attrs.get("literal")
+    if not isinstance(literal, Literal) or not isinstance(node.type, TensorType) or node.type.dtype.kind not in ("int", "uint"):
+        return None
+    return None if literal.elided else number(int(literal.value()))
+
+
+def elementwise(state: State, node: Node) -> Tensor:
+    """Element i of the result from elements i of the operands."""
+    first = state.program.means.get(node)
+    if first is not None and (mean := mean_of_moments(state, node, first)) is not None:
+        return mean
+    where = coordinates(shape_of(node))
+    expression = Expression({}, {}, {node: None})
+    for operand in node.operands:
+        tensor = state.tensors[operand]
+        expression.take(tensor.read(where if tensor.shape else ()))
+    if not expression.loads and all(not at for _, at in expression.steps):
+        expression.steps = {(node, ()): None}  # known numbers make a known number
+    elif not _is_free(state, node):
+        expression.steps[node, where] = None
+    return state.computed(node, expression, _value(state, node, where))
+
+
+def _is_free(state: State, node: Node) -> bool:
+    """The absolute value of what is only squared: PyTorch's norms leave it out."""
+    squared = (u.op.name == "multiply" and u.operands[0] is u.operands[1] for u in state.program.users[node.index])
+    return node.op.name == "abs" and all(squared)
+
+
+def _value(state: State, node: Node, where: tuple[Form, ...]) -> Form | None:
+    """Whole numbers that follow from the loops alone stay known (``IndexPropagation``): a gather by them is no gather."""
+    if not isinstance(node.type, TensorType) or node.type.dtype.kind not in ("int", "uint"):
+        return None
+    known = [state.tensors[o] for o in node.operands]
+    given = [None if t.value is None else replaced(t.value, where if t.shape else ()) for t in known]
+    name = node.op.name
+    if name == "select":
+        kept = given[2]
+        return kept if kept is not None and span(kept)[0] >= 0 and node.operands[0].op.name == "compare" else None
+    if any(form is None for form in given):
+        return None
+    forms = [form for form in given if form is not None]
+    if name == "convert":
+        return forms[0]
+    if name in ("add", "subtract"):
+        return weighted(forms, (1, 1 if name == "add" else -1))
+    if name == "multiply" and len(forms) == 2 and any(not form.terms for form in forms):
+        fixed, other = (forms[0], forms[1]) if not forms[0].terms else (forms[1], forms[0])
+        return weighted((other,), (fixed.constant,))
+    return None
+
+
+def copying_reshape(state: State, node: Node) -> Tensor:
+    """The operand in row-major order, and a view of that."""
+    tensor = state.tensors[node.operands[0]]
+    expression = tensor.read(coordinates(tensor.shape))
+    expression.members[node] = None
+    storage = Storage(node, tensor.shape, tensor.storage.itemsize, expression=expression)
+    return view(node, Tensor(storage, coordinates(tensor.shape), tensor.shape, tensor.value))
+
+
+def iota(state: State, node: Node) -> Tensor:
+    """Numbers that the loops know."""
+    where = coordinates(shape_of(node))
+    return state.computed(node, Expression({}, {(node, where): None}, {node: None}), where[int(node.attrs["iota_dimension"])])
+
+
+def reduction(state: State, node: Node) -> Tensor:
+    """A reduction; one of few elements is written out (``Reduction.create`` of ir.py). One with several results is one for each."""
+    if isinstance(node.type, TupleType):
+        state.parts[node] = [_reduced(state, node) if wanted else state.computed(node, Expression()) for wanted in _wanted(state, node)]
+        return state.parts[node][-1]
+    return _reduced(state, node)
+
+
+def _wanted(state: State, node: Node) -> list[bool]:
+    assert isinstance(node.type, TupleType)
+    read = {int(user.attrs["index"]) for user in state.program.users[node.index] if user.op.name == "get-tuple-element"}
+    return [i in read for i in range(len(node.type.elements))]
+
+
+def _reduced(state: State, node: Node) -> Tensor:
+    tensor = state.tensors[node.operands[0]]
+    dimensions = tuple(node.attrs["dimensions"])
+    kept = [d for d in range(len(tensor.shape)) if d not in dimensions]
+    shape, reduced = tuple(tensor.shape[d] for d in kept), tuple(tensor.shape[d] for d in dimensions)
+    at: list[Form] = [number(0)] * len(tensor.shape)
+    for i, d in enumerate((*kept, *dimensions)):
+        at[d] = variable(i, tensor.shape[d])
+    length, results = prod(reduced), prod(shape)
+    if length == 1 or (length < state.limits.unrolled and (results != 1 or state.limits.device != "cpu")):
+        return _unrolled(state, node, tensor, shape, reduced, at)
+    first = state.program.second.get(node)
+    made = state.tensors[first].storage.buffer if first is not None else None
+    if made is not None and in_one_pass(state, shape, reduced):
+        # Welford's: the second moment comes in one pass with the first, from the same reads.
+        expression = Expression(dict(made.expression.loads), dict(made.expression.steps), {**made.expression.members, node: None})
+    else:
+        expression = tensor.read(at)
+        expression.members[node] = None
+        expression.steps[node, ()] = None
+    return whole(state.stored(node, shape, expression, reduced))
+
+
+def in_one_pass(state: State, shape: tuple[int, ...], reduced: tuple[int, ...]) -> bool:
+    """Whether a variance is made by Welford's algorithm (``use_two_step_variance`` of lowering.py)."""
+    return prod(reduced) > state.limits.two_steps or prod(shape) == 1
+
+
+def mean_of_moments(state: State, node: Node, first: Node) -> Tensor | None:
+    """Where Welford's algorithm makes the mean, dividing the sum is no operation of its own."""
+    made = state.tensors[first].storage.buffer
+    if made is None or not made.reduced or not in_one_pass(state, made.shape, made.reduced):
+        return None
+    made.members[node] = None
+    shape = shape_of(node)
+    return state.tensors[first].viewed(unflattened(weighted(coordinates(shape), row_major(shape)), made.shape), shape)
+
+
+def _unrolled(state: State, node: Node, tensor: Tensor, shape: tuple[int, ...], reduced: tuple[int, ...], at: Sequence[Form]) -> Tensor:
+    expression = Expression({}, {}, {node: None})
+    where = coordinates(shape)
+    for n, point in enumerate(product(*(range(size) for size in reduced))):
+        expression.take(tensor.read([replaced(f, (*where, *(number(p) for p in point))) for f in at]))
+        if n:
+            expression.steps[f"combine{n}", where] = None
+    return state.computed(node, expression, shape=shape)
+
+
+def window(state: State, node: Node) -> Tensor:
+    """Pooling: the window written out. Running sums and large windows are library calls."""
+    taps = node.attrs["window"]
+    tensor = state.tensors[node.operands[0]]
+    running = any(size > 1 and size == length and low + high == size - 1
+                  for size, length, low, high in zip(taps.size, tensor.shape, taps.pad_low, taps.pad_high))
+    where = coordinates(shape_of(node))
+    if running and tensor.storage.expression is not None and not tensor.storage.expression.loads and tensor.value is not None:
+        # A running sum of one number is a multiple of the place (``pointless_cumsum_replacement`` of fx_passes/joint_graph.py).
+        along = next(i for i, size in enumerate(taps.size) if size > 1)
+        value = weighted((where[along],), (tensor.value.constant,), tensor.value.constant) if not tensor.value.terms else None
+        return state.computed(node, Expression({}, {(node, where): None}, {node: None}), value)
+    if len(node.operands) != 2 or prod(taps.size) > state.limits.window or running or any(d != 1 for d in taps.lhs_dilate):
+        lower_call(state, state.program.home[node])
+        return state.tensors[node]
+    if tensor.storage.expression is not None and tensor.storage.expression.moving() > 1:
+        state.realized(tensor)
+    expression = Expression({}, {}, {node: None})
+    padded = any(taps.pad_low) or any(taps.pad_high)
+    for n, point in enumerate(product(*(range(size) for size in taps.size))):
+        here = [weighted((w,), (stride,), p * dilation - low) for w, stride, p, dilation, low in
+                zip(where, taps.stride, point, taps.rhs_dilate, taps.pad_low)]
+        expression.take(tensor.read(here))
+        expression.steps[f"combine{n}", where] = None
+        if padded:
+            expression.steps[f"mask{n}", where] = None
+    return state.computed(node, expression)
+
+
+def adaptive(state: State, unit: Unit) -> None:
+    """Pooling to a given size: a mean where that is one, else a window written out, or a library call."""
+    node = unit.nodes[-1]
+    shape = shape_of(node)
+    inside = set(unit.nodes)
+    source = next(o for n in unit.nodes for o in n.operands if o not in inside and o.op.name != "constant")
+    while source.op.name in ("reshape", "slice") and source.origin and source.origin[0] is node.origin[0]:
+        source = source.operands[0]
+    tensor = state.tensors[source]
+    rank = len(tensor.shape)
+    pooled = [d for d in range(rank) if (d >= rank - 2 and tensor.shape[d] != shape[d]) or (shape[d] == 1 and tensor.shape[d] > 1)]
+    sizes = tuple(-(-tensor.shape[d] // shape[d]) for d in pooled)
+    members = dict.fromkeys(unit.nodes)
+    where = coordinates(shape)
+    if all(shape[d] == 1 for d in pooled) and prod(sizes) >= state.limits.unrolled:
+        at = list(where)
+        for i, d in enumerate(pooled):
+            at[d] = variable(rank + i, tensor.shape[d])
+        expression = tensor.read(at)
+        expression.members.update(members)
+        made = whole(state.stored(node, shape, expression, sizes))
+        state.tensors[node] = state.computed(node, Expression({}, {(node, where): None}, {node: None}))
+        storage = state.tensors[node].storage.expression
+        assert storage is not None
+        storage.take(made.read(where))
+        return
+    if prod(sizes) > state.limits.window:
+        lower_call(state, unit)
+        return
+    expression = Expression({}, {(node, where): None}, members)
+    for point in product(*(range(size) for size in sizes)):
+        here = list(where)
+        for d, p in zip(pooled, point):
+            here[d] = weighted((where[d],), (tensor.shape[d] // shape[d],), p)
+        expression.take(tensor.read(here))
+        expression.steps[f"combine{point}", where] = None
+    state.tensors[node] = state.computed(node, expression)
+
+
+def pad(state: State, node: Node) -> Tensor:
+    """The operand where it is, else the padding value, under a condition."""
+    tensor = state.tensors[node.operands[0]]
+    where = coordinates(shape_of(node))
+    padding = node.attrs["padding"]
+    expression = tensor.read([weighted((form,), (1,), -low) for form, (low, _, _) in zip(where, padding)])
+    expression.members[node] = None
+    for i, (low, high, _) in enumerate(padding):
+        if low or high:
+            expression.steps[f"mask{i}", where] = None
+    return state.computed(node, expression)
+
+
+def update(state: State, node: Node) -> Tensor:
+    """Elements of a slice replaced: both sources are read, under a condition."""
+    where = coordinates(shape_of(node))
+    expression = Expression({}, {(node, where): None}, {node: None})
+    for operand in node.operands[:2]:
+        tensor = state.tensors[operand]
+        expression.take(tensor.read(tuple(where[i] if size != 1 else number(0) for i, size in enumerate(tensor.shape))))
+    return state.computed(node, expression)
+
+
+def cut(state: State, node: Node) -> Tensor:
+    """A slice that begins where a value says."""
+    tensor = state.tensors[node.operands[0]]
+    where = coordinates(shape_of(node))
+    expression = Expression({}, {(node, where): None}, {node: None})
+    at = []
+    for i, (form, start, size) in enumerate(zip(where, node.operands[1:], tensor.shape)):
+        at.append(weighted((form, loaded(("start", start.index, i), size)), (1, 1)) if size > 1 else form)
+        expression.take(state.tensors[start].read(()))
+    expression.take(tensor.read(at))
+    return state.computed(node, expression)
+
+
+def view(node: Node, tensor: Tensor) -> Tensor:
+    """The operand of a view node under the view's coordinates."""
+    shape = shape_of(node)
+    where = coordinates(shape)
+    name = node.op.name
+    old: Sequence[Form]
+    if name == "reshape":
+        old = unflattened(weighted(where, row_major(shape)), tensor.shape)
+    elif name == "transpose":
+        back = {d: i for i, d in enumerate(node.attrs["dimensions"])}
+        old = [where[back[d]] for d in range(len(tensor.shape))]
+    elif name == "broadcast":
+        old = [where[d] if tensor.shape[i] != 1 else number(0) for i, d in enumerate(node.attrs["dimensions"])]
+    elif name == "slice":
+        old = [weighted((form,), (step,), start) for form, (start, _, step) in zip(where, node.attrs["slice"])]
+    else:
+        turned = set(node.attrs["dimensions"])
+        old = [weighted((form,), (-1,), size - 1) if i in turned else form for i, (form, size) in enumerate(zip(where, tensor.shape))]
+    return tensor.viewed(old, shape)
+
+
+RULES: dict[str, Callable[[State, Node], Tensor]] = {
+    "parameter": parameter, "constant": constant, "iota": iota, "reduce": reduction, "reduce-window": window, "pad": pad,
+    "dynamic-update-slice": update, "dynamic-slice": cut, "gather": gathered, "scatter": scattered, "concatenate": joined,
+    "reshape": copying_reshape,
+}
+"""Primitives that are neither elementwise nor views: how each is lowered."""

@@ -1,0 +1,309 @@
+"""The scheduler: pairs of kernels are scored and joined, best first, in rounds, until nothing more can be joined.
+
+The tests stand in the order of ``Scheduler._can_fuse`` (scheduler.py of torch 2.13), their words are those of its log; where a backend
+refuses, the log says nothing.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import total_ordering
+from math import prod
+from typing import Protocol
+
+from irscope.fusion.inductor.ancestors import Ancestors
+from irscope.fusion.inductor.forms import is_indirect
+from irscope.fusion.inductor.kernels import Dependence, Kernel, kernel_of, size_of
+from irscope.fusion.inductor.limits import Limits
+from irscope.fusion.inductor.loops import Access
+from irscope.fusion.inductor.values import Buffer
+
+NO_SHARED_DATA = "no shared data"
+DIFFERENT_ACCESS = "memory deps did not match"
+BETWEEN = "intermediate nodes between node1 & node2"
+ORDER = "node1 must go before node2"
+CYCLE = "will create cycle"
+TOO_LARGE = "exceeds max fusion"
+MEMORY = "Fusion will increase peak memory"
+FAR = "Nodes are too far away. Fusing them may increase peak memory."
+LITTLE = "score_fusion_memory_threshold"
+SIMILAR = 16
+"""Scores of bytes further apart than this decide alone (``FusionScore`` of choices.py)."""
+
+
+class Backend(Protocol):
+    """What a device adds to the scheduler's own tests. The answers are words of the log or the backend's rule, empty for yes."""
+
+    def horizontal(self, first: Kernel, second: Kernel) -> str:
+        """Two kernels that do not read each other."""
+
+    def vertical(self, first: Kernel, second: Kernel) -> str:
+        """The second reads the first."""
+
+    def last(self, first: Kernel, second: Kernel, vertical: bool) -> bool:
+        """Whether the pair is joined only when no other is."""
+
+    def join(self, first: Kernel, second: Kernel, vertical: bool) -> Kernel:
+        """The two as one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Why two kernels were not joined: the words of the log (None: it says nothing), the test, and what it compared."""
+
+    words: str | None
+    test: str
+    numbers: str = ""
+
+
+@total_ordering
+class Score:
+    """How much a fusion is worth: kernels of one kind before mixed ones, then shared bytes, then nearness."""
+
+    __slots__ = ("alike", "near", "shared")
+
+    def __init__(self, alike: bool, shared: int, near: int) -> None:
+        self.alike, self.shared, self.near = alike, shared, near
+
+    def __lt__(self, other: Score) -> bool:
+        if max(self.shared, other.shared) > min(self.shared, other.shared) * SIMILAR:
+            return self.shared < other.shared
+        return (self.alike, self.shared, self.near) < (other.alike, other.shared, other.near)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Score) and not self < other and not other < self
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class Scheduler:
+    """Joins the operations of a lowered program.
+
+    ``kernels`` are what is left; ``joined`` the pairs in order; ``refused`` the last reason for each pair of operations that was looked at;
+    ``said`` what Inductor's log would say of them.
+    """
+
+    def __init__(self, buffers: Iterable[Buffer], inputs: Iterable[Buffer], results: Iterable[Buffer], limits: Limits,
+                 backend: Backend) -> None:
+        kept = _alive(list(buffers), results)
+        self.limits = limits
+        self.backend = backend
+        self.buffers = {b.name: b for b in (*inputs, *kept)}
+        self.kernels = [kernel_of(buffer, order) for order, buffer in enumerate(kept)]
+        self.home = {name: kernel for kernel in self.kernels for name in kernel.names}
+        self.ancestors = Ancestors(self.kernels)
+        self.readers = _count_readers(self.kernels, results)
+        self.joined: list[tuple[str, str]] = []
+        self.refused: dict[tuple[int, int], Refused] = {}
+        self.said: list[str] = []
+
+    def run(self) -> None:
+        """All rounds, and the last one that looks for other orders of loops."""
+        for _ in range(self.limits.rounds):
+            before = len(self.kernels)
+            self._round()
+            if len(self.kernels) in (before, 1):
+                break
+        self._round()
+
+    def read_by(self) -> dict[str, list[Kernel]]:
+        """The kernels that read each buffer."""
+        found: dict[str, list[Kernel]] = {}
+        for kernel in self.kernels:
+            for name in dict.fromkeys(d.buffer for d in kernel.needs):
+                found.setdefault(name, []).append(kernel)
+        return found
+
+    # ------------------------------------------------------------------ a round
+
+    def _round(self) -> None:
+        pairs = [(a, b, self._vertical(a, b)) for a, b in self._candidates() if self._refusal(a, b) is None]
+        if pairs:
+            first = [p for p in pairs if not self.backend.last(*p)]
+            pairs = first or pairs
+        scored = sorted(((self._score(a, b), a, b) for a, b, _ in pairs), key=lambda s: s[0], reverse=True)
+        alive = dict.fromkeys(self.kernels)
+        for _, a, b in scored:
+            first_, second = self._now(a), self._now(b)
+            if first_ is second or self._refusal(first_, second) is not None or self._cycles(first_, second):
+                continue
+            made = self.backend.join(first_, second, self._vertical(first_, second))
+            self.joined.append((first_.label, second.label))
+            del alive[first_], alive[second]
+            alive[made] = None
+            self.home.update(dict.fromkeys(made.names, made))
+        self.kernels = self._sorted(sorted(alive, key=lambda k: k.low))
+
+    def _now(self, kernel: Kernel) -> Kernel:
+        return self.home[kernel.buffers[0].name]
+
+    def _candidates(self) -> Iterable[tuple[Kernel, Kernel]]:
+        """Pairs that touch one buffer, each with those that come next in order."""
+        touching: dict[str, list[Kernel]] = {}
+        for kernel in self.kernels:
+            if not kernel.extern:
+                for name in kernel.touched():
+                    touching.setdefault(name, []).append(kernel)
+        seen: set[tuple[Kernel, Kernel]] = set()
+        for group in touching.values():
+            for i, first in enumerate(group):
+                for second in group[i + 1:i + 1 + self.limits.attempts]:
+                    if (first, second) not in seen:
+                        seen.add((first, second))
+                        yield first, second
+
+    def _vertical(self, first: Kernel, second: Kernel) -> bool:
+        return self.ancestors.before(first, second)
+
+    # ------------------------------------------------------------------ may two be joined
+
+    def _refusal(self, first: Kernel, second: Kernel) -> Refused | None:
+        refused = self._tested(first, second)
+        if refused is not None:
+            if refused.words is not None:
+                self.said.append(f"cannot fuse {first.label} with {second.label}: {refused.words}")
+            self.refused[first.buffers[-1].number, second.buffers[0].number] = refused
+            for a in first.buffers:
+                for b in second.buffers:
+                    self.refused[a.number, b.number] = refused
+        return refused
+
+    def _tested(self, first: Kernel, second: Kernel) -> Refused | None:
+        limits = self.limits
+        if self.ancestors.before(second, first):
+            return Refused(ORDER, ORDER)
+        shared = self.shared(first, second)
+        if not shared:
+            return Refused(NO_SHARED_DATA, NO_SHARED_DATA)
+        count = len(first.buffers) + len(second.buffers)
+        if count > limits.group:
+            return Refused(TOO_LARGE, TOO_LARGE, f"{count} > {limits.group}")
+        kept = self._kept_longer(first, second)
+        if kept > limits.overhead * shared:
+            return Refused(MEMORY, MEMORY, f"{kept} > {limits.overhead} * {shared}")
+        if self.ancestors.before(first, second):
+            words = self._unmatched(first, second)
+            if words:
+                return Refused(words, words)
+            rule = self.backend.vertical(first, second)
+            return Refused(None, rule) if rule else None
+        if shared < limits.shared:
+            return Refused(LITTLE, LITTLE, f"{shared} < {limits.shared}")
+        distance = max(abs(first.low - second.high), abs(second.low - first.high))
+        if distance > limits.distance:
+            return Refused(FAR, FAR, f"{distance} > {limits.distance}")
+        rule = self.backend.horizontal(first, second)
+        return Refused(None, rule) if rule else None
+
+    def shared(self, first: Kernel, second: Kernel) -> int:
+        """Bytes of accesses that both have (``score_fusion_memory``)."""
+        mine, theirs = {**first.reads, **first.writes}, {**second.reads, **second.writes}
+        if len(mine) > len(theirs):
+            mine, theirs = theirs, mine
+        return sum(size_of(d, self.buffers) for d in mine if d in theirs)
+
+    def _kept_longer(self, first: Kernel, second: Kernel) -> int:
+        """Elements of buffers that could have been used again between the two (``can_fusion_increase_peak_memory``)."""
+        sizes = []
+        for kernel in (first, second):
+            read = [self.buffers[d.buffer] for d in kernel.reads]
+            sizes.append({(b.itemsize, prod(b.shape)) for b in read if b.kind != "input" and self.readers[b.name] == 1})
+        return sum(elements for _, elements in sizes[0] & sizes[1])
+
+    def _unmatched(self, first: Kernel, second: Kernel) -> str:
+        """What the second needs, and does not find in the first as it was written (``can_fuse_vertical``)."""
+        left: list[Dependence] = []
+        for need in second.needs:
+            if isinstance(need, Access) and any(isinstance(w, Access) and _reads_what_is_written(need, w) for w in first.writes):
+                continue
+            left.append(need)
+        if any(need.buffer in first.names for need in left):
+            return DIFFERENT_ACCESS
+        if any(self.ancestors.before(first, self.home[need.buffer]) for need in left):
+            return BETWEEN
+        return ""
+
+    def _cycles(self, first: Kernel, second: Kernel) -> bool:
+        """Whether kernels joined since make a way from one to the other."""
+        if not (self._reaches(second, first) or self._reaches(first, second)):
+            return False
+        self.said.append(f"cannot fuse {first.label} with {second.label}: {CYCLE}")
+        self.refused[first.buffers[-1].number, second.buffers[0].number] = Refused(CYCLE, CYCLE)
+        return True
+
+    def _reaches(self, start: Kernel, goal: Kernel) -> bool:
+        """Whether ``start`` needs ``goal`` through a kernel between them."""
+        stack = [home for d in start.needs if (home := self.home[d.buffer]) not in (start, goal)]
+        seen: set[Kernel] = set(stack)
+        while stack:
+            kernel = stack.pop()
+            for need in kernel.needs:
+                home = self.home[need.buffer]
+                if home is goal:
+                    return True
+                if home not in seen and home.high > goal.low:
+                    seen.add(home)
+                    stack.append(home)
+        return False
+
+    # ------------------------------------------------------------------ order
+
+    def _score(self, first: Kernel, second: Kernel) -> Score:
+        near = -max(abs(first.low - second.high), abs(second.low - first.high))
+        return Score(first.reduces == second.reduces, self.shared(first, second), near)
+
+    def _sorted(self, kernels: list[Kernel]) -> list[Kernel]:
+        """Operands first, else in the given order (``topological_sort_schedule``)."""
+        done: set[Kernel] = set()
+        order: list[Kernel] = []
+        for kernel in kernels:
+            stack = [(kernel, iter(_needed(kernel)))] if kernel not in done else []
+            done.add(kernel)
+            while stack:
+                top, needs = stack[-1]
+                for name in needs:
+                    home = self.home[name]
+                    if home not in done:
+                        done.add(home)
+                        stack.append((home, iter(_needed(home))))
+                        break
+                else:
+                    order.append(top)
+                    stack.pop()
+        return order
+
+
+def _needed(kernel: Kernel) -> list[str]:
+    return sorted(d.buffer for d in kernel.needs)
+
+
+def _reads_what_is_written(read: Access, write: Access) -> bool:
+    """The same elements in the same order; loops that the read has beyond those of the write repeat it."""
+    if read.buffer != write.buffer or write.mode == "atomic_add" or is_indirect(read.form):
+        return False
+    return read.form == write.form and read.sizes[:len(write.sizes)] == write.sizes
+
+
+def _alive(buffers: list[Buffer], results: Iterable[Buffer]) -> list[Buffer]:
+    """The operations that something needs."""
+    wanted = {b.name for b in results}
+    kept: list[Buffer] = []
+    for buffer in reversed(buffers):
+        if buffer.name in wanted or buffer.kind == "extern":
+            kept.append(buffer)
+            wanted.update(b.name for b in buffer.reads)
+            wanted.update(b.name for b, _ in buffer.expression.loads)
+    return kept[::-1]
+
+
+def _count_readers(kernels: list[Kernel], results: Iterable[Buffer]) -> dict[str, int]:
+    """How many operations read each buffer; being a result counts as one."""
+    counts: dict[str, int] = {}
+    for kernel in kernels:
+        for name in {d.buffer for d in kernel.reads}:
+            counts[name] = counts.get(name, 0) + 1
+    for name in {b.name for b in results}:
+        counts[name] = counts.get(name, 0) + 1
+    return counts
+
+

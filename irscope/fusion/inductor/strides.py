@@ -1,0 +1,143 @@
+"""The strides that PyTorch gives to each value when it runs the program: they decide where a reshape has to copy.
+
+Inductor traces the program with these strides before it lowers anything, so that ``x.transpose(1, 2).reshape(...)`` reaches it as a view
+and a copy. Inputs have the strides that their types say, else row-major ones.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from irscope.fusion.inductor.forms import row_major
+from irscope.graph import Graph, Kind, Node, TensorType
+from irscope.ops.attrs import ConvDims
+
+KEEPS_ORDER = frozenset(("pad", "select-and-scatter", "dynamic-update-slice", "scatter", "reduce-window"))
+"""Results that keep the memory order of the first operand where that is a permutation of row-major."""
+
+
+def shape_of(node: Node) -> tuple[int, ...]:
+    """The sizes of a value; () for one that is no array of known sizes."""
+    type = node.type
+    return tuple(d for d in type.shape if isinstance(d, int)) if isinstance(type, TensorType) and type.is_static else ()
+
+
+def traced_strides(graph: Graph) -> list[tuple[int, ...]]:
+    """For each node, by index, the strides of its result."""
+    found: list[tuple[int, ...]] = []
+    for node in graph.nodes:
+        found.append(_strides(node, [found[o.index] for o in node.operands]))
+    return found
+
+
+def _strides(node: Node, given: list[tuple[int, ...]]) -> tuple[int, ...]:
+    shape = shape_of(node)
+    name = node.op.name
+    if name == "parameter":
+        said = getattr(node.origin[0].type, "strides", None) if node.origin else None
+        return tuple(said) if said is not None and len(said) == len(shape) else row_major(shape)
+    if name == "transpose":
+        return tuple(given[0][d] for d in node.attrs["dimensions"])
+    if name == "broadcast":
+        back = {d: i for i, d in enumerate(node.attrs["dimensions"])}
+        sizes = shape_of(node.operands[0])
+        return tuple(given[0][back[d]] if d in back and sizes[back[d]] == size else 0 for d, size in enumerate(shape))
+    if name == "slice":
+        return tuple(stride * step for stride, (_, _, step) in zip(given[0], node.attrs["slice"]))
+    if name == "reshape":
+        return viewed(shape_of(node.operands[0]), given[0], shape) or row_major(shape)
+    if name == "convolution" and isinstance(node.attrs.get("dim_labels"), ConvDims):
+        last = any(channels_last(shape_of(o), s) for o, s in zip(node.operands, given))
+        return ordered_strides(shape, (1, 3, 2, 0)) if last and len(shape) == 4 else row_major(shape)
+    if name in KEEPS_ORDER and given and len(given[0]) == len(shape):
+        return _like([shape_of(node.operands[0])], [given[0]], shape)
+    kept = [(shape_of(o), s) for o, s in zip(node.operands, given) if len(s) == len(shape) and s]
+    if kept and (node.op.kind is Kind.ELEMENTWISE or name == "concatenate"):
+        return _like([sizes for sizes, _ in kept], [s for _, s in kept], shape)
+    return row_major(shape)
+
+
+def channels_last(shape: Sequence[int], strides: Sequence[int]) -> bool:
+    """Whether an image (N, C, H, W) lies in memory with its channels innermost, and not row-major as well."""
+    if len(shape) != 4 or len(strides) != 4:
+        return False
+    wanted = ordered_strides(shape, (1, 3, 2, 0))
+    same = all(a == b for a, b, size in zip(strides, wanted, shape) if size != 1)
+    return same and any(a != b for a, b, size in zip(strides, row_major(shape), shape) if size != 1)
+
+
+def ordered_strides(shape: Sequence[int], order: Sequence[int]) -> tuple[int, ...]:
+    """Strides without gaps; ``order`` names the dimensions from the innermost to the outermost."""
+    strides = [0] * len(shape)
+    step = 1
+    for d in order:
+        strides[d] = step
+        step *= max(shape[d], 1)
+    return tuple(strides)
+
+
+def _like(shapes: Sequence[tuple[int, ...]], strides: Sequence[tuple[int, ...]], shape: tuple[int, ...]) -> tuple[int, ...]:
+    """What an elementwise operator gives: row-major where all operands are, else the order of their dimensions in memory.
+
+    The order is that of TensorIterator: dimensions are compared by the stride of the first operand that tells them apart.
+    """
+    if all(_is_row_major(sizes, row) for sizes, row in zip(shapes, strides)):
+        return row_major(shape)
+    order = list(reversed(range(len(shape))))
+    for i in range(1, len(order)):
+        at = i
+        for before in range(i - 1, -1, -1):
+            compared = _compared(order[before], order[at], strides, shape)
+            if compared > 0:
+                order[before], order[at] = order[at], order[before]
+                at = before
+            elif compared < 0:
+                break
+    return ordered_strides(shape, order)
+
+
+def _compared(a: int, b: int, strides: Sequence[tuple[int, ...]], shape: tuple[int, ...]) -> int:
+    """1 where dimension a belongs further out than b, -1 where further in, 0 where no operand tells."""
+    for row in strides:
+        if row[a] == 0 or row[b] == 0 or row[a] == row[b]:
+            if row[a] == row[b] and row[a] != 0 and shape[a] > shape[b]:
+                return 1
+            continue
+        return -1 if row[a] < row[b] else 1
+    return 0
+
+
+def _is_row_major(shape: Sequence[int], strides: Sequence[int]) -> bool:
+    return all(a == b for a, b, size in zip(strides, row_major(shape), shape) if size != 1)
+
+
+def viewed(shape: Sequence[int], strides: Sequence[int], wanted: Sequence[int]) -> tuple[int, ...] | None:
+    """The strides of the same memory under another shape, or None where it has to be copied first (``computeStride`` of ATen)."""
+    if 0 in shape:
+        return row_major(wanted)
+    blocks: list[tuple[int, int]] = []
+    for size, stride in zip(shape, strides):
+        if size == 1:
+            continue
+        if blocks and blocks[-1][1] == stride * size:
+            blocks[-1] = (blocks[-1][0] * size, stride)
+        else:
+            blocks.append((size, stride))
+    out = [0] * len(wanted)
+    at = len(blocks) - 1
+    left, step = blocks[at] if blocks else (1, 1)
+    for d in reversed(range(len(wanted))):
+        size = wanted[d]
+        if size == 1:
+            out[d] = step
+            continue
+        if left == 1:
+            at -= 1
+            if at < 0:
+                return None
+            left, step = blocks[at]
+        if left % size:
+            return None
+        out[d] = step
+        step *= size
+        left //= size
+    return tuple(out)

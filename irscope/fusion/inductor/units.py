@@ -1,0 +1,225 @@
+"""What Inductor is given: the primitives of a graph put together to the operators that torch.compile lowers.
+
+PyTorch's decompositions stop earlier than irscope's expansions: a linear layer with its bias, attention, a recurrent net and a sort are
+one library call each, and the mean and the variance of a normalisation come from one operator. A *unit* is what is lowered at once:
+one primitive, or all primitives of such a call.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from irscope.fusion.inductor.strides import shape_of, traced_strides, viewed
+from irscope.graph import Graph, Node, live
+
+VIEWS = frozenset(("reshape", "transpose", "slice", "reverse", "broadcast"))
+LIBRARY = frozenset((
+    "linear", "addmm", "mm", "bmm", "baddbmm", "addbmm", "mv", "addmv", "dot", "_convolution", "convolution", "conv1d", "conv2d", "conv3d",
+    "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "scaled_dot_product_attention", "lstm", "cumprod", "cummax",
+    "cummin", "logcumsumexp", "sort", "argsort", "topk", "kthvalue", "median", "nanmedian", "mode", "unique", "_unique2",
+    "unique_consecutive", "nonzero", "histc", "bincount", "multinomial", "searchsorted", "_grouped_mm", "scatter_add", "scatter_reduce",
+))
+"""Operators of PyTorch that stay calls of its library on a CPU (addmm, convolution, flash attention, mkldnn_rnn_layer, ...): lowering.py
+gives them no loops of their own, or the C++ backend has none (scans, sorts)."""
+ADAPTIVE = frozenset(f"{name}{n}d" for name in ("adaptive_avg_pool", "_adaptive_avg_pool", "adaptive_max_pool") for n in (1, 2, 3))
+"""Poolings to a given size, which PyTorch keeps as one operator."""
+MOMENTS = frozenset(("layer_norm", "native_layer_norm", "group_norm", "native_group_norm", "instance_norm", "batch_norm", "var", "std",
+                     "var_mean", "std_mean"))
+"""Operators that PyTorch takes apart with ``var_mean``, which gives mean and variance at once."""
+OPAQUE = frozenset((
+    "dot", "convolution", "sort", "fft", "while", "conditional", "call", "custom-call", "triangular-solve", "cholesky", "rng",
+    "rng-bit-generator", "select-and-scatter", "top-k", "infeed", "outfeed", "send", "recv", "all-reduce", "all-gather", "all-to-all",
+    "reduce-scatter", "collective-permute", "map", "topk", "scan",
+))
+"""Primitives that are kernels of their own wherever they come from."""
+STRUCTURE = frozenset(("parameter", "constant", "tuple", "get-tuple-element", "after-all"))
+
+
+@dataclass(slots=True, eq=False)
+class Unit:
+    """Primitives that are lowered together, in order; the last one has the value (or several have)."""
+
+    nodes: list[Node]
+    call: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Program:
+    """A graph as Inductor sees it.
+
+    ``units`` in order; ``strides`` by node index, as PyTorch would have them; ``uses`` by node index: by how many operators of the traced
+    program a value is read, the program's result counted as one (counting ends at two); ``called``: nodes that a library call or an opaque
+    primitive reads; ``given``: nodes that are results of the graph; ``copied``: reshapes that have to copy; ``tuples``: concatenations that
+    only put indices together for gather or scatter; ``second``: for the second moment of a ``var_mean`` the reduction that makes the first
+    one; ``means``: the nodes that hold a mean, and that reduction; ``squares``: what is summed for second moments.
+    """
+
+    graph: Graph
+    units: list[Unit] = field(default_factory=list)
+    strides: list[tuple[int, ...]] = field(default_factory=list)
+    uses: list[int] = field(default_factory=list)
+    users: list[list[Node]] = field(default_factory=list)
+    called: set[Node] = field(default_factory=set)
+    given: set[Node] = field(default_factory=set)
+    tuples: set[Node] = field(default_factory=set)
+    copied: set[Node] = field(default_factory=set)
+    second: dict[Node, Node] = field(default_factory=dict)
+    means: dict[Node, Node] = field(default_factory=dict)
+    squares: set[Node] = field(default_factory=set)
+    home: dict[Node, Unit] = field(default_factory=dict)
+
+
+def operator_of(node: Node) -> str:
+    """The name of the operator of PyTorch that a primitive belongs to, or the empty string."""
+    name = node.origin[0].op.name if node.origin else ""
+    return name[6:].rstrip("_") if name.startswith("aten::") else ""
+
+
+def program_of(graph: Graph) -> Program:
+    """Everything that lowering has to know of a graph before it begins."""
+    program = Program(graph, strides=traced_strides(graph))
+    alive = live(graph)
+    nodes = [node for node in graph.nodes if alive[node.index]]
+    program.users = graph.users()
+    _group(program, nodes)
+    if graph.root is not None:
+        program.given.update(graph.root.operands if graph.root.op.name == "tuple" else (graph.root,))
+    for node in nodes:
+        if node.op.name == "concatenate" and all(_indexes(node, user) for user in program.users[node.index] if alive[user.index]):
+            program.tuples.add(node)
+        if node.op.name == "reshape" and not program.home[node].call:
+            given = node.operands[0]
+            if viewed(shape_of(given), program.strides[given.index], shape_of(node)) is None:
+                program.copied.add(node)
+    _find_moments(program, nodes)
+    _count_uses(program, nodes)
+    program.units = near_readers(program)
+    return program
+
+
+def _group(program: Program, nodes: list[Node]) -> None:
+    """A unit for each node; the nodes of one library call share theirs until something else reads it."""
+    open_: dict[int, Unit] = {}
+    closed: set[Unit] = set()
+    for node in nodes:
+        unit: Unit | None = None
+        if (operator_of(node) in LIBRARY or operator_of(node) in ADAPTIVE) and node.op.name not in STRUCTURE:
+            unit = open_.get(id(node.origin[0]))
+            if unit in closed:
+                unit = None
+            if node.op.name in VIEWS and not any(program.home[o] is unit for o in node.operands):
+                unit = None  # an earlier view, written down where it is read
+            elif unit is None:
+                unit = open_[id(node.origin[0])] = Unit([], True)
+        if unit is None:
+            unit = Unit([], node.op.name in OPAQUE)
+        unit.nodes.append(node)
+        program.home[node] = unit
+        closed.update(home for o in node.operands if (home := program.home[o]) is not unit)
+    program.units = sorted(set(program.home.values()), key=lambda u: u.nodes[-1].index)
+
+
+def is_view(program: Program, node: Node) -> bool:
+    """Whether a node moves nothing: the value is the operand's memory (or the operand's expression) seen another way."""
+    return node.op.name in VIEWS and node not in program.copied and not program.home[node].call
+
+
+def _count_uses(program: Program, nodes: list[Node]) -> None:
+    """How many operators read each value, as ``len(node.users)`` of the traced program tells it; counting ends at two.
+
+    A broadcast that an operator does by itself is no operator; any other view is one, and its readers count as the value's own.
+    """
+    graph = program.graph
+    readers: list[set[object]] = [set() for _ in graph.nodes]
+    root = graph.root
+    for node in reversed(nodes):
+        mine = readers[node.index]
+        if node is root:
+            mine.add("result")
+        unit = program.home[node]
+        view = is_view(program, node)
+        for operand in dict.fromkeys(node.operands):
+            if (program.home[operand] is unit and unit.call) or node in program.squares:
+                continue
+            theirs = readers[operand.index]
+            if len(theirs) < 2:
+                if node.op.name in ("tuple", "get-tuple-element") or (view and _implicit(node)):
+                    theirs.update(mine)
+                elif view:
+                    theirs.update((node, reader) for reader in mine)
+                else:
+                    theirs.add(unit)
+            if unit.call or (view and node in program.called):
+                program.called.add(operand)
+    program.uses = [len(found) for found in readers]
+
+
+def _indexes(node: Node, user: Node) -> bool:
+    """Whether the user takes this concatenation for the indices of its elements."""
+    if user.op.name not in ("gather", "scatter") or tuple(node.attrs["dimensions"]) != (user.attrs["index_vector_dim"],):
+        return False
+    place = 1 if user.op.name == "gather" else (len(user.operands) - 1) // 2
+    return user.operands[place] is node and sum(o is node for o in user.operands) == 1
+
+
+def _implicit(node: Node) -> bool:
+    """A broadcast, or a reshape that only adds or drops dimensions of one element: what operators do with operands of fewer dimensions."""
+    if node.op.name == "broadcast":
+        return True
+    return node.op.name == "reshape" and [s for s in shape_of(node) if s != 1] == [s for s in shape_of(node.operands[0]) if s != 1]
+
+
+def _find_moments(program: Program, nodes: list[Node]) -> None:
+    """Pairs of sums over the same elements, of ``x`` and of ``(x - mean)**2``, that one ``var_mean`` of PyTorch makes."""
+    for node in nodes:
+        if node.op.name != "reduce" or operator_of(node) not in MOMENTS:
+            continue
+        square = _seen_through(node.operands[0])
+        if square.op.name != "multiply" or square.operands[0] is not square.operands[1]:
+            continue
+        centred = square.operands[0]
+        if centred.op.name != "subtract":
+            continue
+        mean = _seen_through(centred.operands[1])
+        if mean.op.name not in ("divide", "multiply"):
+            continue
+        first = _seen_through(mean.operands[0])
+        if first.op.name == "reduce" and first.attrs.get("dimensions") == node.attrs.get("dimensions"):
+            program.second[node] = first
+            program.means[mean] = first
+            program.squares.add(square)
+
+
+def near_readers(program: Program) -> list[Unit]:
+    """The units, each as near before its first reader as it can be (``reorder_for_locality`` of fx_passes/post_grad.py)."""
+    units = [*program.units]
+    place = {unit: i + 1 for i, unit in enumerate(units)}
+    before, after = list(range(-1, len(units) + 1)), list(range(1, len(units) + 3))
+    unread = [0] * (len(units) + 1)
+    operands: list[list[Unit]] = [[]]
+    for unit in units:
+        found = dict.fromkeys(home for node in unit.nodes for o in node.operands if (home := program.home[o]) is not unit)
+        operands.append(list(found))
+        for home in found:
+            unread[place[home]] += 1
+    end = len(units) + 1
+    at = before[end]
+    while at > 0:
+        for operand in operands[at]:
+            i = place[operand]
+            unread[i] -= 1
+            if unread[i] == 0 and operand.nodes[-1].op.name not in ("parameter", "get-tuple-element") and before[at] != i:
+                after[before[i]], before[after[i]] = after[i], before[i]
+                after[before[at]], before[i], after[i], before[at] = i, before[at], at, i
+        at = before[at]
+    order: list[Unit] = []
+    at = after[0]
+    while at != end:
+        order.append(units[at - 1])
+        at = after[at]
+    return order
+
+
+def _seen_through(node: Node) -> Node:
+    while node.op.name in ("reshape", "broadcast", "convert"):
+        node = node.operands[0]
+    return node

@@ -1,0 +1,149 @@
+"""Values while they are lowered: an expression that is still to be computed wherever it is read, or a buffer in memory."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from irscope.fusion.inductor.forms import Form, coordinates, is_indirect, replaced, row_major, steps, weighted
+from irscope.fusion.inductor.loops import picked_order
+from irscope.fusion.inductor.strides import ordered_strides
+from irscope.graph import Node
+
+Load = tuple["Buffer", tuple[Form, ...]]
+"""A read of one element: of which buffer, at which coordinates."""
+Step = tuple[Node | str, tuple[Form, ...]]
+"""An operation at an iteration: equal ones are computed once."""
+
+
+@dataclass(slots=True, eq=False)
+class Expression:
+    """What computes one element: reads, operations, and the primitives that it stands for (``members``)."""
+
+    loads: dict[Load, None] = field(default_factory=dict)
+    steps: dict[Step, None] = field(default_factory=dict)
+    members: dict[Node, None] = field(default_factory=dict)
+
+    def take(self, other: Expression) -> None:
+        """Compute what another expression computes as well."""
+        self.loads.update(other.loads)
+        self.steps.update(other.steps)
+        self.members.update(other.members)
+
+    def at(self, values: Sequence[Form]) -> Expression:
+        """The expression with its variables standing for other coordinates."""
+        return Expression(
+            {(buffer, tuple(replaced(f, values) for f in where)): None for buffer, where in self.loads},
+            {(node, tuple(replaced(f, values) for f in where)): None for node, where in self.steps},
+            dict(self.members),
+        )
+
+    def operations(self) -> int:
+        """How many operations Inductor counts: each read and each operation once."""
+        return len(self.loads) + len(self.steps)
+
+    def moving(self) -> int:
+        """How many of the reads are no constants of the loops."""
+        return sum(any(f.terms for f in where) for _, where in self.loads)
+
+
+@dataclass(slots=True, eq=False)
+class Buffer:
+    """A value in memory, and what computes it: a node of the scheduler.
+
+    ``kind`` is ``input``, ``extern`` (a library call), ``nop`` (a place that others write), ``pointwise``, ``reduction`` or ``scatter``.
+    ``expression`` computes an element over ``shape`` and ``reduced``; ``reads`` are what an extern or nop reads as a whole. ``strides`` are
+    None while the layout is open. ``into`` says of which buffer this one is a part, and where it begins there. ``shape`` are the sizes of
+    the value, ``number`` the place among all operations. A scatter runs over ``iterated`` and writes to ``where``, by ``mode``.
+    ``part`` marks one of several results of a call.
+    """
+
+    name: str
+    kind: str
+    node: Node
+    shape: tuple[int, ...]
+    itemsize: int
+    number: int = -1
+    expression: Expression = field(default_factory=Expression)
+    reduced: tuple[int, ...] = ()
+    reads: tuple[Buffer, ...] = ()
+    strides: tuple[int, ...] | None = None
+    into: tuple[Buffer, int] | None = None
+    where: tuple[Form, ...] | None = None
+    mode: str = ""
+    members: dict[Node, None] = field(default_factory=dict)
+    iterated: tuple[int, ...] | None = None
+    part: bool = False
+
+    def flat(self, where: Sequence[Form]) -> Form:
+        """The index in memory of an element."""
+        return weighted(where, self.strides if self.strides is not None else row_major(self.shape))
+
+    def freeze(self) -> None:
+        """Settle the strides: those of a ``get_fill_order`` over what is read, innermost first (ir.py), else row-major."""
+        if self.strides is not None:
+            return
+        self.strides = row_major(self.shape)
+        sizes = self.shape
+        rows = [steps(buffer.flat(where), range(len(sizes)), len(sizes) + len(self.reduced)) for buffer, where in self.expression.loads]
+        if rows and len(sizes) > 1:
+            self.strides = ordered_strides(sizes, picked_order(rows, sizes))
+
+    def order(self, order: Sequence[int]) -> None:
+        """Settle the strides, the dimensions named from the innermost to the outermost."""
+        self.strides = ordered_strides(self.shape, order)
+
+
+@dataclass(slots=True, eq=False)
+class Storage:
+    """Where a value is: in a buffer, or only as an expression."""
+
+    node: Node
+    shape: tuple[int, ...]
+    itemsize: int
+    expression: Expression | None = None
+    buffer: Buffer | None = None
+    ready: bool = False
+
+
+class Tensor(NamedTuple):
+    """A value as an operator sees it: a storage, and for each element the coordinates in it. ``value`` is the element itself where it is
+    a number that the loops know (iota)."""
+
+    storage: Storage
+    where: tuple[Form, ...]
+    shape: tuple[int, ...]
+    value: Form | None = None
+
+    def read(self, at: Sequence[Form]) -> Expression:
+        """What gives the element at these coordinates."""
+        where = tuple(replaced(f, at) for f in self.where)
+        if self.storage.buffer is not None:
+            return Expression({(self.storage.buffer, where): None})
+        assert self.storage.expression is not None
+        return self.storage.expression.at(where)
+
+    def viewed(self, old: Sequence[Form], shape: tuple[int, ...]) -> Tensor:
+        """The same memory under other coordinates: ``old`` gives those of this tensor in terms of the new ones."""
+        value = replaced(self.value, old) if self.value is not None else None
+        return Tensor(self.storage, tuple(replaced(f, old) for f in self.where), shape, value)
+
+    def whole(self) -> bool:
+        """Whether this is its storage, seen as it is."""
+        return self.shape == self.storage.shape and self.where == coordinates(self.shape)
+
+
+def strides_of(tensor: Tensor) -> tuple[int, ...] | None:
+    """The strides of a tensor whose storage is a buffer; None where no strides describe it."""
+    buffer = tensor.storage.buffer
+    assert buffer is not None
+    flat = buffer.flat(tensor.where)
+    if is_indirect(flat):
+        return None
+    rank = len(tensor.shape)
+    rows = steps(flat, list(range(rank)), rank) if rank else []
+    for i, size in enumerate(tensor.shape):
+        if size == 1:
+            rows[i] = 1
+    straight = weighted(coordinates(tensor.shape), [s if size != 1 else 0 for s, size in zip(rows, tensor.shape)], flat.constant)
+    return tuple(rows) if straight == flat else None

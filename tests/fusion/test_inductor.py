@@ -1,0 +1,55 @@
+"""The policy inductor: what is stored, what is joined, and the reasons that are given."""
+from __future__ import annotations
+
+from irscope.fusion import policy_named
+from irscope.fusion.policy import AsWritten
+from tests.fusion.inductor_texts import graph, plan, tensor, verdict
+
+
+def test_it_is_a_policy_with_a_version() -> None:
+    policy = policy_named("inductor")
+    assert isinstance(policy, AsWritten) and policy.version == "inductor@torch-2.13"
+
+
+def test_a_pointwise_chain_is_one_kernel() -> None:
+    made = plan(graph({"a": tensor(64, 128), "b": tensor(64, 128)}, """
+        m = aten::mul(%a, %b)
+        r = aten::relu(%m)
+        s = aten::sigmoid(%a)
+        d = aten::sub(%r, %s, 1)""", "d"))
+    assert made.kernels() == 1 and {v.fused for v in made.verdicts} == {"all"}
+
+
+def test_softmax_between_products_shares_its_outer_loop() -> None:
+    made = plan(graph({"a": tensor(64, 128), "b": tensor(64, 128), "t": tensor(128, 64)}, """
+        p = aten::mm(%a, %t)
+        r = aten::relu(%p)
+        q = aten::mm(%r, %b)
+        s = aten::softmax(%q, -1, None)""", "s"))
+    assert made.kernels() == 4
+    assert made.decisions == [("op4", "op5"), ("op3", "op4_op5"), ("op3_op4_op5", "op6")]
+    told = verdict(made, "q", "s")
+    assert (told.fused, told.rule, told.reason) == ("none", "extern-kernel", None)
+    assert "aten::mm %q" in told.cause and "max-autotune" in told.counterfactual
+    assert verdict(made, "r", "q").counterfactual == ""
+
+
+def test_a_value_that_is_needed_again_behind_a_product_goes_through_memory() -> None:
+    made = plan(graph({"a": tensor(8, 64), "w": tensor(64, 64)}, """
+        e = aten::relu(%a)
+        p = aten::mm(%e, %w)
+        s = aten::add(%e, %p, 1)""", "s"))
+    told = verdict(made, "e", "s")
+    assert (told.fused, told.reason, told.rule) == ("none", "intermediate nodes between node1 & node2", "intermediate-node")
+    assert "%p (aten::mm)" in told.cause
+
+
+def test_another_order_of_elements_keeps_kernels_apart() -> None:
+    made = plan(graph({"a": tensor(64, 128)}, """
+        e = aten::exp(%a)
+        t = aten::t(%e)
+        r = aten::reshape(%t, [64, 128])
+        s = aten::add(%e, %r, 1)
+        n = aten::neg(%e)""", "s, n"))
+    told = verdict(made, "e", "s")
+    assert (told.fused, told.rule) == ("none", "index-mismatch")
