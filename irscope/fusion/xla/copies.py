@@ -60,8 +60,12 @@ class Copies:
         body = self.fusion.body
         assert body is not None
         for operand in instruction.operands:
-            outer = self.fusion.operands[body.params.index(operand)] if operand.op == "parameter" else operand
-            readers = self.users.setdefault(outer, {})
+            outer = operand
+            if operand.op == "parameter":
+                outer = operand.outside if operand.outside is not None else self.fusion.operands[body.params.index(operand)]
+            readers = self.users.get(outer)
+            if readers is None:
+                readers = self.users[outer] = {}
             if instruction.op == "transpose" or operand.same_dims_and_layout(instruction):
                 readers.update(mine)
             else:

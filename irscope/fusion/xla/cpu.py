@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush
 
 from irscope.fusion.xla.cpu_rules import CAN_NOT_DUPLICATE, CONSUMER_NOT_FUSIBLE, LASTING, NOT_FUSIBLE, CpuRules
 from irscope.fusion.xla.instructions import Computation, Instruction
@@ -25,7 +26,6 @@ def run(computation: Computation) -> Outcome:
     outcome = Outcome(computation)
     queue: list[Instruction | None] = list(computation.post_order())
     unfusible = globally_unfusible([i for i in queue if i is not None], rules)
-    settled: dict[Instruction, set[Instruction]] = {}
     place = {instruction: i for i, instruction in enumerate(queue) if instruction is not None}
     while queue:
         consumer = queue.pop()
@@ -36,32 +36,85 @@ def run(computation: Computation) -> Outcome:
             for operand in consumer.operands:
                 outcome.refusals[operand.name, consumer] = Refusal(CONSUMER_NOT_FUSIBLE)
             continue
-        known = settled.setdefault(consumer, set())
-        numbers = [i for i, operand in enumerate(consumer.operands) if operand in place and operand not in known]
-        numbers.sort(key=lambda i: -place[consumer.operands[i]])
-        for number in numbers:
-            producer = consumer.operands[number]
-            if not producer.is_fusible:
-                refusal: Refusal | None = Refusal(NOT_FUSIBLE)
-            elif producer in unfusible:
-                refusal = Refusal(CAN_NOT_DUPLICATE, because=unfusible[producer])
-            else:
-                refusal = rules.refusal(consumer, number)
-            if refusal is not None:
-                outcome.refusals[producer.name, consumer] = refusal
-                if refusal.rule in LASTING:
-                    known.add(producer)
-                continue
-            outcome.fused.append((producer.name, consumer.name))
-            fusion = rules.fuse(producer, consumer)
-            place[fusion] = len(queue)
-            queue.append(fusion)
+        kernel = _Kernel(consumer, place)
+        while (producer := _fuse_one(kernel, rules, unfusible, outcome)) is not None:
+            if kernel.fusion is not consumer:
+                unfusible.pop(consumer, None)
             if not producer.users:
                 unfusible.pop(producer, None)
                 queue[place.pop(producer)] = None
                 computation.remove(producer)
-            if fusion is not consumer:
-                settled.pop(consumer)
-                unfusible.pop(consumer, None)
-            break
     return outcome
+
+
+class _Kernel:
+    """A consumer that takes in one operand after the other, and the operands that it may still take.
+
+    XLA puts a fusion back at the end of its queue whenever it took something in, so that it is done with before anything else, and then
+    tries its operands again from the last to the first. Those that were refused for a reason that lasts need no second question;
+    ``fresh`` are those that were not asked yet, by their places in the queue, ``again`` those that are asked again.
+    """
+
+    def __init__(self, consumer: Instruction, place: dict[Instruction, int]) -> None:
+        self.fusion = consumer
+        self.place = place
+        self.fresh: list[tuple[int, int, Instruction]] = []
+        self.again: list[tuple[int, int, Instruction]] = []
+        self.met: set[Instruction] = set()
+        for number, operand in enumerate(consumer.operands):
+            if operand in place:
+                self.met.add(operand)
+                self.fresh.append((-place[operand], number, operand))
+        heapify(self.fresh)
+
+    def take(self, number: int, producer: Instruction, rules: CpuRules) -> None:
+        """Put an operand into the kernel, and ask for those that come with it."""
+        changed = self.fusion.body is None
+        before = len(self.fusion.operands)
+        self.fusion = rules.fuse(producer, self.fusion)
+        operands = self.fusion.operands if changed else self.fusion.operands[before - 1:]
+        self.met.discard(producer)
+        if changed:
+            # A single instruction may read an operand twice; a kernel reads each once, and asks each anew.
+            self.fresh, self.again, self.met = [], [], set()
+        for operand in operands:
+            if operand not in self.met and operand in self.place:
+                self.met.add(operand)
+                heappush(self.fresh, (-self.place[operand], 0, operand))
+
+
+def _fuse_one(kernel: _Kernel, rules: CpuRules, unfusible: dict[Instruction, str], outcome: Outcome) -> Instruction | None:
+    """Fuse the first operand of a kernel that may be fused, the last in the queue first; None when none may."""
+    asked: list[tuple[int, int, Instruction]] = []
+    old = iter(kernel.again)
+    repeated = next(old, None)
+    while True:
+        if repeated is not None and (not kernel.fresh or repeated < kernel.fresh[0]):
+            entry, repeated = repeated, next(old, None)
+        elif kernel.fresh:
+            entry = heappop(kernel.fresh)
+        else:
+            kernel.again = asked
+            return None
+        _, number, producer = entry
+        consumer = kernel.fusion
+        if consumer.body is not None:
+            number = -1
+        refusal = _refusal(rules, unfusible, consumer, number, producer)
+        if refusal is None:
+            outcome.fused.append((producer.name, consumer.name))
+            kernel.again = asked if repeated is None else [*asked, repeated, *old]
+            kernel.take(number, producer, rules)
+            return producer
+        outcome.refusals[producer.name, consumer] = refusal
+        if refusal.rule not in LASTING:
+            asked.append(entry)
+
+
+def _refusal(rules: CpuRules, unfusible: dict[Instruction, str], consumer: Instruction, number: int,
+             producer: Instruction) -> Refusal | None:
+    if not producer.is_fusible:
+        return Refusal(NOT_FUSIBLE)
+    if producer in unfusible:
+        return Refusal(CAN_NOT_DUPLICATE, because=unfusible[producer])
+    return rules.refusal(consumer, producer, number)

@@ -85,6 +85,10 @@ LASTING = frozenset((NOT_FUSIBLE, CAN_NOT_DUPLICATE, CUSTOM, LARGE_CONSTANT, NOT
 """Rules that say no again whatever else is fused into the same kernel: they need not be asked twice."""
 
 
+WRITES_IN_PLACE = frozenset(("tuple", "dynamic-update-slice", "scatter"))
+"""Roots behind which a kernel may write into a buffer that it reads."""
+
+
 class CpuRules:
     """``CpuInstructionFusion::ShouldFuse`` on one computation."""
 
@@ -92,15 +96,19 @@ class CpuRules:
         self.computation = computation
         self.reused = ReusedOperands()
         self.copies: dict[Instruction, Copies] = {}
+        self.easy: dict[Instruction, bool] = {}
 
-    def refusal(self, consumer: Instruction, number: int) -> Refusal | None:
-        """Why operand ``number`` does not go into ``consumer``; None when it does."""
-        producer = consumer.operands[number]
+    def refusal(self, consumer: Instruction, producer: Instruction, number: int) -> Refusal | None:
+        """Why an operand does not go into ``consumer``; None when it does. ``number`` is its place in anything but a fusion."""
+        if consumer.kind == "kLoop" and consumer.body is not None and consumer.body.root.op not in WRITES_IN_PLACE \
+                and self._is_easy(producer) and producer is not self.computation.root:
+            numbers = self._copies(consumer).too_many(producer)
+            return Refusal(TOO_MANY_COPIES, numbers) if numbers else None
         if consumer.kind == "kCustom":
             return Refusal(CUSTOM)
         if producer.op == "constant" and producer.elements != 1:
             return Refusal(LARGE_CONSTANT, f"{producer.elements} elements")
-        if can_be_output_fused(producer, consumer):
+        if producer.op == "dot" and can_be_output_fused(producer, consumer):
             return None
         if producer.op == "add" and any(can_be_output_fused(o, producer) for o in producer.operands[:2]):
             return Refusal(OUTPUT_FUSED)
@@ -114,12 +122,25 @@ class CpuRules:
             return Refusal(NOT_PROFITABLE, f"{producer.op} of {producer.elements} elements, read by {consumer.op}")
         if producer is self.computation.root:
             return Refusal(ROOT)
-        others = sum(user is not consumer for user in producer.users)
+        others = len(producer.users) - 1
         if others and costly and not always_duplicable(producer):
             return Refusal(EXPENSIVE_TWICE, f"{producer.op} with {others + 1} readers")
         if words := conflict(producer, consumer):
             return Refusal(IN_PLACE[words])
         return self._in_kernel(producer, consumer, number)
+
+    def _is_easy(self, producer: Instruction) -> bool:
+        """Whether a loop that writes nothing in place takes a producer but for the number of copies: no other test can say no.
+
+        This is asked once a producer; most edges of real graphs are of this kind, and XLA copies some producers into hundreds of kernels.
+        """
+        found = self.easy.get(producer)
+        if found is None:
+            found = self.easy[producer] = (
+                producer.op not in ("dot", "fusion", "reduce") and (producer.op != "constant" or producer.elements == 1)
+                and not (producer.op == "add" and any(o.op == "dot" for o in producer.operands)) and loop_fusible(producer)
+                and not inefficient_concatenation(producer) and not is_expensive(producer))
+        return found
 
     def _in_kernel(self, producer: Instruction, consumer: Instruction, number: int) -> Refusal | None:
         """The tests that look at what the consumer's kernel holds already."""
@@ -144,7 +165,7 @@ class CpuRules:
 
     def fuse(self, producer: Instruction, consumer: Instruction) -> Instruction:
         """Put ``producer`` into the kernel of ``consumer``, which is returned (a new fusion where it was none)."""
-        kind = "kOutput" if can_be_output_fused(producer, consumer) else "kLoop"
+        kind = "kOutput" if producer.op == "dot" and can_be_output_fused(producer, consumer) else "kLoop"
         if consumer.body is None:
             fusion = self.computation.wrap(consumer, kind)
         else:

@@ -5,7 +5,7 @@ nobody reads any more. :class:`Instruction` and :class:`Computation` are what it
 """
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 from typing import Any
 
@@ -14,17 +14,19 @@ from irscope.graph import UNKNOWN, Graph, Node, TensorType, Type
 from irscope.source import UserError
 
 NO_ATTRS: Mapping[str, Any] = {}
+_new = object.__new__
 
 
 class Instruction:
     """One instruction. ``users`` is an ordered set; ``body`` is what a fusion computes; ``node`` is what it is a copy of.
 
     ``absorbed`` are the fusions of the text that were merged into it; ``tile`` and ``warps`` how a Triton kernel runs;
-    ``traits`` is what a policy wants to keep of it until it changes.
+    ``traits`` is what a policy wants to keep of it until it changes. Of a fusion that a pass made, ``inside`` says which parameter of its
+    body stands for each operand, and ``outside`` the same from the parameter's side.
     """
 
-    __slots__ = ("absorbed", "attrs", "bodies", "body", "dims", "dtype", "effect", "elements", "is_array", "kind", "minor", "node", "op",
-                 "operands", "order", "predecessors", "size", "tile", "traits", "type", "users", "warps")
+    __slots__ = ("absorbed", "attrs", "bodies", "body", "dims", "dtype", "effect", "elements", "inside", "is_array", "kind", "minor",
+                 "node", "op", "operands", "order", "outside", "predecessors", "size", "tile", "traits", "type", "users", "warps")
 
     def __init__(self, op: str, type: Type, operands: Iterable[Instruction], node: Node | None = None,
                  attrs: Mapping[str, Any] = NO_ATTRS) -> None:
@@ -37,15 +39,37 @@ class Instruction:
         self.body: Computation | None = None
         self.kind = ""
         self.order = -1
-        self.predecessors: list[Instruction] = []
+        self.predecessors: Sequence[Instruction] = ()
         self.absorbed: tuple[Node, ...] = ()
         self.tile: tuple[int, ...] = ()
         self.warps = 4
         self.effect: bool | None = None
         self.traits: Any = None
+        self.inside: dict[Instruction, Instruction] | None = None
+        self.outside: Instruction | None = None
         self.set_type(type)
         for operand in self.operands:
             operand.users[self] = None
+
+    def clone(self, op: str | None = None) -> Instruction:
+        """An instruction of the same type (with ``op`` given: of another opcode, and of no node) that reads and is read by nothing."""
+        made = _new(Instruction)
+        if op is None:
+            made.op, made.node, made.attrs, made.bodies = self.op, self.node, self.attrs, self.bodies
+            made.body, made.kind = self.body, self.kind
+        else:
+            made.op, made.node, made.attrs, made.bodies = op, None, NO_ATTRS, ()
+            made.body, made.kind = None, ""
+        made.operands, made.users = [], {}
+        made.order = -1
+        made.predecessors = ()
+        made.absorbed = ()
+        made.tile = ()
+        made.warps = 4
+        made.effect = made.traits = made.inside = made.outside = None
+        made.type, made.is_array, made.dims, made.minor = self.type, self.is_array, self.dims, self.minor
+        made.dtype, made.elements, made.size = self.dtype, self.elements, self.size
+        return made
 
     def set_type(self, type: Type) -> None:
         """Take another type; ``dims``, ``minor`` (to major) and ``dtype`` are those of an array, empty for anything else.
@@ -106,9 +130,15 @@ class Instruction:
 
     def replace_operand(self, old: Instruction, new: Instruction) -> None:
         """Read ``new`` wherever ``old`` was read."""
-        self.operands = [new if o is old else o for o in self.operands]
+        operands = self.operands
+        for number, operand in enumerate(operands):
+            if operand is old:
+                operands[number] = new
         old.users.pop(self, None)
         new.users[self] = None
+        if self.inside is not None:
+            parameter = self.inside[new] = self.inside.pop(old)
+            parameter.outside = new
 
     def replace_uses(self, new: Instruction) -> None:
         """Everybody who reads this reads ``new``."""
@@ -155,9 +185,9 @@ class Computation:
                 _check(node)
                 instruction = Instruction(node.op.name, node.type, [here[o] for o in node.operands], node, node.attrs)
                 here[node] = by_name[node.name] = instruction
-                for before in node.attrs.get("control_predecessors", ()):
-                    if before in by_name:
-                        instruction.predecessors.append(by_name[before])
+                before = node.attrs.get("control_predecessors")
+                if before:
+                    instruction.predecessors = [by_name[name] for name in before if name in by_name]
                 computation.instructions[instruction] = None
                 if has_body(node):
                     instruction.kind = str(node.attrs.get("kind", "kLoop"))
@@ -196,8 +226,9 @@ class Computation:
 
     def wrap(self, consumer: Instruction, kind: str) -> Instruction:
         """A fusion that computes ``consumer`` and stands in its place."""
-        fusion = Instruction("fusion", consumer.type, (), None)
+        fusion = consumer.clone("fusion")
         fusion.kind = kind
+        fusion.inside = {}
         fusion.body = Computation("")
         fusion.body.root = _copy_into(fusion, consumer)
         self.instructions[fusion] = None
@@ -260,30 +291,49 @@ def merge_into(fusion: Instruction, producer: Instruction) -> None:
         copies[inner] = _parameter(fusion, outer)
     for instruction in source.post_order():
         if instruction not in copies:
-            copy = Instruction(instruction.op, instruction.type, (copies[o] for o in instruction.operands), instruction.node,
-                               instruction.attrs)
-            copy.kind, copy.body = instruction.kind, instruction.body
-            copies[instruction] = copy
+            copy = copies[instruction] = instruction.clone()
+            for operand in instruction.operands:
+                inner = copies[operand]
+                copy.operands.append(inner)
+                inner.users[copy] = None
             body.instructions[copy] = None
-    number = fusion.operands.index(producer)
-    parameter = body.params.pop(number)
+    parameter = _take_parameter(fusion, producer)
+    assert parameter is not None
     parameter.replace_uses(copies[source.root])
-    body.instructions.pop(parameter)
-    del fusion.operands[number]
-    producer.users.pop(fusion, None)
 
 
 def _parameter(fusion: Instruction, operand: Instruction) -> Instruction:
     """The parameter of a fusion that stands for an operand, made where there is none."""
-    body = fusion.body
+    body, inside = fusion.body, fusion.inside
     assert body is not None
-    if operand in fusion.operands:
-        return body.params[fusion.operands.index(operand)]
-    parameter = Instruction("parameter", operand.type, ())
+    known = inside.get(operand) if inside is not None else \
+        body.params[fusion.operands.index(operand)] if operand in fusion.operands else None
+    if known is not None:
+        return known
+    parameter = operand.clone("parameter")
     body.params.append(parameter)
     body.instructions[parameter] = None
     fusion.operands.append(operand)
     operand.users[fusion] = None
+    if inside is not None:
+        inside[operand] = parameter
+        parameter.outside = operand
+    return parameter
+
+
+def _take_parameter(fusion: Instruction, operand: Instruction) -> Instruction | None:
+    """The parameter that stands for an operand, which the fusion then reads no more; None where it does not read it."""
+    body, inside = fusion.body, fusion.inside
+    assert body is not None
+    if operand not in inside if inside is not None else operand not in fusion.operands:
+        return None
+    number = fusion.operands.index(operand)
+    parameter = body.params.pop(number)
+    body.instructions.pop(parameter)
+    del fusion.operands[number]
+    operand.users.pop(fusion, None)
+    if inside is not None:
+        del inside[operand]
     return parameter
 
 
@@ -292,16 +342,14 @@ def _copy_into(fusion: Instruction, source: Instruction) -> Instruction:
     fusion.traits = None
     body = fusion.body
     assert body is not None
-    copy = Instruction(source.op, source.type, (), source.node, source.attrs)
-    copy.kind, copy.body = source.kind, source.body
+    copy = _take_parameter(fusion, source)
+    if copy is None:
+        copy = source.clone()
+    else:
+        # Who read the parameter reads what it becomes: nothing else needs to change.
+        copy.op, copy.node, copy.attrs, copy.bodies = source.op, source.node, source.attrs, source.bodies
+        copy.body, copy.kind, copy.outside, copy.operands = source.body, source.kind, None, []
     body.instructions[copy] = None
-    if source in fusion.operands:
-        number = fusion.operands.index(source)
-        parameter = body.params.pop(number)
-        parameter.replace_uses(copy)
-        body.instructions.pop(parameter)
-        del fusion.operands[number]
-        source.users.pop(fusion, None)
     for operand in source.operands:
         parameter = _parameter(fusion, operand)
         copy.operands.append(parameter)
