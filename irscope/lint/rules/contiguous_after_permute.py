@@ -12,12 +12,17 @@ from irscope.lint.savings import human_bytes, saving
 from irscope.lint.torch_nodes import TURNS, whole_graphs, written
 from irscope.source import Note, Severity
 
+ORDERED = frozenset(("aten::view", "aten::reshape", "aten::_unsafe_view", "aten::flatten", "aten::view_as", "aten::reshape_as"))
+"""Who joins axes that were turned apart needs the elements in order: the copy is made in any case."""
+RETURNS = frozenset(("tuple", "prim::TupleConstruct", "prim::ListConstruct"))
+
 
 class ContiguousAfterPermute(Rule):
     """A transposed view is copied so that its elements stand in order.
 
     ## What it does
-    Finds `.contiguous()` and `.clone()` of the result of `permute`, `transpose` or `t`.
+    Finds `.contiguous()` and `.clone()` of the result of `permute`, `transpose` or `t`. Nothing is told where `view` or `reshape` follows:
+    they would copy by themselves. What is given back to the caller is information.
 
     ## Why is this bad?
     The copy reads and writes the whole tensor, with strides that caches dislike. Products take their operands in any order.
@@ -29,10 +34,10 @@ class ContiguousAfterPermute(Rule):
     ```
 
     ## Use instead
-    `matmul` and `einsum` of the view; `reshape`, which copies only where it must.
+    `matmul`, `einsum` and elementwise operators on the view.
 
     ## Known false positives
-    Where `view` follows, the elements have to be in order, and one copy is needed: such cases are told as information.
+    A value that is read very often, each time in the new order: then one copy pays.
     """
 
     code, name, severity = "LAY004", "contiguous-after-permute", Severity.WARNING
@@ -69,6 +74,13 @@ class ContiguousAfterPermute(Rule):
               %4 : Float(4, 16, 8) = aten::matmul(%2, %w)
               return (%4)
         """),
+        Fixture.torchscript("""
+            graph(%x : Float(2, 4, 6, 8), %one : int, %two : int, %zero : int, %shape : int[]):
+              %2 : Float(2, 6, 4, 8) = aten::transpose(%x, %one, %two)
+              %3 : Float(2, 6, 4, 8) = aten::contiguous(%2, %zero)
+              %4 : Float(2, 6, 32) = aten::reshape(%3, %shape)
+              return (%4)
+        """),
     )
 
     def check(self, context: Context) -> Iterator[RuleFinding]:
@@ -76,16 +88,19 @@ class ContiguousAfterPermute(Rule):
             for node in written(graph):
                 if node.op.name not in ("aten::contiguous", "aten::clone") or node.operands[0].op.name not in TURNS:
                     continue
+                users = context.users(node, graph)
+                if any(user.op.name in ORDERED for user in users):
+                    continue
                 size = node.type.bytes if isinstance(node.type, TensorType) and node.type.is_static else 0
-                needed = any(user.op.name == "aten::view" for user in context.users(node, graph))
+                given = not users or node is graph.root or any(user.op.name in RETURNS for user in users)
                 turned = node.operands[0]
                 yield context.finding(
                     self,
                     node,
                     graph,
                     f"{turned.op.name} is copied into order" + (f" ({human_bytes(size)} read and written)" if size else ""),
-                    severity=Severity.INFO if needed else Severity.WARNING,
+                    severity=Severity.INFO if given else None,
                     notes=(Note(f"it is turned by %{turned.name}", turned.loc),),
-                    help="view wants elements in order; reshape copies only where it must" if needed else f"use %{turned.name} as it is",
-                    saves=None if needed else saving(bytes=2.0 * size, kernels=1.0),
+                    help=f"use %{turned.name} as it is",
+                    saves=saving(bytes=2.0 * size, kernels=1.0),
                 )

@@ -21,7 +21,8 @@ class CopyInserted(Rule):
     """A `copy` changes the layout of a value, and nothing else.
 
     ## What it does
-    Finds `copy` in compiled text whose result lies in another order than its operand, and says who wants the new order.
+    Finds `copy` in compiled text whose result lies in another order than its operand, and says who wants the new order; inside a fusion
+    only where that does nothing else.
     One finding for stored values and one for computed ones, at the largest copy, with the sum over all.
 
     ## Why is this bad?
@@ -76,12 +77,25 @@ class CopyInserted(Rule):
               ROOT c = f32[1,512]{0,1} copy(x)
             }
         """),
+        Fixture.hlo("""
+            fused {
+              a = f32[512,512]{1,0} parameter(0)
+              b = f32[512,512]{0,1} parameter(1)
+              c = f32[512,512]{0,1} copy(a)
+              ROOT s = f32[512,512]{0,1} add(c, b)
+            }
+            ENTRY e {
+              x = f32[512,512]{1,0} parameter(0)
+              y = f32[512,512]{0,1} parameter(1)
+              ROOT f = f32[512,512]{0,1} fusion(x, y), kind=kLoop, calls=fused
+            }
+        """),
     )
 
     def check(self, context: Context) -> Iterator[RuleFinding]:
         found: dict[str, list[tuple[Node, Graph]]] = {}
         for node, graph in context.primitives("copy"):
-            if _reorders(node):
+            if _reorders(node) and (graph not in context.inlined or _only_copies(graph)):
                 found.setdefault(_advice(node), []).append((node, graph))
         for advice, copies in found.items():
             copies.sort(key=lambda c: -size(c[0]))
@@ -100,8 +114,13 @@ class CopyInserted(Rule):
                     *(Note(f"%{n.name} is copied too, {human_bytes(size(n))}", n.loc) for n, _ in copies[1:LISTED]),
                 ),
                 help=advice,
-                saves=saving(bytes=2.0 * total, kernels=float(sum(g not in context.inlined for _, g in copies))),
+                saves=saving(bytes=2.0 * total, kernels=float(len(copies))),
             )
+
+
+def _only_copies(body: Graph) -> bool:
+    """Whether a fusion does nothing else; in another, the copy is another way to read what is read anyway."""
+    return all(node.op.name in ("parameter", "copy", "bitcast", "reshape", "transpose", "tuple") for node in body.nodes)
 
 
 def _reorders(node: Node) -> bool:

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from irscope.graph import Graph, Node, TensorType
+from irscope.graph import Graph, Node
 from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
 from irscope.lint.savings import saving
 from irscope.lint.torch_nodes import POINTWISE, in_place, plain_name, whole_graphs, written
-from irscope.source import Severity
+from irscope.lint.values import size
+from irscope.source import Note, Severity
+
+LISTED = 5
+"""Other writes that are named."""
 
 
 class InplaceMutation(Rule):
     """An operator writes in place between operators that could be one kernel.
 
     ## What it does
-    Finds `relu_`, `add_` and their like with an elementwise operator before or behind them.
+    Finds `relu_`, `add_` and their like with an elementwise operator before or behind them; one finding a graph, at the largest. It is
+    information: torch's own CPU builds fuse nothing, eager torch saves an allocation by the write, and irscope fuses it.
 
     ## Why is this bad?
     TorchScript's fuser moves no operator across a write, and takes none that writes: the group ends before and begins behind it. In eager
@@ -36,7 +41,7 @@ class InplaceMutation(Rule):
     irscope itself runs writes in place as values and fuses them; the finding is for the compilers that do not.
     """
 
-    code, name, severity = "FUS009", "inplace-mutation", Severity.WARNING
+    code, name, severity = "FUS009", "inplace-mutation", Severity.INFO
     bad = (
         Fixture.torchscript(
             """
@@ -74,11 +79,14 @@ class InplaceMutation(Rule):
 
     def check(self, context: Context) -> Iterator[RuleFinding]:
         for graph in whole_graphs(context):
+            found = []
             for node in written(graph):
                 if in_place(node) and plain_name(node) in POINTWISE:
                     beside = self._beside(context, graph, node)
                     if beside is not None:
-                        yield self._finding(context, graph, node, beside)
+                        found.append((node, beside))
+            if found:
+                yield self._finding(context, graph, found)
 
     @staticmethod
     def _beside(context: Context, graph: Graph, node: Node) -> Node | None:
@@ -87,13 +95,16 @@ class InplaceMutation(Rule):
             return node.operands[0]
         return next((user for user in context.users(node, graph) if plain_name(user) in POINTWISE), None)
 
-    def _finding(self, context: Context, graph: Graph, node: Node, beside: Node) -> RuleFinding:
-        size = node.type.bytes if isinstance(node.type, TensorType) and node.type.is_static else 0
+    def _finding(self, context: Context, graph: Graph, found: list[tuple[Node, Node]]) -> RuleFinding:
+        """One finding for all writes of a graph, at the largest."""
+        node, beside = max(found, key=lambda pair: size(pair[0]))
+        more = f"; so do {len(found) - 1} more" if len(found) > 1 else ""
         return context.finding(
             self,
             node,
             graph,
-            f"{node.op.name} writes in place: TorchScript's fuser does not join it with %{beside.name} ({beside.op.name})",
-            help=f"use {plain_name(node).removeprefix('aten::')} without underscore (inplace=False)",
-            saves=saving(bytes=2.0 * size, kernels=1.0),
+            f"{node.op.name} writes in place: TorchScript's fuser does not join it with %{beside.name} ({beside.op.name}){more}",
+            notes=tuple(Note(f"%{n.name} ({n.op.name}) is another", n.loc) for n, _ in found[:LISTED] if n is not node),
+            help=f"use {plain_name(node).removeprefix('aten::')} without underscore (inplace=False), if TorchScript fuses on your device",
+            saves=saving(bytes=2.0 * sum(size(n) for n, _ in found), kernels=float(len(found))),
         )
