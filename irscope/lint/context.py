@@ -10,6 +10,7 @@ from irscope.analysis.calls import Calls
 from irscope.analysis.scopes import scope_of
 from irscope.analysis.survey import Survey
 from irscope.expand import expand
+from irscope.expand.expand import inline
 from irscope.graph import Graph, Module, Node, TensorType, callees_first
 from irscope.lint.edits import Edit
 from irscope.lint.findings import RuleFinding
@@ -73,11 +74,17 @@ class Context:
 
     @cached_property
     def primitive(self) -> Module | None:
-        """The module in primitives (HLO: as it is written); None where it cannot be expanded: open shapes, unknown operators."""
-        if self.module.format == "hlo" or self.module.attrs.get("primitive"):
+        """The module in primitives; None where it cannot be expanded: open shapes, unknown operators.
+
+        HLO stays as it is written, but for calls, which JAX leaves for each function under ``jit`` and compilers inline first of all.
+        """
+        if self.module.attrs.get("primitive"):
+            return self.module
+        hlo = self.module.format == "hlo"
+        if hlo and (self.optimised or not any(node.op.name == "call" for graph in self.graphs for node in graph.nodes)):
             return self.module
         try:
-            expanded = expand(self.module)
+            expanded = inline(self.module) if hlo else expand(self.module)
             expanded.main().result()
         except (UserError, ValueError):
             return None

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
-from irscope.graph import Module, Node
+from irscope.graph import Node
 from irscope.lint.context import Context
 from irscope.lint.rule import Rule
 from irscope.lint.values import written
@@ -28,13 +28,14 @@ def lint_primitives(context: Context, rules: Iterable[type[Rule]]) -> list[Findi
     found: dict[tuple[str, str, int], Finding] = {}
     for rule in rules:
         for finding in found_by(inner, rule):
-            told = _told(context.module, finding, origins)
+            told = _told(context, finding, origins)
             found.setdefault((told.code, told.node, told.offset), told)
     return list(found.values())
 
 
-def _told(module: Module, finding: Finding, origins: dict[str, Node]) -> Finding:
+def _told(context: Context, finding: Finding, origins: dict[str, Node]) -> Finding:
     """The finding in the names of the text."""
+    module = context.module
 
     def named(match: re.Match[str]) -> str:
         node = origins.get(match[1])
@@ -50,6 +51,7 @@ def _told(module: Module, finding: Finding, origins: dict[str, Node]) -> Finding
         help=_NAME.sub(named, finding.help),
         notes=tuple(Note(_NAME.sub(named, note.text), note.offset) for note in finding.notes),
         node=node.name,
+        graph=context.homes[node].name if node in context.homes else finding.graph,
         offset=at if at >= 0 else node.loc,
         length=len(node.name) if at >= 0 else 1,
     )

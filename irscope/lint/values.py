@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import operator
+from collections.abc import Callable, Collection
 
 from irscope.graph import Graph, Kind, Node, TensorType
 from irscope.ops.attrs import Literal
@@ -15,6 +16,8 @@ SPREADS = MOVES | {"broadcast", "convert", "opt-barrier"}
 
 CASTS_AND_MOVES = MOVES | {"convert"}
 
+
+FOLDED: dict[str, Callable[[float, float], float]] = {"add": operator.add, "subtract": operator.sub, "multiply": operator.mul}
 
 INSTALLED = ("site-packages/", "dist-packages/")
 LIBRARIES = ("torch/", "jax/", "flax/", "keras/", "transformers/", "timm/")
@@ -33,11 +36,19 @@ def behind(node: Node, names: Collection[str]) -> Node:
     return node
 
 
-def number(node: Node) -> float | None:
-    """The number that fills a value all over: a constant of one element, also behind broadcasts; None where it is not known."""
+def number(node: Node, steps: int = 3) -> float | None:
+    """The number that fills a value all over: a constant of one element, also behind broadcasts; None where it is not known.
+
+    Scalar arithmetic on such numbers is done, at most ``steps`` operators deep: ``16 - 0`` is what JAX divides a variance by.
+    """
     node = behind(node, SPREADS)
+    if not isinstance(node.type, TensorType) or node.type.elements != 1:
+        return None
+    if node.op.name in FOLDED and steps and len(node.operands) == 2:
+        one, two = (number(operand, steps - 1) for operand in node.operands)
+        return FOLDED[node.op.name](one, two) if one is not None and two is not None else None
     literal = node.attrs.get("literal") if node.op.name == "constant" else None
-    if not isinstance(literal, Literal) or literal.elided or not isinstance(node.type, TensorType) or node.type.elements != 1:
+    if not isinstance(literal, Literal) or literal.elided:
         return None
     if literal.text is None:  # it was made while the graph was expanded
         value = literal.value().reshape(()).item()

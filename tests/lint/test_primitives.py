@@ -67,3 +67,23 @@ def test_a_shape_that_the_text_leaves_open_can_be_given(tmp_path: Path) -> None:
     given = runner.invoke(lint, [str(file), "--isolated", "--shape", "x=64,1", "--shape", "y=64"])
     assert "BRD006" in given.output
     assert "Float(64, 1) and Float(64) meet in Float(64, 64)" in given.output
+
+
+def test_a_call_is_no_wall() -> None:
+    """What JAX leaves in a computation of its own is seen with what stands around the call, and told where it is written."""
+    text = """HloModule m
+
+inner {
+  p = f32[256,256] parameter(0)
+  ROOT t = f32[256,256] transpose(p), dimensions={1,0}
+}
+
+ENTRY e {
+  x = f32[256,256] parameter(0)
+  a = f32[256,256] transpose(x), dimensions={1,0}
+  ROOT c = f32[256,256] call(a), to_apply=inner
+}
+"""
+    (finding,) = lint_module(irscope.load(text, format="hlo").module(), [find_rule("LAY001")])
+    assert (finding.node, finding.graph) == ("t", "inner")
+    assert "%t undoes %a" in finding.message

@@ -1,0 +1,112 @@
+"""Rotary position embeddings: halves, or neighbours, turned by an angle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irscope.graph import Graph, Node
+from irscope.lint.context import Context
+from irscope.lint.patterns.composite import Composite, Odd
+from irscope.lint.patterns.parts import CASTS, other, readers
+from irscope.lint.values import SPREADS, behind, dims
+
+ROPE = "rotary embedding"
+
+
+def found(context: Context) -> Iterator[Composite]:
+    """``x * cos + rotated(x) * sin`` with the halves of ``x`` put together the other way round, one of them negated."""
+    for node, graph in context.primitives("concatenate"):
+        if len(node.operands) == 2 and graph not in context.inlined:
+            yield from _of_halves(context, graph, node)
+    for node, graph in context.primitives("subtract"):
+        if graph not in context.inlined:
+            yield from _of_pairs(context, graph, node)
+
+
+def _of_halves(context: Context, graph: Graph, node: Node) -> Iterator[Composite]:
+    parts = [behind(operand, CASTS) for operand in node.operands]
+    slices = [behind(part.operands[0], CASTS) if part.op.name == "negate" else part for part in parts]
+    if not all(s.op.name == "slice" for s in slices) or slices[0].operands[0] is not slices[1].operands[0]:
+        return
+    x = slices[0].operands[0]
+    if dims(node) != dims(x) or not dims(x):
+        return
+    sum_ = _turned(context, graph, node, x)
+    if sum_ is not None:
+        negated = [part for part in parts if part.op.name == "negate"]
+        yield Composite(ROPE, graph, sum_, (node, x), _odd_halves(node, x, slices, negated))
+
+
+def _turned(context: Context, graph: Graph, node: Node, x: Node) -> Node | None:
+    """The sum of what was put together, times something, and the value itself, times something."""
+    for product, _ in readers(context, graph, node, frozenset(CASTS)):
+        if product.op.name != "multiply":
+            continue
+        for sum_, by in readers(context, graph, product, frozenset(CASTS)):
+            if sum_.op.name in ("add", "subtract") and len(sum_.operands) == 2:
+                rest = behind(other(sum_, by), CASTS)
+                if rest.op.name == "multiply" and any(behind(o, CASTS) is behind(x, CASTS) for o in rest.operands):
+                    return sum_
+    return None
+
+
+def _odd_halves(node: Node, x: Node, slices: list[Node], negated: list[Node]) -> Odd | None:
+    axis = node.attrs.get("dimensions", (0,))[0]
+    size = dims(x)[axis]
+    if len(negated) != 1:
+        says = "neither half is negated" if not negated else "both halves are negated"
+        return Odd(node, f"{says}, so that nothing is turned", "rotate_half: concatenate((-x2, x1))", True, ((x, "is turned"),))
+    if axis != len(dims(x)) - 1:
+        says = f"the halves are those of axis {axis} and not of the last one"
+        return Odd(node, says, "turn the features of each head, which lie along the last axis", others=((x, "is turned"),))
+    starts = [one.attrs["slice"][axis] for one in slices]
+    if starts != [(size // 2, size, 1), (0, size // 2, 1)]:
+        if starts == [(0, size // 2, 1), (size // 2, size, 1)]:
+            says = f"the halves stand as they stood in %{x.name}"
+            return Odd(node, says, "rotate_half: concatenate((-x2, x1))", True, ((x, "is turned"),))
+        wanted = zip(slices, (size // 2, 0), strict=True)
+        uneven = next((one for one, start in wanted if one.attrs["slice"][axis][0] != start), slices[0])
+        return Odd(uneven, f"%{uneven.name} is no half of %{x.name}", "cut the features in the middle", others=((x, "is turned"),))
+    if negated[0] is not behind(node.operands[0], CASTS):
+        return Odd(negated[0], f"%{negated[0].name} negates the first half: it turns the other way", "rotate_half: concatenate((-x2, x1))")
+    return None
+
+
+def _of_pairs(context: Context, graph: Graph, node: Node) -> Iterator[Composite]:
+    """``x1 * c - x2 * s`` beside ``x1 * s + x2 * c``, where ``x1`` and ``x2`` are cut from one value."""
+    one = _products(node)
+    if one is None:
+        return
+    (a, c), (b, s) = one
+    for product, by in readers(context, graph, a):
+        if product.op.name != "multiply" or behind(other(product, by), SPREADS) is not s:
+            continue
+        for twin, _ in readers(context, graph, product):
+            two = _products(twin)
+            if two is None or twin.op.name not in ("add", "subtract") or (twin.op.name == "subtract" and twin.index <= node.index):
+                continue  # of two that subtract, the first is looked at
+            if {(id(value), id(angle)) for value, angle in two} == {(id(a), id(s)), (id(b), id(c))}:
+                yield Composite(ROPE, graph, twin, (node, a, b), _odd_pair(node, twin))
+                return
+
+
+def _odd_pair(node: Node, twin: Node) -> Odd | None:
+    if twin.op.name == "add":
+        return None
+    return Odd(twin, f"both %{node.name} and %{twin.name} subtract, so that nothing is turned", "x1 * sin + x2 * cos", True)
+
+
+def _products(node: Node) -> tuple[tuple[Node, Node], tuple[Node, Node]] | None:
+    """The two products of a sum or difference, each as the value that was cut out and what it is multiplied by."""
+    pairs = []
+    for operand in node.operands:
+        product = behind(operand, CASTS)
+        if product.op.name != "multiply" or len(product.operands) != 2:
+            return None
+        pairs.append([behind(o, SPREADS) for o in product.operands])
+    for one in (pairs[0], pairs[0][::-1]):
+        for two in (pairs[1], pairs[1][::-1]) if len(pairs) == 2 else ():
+            cut = one[0].op.name == two[0].op.name == "slice" and one[0].operands[0] is two[0].operands[0]
+            if cut and one[0].attrs["slice"] != two[0].attrs["slice"]:
+                return (one[0], one[1]), (two[0], two[1])
+    return None
