@@ -19,8 +19,8 @@ class CanonicalizeCast(Pass):
         %1 = exp(%0);                       ->     %1 = exp(%0);                      %3 = tanh(%2);
         %2 = tanh(%0);
 
-    What lies in memory between kernels is then the narrow value. ``share-equal`` undoes it. In Relay only elementwise and broadcasting readers
-    get a copy, because TVM fuses a conversion into no others.
+    What lies in memory between kernels is then the narrow value. ``share-equal`` undoes it. In Relay only elementwise and broadcasting
+    readers get a copy, because TVM fuses a conversion into no others.
     """
 
     name: ClassVar[str] = "canonicalize-cast"

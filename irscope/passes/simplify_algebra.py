@@ -12,6 +12,8 @@ from irscope.passes.base import Pass, is_primitive, rewritten
 RULES: Rules = {**movement.RULES, **padding.RULES, **arithmetic.RULES}
 POINTWISE = arithmetic.POINTWISE
 RELAY: relay.Rules = {**relay_movement.RULES, **relay_like.RULES, **relay_casts.RULES, **relay_arithmetic.RULES}
+ROUNDS = 16
+"""How often the inexact rules go over a module at most."""
 RELAY_INEXACT: relay.Rules = {**RELAY, **relay_arithmetic.INEXACT}
 
 
@@ -39,8 +41,18 @@ class SimplifyAlgebra(Pass):
 
     def run(self, module: Module) -> Module:
         if not is_primitive(module):
-            return relay.simplified(module, RELAY_INEXACT if self.inexact else RELAY) if module.format == "relay" else module
+            return self._relay(module) if module.format == "relay" else module
 
         def rule(builder: Builder, node: Node, operands: Sequence[Node]) -> Node | None:
             return Simplifier(builder, RULES, POINTWISE, node).node(node, operands)
         return rewritten(module, rule)
+
+    def _relay(self, module: Module) -> Module:
+        if not self.inexact:
+            return relay.simplified(module, RELAY)
+        # What has one reader less afterwards may be taken together in the next round.
+        for _ in range(ROUNDS):
+            before, module = module, relay.simplified(module, RELAY_INEXACT)
+            if module is before:
+                break
+        return module

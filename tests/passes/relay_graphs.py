@@ -10,10 +10,15 @@ BINARY = ["add", "subtract", "multiply", "maximum"]
 
 def random_program(seed: int, size: int = 14) -> str:
     """A program of one function in the course's style, with one to three results."""
-    return _Maker(Random(seed)).text(size)
+    return Maker(Random(seed)).text(size)
 
 
-class _Maker:
+class Maker:
+    STEPS: tuple[str, ...] = (
+        "unary", "unary", "binary", "scalar", "convolution", "convolution", "dense", "norm", "transpose", "transpose", "reshape", "cast",
+        "cast", "reduce", "concatenate", "pool", "dropout", "bias", "again", "layer_norm")
+    """The methods that add lines, the likely ones more than once."""
+
     def __init__(self, random: Random) -> None:
         self.random = random
         self.params: list[str] = []
@@ -24,12 +29,13 @@ class _Maker:
         self.values.append((self.param((1, 4, 6, 6)), (1, 4, 6, 6), "float32"))
         self.values.append((self.param((2, 8)), (2, 8), "float32"))
         while len(self.lines) < size:
-            getattr(self, self.random.choice([
-                "unary", "unary", "binary", "scalar", "convolution", "convolution", "dense", "norm", "transpose", "transpose", "reshape", "cast",
-                "cast", "reduce", "concatenate", "pool", "dropout", "bias", "again", "layer_norm"]))()
-        results = self.random.sample(self.values, min(3, len(self.values)))
-        result = ", ".join(name for name, _, _ in (*results, self.values[-1]))
+            getattr(self, self.random.choice(self.STEPS))()
+        result = ", ".join(self.results())
         return "def @main({}) {{\n{}\n  return ({});\n}}\n".format(", ".join(self.params), "\n".join(self.lines), result)
+
+    def results(self) -> list[str]:
+        """Some values, and the last."""
+        return [name for name, _, _ in (*self.random.sample(self.values, min(3, len(self.values))), self.values[-1])]
 
     def param(self, shape: Shape) -> str:
         name = f"%p{len(self.params)}"
@@ -47,7 +53,8 @@ class _Maker:
 
     def unary(self) -> None:
         name, shape, dtype = self.pick(wide=False)
-        self.add(f"{self.random.choice(UNARY if dtype == 'float32' else UNARY[:4])}({name})", shape, dtype)
+        fitting = UNARY if dtype == "float32" else UNARY[:4] if dtype == "float16" else UNARY[1:4]
+        self.add(f"{self.random.choice(fitting)}({name})", shape, dtype)
 
     def binary(self) -> None:
         name, shape, dtype = self.pick(wide=False)
