@@ -70,7 +70,8 @@ def _callees_first(graph: Graph) -> list[Graph]:
 def _value_key(value: Any) -> Hashable:
     text = getattr(value, "text", None)
     if isinstance(text, str) and hasattr(value, "elided"):  # a literal; replica groups and others have a text too
-        return (str(value.type), text) if len(text) <= LONGEST_TEXT and not value.elided else id(value)
+        type = getattr(value, "type", None)  # TorchScript's tensors in a text do not say theirs
+        return (str(type), text) if len(text) <= LONGEST_TEXT and not value.elided else id(value)
     array: Any = getattr(value, "_value", None)
     if text is None and getattr(array, "size", FEW + 1) <= FEW:
         return (str(value.type), str(array.dtype), array.tobytes())  # a literal that no text wrote: a number that an expansion needs

@@ -5,6 +5,7 @@ from __future__ import annotations
 from irscope.analysis.types import check_types
 from irscope.expand import expand
 from irscope.fusion import AsWritten, EdgeVerdict, Plan, policy_named
+from irscope.fusion.logs.events import FusionLog
 from irscope.graph import Module, callees_first
 from irscope.lint.context import Context
 from irscope.ops import TypeFault
@@ -53,7 +54,20 @@ def judge(module: Module, policy: str, device: str | None = None, pair: tuple[st
 
     Raises UserError for an unknown policy or node, and when no path of one edge joins the pair.
     """
-    verdicts = [verdict for plan in plans(module, policy, device) for verdict in plan.verdicts]
+    return _asked(module, [verdict for plan in plans(module, policy, device) for verdict in plan.verdicts], policy, pair)
+
+
+def judge_by_log(module: Module, log: FusionLog, device: str | None = None,
+                 pair: tuple[str, str] | None = None) -> tuple[list[EdgeVerdict], list[str]]:
+    """The same by a compiler's own log, and remarks on how far it fits this text."""
+    from irscope.fusion.logs.told import verdicts_by_log
+
+    verdicts, notes = verdicts_by_log(module, log, device)
+    return _asked(module, verdicts, log.name, pair), notes
+
+
+def _asked(module: Module, verdicts: list[EdgeVerdict], policy: str, pair: tuple[str, str] | None) -> list[EdgeVerdict]:
+    """All verdicts, or those between the two nodes of ``pair``."""
     if pair is None:
         return verdicts
     names = {node.name for graph in module.graphs.values() for node in graph.nodes} | {

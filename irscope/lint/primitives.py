@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 
-from irscope.graph import Node
+from irscope.graph import Kind, Node
 from irscope.lint.context import Context
 from irscope.lint.rule import Rule
 from irscope.lint.values import written
 from irscope.lint.weigh import found_by
 from irscope.source import Finding, Note
+
+WORK = (Kind.ELEMENTWISE, Kind.REDUCTION, Kind.CONTRACTION, Kind.OPAQUE)
+"""Primitives that compute; an operator of the text that is one of them, with movement around it, is that one."""
 
 _NAME = re.compile(r"%([\w.\-]+)")
 
@@ -25,12 +29,24 @@ def lint_primitives(context: Context, rules: Iterable[type[Rule]]) -> list[Findi
         return []
     inner = Context(context.primitive, context.settings)
     origins = {node.name: written(node) for graph in inner.graphs for node in graph.nodes}
+    works = Counter(written(node) for graph in inner.array_graphs for node in graph.nodes if node.op.kind in WORK)
     found: dict[tuple[str, str, int], Finding] = {}
     for rule in rules:
         for finding in found_by(inner, rule):
+            if context.module.format != "hlo" and not rule.inside and _is_the_operators_own(finding, origins, works):
+                continue
             told = _told(context, finding, origins)
             found.setdefault((told.code, told.node, told.offset), told)
     return list(found.values())
+
+
+def _is_the_operators_own(finding: Finding, origins: dict[str, Node], works: Counter[Node]) -> bool:
+    """Whether all that a finding names are primitives of one operator of the text that computes in several steps, or several of one."""
+    names = {finding.node, *_NAME.findall(finding.message)}
+    names.update(name for note in finding.notes for name in _NAME.findall(note.text))
+    known = {name for name in names if name in origins}
+    involved = {origins[name] for name in known}
+    return len(involved) == 1 and (len(known) > 1 or works[involved.pop()] > 1)
 
 
 def _told(context: Context, finding: Finding, origins: dict[str, Node]) -> Finding:

@@ -64,7 +64,8 @@ class Rule:
     ``code`` is never re-used; ``name`` is the pattern that is found, so that "allow cast-ping-pong" reads well;
     ``severity`` is what a finding has unless the rule says otherwise for a case. A rule whose ``default`` is False runs only when
     ``--select`` names it, its family or ``ALL``: it tells what is true and rarely worth a change. A ``structural`` rule looks for HLO
-    operations; other formats show it their primitives. What a ``timed`` rule finds is as severe as it says only where mending it saves
+    operations; other formats show it their primitives, and what it finds between those of one operator of the text is left out (the user
+    wrote none of them) unless the rule looks ``inside``. What a ``timed`` rule finds is as severe as it says only where mending it saves
     enough time, and information elsewhere; the others find what is wrong, or may be. A rule with ``only_gains`` is silent where mending
     saves nothing. ``policies`` names those whose refusals a rule tells; it is silent under others (empty: it looks under all).
     """
@@ -74,6 +75,7 @@ class Rule:
     severity: ClassVar[Severity]
     default: ClassVar[bool] = True
     structural: ClassVar[bool] = False
+    inside: ClassVar[bool] = False
     policies: ClassVar[tuple[str, ...]] = ()
     timed: ClassVar[bool] = True
     only_gains: ClassVar[bool] = False

@@ -8,12 +8,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from irscope.fusion.logs.events import FusionLog
 from irscope.graph import Module, Reading
 from irscope.lint.baseline import read_baseline, read_fusion, unknown_to
 from irscope.lint.config import Config
 from irscope.lint.context import Context
 from irscope.lint.demands import Demands
-from irscope.lint.fusion import judge, remarks, version_of
+from irscope.lint.fusion import judge, judge_by_log, remarks, version_of
 from irscope.lint.gates.fusion_regression import FusionRegression, record
 from irscope.lint.planned import Planned
 from irscope.lint.report import FileReport, Report
@@ -29,6 +30,7 @@ class Options:
     """What the command line asks for. ``demands`` are fields of :class:`Demands`; empty ones leave the word to the project's settings.
 
     ``fresh``: a baseline is about to be written, and the one that the settings name is not read. ``loops`` looks at compiled kernels.
+    ``log``: a compiler's own log, whose word on edges is the truth.
     """
 
     select: list[str] = field(default_factory=list)
@@ -43,6 +45,7 @@ class Options:
     rules: bool = True
     fresh: bool = False
     loops: ScalarLoops | None = None
+    log: FusionLog | None = None
 
 
 class Session:
@@ -76,7 +79,12 @@ class Session:
         whole = [module for module in reading.modules if module.entry and all(graph.root for graph in module.graphs.values())]
         for module in whole:
             report.findings += self._gates(file, module, demands, len(whole) > 1)
-        if self.options.why:
+        if self.options.why and self.options.log is not None:
+            for module in whole:
+                edges, notes = judge_by_log(module, self.options.log, demands.device, self.options.pair)
+                report.edges += edges
+                report.remarks += notes
+        elif self.options.why:
             report.edges = [edge for module in whole for edge in judge(module, demands.policy, demands.device, self.options.pair)]
             report.remarks = [remark for module in reading.modules if module.entry for remark in remarks(module, demands.policy)]
         ignored = (*self.options.ignore, *table.get("ignore", ()))
@@ -98,7 +106,13 @@ class Session:
             if leftovers:
                 fail_on = self.options.fail_on if self.options.fail_on is not None else self.config.top.get("fail_on", Severity.WARNING)
                 files.append(FileReport(self.config.source.name, leftovers, fail_on=fail_on))
-        return Report(files, version_of(self._demands({}).policy) if self.options.why else "", self.options.statistics)
+        return Report(files, self._judge(), self.options.statistics)
+
+    def _judge(self) -> str:
+        """Whose word on edges the report tells; empty where none was asked."""
+        if self.options.log is not None:
+            return self.options.log.compiler
+        return version_of(self._demands({}).policy) if self.options.why else ""
 
     def acceptable(self) -> list[Finding]:
         """What a baseline may accept: findings about models; neither wrong results nor faults of the settings."""

@@ -87,3 +87,12 @@ ENTRY e {
     (finding,) = lint_module(irscope.load(text, format="hlo").module(), [find_rule("LAY001")])
     assert (finding.node, finding.graph) == ("t", "inner")
     assert "%t undoes %a" in finding.message
+
+
+def test_constants_of_a_text_without_types_are_compared() -> None:
+    """A graph that cannot be expanded is looked at as it is written, whatever its constants are."""
+    lines = [f"  %{i + 2} : Tensor = aten::mul(%{i + 1 if i else 'x'}, %c)" for i in range(80)]
+    text = "graph(%x : Tensor):\n  %c : Tensor = prim::Constant[value={2}]()\n" + "\n".join(lines) + "\n  return (%81)\n"
+    module = irscope.load(text, format="torchscript").module()
+    assert Context(module).primitive is None
+    assert lint_module(module, [find_rule("CTL002")]) == []

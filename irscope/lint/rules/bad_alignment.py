@@ -55,7 +55,7 @@ class BadAlignment(Rule):
     """
 
     code, name, severity = "SHP002", "bad-alignment", Severity.WARNING
-    structural = True
+    structural = inside = True
     bad = (
         Fixture.hlo(
             """

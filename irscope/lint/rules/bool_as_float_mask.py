@@ -35,6 +35,7 @@ class BoolAsFloatMask(Rule):
     """
 
     code, name, severity, default = "DTY008", "bool-as-float-mask", Severity.INFO, False
+    structural = True
     bad = (
         Fixture.hlo(
             """

@@ -52,6 +52,7 @@ class BroadcastThenReduce(Rule):
     """
 
     code, name, severity = "BRD004", "broadcast-then-reduce", Severity.WARNING
+    structural = True
     bad = (
         Fixture.hlo(
             """

@@ -49,6 +49,7 @@ class ConstantSubgraph(Rule):
     """
 
     code, name, severity = "ALG001", "constant-subgraph", Severity.WARNING
+    structural = True
     bad = (
         Fixture.hlo(
             """

@@ -38,6 +38,7 @@ class DegenerateDims(Rule):
     """
 
     code, name, severity, default = "SHP003", "degenerate-dims", Severity.INFO, False
+    structural = True
     bad = (
         Fixture.hlo(
             """

@@ -41,6 +41,7 @@ class DivisionByConstant(Rule):
     """
 
     code, name, severity, default = "ALG007", "division-by-constant", Severity.INFO, False
+    structural = True
     bad = (
         Fixture.hlo(
             """

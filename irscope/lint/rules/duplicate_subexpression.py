@@ -42,6 +42,7 @@ class DuplicateSubexpression(Rule):
     """
 
     code, name, severity = "ALG002", "duplicate-subexpression", Severity.WARNING
+    structural = True
     bad = (
         Fixture.hlo(
             """

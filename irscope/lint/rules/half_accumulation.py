@@ -41,6 +41,7 @@ class HalfAccumulation(Rule):
     """
 
     code, name, severity, default = "DTY004", "half-accumulation", Severity.WARNING, False
+    structural = inside = True
     timed = False
     bad = (
         Fixture.hlo(

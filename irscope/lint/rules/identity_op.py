@@ -40,6 +40,7 @@ class IdentityOp(Rule):
     """
 
     code, name, severity, default = "ALG005", "identity-op", Severity.INFO, False
+    structural = True
     bad = (
         Fixture.hlo(
             """

@@ -37,6 +37,7 @@ class LargeConstantInline(Rule):
     """
 
     code, name, severity, default = "MEM003", "large-constant-inline", Severity.WARNING, False
+    structural = inside = True
     timed = False
     bad = (
         Fixture.hlo(

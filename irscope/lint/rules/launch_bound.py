@@ -37,6 +37,7 @@ class LaunchBound(Rule):
     """
 
     code, name, severity, default = "KRN001", "launch-bound", Severity.INFO, False
+    structural = inside = True
     bad = (
         Fixture.hlo(
             "ENTRY e {\n  v0 = f32[8,8] parameter(0)\n"

@@ -49,6 +49,7 @@ class LoopInvariantInside(Rule):
     """
 
     code, name, severity, default = "CTL003", "loop-invariant-inside", Severity.WARNING, False
+    structural = True
     _loop = """
             cond {{
               p = (s32[], f32[128,128], f32[128,128]) parameter(0)

@@ -39,7 +39,7 @@ class LowIntensityHotKernel(Rule):
     """
 
     code, name, severity, default = "KRN002", "low-intensity-hot-kernel", Severity.INFO, False
-    structural = True
+    structural = inside = True
     bad = (
         Fixture.hlo(
             """

@@ -51,7 +51,7 @@ class MaterialisedBroadcast(Rule):
     """
 
     code, name, severity = "BRD001", "materialised-broadcast", Severity.WARNING
-    structural = True
+    structural = inside = True
     bad = (
         Fixture.hlo(
             """

@@ -40,6 +40,7 @@ class MinorDimSmall(Rule):
     """
 
     code, name, severity, default = "LAY005", "minor-dim-small", Severity.INFO, False
+    structural = inside = True
     bad = (
         Fixture.hlo(
             """

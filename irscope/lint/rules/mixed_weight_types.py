@@ -38,6 +38,7 @@ class MixedWeightTypes(Rule):
     """
 
     code, name, severity, default = "DTY009", "mixed-weight-types", Severity.INFO, False
+    structural = True
     timed = False
     bad = (
         Fixture.hlo(

@@ -38,6 +38,7 @@ class OptimizationBarrier(Rule):
     """
 
     code, name, severity, default = "FUS017", "optimization-barrier", Severity.INFO, False
+    structural = True
     bad = (
         Fixture.hlo(
             """

@@ -43,7 +43,7 @@ class OuterProductByAccident(Rule):
 
     code, name, severity = "BRD003", "outer-product-by-accident", Severity.ERROR
     timed = False
-    structural = True
+    structural = inside = True
     bad = (
         Fixture.hlo(
             """

@@ -119,7 +119,7 @@ class PatternNearMiss(Rule):
 
     code, name, severity = "FUS016", "pattern-near-miss", Severity.WARNING
     timed = False
-    structural = True
+    structural = inside = True
     bad = (
         Fixture.hlo(_SOFTMAX.format("0", "1", "1"), "m"),
         Fixture.hlo(_SOFTMAX.format("1", "0", "0"), "r"),

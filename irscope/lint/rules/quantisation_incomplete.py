@@ -42,6 +42,7 @@ class QuantisationIncomplete(Rule):
     """
 
     code, name, severity, default = "DTY006", "quantisation-incomplete", Severity.WARNING, False
+    structural = True
     timed = False
     bad = (
         Fixture.hlo(

@@ -43,6 +43,7 @@ class ScalarTensorBroadcastLate(Rule):
     """
 
     code, name, severity, default = "BRD005", "scalar-tensor-broadcast-late", Severity.INFO, False
+    structural = True
     bad = (
         Fixture.hlo(
             """

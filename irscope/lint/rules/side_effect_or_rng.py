@@ -39,6 +39,7 @@ class SideEffectOrRng(Rule):
     """
 
     code, name, severity, default = "FUS008", "side-effect-or-rng", Severity.WARNING, False
+    structural = True
     bad = (
         Fixture.hlo(
             """

@@ -42,6 +42,7 @@ class SmallWrappedKernels(Rule):
     """
 
     code, name, severity, default = "FUS020", "small-wrapped-kernels", Severity.INFO, False
+    structural = inside = True
     bad = (
         Fixture.hlo(
             "ENTRY e {\n"

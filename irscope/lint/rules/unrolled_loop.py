@@ -45,6 +45,7 @@ class UnrolledLoop(Rule):
     """
 
     code, name, severity, default = "CTL002", "unrolled-loop", Severity.INFO, False
+    structural = True
     bad = (
         Fixture.hlo(
             "ENTRY e {\n  v0 = f32[8,8] parameter(0)\n"

@@ -43,7 +43,7 @@ class UnstableSoftmax(Rule):
 
     code, name, severity, default = "ALG006", "unstable-softmax", Severity.ERROR, False
     timed = False
-    structural = True
+    structural = inside = True
     bad = (
         Fixture.hlo(
             """

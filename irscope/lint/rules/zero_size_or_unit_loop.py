@@ -36,6 +36,7 @@ class ZeroSizeOrUnitLoop(Rule):
     """
 
     code, name, severity, default = "SHP004", "zero-size-or-unit-loop", Severity.WARNING, False
+    structural = True
     timed = False
     bad = (
         Fixture.hlo(
