@@ -40,6 +40,7 @@ FORMATS = ("full", "concise", "json", "jsonl", "sarif", "github", "gitlab", "jun
 @click.option("--track-fusion", is_flag=True, help="Store kernels and traffic in the baseline; later runs tell what grew.")
 @click.option("--why-not-fused", "why", is_flag=True, help="Judge every edge between two operators; with A B behind the file, those two.")
 @click.option("--policy", default=None, help="Whose fusion rules: irscope list policies (default: irscope).")
+@click.option("--fusion-log", metavar="FILE", help="With --why-not-fused: the compiler's own log, whose word is the truth.")
 @click.option("--device", help="The device of a GPU policy: h100, a100, b200.")
 @click.option("--machine", metavar="NAME", help="What time costs: cpu, h100, a100, b200, or a FILE.toml (default: as the policy's device).")
 @click.option("--max-kernels", type=click.IntRange(0), metavar="N", help="A finding when the policy makes more kernels of the entry.")
@@ -68,6 +69,7 @@ def command(
     track_fusion: bool,
     why: bool,
     policy: str | None,
+    fusion_log: str | None,
     device: str | None,
     machine: str | None,
     max_kernels: int | None,
@@ -90,6 +92,7 @@ def command(
       irscope lint dumps/ --select DTY,BRD --format concise
       irscope lint model.hlo --why-not-fused            every edge
       irscope lint model.hlo --why-not-fused dot.3 add.4  these two
+      irscope lint model.hlo --why-not-fused --fusion-log vlog.txt  by XLA's own log
       irscope lint model.hlo --max-kernels 12 --require-fused 'dot,add,max*'
       irscope lint model.hlo --audit memory
     """
@@ -103,6 +106,8 @@ def command(
         raise UserError("--isolated and --config exclude each other", "give one of them")
     if where and not expect_dtype:
         raise UserError("--where picks the nodes of --expect-dtype", "give both; irscope show --where QUERY shows what a query picks")
+    if fusion_log and (not why or policy):
+        raise UserError("--fusion-log answers --why-not-fused", "give that, and no --policy: the log says whose it is")
     if track_fusion and not write_baseline:
         raise UserError("--track-fusion stores into a baseline", "give --write-baseline FILE too")
     config = None if isolated else read_config(config_file) if config_file else find_config(".")
@@ -132,6 +137,10 @@ def command(
         select = (*(select or [rule.code for rule in default_rules()]), "strict-relay")
     options = Options(_words(select), _words(ignore), level, demands, baseline, why, pair, track_fusion, statistics)
     options.fresh, options.loops = write_baseline is not None, scalar_loops
+    if fusion_log:
+        from irscope.fusion.logs.told import load_log
+
+        options.log = load_log(fusion_log)
     session = Session(options, config)
     broken = _each(paths, read, session.add)
     report = session.report()

@@ -5,19 +5,34 @@ with default settings and static shapes.
 """
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from irscope.expand import expand
 from irscope.fusion.inductor.cpp import Cpp
 from irscope.fusion.inductor.limits import CPU
 from irscope.fusion.inductor.lowering import lowered
 from irscope.fusion.inductor.scheduler import Scheduler
+from irscope.fusion.inductor.state import State
 from irscope.fusion.inductor.told import Told
-from irscope.fusion.inductor.units import program_of
+from irscope.fusion.inductor.units import Program, program_of
 from irscope.fusion.inductor.values import Buffer
 from irscope.fusion.plan import Plan
 from irscope.graph import Graph, Module, callees_first
 
 VERSION = "torch-2.13"
 """The release whose decisions these are."""
+
+
+class Prepared(NamedTuple):
+    """A program, what lowering made of it, and the scheduler that has it."""
+
+    program: Program
+    state: State
+    scheduler: Scheduler
+
+    def told(self) -> Told:
+        """What the scheduler has made so far, to be told."""
+        return Told(self.program, self.state, self.scheduler)
 
 
 class InductorPolicy:
@@ -29,6 +44,12 @@ class InductorPolicy:
 
     def plan(self, graph: Graph) -> Plan:
         """The kernels of one primitive graph."""
+        prepared = self.prepared(graph)
+        prepared.scheduler.run()
+        return prepared.told().plan()
+
+    def prepared(self, graph: Graph) -> Prepared:
+        """A primitive graph, lowered, before anything is joined."""
         program = program_of(graph)
         state = lowered(program, CPU)
         inputs: dict[str, Buffer] = {}
@@ -36,9 +57,7 @@ class InductorPolicy:
             for read in (*buffer.reads, *(load for load, _ in buffer.expression.loads)):
                 if read.kind == "input":
                     inputs[read.name] = read
-        scheduler = Scheduler(state.buffers, inputs.values(), state.results, CPU, Cpp(CPU))
-        scheduler.run()
-        return Told(program, state, scheduler).plan()
+        return Prepared(program, state, Scheduler(state.buffers, inputs.values(), state.results, CPU, Cpp(CPU)))
 
     def plan_module(self, module: Module, device: str | None = None) -> list[Plan]:
         """A plan for the primitives of each computation that runs."""

@@ -1,0 +1,152 @@
+"""The verdicts of a compiler's own log on the edges of a module, beside those of irscope's policy for that compiler.
+
+The log is the truth: its word on an edge stands. The root cause and the smallest edit are the policy's where it agrees; where it does
+not, that is said.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from types import ModuleType
+
+from irscope.expand import expand
+from irscope.formats.detect import decode
+from irscope.fusion.inductor.policy import InductorPolicy
+from irscope.fusion.logs import torch_log, xla_dump, xla_vlog
+from irscope.fusion.logs.events import FusionLog, Step
+from irscope.fusion.logs.torch_replay import matched, replayed
+from irscope.fusion.logs.xla_replay import Replay
+from irscope.fusion.plan import EdgeVerdict
+from irscope.fusion.policy import AsWritten, policy_named
+from irscope.graph import Module, Node, callees_first
+from irscope.source import UserError
+from irscope.source.files import read_bytes
+
+INSIDE = frozenset(("fusion", "reduce", "reduce-window", "map", "scatter", "sort", "select-and-scatter", "all-reduce", "reduce-scatter"))
+"""Operators whose bodies the pass does not look into: kernels of the text, and functions of elements."""
+READERS = (xla_dump, xla_vlog, torch_log)
+
+
+def read_log(text: str, name: str) -> FusionLog:
+    """A log by its content. Raises UserError for a text that is none, or that holds no run of a fusion pass."""
+    reader: ModuleType | None = next((r for r in READERS if r.sniff(text)), None)
+    if reader is None:
+        raise UserError(f"{name} is no log of a fusion pass", "XLA's VLOG (TF_CPP_VMODULE=instruction_fusion=5,cpu_instruction_fusion=3), "
+                        "a priority_fusion_dump.txt, or TORCH_LOGS=fusion")
+    log: FusionLog = reader.read(text, name)
+    if not log.runs:
+        raise UserError(f"{name} tells of no decision", "the log may be cut off, or its level too low")
+    return log
+
+
+def load_log(path: str) -> FusionLog:
+    """A log from a file (``-``: standard input; ``.gz`` is unpacked)."""
+    return read_log(decode(read_bytes(path), path).text, path)
+
+
+def verdicts_by_log(module: Module, log: FusionLog, device: str | None = None) -> tuple[list[EdgeVerdict], list[str]]:
+    """The log's verdicts on the edges of a module, and what a reader should know of how they were found."""
+    policy = policy_named(log.policy)
+    assert isinstance(policy, AsWritten)
+    if log.policy == "inductor":
+        return _by_inductor(module, log)
+    own = [v for plan in policy.plan_module(module, device or log.device or None) for v in plan.verdicts]
+    bodies = {id(body) for g in module.graphs.values() for n in g.nodes if n.op.name in INSIDE for body in n.bodies}
+    graphs = [g for g in callees_first(module, module.main()) if id(g) not in bodies]
+    runs = [Replay(graphs, steps) for steps in log.runs]
+    run = min(runs, key=lambda r: len(r.unknown))
+    nodes = run.nodes
+    looked_at = {graph.name for graph in graphs}
+    told = [_xla(v, run, nodes, module, policy.version) if v.computation in looked_at else v for v in own]
+    remarks = [f"{log.name} is the truth; causes and edits are those of {policy.version} where it agrees"]
+    if run.unknown:
+        some = ", ".join(f"%{name}" for name in sorted(run.unknown)[:3])
+        remarks.append(f"{len(run.unknown)} instructions of the log are not in this text ({some}): it may not be what the pass saw")
+    return told, remarks + _agreement(own, told, policy.version)
+
+
+def _xla(own: EdgeVerdict, run: Replay, nodes: dict[str, Node], module: Module, version: str) -> EdgeVerdict:
+    if not run.knows(nodes[own.consumer]):
+        return own
+    fused = run.fused(own.producer, own.consumer)
+    if fused == "all":
+        return _merged(own, fused, None, module, nodes, version)
+    words, more = _words(run, own.producer, own.consumer)
+    return _merged(own, fused, words if fused == "none" else None, module, nodes, version, more if fused == "none" else "")
+
+
+def _words(run: Replay, producer: str, consumer: str) -> tuple[str | None, str]:
+    """What the log says of an edge that is not fused, and the times that it compared."""
+    refusals = run.refusals
+    step = refusals.pairs.get((producer, consumer)) or refusals.producers.get(producer)
+    if step is not None:
+        return step.words, ""
+    priority: Step | None = refusals.priorities.get(producer)
+    if priority is not None and priority.times is not None and priority.times[0] > priority.times[1]:
+        return None, f"XLA expects a loss: {priority.times[0]:g} us fused, {priority.times[1]:g} us apart"
+    return None, ""
+
+
+def _merged(own: EdgeVerdict, fused: str, words: str | None, module: Module, nodes: dict[str, Node], version: str,
+            more: str = "") -> EdgeVerdict:
+    """The log's verdict with the policy's cause, or with what the policy would have said instead."""
+    agrees = own.fused == fused
+    if fused != "none":
+        note = "" if agrees else f"{version} would have said otherwise: fused {own.fused}" + (f", {own.reason}" if own.reason else "")
+        return EdgeVerdict(own.computation, own.producer, own.consumer, fused, None, "" if agrees else "disagreement", note)
+    parts = [more] if more else []
+    if agrees and own.cause:
+        parts.append(own.cause)
+    if not agrees:
+        parts.append(f"{version} would have fused it (fused {own.fused})")
+    elif words is not None and own.reason is not None and own.reason != words and not words.startswith("Operand ("):
+        parts.append(f"{version} gives another reason: {own.reason}")
+    places = _places(module, nodes.get(own.producer), nodes.get(own.consumer))
+    if places:
+        parts.append(places)
+    return replace(own, fused=fused, reason=words, rule=own.rule if agrees else "disagreement", cause="; ".join(parts),
+                   counterfactual=own.counterfactual if agrees else "")
+
+
+def _places(module: Module, *ends: Node | None) -> str:
+    """Where in the user's program the two stand."""
+    said = []
+    for node in ends:
+        stack = module.call_stack(node) if node is not None else ()
+        if node is not None and stack:
+            said.append(f"%{node.name} is from {stack[0]}")
+    return ", ".join(said)
+
+
+def _agreement(own: Sequence[EdgeVerdict], told: Sequence[EdgeVerdict], version: str) -> list[str]:
+    apart = sum(a.fused != b.fused for a, b in zip(own, told))
+    return [f"{version} agrees with the log on {len(own) - apart} of {len(own)} edges"] if own else []
+
+
+# ---------------------------------------------------------------- Inductor
+
+def _by_inductor(module: Module, log: FusionLog) -> tuple[list[EdgeVerdict], list[str]]:
+    policy = InductorPolicy()
+    primitive = expand(module)
+    graph = primitive.main()
+    own = policy.plan(graph).verdicts
+    names = {node.name: node for g in module.graphs.values() for node in g.nodes}
+    best: tuple[int, int] = (-1, 0)
+    for place, operations in enumerate(log.operations):
+        found = matched(operations, policy.prepared(graph).scheduler.kernels)
+        best = max(best, (len(found), -place))
+    operations, steps = log.operations[-best[1]], log.runs[-best[1]]
+    told = policy.prepared(graph)
+    found = matched(operations, told.scheduler.kernels)
+    replayed(told.scheduler, found, steps)
+    by_log = {(v.producer, v.consumer): v for v in told.told().plan().verdicts}
+    silent = {(v.producer, v.consumer) for v in by_log.values() if v.fused == "none" and v.reason is None}
+    merged = []
+    for verdict in own:
+        key = (verdict.producer, verdict.consumer)
+        said = by_log.get(key, verdict)
+        words = None if key in silent else said.reason
+        merged.append(_merged(verdict, said.fused, words, module, names, policy.version))
+    remarks = [f"{log.name} is the truth; causes and edits are those of {policy.version} where it agrees",
+               f"{len(found)} of the {len(operations)} operations of the log were found again in what irscope makes of this text"]
+    return merged, remarks + _agreement(own, merged, policy.version)

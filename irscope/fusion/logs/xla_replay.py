@@ -1,0 +1,93 @@
+"""XLA's steps done again on the graph of its text: which instructions ended up in which kernels."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from irscope.fusion.logs.events import Step
+from irscope.graph import Effect, Graph, Node
+
+
+@dataclass(slots=True, eq=False)
+class Cluster:
+    """Instructions that one kernel computes; ``root`` is the one whose value it gives."""
+
+    root: str
+    members: set[str]
+
+
+@dataclass(slots=True, eq=False)
+class Refusals:
+    """Why instructions stayed apart: by producer and reader, and by producer alone; the last word counts."""
+
+    pairs: dict[tuple[str, str], Step] = field(default_factory=dict)
+    producers: dict[str, Step] = field(default_factory=dict)
+    priorities: dict[str, Step] = field(default_factory=dict)
+
+
+class Replay:
+    """The steps of one run on the graphs of a module.
+
+    ``unknown`` counts the names in the log that the text does not have and the log did not make.
+    """
+
+    def __init__(self, graphs: Sequence[Graph], steps: Sequence[Step]) -> None:
+        self.nodes = {node.name: node for graph in graphs for node in graph.nodes}
+        self.graphs = graphs
+        self.home = {name: Cluster(name, {name}) for name in self.nodes}
+        self.named = dict(self.home)
+        self.refusals = Refusals()
+        self.unknown: set[str] = set()
+        for step in steps:
+            self._take(step)
+        self.kernels = self._alive()
+
+    def _take(self, step: Step) -> None:
+        first = self._cluster(step.producer)
+        second = self._cluster(step.consumer) if step.consumer else None
+        if first is None or (step.consumer and second is None):
+            return
+        if step.made is not None and second is not None:
+            second.members |= first.members
+            self.named[step.made] = second
+        elif second is None:
+            self.refusals.producers[first.root] = step
+        elif step.times is not None:
+            self.refusals.priorities[first.root] = step
+        else:
+            for member in second.members:
+                if any(o.name == first.root for o in self.nodes[member].operands):
+                    self.refusals.pairs[first.root, member] = step
+
+    def _cluster(self, name: str) -> Cluster | None:
+        found = self.named.get(name)
+        if found is None and name:
+            self.unknown.add(name)
+        return found
+
+    def _alive(self) -> dict[str, list[Cluster]]:
+        """For each instruction the kernels that compute it, from what is needed down."""
+        inside: dict[str, list[Cluster]] = {}
+        stack: list[str] = []
+        for graph in self.graphs:
+            stack += [n.name for n in graph.nodes if n is graph.root or n.op.effect in (Effect.WRITES, Effect.CONTROL)]
+        seen: set[str] = set()
+        while stack:
+            name = stack.pop()
+            if name in seen:
+                continue
+            seen.add(name)
+            cluster = self.home[name]
+            for member in cluster.members:
+                inside.setdefault(member, []).append(cluster)
+                stack += [o.name for o in self.nodes[member].operands if o.name not in cluster.members and o.name not in seen]
+        return inside
+
+    def fused(self, producer: str, consumer: str) -> str:
+        """``all`` where every kernel with the consumer computes the producer, ``none`` where none does, else ``some``."""
+        found = {producer in kernel.members for kernel in self.kernels.get(consumer, ())}
+        return "none" if not found or found == {False} else "all" if found == {True} else "some"
+
+    def knows(self, node: Node) -> bool:
+        """Whether the instruction is part of what the pass looked at."""
+        return node.name in self.kernels
