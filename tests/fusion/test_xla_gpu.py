@@ -5,13 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from irscope.fusion.policy import AsWritten, policy_named
 from irscope.fusion.xla import gpu_cost, gpu_rules, shapes
 from irscope.fusion.xla.gpu_cost import CostModel
 from irscope.fusion.xla.gpu_device import DEVICES, device_named, device_of
 from irscope.fusion.xla.instructions import Computation
 from irscope.lint.fusion import judge
 from irscope.source import UserError
-from tests.fusion.xla_texts import ADD, module, verdicts, why
+from tests.fusion.xla_texts import ADD, module, read_by_many, verdicts, why
 
 TRITON = 'backend_config={"fusion_backend_config":{"kind":"__triton","block_level_fusion_config":' \
     '{"num_warps":"1","output_tiles":[{"sizes":["1","64"]}]}}}'
@@ -326,3 +327,15 @@ def test_devices_by_name_and_by_text(tmp_path: Path) -> None:
         device_of("gpu_device_info {}", "x")
     with pytest.raises(UserError, match="no device"):
         judge(module("ROOT x = f32[4] parameter(0)"), "xla-gpu", "h1000")
+
+
+@pytest.mark.parametrize("policy", ["xla-cpu", "xla-gpu"])
+def test_a_value_with_two_thousand_readers_goes_into_each_of_their_kernels(policy: str) -> None:
+    count = 2000
+    made = module(read_by_many(count))
+    chosen = policy_named(policy)
+    assert isinstance(chosen, AsWritten)
+    plan = chosen.plan_module(made)[0]
+    assert plan.kernels() == count
+    assert {v.fused for v in plan.verdicts} == {"all"}
+    assert len(plan.decisions) == (3 if policy == "xla-cpu" else 2) * count

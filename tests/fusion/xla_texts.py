@@ -59,3 +59,13 @@ def concatenation(pieces: int, size: int, axis: int, rows: int = 2) -> str:
     shape = f"{rows},{size * pieces}" if axis else f"{rows * pieces},{size}"
     lines.append(f"c = f32[{shape}] concatenate({', '.join(f'n{i}' for i in range(pieces))}), dimensions={{{axis}}}")
     return "\n".join([*lines, f"ROOT r = f32[{shape}] negate(c)"])
+
+
+def read_by_many(count: int) -> str:
+    """A value with ``count`` readers that are all results."""
+    lines = ["x = f32[256] parameter(0)", "p = f32[256] negate(x)"]
+    for i in range(count):
+        lines += [f"c{i} = f32[] constant({i})", f"b{i} = f32[256] broadcast(c{i}), dimensions={{}}", f"a{i} = f32[256] add(p, b{i})",
+                  f"d{i} = f32[256] abs(a{i})"]
+    names = ", ".join(f"d{i}" for i in range(count))
+    return "\n".join([*lines, f"ROOT t = ({', '.join(['f32[256]'] * count)}) tuple({names})"])

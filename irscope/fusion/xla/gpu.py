@@ -33,6 +33,9 @@ class _Queue:
         self.priority: dict[Instruction, float] = {}
         self.number: dict[Instruction, int] = {}
         self.answers: dict[Instruction, dict[Instruction, Refusal | None]] = {}
+        self.unasked: dict[Instruction, dict[Instruction, None]] = {}
+        self.refusing: dict[Instruction, dict[Instruction, None]] = {}
+        self.blocked: set[Instruction] = set()
         self.whole: dict[Instruction, Refusal | None] = {}
 
     def run(self) -> None:
@@ -44,6 +47,9 @@ class _Queue:
                 self._update(instruction)
         while (producer := self._next()) is not None:
             self._fuse(producer)
+        for producer in self.computation.instructions:
+            if producer in self.blocked:
+                self.whole[producer] = self._refusal_of_some_user(producer)
         self._constants()
 
     def _is_candidate(self, instruction: Instruction) -> bool:
@@ -67,18 +73,39 @@ class _Queue:
 
     def _priority(self, producer: Instruction) -> float:
         self.whole.pop(producer, None)
+        self.blocked.discard(producer)
         if is_free_bitcast(producer):
             return FIRST
         if producer.op == "constant":
             return NEVER
-        refusal = self._refusal_of_some_user(producer)
-        if refusal is not None:
-            self.whole[producer] = refusal
+        if self._is_blocked(producer):
+            self.blocked.add(producer)
             return NEVER
         unfused, fused = self.cost.gain(producer)
         if unfused < fused:
             self.whole[producer] = Refusal(SLOWER, f"{fused / 1000:.2f} us fused > {unfused / 1000:.2f} us apart")
         return unfused - fused
+
+    def _is_blocked(self, producer: Instruction) -> bool:
+        """Whether some reader cannot take a producer, or all only give it another shape. Readers are asked again when they change."""
+        users = producer.users
+        refusing = self.refusing.get(producer)
+        if refusing:
+            for user in [u for u in refusing if u not in users]:
+                del refusing[user]
+            if refusing:
+                return True
+        if all(is_free_bitcast(user) for user in users):
+            return True
+        unasked = self.unasked.get(producer)
+        if unasked is None:
+            unasked = self.unasked[producer] = dict(users)
+        while unasked:
+            user, _ = unasked.popitem()
+            if user in users and not is_free_bitcast(user) and self._refusal(producer, user) is not None:
+                self.refusing.setdefault(producer, {})[user] = None
+                return True
+        return False
 
     def _refusal_of_some_user(self, producer: Instruction) -> Refusal | None:
         """XLA's ``CanFuseWithAllNonBitcastUsers``."""
@@ -134,6 +161,8 @@ class _Queue:
             self.priority.pop(consumer, None)
             if consumer in self.whole:
                 self.whole[fusion] = self.whole[consumer]
+            if consumer in self.blocked:
+                self.blocked.add(fusion)
         if producer.body is not None:
             merge_into(fusion, producer)
         else:
@@ -147,9 +176,15 @@ class _Queue:
     def _forget(self, instruction: Instruction) -> None:
         self.cost.forget(instruction)
         self.answers.pop(instruction, None)
+        self.unasked.pop(instruction, None)
+        self.refusing.pop(instruction, None)
         for operand in instruction.operands:
             if operand in self.answers:
                 self.answers[operand].pop(instruction, None)
+            if operand in self.unasked:
+                self.unasked[operand][instruction] = None
+            if operand in self.refusing:
+                self.refusing[operand].pop(instruction, None)
 
     def _constants(self) -> None:
         """Constants of one element go into every kernel that reads them."""

@@ -152,7 +152,8 @@ class Traits:
     """What a kernel holds, kept until something is fused into it.
 
     ``plain``: nothing that asks for an emitter of its own. ``moves_minor``: a transpose of the fastest dimension.
-    ``unroll_stops``: something that XLA does not unroll. ``reductions``: how many deserve a kernel.
+    ``unroll_stops``: something that XLA does not unroll. ``reductions``: how many deserve a kernel. ``significant``, ``shared_memory``:
+    what the rules ask of all parts, kept once it was asked.
     """
 
     plain: bool
@@ -160,6 +161,8 @@ class Traits:
     unroll_stops: bool
     reductions: int
     emitter: Emitter | None = None
+    significant: bool | None = None
+    shared_memory: int | None = None
 
 
 def traits(instruction: Instruction) -> Traits:

@@ -212,20 +212,26 @@ def _is_scatter(instruction: Instruction) -> bool:
 
 def _reduces(instruction: Instruction) -> bool:
     """Whether a kernel holds a reduction that is significant."""
-    return any(i.op == "reduce" and i.is_array and prod(i.operands[0].dims) // max(1, prod(i.dims)) >= SIGNIFICANT
-               for i in members(instruction))
+    known = traits(instruction)
+    if known.significant is None:
+        known.significant = any(i.op == "reduce" and i.is_array and prod(i.operands[0].dims) // max(1, prod(i.dims)) >= SIGNIFICANT
+                                for i in members(instruction))
+    return known.significant
 
 
 def _shared_memory(instruction: Instruction) -> int:
     """Bytes of shared memory that the parts of a kernel would take."""
-    total = 0
-    for part in members(instruction):
-        if part.op == "reduce" and is_unnested_reduction(part):
-            width = _width(part.operands[0]) * (len(part.operands) // 2)
-            total += 32 * width if reduction_dims(part)[0] else 32 * (4 * 32 + 1) * width
-        elif tiled_transpose(part):
-            total += 32 * 33 * _width(part)
-    return total
+    known = traits(instruction)
+    if known.shared_memory is None:
+        known.shared_memory = sum(_shared_by(part) for part in members(instruction) if part.op in ("reduce", "transpose", "copy"))
+    return known.shared_memory
+
+
+def _shared_by(part: Instruction) -> int:
+    if part.op == "reduce" and is_unnested_reduction(part):
+        width = _width(part.operands[0]) * (len(part.operands) // 2)
+        return 32 * width if reduction_dims(part)[0] else 32 * (4 * 32 + 1) * width
+    return 32 * 33 * _width(part) if tiled_transpose(part) else 0
 
 
 def _width(instruction: Instruction) -> int:

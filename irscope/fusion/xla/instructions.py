@@ -15,6 +15,8 @@ from irscope.source import UserError
 
 NO_ATTRS: Mapping[str, Any] = {}
 _new = object.__new__
+MANY = 64
+"""Operands from which on it is kept where each stands."""
 
 
 class Instruction:
@@ -26,7 +28,8 @@ class Instruction:
     """
 
     __slots__ = ("absorbed", "attrs", "bodies", "body", "dims", "dtype", "effect", "elements", "inside", "is_array", "kind", "minor",
-                 "node", "op", "operands", "order", "outside", "predecessors", "size", "tile", "traits", "type", "users", "warps")
+                 "node", "op", "operands", "order", "outside", "places", "predecessors", "size", "tile", "traits", "type", "users",
+                 "warps")
 
     def __init__(self, op: str, type: Type, operands: Iterable[Instruction], node: Node | None = None,
                  attrs: Mapping[str, Any] = NO_ATTRS) -> None:
@@ -47,6 +50,7 @@ class Instruction:
         self.traits: Any = None
         self.inside: dict[Instruction, Instruction] | None = None
         self.outside: Instruction | None = None
+        self.places: dict[Instruction, list[int]] | None = None
         self.set_type(type)
         for operand in self.operands:
             operand.users[self] = None
@@ -66,7 +70,7 @@ class Instruction:
         made.absorbed = ()
         made.tile = ()
         made.warps = 4
-        made.effect = made.traits = made.inside = made.outside = None
+        made.effect = made.traits = made.inside = made.outside = made.places = None
         made.type, made.is_array, made.dims, made.minor = self.type, self.is_array, self.dims, self.minor
         made.dtype, made.elements, made.size = self.dtype, self.elements, self.size
         return made
@@ -131,14 +135,28 @@ class Instruction:
     def replace_operand(self, old: Instruction, new: Instruction) -> None:
         """Read ``new`` wherever ``old`` was read."""
         operands = self.operands
-        for number, operand in enumerate(operands):
-            if operand is old:
-                operands[number] = new
+        if self.body is None and len(operands) > MANY:
+            self._replace_in_many(old, new)
+        else:
+            for number, operand in enumerate(operands):
+                if operand is old:
+                    operands[number] = new
         old.users.pop(self, None)
         new.users[self] = None
         if self.inside is not None:
             parameter = self.inside[new] = self.inside.pop(old)
             parameter.outside = new
+
+    def _replace_in_many(self, old: Instruction, new: Instruction) -> None:
+        """The same for the tuple that ends a program of thousands of results: where each operand stands is kept."""
+        if self.places is None:
+            self.places = {}
+            for number, operand in enumerate(self.operands):
+                self.places.setdefault(operand, []).append(number)
+        numbers = self.places.pop(old)
+        for number in numbers:
+            self.operands[number] = new
+        self.places.setdefault(new, []).extend(numbers)
 
     def replace_uses(self, new: Instruction) -> None:
         """Everybody who reads this reads ``new``."""
