@@ -20,6 +20,7 @@ PASSES: dict[str, str] = {
     "simplify-inference": "irscope.passes.simplify_inference:SimplifyInference",
     "fast-math": "irscope.passes.fast_math:FastMath",
     "dynamic-to-static": "irscope.passes.dynamic_to_static:DynamicToStatic",
+    "canonicalize-ops": "irscope.passes.canonicalize_ops:CanonicalizeOps",
     "canonicalize-cast": "irscope.passes.canonicalize_cast:CanonicalizeCast",
     "move-cast": "irscope.passes.move_cast:MoveCast",
     "cancel-transposes": "irscope.passes.cancel_transposes:CancelTransposes",

@@ -1,26 +1,26 @@
-"""Convolutions, and what follows them, work in the layout that is asked for."""
+"""Operators work in the layouts that are asked for, and what follows them follows."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from irscope.graph import Graph, Kind, Module, Node, TensorType
+from irscope.graph import UNKNOWN, Graph, Module, Node, Op, TensorType, TupleType, Type
+from irscope.graph.rewrite import copy_node
 from irscope.ops import get
 from irscope.passes.base import Pass
-from irscope.passes.canonicalize_cast import is_cast
-from irscope.passes.simplify_inference import bound
+from irscope.passes.canonicalize_ops import CanonicalizeOps
+from irscope.passes.layout_rules import Call, Known, rule_of
+from irscope.passes.layout_wishes import Wishes, operator_for, wanted, wishes
+from irscope.passes.layouts import Layout, laid, types_of
 from irscope.passes.visitor import GraphMutator
-from irscope.source import UserError
 
-KERNELS = {"NHWC": "HWIO", "NCHW": "OIHW"}
-"""The layout of weights that goes with one of data."""
-
-POOLS = frozenset(("nn.max_pool2d", "nn.avg_pool2d", "nn.global_max_pool2d", "nn.global_avg_pool2d", "nn.adaptive_avg_pool2d",
-                   "nn.adaptive_max_pool2d"))
+KEPT = ("Primitive", "Compiler", "Composite")
+"""Functions that are marked as one kernel, or as somebody else's, are left as they are."""
 
 
 class ConvertLayout(Pass):
-    """Let two-dimensional convolutions read and write ``layout``, and the pooling, biases and pointwise operators behind them too.
+    """Let operators read and write the layouts asked for, and what follows them too, as TVM's ConvertLayout.
 
         %0 = nn.conv2d(%x, %w);          ->      %0 = layout_transform(%x, src_layout="NCHW", dst_layout="NHWC");
         nn.relu(%0)                              %1 = layout_transform(%w, src_layout="OIHW", dst_layout="HWIO");
@@ -28,7 +28,10 @@ class ConvertLayout(Pass):
                                                  %3 = nn.relu(%2);
                                                  layout_transform(%3, src_layout="NHWC", dst_layout="NCHW")
 
-    Transformations stand at the borders alone: where a value enters from, or goes to, operators that keep their layout.
+    ``layout`` is one for all convolutions of that many axes (``NHWC``, ``NCHW4c``, ``NDHWC``), or names operators: ``nn.conv2d:NHWC:OHWI``,
+    several joined by ``+``, the layout of weights last (``default`` is the one that goes with the data). Pointwise operators, sums with
+    biases and residuals, pooling, normalisation, reductions, concatenation, splits, slices and padding take the layout over: their axes
+    are renamed. Transformations stand at the borders alone, each once.
     """
 
     name: ClassVar[str] = "convert-layout"
@@ -36,91 +39,202 @@ class ConvertLayout(Pass):
     requires = ("infer-types",)
 
     def __init__(self, layout: str = "NHWC") -> None:
-        if layout not in KERNELS:
-            raise UserError(f"convert-layout knows no layout {layout!r}", f"it knows {' and '.join(KERNELS)}")
-        self.layout = layout
+        self.wishes = wishes(layout)
 
     def run(self, module: Module) -> Module:
-        return _Converting(self.layout).run(module) if module.format == "relay" else module
+        if module.format != "relay":
+            return module
+        if any(data.is_packed for data, _ in self.wishes.values()):
+            # A bias along a split axis is a sum: it has no axis of its own to name.
+            module = CanonicalizeOps().run(module)
+        converting = _Converting(self.wishes)
+        made = converting.run(module)
+        self.declined = converting.declined
+        return made
+
+
+@dataclass(slots=True, eq=False)
+class Laid:
+    """A value of the new graph: its axes were named ``old`` as written, and lie as ``new`` now. None: nothing is known of them."""
+
+    value: Node
+    old: Layout | None
+    new: Layout | None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What becomes of a call: ``were`` are the layouts that it takes its operands to have, ``inputs`` those that it wants of them now.
+
+    ``result`` is the layout as written and now; of each result, with its type, in ``parts`` where there are several.
+    """
+
+    op: Op
+    attrs: Mapping[str, Any]
+    were: Known
+    inputs: Known
+    type: Type
+    result: tuple[Layout | None, Layout | None]
+    parts: Sequence[tuple[Type, Layout | None, Layout | None]] = ()
+
+
+def plan(node: Node, types: Sequence[Type], given: Sequence[Laid], wishes: Wishes) -> Plan | str:
+    """What becomes of a call whose operands have these types and lie like that; why it stays, where that is worth telling."""
+    rule, wish = rule_of(node), wishes.get(node.op.name)
+    if rule is None or any(isinstance(type, TupleType) for type in types):
+        return ""
+    call, names = Call(node, types), [k.old for k in given]
+    try:
+        before = rule(call, names, names, node.attrs)
+        attrs = wanted(node, *wish) if wish is not None else node.attrs
+        if before is None or isinstance(attrs, str):
+            return attrs if isinstance(attrs, str) else ""
+        # Where an operand's axes had other names than this operator gives them, it is taken as written.
+        now = [k.new if k.old is b else b for k, b in zip(given, before.inputs, strict=True)]
+        after = rule(call, before.inputs, now, attrs)
+    except ValueError:  # a layout in the text that is none
+        return ""
+    results = types_of(node.type)
+    if after is None or len(before.outputs) != len(results):
+        return ""
+    if _same(before.inputs, now) and _same(before.inputs, after.inputs) and _same(before.outputs, after.outputs):
+        after, wish = replace(after, attrs=node.attrs), None
+    outputs = zip(results, before.outputs, after.outputs, strict=True)
+    made = [type for type in (laid(t, b, a) if a is not None and b is not None else t for t, b, a in outputs) if type is not None]
+    if len(made) < len(results) or not all(_fits(t, b, a) for t, b, a in zip(types, before.inputs, after.inputs, strict=True)):
+        return f"its sizes do not fit {after.inputs[0]}" if wish is not None else ""
+    op = get(operator_for(node, wish[0]), "relay") if wish is not None else node.op
+    result = before.outputs[0], after.outputs[0]
+    if not isinstance(node.type, TupleType):
+        return Plan(op, after.attrs, before.inputs, after.inputs, made[0], result)
+    parts = list(zip(made, before.outputs, after.outputs, strict=True))
+    return Plan(op, after.attrs, before.inputs, after.inputs, TupleType(tuple(made)), result, parts)
+
+
+def _same(a: Known, b: Known) -> bool:
+    return all(x is y for x, y in zip(a, b, strict=True))
 
 
 class _Converting(GraphMutator):
-    """``far`` holds, by node as written, its value in the layout asked for. What turns out unused of both is left out in the end."""
+    """``laid`` has, by node as written, what is known of its layout; a list for a value of several fields."""
 
-    def __init__(self, layout: str) -> None:
-        self.there = layout
-        self.here = "NCHW" if layout == "NHWC" else "NHWC"
+    def __init__(self, wishes: Wishes) -> None:
+        self.wishes = wishes
+        self.declined: list[str] = []
+        self.plans: dict[Any, Plan | str] = {}
+        """By operator, types, layouts and attributes: layers of a net are alike."""
 
     def begin(self, graph: Graph) -> None:
-        self.far: dict[Node, Node] = {}
+        self.laid: dict[Node, Laid | list[Laid]] = {}
+        self.turned: dict[tuple[Node, Layout, Layout], Node] = {}
+        self.active = not any(key in graph.notes.get("attrs", {}) for key in KEPT)
 
     def visit(self, node: Node, operands: Sequence[Node]) -> Node | None:
-        made = self._converted(node)
+        name = node.op.name
+        if not self.active or (not self.laid and name not in self.wishes):
+            return None
+        if name == "get-tuple-element" and isinstance(whole := self.laid.get(node.operands[0]), list):
+            made: Node | None = self._known(node, whole[int(node.attrs["index"])])
+        elif name == "tuple" and any(o in self.laid for o in node.operands):
+            fields = [self._laid(o) for o in node.operands]
+            self.laid[node] = fields
+            made = copy_node(self.builder, node, [self._as_written(field) for field in fields])
+        else:
+            made = self._converted(node) if node.op.dialect == "relay" and not node.bodies else None
         if made is None:
-            return None
-        self.far[node] = made
-        if not isinstance(made.type, TensorType):
-            return None
-        return self._turned(made, self.there, self.here)
+            as_written = [self._as_written(self.laid[o]) if o in self.laid else self.new(o) for o in node.operands]
+            return copy_node(self.builder, node, as_written, [self.became.get(body, body) for body in node.bodies])
+        # The graph's result lies as it did.
+        return self._as_written(self.laid[node]) if node is self.graph.root and node in self.laid else made
+
+    def _known(self, node: Node, laid: Laid) -> Node:
+        self.laid[node] = laid
+        return laid.value
+
+    # ------------------------------------------------------------------ one operator
 
     def _converted(self, node: Node) -> Node | None:
-        """The node in the other layout; None where it stays."""
-        name = node.op.name
-        if name == "nn.conv2d":
-            return self._convolution(node)
-        first = node.operands[0] if node.operands else None
-        if first is None or first not in self.far or node.op.dialect != "relay":
-            return self._several(node) if first is not None and name in ("concatenate", *BINARY) else None
-        if name in POOLS and bound(node)["layout"] == self.here and not bound(node)["out_layout"]:
-            return self.add(name, [self.far[first]], **{**node.attrs, "layout": self.there})
-        if name == "nn.bias_add" and int(bound(node)["axis"]) % 4 == self.here.index("C"):
-            return self.add(name, [self.far[first], self.new(node.operands[1])], axis=self.there.index("C"))
-        if name in BINARY:
-            return self._several(node)
-        if len(node.operands) == 1 and (node.op.kind is Kind.ELEMENTWISE or is_cast(node)) and name != "trilu" and self._same_shape(node):
-            return self.add(name, [self.far[first]], **node.attrs)
-        return None
-
-    def _several(self, node: Node) -> Node | None:
-        """Operators of several tensors, when all are there in the other layout (or are scalars)."""
-        given = node.operands[0].operands if node.op.name == "concatenate" and node.operands[0].op.name == "tuple" else node.operands
-        if not any(o in self.far for o in given) or not all(o in self.far or _is_scalar(o) for o in given):
+        """The operator in the layouts that its operands have, or that are asked for; None where it stays as written."""
+        if node.op.name not in self.wishes and not any(o in self.laid for o in node.operands):
             return None
-        values = [self.far[o] if o in self.far else self.new(o) for o in given]
-        if node.op.name != "concatenate":
-            return self.add(node.op.name, values, **node.attrs)
-        if given is node.operands:
+        fields = [o.operands if o.op.name == "tuple" else (o,) for o in node.operands]
+        flat = [o for each in fields for o in each]
+        given = [self._laid(o) for o in flat]
+        # Equal types are the same object nearly always; where they are not, a plan is made twice.
+        types = [id(o.type) for o in flat]
+        key = node.op, id(node.type), *types, *[k.old for k in given], *[k.new for k in given], repr(node.attrs) if node.attrs else ""
+        if key not in self.plans:
+            self.plans[key] = plan(node, [o.type for o in flat], given, self.wishes)
+        found = self.plans[key]
+        if not isinstance(found, Plan):
+            if found:
+                self.declined.append(f"left %{node.name}: {found}")
             return None
-        axis = self.there.index(self.here[int(bound(node)["axis"]) % 4])
-        return self.add("concatenate", [self.builder.add(get("tuple"), values)], axis=axis)
+        values = iter([self._value(k, b, a) for k, b, a in zip(given, found.were, found.inputs, strict=True)])
+        operands = [self._gathered(o, [next(values) for _ in each]) for o, each in zip(node.operands, fields, strict=True)]
+        made = self.builder.add(found.op, operands, found.attrs, found.type, name=node.name)
+        if found.parts:
+            get_part = get("get-tuple-element")
+            self.laid[node] = [Laid(self.builder.add(get_part, [made], {"index": i}, type), was, here)
+                               for i, (type, was, here) in enumerate(found.parts)]
+        else:
+            self.laid[node] = Laid(made, *found.result)
+        return made
 
-    def _convolution(self, node: Node) -> Node | None:
-        given, x = bound(node), node.operands[0]
-        plain = given["data_layout"] == self.here and not given["out_layout"] and sorted(str(given["kernel_layout"])) == sorted("OIHW")
-        if not plain or not isinstance(node.type, TensorType) or not isinstance(x.type, TensorType):
-            return None
-        if x not in self.far:
-            self.far[x] = self._turned(self.new(x), self.here, self.there)
-        kernel = node.operands[1]
-        source, wanted = str(given["kernel_layout"]), KERNELS[self.there]
-        attrs: dict[str, Any] = {**node.attrs, "data_layout": self.there, "kernel_layout": wanted}
-        weight = self.new(kernel) if source == wanted else self._turned(self.new(kernel), source, wanted)
-        return self.add("nn.conv2d", [self.far[x], weight], **attrs)
+    def _gathered(self, operand: Node, values: list[Node]) -> Node:
+        """An operand of a call from its parts: a tuple again, where it was one."""
+        if operand.op.name != "tuple":
+            return values[0]
+        return self.builder.add(get("tuple"), values, {}, TupleType(tuple(v.type for v in values)))
 
-    def _turned(self, value: Node, source: str, wanted: str) -> Node:
-        return self.add("layout_transform", [value], src_layout=source, dst_layout=wanted)
+    # ------------------------------------------------------------------ values
 
-    @staticmethod
-    def _same_shape(node: Node) -> bool:
-        mine, its = node.type, node.operands[0].type
-        return isinstance(mine, TensorType) and isinstance(its, TensorType) and mine.shape == its.shape
+    def _laid(self, node: Node) -> Laid:
+        """What is known of a value; one of several fields counts as one of which nothing is known."""
+        known = self.laid.get(node)
+        if isinstance(known, Laid):
+            return known
+        return Laid(self._as_written(known) if known is not None else self.new(node), None, None)
+
+    def _value(self, known: Laid, was: Layout | None, here: Layout | None) -> Node:
+        """An operand, whose axes the operator names ``was``, in the layout ``here``; None is as written."""
+        if was is None or here is None:
+            return self._as_written(known)
+        return self._turned(known.value, known.new or was, here) if known.old is was else self._turned(self._as_written(known), was, here)
+
+    def _as_written(self, known: Laid | list[Laid]) -> Node:
+        if isinstance(known, list):
+            return self._gathered_fields(known)
+        return known.value if known.old is None or known.new is None else self._turned(known.value, known.new, known.old)
+
+    def _gathered_fields(self, fields: list[Laid]) -> Node:
+        values = [self._as_written(field) for field in fields]
+        return self.builder.add(get("tuple"), values, {}, TupleType(tuple(v.type for v in values)))
+
+    def _turned(self, value: Node, old: Layout, new: Layout) -> Node:
+        """A value in another layout, made once; one with fewer axes gets those that are missing in front. Numbers have no layout."""
+        if old is new or (isinstance(value.type, TensorType) and value.type.rank == 0):
+            return value
+        key = value, old, new
+        found = self.turned.get(key)
+        if found is None:
+            found = value
+            missing = [letter for letter in new.wholes if letter not in old.wholes]
+            if missing:
+                found = self.add("expand_dims", [found], axis=0, num_newaxis=len(missing))
+                old = old.preceded(missing)
+            if old is not new:
+                type = laid(found.type, old, new) or UNKNOWN
+                found = self.add("layout_transform", [found], type, src_layout=old.text, dst_layout=new.text)
+            self.turned[key] = found
+        return found
 
 
-BINARY = frozenset((
-    "add", "subtract", "multiply", "divide", "power", "maximum", "minimum", "equal", "not_equal", "less", "less_equal", "greater",
-    "greater_equal",
-))
-
-
-def _is_scalar(node: Node) -> bool:
-    return isinstance(node.type, TensorType) and node.type.rank == 0
+def _fits(type: Type, old: Layout | None, new: Layout | None) -> bool:
+    """Whether a value can lie in a new layout: its sizes are multiples of the parts, and known where they are split."""
+    if old is None or new is None or old is new or not isinstance(type, TensorType) or type.rank == 0:
+        return True
+    missing = [letter for letter in new.wholes if letter not in old.wholes]
+    if missing:
+        type, old = type.with_shape((1,) * len(missing) + type.shape), old.preceded(missing)
+    return laid(type, old, new) is not None

@@ -140,3 +140,20 @@ def test_layouts_have_letters_and_parts() -> None:
     assert layout_axes("OIHW16i8o") == [("O", 0), ("I", 0), ("H", 0), ("W", 0), ("i", 16), ("o", 8)]
     with pytest.raises(ValueError, match="no layout"):
         layout_axes("N C")
+
+
+def test_slices_reach_as_many_axes_as_the_longest_list_names() -> None:
+    text = "def @main(%x: Tensor[(4, 8, 9), float32]) {{\n  strided_slice(%x, begin={}, end={}, strides={})\n}}\n"
+    assert result_type(text.format([0, 1], [4, -1, 6], [1, 1, 2])) == "f32[4,6,3]"
+    assert result_type(text.format([1], [4], [1])) == "f32[3,8,9]"
+
+
+def test_deformable_convolutions_have_types_though_they_are_not_computed() -> None:
+    module = parsed('def @main(%x: Tensor[(1, 9, 10, 4), float32], %o, %w) {\n  nn.deformable_conv2d(%x, %o, %w, channels=6, kernel_size=[3, 2], '
+                    'strides=[2, 1], data_layout="NHWC", kernel_layout="HWIO")\n}\n').module()
+    assert [str(n.type) for n in module.main().nodes] == ["f32[1,9,10,4]", "f32[1,4,9,12]", "f32[3,2,4,6]", "f32[1,4,9,6]"]
+    [(_, message)] = faults("def @main(%x: Tensor[(1, 4, 9, 9), float32], %o: Tensor[(1, 8, 7, 7), float32], %w: Tensor[(6, 4, 3, 3), float32]) {\n"
+                            "  nn.deformable_conv2d(%x, %o, %w)\n}\n")
+    assert "offset is f32[1,8,7,7]" in message and "f32[1,18,7,7]" in message
+    assert result_type("def @main(%x: Tensor[(1, 4, 9, 9), float32], %r: Tensor[(5, 5), float32]) {\n"
+                       "  vision.roi_pool(%x, %r, pooled_size=[2, 3], spatial_scale=0.5f)\n}\n") == "f32[5,4,2,3]"

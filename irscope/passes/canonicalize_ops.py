@@ -1,0 +1,38 @@
+"""Operators that others can stand for are written as those."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from irscope.graph import Module, Node, TensorType
+from irscope.ops import get
+from irscope.passes.base import Pass
+from irscope.passes.simplify_inference import along, bound
+from irscope.passes.visitor import GraphMutator
+
+
+class CanonicalizeOps(Pass):
+    """Write a bias as the sum that it is, as TVM's CanonicalizeOps.
+
+        nn.bias_add(%x, %b)         ->         %0 = expand_dims(%b, axis=1, num_newaxis=2);
+                                               add(%x, %0)
+
+    Passes that know sums, and layouts whose channels are split, then need no rule for biases.
+    """
+
+    name: ClassVar[str] = "canonicalize-ops"
+    opt_level: ClassVar[int] = 3
+    requires = ("infer-types",)
+
+    def run(self, module: Module) -> Module:
+        return _Writing().run(module) if module.format == "relay" else module
+
+
+class _Writing(GraphMutator):
+    def visit_nn_bias_add(self, node: Node, operands: Sequence[Node]) -> Node | None:
+        data = node.operands[0].type
+        if not isinstance(data, TensorType):
+            return None
+        axis = int(bound(node)["axis"]) % data.rank
+        bias = along(self, operands[1], data.rank, axis)
+        return self.builder.add(get("add", "relay"), [operands[0], bias], {}, node.type, name=node.name)

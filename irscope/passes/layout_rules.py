@@ -1,0 +1,348 @@
+"""How Relay's operators follow a layout: what they want of their operands, what they give, and which of their attributes name axes.
+
+A rule is asked twice. First with the layouts as written (``old`` and ``now`` are the same, None where nothing is known yet): it tells what
+the operator takes the axes of its operands to be. Then with the layouts that the operands have now. None means that the operator works in
+the layout as written alone.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+from irscope.formats.relay.operators import declared
+from irscope.graph import Kind, Node, TensorType, TupleType, Type
+from irscope.passes.layouts import Layout, layout, types_of
+
+Known = Sequence[Layout | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call as written; ``types`` are those of its operands, a tuple's fields one by one."""
+
+    node: Node
+    types: Sequence[Type]
+
+    def given(self, attrs: Mapping[str, Any]) -> SimpleNamespace:
+        """Attributes with the defaults filled in."""
+        operator = declared(self.node.op.name)
+        return operator.bound(attrs) if operator is not None else SimpleNamespace(**attrs)
+
+    def shape(self, at: int) -> tuple[Any, ...] | None:
+        """The shape of an operand as written."""
+        type = self.types[at]
+        return type.shape if isinstance(type, TensorType) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Ruled:
+    """The layouts of operands and results (None: as written, whatever that is), and the attributes that go with them."""
+
+    inputs: Known
+    outputs: Known
+    attrs: Mapping[str, Any]
+
+
+Rule = Callable[[Call, Known, Known, Mapping[str, Any]], Ruled | None]
+
+
+def rule_of(node: Node) -> Rule | None:
+    """The rule of a call's operator."""
+    found = RULES.get(node.op.name)
+    if found is not None:
+        return found
+    pointwise = node.op.kind is Kind.ELEMENTWISE and len(node.operands) == 1 and node.op.dialect == "relay"
+    return same if pointwise and isinstance(node.type, TensorType) else None
+
+
+# ---------------------------------------------------------------------- pointwise
+
+
+def same(call: Call, old: Known, now: Known, attrs: Mapping[str, Any]) -> Ruled | None:
+    """What works element by element follows; other operands are numbers."""
+    if now[0] is None or any(t.rank != len(now[0]) for t in types_of(call.node.type) if old is now and isinstance(t, TensorType)):
+        return None
+    return Ruled([now[0], *[None] * (len(now) - 1)], [now[0]] * len(types_of(call.node.type)), attrs)
+
+
+def broadcast(count: int) -> Rule:
+    """The first ``count`` operands broadcast together; others are numbers."""
+    def rule(call: Call, old: Known, now: Known, attrs: Mapping[str, Any]) -> Ruled | None:
+        shapes = [call.shape(i) for i in range(count)]
+        known = [layout for layout in now[:count] if layout is not None]
+        if not known or any(shape is None for shape in shapes):
+            return None
+        widest = max(known, key=lambda layout: len(layout.wholes))
+        was = next(o for o, n in zip(old, now, strict=True) if n is widest)
+        if was is None or any(len(shape) > len(was) for shape in shapes if shape is not None):
+            return None  # the widest operand is one whose axes have no names
+        inputs = [_beside(widest, o, n, shape or ()) for o, n, shape in zip(old[:count], now[:count], shapes, strict=True)]
+        return Ruled([*inputs, *[None] * (len(now) - count)], [widest], attrs)
+    return rule
+
+
+def _beside(widest: Layout, old: Layout | None, now: Layout | None, shape: tuple[Any, ...]) -> Layout:
+    """How an operand lies beside the widest one: in its last axes, or in all of them when those are others.
+
+    Where it is stretched along an axis that is split, its part is of 1.
+    """
+    if old is None or now is None:
+        return widest.tail(len(shape))
+    tail = widest.tail(len(old.wholes))
+    if now is tail and not widest.is_packed:
+        return now
+    if not widest.is_packed:
+        return widest
+    have = dict.fromkeys(widest.wholes, 1)
+    for (name, _), size in zip(old.axes, shape, strict=True):
+        have[name.upper()] *= size if isinstance(size, int) else 0
+    fits = {name: widest.factor(name) if have[name] and have[name] % widest.factor(name) == 0 else 1 for name in widest.wholes}
+    return widest.stretched(fits)
+
+
+# ---------------------------------------------------------------------- one axis, several axes
+
+
+def moved(axis: int, old: Layout, now: Layout) -> int | None:
+    """Where the axis of a number stands now; None where it is split, here or there."""
+    letter = old.letter(axis % len(old))
+    place = now.place(letter) if letter is not None else -1
+    return place if letter is not None and place >= 0 and not now.parts(letter) else None
+
+
+def along(results: str = "same", batch: bool = False) -> Rule:
+    """Operators that do something along ``axis``, which they all have; with ``batch`` they know the first axis from the others too.
+
+    ``results`` is ``first`` where the other results are vectors along the axis.
+    """
+    def rule(call: Call, old: Known, now: Known, attrs: Mapping[str, Any]) -> Ruled | None:
+        was, here = old[0], now[0]
+        axis = call.given(attrs).axis
+        if was is None or here is None or not isinstance(axis, int) or here.is_packed or not -len(was) <= axis < len(was):
+            return None
+        place = moved(axis, was, here)
+        if place is None or (batch and was.letter(0) != here.letter(0)):
+            return None
+        n = len(types_of(call.node.type))
+        outputs = [here, *[None if results == "first" else here] * (n - 1)]
+        return Ruled([here, *[None] * (len(now) - 1)], outputs, {**attrs, "axis": place})
+    return rule
+
+
+def over_axes(call: Call, old: Known, now: Known, attrs: Mapping[str, Any]) -> Ruled | None:
+    """``nn.l2_normalize`` and ``reverse``: axes in the order as written."""
+    was, here, axis = old[0], now[0], call.given(attrs).axis
+    if was is None or here is None or here.is_packed or axis is None:
+        return None
+    places = [moved(a, was, here) for a in (axis if isinstance(axis, list | tuple) else [axis])]
+    if None in places:
+        return None
+    return Ruled([here], [here], {**attrs, "axis": places if isinstance(axis, list | tuple) else places[0]})
+
+
+def reduced(call: Call, old: Known, now: Known, attrs: Mapping[str, Any]) -> Ruled | None:
+    """Reductions: the result has the axes that are left. A part goes with its whole."""
+    was, here, given = old[0], now[0], call.given(attrs)
+    if was is None or here is None or was.is_packed:
+        return None
+    axis = given.axis if isinstance(given.axis, list | tuple) else [] if given.axis is None else [given.axis]
+    named = {was.letter(a % len(was)) for a in axis}
+    gone = [w for w in was.wholes if (w in named) != bool(given.exclude)] if axis or given.exclude else list(was.wholes)
+    others = [None] * (len(now) - 1)
+    if not gone:
+        return Ruled([here, *others], [here], attrs) if not given.exclude or len(named) == len(was) else None
+    if given.keepdims:
+        if any(here.parts(letter) for letter in gone):
+            return None
+        left = here
+    else:
+        left = here.only([letter for letter in here.wholes if letter not in gone])
+    if len(gone) == len(was) and given.axis is None:
+        return Ruled([here, *others], [left if left.axes else None], attrs)
+    kept = {key: value for key, value in attrs.items() if key != "exclude"}
+    places = sorted(i for i, (name, _) in enumerate(here.axes) if name.upper() in gone)
+    return Ruled([here, *others], [left if left.axes else None], {**kept, "axis": places} if here is not was else attrs)
+
+
+def arg_reduced(call: Call, old: Known, now: Known, attrs: Mapping[str, Any]) -> Ruled | None:
+    """``argmax`` and ``argmin`` count places: over one axis these stay the same, over several they would not."""
+    given = call.given(attrs)
+    axis = given.axis if isinstance(given.axis, list | tuple) else [given.axis]
+    if given.exclude or len(axis) != 1 or axis[0] is None or (now[0] is not None and now[0].is_packed):
+        return None
+    return reduced(call, old, now, attrs)
+
+
+# ---------------------------------------------------------------------- shape
+
+
+def concatenated(call: Call, old: Known, now: Known, attrs: Mapping[str, Any]) -> Ruled | None:
+    """All fields lie as the first of which it is known."""
+    # The quantised one has a scale and a zero point for each field, and for the result.
+    fields = (len(now) - 2) // 3 if call.node.op.name == "qnn.concatenate" else len(now)
+    here = next((n for n in now[:fields] if n is not None), None)
+    was = next((o for o, n in zip(old, now, strict=True) if n is here and n is not None), None)
+    if was is None or here is None or any(len(call.shape(i) or ()) != len(was) for i in range(fields)):
+        return None
+    axis = int(call.given(attrs).axis)
+    letter = was.letter(axis % len(was))
+    if letter is None:
+        return None
+    made = {**attrs, "axis": here.place(letter)} if here is not was else attrs
+    return Ruled([here] * fields + [None] * (len(now) - fields), [here], made)
+
+
+def split(call: Call, old: Known, now: Known, attrs: Mapping[str, Any]) -> Ruled | None:
+    """Cuts along an axis that is split itself must lie between parts."""
+    was, here, given = old[0], now[0], call.given(attrs)
+    if was is None or here is None or not isinstance(call.node.type, TupleType):
+        return None
+    letter = was.letter(int(given.axis) % len(was))
+    if letter is None:
+        return None
+    n, cuts, factor = len(types_of(call.node.type)), given.indices_or_sections, here.factor(letter)
+    made = {**attrs, "axis": here.place(letter)}
+    if isinstance(cuts, list | tuple):
+        if any(cut % factor for cut in cuts):
+            return None
+        made["indices_or_sections"] = [cut // factor for cut in cuts]
+    return Ruled([here], [here] * n, made)
+
+
+def squeezed(call: Call, old: Known, now: Known, attrs: Mapping[str, Any]) -> Ruled | None:
+    """Without axes of 1, which must not be split."""
+    was, here, axis, shape = old[0], now[0], call.given(attrs).axis, call.shape(0)
+    if was is None or here is None or was.is_packed or shape is None:
+        return None
+    if axis is None:
+        if not all(isinstance(size, int) for size in shape):
+            return None
+        axis = [d for d, size in enumerate(shape) if size == 1]
+    gone = [was.letter(a % len(was)) for a in (axis if isinstance(axis, list | tuple) else [axis])]
+    if any(letter is None or here.parts(letter) for letter in gone):
+        return None
+    left = here.only([letter for letter in here.wholes if letter not in gone])
+    return Ruled([here], [left if left.axes else None], {**attrs, "axis": sorted(here.place(letter or "") for letter in gone)})
+
+
+def transposed(call: Call, old: Known, now: Known, attrs: Mapping[str, Any]) -> Ruled | None:
+    """The result lies as before: the other order is in the axes alone."""
+    was, here, axes = old[0], now[0], call.given(attrs).axes
+    if was is None or here is None or was.is_packed or here.is_packed:
+        return None
+    order = [a % len(was) for a in axes] if axes else list(reversed(range(len(was))))
+    letters = [was.wholes[a] for a in order]
+    return Ruled([here], [layout("".join(letters))], {**attrs, "axes": [here.place(letter) for letter in letters]})
+
+
+def padded(call: Call, old: Known, now: Known, attrs: Mapping[str, Any]) -> Ruled | None:
+    """Axes that are padded must not be split."""
+    was, here, widths = old[0], now[0], call.given(attrs).pad_width
+    if was is None or here is None or was.is_packed or len(widths) != len(was):
+        return None
+    by_letter = dict(zip(was.wholes, widths, strict=True))
+    if any(any(by_letter[letter]) and here.parts(letter) for letter in here.wholes):
+        return None
+    made = [list(by_letter[name]) if not size else [0, 0] for name, size in here.axes]
+    return Ruled([here, *[None] * (len(now) - 1)], [here], {**attrs, "pad_width": made})
+
+
+def sliced(call: Call, old: Known, now: Known, attrs: Mapping[str, Any]) -> Ruled | None:
+    """Slices by named axes keep their numbers; others get them for every axis."""
+    was, here, given, shape = old[0], now[0], call.given(attrs), call.shape(0)
+    if was is None or here is None or here.is_packed or shape is None:
+        return None
+    if given.axes:
+        places = [moved(a, was, here) for a in given.axes]
+        return Ruled([here], [here], {**attrs, "axes": places}) if None not in places else None
+    if given.slice_mode != "end":
+        stop: list[Any] = [-1] * len(shape)
+    else:
+        stop = list(shape)
+    n, strides = len(given.begin), list(given.strides or [1])
+    strides = strides * n if len(strides) == 1 else strides
+    rows = [(given.begin[d] if d < n else 0, given.end[d] if d < len(given.end) else stop[d], strides[d] if d < len(strides) else 1)
+            for d in range(len(shape))]
+    if not all(isinstance(v, int) for row in rows for v in row):
+        return None
+    begin, end, steps = zip(*(rows[was.place(name)] for name, _ in here.axes), strict=True)
+    return Ruled([here], [here], {**attrs, "begin": list(begin), "end": list(end), "strides": list(steps)})
+
+
+# ---------------------------------------------------------------------- layouts as attributes
+
+
+def convolved(data: int) -> Rule:
+    """Convolutions say how they lie: the first ``data`` operands as the data, the next one as the kernel."""
+    def rule(call: Call, old: Known, now: Known, attrs: Mapping[str, Any]) -> Ruled | None:
+        given = call.given(attrs)
+        x, w = layout(str(given.data_layout)), layout(str(given.kernel_layout))
+        return Ruled([*[x] * data, w, *[None] * (len(now) - data - 1)], [layout(str(given.out_layout or given.data_layout))], attrs)
+    return rule
+
+
+def windowed(key: str = "layout", packed: bool = True) -> Rule:
+    """Pooling and resizing follow their data, unless a layout of the result is asked for. Space must not be split."""
+    def rule(call: Call, old: Known, now: Known, attrs: Mapping[str, Any]) -> Ruled | None:
+        given = call.given(attrs)
+        said, here = layout(str(getattr(given, key))), now[0]
+        result = str(getattr(given, "out_layout", ""))
+        if result and result != said.text:
+            return None
+        others = [None] * (len(now) - 1)
+        if result or here is None or here is said or (old[0] is not None and set(here.wholes) != set(said.wholes)):
+            return Ruled([said, *others], [said], attrs)
+        if old[0] is not said or any(here.parts(letter) for letter in here.wholes if letter in "DHW") or (here.is_packed and not packed):
+            return Ruled([said, *others], [said], attrs)
+        return Ruled([here, *others], [here], {**attrs, key: here.text})
+    return rule
+
+
+def placed(call: Call, old: Known, now: Known, attrs: Mapping[str, Any]) -> Ruled | None:
+    """Operators that change their layout only where they are asked to."""
+    said = layout(str(call.given(attrs).layout))
+    return Ruled([said, *[None] * (len(now) - 1)], [said], attrs)
+
+
+BINARY = (
+    "add subtract multiply divide power mod floor_mod floor_divide trunc_divide trunc_mod maximum minimum left_shift right_shift "
+    "bitwise_and bitwise_or bitwise_xor logical_and logical_or logical_xor equal not_equal less less_equal greater greater_equal "
+    "qnn.add qnn.subtract qnn.mul"
+)
+POINTWISE = "copy nn.dropout clip cast_like annotation.stop_fusion qnn.leaky_relu qnn.hardswish"
+ALONG = (
+    "nn.layer_norm nn.bias_add nn.prelu nn.lrn nn.softmax nn.log_softmax nn.fast_softmax qnn.softmax topk argsort sort cumsum cumprod "
+    "qnn.requantize qnn.quantize qnn.dequantize"
+)
+CONVOLUTIONS = (
+    "nn.conv1d nn.conv2d nn.conv3d nn.conv1d_transpose nn.conv2d_transpose nn.conv3d_transpose nn.conv2d_relu qnn.conv2d "
+    "qnn.conv2d_transpose nn.contrib_conv2d_NCHWc nn.contrib_conv2d_nchwc nn.contrib_depthwise_conv2d_NCHWc"
+)
+POOLS = [f"nn.{kind}_pool{n}d" for kind in ("max", "avg", "global_max", "global_avg", "adaptive_max", "adaptive_avg") for n in (1, 2, 3)]
+
+RULES: dict[str, Rule] = {
+    **dict.fromkeys(BINARY.split(), broadcast(2)),
+    "where": broadcast(3),
+    **dict.fromkeys(POINTWISE.split(), same),
+    **dict.fromkeys(ALONG.split(), along()),
+    "nn.batch_norm": along("first"),
+    "nn.instance_norm": along(batch=True),
+    "nn.group_norm": along(batch=True),
+    **dict.fromkeys(("nn.l2_normalize", "reverse"), over_axes),
+    **dict.fromkeys(("sum", "mean", "max", "min", "prod", "all", "any"), reduced),
+    **dict.fromkeys(("argmax", "argmin"), arg_reduced),
+    **dict.fromkeys(("concatenate", "qnn.concatenate"), concatenated),
+    "split": split,
+    "squeeze": squeezed,
+    "transpose": transposed,
+    **dict.fromkeys(("nn.pad", "nn.mirror_pad"), padded),
+    "strided_slice": sliced,
+    **dict.fromkeys(CONVOLUTIONS.split(), convolved(1)),
+    "nn.deformable_conv2d": convolved(2),
+    **dict.fromkeys([*POOLS, "contrib.adaptive_avg_pool2d", "contrib.adaptive_max_pool2d", "qnn.avg_pool2d"], windowed()),
+    **dict.fromkeys(("image.resize1d", "image.resize2d", "image.resize3d", "nn.upsampling", "nn.upsampling3d"), windowed(packed=False)),
+    **dict.fromkeys(("vision.roi_pool", "vision.roi_align", "nn.depth_to_space", "nn.space_to_depth"), placed),
+}
+"""The rule of each operator that can follow; pointwise operators of one operand need none."""

@@ -1,0 +1,125 @@
+"""Which layouts are asked for: ``NHWC`` for all convolutions of images, or one an operator: ``nn.conv2d:NHWC:OHWI+nn.max_pool2d:NHWC``."""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from irscope.formats.relay.operators import declared, names
+from irscope.graph import Node, TensorType
+from irscope.passes.layout_rules import RULES
+from irscope.passes.layouts import Layout, layout
+from irscope.passes.simplify_inference import bound
+from irscope.source import UserError, did_you_mean
+
+DEFAULT = "default"
+
+CONVOLUTIONS = {
+    "CNW": ("nn.conv1d", "nn.conv1d_transpose"),
+    "CHNW": ("nn.conv2d", "nn.conv2d_transpose", "nn.conv2d_relu", "nn.deformable_conv2d", "qnn.conv2d", "qnn.conv2d_transpose"),
+    "CDHNW": ("nn.conv3d", "nn.conv3d_transpose"),
+}
+"""The convolutions whose data has these axes."""
+
+KERNELS = {"NCW": "OIW", "NWC": "WIO", "NCHW": "OIHW", "NHWC": "HWIO", "HWNC": "HWOI", "NCDHW": "OIDHW", "NDHWC": "DHWIO"}
+TRANSPOSED = {"NCW": "IOW", "NCHW": "IOHW", "NCDHW": "IODHW"}
+DEPTHWISE = {"NHWC": "HWOI"}
+"""The layout of weights that goes with one of data, where none is asked for: those of TVM's ``convert_op_layout``."""
+
+Wishes = Mapping[str, tuple[Layout, str]]
+"""By operator: the layout of the data, and that of the kernel or ``default``."""
+
+
+def wishes(text: str) -> Wishes:
+    """What the option says. Raises UserError for an unknown operator, and for what is no layout."""
+    found: dict[str, tuple[Layout, str]] = {}
+    for part in text.split("+"):
+        if not part.strip():
+            continue
+        first, *rest = part.strip().split(":")
+        if not rest and first and first[0].isupper():
+            data = _layout(first)
+            operators = CONVOLUTIONS.get("".join(sorted(data.wholes)))
+            if operators is None:
+                raise UserError(f"convert-layout: no convolution has the layout {first!r}", f"its axes are those of {', '.join(KERNELS)}")
+            _kernel_is_known(data)
+            found |= dict.fromkeys(operators, (data, DEFAULT))
+            continue
+        if declared(first) is None:
+            raise UserError(f"convert-layout: there is no operator {first!r}", did_you_mean(first, names()) or "such as nn.conv2d")
+        if first not in RULES or not {"layout", "data_layout"} & set(_attributes(first)):
+            raise UserError(f"convert-layout: {first} has no layout", "it follows its operands, where it can")
+        if not 1 <= len(rest) <= 2:
+            raise UserError(f"convert-layout: {part.strip()!r} asks for no layout", "write OPERATOR:LAYOUT or OPERATOR:LAYOUT:KERNEL")
+        data, kernel = _layout(rest[0]), rest[1] if len(rest) == 2 else DEFAULT
+        if kernel != DEFAULT:
+            _layout(kernel)
+        elif "data_layout" in _attributes(first):
+            _kernel_is_known(data)
+        found[first] = data, kernel
+    return found
+
+
+def _kernel_is_known(data: Layout) -> None:
+    if "".join(data.wholes) not in KERNELS:
+        raise UserError(f"convert-layout: no layout of weights is known that goes with {data}",
+                        f"write OPERATOR:{data}:KERNEL, or one of {', '.join(KERNELS)}")
+
+
+def wanted(node: Node, data: Layout, kernel: str) -> Mapping[str, Any] | str:
+    """The attributes of an operator that works in the layout asked for; a sentence where it cannot."""
+    given = bound(node)
+    if "data_layout" not in given:
+        # What is asked for stays, whatever comes from the data: so TVM says it.
+        return {**node.attrs, "layout": data.text, **({"out_layout": data.text} if "out_layout" in given else {})}
+    left = {key: value for key, value in node.attrs.items() if key != "out_layout"}
+    if kernel == DEFAULT:
+        found = _kernel(node, data, given)
+        if found is None:
+            return f"no layout of weights is known that goes with {data}: ask for one, as {node.op.name}:{data}:LAYOUT"
+        kernel = found
+    return {**left, "data_layout": data.text, "kernel_layout": kernel}
+
+
+def operator_for(node: Node, data: Layout) -> str:
+    """TVM has an operator of its own for packed data."""
+    if node.op.name != "nn.conv2d" or not data.is_packed:
+        return node.op.name
+    return "nn.contrib_depthwise_conv2d_NCHWc" if _is_depthwise(node) else "nn.contrib_conv2d_NCHWc"
+
+
+def _kernel(node: Node, data: Layout, given: Mapping[str, Any]) -> str | None:
+    """The layout of weights for one of data: in packed ones both kinds of channels are split as the data is."""
+    plain = "".join(data.wholes)
+    transposed = "transpose" in node.op.name
+    made = (TRANSPOSED.get(plain) if transposed else None) or (DEPTHWISE.get(plain) if _is_depthwise(node) else None) or KERNELS.get(plain)
+    if made is None or not data.is_packed:
+        return made
+    factor = data.factor("C")
+    return None if transposed else f"{made}1i{factor}o" if _is_depthwise(node) else f"{made}{factor}i{factor}o"
+
+
+def _is_depthwise(node: Node) -> bool:
+    """Whether each channel has a kernel of its own."""
+    given, weight = bound(node), node.operands[1].type
+    if int(given["groups"]) == 1 or not isinstance(weight, TensorType):
+        return False
+    kernel = layout(str(given["kernel_layout"]))
+    if len(kernel) != weight.rank:
+        return False
+    many = {"I": 1, "O": 1}
+    for (name, _), size in zip(kernel.axes, weight.shape, strict=True):
+        if name.upper() in many:
+            many[name.upper()] *= size if isinstance(size, int) else 0
+    return many["I"] == 1 and many["O"] == int(given["groups"])
+
+
+def _attributes(name: str) -> tuple[str, ...]:
+    operator = declared(name)
+    return operator.names if operator is not None else ()
+
+
+def _layout(text: str) -> Layout:
+    try:
+        return layout(text)
+    except ValueError as fault:
+        raise UserError(f"convert-layout: {fault}", "a layout is such as NHWC or NCHW4c") from None
