@@ -70,7 +70,8 @@ def test_where_the_policy_would_say_otherwise_the_log_stands() -> None:
 
 
 def test_a_log_of_several_programs_is_read_for_the_one_that_fits() -> None:
-    both = (DATA / "cpu_shared.log").read_text() + (DATA / "cpu_exp.log").read_text()
+    little = "instruction_fusion.cc:1] Fusing %exp.1 = f32[] exp(%a) into %mul.6 = f32[] b(%exp.1)\ninstruction_fusion.cc:2] Fusion count: 1\n"
+    both = little + (DATA / "cpu_shared.log").read_text() + (DATA / "cpu_exp.log").read_text() + little
     edges, notes = told("cpu_exp", both)
     assert edges["mul.6", "mul.7"].fused == "all" and not any("not in this text" in note for note in notes)
     _, notes = told("cpu_exp", (DATA / "cpu_shared.log").read_text())

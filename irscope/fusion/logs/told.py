@@ -54,7 +54,7 @@ def verdicts_by_log(module: Module, log: FusionLog, device: str | None = None) -
     bodies = {id(body) for g in module.graphs.values() for n in g.nodes if n.op.name in INSIDE for body in n.bodies}
     graphs = [g for g in callees_first(module, module.main()) if id(g) not in bodies]
     runs = [Replay(graphs, steps) for steps in log.runs]
-    run = min(runs, key=lambda r: len(r.unknown))
+    run = max(runs, key=lambda r: len(r.known) - len(r.unknown))
     nodes = run.nodes
     looked_at = {graph.name for graph in graphs}
     told = [_xla(v, run, nodes, module, policy.version) if v.computation in looked_at else v for v in own]

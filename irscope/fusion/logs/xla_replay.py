@@ -28,7 +28,8 @@ class Refusals:
 class Replay:
     """The steps of one run on the graphs of a module.
 
-    ``unknown`` counts the names in the log that the text does not have and the log did not make.
+    ``known`` are the instructions of the text that the log speaks of, ``unknown`` the names in it that the text does not have and the log
+    did not make.
     """
 
     def __init__(self, graphs: Sequence[Graph], steps: Sequence[Step]) -> None:
@@ -37,6 +38,7 @@ class Replay:
         self.home = {name: Cluster(name, {name}) for name in self.nodes}
         self.named = dict(self.home)
         self.refusals = Refusals()
+        self.known: set[str] = set()
         self.unknown: set[str] = set()
         for step in steps:
             self._take(step)
@@ -61,7 +63,9 @@ class Replay:
 
     def _cluster(self, name: str) -> Cluster | None:
         found = self.named.get(name)
-        if found is None and name:
+        if found is not None:
+            self.known.add(found.root)
+        elif name:
             self.unknown.add(name)
         return found
 
