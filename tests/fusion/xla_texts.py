@@ -65,7 +65,7 @@ def read_by_many(count: int) -> str:
     """A value with ``count`` readers that are all results."""
     lines = ["x = f32[256] parameter(0)", "p = f32[256] negate(x)"]
     for i in range(count):
-        lines += [f"c{i} = f32[] constant({i})", f"b{i} = f32[256] broadcast(c{i}), dimensions={{}}", f"a{i} = f32[256] add(p, b{i})",
+        lines += [f"k{i} = f32[] constant({i})", f"b{i} = f32[256] broadcast(k{i}), dimensions={{}}", f"a{i} = f32[256] add(p, b{i})",
                   f"d{i} = f32[256] abs(a{i})"]
     names = ", ".join(f"d{i}" for i in range(count))
     return "\n".join([*lines, f"ROOT t = ({', '.join(['f32[256]'] * count)}) tuple({names})"])
