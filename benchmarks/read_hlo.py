@@ -3,6 +3,7 @@
     python benchmarks/read_hlo.py                        a generated chain of a million instructions
     python benchmarks/read_hlo.py FILE...                dumps of yours
     python benchmarks/read_hlo.py --chain 100000 FILE... both
+    python benchmarks/read_hlo.py --collectives 100000   a program of many devices: each collective with a channel and a reducer of its own
 
 Rounds of the two parsers alternate, and the best of each counts, so that a busy machine disturbs both alike.
 Memory is what the process has grown by, with the result in its hands, in a child process of its own for each parser and text.
@@ -47,6 +48,33 @@ def _chain(n: int) -> Iterator[str]:
                f"  %scaled.{i} = f32[64,128]{{1,0}} multiply(%exp.{i}, %wide.{i})\n"
                f"  {root}%x.{i + 1} = f32[64,128]{{1,0}} tanh(%scaled.{i})\n")
     yield "}\n"
+
+
+COLLECTIVES = """\
+  %g.{i} = f32[64,1024]{{1,0}} all-gather(%x.{i}), channel_id={a}, replica_groups=[1,8]<=[8], dimensions={{1}}, use_global_device_ids=true
+  %s.{i} = f32[64,128]{{1,0}} reduce-scatter(%g.{i}), channel_id={b}, replica_groups={{{{0,1,2,3,4,5,6,7}}}}, dimensions={{1}}, \
+to_apply=%region_{i}
+  %r.{i} = f32[64,128]{{1,0}} all-reduce(%s.{i}), channel_id={c}, replica_groups=[2,4]<=[8], use_global_device_ids=true, \
+to_apply=%region_{i}
+  %p.{i} = f32[64,128]{{1,0}} collective-permute(%r.{i}), channel_id={d}, source_target_pairs={{{{0,1}},{{1,2}},{{2,3}},{{3,0}}}}
+  %t.{i} = f32[64,128]{{1,0}} all-to-all(%p.{i}), channel_id={e}, replica_groups={{{{0,1,2,3}},{{4,5,6,7}}}}, dimensions={{0}}
+  %x.{n} = f32[64,128]{{1,0}} add(%t.{i}, %x.{i})
+"""
+
+
+def collectives(n: int) -> str:
+    """A module of about ``n`` instructions as XLA prints a program of eight devices: little but collectives, a channel for each."""
+    rounds = max(1, n // 9)
+    head = "HloModule jit_step, entry_computation_layout={(f32[64,128]{1,0})->f32[64,128]{1,0}}, num_partitions=8\n\n"
+    regions = "".join(f"%region_{i} (a.{i}: f32[], b.{i}: f32[]) -> f32[] {{\n"
+                      f"  %a.{i} = f32[] parameter(0)\n  %b.{i} = f32[] parameter(1)\n"
+                      f"  ROOT %add.{i} = f32[] add(%a.{i}, %b.{i})\n}}\n\n" for i in range(rounds))
+    body = "".join(COLLECTIVES.format(i=i, n=i + 1, a=5 * i + 1, b=5 * i + 2, c=5 * i + 3, d=5 * i + 4, e=5 * i + 5) for i in range(rounds))
+    entry = "ENTRY %main (x: f32[64,128]) -> f32[64,128] {\n  %x.0 = f32[64,128]{1,0} parameter(0)\n"
+    return f"{head}{regions}{entry}{body}  ROOT %out = f32[64,128]{{1,0}} copy(%x.{rounds})\n}}\n"
+
+
+MADE = {"chain": chain, "collectives": collectives}
 
 
 def irscope_reader() -> Callable[[str], Any]:
@@ -116,14 +144,16 @@ def grow(name: str, what: str) -> None:
 
 
 def text_of(what: str) -> str:
-    """The text of a file, or ``chain:N``."""
-    return chain(int(what[6:])) if what.startswith("chain:") else Path(what).read_text(errors="replace")
+    """The text of a file, or what ``chain:N`` and ``collectives:N`` make."""
+    kind, _, size = what.partition(":")
+    return MADE[kind](int(size)) if kind in MADE and size.isdigit() else Path(what).read_text(errors="replace")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="*")
     parser.add_argument("--chain", type=int, default=0, help="also generate a chain of so many instructions")
+    parser.add_argument("--collectives", type=int, default=0, help="also generate so many instructions of a program of eight devices")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--grow", nargs=2, help=argparse.SUPPRESS)
     args = parser.parse_args()
@@ -136,8 +166,10 @@ def main() -> None:
         names.append("xla")
     except ImportError:
         print("jaxlib is not importable: irscope alone", file=sys.stderr)
-    size = args.chain or (0 if args.files else 1_000_000)
-    texts = [*args.files, *([f"chain:{size}"] if size else [])]
+    made = {"chain": args.chain, "collectives": args.collectives}
+    if not args.files and not any(made.values()):
+        made["chain"] = 1_000_000
+    texts = [*args.files, *(f"{kind}:{size}" for kind, size in made.items() if size)]
     columns = "  ".join(f"{name + ' k/s':>11} {'MB/s':>5} {'B/instr':>7}" for name in names)
     print(f"{'text':38} {'MB':>6} {'instr':>8}  {columns}  speed  memory")
     for what in texts:

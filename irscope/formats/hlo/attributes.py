@@ -5,7 +5,7 @@ import re
 from typing import Any
 
 from irscope.formats.hlo.assembly import ANY, CONSTANT, PARAMETER, Assembly, Entry
-from irscope.formats.hlo.checks import LOOKS
+from irscope.formats.hlo.checks import LOOKS, surely_right
 from irscope.formats.hlo.faults import (
     LIMIT,
     MISPLACED_ATTRIBUTE,
@@ -216,9 +216,8 @@ def quick_entry(assembly: Assembly, opcode: str, spec: Opcode, text: str) -> Ent
     if any(name not in found.at for name in spec.required):
         return None
     groups = found.values.get("replica_groups")
-    looks = opcode in LOOKS or "control_predecessors" in found.values or (groups is not None and not groups.fits)
-    if opcode == "broadcast":
-        looks = "dimensions" not in found.values
+    looks = (opcode in LOOKS and not surely_right(opcode, found.values)) or "control_predecessors" in found.values \
+        or (groups is not None and not groups.fits)
     count = PARAMETER if opcode == "parameter" else CONSTANT if opcode == "constant" else ANY if spec.operands is None else spec.operands
     return Entry(assembly.op(spec.name), count, found.values or NO_ATTRS, found.graphs(), looks)
 

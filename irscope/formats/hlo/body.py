@@ -8,6 +8,7 @@ from irscope.formats.hlo.careful import COMPACTED, PRINT_AGAIN, read_instruction
 from irscope.formats.hlo.faults import LOSSY_PRINT, SYNTAX, TRUNCATED, Refused
 from irscope.formats.hlo.lexer import RESERVED_TYPES, Cursor
 from irscope.formats.hlo.lines import NAME, TYPE, read_lines
+from irscope.formats.hlo.reducers import read_reducer
 from irscope.graph import Graph
 from irscope.source import Note
 
@@ -33,6 +34,10 @@ def read_printed(assembly: Assembly, at: int) -> int:
     while True:
         while text.startswith("\n", at):
             at += 1
+        behind = read_reducer(assembly, at)
+        if behind > at:
+            at = behind
+            continue
         m = match(text, at)
         if m is None:
             return at

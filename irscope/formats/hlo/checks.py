@@ -1,8 +1,9 @@
 """What XLA's parser asks of single instructions beyond their attributes: numbers of operands that depend, and types that must be so."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from math import prod
+from typing import Any
 
 from irscope.formats.hlo.assembly import UNDEFINED, Assembly
 from irscope.formats.hlo.faults import (
@@ -21,8 +22,9 @@ from irscope.graph import Node, TensorType, TupleType
 
 def check(assembly: Assembly, node: Node) -> None:
     """Look at one instruction; tells what is wrong with it."""
-    if any(operand.op is UNDEFINED for operand in node.operands):
-        return  # told already, and all that would follow from it is noise
+    for operand in node.operands:
+        if operand.op is UNDEFINED:
+            return  # told already, and all that would follow from it is noise
     for name in node.attrs.get("control_predecessors", ()):
         assembly.operand(name, node.loc)
     groups = node.attrs.get("replica_groups")
@@ -220,4 +222,16 @@ LOOKS: dict[str, Callable[[Assembly, Node], None]] = {
     "custom-call": _custom_call,
     "scan": _scan,
 }
-"""By opcode, those that need a look at every instruction; ``broadcast`` only without dimensions."""
+"""By opcode, those that need a look at every instruction, unless its attributes alone answer."""
+
+
+def surely_right(opcode: str, attrs: Mapping[str, Any]) -> bool:
+    """Whether the attributes alone say that the check of an opcode finds nothing: then it is not made for each instruction."""
+    if opcode in ("concatenate", "sort", "all-to-all", "ragged-all-to-all"):
+        return len(attrs.get("dimensions", (0,))) == 1
+    if opcode in ("all-reduce", "all-reduce-start", "reduce-scatter"):
+        named = "channel_id" in attrs or "mode" in attrs or not attrs.get("use_global_device_ids")
+        return named and (opcode != "reduce-scatter" or bool(attrs.get("dimensions", (0,))))
+    if opcode in ("all-gather", "all-gather-start", "get-dimension-size", "set-dimension-size"):
+        return bool(attrs.get("dimensions", (0,)))
+    return opcode == "broadcast" and "dimensions" in attrs

@@ -35,8 +35,6 @@ _METADATA = "".join(rf"(?:{n}={_STRING} ?+)?+" for n in _STRINGS) + "".join(rf"(
 
 # The end of an attribute text, which printers always write last: checked, and then left in the dump.
 TAIL = re.compile(rf"(?:, metadata=\{{{_METADATA}\}})?+(?:, backend_config=(?:{braces(5)}|{_STRING}))?+", re.ASCII)
-CALLED = re.compile(rf", (?:calls|to_apply)=%?({NAME})", re.ASCII)
-CHANNEL = re.compile(r", channel_id=(\d{1,9})(?=, |$)", re.ASCII)
 NUMBER = re.compile(r"\d{1,9}", re.ASCII)
 
 
@@ -134,31 +132,50 @@ def _type(assembly: Assembly, text: str) -> Type | None:
 
 def _entry(assembly: Assembly, opcode: str, text: str) -> Entry | None:
     """The entry of an attribute text that is met for the first time; None where each instruction needs the cursor."""
-    spec = OPCODES.get(opcode)
-    if spec is None or opcode.startswith("async-") or (opcode == "conditional"):
-        return None
-    table = assembly.tables.setdefault(opcode, {})
+    table = assembly.tables.get(opcode)
+    if table is None:
+        if opcode not in OPCODES or opcode.startswith("async-") or opcode == "conditional":
+            return None
+        table = assembly.tables[opcode] = {}
     # Most attribute texts that are new differ from another in the computation they name, or in their channel alone.
-    likeness, graph, channel = text, None, None
-    called = CALLED.search(text) if '"' not in text else None
-    if called is not None:
-        graph = assembly.module.graphs.get(called[1])
-        likeness = text[:called.start(1)] + "%" + text[called.end():]
-    numbered = CHANNEL.search(likeness) if '"' not in text else None
-    if numbered is not None:
-        channel = int(numbered[1])
-        likeness = likeness[:numbered.start(1)] + likeness[numbered.end():]
+    likeness, called, channel = (text, "", "") if '"' in text else _likeness(text)
+    graph = assembly.module.graphs.get(called) if called else None
     known = table.get(likeness) if likeness is not text else None
-    if known is not None and (called is None or graph is not None):
-        attrs = known.attrs if channel is None else {**known.attrs, "channel_id": channel}
+    if known is not None and (graph is not None or not called):
+        attrs = {**known.attrs, "channel_id": int(channel)} if channel else known.attrs
         entry: Entry | None = Entry(known.op, known.operands, attrs, known.bodies if graph is None else (graph,), known.looks)
     else:
-        entry = quick_entry(assembly, opcode, spec, text)
-        if entry is not None and likeness is not text and len(entry.bodies) == (called is not None):
+        entry = quick_entry(assembly, opcode, OPCODES[opcode], text)
+        if entry is not None and likeness is not text and len(entry.bodies) == bool(called):
             table[likeness] = entry
-    if entry is not None:
+    if entry is not None and not channel:  # a channel belongs to one instruction: its text will not be met again
         table[text] = entry
     return entry
+
+
+def _likeness(text: str) -> tuple[str, str, str]:
+    """An attribute text without the name of the computation that it calls and without the number of its channel, and these two.
+
+    >>> _likeness(", channel_id=7, dimensions={0}, to_apply=%add")
+    (', channel_id=, dimensions={0}, to_apply=%', 'add', '7')
+    """
+    called = channel = ""
+    at = text.find(", to_apply=")
+    begin = at + 11 if at >= 0 else text.find(", calls=") + 8
+    if begin > 7:
+        end = text.find(",", begin)
+        called = text[begin:] if end < 0 else text[begin:end]
+        text = text[:begin] + ("%" if end < 0 else "%" + text[end:])
+        if called[:1] == "%":
+            called = called[1:]
+    begin = text.find(", channel_id=") + 13
+    if begin > 12:
+        end = text.find(",", begin)
+        channel = text[begin:] if end < 0 else text[begin:end]
+        if NUMBER.fullmatch(channel) is None:
+            return text, called, ""
+        text = text[:begin] + ("" if end < 0 else text[end:])
+    return text, called, channel
 
 
 def _typed(assembly: Assembly, inside: str) -> tuple[Node, ...] | None:
