@@ -4,11 +4,11 @@ What ``--engine reference`` and ``--check`` run. Compiled programs never come he
 """
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from irscope.graph import Graph, Node, TensorType, TupleType, Type, live
+from irscope.graph import Graph, Module, Node, TensorType, TupleType, Type, live
 from irscope.source import UserError
 
 Value = Any
@@ -18,6 +18,19 @@ Value = Any
 def evaluate(graph: Graph, arguments: Sequence[Value]) -> Value:
     """The value of a graph for arguments in the order of its parameters; tuples are Python tuples."""
     return Evaluator().run(graph, arguments)
+
+
+def results(module: Module, arrays: Iterable[Any]) -> list[Any]:
+    """What the entry of a module gives, as arrays without tuples around them, for the arrays of its parameters in order."""
+    import numpy as np
+
+    given = iter(arrays)
+
+    def nested(type: Type) -> Value:
+        if isinstance(type, TupleType):
+            return tuple(nested(element) for element in type.elements)
+        return next(given) if isinstance(type, TensorType) else None
+    return [np.asarray(array) for array in flatten(evaluate(module.main(), [nested(p.type) for p in module.main().params]))]
 
 
 def flatten(value: Value) -> list[Any]:

@@ -119,20 +119,9 @@ def _by_reference(request: Request, module: Module, arrays: Arrays) -> Outcome:
 
 
 def _reference(module: Module, arrays: Arrays) -> list[Array]:
-    import numpy as np
+    from irscope.analysis.reference import results
 
-    from irscope.analysis.reference import evaluate, flatten
-
-    values = iter(arrays.all())
-    return [np.asarray(a) for a in flatten(evaluate(module.main(), [_nested(p.type, values) for p in module.main().params]))]
-
-
-def _nested(type: Any, values: Any) -> Any:
-    from irscope.graph import TensorType, TupleType
-
-    if isinstance(type, TupleType):
-        return tuple(_nested(element, values) for element in type.elements)
-    return next(values) if isinstance(type, TensorType) else None
+    return results(module, arrays.all())
 
 
 def _compare(request: Request, module: Module, arrays: Arrays, outcome: Outcome) -> None:

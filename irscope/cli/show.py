@@ -23,6 +23,7 @@ COLOURS = ("class", "cost", "dtype", "fusion", "findings")
 @click.option("--where", metavar="QUERY", help="Only the nodes that a query picks: 'op=dot and bytes>1MB'.")
 @click.option("--graph", "graph_", metavar="NAME", help="Look at this computation instead of the entry.")
 @click.option("--module", "module_", metavar="NAME", help="Which module of a folder, or of a text that holds several.")
+@click.option("--pass", "pass_", metavar="PASS|N", help="Of a log of passes: what this one changed and gave, or the N-th snapshot.")
 @click.option("--depth", type=click.IntRange(0), default=None, metavar="N", help="How many levels of the tree, or of a drawing, to open.")
 @click.option("--by", type=click.Choice(["auto", "scope", "graph"]), default="auto", show_default=True,
               help="Tree by the scopes of the user's program, or by computation.")
@@ -35,12 +36,12 @@ COLOURS = ("class", "cost", "dtype", "fusion", "findings")
 @from_option
 @binding_options
 def command(files: tuple[str, ...], format_: str | None, output: str, around: str | None, radius: int, between: tuple[str, str] | None,
-            where: str | None, graph_: str | None, module_: str | None, depth: int | None, by: str, color_by: str, dark: bool,
-            max_nodes: int | None, all_: bool, width: int | None, from_: str | None, shapes: dict[str, tuple[int, ...]],
+            where: str | None, graph_: str | None, module_: str | None, pass_: str | None, depth: int | None, by: str, color_by: str,
+            dark: bool, max_nodes: int | None, all_: bool, width: int | None, from_: str | None, shapes: dict[str, tuple[int, ...]],
             dtypes: dict[str, str]) -> int:
     """Summary and tree of a dump; also text, DOT, SVG, PNG, HTML and json.
 
-    A folder written by XLA's --xla_dump_to shows its modules and what each pass changed.
+    A folder written by XLA's --xla_dump_to shows its modules and what each pass changed; so does a log of TVM's passes.
 
     \b
     Examples:
@@ -54,7 +55,7 @@ def command(files: tuple[str, ...], format_: str | None, output: str, around: st
 
     wanted = Wanted(around, radius, between or None, where, graph_, module_)
     return show(Request(once_stdin(files), format_ or _by_suffix(output), output, wanted, depth, by, color_by, dark, max_nodes, all_, width,
-                        from_, shapes, dtypes))
+                        from_, shapes, dtypes, pass_))
 
 
 def _by_suffix(output: str) -> str:

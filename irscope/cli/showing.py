@@ -8,6 +8,7 @@ from typing import TextIO
 
 from irscope.cli.input import load
 from irscope.cli.output import opened, paint_for, write_bytes
+from irscope.cli.showing_log import log_lines, looked_at
 from irscope.graph import Reading
 from irscope.query.choose import Choice, Wanted, choose, choose_modules
 from irscope.source import Severity, UserError
@@ -34,6 +35,8 @@ class Request:
     from_: str | None
     shapes: dict[str, tuple[int, ...]]
     dtypes: dict[str, str]
+    pass_: str | None = None
+    """Of a log of passes the snapshot behind this one, or of this number."""
 
     def without_module(self) -> Request:
         """The request for one text of a folder, in which the module has been found already."""
@@ -62,22 +65,26 @@ def _written(request: Request, file: str, stream: TextIO) -> int:
 
         return show_folder(request, file, stream)
     try:
-        reading, choices = _read(request, file)
+        whole = _loaded(request, file)
+        reading, told = looked_at(request, whole)
+        choices = choices_of(request, reading)
     except UserError as error:
         if len(request.files) == 1:
             raise
         print(error.render(), file=sys.stderr)
         return 2
+    if told is not None and request.format == "tree":
+        for line in (*log_lines(whole, paint_for(stream, request.width), request.all), "", *told, *([""] if told else [])):
+            stream.write(line + "\n")
     write_choices(request, reading, choices, stream)
     return 0 if reading.ok else 2
 
 
-def _read(request: Request, file: str) -> tuple[Reading, list[Choice]]:
+def _loaded(request: Request, file: str) -> Reading:
     from irscope.cli.progress import Progress
 
     with Progress("reading"):
-        reading = load(file, request.from_)
-    return reading, choices_of(request, reading)
+        return load(file, request.from_)
 
 
 def choices_of(request: Request, reading: Reading) -> list[Choice]:
@@ -124,8 +131,8 @@ def _drawn(request: Request, file: str) -> int:
         from irscope.cli.showing_folder import main_file
 
         file, request = main_file(request, file), request.without_module()
-    reading, choices = _read(request, file)
-    draw_choice(request, reading, choices[0])
+    reading, _ = looked_at(request, _loaded(request, file))
+    draw_choice(request, reading, choices_of(request, reading)[0])
     return 0 if reading.ok else 2
 
 

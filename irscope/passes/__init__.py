@@ -40,13 +40,22 @@ OPTIONS = re.compile(r"([\w-]+)\s*(?:\{(.*)\})?$")
 
 
 def pass_named(text: str) -> Pass:
-    """A pass by name, with its options in braces: ``fuse-ops{max-depth=10}``. Raises UserError for an unknown one."""
+    """A pass by name, with its options in braces: ``fuse-ops{max-depth=10}``; irscope's own, or one of an installed package.
+
+    Raises UserError for an unknown one.
+    """
     found = OPTIONS.match(text.strip())
-    name = found[1] if found else text
-    if found is None or name not in PASSES:
-        raise UserError(f"there is no pass {name!r}", did_you_mean(name, PASSES) or f"the passes are: {', '.join(PASSES)}")
-    module, _, attribute = PASSES[name].partition(":")
-    return made(getattr(import_module(module), attribute), found[2] or "")
+    name, options = (found[1], found[2] or "") if found else (text, "")
+    if name in PASSES:
+        module, _, attribute = PASSES[name].partition(":")
+        return made(getattr(import_module(module), attribute), options)
+    from irscope.passes.own import imported, installed
+
+    others = installed()
+    if name in others:
+        return made(imported(others[name]), options)
+    known = [*PASSES, *others]
+    raise UserError(f"there is no pass {name!r}", did_you_mean(name, known) or f"the passes are: {', '.join(known)}")
 
 
 def made(kind: type[Pass], options: str) -> Pass:

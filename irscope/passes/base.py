@@ -2,10 +2,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from irscope.graph import Builder, Graph, Module, Node, callees_first, rewrite, see_through
 from irscope.graph.collector import collector_paused
+
+if TYPE_CHECKING:
+    from irscope.passes.analyses import Analyses
 
 Rule = Callable[[Builder, Node, Sequence[Node]], Node | None]
 
@@ -18,11 +21,24 @@ class Pass:
 
     name: ClassVar[str] = ""
     requires: ClassVar[tuple[str, ...]] = ()
-    """Passes whose result this one relies on; the manager runs them first."""
+    """Passes whose result this one relies on, and analyses (``passes/analyses.py``): the manager runs them first, unless what they gave
+    still holds."""
+    preserves: ClassVar[tuple[str, ...]] = ("infer-types",)
+    """Passes and analyses whose result still holds afterwards. Types do, unless said otherwise: a builder infers them for what it adds."""
     opt_level: ClassVar[int] = 0
     """The level from which ``--opt-level`` includes the pass, as TVM counts them."""
     declined: Sequence[str] = ()
     """What the last run left alone although it looks alike, and why: sentences for the user."""
+    analyses: Analyses | None = None
+    """What the manager knows of the module."""
+
+    def result_of(self, analysis: str, module: Module) -> Any:
+        """The result of an analysis, such as ``users``; worked out once, however many passes ask for it before the module changes."""
+        if self.analyses is None or self.analyses.module is not module:
+            from irscope.passes.analyses import Analyses
+
+            self.analyses = Analyses(module)
+        return self.analyses.of(analysis)
 
     def run(self, module: Module) -> Module:
         """The module after the pass."""
@@ -46,7 +62,7 @@ def per_graph(module: Module, change: Callable[[Graph, dict[Graph, Graph]], Grap
     with collector_paused():
         for graph in callees_first(module):
             became[graph] = change(graph, became)
-            if graph.notes.get("lets"):
+            if graph.notes.get("lets") and became[graph] is not graph:
                 became[graph].notes["lets"] = _lets(graph, became[graph])
     made.graphs = {name: became[graph] for name, graph in module.graphs.items()}
     return made

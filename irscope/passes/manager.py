@@ -2,21 +2,29 @@
 from __future__ import annotations
 
 import time
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-from irscope.analysis.types import check_types
 from irscope.graph import Module
 from irscope.passes import pass_named
+from irscope.passes.analyses import KNOWN, Analyses
 from irscope.passes.base import Pass
+from irscope.passes.soundness import unsound
 from irscope.source import Finding, Severity, UserError
+
+PACKAGE = Path(__file__).resolve().parent.parent
 
 Observer = Callable[[str, Module], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One pass that ran: the module before and after, the seconds, type errors that were not there before, and what it left alone."""
+    """One pass that ran: the module before and after, the seconds, type errors that were not there before, and what it left alone.
+
+    ``checking`` are the seconds that the look at the types took; ``asked_by`` is the pass that required this one, where nobody named it.
+    """
 
     name: str
     before: Module
@@ -24,6 +32,8 @@ class Step:
     seconds: float
     broke: tuple[Finding, ...]
     declined: tuple[str, ...] = ()
+    checking: float = 0.0
+    asked_by: str = ""
 
     @property
     def nodes(self) -> tuple[int, int]:
@@ -34,22 +44,28 @@ class Step:
 def run_passes(module: Module, passes: Sequence[Pass | str], before: Observer | None = None, check: bool = True) -> Iterator[Step]:
     """Run passes one after the other and tell each. ``before`` sees the module right before a pass.
 
-    With ``check`` the types are inferred after each pass; errors that the module had before do not count.
-    Raises UserError for an unknown name.
+    What a pass requires runs right before it, unless its result still holds. With ``check`` the types are inferred after each pass; errors
+    that the module had before do not count. Raises UserError for an unknown name, and for a pass that fails or gives no sound module.
     """
-    chosen = with_required([pass_named(p) if isinstance(p, str) else p for p in passes])
-    faults = _faults(module) if check else set()
-    for each in chosen:
-        if before is not None:
-            before(each.name, module)
-        began = time.perf_counter()
-        after = each.run(module)
-        seconds = time.perf_counter() - began
-        broke: tuple[Finding, ...] = ()
-        if check and after is not module:
-            broke = tuple(f for f in check_types(after) if f.severity is Severity.ERROR and _key(f) not in faults)
-        yield Step(each.name, module, after, seconds, broke, tuple(each.declined))
-        module = after
+    chosen = [pass_named(p) if isinstance(p, str) else p for p in passes]
+    analyses = Analyses(module)
+    faults = {_key(f) for f in _errors(analyses)} if check else set()
+    holds: set[str] = set()
+    for named in chosen:
+        for each in (*_required(named, holds), named):
+            if before is not None:
+                before(each.name, module)
+            after, seconds = _timed(each, module, analyses)
+            began = time.perf_counter()
+            broke: tuple[Finding, ...] = ()
+            if after is not module:
+                holds.intersection_update(each.preserves)
+                analyses.moved_to(after, each.preserves)
+                broke = tuple(f for f in _errors(analyses) if _key(f) not in faults) if check else ()
+            holds.add(each.name)
+            checking = time.perf_counter() - began
+            yield Step(each.name, module, after, seconds, broke, tuple(each.declined), checking, "" if each is named else named.name)
+            module = after
 
 
 def chosen(passes: Sequence[Pass], opt_level: int | None = None, required: Sequence[str] = (), disabled: Sequence[str] = ()) -> list[Pass]:
@@ -57,43 +73,60 @@ def chosen(passes: Sequence[Pass], opt_level: int | None = None, required: Seque
     return [p for p in passes if p.name not in disabled and (p.name in required or opt_level is None or p.opt_level <= opt_level)]
 
 
-def with_required(passes: Sequence[Pass]) -> list[Pass]:
-    """The passes, with those that each requires right before it; one that just ran is not run again."""
+def _required(wanted: Pass, holds: set[str]) -> list[Pass]:
+    """The passes that must run before one, deepest first; what they give must not hold yet. Analyses are worked out when asked for."""
     order: list[Pass] = []
-    for each in passes:
-        for name in each.requires:
-            if not order or order[-1].name != name:
-                order.append(pass_named(name))
+    waiting = [name for name in reversed(wanted.requires) if name not in KNOWN]
+    seen: set[str] = set()
+    while waiting:
+        name = waiting[-1]
+        if name in holds or any(p.name == name for p in order):
+            waiting.pop()
+            continue
+        each = pass_named(name)
+        missing = [] if name in seen else [n for n in each.requires if n not in KNOWN and n not in holds and n not in seen]
+        seen.add(name)
+        if missing:
+            waiting += reversed(missing)
+            continue
         order.append(each)
+        waiting.pop()
     return order
 
 
-def load_passes(path: str) -> dict[str, type[Pass]]:
-    """The passes that a Python file of the user's own defines, by name. Raises UserError for a file that holds none."""
-    import importlib.util
-
-    spec = importlib.util.spec_from_file_location("irscope_user_passes", path)
-    if spec is None or spec.loader is None:
-        raise UserError(f"{path} is no Python file")
-    module = importlib.util.module_from_spec(spec)
+def _timed(each: Pass, module: Module, analyses: Analyses) -> tuple[Module, float]:
+    """The module after a pass, and the seconds that it took. What goes wrong in a pass of the user's own is told with its place."""
+    each.analyses = analyses
+    for name in each.requires:
+        if name in KNOWN:
+            analyses.of(name)
+    began = time.perf_counter()
     try:
-        spec.loader.exec_module(module)
-    except FileNotFoundError:
-        raise UserError(f"{path}: there is no such file") from None
+        after = each.run(module)
     except Exception as error:
-        raise UserError(f"{path} fails when it is imported: {type(error).__name__}: {error}") from error
-    found = {v.name: v for v in vars(module).values() if isinstance(v, type) and issubclass(v, Pass) and v is not Pass and v.name}
-    if not found:
-        raise UserError(f"{path} defines no pass", "a pass is a subclass of irscope.passes.Pass with a name and a method run(module)")
-    return found
+        if type(each).__module__.startswith("irscope."):
+            raise
+        if isinstance(error, UserError):
+            raise UserError(f"the pass {each.name} fails: {error.message}", error.help or _place(error)) from error
+        raise UserError(f"the pass {each.name} fails: {type(error).__name__}: {error}", _place(error)) from error
+    seconds = time.perf_counter() - began
+    if after is not module and (fault := unsound(after)) is not None:
+        raise UserError(f"the pass {each.name} gives no sound module: {fault}")
+    return after, seconds
+
+
+def _place(error: Exception) -> str:
+    """The last line of a traceback that is not irscope's own: where the user's pass went wrong."""
+    own = [f for f in traceback.extract_tb(error.__traceback__) if PACKAGE not in Path(f.filename).parents]
+    return f"{own[-1].filename}, line {own[-1].lineno}: {own[-1].line}" if own else ""
 
 
 def _nodes(module: Module) -> int:
     return sum(not node.synthetic for graph in module.graphs.values() for node in graph.nodes)
 
 
-def _faults(module: Module) -> set[tuple[str, str]]:
-    return {_key(f) for f in check_types(module) if f.severity is Severity.ERROR}
+def _errors(analyses: Analyses) -> list[Finding]:
+    return [f for f in analyses.of("types") if f.severity is Severity.ERROR]
 
 
 def _key(finding: Finding) -> tuple[str, str]:

@@ -15,9 +15,10 @@ from typing import Any
 
 from irscope.graph import Builder, Graph, Module, Node, Type, callees_first, live, rewrite, see_through
 from irscope.graph.rewrite import copy_node
-from irscope.ops import get
+from irscope.ops import all_ops, lookup
 from irscope.passes.base import per_graph
 from irscope.passes.pattern import MAX_NAMED
+from irscope.source import UserError, did_you_mean
 
 
 def method_name(op: str) -> str:
@@ -82,9 +83,13 @@ class GraphMutator:
     def add(self, op: str, operands: Sequence[Node], type: Type | None = None, **attrs: Any) -> Node:
         """Append a node by its operator's name in the dialect of the module; its type is inferred where none is given.
 
-        It gets the name of the node that is being replaced.
+        It gets the name of the node that is being replaced. Raises UserError for an unknown operator.
         """
-        return self.builder.add(get(op, self._dialect), operands, attrs, type, name=self._name)
+        declaration = lookup(op, self._dialect)
+        if declaration is None:
+            names = [known.name for known in all_ops(self._dialect)]
+            raise UserError(f"there is no operator {op!r} in {self._dialect}", did_you_mean(op, names))
+        return self.builder.add(declaration, operands, attrs, type, name=self._name)
 
     def needed_elsewhere(self, node: Node, by: Node) -> list[str]:
         """Who else needs a node's value than ``by``: names, and ``the result`` when it leaves the graph. Empty: it may be taken apart.

@@ -60,18 +60,21 @@ def module_lines(rows: Sequence[ModuleRow], paint: Paint) -> Iterator[str]:
         yield paint(line, "bold") if row.chosen else line
 
 
-def timeline_lines(rows: Sequence[StepRow], paint: Paint) -> Iterator[str]:
-    """What each pass changed; stages that changed no operator are counted, and not told."""
+def timeline_lines(rows: Sequence[StepRow], paint: Paint, title: str = "after", every: bool = False) -> Iterator[str]:
+    """What each pass changed; stages that changed no operator are counted, and told only where ``every`` one is asked for.
+
+    ``title`` stands above their names.
+    """
     wide = paint.width >= 110
     name = 48 if wide else max(20, paint.width - 68)
-    header = f"  {'after':<{name}}{'nodes':>7}{'kernels':>8}{'fusions':>8}{'traffic':>10}  what came and went"
+    header = f"  {title:<{name}}{'nodes':>7}{'kernels':>8}{'fusions':>8}{'traffic':>10}  what came and went"
     yield paint(header, "bold")
     silent = 0
     for i, row in enumerate(rows):
         if row.error:
             yield f"  {short(row.words, name):<{name}}" + paint(f"  {row.error}", "red")
             continue
-        if i and not row.came and not row.went and i < len(rows) - 1:
+        if i and not row.came and not row.went and i < len(rows) - 1 and not every:
             silent += 1
             continue
         words = row.words if len(row.words) <= name - 1 else row.words[:name - 3] + ".."

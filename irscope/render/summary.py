@@ -12,7 +12,7 @@ from irscope.render.units import bytes_, count, flops, percent, plural, short
 from irscope.source import Severity
 
 LABEL = 11
-_TOLD_ELSEWHERE = frozenset({"entry_computation_layout", "is_scheduled", "stack_frames", "name"})
+_TOLD_ELSEWHERE = frozenset({"entry_computation_layout", "is_scheduled", "stack_frames", "name", "snapshot"})
 """Attributes of a module that the other lines already tell."""
 _STATEMENTS = {"hlo": ("instruction", "computation"), "torchscript": ("node", "graph"), "relay": ("expression", "function")}
 

@@ -11,7 +11,8 @@ import irscope
 from irscope.cli.main import group
 from irscope.graph import Module
 from irscope.passes.base import Pass
-from irscope.passes.manager import load_passes, run_passes
+from irscope.passes.manager import run_passes
+from irscope.passes.own import load_passes
 from irscope.source import UserError
 
 TEXT = """HloModule m
@@ -87,7 +88,7 @@ def test_the_command_prints_in_the_format_it_read_and_verifies(tmp_path: Path) -
     assert "transpose" not in out
     assert out.count("exponential(") == 1
     assert "verify: mean squared error 0" in err
-    assert "// before remove-dead" in err
+    assert "Print IR before: remove-dead" in err
 
 
 def test_a_wrong_pass_of_the_users_own_is_caught_by_numbers(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from irscope.formats.relay.lexer import HEADER, METADATA, SyntaxFault, tokenize
 from irscope.formats.relay.lowered import facts_of
 from irscope.formats.relay.metadata import constants_of
 from irscope.formats.relay.provenance import RelayProvenance
-from irscope.formats.relay.snapshots import FUNCTION
+from irscope.formats.relay.snapshots import FUNCTION, Part
 from irscope.graph import Graph, Reading
 from irscope.source import SourceText
 
@@ -24,8 +24,10 @@ TYPE = re.compile(r"\btype\s+\w")
 class Definitions(Context):
     """The functions and data types of a text, or of a part of it."""
 
-    def __init__(self, source: SourceText, reading: Reading, name: str, begin: int, end: int) -> None:
-        super().__init__(source, reading, name, begin, end)
+    def __init__(self, source: SourceText, reading: Reading, part: Part) -> None:
+        super().__init__(source, reading, part.words, part.begin, part.end)
+        if part.name:
+            self.module.attrs["snapshot"] = (part.when, part.name)
         self._seen: dict[str, int] = {}
 
     def run(self) -> None:

@@ -48,8 +48,8 @@ def read(source: SourceText) -> Reading:
     sys.setrecursionlimit(max(limit, RECURSION))
     try:
         with collector_paused():
-            for name, begin, end in snapshots(source.text):
-                Definitions(source, reading, name, begin, end).run()
+            for part in snapshots(source.text):
+                Definitions(source, reading, part).run()
     finally:
         sys.setrecursionlimit(limit)
     return reading

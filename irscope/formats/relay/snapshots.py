@@ -1,29 +1,48 @@
-"""Logs of TVM's instruments: the module that each pass got, and the one that it gave, one after the other in one text."""
+"""The modules of a log of passes, one after the other in one text."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
-from irscope.formats.relay.lexer import HEADER
+from irscope.formats.marks import marks
+from irscope.formats.relay.lexer import HEADER, METADATA
 
-MARKER = re.compile(
-    r"^.*?(?:PrintIR\((?P<header>[^)\n]*)\):|Print IR (?P<when>before|after): (?P<plain>[\w.:]+)"
-    r"|(?P<run>Before|After) Running Pass: .*?(?:pass name: (?P<listed>[\w.:]+)|name=\"(?P<named>[^\"]+)\")).*$",
-    re.MULTILINE,
-)
 FUNCTION = re.compile(
     r"(?:^|[\s;}])def\s+@|^[ \t]*fn\s*(?:\[[^\]]*\])?\s*\(\s*%|^[ \t]*(?:free_var\s+)?%[\w.]+\s*(?::[^=\n]*)?[=;]", re.MULTILINE
 )
 
 
-def snapshots(text: str) -> list[tuple[str, int, int]]:
-    """The modules of a text as (name, begin, end): one, or those that TVM's instruments print before and after passes."""
-    marks = list(MARKER.finditer(text)) if "Print" in text or "Running Pass" in text else []
+CLOSED = re.compile(r"^\}[^\n]*$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A module's place in a text. In a log ``when`` is ``before`` or ``after`` (empty where it is not said), and ``name`` the pass."""
+
+    begin: int
+    end: int
+    when: str = ""
+    name: str = ""
+
+    @property
+    def words(self) -> str:
+        """``after FoldConstant``; empty in a text that is no log."""
+        return f"{self.when} {self.name}".strip()
+
+
+def snapshots(text: str) -> list[Part]:
+    """The modules of a text: one, or those that TVM's instruments print before and after passes."""
+    found = list(marks(text))
+    ends = [*(mark.begin for mark in found[1:]), len(text)]
     parts = []
-    for i, mark in enumerate(marks):
-        end = marks[i + 1].start() if i + 1 < len(marks) else len(text)
-        if FUNCTION.search(text, mark.end(), end) or HEADER.match(text, mark.end(), end):
-            when = (mark["when"] or mark["run"] or "").lower()
-            said = mark["header"] or mark["plain"] or mark["listed"] or mark["named"] or ""
-            parts.append((f"{when} {said}".strip(), mark.end(), end))
-    return parts or [("", 0, len(text))]
+    for mark, end in zip(found, ends, strict=False):
+        if FUNCTION.search(text, mark.end, end) or HEADER.match(text, mark.end, end):
+            parts.append(Part(mark.end, _end(text, mark.end, end), mark.when, mark.name))
+    return parts or [Part(0, len(text))]
+
+
+def _end(text: str, begin: int, end: int) -> int:
+    """Where a module ends: what a log says behind its last closing brace is no part of it, a table of constants is."""
+    closed = list(CLOSED.finditer(text, begin, end))
+    return closed[-1].end() if closed and METADATA.search(text, closed[-1].end(), end) is None else end

@@ -1,0 +1,61 @@
+"""``show`` on a log of passes: its snapshots, what each pass changed, and the one that is looked at."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from irscope.analysis.survey import Survey
+from irscope.diff import compare
+from irscope.diff.report import as_text
+from irscope.graph import Reading
+from irscope.query.snapshots import Snapshot, find, snapshots
+from irscope.render.folder import StepRow, timeline_lines
+from irscope.render.paint import Paint
+from irscope.render.units import plural
+from irscope.source import UserError
+
+if TYPE_CHECKING:
+    from irscope.cli.showing import Request
+
+
+def looked_at(request: Request, reading: Reading) -> tuple[Reading, list[str] | None]:
+    """The reading with the snapshot alone that a request means, and what the terminal tells of the log before it (None: it is no log).
+
+    Without ``--pass``, text and json tell all snapshots, and everything else the last one.
+    """
+    told = snapshots(reading)
+    if not told:
+        if request.pass_ is not None:
+            help = "TVM's PrintIR instruments and irscope opt --print-after print such logs"
+            raise UserError(f"{reading.source.name} is no log of passes", help)
+        return reading, None
+    if request.wanted.module is not None or (request.pass_ is None and request.format in ("text", "json")):
+        return reading, None
+    if request.pass_ is None:
+        return replace(reading, modules=[told[-1].module]), []
+    base, shown = find(told, request.pass_)
+    return replace(reading, modules=[shown.module]), list(_changes(told, base, shown))
+
+
+def log_lines(reading: Reading, paint: Paint, every: bool) -> Iterator[str]:
+    """The snapshots of a log as a table; those that changed no operator are counted, unless every one is asked for."""
+    told = snapshots(reading)
+    yield paint(f"{reading.source.name}: a log of passes, {plural(len(told), 'snapshot')}", "bold")
+    yield from timeline_lines([_row(s) for s in told], paint, "pass", every)
+
+
+def _row(snapshot: Snapshot) -> StepRow:
+    survey = Survey(snapshot.module)
+    totals = survey.totals
+    words = f"{snapshot.number} {snapshot.words}"
+    return StepRow(words, survey.n_nodes, totals.kernels, totals.fusions, totals.bytes, snapshot.came, snapshot.went)
+
+
+def _changes(told: list[Snapshot], base: Snapshot | None, shown: Snapshot) -> Iterator[str]:
+    """What a pass changed, line by line."""
+    if base is not None:
+        yield as_text(compare(base.module, shown.module), f"{base.number} {base.words}", f"{shown.number} {shown.words}")
+    others = [str(s.number) for s in told if s.name == shown.name and s.when == shown.when and s is not shown]
+    if others:
+        yield f"{shown.words} stands in the log {len(others) + 1} times; the others are --pass {', '.join(others)}"
