@@ -14,8 +14,8 @@ def as_movement(builder: Builder, node: Node, operand: Node) -> Node:
     """What ``node`` (a bitcast) is, built over ``operand``: at most transpose, bitcast-convert, reshape, transpose."""
     before = node.operands[0].type
     after = node.type
-    if not isinstance(before, TensorType) or not isinstance(after, TensorType):
-        return operand
+    if not isinstance(before, TensorType) or not isinstance(after, TensorType) or not isinstance(operand.type, TensorType):
+        return operand  # a hole in the text, which its reader has told
     order = _major_to_minor(before)
     for type in (before, after):
         if sorted(_major_to_minor(type)) != list(range(type.rank)):

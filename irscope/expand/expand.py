@@ -26,6 +26,7 @@ MAX_NODES = 5_000_000
 """A graph that grows beyond this while calls are inlined is a mistake, or a bomb."""
 
 INLINED = frozenset(("call", "fusion"))
+CALLS = INLINED | {"async-start"}
 IDENTITIES = frozenset((
     "copy", "opt-barrier", "domain", "add-dependency", "async-update", "all-reduce-done", "custom-call-done",
 ))
@@ -102,6 +103,8 @@ class _Expansion:
             if node.index in values:
                 continue
             operands = [values[o.index] for o in node.operands]
+            if node.bodies and node.op.name in CALLS and len(operands) == len(node.bodies[0].params):
+                _require_sound(node, node)
             if node.bodies and node.op.name in INLINED:
                 values[node.index] = self._inlined(node.bodies[0], operands)
             elif (late := _bound_late(node)) is not None:

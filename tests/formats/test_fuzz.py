@@ -89,6 +89,14 @@ HOLES = {
     "an exponential of nothing": "add {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT s = f32[] add(a, b)\n}\n"
         "ENTRY e {\n  z = f32[] constant(0)\n  x = f32[4] exponential()\n  r = f32[] reduce(x, z), dimensions={0}, to_apply=add\n"
         "  b = f32[4] broadcast(r), dimensions={}\n  ROOT d = f32[4] divide(x, b)\n}\n",
+    "weights of too few dimensions": "ENTRY e {\n  x = f32[1,8,8,3] parameter(0)\n  w = f32[3,3,3] parameter(1)\n"
+        "  ROOT c = f32[1,8,8,4] convolution(x, w), window={size=3x3}, dim_labels=b01f_01io->b01f\n}\n",
+    "a conversion of nothing": "ENTRY e {\n  x = f32[8] parameter(0)\n  a = bf16[8] convert()\n  b = f32[8] convert(a)\n"
+        "  ROOT c = f32[8] add(x, b)\n}\n",
+    "a reduction along nothing": "add {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT s = f32[] add(a, b)\n}\n"
+        "ENTRY e {\n  z = f32[] constant(0)\n  p = f32[4] parameter(0)\n  ROOT r = f32[] reduce(p, z), to_apply=add\n}\n",
+    "a bitcast of what is not known": "ENTRY e {\n  p = f32[2,3]{0,1} parameter(0)\n  c = f32[2,3]{0,1} copy(gone)\n"
+        "  k = f32[2,3]{0,1} call(c), to_apply=e2\n  ROOT b = f32[3,2]{1,0} bitcast(c)\n}\n",
 }
 """HLO with a hole each, in which something behind the reader once fell."""
 

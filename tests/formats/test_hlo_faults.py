@@ -193,3 +193,11 @@ def test_every_code_stands_in_the_documentation() -> None:
     page = (Path(__file__).parents[2] / "docs" / "formats" / "hlo.md").read_text(encoding="utf-8")
     for fault in FAULTS:
         assert f"| {fault.code} | {fault.name} | {fault.severity}" in page and fault.doc in page, fault.code
+
+
+def test_an_instruction_that_lacks_what_its_opcode_needs_is_opaque_and_printed_as_it_was() -> None:
+    lines = "  p = f32[2,2] parameter(0)\n  t = f32[2,2] transpose(p)\n  a = f32[2,2] add(p)\n  ROOT s = f32[2,2] sort(p), dimensions={0,1}, to_apply=add"
+    got = reading(body(lines, ADD))
+    assert [n.op.name for n in got.module().main().nodes] == ["parameter", "transpose?", "add?", "sort?"]
+    assert [f.code for f in got.findings] == ["HLO009", "HLO012", "HLO011"]
+    assert "t = f32[2,2] transpose(p)" in print_module(got.module()).replace("%", "")

@@ -89,7 +89,7 @@ def read_right_side(assembly: Assembly, cursor: Cursor, name: str, at: int, nest
         return _parameter(assembly, cursor, spec, name, at, type or UNKNOWN, nested)
     if spec.name == "constant":
         return _constant(assembly, cursor, spec, name, at, type or UNKNOWN, nested)
-    operands_at = cursor.at
+    operands_at, spoilt = cursor.at, assembly.faults.spoilt
     operands = read_operands(assembly, cursor, name) if spec.name in OPCODES else _whatever_operands(assembly, cursor)
     if spec.operands is not None and len(operands) != spec.operands:
         message = f"{word} takes {spec.operands} operand{'s' * (spec.operands != 1)}, but has {len(operands)}"
@@ -107,6 +107,8 @@ def read_right_side(assembly: Assembly, cursor: Cursor, name: str, at: int, nest
         node.type = infer(assembly, node, word, word_at)
     if spec.operands is None or len(operands) == spec.operands:
         check(assembly, node)
+    if assembly.faults.spoilt != spoilt and spec.name in OPCODES:
+        assembly.spoil(node)
     return node
 
 

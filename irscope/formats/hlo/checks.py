@@ -33,7 +33,10 @@ def check(assembly: Assembly, node: Node) -> None:
         _tell(assembly, node, DEVICES, f"the replica groups of {node.op.name} are {dims}, but made of {devices} devices")
     asks = LOOKS.get(node.op.name)
     if asks is not None:
+        spoilt = assembly.faults.spoilt
         asks(assembly, node)
+        if assembly.faults.spoilt != spoilt:
+            assembly.spoil(node)
 
 
 def _tell(assembly: Assembly, node: Node, fault: Fault, message: str, help: str = "") -> None:

@@ -11,13 +11,17 @@ MAX_FINDINGS = 100
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A kind of fault. ``refuses`` says that XLA's own parser stops there, so that ``Reading.ok`` is false."""
+    """A kind of fault. ``refuses`` says that XLA's own parser stops there, so that ``Reading.ok`` is false.
+
+    ``spoils`` says that an instruction with it lacks an operand or an attribute without which its opcode has no meaning.
+    """
 
     code: str
     name: str
     doc: str
     severity: Severity = Severity.ERROR
     refuses: bool = True
+    spoils: bool = False
 
 
 SYNTAX = Fault("HLO001", "syntax", "The text does not follow the grammar of HLO at this place.")
@@ -36,10 +40,10 @@ UNKNOWN_ATTRIBUTE = Fault(
     refuses=False,
 )
 MISPLACED_ATTRIBUTE = Fault("HLO008", "misplaced-attribute", "An attribute that other opcodes have, but not this one.")
-MISSING_ATTRIBUTE = Fault("HLO009", "missing-attribute", "An attribute without which the opcode has no meaning.")
+MISSING_ATTRIBUTE = Fault("HLO009", "missing-attribute", "An attribute without which the opcode has no meaning.", spoils=True)
 REPEATED_ATTRIBUTE = Fault("HLO010", "repeated-attribute", "An attribute is given twice.")
-ATTRIBUTE_VALUE = Fault("HLO011", "attribute-value", "The value of an attribute has the wrong form.")
-OPERAND_COUNT = Fault("HLO012", "operand-count", "The opcode takes another number of operands.")
+ATTRIBUTE_VALUE = Fault("HLO011", "attribute-value", "The value of an attribute has the wrong form.", spoils=True)
+OPERAND_COUNT = Fault("HLO012", "operand-count", "The opcode takes another number of operands.", spoils=True)
 OPERAND_TYPE = Fault(
     "HLO013",
     "operand-type",
@@ -98,12 +102,15 @@ class Faults:
         self.findings: list[Finding] = []
         self.ok = True
         self.left_out = 0
+        self.spoilt = 0
+        """How many faults were added that spoil their instruction."""
 
     def add(self, fault: Fault, message: str, offset: int, length: int = 1, help: str = "", notes: tuple[Note, ...] = (),
             node: str = "", graph: str = "") -> None:
         """Note one fault."""
         if fault.refuses:
             self.ok = False
+        self.spoilt += fault.spoils
         if len(self.findings) >= MAX_FINDINGS:
             self.left_out += 1
             return

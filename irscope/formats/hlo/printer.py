@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from irscope.formats.hlo.assembly import SPOILT
 from irscope.formats.hlo.asynchronous import start_of, wrapped_opcode
 from irscope.formats.hlo.opcodes import COMMON, KNOWN_ATTRIBUTES, OPCODES
 from irscope.formats.hlo.provenance import HloProvenance
@@ -125,7 +126,8 @@ class _Printer:
         return not (node.synthetic and self.compact and "#" in node.name)
 
     def _right_side(self, node: Node, names: list[str]) -> str:
-        opcode, spelled, bodies, attrs = node.op.name, node.op.name, node.bodies, dict(node.attrs)
+        opcode = node.op.name.removesuffix(SPOILT)
+        spelled, bodies, attrs = opcode, node.bodies, dict(node.attrs)
         if opcode.startswith("async-"):
             start = start_of(node)
             if start is not None and start.bodies and id(start.bodies[0]) in self.sugared:

@@ -164,5 +164,7 @@ def _weight_axes(node: Node) -> Iterator[tuple[str, int, int]]:
                 yield ("depth" if i in summed else "width"), size, bits
     elif "dim_labels" in node.attrs and len(shape) > 2:
         labels = node.attrs["dim_labels"]
+        if max(labels.rhs_input, labels.rhs_output) >= len(shape):
+            return  # SHP006 tells that the labels are not those of the weights
         yield "input channels", shape[labels.rhs_input], bits
         yield "output channels", shape[labels.rhs_output], bits

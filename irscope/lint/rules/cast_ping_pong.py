@@ -167,7 +167,7 @@ ENTRY e {
 
 def _earlier_convert(node: Node) -> Node | None:
     """The conversion that ``node`` undoes, looking through movement."""
-    if node.op.name not in CASTS or not isinstance(node.type, TensorType):
+    if node.op.name not in CASTS or not node.operands or not isinstance(node.type, TensorType):
         return None
     at = node.operands[0]
     while at.op.name in MOVEMENT and at.operands:
