@@ -51,6 +51,7 @@ PASSES: dict[str, Callable[[Arguments], str]] = {
     "ConvertLayout": lambda a: f"convert-layout{{layout={re.findall(r'[A-Z]{4}', str(a))[0]}}}" if re.search(r"[A-Z]{4}", str(a)) else "",
     "EliminateCommonSubexpr": lambda a: "share-equal{skip=add}" if a else "share-equal",  # the only callback there is skips additions
     "FoldConstant": lambda a: "fold-constants{qnn}" if "fold_qnn=True" in str(a) else "fold-constants",
+    "FoldExplicitPadding": lambda a: "simplify-algebra",
     "ForwardFoldScaleAxis": lambda a: "fold-scale-axis{direction=forward}",
     "FuseOps": lambda a: "fuse-ops",
     "SimplifyExpr": lambda a: "simplify-algebra{inexact}",

@@ -150,13 +150,19 @@ def _truncated_quotient(x: Array, y: Array) -> Array:
 def maximum(x: Array, y: Array) -> Array:
     """NaN when either is NaN; 0 is above -0."""
     result = np.maximum(x, y)
-    return np.where((x == 0) & (y == 0), x + y, result) if x.dtype.kind == "f" else result
+    if x.dtype.kind != "f":
+        return result
+    with np.errstate(over="ignore", invalid="ignore"):  # the sum is taken of zeros alone
+        return np.where((x == 0) & (y == 0), x + y, result)
 
 
 def minimum(x: Array, y: Array) -> Array:
     """NaN when either is NaN; -0 is below 0."""
     result = np.minimum(x, y)
-    return np.where((x == 0) & (y == 0), -(-x - y), result) if x.dtype.kind == "f" else result
+    if x.dtype.kind != "f":
+        return result
+    with np.errstate(over="ignore", invalid="ignore"):  # the sum is taken of zeros alone
+        return np.where((x == 0) & (y == 0), -(-x - y), result)
 
 
 def power(x: Array, y: Array) -> Array:

@@ -5,13 +5,23 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from irscope.graph import Builder, Module, Node
-from irscope.passes.algebra import arithmetic, movement, padding, relay, relay_arithmetic, relay_casts, relay_like, relay_movement
+from irscope.passes.algebra import (
+    arithmetic,
+    movement,
+    padding,
+    relay,
+    relay_arithmetic,
+    relay_casts,
+    relay_like,
+    relay_movement,
+    relay_padding,
+)
 from irscope.passes.algebra.simplifier import Rules, Simplifier
 from irscope.passes.base import Pass, is_primitive, rewritten
 
 RULES: Rules = {**movement.RULES, **padding.RULES, **arithmetic.RULES}
 POINTWISE = arithmetic.POINTWISE
-RELAY: relay.Rules = {**relay_movement.RULES, **relay_like.RULES, **relay_casts.RULES, **relay_arithmetic.RULES}
+RELAY: relay.Rules = {**relay_movement.RULES, **relay_padding.RULES, **relay_like.RULES, **relay_casts.RULES, **relay_arithmetic.RULES}
 ROUNDS = 16
 """How often the inexact rules go over a module at most."""
 RELAY_INEXACT: relay.Rules = {**RELAY, **relay_arithmetic.INEXACT}
@@ -28,7 +38,8 @@ class SimplifyAlgebra(Pass):
     ``x*1``, ``x+0``, ``x-0``, ``x/1``; division by a power of two becomes a product; ``neg(neg(x))``; conversions there and back that lose
     nothing; chains of reshape, transpose, broadcast and slice; pointwise work on repeated values is done before they are repeated; padding
     goes into the window that reads it. Over Relay also what takes only a type from an operand (``zeros_like``), limits that a type keeps
-    anyway, and the order of dequantised values. Results are the same to the last bit, but for the sign of ``-0 + 0``.
+    anyway, and the order of dequantised values. Results are the same to the last bit, but for the sign of ``-0 + 0`` and for values below
+    the least finite padding of a maximum.
 
     ``inexact`` adds what TVM's SimplifyExpr does to Relay although it rounds differently: constants of sums and products taken together,
     products before sums, and division by a root as multiplication with ``rsqrt``.

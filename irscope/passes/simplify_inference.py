@@ -117,8 +117,13 @@ def along(mutator: GraphMutator, vector: Node, rank: int, axis: int) -> Node:
 
 def bound(node: Node) -> Mapping[str, Any]:
     """The attributes of a Relay call with the defaults filled in."""
-    operator = declared(node.op.name)
-    return vars(operator.bound(node.attrs)) if operator is not None else node.attrs
+    return bound_attrs(node.op.name, node.attrs)
+
+
+def bound_attrs(name: str, attrs: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The attributes of a call that is about to be, with the defaults filled in."""
+    operator = declared(name)
+    return vars(operator.bound(attrs)) if operator is not None else attrs
 
 
 def _axis(node: Node) -> int:

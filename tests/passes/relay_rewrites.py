@@ -12,16 +12,16 @@ OWN = ("add", "subtract")
 LAYOUTS = ("NCHW", "NHWC", "NCHW2c", "NCHW4c", "CHWN")
 
 
-def random_rewrites(seed: int, size: int = 16) -> str:
+def random_rewrites(seed: int, size: int = 24) -> str:
     """A program of one function in the course's style, with a tuple of results."""
     return _Rewrites(Random(seed)).text(size)
 
 
 class _Rewrites(Maker):
     STEPS = (
-        "unary", "binary", "scalar", "again", "branches", "branches", "convolutions", "rectified", "rectified", "like", "filled", "limits",
+        "unary", "binary", "scalar", "again", "branches", "branches", "branches", "convolutions", "rectified", "rectified", "like", "filled", "limits",
         "widening", "shared_cast", "shared_cast", "slices", "slices", "layouts", "layouts", "reshapes", "transpose", "transpose", "vectors", "root",
-        "known", "choice", "group_norm", "length", "ordered", "dropout")
+        "padded", "padded", "known", "choice", "group_norm", "length", "ordered", "dropout")
 
     def results(self) -> list[str]:
         """Every value that no line reads, so that all of the program counts."""
@@ -106,6 +106,26 @@ class _Rewrites(Maker):
         chain = {"float32": ("float16", "float32"), "float16": ("float32", "float16")}.get(dtype, ("float32", "int32"))
         for wanted in chain:
             self.add(f'cast({self.values[-1][0] if wanted == chain[1] else name}, dtype="{wanted}")', shape, wanted)
+
+    def padded(self) -> None:
+        """Padding, and a convolution or a pooling that reads it."""
+        name, shape, _ = self.pick(4)
+        value = self.random.choice(["0f", "0f", "-3.40282e+38f", "1f"])
+        sides = [self.random.choice([0, 1, 2]) for _ in range(4)]
+        h, w = shape[2] + sides[0] + sides[1], shape[3] + sides[2] + sides[3]
+        self.add(f"nn.pad({name}, {value}, pad_width=[[0, 0], [0, 0], {sides[:2]}, {sides[2:]}])", (*shape[:2], h, w))
+        last = self.values[-1][0]
+        kind = self.random.choice(["max", "max", "avg", "conv"])
+        size, step = self.random.choice([2, 3]), self.random.choice([1, 2])
+        if (value[0] == "-" and kind != "max") or min(h, w) < size:
+            return
+        made = ((h - size) // step + 1, (w - size) // step + 1)
+        if kind == "conv":
+            weight = self.param((4, shape[1], size, size))
+            self.add(f"nn.conv2d({last}, {weight}, strides=[{step}, {step}], channels=4, kernel_size=[{size}, {size}])", (shape[0], 4, *made))
+        else:
+            counts = self.random.choice(["", ", count_include_pad=True"]) if kind == "avg" else ""
+            self.add(f"nn.{kind}_pool2d({last}, pool_size=[{size}, {size}], strides=[{step}, {step}]{counts})", (*shape[:2], *made))
 
     def shared_cast(self) -> None:
         """A half made wide for several readers, some of which only move it."""

@@ -16,6 +16,7 @@ from tests.passes.relay_runs import outputs
 X = "%x: Tensor[(2, 8), float32]"
 Y = "%y: Tensor[(2, 8), float32]"
 I8 = "%x: Tensor[(2, 8), int8]"
+KERNEL = "%k: Tensor[(3, 8, 2, 3), float32]"
 IMAGE = "%x: Tensor[(1, 8, 4, 6), float32]"
 C = "[1f, 2f, 3f, 4f, 5f, 6f, 7f, 8f]"
 
@@ -90,6 +91,35 @@ def shown(module: Module) -> list[str]:
     (X, "  strided_slice(%x, begin=[1, 7], end=[-3, -9], strides=[-1, -1])", ["strided_slice"]),
     (X, "  nn.pad(%x, 0f, pad_width=[[0, 0], [0, 0]])", []),
     (X, "  concatenate((%x,), axis=1)", []),
+    # padding
+    (f"{IMAGE}, {KERNEL}", "  %0 = nn.pad(%x, 0f, pad_width=[[0, 0], [0, 0], [1, 2], [0, 1]]);\n  nn.conv2d(%0, %k, padding=[1, 0])", ["nn.conv2d"]),
+    (f"{IMAGE}, {KERNEL}", "  %0 = nn.pad(%x, 1f, pad_width=[[0, 0], [0, 0], [1, 2], [0, 1]]);\n  nn.conv2d(%0, %k)", ["nn.pad", "nn.conv2d"]),
+    (f"{IMAGE}, {KERNEL}", "  %0 = nn.pad(%x, 0f, pad_width=[[0, 1], [0, 0], [1, 2], [0, 1]]);\n  nn.conv2d(%0, %k)", ["nn.pad", "nn.conv2d"]),
+    (f"{IMAGE}, {KERNEL}", '  %0 = nn.pad(%x, 0f, pad_width=[[0, 0], [0, 0], [1, 1], [1, 1]], pad_mode="edge");\n  nn.conv2d(%0, %k)',
+     ["nn.pad", "nn.conv2d"]),
+    ("%x: Tensor[(1, 4, 6, 3), float32], %k: Tensor[(3, 3, 3, 2), float32]",
+     '  %0 = nn.pad(%x, 0f, pad_width=[[0, 0], [1, 2], [0, 1], [0, 0]]);\n  nn.conv2d(%0, %k, data_layout="NHWC", kernel_layout="HWIO")',
+     ["nn.conv2d"]),
+    ("%x: Tensor[(1, 3, 6), float32], %k: Tensor[(2, 3, 3), float32]", "  %0 = nn.pad(%x, 0f, pad_width=[[0, 0], [0, 0], [1, 2]]);\n  nn.conv1d(%0, %k)",
+     ["nn.conv1d"]),
+    (IMAGE, "  %0 = nn.pad(%x, 0f, pad_width=[[0, 0], [0, 0], [1, 1], [0, 1]]);\n  nn.avg_pool2d(%0, pool_size=[2, 2], strides=[2, 1])", ["nn.avg_pool2d"]),
+    (IMAGE, "  %0 = nn.pad(%x, 0f, pad_width=[[0, 0], [0, 0], [1, 1], [0, 1]]);\n"
+            "  nn.avg_pool2d(%0, pool_size=[2, 2], padding=[1, 1], count_include_pad=True)", ["nn.avg_pool2d"]),
+    (IMAGE, "  %0 = nn.pad(%x, 0f, pad_width=[[0, 0], [0, 0], [1, 1], [0, 1]]);\n  nn.avg_pool2d(%0, pool_size=[2, 2], padding=[1, 1])",
+     ["nn.pad", "nn.avg_pool2d"]),
+    (IMAGE, "  %0 = nn.pad(%x, 0f, pad_width=[[0, 0], [0, 0], [1, 1], [0, 1]]);\n  nn.avg_pool2d(%0, pool_size=[3, 3], strides=[2, 2], ceil_mode=True)",
+     ["nn.pad", "nn.avg_pool2d"]),
+    (IMAGE, "  %0 = nn.pad(%x, -3.40282e+38f, pad_width=[[0, 0], [0, 0], [1, 1], [0, 1]]);\n  nn.max_pool2d(%0, pool_size=[2, 2], strides=[2, 2], ceil_mode=True)",
+     ["nn.pad", "nn.max_pool2d"]),  # the last window would see nothing but padding
+    (IMAGE, "  %0 = nn.pad(%x, -3.40282e+38f, pad_width=[[0, 0], [0, 0], [1, 1], [1, 1]]);\n  nn.max_pool2d(%0, pool_size=[3, 3], strides=[2, 2], ceil_mode=True)",
+     ["nn.max_pool2d"]),
+    (IMAGE, "  %0 = nn.pad(%x, -3.40282e+38f, pad_width=[[0, 0], [0, 0], [2, 1], [0, 1]]);\n  nn.max_pool2d(%0, pool_size=[2, 2])",
+     ["nn.pad", "nn.max_pool2d"]),
+    (IMAGE, "  %0 = nn.pad(%x, 0f, pad_width=[[0, 0], [0, 0], [1, 1], [0, 1]]);\n  nn.max_pool2d(%0, pool_size=[2, 2])", ["nn.pad", "nn.max_pool2d"]),
+    ("%x: Tensor[(1, 2, 4, 4), int8], %k: Tensor[(3, 2, 3, 3), int8]", "  %0 = nn.pad(%x, 5i8, pad_width=[[0, 0], [0, 0], [1, 1], [0, 1]]);\n"
+     "  qnn.conv2d(%0, %k, 5, 1, 0.5f, 0.25f, channels=3, kernel_size=[3, 3])", ["qnn.conv2d"]),
+    ("%x: Tensor[(1, 2, 4, 4), int8], %k: Tensor[(3, 2, 3, 3), int8]", "  %0 = nn.pad(%x, 0i8, pad_width=[[0, 0], [0, 0], [1, 1], [0, 1]]);\n"
+     "  qnn.conv2d(%0, %k, 5, 1, 0.5f, 0.25f, channels=3, kernel_size=[3, 3])", ["nn.pad", "qnn.conv2d"]),
     # conversions and limits
     (I8, '  %0 = cast(%x, dtype="int16");\n  %1 = cast(%0, dtype="int32");\n  cast(%1, dtype="float32")', ["cast"]),
     (I8, '  %0 = cast(%x, dtype="float32");\n  cast(%0, dtype="int8")', []),
@@ -156,3 +186,11 @@ def test_widening_is_what_numpy_finds_lossless(narrow: str) -> None:
             kept = np.array_equal(there.astype(np.float64), values.astype(np.float64))
         if DTYPES[narrow] is not DTYPES[wide] and not (DTYPES[narrow].is_float and DTYPES[wide].is_integer):
             assert widens(DTYPES[narrow], DTYPES[wide]) == kept, wide
+
+
+@pytest.mark.parametrize("line", ["transpose(%x, axes=[0, 0, 7])", "layout_transform(%x, src_layout=\"??\", dst_layout=\"NC\")",
+                                  "strided_slice(%x, begin=[\"a\", 0], end=[1, 2])", "clip(%x, a_min=\"low\", a_max=1f)"])
+def test_attributes_of_the_wrong_kind_are_left_to_the_checker(line: str) -> None:
+    """The text claims a type, so that the rules look at the call."""
+    module = irscope.load(f"def @main({X}) {{\n  %0 = {line} /* ty=Tensor[(2, 8), int8] */;\n  %0\n}}\n").module()
+    assert shown(pass_named("simplify-algebra").run(module)) == [line.partition("(")[0]]

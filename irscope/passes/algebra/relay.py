@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from irscope.graph import NO_ATTRS, Builder, Graph, Module, Node, TensorType, Type, callees_first, rewrite, see_through
-from irscope.ops import get
+from irscope.formats.relay.inference import UNFIT
+from irscope.graph import NO_ATTRS, UNKNOWN, Builder, Graph, Module, Node, TensorType, Type, callees_first, rewrite, see_through
+from irscope.ops import TypeFault, get
 from irscope.ops.building import constant
 from irscope.passes.algebra.simplifier import Draft
 from irscope.passes.base import per_graph
@@ -52,7 +53,12 @@ class RelaySimplifier:
         if rules is None or not isinstance(node.type, TensorType) or node.op.dialect != "relay":
             return None
         self.builder, self.old = builder, node
-        found = self._ruled(rules, Draft(node.op, operands, node.attrs, node.type))
+        try:
+            found = self._ruled(rules, Draft(node.op, operands, node.attrs, node.type))
+        except UNFIT:
+            if is_sound(node):
+                raise
+            return None  # attributes of the wrong kind: the checker tells, and the node stays
         if found is not None:
             self.changed = True
         return found
@@ -85,3 +91,11 @@ class RelaySimplifier:
             if found is not None:
                 return found
         return None
+
+
+def is_sound(node: Node) -> bool:
+    """Whether a call's type follows from its operands and attributes."""
+    try:
+        return node.op.infer is not None and node.op.infer(node) is not UNKNOWN
+    except TypeFault:
+        return False

@@ -1,7 +1,7 @@
 """Relay's movement: chains of reshapes, of transposes and layouts, and of slices become one, and what moves nothing is gone."""
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from irscope.formats.relay.algebra import layout_axes
@@ -99,7 +99,7 @@ def _same_elements(x: Node, middle: Node, result: TensorType) -> bool:
     return all(isinstance(t, TensorType) and t.is_static and t.elements == result.elements for t in types)
 
 
-# ---- slices, padding, pieces
+# ---- slices and pieces
 
 
 def strided_slice(s: RelaySimplifier, d: Draft) -> Node | None:
@@ -142,15 +142,6 @@ def _ranges(x: Node, attrs: Mapping[str, Any]) -> list[range] | None:
     return ranges
 
 
-def pad(s: RelaySimplifier, d: Draft) -> Node | None:
-    """By nothing."""
-    return d.operands[0] if d.operands[0].type == d.type and all(not any(side) for side in _sides(d.attrs.get("pad_width"))) else None
-
-
-def _sides(width: Any) -> Sequence[Sequence[int]]:
-    return width if isinstance(width, list) and all(isinstance(side, list) for side in width) else [[1]]
-
-
 def concatenate(s: RelaySimplifier, d: Draft) -> Node | None:
     """Of one."""
     parts = d.operands[0]
@@ -163,6 +154,5 @@ RULES: Rules = {
     "transpose": (still, moved_twice),
     "layout_transform": (still, moved_twice),
     "strided_slice": (strided_slice,),
-    "nn.pad": (pad,),
     "concatenate": (concatenate,),
 }
