@@ -78,7 +78,7 @@ def opened(module: Module, inputs: Mapping[str, Array], weights: Mapping[str, Ar
 def _opened_relay(module: Module, inputs: Mapping[str, Array], weights: Mapping[str, Array], constants: Mapping[str, Array],
                   shapes: Mapping[str, tuple[int, ...]], dtypes: Mapping[str, str]) -> Module:
     """The primitive module of a Relay program. Types in the text hold; what it leaves open comes from arrays and ``--shape``."""
-    from irscope.expand.relay import parameter_names
+    from irscope.expand.relay import parameter_names, rebound
     from irscope.expand.relay import run_program as run_relay
 
     params = module.main().params
@@ -96,6 +96,7 @@ def _opened_relay(module: Module, inputs: Mapping[str, Array], weights: Mapping[
             given[param.name] = TensorType(dtype, shapes.get(param.name, said.shape if said is not None else ()))
         elif array is not None and not isinstance(param.type, TupleType) and (said is None or not said.is_static):
             given[param.name] = TensorType(said.dtype if said is not None else _dtype(array, param.name), array.shape)
+    module = rebound(module, given)
     made = run_relay(module, given, constants)
     made.attrs["primitive"] = True
     made.attrs["weights"] = parameter_names(module)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @click.argument("file")
 @from_option
 @click.option("--passes", default="", metavar="a,b{x=1},c", help="Which passes, in order, options in braces: irscope list passes.")
-@click.option("--infer", is_flag=True, help="Infer all types first; they are printed with the graph.")
+@click.option("--infer", is_flag=True, help="Infer all types first, and print them with the graph (Relay).")
 @click.option("--load", "loads", multiple=True, metavar="FILE.py", help="Bring in passes of your own.")
 @click.option("--opt-level", type=int, metavar="N", help="Leave out passes above this level.")
 @click.option("--require", multiple=True, metavar="PASS", help="Run this one whatever the level.")
@@ -36,13 +36,15 @@ if TYPE_CHECKING:
               help="How far --verify lets values differ, relative to the largest.")
 @click.option("--seed", type=int, default=0, show_default=True, help="The seed of the random inputs.")
 @click.option("--to", "to", type=click.Choice(["hlo", "relay"]), help="Print in another IR: the primitives as HLO, or irscope's own.")
+@click.option("--style", type=click.Choice(["course", "relay"]), help="Print Relay as lessons write it, or as TVM reads it.")
+@click.option("--types", is_flag=True, help="Print the type of every value (Relay).")
 @click.option("--pass", "pass_", metavar="PASS|N", help="Of a log of passes: the graph after this one, or the N-th (default: the first).")
 @click.option("-o", "--output", default="-", metavar="FILE", help="Write the result there instead of to standard output.")
 @binding_options
 def command(file: str, from_: str | None, passes: str, infer: bool, loads: tuple[str, ...], opt_level: int | None, require: tuple[str, ...],
             disable: tuple[str, ...], print_before: tuple[str, ...], print_after: tuple[str, ...], print_changes: bool, timing: bool,
-            verify: bool, bisect: bool, rtol: float, seed: int, to: str | None, pass_: str | None, output: str,
-            shapes: dict[str, tuple[int, ...]], dtypes: dict[str, str]) -> int:
+            verify: bool, bisect: bool, rtol: float, seed: int, to: str | None, style: str | None, types: bool,
+            pass_: str | None, output: str, shapes: dict[str, tuple[int, ...]], dtypes: dict[str, str]) -> int:
     """Run graph passes over a dump and print the result in the IR that it came in.
 
     \b
@@ -56,7 +58,7 @@ def command(file: str, from_: str | None, passes: str, infer: bool, loads: tuple
     from irscope.passes.manager import chosen, run_passes
     from irscope.query.snapshots import picked
 
-    if not passes and not infer and to is None:
+    if not (passes or infer or to or style or types):
         raise UserError("no pass is named: --passes a,b", "irscope list passes names them")
     reading = load_ok(file, from_)
     first = module = bind_types(picked(reading, pass_), shapes, dtypes)
@@ -78,7 +80,7 @@ def command(file: str, from_: str | None, passes: str, infer: bool, loads: tuple
         broke += [step.name] if wrong else []
         steps.append(step)
         module = step.after
-    _write(_printed(module, to), output)
+    _write(_printed(module, to, style, types or infer), output)
     if timing:
         _tell_times(steps)
     if bisect:
@@ -156,9 +158,13 @@ def _show(when: str, name: str, module: Module, wanted: tuple[str, ...]) -> None
         click.echo(f"Print IR {when}: {name}\n{_printed(module, None)}\n", err=True)
 
 
-def _printed(module: Module, to: str | None) -> str:
+def _printed(module: Module, to: str | None, style: str | None = None, types: bool = False) -> str:
     from irscope.formats import format_named
 
+    if module.format == "relay" and to in (None, "relay"):
+        from irscope.formats.relay import print_module
+
+        return print_module(module, style, types)
     if to == "hlo" or (to == "relay" and module.format != "relay"):
         from irscope.expand import expand
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from irscope.graph import DTYPES, Builder, Graph, Module, Node, TensorType, Type, callees_first
+from irscope.graph import DTYPES, UNKNOWN, Builder, Graph, Module, Node, TensorType, Type, callees_first
+from irscope.graph.dtypes import F32
 from irscope.graph.rewrite import copy_node
 from irscope.ops import TypeFault, get
 from irscope.ops.attrs import Literal
@@ -38,9 +39,15 @@ def bind_types(module: Module, shapes: Mapping[str, tuple[int, ...]], dtypes: Ma
     for name in dict.fromkeys([*shapes, *dtypes]):
         param = names[name]
         old = bound.get(param.index, param.type)
+        if old is UNKNOWN and name in shapes and module.format == "relay":
+            old = TensorType(F32, ())  # a lesson's program says no types
         if not isinstance(old, TensorType):
             raise UserError(f"input {name} is {old}, not a tensor: --shape cannot bind it")
         bound[param.index] = TensorType(DTYPES[dtypes[name]] if name in dtypes else old.dtype, shapes.get(name, old.shape))
+    if module.format == "relay" and not module.attrs.get("primitive"):
+        from irscope.expand.relay import rebound
+
+        return rebound(module, {p.name: bound[p.index] for p in main.params if p.index in bound})
     made = module.derived()
     became: dict[Graph, Graph] = {}
     for graph in callees_first(module, main):

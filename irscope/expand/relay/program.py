@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from irscope.expand.relay import control
+from irscope.expand.relay.binding import unsolved
 from irscope.expand.relay.frames import FramedRelay
 from irscope.expand.relay.values import Function, Itself, Reference, flatten
 from irscope.formats.relay.inference import UNFIT
@@ -88,10 +89,9 @@ class Program:
         if isinstance(type, TupleType):
             return [self._leaf(t, param, f"{name}.{i}") for i, t in enumerate(type.elements)]
         if not isinstance(type, TensorType):
-            said = "no type" if type is UNKNOWN else f"the type {type}"
-            raise UserError(
-                f"input %{name} has {said} in the text", f"give it by --inputs, or --shape {name}=1,3,224,224 and --dtype {name}=f32"
-            )
+            if type is UNKNOWN:
+                raise unsolved(self.module, param, name)
+            raise UserError(f"input %{name} has the type {type} in the text, which no array has", "irscope runs programs over arrays")
         if not type.is_static:
             raise UserError(f"input %{name} has an open dimension: {type}", f"give it by --inputs, or --shape {name}=...")
         made = self.t.builder.param(get("parameter"), type, name)

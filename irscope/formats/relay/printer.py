@@ -43,14 +43,17 @@ SHARED = frozenset(("constant", "get-tuple-element"))
 
 
 def print_module(module: Module, style: str | None = None, types: bool = False) -> str:
-    """The module as text; ``style`` is course, relay, or None for that of the input; ``types`` adds ``/* ty=... */`` behind calls.
+    """The module as text; ``style`` is course, relay (with TVM's header), or None for that of the input.
+
+    ``types`` adds ``/* ty=... */`` behind calls.
 
     A module of another format is printed in primitives (see :mod:`irscope.formats.relay.primitives`).
     """
     if module.format != "relay" or module.attrs.get("primitive"):
         return "\n".join(_primitive_parts(module)) + "\n"
+    headed = style == "relay" or (style is None and module.attrs.get("version"))
     style = style or str(module.attrs.get("style", "relay" if module.attrs.get("version") else "course"))
-    parts = ['#[version = "0.0.5"]'] if style == "relay" and module.attrs.get("version") else []
+    parts = ['#[version = "0.0.5"]'] if headed and style == "relay" else []
     parts += [_data_type(name, constructors) for name, constructors in module.attrs.get("types", {}).items()]
     bodies = {
         body

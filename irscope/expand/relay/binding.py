@@ -1,0 +1,100 @@
+"""Types of inputs that a Relay text leaves open, or that are to be others: what follows from them is typed anew, weights are solved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from irscope.formats.relay.filling import fill_types
+from irscope.formats.relay.operators import declared
+from irscope.graph import UNKNOWN, FunctionType, Graph, Module, Node, TensorType, Type, callees_first, rewrite_module
+from irscope.ops import TypeFault
+from irscope.source import UserError
+
+STRUCTURE = frozenset(("tuple", "get-tuple-element", "fn", "call", "if", "match"))
+
+
+def rebound(module: Module, types: Mapping[str, Type]) -> Module:
+    """The module whose entry takes these types, by name of parameter.
+
+    Types that are open are worked out anew; where a type that the text says in full becomes another one, all are, and what the text claims
+    of results holds no longer. Raises UserError for an operator that does not take the new types.
+    """
+    changed = {p.name: types[p.name] for p in module.main().params if p.name in types and types[p.name] != p.type}
+    if not changed:
+        return module
+    made = rewrite_module(module, lambda builder, node, operands: None, keep_dead=True)
+    main = made.main()
+    everything = any(_whole(p.type) for p in main.params if p.name in changed)
+    for graph in callees_first(made):
+        _open(graph, everything, graph is main)
+    for param in main.params:
+        param.type = changed.get(param.name, param.type)
+    fill_types(made)
+    for graph in callees_first(made):
+        for node in graph.nodes:
+            _require_fitting(made, node)
+    return made
+
+
+def _open(graph: Graph, everything: bool, is_main: bool) -> None:
+    """Forget the types that may become others."""
+    for node in graph.nodes:
+        op = node.op
+        if op.name == "parameter":
+            forget = not is_main and (everything or not _whole(node.type))
+        else:
+            inferred = op.name in STRUCTURE or (op.dialect == "relay" and declared(op.name) is not None)
+            forget = inferred and (everything or not _whole(node.type))
+        if forget:
+            node.type = UNKNOWN
+    result = graph.notes.get("result")
+    if isinstance(result, Type) and (everything or not _whole(result)):
+        graph.notes = {key: value for key, value in graph.notes.items() if key != "result"}
+
+
+def _whole(type: Type) -> bool:
+    """Whether a type says every dimension."""
+    if isinstance(type, FunctionType):
+        return _whole(type.result) and all(_whole(p) for p in type.params)
+    return type is not UNKNOWN and all(isinstance(leaf, TensorType) and leaf.is_static for leaf in type.leaves())
+
+
+def _require_fitting(module: Module, node: Node) -> None:
+    """Raise UserError for a node that does not take the types of its operands."""
+    if node.type is not UNKNOWN or node.op.infer is None or any(o.type is UNKNOWN for o in node.operands):
+        return
+    try:
+        node.op.infer(node)
+    except TypeFault as fault:
+        where = f" (line {module.source.place(node.loc).line})" if node.loc >= 0 and module.source.text else ""
+        raise UserError(f"%{node.name} does not take the bound shapes: {fault.message}{where}", fault.help) from None
+
+
+def unsolved(module: Module, param: Node, name: str) -> UserError:
+    """Which operator reads a parameter whose type does not follow from anything, and how to give it."""
+    readers = [(node, node.operands.index(param)) for node in module.main().nodes if param in node.operands]
+    plain = f"input %{name} has no type in the text"
+    if not readers:
+        return UserError(plain, f"give it by --inputs, or --shape {name}=1,3,224,224 and --dtype {name}=f32")
+    node, at = readers[0]
+    others = [o.type for i, o in enumerate(node.operands) if i != at and isinstance(o.type, TensorType)]
+    beside = f" with {others[0]}" if others else ""
+    line = f" in line {module.source.place(node.loc).line}" if node.loc >= 0 and module.source.text else ""
+    return UserError(f"{plain}, and none follows: {node.op.name}{line} reads it{beside}", _advice(node, at, name, others))
+
+
+def _advice(node: Node, at: int, name: str, others: Sequence[TensorType]) -> str:
+    """The option that gives the type, its dimensions named where the operator says what they are."""
+    data = others[0] if others else None
+    dims = ""
+    if data is not None and at == 1 and data.rank:
+        if node.op.name == "nn.dense":
+            dims = f"UNITS,{data.shape[-1]}"
+        elif node.op.name == "nn.matmul":
+            dims = f"UNITS,{data.shape[-1]}" if node.attrs.get("transpose_b") else f"{data.shape[-1]},UNITS"
+        elif node.op.name.startswith("nn.conv2d") and data.rank == 4 and "kernel_layout" not in node.attrs:
+            dims = f"CHANNELS,{data.shape[1]},HEIGHT,WIDTH"
+    if not dims and data is not None and len(node.operands) == 2 and data.is_static:
+        dims = ",".join(map(str, data.shape))
+    how = f"give it by --inputs, or --shape {name}={dims or '1,3,224,224'}"
+    return how + f" and --dtype {name}=f32 (float32 is taken where no --dtype is given)"
