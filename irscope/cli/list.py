@@ -45,10 +45,20 @@ def rules() -> list[Row]:
 
 
 def passes() -> list[Row]:
-    """The passes over graphs, each with what is true afterwards."""
+    """The passes over graphs, each with what is true afterwards; those of installed packages behind irscope's own."""
     from irscope.passes import PASSES, pass_named
+    from irscope.passes.own import imported, installed
+    from irscope.source import UserError
 
-    return [{"name": name, "doc": _first_line(type(pass_named(name)).__doc__)} for name in PASSES]
+    rows = [{"name": name, "doc": _first_line(type(pass_named(name)).__doc__)} for name in PASSES]
+    for name, point in installed().items():
+        try:
+            doc = _first_line(imported(point).__doc__)
+        except UserError as error:
+            doc = error.message
+        if name not in PASSES:
+            rows.append({"name": name, "doc": doc})
+    return rows
 
 
 def policies() -> list[Row]:
