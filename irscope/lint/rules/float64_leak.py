@@ -42,7 +42,8 @@ class Float64Leak(Rule):
     and leave ``jax_enable_x64`` off.
 
     ## Known false positives
-    A sum that is computed in double precision for accuracy. Inputs in ``f64`` switch the rule off: such a program means it.
+    A sum that is computed in double precision for accuracy. Inputs in ``f64`` switch the rule off, and so does a program without a value
+    of another type: such programs mean it.
     """
 
     code, name, severity = "DTY001", "float64-leak", Severity.ERROR
@@ -71,6 +72,32 @@ class Float64Leak(Rule):
         """,
             "c",
         ),
+        Fixture.torchscript(
+            """
+            graph(%x : Float(64)):
+              %seven : int = prim::Constant[value=7]()
+              %six : int = prim::Constant[value=6]()
+              %none : NoneType = prim::Constant()
+              %f : bool = prim::Constant[value=0]()
+              %t : bool = prim::Constant[value=1]()
+              %d : Double(64) = aten::to(%x, %seven, %f, %f, %none)
+              %y : Double(64) = aten::exp(%d)
+              %z : Float(64) = aten::to(%y, %six, %f, %f, %none)
+              return (%z)
+        """,
+            "d",
+        ),
+        Fixture.relay(
+            """
+            def @main(%x: Tensor[(64), float32]) {
+              %0 = cast(%x, dtype="float64");
+              %1 = exp(%0);
+              %2 = cast(%1, dtype="float32");
+              %2
+            }
+        """,
+            "0",
+        ),
     )
     good = (
         Fixture.hlo("""
@@ -87,11 +114,27 @@ class Float64Leak(Rule):
               ROOT r = f16[8] convert(p)
             }
         """),
+        Fixture.hlo("""
+            ENTRY e {
+              c = f64[2,2] constant({{4, 2}, {2, 3}})
+              ROOT r = f64[2,2] cholesky(c), lower=true
+            }
+        """),
+        Fixture.torchscript("""
+            graph(%x : Double(64)):
+              %y : Double(64) = aten::exp(%x)
+              return (%y)
+        """),
+        Fixture.relay("""
+            def @main(%x: Tensor[(64), float64]) {
+              exp(%x)
+            }
+        """),
     )
 
     def check(self, context: Context) -> Iterator[RuleFinding]:
         entry = context.module.main()
-        if any(_is_double(leaf) for param in entry.params for leaf in param.type.leaves()):
+        if any(_is_double(leaf) for param in entry.params for leaf in param.type.leaves()) or not _has_narrower(context):
             return
         for graph in context.array_graphs:
             for spread in _spreads(context, graph):
@@ -127,6 +170,17 @@ def _halved(node: Node, site: Site) -> Node:
     """The node in half the width."""
     assert isinstance(node.type, TensorType)
     return site.copy(node, *map(site.new, node.operands), type=node.type.with_dtype(DTYPES[DOUBLE[node.type.dtype.name]]))
+
+
+def _has_narrower(context: Context) -> bool:
+    """Whether any value of the module has a smaller element type than double: else double precision is what the program is about."""
+    return any(
+        leaf.dtype.name not in DOUBLE and (leaf.dtype.is_float or leaf.dtype.is_complex or bool(leaf.shape))
+        for graph in context.array_graphs
+        for node in graph.nodes
+        for leaf in node.type.leaves()
+        if isinstance(leaf, TensorType) and leaf.dtype.name != "pred"
+    )
 
 
 def _is_double(type: object) -> bool:
