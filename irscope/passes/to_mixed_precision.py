@@ -4,29 +4,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from irscope.formats.relay.operators import declared
-from irscope.graph import DTYPES, Graph, Kind, Module, Node, TensorType
+from irscope.formats.relay.operators import declared, names
+from irscope.graph import DTYPES, Graph, Module, Node, TensorType, TupleType, Type
+from irscope.graph.rewrite import copy_node
 from irscope.ops import get
 from irscope.passes.base import Pass
+from irscope.passes.precision_lists import ALWAYS, FOLLOWING, MOVING
 from irscope.passes.visitor import GraphMutator
-from irscope.source import UserError
+from irscope.source import UserError, did_you_mean
 
-ALWAYS = frozenset((
-    "nn.conv1d", "nn.conv2d", "nn.conv3d", "nn.conv1d_transpose", "nn.conv2d_transpose", "nn.conv3d_transpose", "nn.dense", "nn.matmul",
-    "nn.batch_matmul",
-))
-"""Worth the conversions: they run in half precision always."""
-
-NEVER = frozenset((
-    "exp", "power", "log", "log2", "log10", "erf", "mean", "sum", "prod", "variance", "nn.softmax", "nn.log_softmax", "nn.fast_softmax",
-    "nn.layer_norm", "nn.instance_norm", "nn.group_norm", "nn.l2_normalize", "nn.lrn", "nn.cross_entropy", "nn.cross_entropy_with_logits",
-    "cumsum", "cumprod", "cast", "cast_like", "reinterpret", "nn.batch_norm",
-))
-"""Small or delicate: they run in single precision always."""
-
-FOLLOWING = frozenset((Kind.ELEMENTWISE, Kind.BROADCAST, Kind.INJECTIVE))
-ALSO_FOLLOWING = frozenset(("nn.max_pool1d", "nn.max_pool2d", "nn.avg_pool2d", "nn.global_avg_pool2d", "nn.global_max_pool2d", "max"))
 WORDS = {"float16": "f16", "bfloat16": "bf16"}
+SINGLE = "float32"
 
 
 class ToMixedPrecision(Pass):
@@ -37,76 +25,165 @@ class ToMixedPrecision(Pass):
         nn.softmax(%1)                         %2 = nn.conv2d(%0, %1, out_dtype="float32");
                                                nn.softmax(cast(%4, dtype="float32"))
 
-    ``dtype`` is float16 or bfloat16. Parameters and results keep their types. The numbers are those of half precision.
+    ``dtype`` is float16 or bfloat16, ``accumulate`` what heavy operators sum in: float32, or that type itself (as TVM's pass does). An
+    operator that follows works on halves where one operand is one already and the others are halves, parameters or constants; what reads
+    a sum in single precision reads the sum itself. ``always``, ``follow`` and ``never`` put operators, joined by ``+``, into another of the
+    lists of ``passes/precision_lists.py``. Parameters and results keep their types. The numbers are those of half precision.
     """
 
     name: ClassVar[str] = "to-mixed-precision"
     requires = ("infer-types",)
 
-    def __init__(self, dtype: str = "float16") -> None:
+    def __init__(self, dtype: str = "float16", accumulate: str = SINGLE, always: str = "", follow: str = "",
+                 never: str = "") -> None:
         if dtype not in WORDS:
             raise UserError(f"to-mixed-precision makes no {dtype!r}", f"it makes {' or '.join(WORDS)}")
-        self.dtype = dtype
+        if accumulate not in (SINGLE, dtype):
+            raise UserError(f"to-mixed-precision sums in no {accumulate!r}", f"it sums in {SINGLE} or {dtype}")
+        self.dtype, self.accumulate = dtype, accumulate
+        self.lists = dict.fromkeys(FOLLOWING, "follow") | dict.fromkeys(ALWAYS, "always")
+        for name, text in (("always", always), ("follow", follow), ("never", never)):
+            self.lists |= dict.fromkeys(_operators(text), name)
 
     def run(self, module: Module) -> Module:
-        return _Narrowing(self.dtype).run(module) if module.format == "relay" else module
+        return _Narrowing(self.dtype, self.accumulate, self.lists).run(module) if module.format == "relay" else module
 
 
 class _Narrowing(GraphMutator):
-    def __init__(self, word: str) -> None:
-        self.word = word
-        self.half = DTYPES[WORDS[word]]
-        self.single = DTYPES["f32"]
+    """``half`` has, by node as written, its value in half precision where it was computed in it; ``single`` that in single precision."""
+
+    def __init__(self, word: str, accumulate: str, lists: dict[str, str]) -> None:
+        self.word, self.accumulate, self.lists = word, accumulate, lists
+        self.narrow, self.wide = DTYPES[WORDS[word]], DTYPES["f32"]
+        self.narrowed: dict[Type, Type] = {}
 
     def begin(self, graph: Graph) -> None:
-        self.casts: dict[tuple[Node, str], Node] = {}
+        self.half: dict[Node, Node] = {}
+        self.single: dict[Node, Node] = {}
+        self.casts: dict[Node, Node] = {}
+        self.early = self._moved_for_heavy_ones(graph)
 
     def visit(self, node: Node, operands: Sequence[Node]) -> Node | None:
-        if node.op.dialect != "relay" or not isinstance(node.type, TensorType) or node.bodies or declared(node.op.name) is None:
-            return self._as_before(node, operands)
-        if node.op.name in ALWAYS and self._are(operands, node):
-            return self._kept(node, self._heavy(node, [self._to(o, self.word) for o in operands]))
-        if self._follows(node) and self._are(operands, node) and any(self._is_half(o) for o in operands):
-            changed = [self._to(o, self.word) for o in operands]
-            return self._kept(node, self.add(node.op.name, changed, **node.attrs))
-        return self._as_before(node, operands)
-
-    def _follows(self, node: Node) -> bool:
-        return node.op.name not in NEVER and (node.op.kind in FOLLOWING or node.op.name in ALSO_FOLLOWING)
-
-    def _are(self, operands: Sequence[Node], node: Node) -> bool:
-        """Whether everything that a node reads and gives was single precision as written: it may change as one."""
-        types = [node.type, *(o.type for o in node.operands)]
-        half = any(isinstance(o, TensorType) and o.dtype is self.half for o in types)
-        return not half and all(isinstance(t, TensorType) and t.dtype is self.single for t in types)
-
-    def _heavy(self, node: Node, operands: Sequence[Node]) -> Node:
-        made = self.add(node.op.name, operands, **{**node.attrs, "out_dtype": "float32"})
-        return self._to(made, self.word)
-
-    def _kept(self, node: Node, made: Node) -> Node:
-        """A result of the graph keeps its type."""
-        return self._to(made, "float32") if node is self.graph.root else made
-
-    def _as_before(self, node: Node, operands: Sequence[Node]) -> Node | None:
-        """The node on the types that it was written for."""
-        pairs = zip(operands, node.operands, strict=True)
-        wanted = [self._to(o, "float32") if self._is_half(o) and old.type != o.type else o for o, old in pairs]
-        if list(operands) == wanted:
+        made = self._narrow(node)
+        if made is not None and node is not self.graph.root:
+            return made
+        if made is None and not any(o in self.half for o in node.operands):
             return None
-        bodies = [self.became.get(body, body) for body in node.bodies]
-        return self.builder.add(node.op, wanted, node.attrs, node.type, bodies, name=node.name, synthetic=node.synthetic)
+        if made is None:
+            made = copy_node(self.builder, node, [self._as_written(o) for o in node.operands], [self.became.get(b, b) for b in node.bodies])
+        return self._as_written(node) if node in self.half else made
 
-    def _is_half(self, node: Node) -> bool:
-        return isinstance(node.type, TensorType) and node.type.dtype is self.half
+    def _narrow(self, node: Node) -> Node | None:
+        """The operator on halves; None where it stays as written."""
+        name = node.op.name
+        if name == "get-tuple-element" and node.operands[0] in self.half:
+            made = self.builder.add(node.op, [self.half[node.operands[0]]], node.attrs, self._narrowed(node.type), name=node.name)
+            return self._keep(node, made)
+        kind = self.lists.get(name)
+        if kind not in ("always", "follow") or node.bodies or node.op.dialect != "relay":
+            return None
+        fields = [o.operands if o.op.name == "tuple" else (o,) for o in node.operands]
+        flat = [o for each in fields for o in each]
+        if kind == "follow" and not self.early[node.index] and not any(o in self.half for o in flat):
+            return None
+        if not all(self._may_change(o.type) for o in (*flat, node)):
+            return None
+        if kind == "follow" and not all(o in self.half or o.op.name in ("parameter", "constant") or not self._is_single(o) for o in flat):
+            return None
+        if kind == "always" and not any(self._is_single(o) for o in flat):
+            return None
+        values = iter([self._as_half(o) for o in flat])
+        taken = [self._gathered(o, [next(values) for _ in each]) for o, each in zip(node.operands, fields, strict=True)]
+        attrs, type = node.attrs, self._narrowed(node.type)
+        if kind == "always" and _says_type(name):
+            attrs = {**attrs, "out_dtype": self.accumulate}
+            type = node.type if self.accumulate == SINGLE else type
+        made = self.builder.add(node.op, taken, attrs, type, name=node.name)
+        if type is node.type and isinstance(type, TensorType) and type.dtype is self.wide:
+            self.single[node] = made
+            made = self.builder.add(get("cast", "relay"), [made], {"dtype": self.word}, self._narrowed(type))
+        return self._keep(node, made)
 
-    def _to(self, node: Node, word: str) -> Node:
-        """The value in an element type; one conversion serves all readers."""
-        assert isinstance(node.type, TensorType), "only tensors are converted"
-        dtype = self.half if word == self.word else self.single
-        if node.type.dtype is dtype:
-            return node
-        if (node, word) not in self.casts:
-            type = TensorType(dtype, node.type.shape)
-            self.casts[node, word] = self.builder.add(get("cast", "relay"), [node], {"dtype": word}, type)
-        return self.casts[node, word]
+    def _keep(self, node: Node, made: Node) -> Node:
+        if made.type != node.type:
+            self.half[node] = made
+        return made
+
+    def _gathered(self, operand: Node, values: list[Node]) -> Node:
+        """An operand from its fields: a tuple again, where it was one."""
+        return self._tuple(values) if operand.op.name == "tuple" else values[0]
+
+    def _tuple(self, values: list[Node]) -> Node:
+        return self.builder.add(get("tuple"), values, {}, TupleType(tuple(v.type for v in values)))
+
+    def _moved_for_heavy_ones(self, graph: Graph) -> list[bool]:
+        """By index, what is only moved on its way into heavy operators: converting it first moves half as much, and costs nothing more."""
+        wanted = [False] * len(graph.nodes)
+        for node in reversed(graph.nodes):
+            users = self.users[node.index]
+            if node.op.name in MOVING and self.lists.get(node.op.name) == "follow" and users and node is not graph.root:
+                wanted[node.index] = all(self.lists.get(u.op.name) == "always" or wanted[u.index] for u in users)
+        return wanted
+
+    # ------------------------------------------------------------------ values
+
+    def _is_single(self, node: Node) -> bool:
+        return isinstance(node.type, TensorType) and node.type.dtype is self.wide
+
+    def _may_change(self, type: Type) -> bool:
+        """Whether all floats in a type are single precision: what the text computes in another type stays in it."""
+        if isinstance(type, TupleType):
+            return all(self._may_change(element) for element in type.elements)
+        return isinstance(type, TensorType) and (type.dtype is self.wide or not type.dtype.is_float)
+
+    def _narrowed(self, type: Type) -> Type:
+        found = self.narrowed.get(type)
+        if found is None:
+            found = type
+            if isinstance(type, TensorType) and type.dtype is self.wide:
+                found = TensorType(self.narrow, type.shape)
+            elif isinstance(type, TupleType):
+                found = TupleType(tuple(self._narrowed(element) for element in type.elements))
+            self.narrowed[type] = found
+        return found
+
+    def _as_half(self, node: Node) -> Node:
+        """A value in half precision; whole numbers stay. One conversion serves all readers."""
+        found = self.half.get(node)
+        if found is not None or not self._is_single(node):
+            return found or self.new(node)
+        if node not in self.casts:
+            self.casts[node] = self.builder.add(get("cast", "relay"), [self.new(node)], {"dtype": self.word}, self._narrowed(node.type))
+        return self.casts[node]
+
+    def _as_written(self, node: Node) -> Node:
+        """A value in the type that it has in the text: the sum itself, where one was kept."""
+        found = self.half.get(node)
+        if found is None:
+            return self.new(node)
+        if node not in self.single:
+            self.single[node] = self._widened(found, node.type)
+        return self.single[node]
+
+    def _widened(self, value: Node, type: Type) -> Node:
+        if isinstance(type, TupleType):
+            part = get("get-tuple-element")
+            elements = value.type.elements if isinstance(value.type, TupleType) else ()
+            parts = [self.builder.add(part, [value], {"index": i}, have) for i, have in enumerate(elements)]
+            return self._tuple([self._widened(p, t) for p, t in zip(parts, type.elements, strict=True)])
+        return value if value.type == type else self.builder.add(get("cast", "relay"), [value], {"dtype": SINGLE}, type)
+
+
+def _says_type(name: str) -> bool:
+    """Whether an operator says in an attribute what it sums in."""
+    operator = declared(name)
+    return operator is not None and "out_dtype" in operator.names
+
+
+def _operators(text: str) -> list[str]:
+    """Operators joined by ``+``. Raises UserError for one that is unknown."""
+    found = [name.strip() for name in text.split("+") if name.strip()]
+    for name in found:
+        if declared(name) is None:
+            raise UserError(f"to-mixed-precision: there is no operator {name!r}", did_you_mean(name, names()) or "such as nn.conv2d")
+    return found

@@ -8,9 +8,9 @@ Sizes = dict[str, int]
 """The size of each axis by its letter, in the order of the layout; letters that are gone are gone."""
 
 
-def image_program(seed: int, size: int = 16) -> str:
-    """A program with one image as input, weights as further inputs, and three results."""
-    return _Maker(Random(seed)).text(size)
+def image_program(seed: int, size: int = 16, places: bool = True) -> str:
+    """A program with one image as input, weights as further inputs, and three results; ``places`` allows ``argmax``, which rounding may turn."""
+    return _Maker(Random(seed)).text(size, places)
 
 
 class _Maker:
@@ -21,12 +21,14 @@ class _Maker:
         self.lines: list[str] = []
         self.values: list[tuple[str, Sizes]] = []
 
-    def text(self, size: int) -> str:
+    def text(self, size: int, places: bool) -> str:
         first = {letter: {"N": 2, "C": 8, "H": 6, "W": 5}[letter] for letter in self.layout}
         self.values.append((self.param(first), first))
         kinds: list[Callable[[str, Sizes], None]] = [
             self.conv, self.conv, self.conv, self.pointwise, self.pointwise, self.sum, self.beside, self.bias, self.norm, self.pool, self.overall,
-            self.concat, self.split, self.slice, self.pad, self.back_and_forth, self.along, self.reduce, self.resize, self.where, self.top]
+            self.concat, self.split, self.slice, self.pad, self.back_and_forth, self.along, self.reduce, self.resize, self.where]
+        if places:
+            kinds.append(self.top)
         while len(self.lines) < size:
             whole = [v for v in self.values if len(v[1]) == 4]
             self.random.choice(kinds)(*whole[-1 - min(int(self.random.expovariate(0.8)), len(whole) - 1)])
