@@ -13,7 +13,8 @@ from irscope.graph import SourceLine
 
 _STRING = r'"(?:[^"\\]|\\.)*+"'
 # An attribute whose value needs no grammar to be told apart from the next.
-PAIR = re.compile(rf', ([A-Za-z_][\w\-]*+)=({braces(5)}|{_STRING}|[^,{{}}"\'\n(\[]++)(?=, [a-zA-Z_]|$)', re.ASCII)
+_PLAIN = r"(?:[^,{}\"'\n(\[]|\[[\d,]*+\]|\([\d,]*+\))++"  # 8, b01f_01io->b01f, [2,4]<=[8]T(1,0)
+PAIR = re.compile(rf", ([A-Za-z_][\w\-]*+)=({braces(5)}|{_STRING}|{_PLAIN})(?=, [a-zA-Z_]|$)", re.ASCII)
 FIELD = re.compile(rf"(\w+)=({_STRING}|-?\d+)", re.DOTALL)
 TABLE = re.compile(r"^[ \t]*(FileNames|FunctionNames|FileLocations|StackFrames)\b", re.MULTILINE)
 ROW = re.compile(rf"\d+[ \t]+(?:({_STRING})|\{{([^}}]*)\}})", re.DOTALL)
@@ -28,6 +29,7 @@ class HloProvenance:
         self.text = text
         self._tables = tables
         self._frames: _Frames | None = None
+        self._has_metadata = "metadata=" in text
 
     def scope(self, loc: int) -> str:
         """The ``op_name`` of the instruction at an offset."""
@@ -78,7 +80,7 @@ class HloProvenance:
 
     def _metadata(self, loc: int) -> dict[str, str]:
         """The fields of the metadata of the instruction at an offset."""
-        text = self.written(loc)[1].get("metadata", "")
+        text = self.written(loc)[1].get("metadata", "") if self._has_metadata else ""
         return {m[1]: (unescape(m[2]) or "") if m[2][0] == '"' else m[2] for m in FIELD.finditer(text)}
 
 
