@@ -135,7 +135,8 @@ class Context:
 
         Inside a fusion of the text the kernels are made already: what is left out there saves neither a launch nor traffic.
         """
-        if self.primitive is not self.module or self.claims is None or graph in self.inlined:
+        written = self.primitive is self.module or self.module.format == "hlo"  # HLO is its own primitives, but for calls
+        if not written or self.claims is None or graph in self.inlined:
             return None
         found = self.claims.of(graph, self.all_users(graph), edit)
         return found.times(self.runs(graph)) if found is not None else None

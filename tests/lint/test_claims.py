@@ -12,6 +12,8 @@ from irscope.lint.claims import Claim, Claims, tidied
 from irscope.lint.edits import Edit, Site, built, together
 from irscope.lint.machine import machine_named
 from irscope.lint.planned import Planned
+from irscope.lint.rule import find_rule
+from irscope.lint.run import lint_module
 
 SORTED = """HloModule m
 
@@ -203,3 +205,32 @@ def test_a_number_takes_the_place_of_a_node() -> None:
 
     after = whole(module, Edit({nodes["s3"]: partial(one, node=nodes["s3"])}), "irscope")
     assert "d3" not in {node.name for node in after.plans[-1].graph.nodes}
+
+
+WIDENED = """HloModule m
+
+relu {
+  a = f64[128,512] parameter(0)
+  c = f64[] constant(0)
+  b = f64[128,512] broadcast(c), dimensions={}
+  ROOT m = f64[128,512] maximum(a, b)
+}
+
+ENTRY e {
+  x = f32[128,512] parameter(0)
+  w = f32[512,512] parameter(1)
+  wx = f64[128,512] convert(x)
+  ww = f64[512,512] convert(w)
+  d = f64[128,512] dot(wx, ww), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  m = f64[128,512] call(d), to_apply=relu
+  ROOT r = f32[128,512] convert(m)
+}
+"""
+
+
+def test_double_precision_around_a_call_is_claimed_once() -> None:
+    found = lint_module(read(WIDENED)[0], [find_rule("DTY001")])
+    assert [finding.node for finding in found] == ["wx"]
+    half = CPU.product_us(2 * 128 * 512 * 512, "f64") / 2
+    assert found[0].saves is not None
+    assert found[0].saves["us"] > half / 2

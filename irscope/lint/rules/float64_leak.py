@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from irscope.graph import DTYPES, Graph, Node, TensorType
+from irscope.graph import DTYPES, Graph, Node, TensorType, Type
 from irscope.lint.context import Context
 from irscope.lint.edits import Edit, Site
 from irscope.lint.findings import RuleFinding
@@ -115,6 +115,19 @@ class Float64Leak(Rule):
             }
         """),
         Fixture.hlo("""
+            inner {
+              a = f64[8] parameter(0)
+              c = f64[] constant(0)
+              b = f64[8] broadcast(c), dimensions={}
+              ROOT m = f64[8] maximum(a, b)
+            }
+            ENTRY e {
+              p = f32[8] parameter(0)
+              q = f64[8] parameter(1)
+              ROOT r = f64[8] call(q), to_apply=inner
+            }
+        """),
+        Fixture.hlo("""
             ENTRY e {
               c = f64[2,2] constant({{4, 2}, {2, 3}})
               ROOT r = f64[2,2] cholesky(c), lower=true
@@ -139,7 +152,7 @@ class Float64Leak(Rule):
         for graph in context.array_graphs:
             for spread in _spreads(context, graph):
                 origins = [node for node in spread if self._begins(node)]
-                if origins:
+                if origins and not any(node.op.name == "parameter" for node in spread):  # that one begins where it is called
                     yield self._finding(context, graph, spread, origins)
 
     @staticmethod
@@ -167,9 +180,24 @@ class Float64Leak(Rule):
 
 
 def _halved(node: Node, site: Site) -> Node:
-    """The node in half the width."""
+    """The node in half the width; what is called stays as wide as it is, and is given what it wants."""
     assert isinstance(node.type, TensorType)
-    return site.copy(node, *map(site.new, node.operands), type=node.type.with_dtype(DTYPES[DOUBLE[node.type.dtype.name]]))
+    if node.bodies:
+        return site.copy(node, *(_as(site, site.new(o), o.type) for o in node.operands))
+    half = node.type.with_dtype(DTYPES[DOUBLE[node.type.dtype.name]])
+    given = (site.new(o) for o in node.operands)
+    return site.copy(node, *(_as(site, o, _narrow(o.type)) for o in given), type=half)
+
+
+def _narrow(type: Type) -> Type:
+    return type.with_dtype(DTYPES[DOUBLE[type.dtype.name]]) if isinstance(type, TensorType) and type.dtype.name in DOUBLE else type
+
+
+def _as(site: Site, node: Node, type: Type) -> Node:
+    """The value in an element type, converted where it has another."""
+    if not isinstance(type, TensorType) or node.type == type:
+        return node
+    return site.op("convert", node, type=type)
 
 
 def _has_narrower(context: Context) -> bool:
