@@ -78,6 +78,30 @@ class BnUnfolded(Rule):
         """,
             "y",
         ),
+        Fixture.torchscript(
+            """
+            graph(%x : Float(1, 3, 32, 32), %w : Float(8, 3, 3, 3), %g : Float(8), %b : Float(8), %m : Float(8), %v : Float(8)):
+              %one : int = prim::Constant[value=1]()
+              %none : NoneType = prim::Constant()
+              %f : bool = prim::Constant[value=0]()
+              %t : bool = prim::Constant[value=1]()
+              %mom : float = prim::Constant[value=0.1]()
+              %eps : float = prim::Constant[value=1e-05]()
+              %ones : int[] = prim::ListConstruct(%one, %one)
+              %c : Float(1, 8, 32, 32) = aten::conv2d(%x, %w, %none, %ones, %ones, %ones, %one)
+              %y : Float(1, 8, 32, 32) = aten::batch_norm(%c, %g, %b, %m, %v, %f, %mom, %eps, %t)
+              return (%y)
+        """,
+            "y",
+        ),
+        Fixture.relay("""
+            def @main(%x: Tensor[(1, 3, 32, 32), float32], %w: Tensor[(8, 3, 3, 3), float32], %g: Tensor[(8), float32], %b: Tensor[(8),
+            float32], %m: Tensor[(8), float32], %v: Tensor[(8), float32]) {
+              %0 = nn.conv2d(%x, %w, padding=[1, 1, 1, 1], channels=8, kernel_size=[3, 3]);
+              %1 = nn.batch_norm(%0, %g, %b, %m, %v);
+              %1.0
+            }
+        """),
     )
     good = (
         Fixture.hlo("""
@@ -105,6 +129,23 @@ class BnUnfolded(Rule):
               r = f32[256] rsqrt(v)
               s = f32[64,256] broadcast(r), dimensions={1}
               ROOT y = f32[64,256] multiply(d, s)
+            }
+        """),
+        Fixture.torchscript("""
+            graph(%x : Float(1, 3, 32, 32), %w : Float(8, 3, 3, 3), %s : Float(1, 8, 32, 32)):
+              %one : int = prim::Constant[value=1]()
+              %none : NoneType = prim::Constant()
+              %f : bool = prim::Constant[value=0]()
+              %t : bool = prim::Constant[value=1]()
+              %ones : int[] = prim::ListConstruct(%one, %one)
+              %c : Float(1, 8, 32, 32) = aten::conv2d(%x, %w, %none, %ones, %ones, %ones, %one)
+              %y : Float(1, 8, 32, 32) = aten::mul(%c, %s)
+              return (%y)
+        """),
+        Fixture.relay("""
+            def @main(%x: Tensor[(1, 3, 32, 32), float32], %w: Tensor[(8, 3, 3, 3), float32]) {
+              %0 = nn.conv2d(%x, %w, padding=[1, 1, 1, 1], channels=8, kernel_size=[3, 3]);
+              nn.relu(%0)
             }
         """),
     )

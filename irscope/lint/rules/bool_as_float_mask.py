@@ -60,6 +60,29 @@ class BoolAsFloatMask(Rule):
         """,
             "y",
         ),
+        Fixture.torchscript(
+            """
+            graph(%x : Float(256), %m : Bool(256)):
+              %six : int = prim::Constant[value=6]()
+              %none : NoneType = prim::Constant()
+              %f : bool = prim::Constant[value=0]()
+              %t : bool = prim::Constant[value=1]()
+              %c : Float(256) = aten::to(%m, %six, %f, %f, %none)
+              %y : Float(256) = aten::mul(%x, %c)
+              return (%y)
+        """,
+            "y",
+        ),
+        Fixture.relay(
+            """
+            def @main(%x: Tensor[(256), float32], %m: Tensor[(256), bool]) {
+              %0 = cast(%m, dtype="float32");
+              %1 = multiply(%x, %0);
+              %1
+            }
+        """,
+            "1",
+        ),
     )
     good = (
         Fixture.hlo("""
@@ -77,6 +100,16 @@ class BoolAsFloatMask(Rule):
               n = s32[8] parameter(1)
               f = f32[8] convert(n)
               ROOT y = f32[8] multiply(x, f)
+            }
+        """),
+        Fixture.torchscript("""
+            graph(%x : Float(256), %m : Bool(256), %z : Float(256)):
+              %y : Float(256) = aten::where(%m, %x, %z)
+              return (%y)
+        """),
+        Fixture.relay("""
+            def @main(%x: Tensor[(256), float32], %m: Tensor[(256), float32]) {
+              multiply(%x, %m)
             }
         """),
     )

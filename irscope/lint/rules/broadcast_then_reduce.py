@@ -105,6 +105,16 @@ class BroadcastThenReduce(Rule):
         """,
             "r",
         ),
+        Fixture.relay(
+            """
+            def @main(%x: Tensor[(1024), float32]) {
+              %0 = broadcast_to(%x, shape=[64, 1024]);
+              %1 = sum(%0, axis=[0]);
+              %1
+            }
+        """,
+            "1",
+        ),
     )
     good = (
         Fixture.hlo("""
@@ -133,6 +143,12 @@ class BroadcastThenReduce(Rule):
               m = f32[64,1024] add(x, b)
               z = f32[] constant(0)
               ROOT r = f32[1024] reduce(m, z), dimensions={0}, to_apply=sum
+            }
+        """),
+        Fixture.relay("""
+            def @main(%x: Tensor[(1024), float32]) {
+              %0 = broadcast_to(%x, shape=[64, 1024]);
+              sum(%0, axis=[1])
             }
         """),
     )

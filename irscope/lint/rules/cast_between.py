@@ -63,10 +63,65 @@ class CastBetween(Rule):
             "c",
             policy="xla-cpu",
         ),
+        Fixture.torchscript(
+            """
+            graph(%x : Float(512, 512), %w : Float(512, 512)):
+              %bf : int = prim::Constant[value=15]()
+              %none : NoneType = prim::Constant()
+              %f : bool = prim::Constant[value=0]()
+              %t : bool = prim::Constant[value=1]()
+              %d : Float(512, 512) = aten::mm(%x, %w)
+              %c : BFloat16(512, 512) = aten::to(%d, %bf, %f, %f, %none)
+              %a : BFloat16(512, 512) = aten::neg(%c)
+              %b : BFloat16(512, 512) = aten::abs(%c)
+              %r : (BFloat16(512, 512), BFloat16(512, 512)) = prim::TupleConstruct(%a, %b)
+              return (%r)
+        """,
+            "c",
+            policy="xla-cpu",
+        ),
+        Fixture.relay(
+            """
+            def @main(%x: Tensor[(512, 512), float32], %w: Tensor[(512, 512), float32]) {
+              %0 = nn.dense(%x, %w);
+              %1 = cast(%0, dtype="bfloat16");
+              %2 = negative(%1);
+              %3 = abs(%1);
+              %4 = (%2, %3);
+              %4
+            }
+        """,
+            "1",
+            policy="xla-cpu",
+        ),
     )
     good = (
         Fixture.hlo(_PRODUCT.format("c = bf16[512,512]{1,0} convert(d)", "bf16", "c")),
         Fixture.hlo(_PRODUCT.format("", "f32", "d"), policy="xla-cpu"),
+        Fixture.torchscript(
+            """
+            graph(%x : Float(512, 512), %w : Float(512, 512)):
+              %bf : int = prim::Constant[value=15]()
+              %none : NoneType = prim::Constant()
+              %f : bool = prim::Constant[value=0]()
+              %t : bool = prim::Constant[value=1]()
+              %d : Float(512, 512) = aten::mm(%x, %w)
+              %a : Float(512, 512) = aten::neg(%d)
+              %c : BFloat16(512, 512) = aten::to(%a, %bf, %f, %f, %none)
+              return (%c)
+        """,
+            policy="xla-cpu",
+        ),
+        Fixture.relay(
+            """
+            def @main(%x: Tensor[(512, 512), float32], %w: Tensor[(512, 512), float32]) {
+              %0 = nn.dense(%x, %w);
+              %1 = negative(%0);
+              cast(%1, dtype="bfloat16")
+            }
+        """,
+            policy="xla-cpu",
+        ),
     )
 
     def check(self, context: Context) -> Iterator[RuleFinding]:

@@ -79,6 +79,21 @@ class CastPingPong(Rule):
 """,
             ("1",),
         ),
+        Fixture.torchscript(
+            """
+            graph(%x : Half(1024)):
+              %five : int = prim::Constant[value=5]()
+              %six : int = prim::Constant[value=6]()
+              %none : NoneType = prim::Constant()
+              %f : bool = prim::Constant[value=0]()
+              %t : bool = prim::Constant[value=1]()
+              %w : Float(1024) = aten::to(%x, %six, %f, %f, %none)
+              %b : Half(1024) = aten::to(%w, %five, %f, %f, %none)
+              %y : Half(1024) = aten::relu(%b)
+              return (%y)
+        """,
+            "b",
+        ),
     )
     good = (
         Fixture(
@@ -138,6 +153,18 @@ ENTRY e {
 }
 """,
         ),
+        Fixture.torchscript("""
+            graph(%x : Half(1024)):
+              %five : int = prim::Constant[value=5]()
+              %six : int = prim::Constant[value=6]()
+              %none : NoneType = prim::Constant()
+              %f : bool = prim::Constant[value=0]()
+              %t : bool = prim::Constant[value=1]()
+              %w : Float(1024) = aten::to(%x, %six, %f, %f, %none)
+              %e : Float(1024) = aten::exp(%w)
+              %b : Half(1024) = aten::to(%e, %five, %f, %f, %none)
+              return (%b)
+        """),
     )
 
     def check(self, context: Context) -> Iterator[RuleFinding]:

@@ -60,6 +60,27 @@ class ConcatBlocks(Rule):
             "  ROOT y = f32[9,8192] exponential(c)\n}",
             "c",
         ),
+        Fixture.relay(
+            """
+            def @main(%x: Tensor[(10, 8192), float32]) {
+              %0 = strided_slice(%x, begin=[9], end=[10], strides=[1], axes=[0]);
+              %1 = strided_slice(%x, begin=[8], end=[9], strides=[1], axes=[0]);
+              %2 = strided_slice(%x, begin=[7], end=[8], strides=[1], axes=[0]);
+              %3 = strided_slice(%x, begin=[6], end=[7], strides=[1], axes=[0]);
+              %4 = strided_slice(%x, begin=[5], end=[6], strides=[1], axes=[0]);
+              %5 = strided_slice(%x, begin=[4], end=[5], strides=[1], axes=[0]);
+              %6 = strided_slice(%x, begin=[3], end=[4], strides=[1], axes=[0]);
+              %7 = strided_slice(%x, begin=[2], end=[3], strides=[1], axes=[0]);
+              %8 = strided_slice(%x, begin=[1], end=[2], strides=[1], axes=[0]);
+              %9 = strided_slice(%x, begin=[0], end=[1], strides=[1], axes=[0]);
+              %10 = (%0, %1, %2, %3, %4, %5, %6, %7, %8, %9);
+              %11 = concatenate(%10, axis=0);
+              %12 = tanh(%11);
+              %12
+            }
+        """,
+            "11",
+        ),
     )
     good = (
         Fixture.hlo(
@@ -73,6 +94,13 @@ class ConcatBlocks(Rule):
             + "".join(f"  p{i} = f32[1,8192] parameter({i})\n" for i in range(9))
             + f"  ROOT c = f32[9,8192] concatenate({', '.join(f'p{i}' for i in range(9))}), dimensions={{0}}\n}}"
         ),
+        Fixture.relay("""
+            def @main(%x: Tensor[(1, 8192), float32], %y: Tensor[(1, 8192), float32]) {
+              %0 = (%x, %y);
+              %1 = concatenate(%0, axis=0);
+              tanh(%1)
+            }
+        """),
     )
 
     def check(self, context: Context) -> Iterator[RuleFinding]:

@@ -77,6 +77,33 @@ class ConstantSubgraph(Rule):
         """,
             "n",
         ),
+        Fixture.torchscript(
+            """
+            graph(%x : Float(65536)):
+              %n : int = prim::Constant[value=65536]()
+              %six : int = prim::Constant[value=6]()
+              %none : NoneType = prim::Constant()
+              %f : bool = prim::Constant[value=0]()
+              %t : bool = prim::Constant[value=1]()
+              %r : Float(65536) = aten::arange(%n, %six, %none, %none, %none)
+              %e : Float(65536) = aten::exp(%r)
+              %y : Float(65536) = aten::mul(%x, %e)
+              return (%y)
+        """,
+            "e",
+        ),
+        Fixture.relay(
+            """
+            def @main(%x: Tensor[(65536), float32]) {
+              %0 = ones(shape=[65536], dtype="float32");
+              %1 = cumsum(%0, axis=0);
+              %2 = exp(%1);
+              %3 = multiply(%x, %2);
+              %3
+            }
+        """,
+            "2",
+        ),
     )
     good = (
         Fixture.hlo("""
@@ -94,6 +121,18 @@ class ConstantSubgraph(Rule):
               f = f32[8] convert(i)
               s = f32[8] multiply(f, f)
               ROOT r = f32[8] multiply(x, s)
+            }
+        """),
+        Fixture.torchscript("""
+            graph(%x : Float(65536)):
+              %e : Float(65536) = aten::exp(%x)
+              %y : Float(65536) = aten::mul(%x, %e)
+              return (%y)
+        """),
+        Fixture.relay("""
+            def @main(%x: Tensor[(65536), float32]) {
+              %0 = cumsum(%x, axis=0);
+              exp(%0)
             }
         """),
     )

@@ -9,6 +9,7 @@ from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
 from irscope.lint.savings import human_bytes, saving
+from irscope.lint.torch_nodes import TURNS
 from irscope.lint.values import behind, dims, size, written
 from irscope.source import Note, Severity
 
@@ -72,6 +73,39 @@ class ConvLayoutMismatch(Rule):
         """,
             "c",
         ),
+        Fixture.torchscript(
+            """
+            graph(%x : Float(1, 32, 32, 64), %w : Float(64, 64, 3, 3)):
+              %zero : int = prim::Constant[value=0]()
+              %one : int = prim::Constant[value=1]()
+              %two : int = prim::Constant[value=2]()
+              %three : int = prim::Constant[value=3]()
+              %none : NoneType = prim::Constant()
+              %f : bool = prim::Constant[value=0]()
+              %t : bool = prim::Constant[value=1]()
+              %in : int[] = prim::ListConstruct(%zero, %three, %one, %two)
+              %out : int[] = prim::ListConstruct(%zero, %two, %three, %one)
+              %ones : int[] = prim::ListConstruct(%one, %one)
+              %p : Float(1, 64, 32, 32) = aten::permute(%x, %in)
+              %c : Float(1, 64, 32, 32) = aten::conv2d(%p, %w, %none, %ones, %ones, %ones, %one)
+              %r : Float(1, 64, 32, 32) = aten::relu(%c)
+              %q : Float(1, 32, 32, 64) = aten::permute(%r, %out)
+              return (%q)
+        """,
+            "c",
+        ),
+        Fixture.relay(
+            """
+            def @main(%x: Tensor[(1, 32, 32, 64), float32], %w: Tensor[(64, 64, 3, 3), float32]) {
+              %0 = transpose(%x, axes=[0, 3, 1, 2]);
+              %1 = nn.conv2d(%0, %w, padding=[1, 1, 1, 1], channels=64, kernel_size=[3, 3]);
+              %2 = nn.relu(%1);
+              %3 = transpose(%2, axes=[0, 2, 3, 1]);
+              %3
+            }
+        """,
+            "1",
+        ),
     )
     good = (
         Fixture.hlo("""
@@ -90,6 +124,23 @@ class ConvLayoutMismatch(Rule):
               ROOT c = f32[1,64,56,56] convolution(x, w), window={size=1x1}, dim_labels=bf01_oi01->bf01
             }
         """),
+        Fixture.torchscript("""
+            graph(%x : Float(1, 64, 32, 32), %w : Float(64, 64, 3, 3)):
+              %one : int = prim::Constant[value=1]()
+              %none : NoneType = prim::Constant()
+              %f : bool = prim::Constant[value=0]()
+              %t : bool = prim::Constant[value=1]()
+              %ones : int[] = prim::ListConstruct(%one, %one)
+              %c : Float(1, 64, 32, 32) = aten::conv2d(%x, %w, %none, %ones, %ones, %ones, %one)
+              %r : Float(1, 64, 32, 32) = aten::relu(%c)
+              return (%r)
+        """),
+        Fixture.relay("""
+            def @main(%x: Tensor[(1, 32, 32, 64), float32], %w: Tensor[(3, 3, 64, 64), float32]) {
+              %0 = nn.conv2d(%x, %w, padding=[1, 1, 1, 1], channels=64, kernel_size=[3, 3], data_layout="NHWC", kernel_layout="HWIO");
+              nn.relu(%0)
+            }
+        """),
     )
 
     def check(self, context: Context) -> Iterator[RuleFinding]:
@@ -102,7 +153,7 @@ class ConvLayoutMismatch(Rule):
             if labels is None or before.op.name != "transpose" or len(dims(before)) < 4 or not _moves(before, labels.lhs_feature):
                 continue
             after = _transposed_later(context, node, graph)
-            if after is not None and written(node) not in (written(before), written(after)):  # an operator's own are no choice
+            if after is not None and not _is_own(node, before) and not _is_own(node, after):
                 found.setdefault(graph, []).append((node, before, after))
         for graph, sites in found.items():
             if 2 * len(sites) < total[graph]:
@@ -119,6 +170,12 @@ class ConvLayoutMismatch(Rule):
                 help="keep one order of axes through the model, and transpose once at its edge",
                 saves=saving(bytes=float(moves), kernels=float(len(moved))),
             )
+
+
+def _is_own(node: Node, transpose: Node) -> bool:
+    """Whether a convolution's operator in the text transposes by itself, which is no choice; torch's views are made where they are read."""
+    text = written(node)
+    return text is written(transpose) and not any(operand.op.name in TURNS for operand in text.operands)
 
 
 def _moves(transpose: Node, axis: int) -> bool:

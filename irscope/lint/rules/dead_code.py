@@ -62,6 +62,23 @@ class DeadCode(Rule):
         """,
             "q",
         ),
+        Fixture.torchscript(
+            """
+            graph(%x : Float(256, 256)):
+              %a : Float(256, 256) = aten::tanh(%x)
+              %y : Float(256, 256) = aten::neg(%x)
+              return (%y)
+        """,
+            "a",
+        ),
+        Fixture.relay(
+            """
+            def @main(%x: Tensor[(256, 256), float32], %z: Tensor[(256, 256), float32]) {
+              tanh(%x)
+            }
+        """,
+            "z",
+        ),
     )
     good = (
         Fixture.hlo("""
@@ -93,6 +110,17 @@ class DeadCode(Rule):
               t = token[] after-all()
               o = token[] outfeed(p, t)
               ROOT r = f32[8] abs(p)
+            }
+        """),
+        Fixture.torchscript("""
+            graph(%x : Float(256, 256)):
+              %a : Float(256, 256) = aten::tanh(%x)
+              %y : Float(256, 256) = aten::neg(%a)
+              return (%y)
+        """),
+        Fixture.relay("""
+            def @main(%x: Tensor[(256, 256), float32], %z: Tensor[(256, 256), float32]) {
+              add(%x, %z)
             }
         """),
     )

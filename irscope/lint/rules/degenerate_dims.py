@@ -59,6 +59,16 @@ class DegenerateDims(Rule):
         """,
             "y",
         ),
+        Fixture.relay(
+            """
+            def @main(%x: Tensor[(8, 1, 16), float32]) {
+              %0 = reshape(%x, newshape=[8, 16]);
+              %1 = reshape(%0, newshape=[8, 16, 1]);
+              %1
+            }
+        """,
+            "1",
+        ),
     )
     good = (
         Fixture.hlo("""
@@ -72,6 +82,11 @@ class DegenerateDims(Rule):
             ENTRY e {
               x = f32[2,2,2,2,2,2] parameter(0)
               ROOT y = f32[2,2,2,2,2,2] negate(x)
+            }
+        """),
+        Fixture.relay("""
+            def @main(%x: Tensor[(8, 1, 16), float32]) {
+              reshape(%x, newshape=[8, 16])
             }
         """),
     )

@@ -72,6 +72,31 @@ class DequantOutside(Rule):
         """,
             "d",
         ),
+        Fixture.torchscript(
+            """
+            graph(%x : Float(8, 512), %w : Char(512, 512), %s : Float(512)):
+              %six : int = prim::Constant[value=6]()
+              %none : NoneType = prim::Constant()
+              %f : bool = prim::Constant[value=0]()
+              %t : bool = prim::Constant[value=1]()
+              %c : Float(512, 512) = aten::to(%w, %six, %f, %f, %none)
+              %d : Float(512, 512) = aten::mul(%c, %s)
+              %y : Float(8, 512) = aten::mm(%x, %d)
+              return (%y)
+        """,
+            "y",
+        ),
+        Fixture.relay(
+            """
+            def @main(%x: Tensor[(8, 512), float32], %w: Tensor[(512, 512), int8], %s: Tensor[(512), float32]) {
+              %0 = cast(%w, dtype="float32");
+              %1 = multiply(%0, %s);
+              %2 = nn.dense(%x, %1);
+              %2
+            }
+        """,
+            "2",
+        ),
     )
     good = (
         Fixture.hlo("""
@@ -87,6 +112,17 @@ class DequantOutside(Rule):
               q = bf16[512,512] parameter(1)
               w = f32[512,512] convert(q)
               ROOT d = f32[8,512] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+            }
+        """),
+        Fixture.torchscript("""
+            graph(%x : Float(8, 512), %w : Float(512, 512), %s : Float(512)):
+              %d : Float(512, 512) = aten::mul(%w, %s)
+              %y : Float(8, 512) = aten::mm(%x, %d)
+              return (%y)
+        """),
+        Fixture.relay("""
+            def @main(%x: Tensor[(8, 512), int8], %w: Tensor[(512, 512), int8]) {
+              nn.dense(%x, %w, out_dtype="int32")
             }
         """),
     )

@@ -68,6 +68,16 @@ class DivisionByConstant(Rule):
             "p",
             "l",
         ),
+        Fixture.relay(
+            """
+            def @main(%x: Tensor[(4096), float32]) {
+              %0 = divide(%x, 8f);
+              %1 = tanh(%0);
+              %1
+            }
+        """,
+            "0",
+        ),
     )
     good = (
         Fixture.hlo("""
@@ -83,6 +93,12 @@ class DivisionByConstant(Rule):
               c = f32[] constant(8)
               b = f32[4096] broadcast(c), dimensions={}
               ROOT d = f32[4096] divide(b, x)
+            }
+        """),
+        Fixture.relay("""
+            def @main(%x: Tensor[(4096), float32]) {
+              %0 = multiply(%x, 0.125f);
+              tanh(%0)
             }
         """),
     )

@@ -68,6 +68,27 @@ class DuplicateSubexpression(Rule):
         """,
             "d",
         ),
+        Fixture.torchscript(
+            """
+            graph(%x : Float(256, 256)):
+              %a : Float(256, 256) = aten::tanh(%x)
+              %b : Float(256, 256) = aten::tanh(%x)
+              %y : Float(256, 256) = aten::mul(%a, %b)
+              return (%y)
+        """,
+            "b",
+        ),
+        Fixture.relay(
+            """
+            def @main(%x: Tensor[(256, 256), float32]) {
+              %0 = tanh(%x);
+              %1 = tanh(%x);
+              %2 = multiply(%0, %1);
+              %2
+            }
+        """,
+            "1",
+        ),
     )
     good = (
         Fixture.hlo("""
@@ -84,6 +105,20 @@ class DuplicateSubexpression(Rule):
               a = f32[4,8] slice(p), slice={[0:4], [0:8]}
               b = f32[4,8] slice(p), slice={[4:8], [0:8]}
               ROOT r = f32[4,8] multiply(a, b)
+            }
+        """),
+        Fixture.torchscript("""
+            graph(%x : Float(256, 256), %z : Float(256, 256)):
+              %a : Float(256, 256) = aten::tanh(%x)
+              %b : Float(256, 256) = aten::tanh(%z)
+              %y : Float(256, 256) = aten::mul(%a, %b)
+              return (%y)
+        """),
+        Fixture.relay("""
+            def @main(%x: Tensor[(256, 256), float32]) {
+              %0 = tanh(%x);
+              %1 = sinh(%x);
+              multiply(%0, %1)
             }
         """),
     )

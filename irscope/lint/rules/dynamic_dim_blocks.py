@@ -63,6 +63,14 @@ class DynamicDimBlocks(Rule):
         """,
             "x",
         ),
+        Fixture.torchscript(
+            """
+            graph(%x : Float(8, *)):
+              %y : Float(8, *) = aten::tanh(%x)
+              return (%y)
+        """,
+            "x",
+        ),
     )
     good = (
         Fixture.hlo("""
@@ -87,6 +95,11 @@ class DynamicDimBlocks(Rule):
             def @main(%x: Tensor[(4, 8), float32]) {
               nn.relu(%x)
             }
+        """),
+        Fixture.torchscript("""
+            graph(%x : Float(8, 128)):
+              %y : Float(8, 128) = aten::tanh(%x)
+              return (%y)
         """),
     )
 

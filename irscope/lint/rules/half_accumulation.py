@@ -69,6 +69,23 @@ class HalfAccumulation(Rule):
         """,
             "d",
         ),
+        Fixture.torchscript(
+            """
+            graph(%x : Half(8, 4096), %w : Half(4096, 8)):
+              %y : Half(8, 8) = aten::mm(%x, %w)
+              return (%y)
+        """,
+            "y",
+        ),
+        Fixture.relay(
+            """
+            def @main(%x: Tensor[(8, 4096), float16]) {
+              %0 = sum(%x, axis=[1]);
+              %0
+            }
+        """,
+            "0",
+        ),
     )
     good = (
         Fixture.hlo("""
@@ -88,6 +105,17 @@ class HalfAccumulation(Rule):
               a = bf16[8,2048] parameter(0)
               b = bf16[2048,8] parameter(1)
               ROOT d = f32[8,8] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+            }
+        """),
+        Fixture.torchscript("""
+            graph(%x : Half(8, 64), %w : Half(64, 8)):
+              %y : Half(8, 8) = aten::mm(%x, %w)
+              return (%y)
+        """),
+        Fixture.relay("""
+            def @main(%x: Tensor[(8, 4096), float16]) {
+              %0 = cast(%x, dtype="float32");
+              sum(%0, axis=[1])
             }
         """),
     )

@@ -66,6 +66,26 @@ class IdentityOp(Rule):
             "t",
             "r",
         ),
+        Fixture.torchscript(
+            """
+            graph(%x : Float(64)):
+              %one : float = prim::Constant[value=1.]()
+              %y : Float(64) = aten::mul(%x, %one)
+              %z : Float(64) = aten::tanh(%y)
+              return (%z)
+        """,
+            "y",
+        ),
+        Fixture.relay(
+            """
+            def @main(%x: Tensor[(64), float32]) {
+              %0 = add(%x, 0f);
+              %1 = tanh(%0);
+              %1
+            }
+        """,
+            "0",
+        ),
     )
     good = (
         Fixture.hlo("""
@@ -83,6 +103,17 @@ class IdentityOp(Rule):
               s = f32[7,8] slice(x), slice={[0:7], [0:8]}
               t = f32[8,7] transpose(s), dimensions={1,0}
               ROOT r = f32[56] reshape(t)
+            }
+        """),
+        Fixture.torchscript("""
+            graph(%x : Float(64)):
+              %two : float = prim::Constant[value=2.]()
+              %y : Float(64) = aten::mul(%x, %two)
+              return (%y)
+        """),
+        Fixture.relay("""
+            def @main(%x: Tensor[(64), float32]) {
+              add(%x, 1f)
             }
         """),
     )

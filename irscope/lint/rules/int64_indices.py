@@ -4,25 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from irscope.graph import Node, TensorType
+from irscope.graph import Kind, Node, TensorType
 from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
 from irscope.lint.savings import human_bytes, saving
 from irscope.lint.torch_nodes import whole_graphs, written
+from irscope.lint.values import CASTS_AND_MOVES, behind, size
 from irscope.source import Note, Severity
 
 ARITHMETIC = frozenset("aten::" + name for name in "add sub mul floor_divide remainder cumsum rsub div arange bucketize".split())
 READERS = {"aten::embedding": 1, "aten::gather": 2, "aten::index_select": 2, "aten::take": 1, "aten::scatter": 2, "aten::scatter_add": 2,
            "aten::index_add": 2, "aten::take_along_dim": 1}
 """Operators that take indices, and which operand they are."""
+WORTH_BYTES = 4096
+"""Fewer indices than this cost nothing, however wide."""
 
 
 class Int64Indices(Rule):
     """Indices are computed as 64-bit integers.
 
     ## What it does
-    Finds indices of `embedding`, `gather`, `index_select`, `scatter` and their like that come out of arithmetic on Long tensors.
+    Finds indices of `embedding`, `gather`, `index_select`, `scatter` and their like that come out of arithmetic on Long tensors; in HLO,
+    those of `gather` and `scatter` that come out of arithmetic on s64, from 4 KiB on.
 
     ## Why is this bad?
     Vectors hold half as many 64-bit integers, gathers by them are slower, and multiplication has no instruction before AVX-512.
@@ -60,6 +64,20 @@ class Int64Indices(Rule):
         """,
             "3",
         ),
+        Fixture.hlo(
+            """
+            ENTRY e {
+              x = f32[1000,64] parameter(0)
+              i = s64[2048,1] parameter(1)
+              o = s64[] constant(3)
+              b = s64[2048,1] broadcast(o), dimensions={}
+              s = s64[2048,1] add(i, b)
+              ROOT g = f32[2048,64] gather(x, s), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1,
+              slice_sizes={1,64}
+            }
+        """,
+            "s",
+        ),
     )
     good = (
         Fixture.torchscript("""
@@ -73,9 +91,21 @@ class Int64Indices(Rule):
               %4 : Float(8, 128, 64) = aten::embedding(%w, %p, %one, %no, %no)
               return (%4)
         """),
+        Fixture.hlo("""
+            ENTRY e {
+              x = f32[1000,64] parameter(0)
+              i = s32[2048,1] parameter(1)
+              o = s32[] constant(3)
+              b = s32[2048,1] broadcast(o), dimensions={}
+              s = s32[2048,1] add(i, b)
+              ROOT g = f32[2048,64] gather(x, s), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1,
+              slice_sizes={1,64}
+            }
+        """),
     )
 
     def check(self, context: Context) -> Iterator[RuleFinding]:
+        yield from self._primitives(context)
         told: set[Node] = set()
         for graph in whole_graphs(context):
             for node in written(graph):
@@ -97,3 +127,22 @@ class Int64Indices(Rule):
                         help="torch.int32 where the table has fewer than 2^31 rows",
                         saves=saving(bytes=size / 2),
                     )
+
+    def _primitives(self, context: Context) -> Iterator[RuleFinding]:
+        """The same of HLO: gathers and scatters by arithmetic on s64 or u64."""
+        told: set[Node] = set()
+        for node, graph in context.primitives("gather", "scatter") if context.module.format == "hlo" else ():
+            index = behind(node.operands[1], CASTS_AND_MOVES | {"broadcast"}) if len(node.operands) > 1 else node
+            wide = isinstance(index.type, TensorType) and index.type.dtype.name in ("s64", "u64")
+            if not wide or index in told or index.op.kind is not Kind.ELEMENTWISE or size(index) < WORTH_BYTES:
+                continue
+            told.add(index)
+            yield context.finding(
+                self,
+                index,
+                graph,
+                f"the indices of {node.op.name} are worked out in 64 bits ({human_bytes(size(index))})",
+                notes=(Note(f"%{node.name} reads them", node.loc),),
+                help="int32 where the table has fewer than 2^31 rows (jax.numpy without x64 does so)",
+                saves=saving(bytes=size(index) / 2),
+            )

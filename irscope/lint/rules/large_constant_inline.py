@@ -13,6 +13,7 @@ from irscope.source import Severity
 
 LARGE = 1 << 20
 """1 MiB: as text such a constant is several times as long."""
+CONSTANTS = ("constant", "prim::Constant")
 
 
 class LargeConstantInline(Rule):
@@ -37,7 +38,6 @@ class LargeConstantInline(Rule):
     """
 
     code, name, severity, default = "MEM003", "large-constant-inline", Severity.WARNING, False
-    structural = inside = True
     timed = False
     bad = (
         Fixture.hlo(
@@ -60,6 +60,21 @@ class LargeConstantInline(Rule):
         """,
             "w",
         ),
+        Fixture.torchscript(
+            """
+            graph(%x : Float(1024, 1024)):
+              %w : Float(1024, 1024) = prim::Constant[value=<Tensor>]()
+              %y : Float(1024, 1024) = aten::mm(%x, %w)
+              return (%y)
+        """,
+            "w",
+        ),
+        Fixture.relay("""
+            def @main(%x: Tensor[(8, 1024), float32]) {
+              let %w = meta[relay.Constant][0] /* ty=Tensor[(512, 1024), float32] */;
+              nn.dense(%x, %w)
+            }
+        """),
     )
     good = (
         Fixture.hlo("""
@@ -77,11 +92,21 @@ class LargeConstantInline(Rule):
               ROOT d = f32[1024,1024] multiply(x, w)
             }
         """),
+        Fixture.torchscript("""
+            graph(%x : Float(1024, 1024), %w : Float(1024, 1024)):
+              %y : Float(1024, 1024) = aten::mm(%x, %w)
+              return (%y)
+        """),
+        Fixture.relay("""
+            def @main(%x: Tensor[(8, 1024), float32], %w: Tensor[(512, 1024), float32]) {
+              nn.dense(%x, %w)
+            }
+        """),
     )
 
     def check(self, context: Context) -> Iterator[RuleFinding]:
-        for node, graph in context.primitives("constant"):
-            if size(node) >= LARGE:
-                yield context.finding(
-                    self, node, graph, f"{human_bytes(size(node))} of constants stand in the graph: {node.type}", help="make it a parameter"
-                )
+        for graph in context.array_graphs:
+            for node in graph.nodes:
+                if node.op.name in CONSTANTS and size(node) >= LARGE:
+                    said = f"{human_bytes(size(node))} of constants stand in the graph: {node.type}"
+                    yield context.finding(self, node, graph, said, help="make it a parameter")

@@ -54,6 +54,18 @@ class LaunchBound(Rule):
             + "  ROOT r = f32[4] negate(v40)\n}",
             "r",
         ),
+        Fixture.torchscript(
+            "graph(%v0 : Float(8, 8)):\n"
+            + "".join(f"  %v{i} : Float(8, 8) = aten::mm(%v{i - 1}, %v{i - 1})\n" for i in range(1, 41))
+            + "  return (%v40)",
+            "v40",
+        ),
+        Fixture.relay(
+            "def @main(%x: Tensor[(8, 8), float32]) {\n  %0 = nn.dense(%x, %x);\n"
+            + "".join(f"  %{i} = nn.dense(%{i - 1}, %{i - 1});\n" for i in range(1, 40))
+            + "  %39\n}",
+            "39",
+        ),
     )
     good = (
         Fixture.hlo(
@@ -69,6 +81,16 @@ class LaunchBound(Rule):
             + "".join(f"  v{i} = f32[8,8] tanh(v{i - 1})\n" for i in range(1, 41))
             + "  ROOT r = f32[8,8] negate(v40)\n}"
         ),
+        Fixture.torchscript("""
+            graph(%x : Float(8, 8)):
+              %y : Float(8, 8) = aten::mm(%x, %x)
+              return (%y)
+        """),
+        Fixture.relay("""
+            def @main(%x: Tensor[(8, 8), float32]) {
+              nn.dense(%x, %x)
+            }
+        """),
     )
 
     def check(self, context: Context) -> Iterator[RuleFinding]:

@@ -92,6 +92,40 @@ class LoopInvariantInside(Rule):
             "  ROOT y = f32[128,128] add(a, s)\n}\n\n" + dedent(_loop.format("y = f32[128,128] call(x, w), to_apply=step", "w")).strip(),
             "s",
         ),
+        Fixture.torchscript(
+            """
+            graph(%x : Float(64, 64), %w : Float(64, 64)):
+              %t : bool = prim::Constant[value=1]()
+              %n : int = prim::Constant[value=1000]()
+              %y : Float(64, 64) = prim::Loop(%n, %t, %x)
+                block0(%i : int, %acc : Float(64, 64)):
+                  %p : Float(64, 64) = aten::mm(%w, %w)
+                  %s : Float(64, 64) = aten::mm(%acc, %p)
+                  -> (%t, %s)
+              return (%y)
+        """,
+            "p",
+        ),
+        Fixture.relay(
+            """
+            def @main(%x: Tensor[(64, 64), float32], %w: Tensor[(64, 64), float32], %n: int32) -> Tensor[(64, 64), float32] {
+              let %loop = fn (
+                %i: int32, %acc: Tensor[(64, 64), float32], %v: Tensor[(64, 64), float32], %m: int32
+              ) -> Tensor[(64, 64), float32] {
+                if (less(%i, %m)) {
+                  %0 = nn.dense(%v, %v);
+                  %1 = nn.dense(%acc, %0);
+                  %2 = add(%i, 1);
+                  %loop(%2, %1, %v, %m)
+                } else {
+                  %acc
+                }
+              };
+              %loop(0, %x, %w, %n)
+            }
+        """,
+            "0",
+        ),
     )
     good = (
         Fixture.hlo(
@@ -100,6 +134,33 @@ class LoopInvariantInside(Rule):
             )
         ),
         Fixture.hlo(_loop.format("s = f32[128,128] exponential(x)\n              y = f32[128,128] add(s, w)", "w")),
+        Fixture.torchscript("""
+            graph(%x : Float(64, 64), %w : Float(64, 64)):
+              %t : bool = prim::Constant[value=1]()
+              %n : int = prim::Constant[value=1000]()
+              %p : Float(64, 64) = aten::mm(%w, %w)
+              %y : Float(64, 64) = prim::Loop(%n, %t, %x)
+                block0(%i : int, %acc : Float(64, 64)):
+                  %s : Float(64, 64) = aten::mm(%acc, %p)
+                  -> (%t, %s)
+              return (%y)
+        """),
+        Fixture.relay("""
+            def @main(%x: Tensor[(64, 64), float32], %w: Tensor[(64, 64), float32], %n: int32) -> Tensor[(64, 64), float32] {
+              let %loop = fn (
+                %i: int32, %acc: Tensor[(64, 64), float32], %v: Tensor[(64, 64), float32], %m: int32
+              ) -> Tensor[(64, 64), float32] {
+                if (less(%i, %m)) {
+                  %0 = nn.dense(%acc, %v);
+                  %1 = add(%i, 1);
+                  %loop(%1, %0, %v, %m)
+                } else {
+                  %acc
+                }
+              };
+              %loop(0, %x, %w, %n)
+            }
+        """),
     )
 
     def check(self, context: Context) -> Iterator[RuleFinding]:

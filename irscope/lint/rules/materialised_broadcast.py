@@ -73,6 +73,31 @@ class MaterialisedBroadcast(Rule):
         """,
             "b",
         ),
+        Fixture.torchscript(
+            """
+            graph(%x : Float(4, 8, 256), %w : Float(256, 256)):
+              %four : int = prim::Constant[value=4]()
+              %n : int = prim::Constant[value=256]()
+              %none : NoneType = prim::Constant()
+              %f : bool = prim::Constant[value=0]()
+              %t : bool = prim::Constant[value=1]()
+              %shape : int[] = prim::ListConstruct(%four, %n, %n)
+              %e : Float(4, 256, 256) = aten::expand(%w, %shape, %f)
+              %y : Float(4, 8, 256) = aten::bmm(%x, %e)
+              return (%y)
+        """,
+            "y",
+        ),
+        Fixture.relay(
+            """
+            def @main(%x: Tensor[(4, 8, 256), float32], %w: Tensor[(256, 256), float32]) {
+              %0 = broadcast_to(%w, shape=[4, 256, 256]);
+              %1 = nn.batch_matmul(%x, %0, transpose_b=True);
+              %1
+            }
+        """,
+            "0",
+        ),
     )
     good = (
         Fixture.hlo("""
@@ -102,6 +127,17 @@ class MaterialisedBroadcast(Rule):
             ENTRY e {
               x = f32[8] parameter(0)
               ROOT b = f32[4,8] broadcast(x), dimensions={1}
+            }
+        """),
+        Fixture.torchscript("""
+            graph(%x : Float(4, 8, 256), %w : Float(256, 256)):
+              %y : Float(4, 8, 256) = aten::matmul(%x, %w)
+              return (%y)
+        """),
+        Fixture.relay("""
+            def @main(%x: Tensor[(4, 8, 256), float32], %w: Tensor[(256), float32]) {
+              %0 = broadcast_to(%w, shape=[4, 8, 256]);
+              multiply(%x, %0)
             }
         """),
     )

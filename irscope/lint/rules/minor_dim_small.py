@@ -61,6 +61,15 @@ class MinorDimSmall(Rule):
         """,
             "c",
         ),
+        Fixture.relay(
+            """
+            def @main(%x: Tensor[(65536, 3), float32]) {
+              %0 = reverse(%x, axis=0);
+              %0
+            }
+        """,
+            "0",
+        ),
     )
     good = (
         Fixture.hlo("""
@@ -73,6 +82,11 @@ class MinorDimSmall(Rule):
             ENTRY e {
               x = f32[16384,3] parameter(0)
               ROOT y = f32[16384,3] negate(x)
+            }
+        """),
+        Fixture.relay("""
+            def @main(%x: Tensor[(3, 65536), float32]) {
+              reverse(%x, axis=1)
             }
         """),
     )

@@ -70,6 +70,22 @@ class MixedWeightTypes(Rule):
         """,
             "a",
         ),
+        Fixture.torchscript("""
+            graph(%x : Float(8, 64), %h : Half(8, 64), %v : Float(64, 64), %w : Half(64, 64)):
+              %a : Float(8, 64) = aten::mm(%x, %v)
+              %b : Half(8, 64) = aten::mm(%h, %w)
+              %r : (Float(8, 64), Half(8, 64)) = prim::TupleConstruct(%a, %b)
+              return (%r)
+        """),
+        Fixture.relay("""
+            def @main(%x: Tensor[(8, 64), float32], %h: Tensor[(8, 64), float16], %v: Tensor[(64, 64), float32], %w: Tensor[(64, 64),
+            float16]) {
+              %0 = nn.dense(%x, %v);
+              %1 = nn.dense(%h, %w);
+              %2 = (%0, %1);
+              %2
+            }
+        """),
     )
     good = (
         Fixture.hlo("""
@@ -89,6 +105,18 @@ class MixedWeightTypes(Rule):
               a = f32[8,16] dot(x, c), lhs_contracting_dims={1}, rhs_contracting_dims={0}
               d = f32[16,32] convert(w)
               ROOT b = f32[8,32] dot(a, d), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+            }
+        """),
+        Fixture.torchscript("""
+            graph(%x : Float(8, 64), %v : Float(64, 64), %w : Float(64, 64)):
+              %a : Float(8, 64) = aten::mm(%x, %v)
+              %b : Float(8, 64) = aten::mm(%a, %w)
+              return (%b)
+        """),
+        Fixture.relay("""
+            def @main(%x: Tensor[(8, 64), float32], %v: Tensor[(64, 64), float32], %w: Tensor[(64, 64), float32]) {
+              %0 = nn.dense(%x, %v);
+              nn.dense(%0, %w)
             }
         """),
     )

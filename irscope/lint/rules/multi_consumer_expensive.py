@@ -77,6 +77,18 @@ class MultiConsumerExpensive(Rule):
             "d",
             policy="xla-cpu",
         ),
+        Fixture.torchscript(
+            """
+            graph(%x : Float(4096, 1024)):
+              %d : Float(4096, 1024) = aten::sqrt(%x)
+              %a : Float(4096, 1024) = aten::neg(%d)
+              %b : Float(4096, 1024) = aten::abs(%d)
+              %r : (Float(4096, 1024), Float(4096, 1024)) = prim::TupleConstruct(%a, %b)
+              return (%r)
+        """,
+            "d",
+            policy="xla-cpu",
+        ),
     )
     good = (
         Fixture.hlo(
@@ -102,6 +114,15 @@ class MultiConsumerExpensive(Rule):
               b = f32[64,64]{1,0} abs(e2)
               ROOT t = (f32[64,64]{1,0}, f32[64,64]{1,0}) tuple(a, b)
             }
+        """,
+            policy="xla-cpu",
+        ),
+        Fixture.torchscript(
+            """
+            graph(%x : Float(4096, 1024)):
+              %d : Float(4096, 1024) = aten::sqrt(%x)
+              %a : Float(4096, 1024) = aten::neg(%d)
+              return (%a)
         """,
             policy="xla-cpu",
         ),

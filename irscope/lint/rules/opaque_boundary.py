@@ -85,6 +85,32 @@ class OpaqueBoundary(Rule):
             "d",
             policy="xla-gpu",
         ),
+        Fixture.torchscript(
+            """
+            graph(%x : Float(512, 256), %w : Float(256, 512)):
+              %one : int = prim::Constant[value=1]()
+              %none : NoneType = prim::Constant()
+              %f : bool = prim::Constant[value=0]()
+              %t : bool = prim::Constant[value=1]()
+              %at : int[] = prim::ListConstruct(%one)
+              %d : Float(512, 512) = aten::mm(%x, %w)
+              %m : Float(512, 1) = aten::amax(%d, %at, %t)
+              %y : Float(512, 512) = aten::sub(%d, %m, %one)
+              return (%y)
+        """,
+            "d",
+        ),
+        Fixture.relay(
+            """
+            def @main(%x: Tensor[(512, 256), float32], %w: Tensor[(512, 256), float32]) {
+              %0 = nn.dense(%x, %w);
+              %1 = max(%0, axis=[1], keepdims=True);
+              %2 = subtract(%0, %1);
+              %2
+            }
+        """,
+            "0",
+        ),
     )
     good = (
         Fixture.hlo("""
@@ -106,6 +132,18 @@ class OpaqueBoundary(Rule):
         """,
             policy="xla-gpu",
         ),
+        Fixture.torchscript("""
+            graph(%x : Float(512, 256), %w : Float(256, 512)):
+              %d : Float(512, 512) = aten::mm(%x, %w)
+              %y : Float(512, 512) = aten::tanh(%d)
+              return (%y)
+        """),
+        Fixture.relay("""
+            def @main(%x: Tensor[(512, 256), float32], %w: Tensor[(512, 256), float32]) {
+              %0 = nn.dense(%x, %w);
+              tanh(%0)
+            }
+        """),
     )
 
     def check(self, context: Context) -> Iterator[RuleFinding]:

@@ -10,17 +10,19 @@ from irscope.lint.context import Context
 from irscope.lint.edits import Edit, Site
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
-from irscope.lint.savings import human_bytes
+from irscope.lint.savings import human_bytes, saving
 from irscope.source import Note, Severity
 
 LISTED = 5
+BARRIERS = frozenset(("opt-barrier", "annotation.stop_fusion"))
 
 
 class OptimizationBarrier(Rule):
     """Values go through an optimization barrier.
 
     ## What it does
-    Finds `opt-barrier`; one finding a graph, with how many there are and the bytes that go through.
+    Finds `opt-barrier` in HLO, `detach().clone()` in TorchScript and `annotation.stop_fusion` in Relay; one finding a graph, with how many
+    there are and the bytes that go through.
 
     ## Why is this bad?
     Nothing is moved, shared or fused across a barrier: what goes through is stored.
@@ -38,7 +40,6 @@ class OptimizationBarrier(Rule):
     """
 
     code, name, severity, default = "FUS017", "optimization-barrier", Severity.INFO, False
-    structural = True
     bad = (
         Fixture.hlo(
             """
@@ -63,6 +64,20 @@ class OptimizationBarrier(Rule):
         """,
             "b",
         ),
+        Fixture.torchscript(
+            """
+            graph(%x : Float(1024)):
+              %none : NoneType = prim::Constant()
+              %f : bool = prim::Constant[value=0]()
+              %t : bool = prim::Constant[value=1]()
+              %y : Float(1024) = aten::tanh(%x)
+              %d : Float(1024) = aten::detach(%y)
+              %c : Float(1024) = aten::clone(%d, %none)
+              %z : Float(1024) = aten::neg(%c)
+              return (%z)
+        """,
+            "c",
+        ),
     )
     good = (
         Fixture.hlo("""
@@ -78,22 +93,38 @@ class OptimizationBarrier(Rule):
               ROOT r = f32[8] get-tuple-element(t), index=0
             }
         """),
+        Fixture.torchscript("""
+            graph(%x : Float(1024)):
+              %y : Float(1024) = aten::tanh(%x)
+              %d : Float(1024) = aten::detach(%y)
+              %z : Float(1024) = aten::neg(%d)
+              return (%z)
+        """),
     )
 
     def check(self, context: Context) -> Iterator[RuleFinding]:
         for graph in context.array_graphs:
-            barriers = [n for n, home in context.primitives("opt-barrier") if home is graph]
+            barriers = [node for node in graph.nodes if _is_barrier(node)]
             if barriers:
                 through = sum(bytes_of(n.type) for n in barriers)
+                hlo = context.module.format == "hlo"
                 yield context.finding(
                     self,
                     barriers[0],
                     graph,
-                    f"{human_bytes(through)} go through {len(barriers)} barrier{'s' if len(barriers) > 1 else ''}",
+                    f"{human_bytes(through)} go through {len(barriers)} barrier{'s' if len(barriers) > 1 else ''} ({barriers[0].op.name})",
                     notes=tuple(Note(f"%{n.name} is another", n.loc) for n in barriers[1:LISTED]),
-                    help="remove it, if it is not there to keep a recomputation",
-                    edit=Edit({n: partial(_opened, n) for n in barriers}),
+                    help="remove it, if it is not there to keep a recomputation" if hlo else "use the value as it is",
+                    edit=Edit({n: partial(_opened, n) for n in barriers}) if hlo else None,
+                    saves=None if hlo else saving(bytes=2.0 * through, kernels=float(len(barriers))),
                 )
+
+
+def _is_barrier(node: Node) -> bool:
+    """A barrier of HLO or Relay, and a copy in torch that only leaves the gradient behind."""
+    if node.op.name in BARRIERS:
+        return True
+    return node.op.name == "aten::clone" and node.operands[0].op.name == "aten::detach"
 
 
 def _opened(barrier: Node, site: Site) -> Node:

@@ -127,6 +127,17 @@ class OuterProductByAccident(Rule):
         """,
             "d",
         ),
+        Fixture.relay(
+            """
+            def @main(%a: Tensor[(64, 1), float32], %b: Tensor[(64), float32]) {
+              %0 = subtract(%a, %b);
+              %1 = multiply(%0, %0);
+              %2 = mean(%1);
+              %2
+            }
+        """,
+            "0",
+        ),
     )
     good = (
         Fixture.hlo("""
@@ -170,6 +181,14 @@ class OuterProductByAccident(Rule):
               %d : Float(64) = aten::sub(%guess, %target, %one)
               %m : Float() = aten::sum(%d, %none)
               return (%m)
+        """),
+        Fixture.relay("""
+            def @main(%a: Tensor[(64, 1), float32], %b: Tensor[(64), float32]) {
+              %0 = squeeze(%a, axis=[1]);
+              %1 = subtract(%0, %b);
+              %2 = multiply(%1, %1);
+              mean(%2)
+            }
         """),
     )
 

@@ -10,7 +10,7 @@ from irscope.lint.findings import RuleFinding
 from irscope.lint.quantised import dequantised, narrow, products, stored
 from irscope.lint.rule import Fixture, Rule
 from irscope.lint.savings import human_bytes
-from irscope.lint.values import size
+from irscope.lint.values import CASTS_AND_MOVES, behind, size
 from irscope.source import Note, Severity
 
 WORTH_BYTES = 16 * 1024
@@ -72,6 +72,32 @@ class QuantisationIncomplete(Rule):
         """,
             "b",
         ),
+        Fixture.torchscript(
+            """
+            graph(%x : Float(8, 512), %q : Char(512, 512), %w : Float(512, 512)):
+              %six : int = prim::Constant[value=6]()
+              %none : NoneType = prim::Constant()
+              %f : bool = prim::Constant[value=0]()
+              %t : bool = prim::Constant[value=1]()
+              %d : Float(512, 512) = aten::to(%q, %six, %f, %f, %none)
+              %a : Float(8, 512) = aten::mm(%x, %d)
+              %y : Float(8, 512) = aten::mm(%a, %w)
+              return (%y)
+        """,
+            "y",
+        ),
+        Fixture.relay(
+            """
+            def @main(%a: Tensor[(8, 512), int8], %b: Tensor[(512, 512), int8], %x: Tensor[(8, 512), float32], %w: Tensor[(512, 512),
+            float32]) {
+              %0 = nn.dense(%a, %b, out_dtype="int32");
+              %1 = nn.dense(%x, %w);
+              %2 = (%0, %1);
+              %2
+            }
+        """,
+            "1",
+        ),
     )
     good = (
         Fixture.hlo("""
@@ -93,6 +119,16 @@ class QuantisationIncomplete(Rule):
               ROOT b = f32[8,2] dot(f, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
             }
         """),
+        Fixture.torchscript("""
+            graph(%x : Float(32, 512), %w : Float(512, 512)):
+              %y : Float(32, 512) = aten::mm(%x, %w)
+              return (%y)
+        """),
+        Fixture.relay("""
+            def @main(%a: Tensor[(8, 512), int8], %b: Tensor[(512, 512), int8]) {
+              nn.dense(%a, %b, out_dtype="int32")
+            }
+        """),
     )
 
     def check(self, context: Context) -> Iterator[RuleFinding]:
@@ -101,7 +137,7 @@ class QuantisationIncomplete(Rule):
         homes = {}
         for node, graph in products(context):
             homes[node] = graph
-            if any(narrow(o) or dequantised(o) for o in node.operands[:2]):
+            if any(narrow(behind(o, CASTS_AND_MOVES)) or dequantised(o) for o in node.operands[:2]):
                 quantised.setdefault(node.op.name, []).append(node)
                 continue
             weights = [w for o in node.operands[:2] if (w := stored(o)) is not None and size(w) >= WORTH_BYTES]

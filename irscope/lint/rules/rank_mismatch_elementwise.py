@@ -70,6 +70,15 @@ class RankMismatchElementwise(Rule):
         """,
             "0",
         ),
+        Fixture.torchscript(
+            """
+            graph(%x : Float(8, 16, 32), %b : Float(16, 1)):
+              %one : int = prim::Constant[value=1]()
+              %y : Float(8, 16, 32) = aten::add(%x, %b, %one)
+              return (%y)
+        """,
+            "y",
+        ),
     )
     good = (
         Fixture(
@@ -96,6 +105,12 @@ class RankMismatchElementwise(Rule):
               ROOT r = f32[64,128] add(x, b)
             }
         """),
+        Fixture.torchscript("""
+            graph(%x : Float(8, 16, 32), %b : Float(32)):
+              %one : int = prim::Constant[value=1]()
+              %y : Float(8, 16, 32) = aten::add(%x, %b, %one)
+              return (%y)
+        """),
     )
 
     def check(self, context: Context) -> Iterator[RuleFinding]:
@@ -103,7 +118,7 @@ class RankMismatchElementwise(Rule):
             if graph in context.inlined:
                 continue
             for node, type in context.tensors(graph):
-                if node.op.dialect == "relay":
+                if node.op.dialect in ("relay", "torchscript"):
                     yield from self._by_itself(context, graph, node, type)
                     continue
                 if node.op.kind is not Kind.ELEMENTWISE or len(node.operands) < 2 or type.rank < 2:
@@ -135,11 +150,11 @@ class RankMismatchElementwise(Rule):
                     )
 
     def _by_itself(self, context: Context, graph: Graph, node: Node, type: TensorType) -> Iterator[RuleFinding]:
-        """Relay's operators stretch their operands themselves."""
-        if node.op.kind is not Kind.BROADCAST or len(node.operands) != 2 or type.rank < 2 or not node.op.infer:
+        """Relay's and torch's operators stretch their operands themselves."""
+        if node.op.name not in STRETCHING or len(node.operands) < 2 or type.rank < 2:
             return
-        a, b = (o.type for o in node.operands)
-        if not (isinstance(a, TensorType) and isinstance(b, TensorType)) or a.rank == b.rank or node.op.name not in STRETCHING:
+        a, b = (o.type for o in node.operands[:2])
+        if not (isinstance(a, TensorType) and isinstance(b, TensorType)) or a.rank == b.rank:
             return
         small, full = (a, b) if a.rank < b.rank else (b, a)
         if not small.rank or small.elements <= 1:
@@ -147,12 +162,15 @@ class RankMismatchElementwise(Rule):
         # What is stretched on both sides is told by stretched-both-ways.
         if full.shape == type.shape and (small.rank > 1 or small.shape[0] != type.shape[-1]):
             said = f"{small} is stretched over {type.rank - small.rank} more axes to meet {full}"
-            fix = "if it is meant, write the axes out in the model (expand_dims, nn.bias_add)"
+            fix = "if it is meant, write the axes out in the model (expand_dims, unsqueeze, nn.bias_add)"
             yield context.finding(self, node, graph, said, help=fix)
 
 
-STRETCHING = frozenset(("add", "subtract", "multiply", "divide", "maximum", "minimum", "power", "mod", "floor_divide", "floor_mod"))
-"""Relay's arithmetic of two operands; comparisons and masks are stretched on purpose."""
+STRETCHING = frozenset(
+    "add subtract multiply divide maximum minimum power mod floor_divide floor_mod "
+    "aten::add aten::sub aten::mul aten::div aten::maximum aten::minimum aten::pow aten::remainder".split()
+)
+"""Arithmetic of two operands in Relay and torch; comparisons and masks are stretched on purpose."""
 
 
 def _stretched(node: Node) -> Node | None:

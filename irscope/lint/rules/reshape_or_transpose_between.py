@@ -77,6 +77,35 @@ class ReshapeOrTransposeBetween(Rule):
         """,
             "y",
         ),
+        Fixture.torchscript(
+            """
+            graph(%x : Float(512, 768), %w : Float(768, 768), %s : Float(4, 128, 768), %v : Float(768, 64)):
+              %a : int = prim::Constant[value=4]()
+              %b : int = prim::Constant[value=128]()
+              %c : int = prim::Constant[value=768]()
+              %one : int = prim::Constant[value=1]()
+              %shape : int[] = prim::ListConstruct(%a, %b, %c)
+              %d : Float(512, 768) = aten::mm(%x, %w)
+              %r : Float(4, 128, 768) = aten::view(%d, %shape)
+              %y : Float(4, 128, 768) = aten::add(%r, %s, %one)
+              %z : Float(4, 128, 64) = aten::matmul(%y, %v)
+              return (%z)
+        """,
+            "y",
+        ),
+        Fixture.relay(
+            """
+            def @main(%x: Tensor[(512, 768), float32], %w: Tensor[(768, 768), float32], %s: Tensor[(4, 128, 768), float32], %v: Tensor[(4,
+            64, 768), float32]) {
+              %0 = nn.dense(%x, %w);
+              %1 = reshape(%0, newshape=[4, 128, 768]);
+              %2 = add(%1, %s);
+              %3 = nn.batch_matmul(%2, %v, transpose_b=True);
+              %3
+            }
+        """,
+            "2",
+        ),
     )
     good = (
         Fixture.hlo("""
@@ -108,6 +137,20 @@ class ReshapeOrTransposeBetween(Rule):
               r = f32[4,128,768] reshape(d)
               y = f32[4,128,768] add(r, s)
               ROOT z = f32[4,128,768] reverse(y), dimensions={2}
+            }
+        """),
+        Fixture.torchscript("""
+            graph(%x : Float(512, 768), %w : Float(768, 768), %s : Float(512, 768)):
+              %one : int = prim::Constant[value=1]()
+              %d : Float(512, 768) = aten::mm(%x, %w)
+              %y : Float(512, 768) = aten::add(%d, %s, %one)
+              return (%y)
+        """),
+        Fixture.relay("""
+            def @main(%x: Tensor[(512, 768), float32], %w: Tensor[(768, 768), float32], %s: Tensor[(512, 768), float32]) {
+              %0 = nn.dense(%x, %w);
+              %1 = add(%0, %s);
+              reshape(%1, newshape=[4, 128, 768])
             }
         """),
     )

@@ -78,6 +78,30 @@ class ResidualKeepsAlive(Rule):
         """,
             "y",
         ),
+        Fixture.torchscript(
+            """
+            graph(%x : Float(512, 512), %w : Float(512, 512)):
+              %one : int = prim::Constant[value=1]()
+              %h : Float(512, 512) = aten::tanh(%x)
+              %c : Float(512, 512) = aten::mm(%h, %w)
+              %d : Float(512, 512) = aten::mm(%c, %w)
+              %y : Float(512, 512) = aten::add(%h, %d, %one)
+              return (%y)
+        """,
+            "y",
+        ),
+        Fixture.relay(
+            """
+            def @main(%x: Tensor[(512, 512), float32], %w: Tensor[(512, 512), float32]) {
+              %0 = tanh(%x);
+              %1 = nn.dense(%0, %w);
+              %2 = nn.dense(%1, %w);
+              %3 = add(%0, %2);
+              %3
+            }
+        """,
+            "3",
+        ),
     )
     good = (
         Fixture.hlo("""
@@ -98,6 +122,21 @@ class ResidualKeepsAlive(Rule):
               d = f32[512,512] dot(c, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
               t = f32[512,512] tanh(z)
               ROOT y = f32[512,512] add(t, d)
+            }
+        """),
+        Fixture.torchscript("""
+            graph(%x : Float(512, 512), %w : Float(512, 512)):
+              %one : int = prim::Constant[value=1]()
+              %h : Float(512, 512) = aten::tanh(%x)
+              %c : Float(512, 512) = aten::mm(%h, %w)
+              %y : Float(512, 512) = aten::add(%h, %c, %one)
+              return (%y)
+        """),
+        Fixture.relay("""
+            def @main(%x: Tensor[(512, 512), float32], %w: Tensor[(512, 512), float32]) {
+              %0 = tanh(%x);
+              %1 = nn.dense(%0, %w);
+              add(%0, %1)
             }
         """),
     )

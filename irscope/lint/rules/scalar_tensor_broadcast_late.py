@@ -72,6 +72,18 @@ class ScalarTensorBroadcastLate(Rule):
         """,
             "n",
         ),
+        Fixture.relay(
+            """
+            def @main(%x: Tensor[(4096), float32], %s: float32, %u: float32) {
+              %0 = broadcast_to(%s, shape=[4096]);
+              %1 = broadcast_to(%u, shape=[4096]);
+              %2 = divide(%0, %1);
+              %3 = multiply(%x, %2);
+              %3
+            }
+        """,
+            "2",
+        ),
     )
     good = (
         Fixture.hlo("""
@@ -93,6 +105,13 @@ class ScalarTensorBroadcastLate(Rule):
               b = f32[4096] broadcast(two), dimensions={}
               s = f32[4096] divide(a, b)
               ROOT r = f32[4096] multiply(x, s)
+            }
+        """),
+        Fixture.relay("""
+            def @main(%x: Tensor[(4096), float32], %s: float32, %u: float32) {
+              %0 = divide(%s, %u);
+              %1 = broadcast_to(%0, shape=[4096]);
+              multiply(%x, %1)
             }
         """),
     )

@@ -13,14 +13,15 @@ from irscope.source import Severity
 
 ARITHMETIC = frozenset(("prim::NumToTensor", "aten::Int", "aten::mul", "aten::floor_divide", "aten::add", "aten::sub", "aten::remainder",
                         "aten::floordiv", "aten::div"))
+ASKS = frozenset(("shape_of", "vm.shape_of", "ndarray_size"))
 
 
 class ShapeArithmetic(Rule):
     """The graph works out sizes that its own types already say.
 
     ## What it does
-    Finds `aten::size` of tensors of known shape whose value goes through arithmetic (`NumToTensor`, `floor_divide`, `Int`) into a shape.
-    One finding a graph.
+    Finds `aten::size` of tensors of known shape whose value goes through arithmetic (`NumToTensor`, `floor_divide`, `Int`) into a shape;
+    in Relay, `shape_of` of such tensors. One finding a graph.
 
     ## Why is this bad?
     Every run does it again, in tensors of one element, and shape-specialising compilers may take the shapes for unknown.
@@ -66,6 +67,16 @@ class ShapeArithmetic(Rule):
         """,
             "3",
         ),
+        Fixture.relay(
+            """
+            def @main(%x: Tensor[(4, 8), float32], %y: Tensor[(2, 16), float32]) {
+              %0 = shape_of(%y, dtype="int64");
+              %1 = dyn.reshape(%x, %0, newshape=[]);
+              %1
+            }
+        """,
+            "0",
+        ),
     )
     good = (
         Fixture.torchscript("""
@@ -82,9 +93,15 @@ class ShapeArithmetic(Rule):
               %8 : Float(2, 2, 8) = aten::view(%x, %7)
               return (%8)
         """),
+        Fixture.relay("""
+            def @main(%x: Tensor[(4, 8), float32]) {
+              reshape(%x, newshape=[2, 16])
+            }
+        """),
     )
 
     def check(self, context: Context) -> Iterator[RuleFinding]:
+        yield from self._asked(context)
         for graph in whole_graphs(context):
             starts = [node for node in written(graph) if _known_size(node)]
             chains = [(node, steps) for node in starts if (steps := _steps(context, graph, node))]
@@ -97,6 +114,20 @@ class ShapeArithmetic(Rule):
                     f"sizes that the types say are worked out: {len(chains)} of them, by {total} operators",
                     help="-1 in view or reshape, or the sizes of the configuration",
                 )
+
+    def _asked(self, context: Context) -> Iterator[RuleFinding]:
+        """Relay asks for a shape as a tensor, which others take apart."""
+        for graph in context.graphs if context.module.format == "relay" else ():
+            asked = [node for node in graph.nodes if _asks(node) and context.users(node, graph)]
+            if asked:
+                said = f"{len(asked)} shapes that the types say are asked for when the program runs"
+                yield context.finding(self, asked[0], graph, said, help="write the shape: reshape(x, newshape=[...])")
+
+
+def _asks(node: Node) -> bool:
+    """Whether a node of Relay asks for a shape that the types say."""
+    source = node.operands[0].type if node.operands else None
+    return node.op.name in ASKS and isinstance(source, TensorType) and source.is_static
 
 
 def _known_size(node: Node) -> bool:

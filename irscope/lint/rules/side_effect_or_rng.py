@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from irscope.graph import Graph, Kind, Node
+from irscope.graph import Graph, Kind, Node, TensorType
 from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
@@ -12,6 +12,9 @@ from irscope.source import Note, Severity
 
 ANNOTATIONS = ("Sharding", "SPMD", "Shard", "annotate_device", "MoveTo")
 """Targets of calls that only say where something lies begin like this."""
+DRAWS = frozenset("aten::" + name for name in "rand rand_like randn randn_like randint bernoulli normal".split())
+PRINTS = frozenset(("prim::Print", "debug"))
+LISTED = 3
 HOST = frozenset(("outfeed", "infeed", "send", "recv"))
 
 
@@ -20,7 +23,8 @@ class SideEffectOrRng(Rule):
 
     ## What it does
     Finds `rng` whose result has more than one user, `outfeed`, `infeed`, `send` and `recv`, and custom calls that declare a side effect,
-    where an operand is computed elementwise. Prints and host callbacks are such calls.
+    where an operand is computed elementwise. Prints and host callbacks are such calls. In TorchScript and Relay, draws (`aten::rand_like`,
+    `random.uniform`) with several users, and prints of tensors.
 
     ## Why is this bad?
     Nothing fuses across an effect. Random numbers must not be drawn twice, so that what uses them twice has to store them; a print left
@@ -39,7 +43,6 @@ class SideEffectOrRng(Rule):
     """
 
     code, name, severity, default = "FUS008", "side-effect-or-rng", Severity.WARNING, False
-    structural = True
     bad = (
         Fixture.hlo(
             """
@@ -65,6 +68,29 @@ class SideEffectOrRng(Rule):
         """,
             "c",
         ),
+        Fixture.torchscript(
+            """
+            graph(%x : Float(8, 8)):
+              %none : NoneType = prim::Constant()
+              %a : Float(8, 8) = aten::rand_like(%x, %none, %none, %none, %none, %none)
+              %b : Float(8, 8) = aten::neg(%a)
+              %c : Float(8, 8) = aten::mul(%a, %b)
+              return (%c)
+        """,
+            "a",
+        ),
+        Fixture.relay(
+            """
+            def @main(%x: Tensor[(64, 64), float32], %k: Tensor[(10), uint64]) {
+              %0 = random.uniform(%k, 0f, 1f, out_shape=[64, 64], out_dtype="float32");
+              %1 = %0.1;
+              %2 = add(%x, %1);
+              %3 = multiply(%2, %1);
+              %3
+            }
+        """,
+            "0",
+        ),
     )
     good = (
         Fixture.hlo("""
@@ -83,9 +109,26 @@ class SideEffectOrRng(Rule):
               ROOT r = f32[1024] negate(c)
             }
         """),
+        Fixture.torchscript("""
+            graph(%x : Float(8, 8)):
+              %none : NoneType = prim::Constant()
+              %a : Float(8, 8) = aten::rand_like(%x, %none, %none, %none, %none, %none)
+              %b : Float(8, 8) = aten::neg(%a)
+              return (%b)
+        """),
+        Fixture.relay("""
+            def @main(%x: Tensor[(64, 64), float32], %k: Tensor[(10), uint64]) {
+              %0 = random.uniform(%k, 0f, 1f, out_shape=[64, 64], out_dtype="float32");
+              %1 = %0.1;
+              add(%x, %1)
+            }
+        """),
     )
 
     def check(self, context: Context) -> Iterator[RuleFinding]:
+        if context.module.format != "hlo":
+            yield from self._as_written(context)
+            return
         for node, graph in context.primitives("rng", "custom-call", *sorted(HOST)):
             evidence = self._evidence(context, graph, node)
             if evidence:
@@ -105,6 +148,29 @@ class SideEffectOrRng(Rule):
         if node.attrs.get("custom_call_has_side_effect") is True and not target.startswith(ANNOTATIONS):
             return f"{target} has a side effect, and nothing fuses across it"
         return ""
+
+    def _as_written(self, context: Context) -> Iterator[RuleFinding]:
+        """Numbers drawn once and used by several, and prints, of TorchScript and Relay."""
+        for graph in context.graphs:
+            for node in graph.nodes:
+                if node.op.name in PRINTS and any(isinstance(o.type, TensorType) and o.operands for o in node.operands):
+                    said = f"{node.op.name} shows tensors in every run"
+                    yield context.finding(self, node, graph, said, help="is it needed in every run?")
+                elif node.op.name in DRAWS or node.op.name.startswith("random."):
+                    users = _users(context, graph, node)
+                    if len(users) > 1:
+                        said = f"%{node.name} is drawn once and used by {len(users)} operations, so it is stored"
+                        notes = tuple(Note(f"%{user.name} ({user.op.name}) uses it", user.loc) for user in users[:LISTED])
+                        yield context.finding(self, node, graph, said, notes=notes, help="draw for each use, if their numbers may differ")
+
+
+def _users(context: Context, graph: Graph, node: Node) -> list[Node]:
+    """Who takes the numbers, past the parts of a tuple (of Relay's, the first is the next key)."""
+    users = context.users(node, graph)
+    if node.op.name.startswith("random."):
+        parts = [user for user in users if user.op.name == "get-tuple-element" and user.attrs.get("index") == 1]
+        users = [user for part in parts for user in context.users(part, graph)]
+    return users
 
 
 _HELP = {"rng": "draw for each use: split the key"}

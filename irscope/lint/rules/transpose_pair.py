@@ -73,6 +73,18 @@ class TransposePair(Rule):
 """,
             ("2",),
         ),
+        Fixture.torchscript(
+            """
+            graph(%x : Float(8, 4)):
+              %zero : int = prim::Constant[value=0]()
+              %one : int = prim::Constant[value=1]()
+              %a : Float(4, 8) = aten::transpose(%x, %zero, %one)
+              %e : Float(4, 8) = aten::exp(%a)
+              %b : Float(8, 4) = aten::transpose(%e, %zero, %one)
+              return (%b)
+        """,
+            "b",
+        ),
     )
     good = (
         Fixture(
@@ -101,6 +113,14 @@ class TransposePair(Rule):
               x = f32[4,8] add(t, q)
               ROOT b = f32[8,4] transpose(x), dimensions={1,0}
             }
+        """),
+        Fixture.torchscript("""
+            graph(%x : Float(8, 4)):
+              %zero : int = prim::Constant[value=0]()
+              %one : int = prim::Constant[value=1]()
+              %a : Float(4, 8) = aten::transpose(%x, %zero, %one)
+              %e : Float(4, 8) = aten::exp(%a)
+              return (%e)
         """),
     )
 

@@ -67,6 +67,26 @@ class UnrolledLoop(Rule):
             + "  ROOT r = f32[8,8] negate(v20)\n}",
             "a1",
         ),
+        Fixture.torchscript(
+            "graph(%v0 : Float(8, 8)):\n"
+            + "".join(
+                f"  %a{i} : Float(8, 8) = aten::tanh(%v{i - 1})\n  %b{i} : Float(8, 8) = aten::neg(%a{i})\n"
+                f"  %c{i} : Float(8, 8) = aten::sin(%b{i})\n  %v{i} : Float(8, 8) = aten::mul(%c{i}, %v{i - 1})\n"
+                for i in range(1, 21)
+            )
+            + "  return (%v20)",
+            "a1",
+        ),
+        Fixture.relay(
+            "def @main(%x: Tensor[(8, 8), float32]) {\n  %0 = abs(%x);\n"
+            + "".join(
+                f"  %{4 * i + 1} = tanh(%{4 * i});\n  %{4 * i + 2} = negative(%{4 * i + 1});\n  %{4 * i + 3} = sin(%{4 * i + 2});\n"
+                f"  %{4 * i + 4} = multiply(%{4 * i + 3}, %{4 * i});\n"
+                for i in range(20)
+            )
+            + "  %80\n}",
+            "1",
+        ),
     )
     good = (
         Fixture.hlo(
@@ -82,6 +102,18 @@ class UnrolledLoop(Rule):
             ENTRY e {
               x = f32[8,8] parameter(0)
               ROOT r = f32[8,8] abs(x)
+            }
+        """),
+        Fixture.torchscript("""
+            graph(%x : Float(8, 8)):
+              %a : Float(8, 8) = aten::tanh(%x)
+              %b : Float(8, 8) = aten::neg(%a)
+              return (%b)
+        """),
+        Fixture.relay("""
+            def @main(%x: Tensor[(8, 8), float32]) {
+              %0 = tanh(%x);
+              negative(%0)
             }
         """),
     )

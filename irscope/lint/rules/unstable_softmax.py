@@ -83,6 +83,32 @@ class UnstableSoftmax(Rule):
         """,
             "y",
         ),
+        Fixture.torchscript(
+            """
+            graph(%x : Float(8, 128)):
+              %one : int = prim::Constant[value=1]()
+              %none : NoneType = prim::Constant()
+              %f : bool = prim::Constant[value=0]()
+              %t : bool = prim::Constant[value=1]()
+              %e : Float(8, 128) = aten::exp(%x)
+              %at : int[] = prim::ListConstruct(%one)
+              %s : Float(8, 1) = aten::sum(%e, %at, %t, %none)
+              %y : Float(8, 128) = aten::div(%e, %s)
+              return (%y)
+        """,
+            "e",
+        ),
+        Fixture.relay(
+            """
+            def @main(%x: Tensor[(8, 128), float32]) {
+              %0 = exp(%x);
+              %1 = sum(%0, axis=[1], keepdims=True);
+              %2 = divide(%0, %1);
+              %2
+            }
+        """,
+            "0",
+        ),
     )
     good = (
         Fixture.hlo("""
@@ -124,6 +150,20 @@ class UnstableSoftmax(Rule):
               s = f32[8] reduce(y, z), dimensions={1}, to_apply=sum
               b = f32[8,128] broadcast(s), dimensions={0}
               ROOT r = f32[8,128] divide(y, b)
+            }
+        """),
+        Fixture.torchscript("""
+            graph(%x : Float(8, 128)):
+              %one : int = prim::Constant[value=1]()
+              %none : NoneType = prim::Constant()
+              %f : bool = prim::Constant[value=0]()
+              %t : bool = prim::Constant[value=1]()
+              %y : Float(8, 128) = aten::softmax(%x, %one, %none)
+              return (%y)
+        """),
+        Fixture.relay("""
+            def @main(%x: Tensor[(8, 128), float32]) {
+              nn.softmax(%x)
             }
         """),
     )

@@ -75,6 +75,27 @@ class ZeroSizeOrUnitLoop(Rule):
         """,
             "w",
         ),
+        Fixture.torchscript(
+            """
+            graph(%x : Float(8, 16)):
+              %zero : int = prim::Constant[value=0]()
+              %one : int = prim::Constant[value=1]()
+              %e : Float(0, 16) = aten::slice(%x, %zero, %zero, %zero, %one)
+              %y : Float(0, 16) = aten::tanh(%e)
+              return (%y)
+        """,
+            "y",
+        ),
+        Fixture.relay(
+            """
+            def @main(%x: Tensor[(8, 16), float32]) {
+              %0 = strided_slice(%x, begin=[2], end=[2], strides=[1], axes=[0]);
+              %1 = tanh(%0);
+              %1
+            }
+        """,
+            "0",
+        ),
     )
     good = (
         Fixture.hlo("""
@@ -105,6 +126,20 @@ class ZeroSizeOrUnitLoop(Rule):
               z = s32[] constant(0)
               t = (s32[], f32[8]) tuple(z, x)
               ROOT w = (s32[], f32[8]) while(t), condition=cond, body=body
+            }
+        """),
+        Fixture.torchscript("""
+            graph(%x : Float(8, 16)):
+              %zero : int = prim::Constant[value=0]()
+              %one : int = prim::Constant[value=1]()
+              %e : Float(1, 16) = aten::slice(%x, %zero, %zero, %one, %one)
+              %y : Float(1, 16) = aten::tanh(%e)
+              return (%y)
+        """),
+        Fixture.relay("""
+            def @main(%x: Tensor[(8, 16), float32]) {
+              %0 = strided_slice(%x, begin=[2], end=[4], strides=[1], axes=[0]);
+              tanh(%0)
             }
         """),
     )
