@@ -47,7 +47,8 @@ class Structure:
     def _number(self, graph: Graph) -> int:
         key = (
             tuple((n.op.dialect, n.op.name, n.type, self.attrs(n.attrs), tuple(o.index for o in n.operands),
-                   tuple(self._graphs[b] for b in n.bodies)) for n in graph.nodes),
+                   # A function that calls itself, by whatever way, is like no other.
+                   tuple(self._graphs.get(b, b) for b in n.bodies)) for n in graph.nodes),
             tuple(p.index for p in graph.params), graph.root.index if graph.root else -1,
         )
         return self._numbers.setdefault(key, len(self._numbers))

@@ -4,6 +4,8 @@ from __future__ import annotations
 import pytest
 
 import irscope
+from irscope.diff import compare
+from irscope.formats.relay import print_module
 from irscope.passes import pass_named
 from irscope.passes.manager import chosen
 from tests.passes.relay_runs import meaning_stays
@@ -30,3 +32,29 @@ def test_levels_are_those_of_tvm() -> None:
               "fast-math": 4}
     assert {name: pass_named(name).opt_level for name in levels} == levels
     assert [p.name for p in chosen([pass_named(name) for name in levels], 2)] == ["fold-constants", "simplify-algebra", "simplify-inference"]
+
+
+def test_functions_that_call_themselves() -> None:
+    module = irscope.load("""
+def @count(%n: int32) -> int32 {
+  %0 = less(%n, 1);
+  if (%0) {
+    %n
+  } else {
+    %1 = subtract(%n, 1);
+    %2 = @count(%1);
+    %3 = subtract(%n, 1);
+    %4 = @count(%3);
+    add(%2, %4)
+  }
+}
+def @main(%n: int32) -> int32 {
+  @count(%n)
+}
+""").module()
+    made = pass_named("share-equal").run(module)
+    body = next(b for n in made.graphs["count"].nodes for b in n.bodies if any(o.op.name == "call" for o in b.nodes))
+    assert all(b is made.graphs["count"] for n in body.nodes for b in n.bodies)
+    assert [n.op.name for n in body.nodes if n.op.name not in ("parameter", "constant")] == ["subtract", "call", "add"]
+    text = print_module(made)
+    assert text.count("def @") == 2 and compare(made, irscope.load(text).module()).same

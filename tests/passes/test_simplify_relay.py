@@ -158,6 +158,13 @@ def test_rules_that_round_differently_are_asked_for(body: str, kept: list[str], 
     assert after(X, body, False, "simplify-algebra{inexact}") == left
 
 
+def test_constants_of_another_type_than_the_text_claims_are_not_taken_together() -> None:
+    """Texts of 2019 write an int64 without its suffix."""
+    module = irscope.load("def @main(%x: Tensor[(4), int64]) {\n  %0 = multiply(%x, 2 /* ty=int64 */) /* ty=Tensor[(4), int64] */;\n"
+                          "  multiply(%0, 1073741824 /* ty=int64 */) /* ty=Tensor[(4), int64] */\n}\n").module()
+    assert shown(pass_named("simplify-algebra{inexact}").run(module)) == ["multiply", "multiply"]
+
+
 def test_an_open_dimension() -> None:
     module = irscope.load("def @main(%x: Tensor[(?, 8), float32], %y: Tensor[(?, 8), float32]) {\n"
                           "  %0 = reshape(%x, newshape=[-1]);\n  %1 = reshape(%0, newshape=[4, -1]);\n  add(cast_like(%1, 1), cast(zeros_like(%y), dtype=\"int32\"))\n}\n")

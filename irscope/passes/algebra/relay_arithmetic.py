@@ -90,8 +90,8 @@ def root_below(s: RelaySimplifier, d: Draft) -> Node | None:
 
 def constants_together(s: RelaySimplifier, d: Draft) -> Node | None:
     """``(x + c) + d`` is ``x + (c + d)``, and the same of products."""
-    found = _with_constant(d.operands)
-    inner = _with_constant(found[0].operands) if found is not None and found[0].op.name == d.op.name else None
+    found = _with_constant(d.operands, d.tensor)
+    inner = _with_constant(found[0].operands, d.tensor) if found is not None and found[0].op.name == d.op.name else None
     if found is None or inner is None:
         return None
     both = _folded(s, d.op.name, inner[1], found[1])
@@ -100,8 +100,8 @@ def constants_together(s: RelaySimplifier, d: Draft) -> Node | None:
 
 def product_first(s: RelaySimplifier, d: Draft) -> Node | None:
     """``(x + c) * d`` is ``x * d + c * d``, where nobody else reads the sum: a scale that can go into weights."""
-    found = _with_constant(d.operands)
-    inner = _with_constant(found[0].operands) if found is not None and found[0].op.name == "add" else None
+    found = _with_constant(d.operands, d.tensor)
+    inner = _with_constant(found[0].operands, d.tensor) if found is not None and found[0].op.name == "add" else None
     if found is None or inner is None or inner[0].type != d.type or not s.read_once(list(d.operands).index(found[0])):
         return None
     both = _folded(s, "multiply", inner[1], found[1])
@@ -110,18 +110,20 @@ def product_first(s: RelaySimplifier, d: Draft) -> Node | None:
     return s.make("add", [s.make("multiply", [inner[0], found[1]], type=d.type), both], type=d.type)
 
 
-def _with_constant(operands: Sequence[Node]) -> tuple[Node, Node] | None:
-    """Something and a constant, whichever stands first; None where both are constants, or none is."""
+def _with_constant(operands: Sequence[Node], result: TensorType) -> tuple[Node, Node] | None:
+    """Something and a constant of the result's element type, whichever stands first; None where both are constants, or none is."""
     if len(operands) != 2:
         return None
     x, y = operands
-    if _has_value(x):
+    if _has_value(x, result):
         x, y = y, x
-    return (x, y) if _has_value(y) and x.op.name != "constant" else None
+    return (x, y) if _has_value(y, result) and x.op.name != "constant" else None
 
 
-def _has_value(node: Node) -> bool:
-    return node.op.name == "constant" and isinstance(node.type, TensorType) and not node.attrs["literal"].elided
+def _has_value(node: Node, result: TensorType) -> bool:
+    if node.op.name != "constant" or not isinstance(node.type, TensorType):
+        return False
+    return node.type.dtype is result.dtype and not node.attrs["literal"].elided
 
 
 def _folded(s: RelaySimplifier, name: str, x: Node, y: Node) -> Node | None:
