@@ -8,8 +8,15 @@ from typing import Any
 import click
 
 from irscope.lint.gate import Gate, all_documented
-from irscope.lint.rule import Rule, find_rule
+from irscope.lint.rule import Fix, Rule, find_rule
 from irscope.source import UserError
+
+FIXES = {
+    Fix.REWRITE: "irscope makes it on a copy of the graph, and tells what the copy saves",
+    Fix.HINT: "a change of the program: what to write instead stands above",
+    Fix.NONE: "none by itself: it tells what is so",
+}
+"""How far irscope helps, in a line."""
 
 
 @click.command()
@@ -49,6 +56,8 @@ def as_dict(rule: type[Rule]) -> dict[str, Any]:
         "title": rule.title(),
         "sections": {section.heading: section.text for section in rule.sections()},
         "policies": list(rule.policies),
+        "fix": str(rule.fix),
+        "passes": list(rule.passes),
         "formats": [] if issubclass(rule, Gate) else sorted({f.format for f in rule.bad}),
         "option": rule.option if issubclass(rule, Gate) else None,
     }
@@ -62,6 +71,9 @@ def as_text(rule: type[Rule]) -> str:
     for section in rule.sections():
         body = "\n".join("  " + line for line in section.text.splitlines() if not line.startswith("```"))
         lines += ["", section.heading, body]
+    lines += ["", "Fix", f"  {FIXES[rule.fix]}"]
+    if rule.passes:
+        lines.append(f"  irscope opt --passes {','.join(rule.passes)} makes it in some of the cases")
     return "\n".join(lines)
 
 

@@ -7,6 +7,7 @@ import inspect
 import pkgutil
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cache
 from textwrap import dedent
 from typing import TYPE_CHECKING, ClassVar
@@ -50,6 +51,14 @@ class Fixture:
         return Fixture("torchscript", dedent(text).strip() + "\n", nodes, policy)
 
 
+class Fix(StrEnum):
+    """How far irscope can help: it makes the change on a copy and counts what it saves; it says what to do; it only tells."""
+
+    REWRITE = "rewrite"
+    HINT = "hint"
+    NONE = "none"
+
+
 @dataclass(frozen=True, slots=True)
 class Section:
     """One heading of a rule's documentation and the text under it."""
@@ -67,7 +76,8 @@ class Rule:
     operations; other formats show it their primitives, and what it finds between those of one operator of the text is left out (the user
     wrote none of them) unless the rule looks ``inside``. What a ``timed`` rule finds is as severe as it says only where mending it saves
     enough time, and information elsewhere; the others find what is wrong, or may be. A rule with ``only_gains`` is silent where mending
-    saves nothing. ``policies`` names those whose refusals a rule tells; it is silent under others (empty: it looks under all).
+    saves nothing. ``policies`` names those whose refusals a rule tells; it is silent under others (empty: it looks under all). ``fix`` says
+    how far irscope can help, ``passes`` which passes of ``irscope opt`` make the change in some of the cases.
     """
 
     code: ClassVar[str]
@@ -77,6 +87,8 @@ class Rule:
     structural: ClassVar[bool] = False
     inside: ClassVar[bool] = False
     policies: ClassVar[tuple[str, ...]] = ()
+    fix: ClassVar[Fix] = Fix.HINT
+    passes: ClassVar[tuple[str, ...]] = ()
     timed: ClassVar[bool] = True
     only_gains: ClassVar[bool] = False
     bad: ClassVar[tuple[Fixture, ...]]

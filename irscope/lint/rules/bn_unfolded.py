@@ -10,7 +10,7 @@ from irscope.lint.context import Context
 from irscope.lint.edits import Edit, Site
 from irscope.lint.findings import RuleFinding
 from irscope.lint.quantised import products, stored
-from irscope.lint.rule import Fixture, Rule
+from irscope.lint.rule import Fix, Fixture, Rule
 from irscope.lint.savings import human_bytes
 from irscope.lint.values import MOVES, behind, dims, number, size
 from irscope.source import Note, Severity
@@ -46,6 +46,8 @@ class BnUnfolded(Rule):
     """
 
     code, name, severity = "ALG004", "bn-unfolded", Severity.WARNING
+    fix = Fix.REWRITE
+    passes = ("fold-batch-norm",)
     structural = True
     bad = (
         Fixture.hlo(

@@ -10,7 +10,7 @@ from irscope.graph import Node, TensorType
 from irscope.lint.context import Context
 from irscope.lint.edits import Edit, Site
 from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
+from irscope.lint.rule import Fix, Fixture, Rule
 from irscope.lint.savings import human_bytes
 from irscope.lint.values import body_operator, dims, number, size
 from irscope.source import Severity
@@ -52,6 +52,7 @@ class BroadcastThenReduce(Rule):
     """
 
     code, name, severity = "BRD004", "broadcast-then-reduce", Severity.WARNING
+    fix = Fix.REWRITE
     structural = True
     bad = (
         Fixture.hlo(

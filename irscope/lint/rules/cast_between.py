@@ -9,7 +9,7 @@ from irscope.graph import Graph, Kind, Node, TensorType
 from irscope.lint.context import Context
 from irscope.lint.edits import Edit, Site
 from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
+from irscope.lint.rule import Fix, Fixture, Rule
 from irscope.lint.values import dims
 from irscope.source import Note, Severity
 
@@ -55,6 +55,7 @@ class CastBetween(Rule):
     """
 
     code, name, severity = "FUS002", "cast-between", Severity.WARNING
+    fix = Fix.REWRITE
     structural, only_gains = True, True
     bad = (
         Fixture.hlo(_PRODUCT.format("c = bf16[512,512]{1,0} convert(d)", "bf16", "c"), "c", policy="xla-cpu"),

@@ -9,7 +9,7 @@ from irscope.graph import Graph, Node, TensorType
 from irscope.lint.context import Context
 from irscope.lint.edits import Edit, Site
 from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
+from irscope.lint.rule import Fix, Fixture, Rule
 from irscope.lint.savings import human_bytes
 from irscope.source import Note, Severity
 
@@ -46,6 +46,8 @@ class CastPingPong(Rule):
     """
 
     code, name, severity = "DTY003", "cast-ping-pong", Severity.WARNING
+    fix = Fix.REWRITE
+    passes = ("simplify-algebra",)
     structural = True
     bad = (
         Fixture.hlo(

@@ -9,7 +9,7 @@ from irscope.graph import Graph, Kind, Node, TensorType
 from irscope.lint.context import Context
 from irscope.lint.edits import Edit, Make, Site
 from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
+from irscope.lint.rule import Fix, Fixture, Rule
 from irscope.lint.savings import human_bytes, saving
 from irscope.lint.values import MOVES, behind, dims, size
 from irscope.source import Note, Severity
@@ -44,6 +44,7 @@ class ConcatBlocks(Rule):
     """
 
     code, name, severity = "FUS010", "concat-blocks", Severity.WARNING
+    fix = Fix.REWRITE
     structural = True
     bad = (
         Fixture.hlo(

@@ -9,7 +9,7 @@ from irscope.graph import Graph, Kind, Node, TensorType
 from irscope.lint.context import Context
 from irscope.lint.edits import Edit
 from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
+from irscope.lint.rule import Fix, Fixture, Rule
 from irscope.lint.savings import human_bytes
 from irscope.lint.values import MOVES, cone, size
 from irscope.source import Note, Severity
@@ -49,6 +49,7 @@ class ConstantSubgraph(Rule):
     """
 
     code, name, severity = "ALG001", "constant-subgraph", Severity.WARNING
+    fix = Fix.REWRITE
     structural = True
     bad = (
         Fixture.hlo(

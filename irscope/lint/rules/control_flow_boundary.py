@@ -9,7 +9,7 @@ from irscope.graph import DTYPES, Effect, Graph, Kind, Node, TensorType, TupleTy
 from irscope.lint.context import Context
 from irscope.lint.edits import Edit, Site
 from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
+from irscope.lint.rule import Fix, Fixture, Rule
 from irscope.lint.savings import human_bytes
 from irscope.source import Severity
 
@@ -61,6 +61,7 @@ class ControlFlowBoundary(Rule):
     """
 
     code, name, severity = "FUS007", "control-flow-boundary", Severity.WARNING
+    fix = Fix.REWRITE
     structural, only_gains = True, True
     bad = (
         Fixture.hlo(_BRANCH.format("negate(a)", "abs(b)"), "c"),

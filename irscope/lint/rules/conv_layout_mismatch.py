@@ -44,6 +44,7 @@ class ConvLayoutMismatch(Rule):
     """
 
     code, name, severity = "LAY002", "conv-layout-mismatch", Severity.WARNING
+    passes = ("convert-layout",)
     structural = True
     bad = (
         Fixture.hlo(

@@ -40,6 +40,7 @@ class DeadCode(Rule):
     """
 
     code, name, severity = "ALG003", "dead-code", Severity.WARNING
+    passes = ("remove-dead",)
     bad = (
         Fixture.hlo(
             """

@@ -8,7 +8,7 @@ from irscope.analysis.types import check_types
 from irscope.expand.torchscript.shapes import with_shapes
 from irscope.graph import TensorType, Type
 from irscope.lint.context import Context
-from irscope.lint.rule import Fixture, Rule
+from irscope.lint.rule import Fix, Fixture, Rule
 from irscope.lint.torch_nodes import is_torchscript
 from irscope.ops.infer import plain
 from irscope.source import Finding, Severity, UserError
@@ -37,6 +37,7 @@ class DeclaredType(Rule):
     """
 
     code, name, severity = "SHP006", "declared-type", Severity.ERROR
+    fix = Fix.NONE
     timed = False
     bad = (
         Fixture.hlo(

@@ -9,7 +9,7 @@ from irscope.graph import Node, TensorType
 from irscope.lint.context import Context
 from irscope.lint.edits import Edit
 from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
+from irscope.lint.rule import Fix, Fixture, Rule
 from irscope.lint.values import number
 from irscope.source import Severity
 
@@ -41,6 +41,8 @@ class DivisionByConstant(Rule):
     """
 
     code, name, severity, default = "ALG007", "division-by-constant", Severity.INFO, False
+    fix = Fix.REWRITE
+    passes = ("simplify-algebra",)
     structural = True
     bad = (
         Fixture.hlo(
@@ -118,9 +120,10 @@ def _edit(node: Node) -> Edit | None:
     x = node.operands[0]
     if node.op.name in ("log", "exponential"):
         return Edit.use(node, x.operands[0])
+    value, type = number(node.operands[1]), node.type
+    assert value is not None and isinstance(type, TensorType)
     if node.op.name == "divide":
-        return Edit({node: lambda site: site.op("multiply", *map(site.new, node.operands), type=node.type)})
-    value = number(node.operands[1])
+        return Edit({node: lambda site: site.op("multiply", site.new(x), site.number(1 / value, type), type=type)})
     if value == 2:
         return Edit({node: lambda site: site.op("multiply", site.new(x), site.new(x), type=node.type)})
     return Edit({node: lambda site: site.op("sqrt", site.new(x), type=node.type)}) if value == 0.5 else None

@@ -8,7 +8,7 @@ from irscope.graph import Effect, Graph, Kind, Node, bytes_of
 from irscope.lint.context import Context
 from irscope.lint.edits import Edit
 from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
+from irscope.lint.rule import Fix, Fixture, Rule
 from irscope.lint.savings import human_bytes
 from irscope.source import Note, Severity
 
@@ -42,6 +42,8 @@ class DuplicateSubexpression(Rule):
     """
 
     code, name, severity = "ALG002", "duplicate-subexpression", Severity.WARNING
+    fix = Fix.REWRITE
+    passes = ("share-equal",)
     structural = True
     bad = (
         Fixture.hlo(

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from irscope.lint.blocked import told_by_producer
 from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
+from irscope.lint.rule import Fix, Fixture, Rule
 from irscope.source import Severity
 
 
@@ -36,6 +36,7 @@ class ExpensiveIntoBroadcast(Rule):
     """
 
     code, name, severity, default = "FUS006", "expensive-into-broadcast", Severity.INFO, False
+    fix = Fix.NONE
     structural = True
     policies = ("xla-cpu", "irscope")
     bad = (

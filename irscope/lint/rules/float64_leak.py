@@ -9,7 +9,7 @@ from irscope.graph import DTYPES, Graph, Node, TensorType, Type
 from irscope.lint.context import Context
 from irscope.lint.edits import Edit, Site
 from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
+from irscope.lint.rule import Fix, Fixture, Rule
 from irscope.lint.savings import human_bytes
 from irscope.source import Note, Severity
 
@@ -47,6 +47,7 @@ class Float64Leak(Rule):
     """
 
     code, name, severity = "DTY001", "float64-leak", Severity.ERROR
+    fix = Fix.REWRITE
     timed = False
     bad = (
         Fixture.hlo(

@@ -8,7 +8,7 @@ from irscope.graph import Node, TensorType
 from irscope.lint.context import Context
 from irscope.lint.edits import Edit
 from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
+from irscope.lint.rule import Fix, Fixture, Rule
 from irscope.lint.values import dims, number
 from irscope.source import Severity
 
@@ -40,6 +40,8 @@ class IdentityOp(Rule):
     """
 
     code, name, severity, default = "ALG005", "identity-op", Severity.INFO, False
+    fix = Fix.REWRITE
+    passes = ("simplify-algebra",)
     structural = True
     bad = (
         Fixture.hlo(

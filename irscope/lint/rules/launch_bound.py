@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
+from irscope.lint.rule import Fix, Fixture, Rule
 from irscope.lint.savings import human_bytes
 from irscope.source import Severity
 
@@ -37,6 +37,7 @@ class LaunchBound(Rule):
     """
 
     code, name, severity, default = "KRN001", "launch-bound", Severity.INFO, False
+    fix = Fix.NONE
     structural = inside = True
     bad = (
         Fixture.hlo(

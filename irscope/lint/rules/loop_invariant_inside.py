@@ -11,7 +11,7 @@ from irscope.graph import Effect, Graph, Kind, Node
 from irscope.lint.context import Context
 from irscope.lint.edits import Edit, Site
 from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
+from irscope.lint.rule import Fix, Fixture, Rule
 from irscope.lint.savings import human_bytes
 from irscope.lint.values import size
 from irscope.source import Note, Severity
@@ -49,6 +49,8 @@ class LoopInvariantInside(Rule):
     """
 
     code, name, severity, default = "CTL003", "loop-invariant-inside", Severity.WARNING, False
+    fix = Fix.REWRITE
+    passes = ("hoist-loop-invariant",)
     structural = True
     _loop = """
             cond {{

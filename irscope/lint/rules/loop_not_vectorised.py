@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
+from irscope.lint.rule import Fix, Fixture, Rule
 from irscope.source import Note, Severity
 
 FEWEST_STEPS = 1024
@@ -47,6 +47,7 @@ class LoopNotVectorised(Rule):
     """
 
     code, name, severity, default = "VEC001", "loop-not-vectorised", Severity.INFO, False
+    fix = Fix.NONE
     bad = (
         Fixture.hlo(
             _LESS

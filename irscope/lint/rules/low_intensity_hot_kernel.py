@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from irscope.lint.context import Context
 from irscope.lint.estimate import Works
 from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
+from irscope.lint.rule import Fix, Fixture, Rule
 from irscope.lint.savings import human_bytes
 from irscope.source import Severity
 
@@ -39,6 +39,7 @@ class LowIntensityHotKernel(Rule):
     """
 
     code, name, severity, default = "KRN002", "low-intensity-hot-kernel", Severity.INFO, False
+    fix = Fix.NONE
     structural = inside = True
     bad = (
         Fixture.hlo(

@@ -9,7 +9,7 @@ from irscope.graph import Graph, Kind, Node, TensorType
 from irscope.lint.context import Context
 from irscope.lint.edits import Edit, Site
 from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
+from irscope.lint.rule import Fix, Fixture, Rule
 from irscope.lint.savings import human_bytes, saving
 from irscope.lint.values import dims
 from irscope.source import Severity
@@ -51,6 +51,7 @@ class MaterialisedBroadcast(Rule):
     """
 
     code, name, severity = "BRD001", "materialised-broadcast", Severity.WARNING
+    fix = Fix.REWRITE
     structural = inside = True
     bad = (
         Fixture.hlo(

@@ -8,7 +8,7 @@ from irscope.graph import Node, TensorType
 from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
 from irscope.lint.quantised import products, stored
-from irscope.lint.rule import Fixture, Rule
+from irscope.lint.rule import Fix, Fixture, Rule
 from irscope.lint.savings import human_bytes
 from irscope.lint.values import size
 from irscope.source import Note, Severity
@@ -38,6 +38,7 @@ class MixedWeightTypes(Rule):
     """
 
     code, name, severity, default = "DTY009", "mixed-weight-types", Severity.INFO, False
+    fix = Fix.NONE
     structural = True
     timed = False
     bad = (

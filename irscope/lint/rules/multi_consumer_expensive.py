@@ -11,7 +11,7 @@ from irscope.lint.context import Context
 from irscope.lint.edits import Edit, Site
 from irscope.lint.estimate import WEIGHTS
 from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
+from irscope.lint.rule import Fix, Fixture, Rule
 from irscope.lint.savings import human_bytes
 from irscope.lint.values import size
 from irscope.source import Note, Severity
@@ -47,6 +47,7 @@ class MultiConsumerExpensive(Rule):
     """
 
     code, name, severity, default = "FUS004", "multi-consumer-expensive", Severity.WARNING, False
+    fix = Fix.REWRITE
     structural, only_gains = True, True
     policies = ("xla-cpu",)
     bad = (

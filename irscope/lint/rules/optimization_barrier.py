@@ -9,7 +9,7 @@ from irscope.graph import Node, bytes_of
 from irscope.lint.context import Context
 from irscope.lint.edits import Edit, Site
 from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
+from irscope.lint.rule import Fix, Fixture, Rule
 from irscope.lint.savings import human_bytes, saving
 from irscope.source import Note, Severity
 
@@ -40,6 +40,7 @@ class OptimizationBarrier(Rule):
     """
 
     code, name, severity, default = "FUS017", "optimization-barrier", Severity.INFO, False
+    fix = Fix.REWRITE
     bad = (
         Fixture.hlo(
             """

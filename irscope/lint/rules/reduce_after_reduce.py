@@ -10,7 +10,7 @@ from irscope.lint.blocked import blocked
 from irscope.lint.context import Context
 from irscope.lint.edits import Edit, Site
 from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
+from irscope.lint.rule import Fix, Fixture, Rule
 from irscope.lint.savings import human_bytes
 from irscope.lint.values import body_operator, dims, number, size
 from irscope.source import Note, Severity
@@ -56,6 +56,7 @@ class ReduceAfterReduce(Rule):
     """
 
     code, name, severity, default = "FUS012", "reduce-after-reduce", Severity.WARNING, False
+    fix = Fix.REWRITE
     structural = True
     bad = (
         Fixture.hlo(

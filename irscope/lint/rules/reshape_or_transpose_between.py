@@ -9,7 +9,7 @@ from irscope.graph import Graph, Kind, Node, TensorType
 from irscope.lint.context import Context
 from irscope.lint.edits import Edit, Site
 from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
+from irscope.lint.rule import Fix, Fixture, Rule
 from irscope.lint.values import dims, size
 from irscope.source import Note, Severity
 
@@ -45,6 +45,7 @@ class ReshapeOrTransposeBetween(Rule):
     """
 
     code, name, severity = "FUS003", "reshape-or-transpose-between", Severity.WARNING
+    fix = Fix.REWRITE
     structural, only_gains = True, True
     bad = (
         Fixture.hlo(

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from irscope.graph import Graph, Kind, Node
 from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
+from irscope.lint.rule import Fix, Fixture, Rule
 from irscope.lint.savings import human_bytes
 from irscope.lint.values import size
 from irscope.source import Note, Severity
@@ -47,6 +47,7 @@ class ResidualKeepsAlive(Rule):
     """
 
     code, name, severity, default = "FUS005", "residual-keeps-alive", Severity.INFO, False
+    fix = Fix.NONE
     structural = True
     bad = (
         Fixture.hlo(

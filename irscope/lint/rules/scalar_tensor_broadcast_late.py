@@ -9,7 +9,7 @@ from irscope.graph import Kind, Node, TensorType
 from irscope.lint.context import Context
 from irscope.lint.edits import Edit, Site
 from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
+from irscope.lint.rule import Fix, Fixture, Rule
 from irscope.lint.values import dims, number
 from irscope.ops import get
 from irscope.source import Severity
@@ -43,6 +43,7 @@ class ScalarTensorBroadcastLate(Rule):
     """
 
     code, name, severity, default = "BRD005", "scalar-tensor-broadcast-late", Severity.INFO, False
+    fix = Fix.REWRITE
     structural = True
     bad = (
         Fixture.hlo(

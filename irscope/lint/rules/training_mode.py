@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
+from irscope.lint.rule import Fix, Fixture, Rule
 from irscope.lint.torch_nodes import constant, whole_graphs, written
 from irscope.source import Severity
 
@@ -40,6 +40,7 @@ class TrainingMode(Rule):
     """
 
     code, name, severity = "ALG008", "training-mode", Severity.WARNING
+    fix = Fix.NONE
     timed = False
     bad = (
         Fixture.torchscript(

@@ -9,7 +9,7 @@ from irscope.graph import Kind, Node, TensorType, bytes_of
 from irscope.lint.context import Context
 from irscope.lint.edits import Edit, Site
 from irscope.lint.findings import RuleFinding
-from irscope.lint.rule import Fixture, Rule
+from irscope.lint.rule import Fix, Fixture, Rule
 from irscope.lint.savings import human_bytes
 from irscope.source import Note, Severity
 
@@ -39,6 +39,8 @@ class TransposePair(Rule):
     """
 
     code, name, severity = "LAY001", "transpose-pair", Severity.WARNING
+    fix = Fix.REWRITE
+    passes = ("cancel-transposes",)
     structural = True
     bad = (
         Fixture.hlo(
