@@ -3,21 +3,18 @@ from __future__ import annotations
 
 from math import prod
 
-from irscope.fusion.inductor.forms import row_major
+from irscope.fusion.inductor.forms import row_major, variables_of
 from irscope.fusion.inductor.state import State, itemsize_of, whole
 from irscope.fusion.inductor.strides import ordered_strides, shape_of, viewed
-from irscope.fusion.inductor.units import Unit, operator_of
-from irscope.fusion.inductor.values import Buffer, Tensor, strides_of
+from irscope.fusion.inductor.units import ATTENTION, Unit, is_mask, operator_of
+from irscope.fusion.inductor.values import Buffer, Storage, Tensor, strides_of
 from irscope.graph import Node, TensorType
 from irscope.ops.attrs import ConvDims
 
 CHANNELS_LAST = (1, 3, 2, 0)
 """The dimensions of an image (N, C, H, W) from the innermost outwards, as oneDNN's convolutions want them."""
-IMAGE = ConvDims(0, 1, (2, 3), 1, 0, (2, 3), 0, 1, (2, 3))
 
 
-ATTENTION = "scaled_dot_product_attention"
-"""Its operands are laid out for it (``sdpa_constraint``): what is not in memory yet is computed as it is seen."""
 ONE_RESULT = frozenset(("dot", "convolution", "scatter"))
 """Calls that write their result themselves; of any other each result is taken out of the call, which is an operation more."""
 
@@ -26,10 +23,11 @@ def lower_call(state: State, unit: Unit) -> None:
     """One call, and a buffer for each of its results that is read."""
     inside = set(unit.nodes)
     operands = list(dict.fromkeys(o for node in unit.nodes for o in node.operands if o not in inside))
-    convolution = next((n for n in unit.nodes if n.op.name == "convolution" and n.attrs.get("dim_labels") == IMAGE), None)
+    convolution = next((n for n in unit.nodes if n.op.name == "convolution" and _on_images(n)), None)
     dots = [n for n in unit.nodes if n.op.name == "dot"]
     dot = dots[0] if len(dots) == 1 else None
     reads: list[Buffer] = []
+    masks: list[Storage] = []
     for operand in operands:
         tensor = state.tensors.get(operand)
         if tensor is None or _is_argument(tensor, operand, unit):
@@ -38,8 +36,12 @@ def lower_call(state: State, unit: Unit) -> None:
             reads.append(_channels_last(state, tensor, convolution))
         elif dot is not None and operand in dot.operands:
             reads.append(_matrix(state, tensor, operand, dot))
+        elif is_mask(unit, operand):
+            if all(tensor.storage is not mask for mask in masks):
+                masks.append(tensor.storage)
+                reads.append(state.copied(_unrepeated(tensor), operand))
         elif operator_of(unit.nodes[-1]) == ATTENTION and tensor.storage.buffer is None:
-            reads.append(state.copied(tensor, operand))
+            reads.append(state.copied(_unrepeated(tensor), operand))
         else:
             reads.append(_in_memory(state, tensor, operand))
     results = [n for n in unit.nodes if isinstance(n.type, TensorType) and _read_outside(state, n, inside)]
@@ -55,10 +57,16 @@ def lower_call(state: State, unit: Unit) -> None:
     call = state.add(Buffer("", "extern", last, shape_of(last), 1, reads=tuple(reads), strides=row_major(shape_of(last)), members=members))
     for node in results:
         buffer = state.add(Buffer("", "extern", node, shape_of(node), itemsize_of(node), reads=(call,), part=True))
-        buffer.strides = row_major(buffer.shape)
+        buffer.strides = state.program.strides[node.index]
         state.tensors[node] = whole(buffer)
     for node in unit.nodes:
         state.tensors.setdefault(node, whole(call))
+
+
+def _on_images(node: Node) -> bool:
+    """A convolution over (N, C, H, W)."""
+    dims = node.attrs.get("dim_labels")
+    return isinstance(dims, ConvDims) and (dims.lhs_batch, dims.lhs_feature, *dims.lhs_spatial) == (0, 1, 2, 3)
 
 
 def _is_argument(tensor: Tensor, operand: Node, unit: Unit) -> bool:
@@ -88,6 +96,13 @@ def _in_memory(state: State, tensor: Tensor, node: Node) -> Buffer:
     if buffer.strides is None and not tensor.whole():
         buffer.strides = row_major(buffer.shape)  # convert_to_reinterpret_view settles the layout as it stands
     return buffer if strides_of(tensor) is not None else state.copied(tensor, node)
+
+
+def _unrepeated(tensor: Tensor) -> Tensor:
+    """What attention has laid out for it (``sdpa_constraint``): the tensor without repetitions along its dimensions."""
+    used = set().union(*(variables_of(form) for form in tensor.where))
+    shape = tuple(size if i in used else 1 for i, size in enumerate(tensor.shape))
+    return Tensor(tensor.storage, tensor.where, shape, tensor.value)
 
 
 def _matrix(state: State, tensor: Tensor, node: Node, dot: Node) -> Buffer:

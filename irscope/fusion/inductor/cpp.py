@@ -68,12 +68,12 @@ class Cpp:
         others = [kept] if kept.single is not None else list(kept.parts)
         if any(other.single is None or other.single.sizes != changed.single.sizes for other in others):
             return None
-        nest = changed.single.nest(form for other in others if other.single for form in other.single.forms)
+        nest = changed.single.nest(form for other in others if other.single for form in (*other.single.forms, *other.single.counts))
         if nest.iterated == kept.group[0]:
             return [(changed, nest)]
         if kept.single is None:
             return None
-        other = kept.single.nest(changed.single.forms)
+        other = kept.single.nest((*changed.single.forms, *changed.single.counts))
         return [(changed, nest), (kept, other)] if nest.iterated == other.iterated else None
 
     @staticmethod

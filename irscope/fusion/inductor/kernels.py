@@ -28,7 +28,7 @@ Dependence = Access | Star
 class Loops:
     """The loops of one buffer before anything is joined: ``sizes`` and ``reduced`` without ones; its accesses, the store first.
 
-    ``buffers`` names the buffer of each access.
+    ``buffers`` names the buffer of each access; ``counts`` are forms that keep loops apart as accesses do.
     """
 
     sizes: tuple[int, ...]
@@ -36,10 +36,11 @@ class Loops:
     buffers: tuple[str, ...]
     forms: tuple[Form, ...]
     mode: str = ""
+    counts: tuple[Form, ...] = ()
 
     def nest(self, also: Iterable[Form] = ()) -> Nest:
         """The loops after reordering and joining; ``also`` are forms of another kernel that keep loops apart."""
-        return nest_of(self.sizes, self.reduced, self.forms, range(len(self.forms)), also=[f for f in also if f not in self.forms])
+        return nest_of(self.sizes, self.reduced, self.forms, range(len(self.forms)), also=[*self.counts, *also])
 
 
 @dataclass(slots=True, eq=False)
@@ -82,7 +83,8 @@ def loops_of(buffer: Buffer) -> Loops:
     where = buffer.where if buffer.where is not None else coordinates(sizes)
     reads = [(read.name, read.flat(at)) for read, at in buffer.expression.loads]
     forms = (buffer.flat(where), *(form for _, form in reads))
-    return Loops(tuple(sizes), buffer.reduced, (buffer.name, *(name for name, _ in reads)), forms, buffer.mode)
+    return Loops(tuple(sizes), buffer.reduced, (buffer.name, *(name for name, _ in reads)), forms, buffer.mode,
+                 tuple(buffer.expression.counts))
 
 
 def kernel_of(buffer: Buffer, order: int) -> Kernel:

@@ -6,15 +6,20 @@ and ``StorageBox`` (ir.py) in torch 2.13; :mod:`irscope.fusion.inductor.limits` 
 """
 from __future__ import annotations
 
-from irscope.fusion.inductor.calls import lower_call
+from collections.abc import Callable
+
+from irscope.fusion.inductor.calls import CHANNELS_LAST, lower_call
 from irscope.fusion.inductor.limits import Limits
 from irscope.fusion.inductor.products import taken_apart
-from irscope.fusion.inductor.rules import RULES, adaptive, elementwise, view
+from irscope.fusion.inductor.rules import RULES, adaptive, copying_view, elementwise, upsampled, view
 from irscope.fusion.inductor.state import State, elements
 from irscope.fusion.inductor.strides import shape_of
-from irscope.fusion.inductor.units import ADAPTIVE, Program, Unit, is_view, operator_of
+from irscope.fusion.inductor.units import ADAPTIVE, UPSAMPLED, Program, Unit, is_view, operator_of
 from irscope.fusion.inductor.values import Buffer, Expression, Tensor
 from irscope.graph import Kind, Node, TensorType
+
+AT_ONCE = frozenset(("mean", "addcmul", "addcdiv", "avg_pool1d", "avg_pool2d", "avg_pool3d"))
+"""Operators of several primitives that PyTorch does not take apart."""
 
 
 def lowered(program: Program, limits: Limits) -> State:
@@ -32,8 +37,12 @@ def lowered(program: Program, limits: Limits) -> State:
 def _lower(state: State, unit: Unit) -> None:
     node = unit.nodes[-1]
     name = node.op.name
+    rule = _rule(state, node)
     if unit.call and operator_of(node) in ADAPTIVE and isinstance(node.type, TensorType):
         adaptive(state, unit)
+        _settle(state, node, state.tensors[node])
+    elif unit.call and UPSAMPLED.get(operator_of(node)):
+        upsampled(state, unit)
         _settle(state, node, state.tensors[node])
     elif unit.call and taken_apart(state, unit):
         _settle(state, node, state.tensors[node])
@@ -49,13 +58,20 @@ def _lower(state: State, unit: Unit) -> None:
         state.tensors[node] = view(node, tensor)
         if node in state.program.given:
             state.realized(state.tensors[node])
-    elif name == "get-tuple-element" or not (name in RULES or node.op.kind is Kind.ELEMENTWISE):
+    elif name == "get-tuple-element" or rule is None:
         lower_call(state, unit)
     else:
-        made = RULES[name](state, node) if name in RULES else elementwise(state, node)
+        made = rule(state, node)
         state.tensors[node] = made
         if name not in ("parameter", "constant"):
             _settle(state, node, made)
+
+
+def _rule(state: State, node: Node) -> Callable[[State, Node], Tensor] | None:
+    """How the value of a single primitive is lowered; None: by a library call."""
+    if node in state.program.copied:
+        return copying_view
+    return elementwise if node.op.kind is Kind.ELEMENTWISE else RULES.get(node.op.name)
 
 
 def _result(state: State, node: Node) -> Buffer:
@@ -84,25 +100,41 @@ def is_heavy(expression: Expression, limits: Limits) -> bool:
 def _settle(state: State, node: Node, made: Tensor) -> None:
     """Store a value that is only an expression where Inductor would."""
     expression = made.storage.expression
-    if expression is None:
+    if expression is None or _is_inside(state.program, node):
         return
     if node in state.program.given and made.shape:
         _result(state, node)
-    elif _is_stored(state, node, expression):
+    elif _is_needed(state, node, expression):
         state.realized(made)
+    elif _is_costly(state, node, expression):
+        buffer = state.realized(made)
+        if node in state.program.pixels and len(buffer.shape) == 4:
+            buffer.order(CHANNELS_LAST)
 
 
-def _is_stored(state: State, node: Node, expression: Expression) -> bool:
-    limits, program = state.limits, state.program
+def _is_inside(program: Program, node: Node) -> bool:
+    """Whether the value is only a step within an operator that Inductor lowers as one."""
+    users = program.users[node.index]
+    return operator_of(node) in AT_ONCE and bool(users) and all(u.origin and u.origin[0] is node.origin[0] for u in users)
+
+
+def _is_needed(state: State, node: Node, expression: Expression) -> bool:
+    """Whether something that reads the value wants it in memory."""
+    program = state.program
+    if node in program.means and operator_of(node) not in ("var", "std"):
+        return True
+    again = program.uses[node.index] > 1
+    return again and ((node in program.given and bool(expression.loads)) or (node in program.called and expression.moving() > 1))
+
+
+def _is_costly(state: State, node: Node, expression: Expression) -> bool:
+    """Whether computing the value where it is read would be too much: it is read again, or has grown."""
+    limits = state.limits
     operations, reads = expression.operations(), len(expression.loads)
     large = operations > limits.operations
-    if (node in program.means and operator_of(node) not in ("var", "std")) or operations > limits.most_operations:
+    if state.program.uses[node.index] > 1 and (large or reads > limits.reads or is_heavy(expression, limits)):
         return True
-    if program.uses[node.index] > 1 and (large or reads > limits.reads or is_heavy(expression, limits)):
-        return True
-    if program.uses[node.index] > 1 and ((node in program.given and reads > 0) or (node in program.called and expression.moving() > 1)):
-        return True
-    return (large or reads > limits.accumulated) and expression.moving() > 1
+    return ((large or reads > limits.accumulated) and expression.moving() > 1) or operations > limits.most_operations
 
 
 def _leaves(root: Node) -> list[Node]:

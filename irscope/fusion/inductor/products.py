@@ -26,11 +26,11 @@ def taken_apart(state: State, unit: Unit) -> bool:
     batch, rows, length, columns = _sizes(dot)
     added = any(node.op.name == "add" for node in unit.nodes)
     if dot.attrs["lhs_batch_dims"]:
-        summed = rows == 1 and columns == 1
-        small = summed or length == 1
+        small = 1 in (rows, columns, length)  # the lowering of bmm itself (tuned_bmm of kernel/bmm.py)
+    elif added:
+        small = rows == 1 and (columns == 1 or max(length, columns) <= SMALL_ROW)
     else:
-        summed = (rows == 1 and columns == 1) or (added and rows == 1 and length <= SMALL_ROW and columns <= SMALL_ROW)
-        small = summed or (not added and length == 1 and rows != 1 and columns != 1 and rows + columns <= FEW)
+        small = rows == columns == 1 or (length == 1 and 1 not in (rows, columns) and rows + columns <= FEW)
     if not small or batch * rows * columns == 0:
         return False
     for node in unit.nodes:

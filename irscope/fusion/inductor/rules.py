@@ -10,9 +10,9 @@ from irscope.fusion.inductor.forms import Form, coordinates, loaded, number, rep
 from irscope.fusion.inductor.indexing import gathered, scattered
 from irscope.fusion.inductor.joining import joined
 from irscope.fusion.inductor.state import State, whole
-from irscope.fusion.inductor.strides import shape_of
-from irscope.fusion.inductor.units import Unit
-from irscope.fusion.inductor.values import Expression, Storage, Tensor
+from irscope.fusion.inductor.strides import asks_for_copy, shape_of
+from irscope.fusion.inductor.units import UPSAMPLED, Unit, operator_of
+from irscope.fusion.inductor.values import Expression, Step, Storage, Tensor
 from irscope.graph import Node, TensorType, TupleType
 from irscope.ops.attrs import Literal
 
@@ -83,9 +83,14 @@ def _value(state: State, node: Node, where: tuple[Form, ...]) -> Form | None:
     return None
 
 
-def copying_reshape(state: State, node: Node) -> Tensor:
-    """The operand in row-major order, and a view of that."""
+def copying_view(state: State, node: Node) -> Tensor:
+    """A view that copies. A reshape that no strides describe has its operand copied and is a view of that."""
     tensor = state.tensors[node.operands[0]]
+    if node.op.name != "reshape" or asks_for_copy(node):
+        seen = view(node, tensor)
+        expression = seen.read(coordinates(seen.shape))
+        expression.members[node] = None
+        return state.computed(node, expression, seen.value)
     expression = tensor.read(coordinates(tensor.shape))
     expression.members[node] = None
     storage = Storage(node, tensor.shape, tensor.storage.itemsize, expression=expression)
@@ -95,7 +100,8 @@ def copying_reshape(state: State, node: Node) -> Tensor:
 def iota(state: State, node: Node) -> Tensor:
     """Numbers that the loops know."""
     where = coordinates(shape_of(node))
-    return state.computed(node, Expression({}, {(node, where): None}, {node: None}), where[int(node.attrs["iota_dimension"])])
+    value = where[int(node.attrs["iota_dimension"])]
+    return state.computed(node, Expression({}, {(node, where): None}, {node: None}, {value: None}), value)
 
 
 def reduction(state: State, node: Node) -> Tensor:
@@ -167,11 +173,13 @@ def window(state: State, node: Node) -> Tensor:
     running = any(size > 1 and size == length and low + high == size - 1
                   for size, length, low, high in zip(taps.size, tensor.shape, taps.pad_low, taps.pad_high))
     where = coordinates(shape_of(node))
-    if running and tensor.storage.expression is not None and not tensor.storage.expression.loads and tensor.value is not None:
+    summed = tensor.storage.expression
+    if running and summed is not None and not summed.loads and all(not at for _, at in summed.steps):
         # A running sum of one number is a multiple of the place (``pointless_cumsum_replacement`` of fx_passes/joint_graph.py).
         along = next(i for i, size in enumerate(taps.size) if size > 1)
-        value = weighted((where[along],), (tensor.value.constant,), tensor.value.constant) if not tensor.value.terms else None
-        return state.computed(node, Expression({}, {(node, where): None}, {node: None}), value)
+        one = tensor.value.constant if tensor.value is not None else None
+        value = weighted((where[along],), (one,), one) if one is not None else None
+        return state.computed(node, Expression({}, {(node, where): None}, {node: None}, {where[along]: None}), value)
     if len(node.operands) != 2 or prod(taps.size) > state.limits.window or running or any(d != 1 for d in taps.lhs_dilate):
         lower_call(state, state.program.home[node])
         return state.tensors[node]
@@ -186,6 +194,7 @@ def window(state: State, node: Node) -> Tensor:
         expression.steps[f"combine{n}", where] = None
         if padded:
             expression.steps[f"mask{n}", where] = None
+            expression.counts.update((form, None) for form, low, high in zip(here, taps.pad_low, taps.pad_high) if low or high)
     return state.computed(node, expression)
 
 
@@ -228,6 +237,21 @@ def adaptive(state: State, unit: Unit) -> None:
     state.tensors[node] = state.computed(node, expression)
 
 
+def upsampled(state: State, unit: Unit) -> None:
+    """Interpolation: elements at places that are worked out, weighted; one expression."""
+    node = unit.nodes[-1]
+    shape = shape_of(node)
+    inside = set(unit.nodes)
+    source = next(o for n in unit.nodes for o in n.operands if o not in inside and o.op.name not in ("constant", "iota"))
+    tensor = state.tensors[source]
+    where = coordinates(shape)
+    steps: dict[Step, None] = {(n, where): None for n in unit.nodes if n.op.name not in ("reshape", "broadcast", "transpose")}
+    expression = Expression({}, steps, dict.fromkeys(unit.nodes), dict.fromkeys(where[2:]))
+    for k in range(UPSAMPLED[operator_of(node)]):
+        expression.take(tensor.read([*where[:2], *(loaded(("place", node.index, k, d), tensor.shape[d]) for d in range(2, len(shape)))]))
+    state.tensors[node] = state.computed(node, expression)
+
+
 def pad(state: State, node: Node) -> Tensor:
     """The operand where it is, else the padding value, under a condition."""
     tensor = state.tensors[node.operands[0]]
@@ -238,13 +262,15 @@ def pad(state: State, node: Node) -> Tensor:
     for i, (low, high, _) in enumerate(padding):
         if low or high:
             expression.steps[f"mask{i}", where] = None
+            expression.counts[where[i]] = None
     return state.computed(node, expression)
 
 
 def update(state: State, node: Node) -> Tensor:
     """Elements of a slice replaced: both sources are read, under a condition."""
     where = coordinates(shape_of(node))
-    expression = Expression({}, {(node, where): None}, {node: None})
+    partial = [where[i] for i, (a, b) in enumerate(zip(shape_of(node), shape_of(node.operands[1]))) if a != b]
+    expression = Expression({}, {(node, where): None}, {node: None}, dict.fromkeys(partial))
     for operand in node.operands[:2]:
         tensor = state.tensors[operand]
         expression.take(tensor.read(tuple(where[i] if size != 1 else number(0) for i, size in enumerate(tensor.shape))))
@@ -288,6 +314,5 @@ def view(node: Node, tensor: Tensor) -> Tensor:
 RULES: dict[str, Callable[[State, Node], Tensor]] = {
     "parameter": parameter, "constant": constant, "iota": iota, "reduce": reduction, "reduce-window": window, "pad": pad,
     "dynamic-update-slice": update, "dynamic-slice": cut, "gather": gathered, "scatter": scattered, "concatenate": joined,
-    "reshape": copying_reshape,
 }
 """Primitives that are neither elementwise nor views: how each is lowered."""

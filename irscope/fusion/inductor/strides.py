@@ -29,8 +29,27 @@ def traced_strides(graph: Graph) -> list[tuple[int, ...]]:
     return found
 
 
+def asks_for_copy(node: Node) -> bool:
+    """Whether a view of the program was followed by ``contiguous()`` or ``clone()``."""
+    return bool(node.origin) and node.origin[0].op.name in ("aten::contiguous", "aten::clone")
+
+
 def _strides(node: Node, given: list[tuple[int, ...]]) -> tuple[int, ...]:
     shape = shape_of(node)
+    name = node.op.name
+    if name in ("transpose", "slice", "broadcast", "reshape", "reverse") and asks_for_copy(node):
+        return row_major(shape)
+    if name == "reverse":
+        return given[0]
+    return _seen_strides(node, given, shape)
+
+
+def seen_strides(node: Node, given: list[tuple[int, ...]]) -> tuple[int, ...]:
+    """The strides of a view before anything is copied."""
+    return _seen_strides(node, given, shape_of(node))
+
+
+def _seen_strides(node: Node, given: list[tuple[int, ...]], shape: tuple[int, ...]) -> tuple[int, ...]:
     name = node.op.name
     if name == "parameter":
         said = getattr(node.origin[0].type, "strides", None) if node.origin else None
@@ -48,12 +67,20 @@ def _strides(node: Node, given: list[tuple[int, ...]]) -> tuple[int, ...]:
     if name == "convolution" and isinstance(node.attrs.get("dim_labels"), ConvDims):
         last = any(channels_last(shape_of(o), s) for o, s in zip(node.operands, given))
         return ordered_strides(shape, (1, 3, 2, 0)) if last and len(shape) == 4 else row_major(shape)
+    if name == "dot" and _is_attention(node) and len(shape) == 4:
+        return ordered_strides(shape, (3, 1, 2, 0))
     if name in KEEPS_ORDER and given and len(given[0]) == len(shape):
         return _like([shape_of(node.operands[0])], [given[0]], shape)
     kept = [(shape_of(o), s) for o, s in zip(node.operands, given) if len(s) == len(shape) and s]
     if kept and (node.op.kind is Kind.ELEMENTWISE or name == "concatenate"):
         return _like([sizes for sizes, _ in kept], [s for _, s in kept], shape)
     return row_major(shape)
+
+
+def _is_attention(node: Node) -> bool:
+    """Flash attention gives (batch, heads, length, size) as it lies in (batch, length, heads, size)."""
+    origin = node.origin[0] if node.origin else node
+    return origin.op.name == "aten::scaled_dot_product_attention" and shape_of(origin)[:4] == shape_of(node)[:4]
 
 
 def channels_last(shape: Sequence[int], strides: Sequence[int]) -> bool:
@@ -80,7 +107,7 @@ def _like(shapes: Sequence[tuple[int, ...]], strides: Sequence[tuple[int, ...]],
 
     The order is that of TensorIterator: dimensions are compared by the stride of the first operand that tells them apart.
     """
-    if all(_is_row_major(sizes, row) for sizes, row in zip(shapes, strides)):
+    if all(row_major_already(sizes, row) for sizes, row in zip(shapes, strides)):
         return row_major(shape)
     order = list(reversed(range(len(shape))))
     for i in range(1, len(order)):
@@ -106,7 +133,8 @@ def _compared(a: int, b: int, strides: Sequence[tuple[int, ...]], shape: tuple[i
     return 0
 
 
-def _is_row_major(shape: Sequence[int], strides: Sequence[int]) -> bool:
+def row_major_already(shape: Sequence[int], strides: Sequence[int]) -> bool:
+    """Whether a value lies in memory row by row without gaps."""
     return all(a == b for a, b, size in zip(strides, row_major(shape), shape) if size != 1)
 
 

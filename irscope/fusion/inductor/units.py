@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from irscope.fusion.inductor.strides import shape_of, traced_strides, viewed
-from irscope.graph import Graph, Node, live
+from irscope.fusion.inductor.strides import asks_for_copy, row_major_already, seen_strides, shape_of, traced_strides, viewed
+from irscope.graph import Graph, Node, TensorType, live
 
 VIEWS = frozenset(("reshape", "transpose", "slice", "reverse", "broadcast"))
 LIBRARY = frozenset((
@@ -22,9 +22,25 @@ LIBRARY = frozenset((
 gives them no loops of their own, or the C++ backend has none (scans, sorts)."""
 ADAPTIVE = frozenset(f"{name}{n}d" for name in ("adaptive_avg_pool", "_adaptive_avg_pool", "adaptive_max_pool") for n in (1, 2, 3))
 """Poolings to a given size, which PyTorch keeps as one operator."""
+UPSAMPLED = {
+    "upsample_nearest1d": 1, "upsample_nearest2d": 1, "upsample_nearest3d": 1, "upsample_linear1d": 2, "upsample_bilinear2d": 4,
+    "upsample_trilinear3d": 8, "upsample_bicubic2d": 16, "_upsample_bilinear2d_aa": 0, "_upsample_bicubic2d_aa": 0,
+}
+"""Interpolations, and how many elements each element of the result reads at places that are worked out; 0: a library call."""
+TOGETHER = LIBRARY | ADAPTIVE | UPSAMPLED.keys()
+"""Operators of which all primitives are lowered at once."""
 MOMENTS = frozenset(("layer_norm", "native_layer_norm", "group_norm", "native_group_norm", "instance_norm", "batch_norm", "var", "std",
                      "var_mean", "std_mean"))
 """Operators that PyTorch takes apart with ``var_mean``, which gives mean and variance at once."""
+WIDE = 1000
+"""Calls of more operands than this are not looked through for the order of their arguments."""
+ATTENTION = "scaled_dot_product_attention"
+SPLITS = frozenset(("chunk", "split", "split_with_sizes", "tensor_split", "unbind", "unsafe_chunk", "unsafe_split"))
+PARTED = frozenset((
+    ATTENTION, "lstm", "max_pool1d", "max_pool2d", "max_pool3d", "max_pool2d_with_indices", "sort", "topk", "kthvalue", "mode", "median",
+    "cummax", "cummin",
+))
+"""Views, and others, with several results in the traced program: each is taken out by a ``getitem``, which keeps its place."""
 OPAQUE = frozenset((
     "dot", "convolution", "sort", "fft", "while", "conditional", "call", "custom-call", "triangular-solve", "cholesky", "rng",
     "rng-bit-generator", "select-and-scatter", "top-k", "infeed", "outfeed", "send", "recv", "all-reduce", "all-gather", "all-to-all",
@@ -48,9 +64,10 @@ class Program:
 
     ``units`` in order; ``strides`` by node index, as PyTorch would have them; ``uses`` by node index: by how many operators of the traced
     program a value is read, the program's result counted as one (counting ends at two); ``called``: nodes that a library call or an opaque
-    primitive reads; ``given``: nodes that are results of the graph; ``copied``: reshapes that have to copy; ``tuples``: concatenations that
+    primitive reads; ``given``: nodes that are results of the graph; ``copied``: views that have to copy; ``tuples``: concatenations that
     only put indices together for gather or scatter; ``second``: for the second moment of a ``var_mean`` the reduction that makes the first
-    one; ``means``: the nodes that hold a mean, and that reduction; ``squares``: what is summed for second moments.
+    one; ``means``: the nodes that hold a mean, and that reduction; ``squares``: what is summed for second moments;
+    ``pixels``: values around convolutions, which are laid out with their channels innermost.
     """
 
     graph: Graph
@@ -64,6 +81,7 @@ class Program:
     copied: set[Node] = field(default_factory=set)
     second: dict[Node, Node] = field(default_factory=dict)
     means: dict[Node, Node] = field(default_factory=dict)
+    pixels: set[Node] = field(default_factory=set)
     squares: set[Node] = field(default_factory=set)
     home: dict[Node, Unit] = field(default_factory=dict)
 
@@ -86,11 +104,14 @@ def program_of(graph: Graph) -> Program:
     for node in nodes:
         if node.op.name == "concatenate" and all(_indexes(node, user) for user in program.users[node.index] if alive[user.index]):
             program.tuples.add(node)
-        if node.op.name == "reshape" and not program.home[node].call:
+        if node.op.name in VIEWS and not program.home[node].call:
             given = node.operands[0]
-            if viewed(shape_of(given), program.strides[given.index], shape_of(node)) is None:
+            strides = program.strides[given.index]
+            lacking = node.op.name == "reshape" and viewed(shape_of(given), strides, shape_of(node)) is None
+            if lacking or (asks_for_copy(node) and not row_major_already(shape_of(node), seen_strides(node, [strides]))):
                 program.copied.add(node)
     _find_moments(program, nodes)
+    program.pixels = _around_convolutions(program, nodes)
     _count_uses(program, nodes)
     program.units = near_readers(program)
     return program
@@ -102,7 +123,7 @@ def _group(program: Program, nodes: list[Node]) -> None:
     closed: set[Unit] = set()
     for node in nodes:
         unit: Unit | None = None
-        if (operator_of(node) in LIBRARY or operator_of(node) in ADAPTIVE) and node.op.name not in STRUCTURE:
+        if operator_of(node) in TOGETHER and node.op.name not in STRUCTURE:
             unit = open_.get(id(node.origin[0]))
             if unit in closed:
                 unit = None
@@ -148,9 +169,18 @@ def _count_uses(program: Program, nodes: list[Node]) -> None:
                     theirs.update((node, reader) for reader in mine)
                 else:
                     theirs.add(unit)
-            if unit.call or (view and node in program.called):
+                    if UPSAMPLED.get(operator_of(node), 0) > 1:
+                        theirs.add((unit, "again"))
+            called = unit.call and not is_mask(unit, operand)
+            if called or (view and node in program.called and len(mine) > 1):
                 program.called.add(operand)
     program.uses = [len(found) for found in readers]
+
+
+def is_mask(unit: Unit, operand: Node) -> bool:
+    """Whether attention reads a mask of truth values: PyTorch makes numbers of it for each call."""
+    type = operand.type
+    return operator_of(unit.nodes[-1]) == ATTENTION and isinstance(type, TensorType) and type.dtype.kind == "pred"
 
 
 def _indexes(node: Node, user: Node) -> bool:
@@ -189,15 +219,40 @@ def _find_moments(program: Program, nodes: list[Node]) -> None:
             program.squares.add(square)
 
 
+def _around_convolutions(program: Program, nodes: list[Node]) -> set[Node]:
+    """What a convolution reads or makes, directly or not, up to the last one (``find_nodes_prefer_channels_last`` of graph.py)."""
+    found: set[Node] = set()
+    last: Node | None = None
+    for node in reversed(nodes):
+        if node.op.name == "convolution":
+            last = last or node
+            found.add(node)
+        elif not _is_batched(node) and any(user in found for user in program.users[node.index]):
+            found.add(node)
+    for node in nodes:
+        if node is last:
+            break
+        if node in found:
+            found.update(user for user in program.users[node.index] if not _is_batched(user))
+    return found
+
+
+def _is_batched(node: Node) -> bool:
+    return node.op.name == "dot" and bool(node.attrs["lhs_batch_dims"])
+
+
 def near_readers(program: Program) -> list[Unit]:
-    """The units, each as near before its first reader as it can be (``reorder_for_locality`` of fx_passes/post_grad.py)."""
+    """The units, each as near before its first reader as it can be (``reorder_for_locality`` of fx_passes/post_grad.py).
+
+    Inputs, and results that are taken out of operators with several, keep their place.
+    """
     units = [*program.units]
     place = {unit: i + 1 for i, unit in enumerate(units)}
     before, after = list(range(-1, len(units) + 1)), list(range(1, len(units) + 3))
     unread = [0] * (len(units) + 1)
     operands: list[list[Unit]] = [[]]
     for unit in units:
-        found = dict.fromkeys(home for node in unit.nodes for o in node.operands if (home := program.home[o]) is not unit)
+        found = dict.fromkeys(home for o in _read_in_order(unit) if (home := program.home[o]) is not unit)
         operands.append(list(found))
         for home in found:
             unread[place[home]] += 1
@@ -207,7 +262,7 @@ def near_readers(program: Program) -> list[Unit]:
         for operand in operands[at]:
             i = place[operand]
             unread[i] -= 1
-            if unread[i] == 0 and operand.nodes[-1].op.name not in ("parameter", "get-tuple-element") and before[at] != i:
+            if unread[i] == 0 and before[at] != i and not _keeps_place(program, operand.nodes[-1]):
                 after[before[i]], before[after[i]] = after[i], before[i]
                 after[before[at]], before[i], after[i], before[at] = i, before[at], at, i
         at = before[at]
@@ -217,6 +272,30 @@ def near_readers(program: Program) -> list[Unit]:
         order.append(units[at - 1])
         at = after[at]
     return order
+
+
+def _read_in_order(unit: Unit) -> list[Node]:
+    """What a unit reads, as the arguments of the call stand: what products read before what is added to them."""
+    if len(unit.nodes) == 1:
+        return list(unit.nodes[0].operands)
+    inside = set(unit.nodes)
+    found: dict[Node, None] = {}
+    for dot in (node for node in unit.nodes if node.op.name in ("dot", "convolution")):
+        stack = list(reversed(dot.operands))
+        while stack:
+            node = stack.pop()
+            if node not in found:
+                found[node] = None
+                stack.extend(reversed(node.operands) if node in inside and node.op.name != "dot" and len(found) < WIDE else ())
+    return [*found, *(o for node in unit.nodes for o in node.operands if o not in found)]
+
+
+def _keeps_place(program: Program, node: Node) -> bool:
+    if node.op.name in ("parameter", "get-tuple-element"):
+        return True
+    if node in program.means or node in program.second:
+        return operator_of(node) not in ("var", "std")
+    return operator_of(node) in (SPLITS if node.op.name in VIEWS else PARTED)
 
 
 def _seen_through(node: Node) -> Node:

@@ -18,17 +18,22 @@ Step = tuple[Node | str, tuple[Form, ...]]
 
 @dataclass(slots=True, eq=False)
 class Expression:
-    """What computes one element: reads, operations, and the primitives that it stands for (``members``)."""
+    """What computes one element: reads, operations, and the primitives that it stands for (``members``).
+
+    ``counts`` are numbers that the loops make (iota, the conditions of padding): like reads they keep loops apart.
+    """
 
     loads: dict[Load, None] = field(default_factory=dict)
     steps: dict[Step, None] = field(default_factory=dict)
     members: dict[Node, None] = field(default_factory=dict)
+    counts: dict[Form, None] = field(default_factory=dict)
 
     def take(self, other: Expression) -> None:
         """Compute what another expression computes as well."""
         self.loads.update(other.loads)
         self.steps.update(other.steps)
         self.members.update(other.members)
+        self.counts.update(other.counts)
 
     def at(self, values: Sequence[Form]) -> Expression:
         """The expression with its variables standing for other coordinates."""
@@ -36,6 +41,7 @@ class Expression:
             {(buffer, tuple(replaced(f, values) for f in where)): None for buffer, where in self.loads},
             {(node, tuple(replaced(f, values) for f in where)): None for node, where in self.steps},
             dict(self.members),
+            {replaced(f, values): None for f in self.counts},
         )
 
     def operations(self) -> int:
