@@ -38,11 +38,13 @@ def load(path_or_text: str | bytes | os.PathLike[str], *, format: str | None = N
 
 def compile(what: Reading | str | bytes | os.PathLike[str], *, weights: Mapping[str, Any] | None = None,
             shapes: Mapping[str, tuple[int, ...]] | None = None, dtypes: Mapping[str, str] | None = None,
-            constants: Mapping[str, Any] | None = None, threads: int | None = None, precision: str = "default", cpu: str = "") -> Model:
+            constants: Mapping[str, Any] | None = None, threads: int | None = None, precision: str = "default", cpu: str = "",
+            autotune: bool = False) -> Model:
     """Compile a dump to native code: a callable that takes numpy arrays in the entry's order and gives a list of new arrays.
 
     ``weights`` (by input name or ``argN``) are fixed: they may be packed and folded, and are no inputs any more. ``shapes`` and
-    ``dtypes`` bind what the text leaves open, ``constants`` are values that it elides. Raises :class:`irscope.UserError`.
+    ``dtypes`` bind what the text leaves open, ``constants`` are values that it elides. ``autotune`` measures schedules
+    and keeps the fastest, which takes a while the first time. Raises :class:`irscope.UserError`.
 
     >>> import numpy as np
     >>> model = compile('''ENTRY main { p = f32[3] parameter(0)
@@ -56,7 +58,12 @@ def compile(what: Reading | str | bytes | os.PathLike[str], *, weights: Mapping[
 
     reading = what if isinstance(what, Reading) else load(what)
     options = Options(threads=threads or available_threads(), precision=precision)
-    return compile_named(reading, weights or {}, shapes or {}, dtypes or {}, constants or {}, options, cpu)
+    tuner = None
+    if autotune:
+        from irscope.backends.tuning import Tuning
+
+        tuner = Tuning(options.threads, cpu)
+    return compile_named(reading, weights or {}, shapes or {}, dtypes or {}, constants or {}, options, cpu, tuner)
 
 
 def scalar_loops(module: Module) -> list[tuple[str, tuple[str, ...], int, bool]]:

@@ -14,7 +14,7 @@ from irscope.backends.executable import Bound, Executable, Port
 from irscope.backends.opening import needs_opening, opened
 from irscope.expand import bind_constants, bind_inputs, bind_types, expand
 from irscope.graph import Module, Reading, TensorType
-from irscope.lower.kernels import flops_of_node
+from irscope.lower.kernels import Tuner, flops_of_node
 from irscope.lower.lowering import lower
 from irscope.lower.options import Options
 from irscope.lower.program import Program
@@ -87,11 +87,11 @@ def require_sound(module: Module) -> None:
 
 
 def compile_module(module: Module, weights: Mapping[int, Array] | None = None, options: Options | None = None, cpu: str = "",
-                   use_cache: bool = True) -> Model:
-    """Compile a module whose shapes are known. Raises UserError where an operator cannot run here."""
+                   use_cache: bool = True, tuner: Tuner | None = None) -> Model:
+    """Compile a module whose shapes are known; a ``tuner`` chooses schedules. Raises UserError where an operator cannot run here."""
     began = time.perf_counter()
     options = options or Options()
-    made = lowered(module, weights, options, cpu, use_cache)
+    made = lowered(module, weights, options, cpu, use_cache, tuner)
     executable = _executable(made.module, made.program, options, cpu, use_cache)
     return Model(made.module, made.program, executable, executable.inputs, executable.outputs, made.flops, time.perf_counter() - began)
 
@@ -105,7 +105,8 @@ class Lowered:
     flops: float
 
 
-def lowered(module: Module, weights: Mapping[int, Array] | None, options: Options, cpu: str = "", use_cache: bool = True) -> Lowered:
+def lowered(module: Module, weights: Mapping[int, Array] | None, options: Options, cpu: str = "", use_cache: bool = True,
+            tuner: Tuner | None = None) -> Lowered:
     """The program of a module. What depends on constants alone is compiled and run on the way."""
     if not options.lanes:
         options = replace(options, lanes=llvm_compile.host(cpu).lanes)
@@ -119,11 +120,11 @@ def lowered(module: Module, weights: Mapping[int, Array] | None, options: Option
             made = pass_named(name).run(made)
     else:
         made = split.module
-    return Lowered(made, lower(made, options), flops)
+    return Lowered(made, lower(made, options, tuner), flops)
 
 
 def compile_named(reading: Reading, weights: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]], dtypes: Mapping[str, str],
-                  constants: Mapping[str, Any], options: Options, cpu: str = "") -> Model:
+                  constants: Mapping[str, Any], options: Options, cpu: str = "", tuner: Tuner | None = None) -> Model:
     """Compile the first module of a reading, with arrays by name. Raises UserError for names and arrays that do not fit."""
     if not reading.ok or not reading.modules:
         errors = [f for f in reading.findings if f.severity is Severity.ERROR]
@@ -138,7 +139,7 @@ def compile_named(reading: Reading, weights: Mapping[str, Any], shapes: Mapping[
     if given.unknown:
         known = [p.name for p in module.main().params]
         raise UserError(f"there is no input {given.unknown[0]!r} to fix", did_you_mean(given.unknown[0], known))
-    return compile_module(module, given.arrays, options, cpu)
+    return compile_module(module, given.arrays, options, cpu, tuner=tuner)
 
 
 def ports_of(module: Module) -> tuple[list[Port], list[Port]]:

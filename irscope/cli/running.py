@@ -52,8 +52,6 @@ def run(request: Request) -> int:
         print(f"note: the text holds {len(reading.modules)} modules; the first, {reading.module().name}, is taken, and not {others}",
               file=sys.stderr)
     check_cpu(request)
-    if request.autotune:
-        print("note: --autotune changes nothing yet: schedules are chosen by rule", file=sys.stderr)
     files = read_files(request)
     module = bound(request, reading.module(), files)
     arrays = Arrays(request, module, files)
@@ -78,9 +76,17 @@ def run(request: Request) -> int:
 def _by_llvm(request: Request, module: Module, arrays: Arrays) -> Outcome:
     from irscope.backends.model import compile_module
 
+    options = request.options()
+    tuner = None
+    if request.autotune:
+        from irscope.backends.tuning import Tuning
+
+        tuner = Tuning(options.threads, request.cpu, not request.no_cache)
     with interruptible(), Progress("compiling"):
-        options = request.options()
-        model = compile_module(module, arrays.weights, options, request.cpu, not request.no_cache)
+        model = compile_module(module, arrays.weights, options, request.cpu, not request.no_cache, tuner)
+    if tuner is not None:
+        print(f"note: {tuner.changed} of {tuner.tried} kernels that have several schedules run faster with another than the rules choose",
+              file=sys.stderr)
     with interruptible(), Progress("running"):
         bound = model.bind(arrays.inputs())
         bound()

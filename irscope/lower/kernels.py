@@ -1,20 +1,24 @@
 """From a group with places to kernels: the family that takes it, and one kernel for groups that are the same but for names."""
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
 from irscope.fusion import Group
 from irscope.fusion.views import Chain
 from irscope.graph import Node, Structure, TensorType
-from irscope.lower.families import Around, Built, Packed, Problem, Stage, Temp, families
+from irscope.lower.families import RIVALS, Around, Built, Family, Packed, Problem, Stage, Temp, Tunable, families
 from irscope.lower.storage import Storage
+
+Tuner = Callable[[Problem, list[Built]], int]
+"""Takes a problem and several ways to solve it, the one by rule first, and says which is the fastest."""
 
 
 class Shop:
-    """Builds kernels, each once."""
+    """Builds kernels, each once. A ``tuner`` chooses among the ways there are; without one the rules do."""
 
-    def __init__(self) -> None:
+    def __init__(self, tuner: Tuner | None = None) -> None:
+        self.tuner = tuner
         self.structure = Structure()
         self._built: dict[Hashable, tuple[Problem, Built]] = {}
         self._names: dict[str, int] = {}
@@ -30,12 +34,10 @@ class Shop:
             match = family.match(problem)
             if match is not None:
                 schedule = family.schedule(problem, match)
-                schedule.setdefault("family", family.name)
-                built = family.build(problem, match, schedule)
-                for stage in built.stages:
-                    stage.kernel.flops = stage.kernel.flops or flops_of(problem.group) / len(built.stages)
-                    stage.kernel.bytes = stage.kernel.bytes or _bytes_of(problem) / len(built.stages)
-                    stage.kernel.origin = stage.kernel.origin or names_of(problem.group)
+                built = _made(family, problem, match, schedule)
+                if self.tuner is not None:
+                    others = [_made(*way) for way in _ways(family, problem, match, schedule)]
+                    built = [built, *others][self.tuner(problem, [built, *others])] if others else built
                 self._built[key] = (problem, built)
                 return built
         return None
@@ -43,6 +45,30 @@ class Shop:
     def _name(self, wanted: str) -> str:
         n = self._names[wanted] = self._names.get(wanted, -1) + 1
         return f"{wanted}_{n}" if n else wanted
+
+
+def _made(family: Family, problem: Problem, match: Any, schedule: dict[str, Any]) -> Built:
+    schedule.setdefault("family", family.name)
+    built = family.build(problem, match, schedule)
+    for stage in built.stages:
+        stage.kernel.flops = stage.kernel.flops or flops_of(problem.group) / len(built.stages)
+        stage.kernel.bytes = stage.kernel.bytes or _bytes_of(problem) / len(built.stages)
+        stage.kernel.origin = stage.kernel.origin or names_of(problem.group)
+    return built
+
+
+def _ways(family: Family, problem: Problem, match: Any, schedule: dict[str, Any]) -> Iterator[tuple[Family, Problem, Any, dict[str, Any]]]:
+    """Other schedules of the family that takes the group, and those of its rival."""
+    if isinstance(family, Tunable):
+        for other in family.alternatives(problem, match, schedule):
+            yield family, problem, match, other
+    for rival in families():
+        if RIVALS.get(family.name) == rival.name:
+            found = rival.match(problem)
+            if found is not None:
+                by_rule = rival.schedule(problem, found)
+                yield rival, problem, found, by_rule
+                yield from _ways(rival, problem, found, by_rule)
 
 
 def key_of(problem: Problem, structure: Structure) -> Hashable:

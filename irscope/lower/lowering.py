@@ -14,7 +14,7 @@ from irscope.lower import control, places
 from irscope.lower.families import Arg, Around, Packed, Problem, Temp
 from irscope.lower.faults import cannot_run
 from irscope.lower.homes import Homes, split_group
-from irscope.lower.kernels import Shop
+from irscope.lower.kernels import Shop, Tuner
 from irscope.lower.memory import Memory
 from irscope.lower.options import Options
 from irscope.lower.program import Copy, Launch, Program, Slot, Step
@@ -26,20 +26,23 @@ STREAM_BYTES = 4 << 20
 """Results of the program that are at least this large leave the caches before anybody reads them."""
 
 
-def lower(module: Module, options: Options | None = None) -> Program:
-    """The program of a primitive module whose shapes are known. Raises UserError for an operator that cannot run here."""
-    return Lowering(module, options or Options()).run()
+def lower(module: Module, options: Options | None = None, tuner: Tuner | None = None) -> Program:
+    """The program of a primitive module whose shapes are known. Raises UserError for an operator that cannot run here.
+
+    A ``tuner`` chooses among schedules, which the rules do otherwise.
+    """
+    return Lowering(module, options or Options(), tuner).run()
 
 
 class Lowering:
     """One module being lowered: what all its graphs share."""
 
-    def __init__(self, module: Module, options: Options) -> None:
+    def __init__(self, module: Module, options: Options, tuner: Tuner | None = None) -> None:
         self.module = module
         self.options = options if options.lanes else replace(options, lanes=16)
         self.program = Program(module.name, flush_denormals=module.format == "hlo")
         self.memory = Memory()
-        self.shop = Shop()
+        self.shop = Shop(tuner)
         self._constants: dict[int, Storage] = {}
         self._packed: dict[tuple[int, object], Slot] = {}
         self._plans: dict[Graph, Plan] = {}

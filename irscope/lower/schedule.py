@@ -6,7 +6,7 @@ of the speed, because the compiler then folds loads or spills inside the innermo
 """
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from functools import cache
 from math import ceil
@@ -100,6 +100,22 @@ def choose_tile(rows: int, columns: int, depth: int, machine: Machine, lanes: in
     of the next panel evenly. ``threads`` share out the panels: some wait where the panels do not come out even.
     """
     best: tuple[float, tuple[int, int, int]] | None = None
+    for cost, tile in _tiles(rows, columns, depth, machine, lanes, outer_rows, streamed, threads):
+        if best is None or cost < best[0] * 0.999:
+            best = (cost, tile)
+    assert best is not None, "one row and one vector always fit"
+    return best[1]
+
+
+def good_tiles(count: int, rows: int, columns: int, depth: int, machine: Machine, lanes: int, outer_rows: int = 1, streamed: bool = False,
+               threads: int = 1) -> list[tuple[int, int, int]]:
+    """The ``count`` tiles that should be fastest, by the same figures as :func:`choose_tile`: what is worth trying."""
+    return [tile for _, tile in sorted(_tiles(rows, columns, depth, machine, lanes, outer_rows, streamed, threads))[:count]]
+
+
+def _tiles(rows: int, columns: int, depth: int, machine: Machine, lanes: int, outer_rows: int, streamed: bool,
+           threads: int) -> Iterator[tuple[float, tuple[int, int, int]]]:
+    """Every tile that finds registers, and about how many cycles the result takes with it."""
     total_vectors = ceil(columns / lanes)
     for across in range(1, min(outer_rows, 4) + 1):
         for vectors in range(1, min(total_vectors, machine.registers - 2) + 1):
@@ -113,11 +129,7 @@ def choose_tile(rows: int, columns: int, depth: int, machine: Machine, lanes: in
                 if streamed and rows * outer_rows <= 32:  # bound by memory: fewer passes over it, and even shares of prefetching
                     cost *= (1 + 0.5 / inner / across) * (1.15 if tiles < vectors and vectors % tiles else 1.0)
                 units = ceil(total_vectors / vectors)
-                cost *= ceil(units / threads) * threads / units
-                if best is None or cost < best[0] * 0.999:
-                    best = (cost, (inner, vectors, across))
-    assert best is not None, "one row and one vector always fit"
-    return best[1]
+                yield cost * (ceil(units / threads) * threads / units), (inner, vectors, across)
 
 
 def _cost(rows: int, outer: int, total: int, inner: int, across: int, vectors: int, depth: int, machine: Machine) -> float:

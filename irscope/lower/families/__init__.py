@@ -11,8 +11,8 @@ What happens to a group, in order:
    ``fixed(node)`` says whether the value of an input is known before the program runs (a weight).
 2. ``match(problem)``: now each input and output has a Storage. The family returns whatever it wants to remember (its own description of
    the work), or None: not mine.
-3. ``schedule(problem, match)``: the choices, as data: a plain dict that prints and can be kept. The tuner may hand in another one to
-   ``build``.
+3. ``schedule(problem, match)``: the choices, as data: a plain dict that prints and can be kept. A tuner, where there is one, measures
+   the family's ``alternatives`` too, and those of its rival (``RIVALS``), and takes what is fastest.
 4. ``build(problem, match, schedule)``: the kernels. Usually one Stage whose arguments are ``problem.arguments()``; a family that needs
    several kernels, room of its own between them, or weights in another order, says so with several stages, :class:`Temp` and
    :class:`Packed`.
@@ -31,7 +31,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
 from irscope.fusion import Group
 from irscope.graph import DType, Node
@@ -143,6 +143,18 @@ class Family(Protocol):
 
     def build(self, problem: Problem, match: Any, schedule: dict[str, Any]) -> Built:
         """The kernels."""
+
+
+@runtime_checkable
+class Tunable(Protocol):
+    """A family that knows of other schedules worth trying."""
+
+    def alternatives(self, problem: Problem, match: Any, schedule: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Schedules that may be faster than the one by rule, the likeliest first."""
+
+
+RIVALS = {"winograd": "convolution"}
+"""Families that do the same work in another way: where the first takes a group, a tuner tries the second too."""
 
 
 @cache

@@ -12,7 +12,7 @@ from irscope.graph import DType, Node, TensorType
 from irscope.lower.build import KernelBuilder
 from irscope.lower.families import Built, Fixed, Packed, Problem
 from irscope.lower.families.affine import Affine, Axis, merged
-from irscope.lower.families.dots import choose, last, packing, sorted_axes, vector_axis
+from irscope.lower.families.dots import alternatives, choose, last, packing, sorted_axes, vector_axis
 from irscope.lower.families.epilogue import Epilogue, Walk, stage, walks
 from irscope.lower.families.inner_nest import InnerNest, inner_schedule
 from irscope.lower.families.lane_nest import LaneNest, lane_axis
@@ -76,6 +76,13 @@ class Contraction:
             return inner_schedule(match.affine)
         pack = packing(match.affine, match.right in problem.constants, dtype, machine)
         return choose(match.affine, pack, dtype, machine, problem.threads).data()
+
+    def alternatives(self, problem: Problem, match: Work, schedule: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Other tiles and ways to walk them."""
+        if match.lane is not None or match.inner:
+            return []
+        dtype, machine = _dtype(problem), machine_of(problem.lanes)
+        return [s.data() for s in alternatives(match.affine, ContractionSchedule.of(schedule), dtype, machine, problem.threads)]
 
     def build(self, problem: Problem, match: Work, schedule: dict[str, Any]) -> Built:
         anchor, dtype = problem.group.anchor, _dtype(problem)

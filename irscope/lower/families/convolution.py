@@ -5,6 +5,7 @@ through memory of the nest's own order. Inside a net neither happens, since prod
 """
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,7 @@ from irscope.graph import Node, TensorType
 from irscope.lower.build import KernelBuilder
 from irscope.lower.families import Arg, Built, Fixed, Packed, Problem, Stage
 from irscope.lower.families.affine import Affine, Axis, merged, swapped
-from irscope.lower.families.dots import choose, last, packing, sorted_axes, vector_axis
+from irscope.lower.families.dots import alternatives, choose, last, packing, sorted_axes, vector_axis
 from irscope.lower.families.epilogue import Epilogue, stage, walks
 from irscope.lower.families.geometry import Geometry
 from irscope.lower.families.lane_nest import LaneNest, lane_axis
@@ -73,6 +74,13 @@ class Convolution:
         if match.lane is not None:
             return {"by": "groups"}
         return choose(match.affine, packing(match.affine, match.fixed, dtype, machine), dtype, machine, problem.threads).data()
+
+    def alternatives(self, problem: Problem, match: Work, schedule: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Other tiles and ways to walk them."""
+        if match.lane is not None:
+            return []
+        dtype, machine = dtype_of(problem.group), machine_of(problem.lanes)
+        return [s.data() for s in alternatives(match.affine, ContractionSchedule.of(schedule), dtype, machine, problem.threads)]
 
     def build(self, problem: Problem, match: Work, schedule: dict[str, Any]) -> Built:
         dtype, geometry, edges = dtype_of(problem.group), match.geometry, match.edges

@@ -2,12 +2,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from math import ceil, prod
 
 from irscope.graph import DType
 from irscope.lower.families.affine import Affine, Axis
 from irscope.lower.families.pack import is_run
-from irscope.lower.schedule import ContractionSchedule, Machine, choose_tile
+from irscope.lower.schedule import ContractionSchedule, Machine, choose_tile, good_tiles
 
 
 def vector_axis(affine: Affine, written: Sequence[tuple[int, ...]]) -> Axis | None:
@@ -27,27 +28,67 @@ def sorted_axes(affine: Affine) -> Affine:
     return Affine(sorted(affine.axes, key=key), affine.views)
 
 
-def choose(affine: Affine, pack: str, dtype: DType, machine: Machine, threads: int = 1) -> ContractionSchedule:
-    """Tiles, blocks, prefetch and order of loops by rule, for a merged contraction whose last column axis is the vectors'."""
-    lanes, size = machine.lanes(dtype), max(4, dtype.storage)
+@dataclass(frozen=True, slots=True)
+class Size:
+    """What the choice of tiles looks at. ``far``: the weights come from beyond the second cache; ``shared``: threads that share panels."""
+
+    rows: int
+    outer_rows: int
+    columns: int
+    depth: int
+    far: bool
+    shared: int
+
+    def tiles(self, machine: Machine, lanes: int, count: int) -> list[tuple[int, int, int]]:
+        """The tiles that should be fastest."""
+        return good_tiles(count, self.rows, self.columns, self.depth, machine, lanes, self.outer_rows, self.far, self.shared)
+
+
+def size_of(affine: Affine, pack: str, dtype: DType, machine: Machine, threads: int) -> Size:
+    """The extents of a merged contraction whose last column axis is the vectors'."""
     rows = affine.of("row") or [Axis("row", 1, 0, 0)]
     columns = affine.of("column")[-1].size
     depth = prod(a.size for a in affine.of("sum"))
-    inner_rows, outer_rows = rows[-1].size, rows[-2].size if len(rows) > 1 else 1
-    weights = depth * columns * size
-    far = pack == "load" and prod(a.size for a in affine.axes if a.role == "batch") * weights > machine.l2 // 4
-    batches = prod(a.size for a in affine.axes if a.role == "batch") * prod(a.size for a in affine.of("column")[:-1])
-    shared = threads if batches < 2 * threads else 1
-    height, vectors, across = choose_tile(inner_rows, columns, depth, machine, lanes, outer_rows, far, shared)
-    tiles = ceil(inner_rows / height) * ceil(outer_rows / across) * prod(a.size for a in rows[:-2])
-    walked = prod(a.size for a in rows) * depth * size
-    panel = depth * vectors * lanes * size
+    batches = prod(a.size for a in affine.axes if a.role == "batch")
+    far = pack == "load" and batches * depth * columns * max(4, dtype.storage) > machine.l2 // 4
+    shared = threads if batches * prod(a.size for a in affine.of("column")[:-1]) < 2 * threads else 1
+    return Size(rows[-1].size, rows[-2].size if len(rows) > 1 else 1, columns, depth, far, shared)
+
+
+def choose(affine: Affine, pack: str, dtype: DType, machine: Machine, threads: int = 1) -> ContractionSchedule:
+    """Tiles, blocks, prefetch and order of loops by rule, for a merged contraction whose last column axis is the vectors'."""
+    size = size_of(affine, pack, dtype, machine, threads)
+    tile = choose_tile(size.rows, size.columns, size.depth, machine, machine.lanes(dtype), size.outer_rows, size.far, size.shared)
+    return _around(affine, pack, dtype, machine, size, tile)
+
+
+def alternatives(affine: Affine, chosen: ContractionSchedule, dtype: DType, machine: Machine,
+                 threads: int = 1) -> list[ContractionSchedule]:
+    """Other schedules that may be faster than the chosen one where its figures miss something: near tiles, more or less prefetching."""
+    size = size_of(affine, chosen.pack, dtype, machine, threads)
+    found = [_around(affine, chosen.pack, dtype, machine, size, tile) for tile in size.tiles(machine, machine.lanes(dtype), 6)]
+    if chosen.pack == "load":
+        found += [replace(chosen, prefetch=lines) for lines in (0, 1, 2, 4)]
+    if chosen.pack in ("load", "none") and chosen.across == 1 and not chosen.sum_block:
+        found.append(replace(chosen, rows_outer=not chosen.rows_outer, prefetch=0))
+    return [schedule for schedule in dict.fromkeys(found) if schedule != chosen]
+
+
+def _around(affine: Affine, pack: str, dtype: DType, machine: Machine, size: Size, tile: tuple[int, int, int]) -> ContractionSchedule:
+    """The schedule of a tile."""
+    height, vectors, across = tile
+    lanes, width = machine.lanes(dtype), max(4, dtype.storage)
+    rows = affine.of("row") or [Axis("row", 1, 0, 0)]
+    weights = size.depth * size.columns * width
+    tiles = ceil(size.rows / height) * ceil(size.outer_rows / across) * prod(a.size for a in rows[:-2])
+    walked = prod(a.size for a in rows) * size.depth * width
+    panel = size.depth * vectors * lanes * width
     block = 0
     if tiles > 1 and panel > machine.l2 // 3 and pack != "none":
         pieces = ceil(panel / (machine.l2 // 4))
-        block = ceil(depth / pieces)
+        block = ceil(size.depth / pieces)
     rows_outer = pack in ("load", "none") and across == 1 and not block and weights <= machine.l2 // 4 and walked > machine.l2 // 2
-    prefetch = min(4, ceil(vectors / tiles)) if far and not rows_outer else 0
+    prefetch = min(4, ceil(vectors / tiles)) if size.far and not rows_outer else 0
     if pack == "copy" and tiles >= vectors and weights > machine.l2 // 4:
         prefetch = 1
     return ContractionSchedule(height, vectors, across, block, 0, pack, prefetch, rows_outer)

@@ -1,0 +1,114 @@
+"""Choosing schedules by measuring them: each way to compute a group is compiled by itself, run on memory of its own, and the fastest stays.
+
+What was found is kept in the cache beside object code, by the texts of all candidates: a second run measures nothing.
+"""
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+from irscope.backends import cache, llvm_compile
+from irscope.backends.executable import Executable
+from irscope.backends.llvm_kernel import kernel_text
+from irscope.graph import Node
+from irscope.lower.families import Arg, Around, Built, Packed, Problem, Temp
+from irscope.lower.program import Launch, Program, Slot
+
+RUNS = 9
+"""Timed runs of a candidate; the least counts."""
+LONGEST = 0.1
+"""Seconds after which a candidate is not run again."""
+HOPELESS = 2.0
+"""A candidate whose first run takes this many times the best is left."""
+EVICTED = 4 << 20
+"""Bytes that are read between runs, so that weights come from where they come from in a whole program: not from the first caches."""
+GAIN = 0.95
+"""A candidate must take at most this part of the time of the rule's choice; less is noise."""
+
+
+class Tuning:
+    """A tuner for :func:`irscope.lower.lowering.lower`. ``tried`` and ``changed`` count the groups that it measured and decided anew."""
+
+    def __init__(self, threads: int = 1, cpu: str = "", use_cache: bool = True) -> None:
+        self.threads = threads
+        self.cpu = cpu
+        self.use_cache = use_cache
+        self.machine = llvm_compile.host(cpu)
+        self.tried = 0
+        self.changed = 0
+        self._swept = np.zeros(EVICTED, np.uint8)
+
+    def __call__(self, problem: Problem, ways: list[Built]) -> int:
+        """The number of the fastest way."""
+        self.tried += 1
+        texts = (kernel_text(stage.kernel, self.machine.target).text for way in ways for stage in way.stages)
+        name = cache.key("schedule", self.machine.triple, self.machine.cpu, self.machine.features, str(self.threads), *texts)
+        kept = cache.read(name) if self.use_cache else None
+        if kept is not None and kept.isdigit() and int(kept) < len(ways):
+            best = int(kept)
+        else:
+            best = self._measured(problem, ways)
+            if self.use_cache:
+                cache.write(name, str(best).encode())
+        self.changed += best != 0
+        return best
+
+    def _measured(self, problem: Problem, ways: list[Built]) -> int:
+        times: list[float] = []
+        for way in ways:
+            times.append(self._time(problem, way, min(times, default=float("inf"))))
+        best = int(np.argmin(times))
+        return best if times[best] < times[0] * GAIN else 0
+
+    def _time(self, problem: Problem, way: Built, best: float) -> float:
+        """Seconds of one run."""
+        call = Executable.of(alone(problem, way), [], [], self.threads, self.cpu, use_cache=False).bind([])
+        call()  # pages are touched, threads are awake
+        found = float("inf")
+        began = time.perf_counter()
+        for _ in range(RUNS):
+            self._swept.sum()
+            start = time.perf_counter()
+            call()
+            found = min(found, time.perf_counter() - start)
+            if found > HOPELESS * best or time.perf_counter() - began > LONGEST:
+                break
+        return found
+
+
+def alone(problem: Problem, way: Built) -> Program:
+    """A program of one group and nothing else; its inputs and outputs are zeros in the arena, its packed weights are the real ones."""
+    program = Program("alone")
+    slots: dict[Any, Slot] = {}
+
+    def temp(key: Any, like: Slot | Temp) -> Slot:
+        if key not in slots:
+            slots[key] = Slot(like.name, like.dtype, like.elements, "temp", offset=program.arena_bytes, zeroed=True)
+            program.arena_bytes += -(-slots[key].bytes // 64) * 64
+            program.temps.append(slots[key])
+        return slots[key]
+
+    def constant(key: Any, name: str, array: Any, like: Slot | None = None) -> Slot:
+        if key not in slots:
+            data = np.ascontiguousarray(array).reshape(-1)
+            dtype = like.dtype if like is not None else problem.ins[key[0]].dtype
+            slots[key] = Slot(name, dtype, data.size, "constant", data=data)
+            program.constants.append(slots[key])
+        return slots[key]
+
+    def place(arg: Arg) -> tuple[Slot, int]:
+        if isinstance(arg, Temp):
+            return temp(arg, arg), 0
+        if isinstance(arg, Packed):
+            return constant((arg.node, arg.key), "packed", arg.make(problem.constants[arg.node])), 0
+        node: Node = arg.node if isinstance(arg, Around) else arg
+        storage = problem.outs[node] if node in problem.outs else problem.ins[node]
+        begin = storage.base - storage.lead if isinstance(arg, Around) else storage.base
+        if storage.slot.scope == "constant":
+            return constant(storage.slot, storage.slot.name, storage.slot.data, storage.slot), begin
+        return temp(storage.slot, storage.slot), begin
+
+    program.steps = [Launch(stage.kernel, [place(arg) for arg in stage.args]) for stage in way.stages]
+    return program
