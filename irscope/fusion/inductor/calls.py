@@ -109,8 +109,8 @@ def _matrix(state: State, tensor: Tensor, node: Node, dot: Node) -> Buffer:
     """An operand of a product: seen as matrices, or as a batch of them; copied where its memory does not let itself be seen so."""
     rank = len(tensor.shape)
     left = node is dot.operands[0]
-    batch = tuple(dot.attrs["lhs_batch_dims" if left else "rhs_batch_dims"])
-    contracted = tuple(dot.attrs["lhs_contracting_dims" if left else "rhs_contracting_dims"])
+    batch = tuple(dot.attrs.get("lhs_batch_dims" if left else "rhs_batch_dims", ()))
+    contracted = tuple(dot.attrs.get("lhs_contracting_dims" if left else "rhs_contracting_dims", ()))
     sizes: tuple[int, ...] | None = None
     if len(batch) > 1 and batch == tuple(range(len(batch))):
         sizes = (prod(tensor.shape[:len(batch)]), *tensor.shape[len(batch):])

@@ -9,6 +9,7 @@ A form is a constant and a sum of atoms, each with a coefficient. Where loops ru
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 
@@ -54,8 +55,8 @@ def number(value: int) -> Form:
 
 
 def variable(index: int, size: int) -> Form:
-    """A loop variable that runs from 0 below ``size``; a loop of one step has none."""
-    return Form(0, ((Digit(index, 1, size), 1),)) if size != 1 else ZERO
+    """A loop variable that runs from 0 below ``size``; a loop of one step, or of none, has none."""
+    return Form(0, ((Digit(index, 1, size), 1),)) if size > 1 else ZERO
 
 
 def loaded(key: Hashable, extent: int) -> Form:
@@ -147,7 +148,9 @@ def divided(form: Form, divisor: int) -> tuple[Form, Form]:
 
 
 def digit_of(form: Form, low: int, extent: int) -> Form:
-    """``(form // low) % extent``."""
+    """``(form // low) % extent``; where there are no elements at all, 0."""
+    if extent < 1 or low < 1:
+        return ZERO
     quotient = divided(form, low)[0]
     least, most = span(quotient)
     return quotient if least >= 0 and most < extent else divided(quotient, extent)[1]
@@ -215,9 +218,10 @@ def variables_of(form: Form) -> set[int]:
     return found
 
 
-def coordinates(shape: Sequence[int], first: int = 0) -> tuple[Form, ...]:
-    """Variables for the dimensions of a shape, numbered from ``first``."""
-    return tuple(variable(first + i, size) for i, size in enumerate(shape))
+@lru_cache(maxsize=10_000)
+def coordinates(shape: tuple[int, ...]) -> tuple[Form, ...]:
+    """A variable for each dimension of a shape."""
+    return tuple(variable(i, size) for i, size in enumerate(shape))
 
 
 def row_major(shape: Sequence[int]) -> tuple[int, ...]:

@@ -25,7 +25,7 @@ def taken_apart(state: State, unit: Unit) -> bool:
     dot = dots[0]
     batch, rows, length, columns = _sizes(dot)
     added = any(node.op.name == "add" for node in unit.nodes)
-    if dot.attrs["lhs_batch_dims"]:
+    if dot.attrs.get("lhs_batch_dims", ()):
         small = 1 in (rows, columns, length)  # the lowering of bmm itself (tuned_bmm of kernel/bmm.py)
     elif added:
         small = rows == 1 and (columns == 1 or max(length, columns) <= SMALL_ROW)
@@ -46,8 +46,8 @@ def taken_apart(state: State, unit: Unit) -> bool:
 def _sizes(dot: Node) -> tuple[int, int, int, int]:
     """Batch, rows, length and columns of a product."""
     left, right = shape_of(dot.operands[0]), shape_of(dot.operands[1])
-    batch = prod(left[d] for d in dot.attrs["lhs_batch_dims"])
-    length = left[dot.attrs["lhs_contracting_dims"][0]]
+    batch = prod(left[d] for d in dot.attrs.get("lhs_batch_dims", ()))
+    length = left[dot.attrs.get("lhs_contracting_dims", ())[0]]
     return batch, prod(left) // max(1, batch * length), length, prod(right) // max(1, batch * length)
 
 
@@ -57,15 +57,15 @@ def _summed(state: State, dot: Node, length: int) -> Tensor:
     where = coordinates(shape)
     along = variable(len(shape), length)
     expression = Expression({}, {}, {dot: None})
-    at = len(dot.attrs["lhs_batch_dims"])
+    at = len(dot.attrs.get("lhs_batch_dims", ()))
     for side, operand in (("lhs", dot.operands[0]), ("rhs", dot.operands[1])):
         tensor = state.tensors[operand]
         here: list[Form] = [number(0)] * len(tensor.shape)
-        for i, d in enumerate(dot.attrs[f"{side}_batch_dims"]):
+        for i, d in enumerate(dot.attrs.get(f"{side}_batch_dims", ())):
             here[d] = where[i]
-        here[dot.attrs[f"{side}_contracting_dims"][0]] = along
+        here[dot.attrs.get(f"{side}_contracting_dims", ())[0]] = along
         for d in range(len(tensor.shape)):
-            if d not in dot.attrs[f"{side}_batch_dims"] and d not in dot.attrs[f"{side}_contracting_dims"]:
+            if d not in dot.attrs.get(f"{side}_batch_dims", ()) and d not in dot.attrs.get(f"{side}_contracting_dims", ()):
                 here[d] = where[at]
                 at += 1
         expression.take(tensor.read(here))

@@ -14,7 +14,7 @@ from irscope.fusion.inductor.strides import asks_for_copy, shape_of
 from irscope.fusion.inductor.units import UPSAMPLED, Unit, operator_of
 from irscope.fusion.inductor.values import Expression, Step, Storage, Tensor
 from irscope.graph import Node, TensorType, TupleType
-from irscope.ops.attrs import Literal
+from irscope.ops.attrs import Literal, Window
 
 
 def parameter(state: State, node: Node) -> Tensor:
@@ -34,7 +34,9 @@ def whole_number(node: Node) -> Form | None:
     literal = node.attrs.get("literal")
     if not isinstance(literal, Literal) or not isinstance(node.type, TensorType) or node.type.dtype.kind not in ("int", "uint"):
         return None
-    return None if literal.elided else number(int(literal.value()))
+    if literal.elided or prod(shape_of(node)) != 1:
+        return None
+    return number(int(literal.value().reshape(-1)[0]))
 
 
 def elementwise(state: State, node: Node) -> Tensor:
@@ -168,7 +170,7 @@ def _unrolled(state: State, node: Node, tensor: Tensor, shape: tuple[int, ...], 
 
 def window(state: State, node: Node) -> Tensor:
     """Pooling: the window written out. Running sums and large windows are library calls."""
-    taps = node.attrs["window"]
+    taps = node.attrs.get("window", Window.make(()))
     tensor = state.tensors[node.operands[0]]
     running = any(size > 1 and size == length and low + high == size - 1
                   for size, length, low, high in zip(taps.size, tensor.shape, taps.pad_low, taps.pad_high))
@@ -283,9 +285,10 @@ def cut(state: State, node: Node) -> Tensor:
     where = coordinates(shape_of(node))
     expression = Expression({}, {(node, where): None}, {node: None})
     at = []
-    for i, (form, start, size) in enumerate(zip(where, node.operands[1:], tensor.shape)):
+    for i, (form, size) in enumerate(zip(where, tensor.shape)):
+        start = node.operands[1 + i] if len(node.operands) > 2 or len(where) == 1 else node.operands[1]  # old texts: one vector
         at.append(weighted((form, loaded(("start", start.index, i), size)), (1, 1)) if size > 1 else form)
-        expression.take(state.tensors[start].read(()))
+        expression.take(state.tensors[start].read((number(i),) if state.tensors[start].shape else ()))
     expression.take(tensor.read(at))
     return state.computed(node, expression)
 

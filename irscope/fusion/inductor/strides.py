@@ -8,17 +8,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from irscope.fusion.inductor.forms import row_major
-from irscope.graph import Graph, Kind, Node, TensorType
+from irscope.graph import DynamicDim, Graph, Kind, Node, TensorType
 from irscope.ops.attrs import ConvDims
+from irscope.source import UserError
 
 KEEPS_ORDER = frozenset(("pad", "select-and-scatter", "dynamic-update-slice", "scatter", "reduce-window"))
 """Results that keep the memory order of the first operand where that is a permutation of row-major."""
 
 
 def shape_of(node: Node) -> tuple[int, ...]:
-    """The sizes of a value; () for one that is no array of known sizes."""
+    """The sizes of a value, bounded ones at their bound; () for one that is no array. Raises UserError for an open size."""
     type = node.type
-    return tuple(d for d in type.shape if isinstance(d, int)) if isinstance(type, TensorType) and type.is_static else ()
+    if not isinstance(type, TensorType):
+        return ()
+    if any(isinstance(d, DynamicDim) and d.bound is None for d in type.shape):
+        raise UserError(f"%{node.name} is {type}: Inductor's loops need every size", "bind it: --shape NAME=8,3,224,224")
+    return tuple(d if isinstance(d, int) else d.bound or 0 for d in type.shape)
 
 
 def traced_strides(graph: Graph) -> list[tuple[int, ...]]:

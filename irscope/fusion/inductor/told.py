@@ -35,6 +35,7 @@ class Told:
                 self.homes.setdefault(node, []).append(kernel)
         self.stored = {buffer.node: buffer for buffer in state.buffers if buffer.name in scheduler.home}
         self.readers = scheduler.read_by()
+        self.results = set(state.results)
 
     def _nodes(self, kernel: Kernel) -> list[Node]:
         """What a kernel computes, and the views through which it reads, in definition order."""
@@ -71,7 +72,7 @@ class Told:
 
     def _leaves(self, buffer: Buffer, kernel: Kernel) -> bool:
         """Whether a buffer is read by another kernel, or given back."""
-        return buffer in self.state.results or any(home is not kernel for home in self.readers.get(buffer.name, ()))
+        return buffer in self.results or any(home is not kernel for home in self.readers.get(buffer.name, ()))
 
     # ------------------------------------------------------------------ verdicts
 

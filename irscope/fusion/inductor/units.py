@@ -102,7 +102,8 @@ def program_of(graph: Graph) -> Program:
     if graph.root is not None:
         program.given.update(graph.root.operands if graph.root.op.name == "tuple" else (graph.root,))
     for node in nodes:
-        if node.op.name == "concatenate" and all(_indexes(node, user) for user in program.users[node.index] if alive[user.index]):
+        readers = [user for user in program.users[node.index] if alive[user.index]]
+        if node.op.name == "concatenate" and node not in program.given and readers and all(_indexes(node, user) for user in readers):
             program.tuples.add(node)
         if node.op.name in VIEWS and not program.home[node].call:
             given = node.operands[0]
@@ -238,7 +239,7 @@ def _around_convolutions(program: Program, nodes: list[Node]) -> set[Node]:
 
 
 def _is_batched(node: Node) -> bool:
-    return node.op.name == "dot" and bool(node.attrs["lhs_batch_dims"])
+    return node.op.name == "dot" and bool(node.attrs.get("lhs_batch_dims", ()))
 
 
 def near_readers(program: Program) -> list[Unit]:

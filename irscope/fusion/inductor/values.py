@@ -123,11 +123,15 @@ class Tensor(NamedTuple):
 
     def read(self, at: Sequence[Form]) -> Expression:
         """What gives the element at these coordinates."""
-        where = tuple(replaced(f, at) for f in self.where)
+        straight = tuple(at) == coordinates(self.shape)
+        where = self.where if straight else tuple(replaced(f, at) for f in self.where)
         if self.storage.buffer is not None:
             return Expression({(self.storage.buffer, where): None})
-        assert self.storage.expression is not None
-        return self.storage.expression.at(where)
+        expression = self.storage.expression
+        assert expression is not None
+        if where == coordinates(self.storage.shape):
+            return Expression(dict(expression.loads), dict(expression.steps), dict(expression.members), dict(expression.counts))
+        return expression.at(where)
 
     def viewed(self, old: Sequence[Form], shape: tuple[int, ...]) -> Tensor:
         """The same memory under other coordinates: ``old`` gives those of this tensor in terms of the new ones."""
