@@ -27,7 +27,7 @@ TIDIED = ("simplify-algebra", "share-equal", "simplify-algebra", "remove-dead")
 """How irscope's compiler does it (backends/model.py); XLA's algebraic simplifier, CSE and DCE do as much. In text from before optimisation
 nothing is claimed for what they do by themselves: 1,074 us were, for a product that stood twice and ran once (docs/lint/evidence.md)."""
 
-_CANNOT = (UserError, TypeFault, LookupError, ValueError, TypeError, AssertionError)
+CANNOT = (UserError, TypeFault, LookupError, ValueError, TypeError, AssertionError)
 """What planning a part of a text may stumble over, where the text does not hold together; the rule on types tells that."""
 
 
@@ -86,13 +86,13 @@ class Claims:
         part.entry = graph.name
         try:
             return Planned(part, self.whole.policy, self.whole.device).plans[-1]
-        except _CANNOT:
+        except CANNOT:
             return None
 
     def _planned(self, region: Region, edit: Edit) -> Claim | None:
         try:
             before, after = (self._plan(region, change, self._as_written and not edit.apart) for change in (None, edit))
-        except _CANNOT:
+        except CANNOT:
             return None
         return Claim(before.kernels - after.kernels, before.traffic - after.traffic, before.us(self.machine) - after.us(self.machine))
 

@@ -88,10 +88,13 @@ def together(edits: Sequence[Edit]) -> Edit:
     return Edit(changes, tuple(dict.fromkeys(node for edit in edits for node in edit.reads)), any(edit.apart for edit in edits))
 
 
-def built(nodes: Sequence[Node], results: Sequence[Node], edit: Edit | None, name: str) -> Graph:
+def built(
+    nodes: Sequence[Node], results: Sequence[Node], edit: Edit | None, name: str, bodies: Mapping[Graph, Graph] | None = None
+) -> Graph:
     """A graph of its own made of ``nodes`` (in definition order) with an edit applied; it gives ``results``.
 
-    Operands that are not among the nodes become parameters, in the order in which they are asked for.
+    Operands that are not among the nodes become parameters, in the order in which they are asked for. ``bodies`` maps old callees to new
+    ones.
     """
     made = Graph(name)
     builder = Builder(made)
@@ -115,7 +118,7 @@ def built(nodes: Sequence[Node], results: Sequence[Node], edit: Edit | None, nam
         make = changes.get(node)
         if make is None:
             operands = [site.new(operand) for operand in node.operands]
-            became[node] = copy_node(builder, node, operands)
+            became[node] = copy_node(builder, node, operands, [bodies.get(b, b) for b in node.bodies] if bodies else None)
         else:
             builder.at = (node,)
             became[node] = make(site)

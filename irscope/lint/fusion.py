@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+
 from irscope.analysis.types import check_types
 from irscope.expand import expand
 from irscope.fusion import AsWritten, EdgeVerdict, Plan, policy_named
 from irscope.fusion.logs.events import FusionLog
 from irscope.graph import Module, callees_first
 from irscope.lint.context import Context
+from irscope.lint.values import written
 from irscope.ops import TypeFault
 from irscope.source import Severity, UserError, did_you_mean
+
+APART = ("all", "some", "none")
+"""How far apart an edge keeps two operators."""
+_NAME = re.compile(r"%([\w.\-]+)")
 
 
 def plans(module: Module, policy: str, device: str | None = None) -> list[Plan]:
@@ -54,7 +63,8 @@ def judge(module: Module, policy: str, device: str | None = None, pair: tuple[st
 
     Raises UserError for an unknown policy or node, and when no path of one edge joins the pair.
     """
-    return _asked(module, [verdict for plan in plans(module, policy, device) for verdict in plan.verdicts], policy, pair)
+    told = [verdict for plan in plans(module, policy, device) for verdict in _in_the_text(module, plan)]
+    return _asked(module, told, policy, pair)
 
 
 def judge_by_log(module: Module, log: FusionLog, device: str | None = None,
@@ -64,6 +74,26 @@ def judge_by_log(module: Module, log: FusionLog, device: str | None = None,
 
     verdicts, notes = verdicts_by_log(module, log, device)
     return _asked(module, verdicts, log.name, pair), notes
+
+
+def _in_the_text(module: Module, plan: Plan) -> Iterable[EdgeVerdict]:
+    """The verdicts of a plan between the operators that the text has: of TorchScript and Relay, not between the primitives of one.
+
+    Where several edges join two operators, the one that keeps them furthest apart is told.
+    """
+    if module.format == "hlo" or any(plan.graph is graph for graph in module.graphs.values()):
+        return plan.verdicts
+    text = {node.name: written(node).name for node in plan.graph.nodes}
+    found: dict[tuple[str, str], EdgeVerdict] = {}
+    for verdict in plan.verdicts:
+        ends = text.get(verdict.producer, verdict.producer), text.get(verdict.consumer, verdict.consumer)
+        if ends[0] == ends[1]:
+            continue
+        before = found.get(ends)
+        if before is None or APART.index(verdict.fused) > APART.index(before.fused):
+            cause, way_out = (_NAME.sub(lambda m: "%" + text.get(m[1], m[1]), told) for told in (verdict.cause, verdict.counterfactual))
+            found[ends] = replace(verdict, producer=ends[0], consumer=ends[1], cause=cause, counterfactual=way_out)
+    return found.values()
 
 
 def _asked(module: Module, verdicts: list[EdgeVerdict], policy: str, pair: tuple[str, str] | None) -> list[EdgeVerdict]:

@@ -31,7 +31,8 @@ class Machine:
     """A device table. Times are microseconds, bandwidths GB/s, rates GFLOP/s.
 
     ``dispatch_us`` is what an operator costs on the host when Python calls it, ``launch_us`` what a kernel of a compiled program costs
-    before it works (``policy_launch_us``: the same in the programs of one policy's compiler). ``vector_gflops`` are additions and
+    before it works (``policy_launch_us``: the same in the programs of one policy's compiler), ``overlaps`` whether the host calls the next
+    operator while kernels run. ``vector_gflops`` are additions and
     multiplications, ``matrix_gflops`` products by the element type of their operands. ``sources`` says of each number where it comes from.
     """
 
@@ -46,6 +47,7 @@ class Machine:
     caches: tuple[Cache, ...] = ()
     policy_launch_us: Mapping[str, float] = field(default_factory=dict)
     sources: Mapping[str, str] = field(default_factory=dict)
+    overlaps: bool = False
 
     def launch(self, policy: str) -> float:
         """What a kernel costs before it works, in the programs of a policy's compiler."""
@@ -98,7 +100,7 @@ def _built_in(name: str) -> Machine:
 
 def _read(told: dict[str, Any], name: str, where: str, base: Machine | None) -> Machine:
     """The table of a file; what it does not say is that of ``base``."""
-    known = ("title", "caches", "matrix_gflops", *PLAIN)
+    known = ("title", "overlaps", "caches", "matrix_gflops", *PLAIN)
     for key in told:
         if key not in known:
             raise UserError(f"{where} has no key {key!r}", did_you_mean(key, known) or f"known are {', '.join(known)}, and base")
@@ -124,7 +126,12 @@ def _read(told: dict[str, Any], name: str, where: str, base: Machine | None) -> 
         raise UserError(f"{where} does not say matrix_gflops.f32")
     caches = base.caches if base is not None and "caches" not in told else _caches(told, where, sources)
     title = str(told.get("title", name if base is None else f"{name}, after {base.name}"))
-    return Machine(name, title, **numbers, matrix_gflops=products, caches=caches, policy_launch_us=launch, sources=sources)
+    overlaps = told.get("overlaps", base.overlaps if base is not None else False)
+    if not isinstance(overlaps, bool):
+        raise UserError(f"{where}: overlaps is {overlaps!r}", "it takes true or false")
+    return Machine(
+        name, title, **numbers, matrix_gflops=products, caches=caches, policy_launch_us=launch, sources=sources, overlaps=overlaps
+    )
 
 
 def _caches(told: dict[str, Any], where: str, sources: dict[str, str]) -> tuple[Cache, ...]:

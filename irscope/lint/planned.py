@@ -62,6 +62,13 @@ class Planned:
             message = f"the types in the text do not fit, so {policy} cannot judge its fusions"
             raise UserError(message, findings=faults[:3]) from None
 
+    @classmethod
+    def of(cls, module: Module, plans: list[Plan], policy: str) -> Planned:
+        """A module with plans that were made elsewhere, callees first."""
+        made = cls.__new__(cls)
+        made.module, made.policy, made.device, made.plans = module, policy, None, plans
+        return made
+
     @cached_property
     def survey(self) -> Survey:
         """Facts about the graphs that the policy looked at: the text's own or their primitives."""
@@ -85,6 +92,11 @@ class Planned:
     def kernels(self) -> int:
         """Kernels of the entry."""
         return self.plans[-1].kernels()
+
+    @cached_property
+    def launches(self) -> float:
+        """Kernels that one run starts: bodies of loops by their trips."""
+        return self._in_one_run(lambda graph, group: 0.0 if len(group.nodes) == 1 and runs_bodies(group.nodes[0]) else 1.0)
 
     @cached_property
     def traffic(self) -> float:

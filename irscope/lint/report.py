@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from irscope.fusion.plan import EdgeVerdict
+from irscope.lint.stages import Stages
 from irscope.source import Finding, Severity
 
 
@@ -13,8 +14,8 @@ from irscope.source import Finding, Severity
 class FileReport:
     """One file: its findings, and (with ``--why-not-fused``) the edges of its graphs. ``readable``: its own parser would take it.
 
-    ``remarks`` say what a reader of the edges should know: how sure the policy is of this text. Findings of ``fail_on`` and above make
-    the run fail.
+    ``remarks`` say what a reader of the edges should know: how sure the policy is of this text. ``stages`` tell, module by module, what
+    fusion is worth. Findings of ``fail_on`` and above make the run fail.
     """
 
     file: str
@@ -22,6 +23,7 @@ class FileReport:
     edges: list[EdgeVerdict] = field(default_factory=list)
     readable: bool = True
     remarks: list[str] = field(default_factory=list)
+    stages: list[Stages] = field(default_factory=list)
     fail_on: Severity = Severity.WARNING
 
     @property

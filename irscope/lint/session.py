@@ -21,6 +21,7 @@ from irscope.lint.report import FileReport, Report
 from irscope.lint.rule import Rule, all_rules, select
 from irscope.lint.run import lint_context
 from irscope.lint.settings import ScalarLoops
+from irscope.lint.stages import stages
 from irscope.lint.suppress import Suppressor, check_rule, fits_path, fits_rule
 from irscope.source import Finding, Severity
 
@@ -87,6 +88,8 @@ class Session:
         elif self.options.why:
             report.edges = [edge for module in whole for edge in judge(module, demands.policy, demands.device, self.options.pair)]
             report.remarks = [remark for module in reading.modules if module.entry for remark in remarks(module, demands.policy)]
+            if self.options.pair is None:
+                report.stages = [told for context in contexts if context.module in whole and (told := stages(context)) is not None]
         ignored = (*self.options.ignore, *table.get("ignore", ()))
         report.findings = [f for f in report.findings if not any(fits_rule(word, f) for word in ignored)]
         if self._suppressor is not None:

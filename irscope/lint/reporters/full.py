@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from irscope.fusion.plan import EdgeVerdict
 from irscope.lint.report import FileReport, Report
 from irscope.lint.savings import human_bytes
+from irscope.lint.stages import Stages
 from irscope.source import Finding
 
 
@@ -51,6 +52,8 @@ def _edges(file: FileReport, policy: str) -> str:
     shown: list[EdgeVerdict] = [e for e in file.edges if e.fused != "all"]
     lines = [f"{file.file}: {len(file.edges)} edges under {policy}, {len(shown)} of them not fused or not everywhere"]
     lines += [f"  note: {remark}" for remark in file.remarks]
+    for told in file.stages:
+        lines += ["", *_stages(told), ""]
     for edge in shown:
         lines.append(f"  %{edge.producer} -> %{edge.consumer}  fused: {edge.fused}  ({edge.computation})")
         if edge.reason:
@@ -60,3 +63,34 @@ def _edges(file: FileReport, policy: str) -> str:
         if edge.counterfactual:
             lines.append(f"      would fuse: {edge.counterfactual}")
     return "\n".join(lines)
+
+
+ROWS = ("dispatches", "kernel launches", "memory traffic", "estimated time")
+
+
+def columns(told: Stages) -> list[list[str]]:
+    """The table of what fusion is worth, row by row; the first row names the columns."""
+    cells = [["", *(stage.name for stage in told.stages)]]
+    for number, name in enumerate(ROWS):
+        row = [name]
+        for stage in told.stages:
+            figures = (f"{stage.dispatches:,.0f}", f"{stage.launches:,.0f}", human_bytes(stage.traffic), f"{stage.us:,.3g} us")
+            row.append(figures[number] if stage.us < 1e4 or number < 3 else f"{stage.us / 1e3:,.3g} ms")
+        cells.append(row)
+    return cells
+
+
+def lifted(told: Stages) -> str:
+    """Which fixes the last column has, in words."""
+    return ", ".join(f"{code} {n} times" if n > 1 else code for code, n in told.lifted.items()) or "none that irscope can lift itself"
+
+
+def _stages(told: Stages) -> list[str]:
+    cells = columns(told)
+    widths = [max(len(row[i]) for row in cells) for i in range(len(cells[0]))]
+    lines = [f"  on {told.machine}, fused by {told.policy}:"]
+    for row in cells:
+        name, *figures = [text.ljust(w) if i == 0 else text.rjust(w) for i, (text, w) in enumerate(zip(row, widths, strict=True))]
+        lines.append("    " + "  ".join([name, *figures]).rstrip())
+    lines.append(f"    lifted: {lifted(told)}")
+    return [*lines, *(f"    {source}" for source in told.sources)]

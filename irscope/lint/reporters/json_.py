@@ -7,6 +7,7 @@ from typing import Any
 
 from irscope.fusion.plan import EdgeVerdict
 from irscope.lint.report import FileReport, Report, Statistic
+from irscope.lint.stages import Stages
 from irscope.source import Finding
 
 
@@ -26,8 +27,22 @@ def statistic_dict(row: Statistic) -> dict[str, Any]:
 
 def as_dict(file: FileReport) -> dict[str, Any]:
     """One file of the report."""
-    told = {"file": file.file, "findings": [finding_dict(f) for f in file.findings], "edges": [edge_dict(e) for e in file.edges]}
-    return {**told, "remarks": file.remarks} if file.remarks else told
+    told: dict[str, Any] = {"file": file.file, "findings": [finding_dict(f) for f in file.findings]}
+    told["edges"] = [edge_dict(e) for e in file.edges]
+    if file.remarks:
+        told["remarks"] = file.remarks
+    if file.stages:
+        told["stages"] = [stages_dict(one) for one in file.stages]
+    return told
+
+
+def stages_dict(told: Stages) -> dict[str, Any]:
+    """What fusion is worth: a row a column of the table, times in microseconds, traffic in bytes."""
+    rows = [
+        {"name": one.name, "dispatches": one.dispatches, "launches": one.launches, "bytes": one.traffic, "us": round(one.us, 3)}
+        for one in told.stages
+    ]
+    return {"machine": told.machine, "policy": told.policy, "stages": rows, "lifted": told.lifted, "sources": told.sources}
 
 
 def finding_dict(finding: Finding) -> dict[str, Any]:

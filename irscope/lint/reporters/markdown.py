@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from irscope.lint.report import FileReport, Report
-from irscope.lint.reporters.full import savings
+from irscope.lint.reporters.full import columns, lifted, savings
 from irscope.source import Finding, Severity
 
 MAX_ROWS = 100
@@ -57,6 +57,10 @@ def _edges(file: FileReport, policy: str) -> str:
         rows.append(f"| `%{_code(edge.producer)}` | `%{_code(edge.consumer)}` | {edge.fused} | {why} |")
     if len(apart) > MAX_ROWS:
         rows.append(f"| | | | and {len(apart) - MAX_ROWS} more |")
+    for told in file.stages:
+        head, *table = columns(told)
+        rows += ["", f"On {_cell(told.machine)}; lifted: {lifted(told)}.", "", "| " + " | ".join(head) + " |"]
+        rows += ["|---|" + "---:|" * (len(head) - 1), *("| " + " | ".join(row) + " |" for row in table)]
     return "\n".join(rows).rstrip()
 
 
