@@ -8,6 +8,7 @@ import irscope
 from irscope.formats.relay import print_module
 from irscope.graph import Module
 from irscope.passes import fold_constants, pass_named
+from irscope.passes.manager import run_passes
 from irscope.source import UserError
 from tests.passes.relay_runs import meaning_stays, outputs
 
@@ -51,6 +52,25 @@ def test_what_is_left_of_relay(body: str, ops: list[str]) -> None:
 
 def test_quantised_operators_fold_when_asked() -> None:
     assert left(folded(f"  {QNN}", "fold-constants{qnn}")) == []
+
+
+def test_weights_that_other_passes_compute_with() -> None:
+    """The arithmetic on statistics, and the wider weights of layers taken together, are constants when their parts are."""
+    module = irscope.load("""
+def @main(%x: Tensor[(1, 2, 4, 4), float32], %y: Tensor[(3, 2), float32]) {
+  %0 = nn.batch_norm(%x, [1f, 2f], [0.5f, 0f], [0.1f, 0.2f], [1f, 4f]);
+  %1 = nn.dense(%y, [[1f, 2f], [3f, 4f]], units=2);
+  %2 = nn.relu(%1);
+  %3 = nn.dense(%y, [[5f, 6f]], units=1);
+  %4 = nn.relu(%3);
+  (%0.0, %2, %4)
+}
+""").module()
+    made = module
+    for step in run_passes(module, ["simplify-inference", "combine-parallel{min-branches=2}", "fold-constants"]):
+        made = step.after
+    assert sorted(left(made)) == ["add", "multiply", "nn.dense", "nn.relu", "strided_slice", "strided_slice", "tuple"]
+    meaning_stays(module, made)
 
 
 def test_a_branch_that_is_not_taken_is_no_function_of_the_module() -> None:
