@@ -39,3 +39,10 @@ def test_compile_runs_what_load_read() -> None:
 def test_compile_refuses_what_cannot_be_read() -> None:
     with pytest.raises(irscope.UserError, match="no such file"):
         irscope.compile("no-such-model.hlo")
+
+
+def test_numbers_of_numpy_are_arrays_without_dimensions() -> None:
+    model = irscope.compile("HloModule m\nENTRY e { a = f32[] parameter(0)\nb = f32[] parameter(1)\nROOT r = f32[] subtract(a, b) }")
+    assert model(np.float32(3), np.float32(1))[0] == 2
+    with pytest.raises(ValueError, match="input 1"):
+        model(np.float32(3), 1.0)

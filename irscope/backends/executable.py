@@ -63,6 +63,7 @@ class Executable:
         self._output_types = [(p.dtype.numpy(), p.shape) for p in self.outputs]
         self._pointers_in = ctypes.c_void_p * max(1, len(self.inputs))
         self._pointers_out = ctypes.c_void_p * max(1, len(self.outputs))
+        self._array_class, self._as_array = np.ndarray, np.asarray
         self._arena = aligned_bytes(program.arena_bytes, zero=any(t.zeroed for t in program.temps))
         self._scratch = aligned_bytes(compiled.scratch)
         self._constants = [aligned_copy(np.asarray(c.data)) for c in program.constants]
@@ -113,6 +114,8 @@ class Executable:
         ready = []
         for i, array in enumerate(arrays):
             dtype, shape = self._input_types[i]
+            if array.__class__ is not self._array_class:
+                array = self._as_array(array)  # np.float32(1) has a dtype and a shape, and no memory that stays
             if array.dtype != dtype or array.shape != shape:
                 got = f"{array.dtype}[{','.join(map(str, array.shape))}]"
                 raise InputMismatch(f"input {i} of {self.name} is {self.inputs[i]}, not {got}")
