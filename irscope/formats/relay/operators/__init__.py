@@ -37,6 +37,8 @@ FAMILIES = (
     "image",
     "quantized",
     "vision",
+    "suppression",
+    "proposals",
     "dynamic",
     "annotations",
     "fused",

@@ -76,19 +76,6 @@ opaque(
 )
 opaque("sparse_reshape(sparse_indices, prev_shape, new_shape)", "meta_schedule_layout_transform(data; index_map!)", level=3, kind=INJ)
 opaque(
-    "vision.all_class_non_max_suppression(boxes, scores, max_output_boxes_per_class, iou_threshold, score_threshold; "
-    "output_format='onnx')",
-    "vision.multibox_transform_loc(cls_prob, loc_pred, anchor; clip=True, threshold=0.01, variances=[0.1, 0.1, 0.2, 0.2], "
-    "keep_background=False)",
-    "vision.non_max_suppression(data, valid_count, indices, max_output_size, iou_threshold; force_suppress=False, top_k=-1, "
-    "coord_start=2, score_index=1, id_index=0, return_indices=True, invalid_to_bottom=False)",
-    "vision.regular_non_max_suppression(boxes, scores; max_detections_per_class!, max_detections!, num_classes!, iou_threshold!, "
-    "score_threshold!)",
-    "vision.proposal(cls_prob, bbox_pred, im_info; scales=[4.0, 8.0, 16.0, 32.0], ratios=[0.5, 1.0, 2.0], feature_stride=16, "
-    "threshold=0.7, rpn_pre_nms_top_n=6000, rpn_post_nms_top_n=300, rpn_min_size=16, iou_loss=False)",
-    level=5,
-)
-opaque(
     "nn.contrib_conv2d_gemm_weight_transform(weights; tile_N!, tile_K!)",
     "nn.contrib_conv2d_gemm_without_weight_transform(data, weight; strides=[1, 1], padding=[0, 0], dilation=[1, 1], groups=1, "
     "channels=None, kernel_size=None, data_layout='NCHW', kernel_layout='OIHW', out_layout='', out_dtype=None)",
