@@ -31,6 +31,7 @@ PASSES: dict[str, str] = {
     "convert-layout": "irscope.passes.convert_layout:ConvertLayout",
     "fuse-conv-relu": "irscope.passes.fuse_conv_relu:FuseConvRelu",
     "fuse-patterns": "irscope.passes.fuse_patterns:FusePatterns",
+    "merge-composite": "irscope.passes.merge_composite:MergeComposite",
     "fuse-ops": "irscope.fusion.fuse_ops:FuseOps",
 }
 """Name of a pass: where it stands."""
@@ -78,9 +79,20 @@ def options_of(kind: type[Pass]) -> dict[str, Any]:
     return {p.name: p.default for p in parameters if isinstance(p.default, bool | int | float | str)}
 
 
-def split_outside(text: str) -> list[str]:
-    """The parts of a list with commas; commas inside braces part nothing."""
-    return [part.strip() for part in re.split(r",(?![^{}]*\})", text) if part.strip()]
+def split_outside(text: str, mark: str = ",") -> list[str]:
+    """The parts of a list with commas, or another mark; what stands in brackets or quotes is not parted."""
+    parts, begin, depth, quote = [], 0, 0, ""
+    for at, letter in enumerate(text + mark):
+        if quote:
+            quote = "" if letter == quote else quote
+        elif letter in "\"'":
+            quote = letter
+        elif letter == mark and depth <= 0:
+            parts.append(text[begin:at].strip())
+            begin = at + 1
+        else:
+            depth += (letter in "([{") - (letter in ")]}")
+    return [part for part in (*parts, text[begin:].strip()) if part]
 
 
 def _value(owner: str, key: str, text: str, default: Any) -> Any:

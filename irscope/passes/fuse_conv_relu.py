@@ -4,13 +4,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from irscope.graph import Module, Node
-from irscope.ops import get
+from irscope.graph import Graph, Module, Node, unknown_op
+from irscope.ops import get, lookup
 from irscope.passes.base import Pass
+from irscope.passes.pattern import MAX_NAMED
+from irscope.passes.torch_effects import without_unused_values, writes_before
 from irscope.passes.visitor import GraphMutator
 
-BETWEEN = frozenset(("cast", "reshape", "transpose", "layout_transform", "nn.bias_add", "add", "multiply", "nn.pad", "nn.max_pool2d"))
+BETWEEN = frozenset(("cast", "reshape", "transpose", "layout_transform", "nn.bias_add", "add", "multiply", "nn.pad", "nn.max_pool2d",
+                     "aten::add", "aten::add_", "aten::batch_norm", "aten::max_pool2d", "aten::to", "aten::mul"))
 """Operators that are told when they keep a convolution and a rectifier apart."""
+
+CONVOLUTIONS = frozenset(("nn.conv2d", "aten::conv2d", "aten::_convolution"))
+RECTIFIERS = frozenset(("nn.relu", "aten::relu", "aten::relu_"))
+TORCH_FUSED = "aten::cudnn_convolution_relu"
+"""What torch itself makes of the two when it freezes a model (``torch/csrc/jit/passes/frozen_conv_add_relu_fusion.cpp``)."""
 
 
 class FuseConvRelu(Pass):
@@ -20,42 +28,111 @@ class FuseConvRelu(Pass):
         %1 = nn.relu(%0);                        ->      %0 = nn.conv2d_relu(%x, %w, padding=[1, 1]);
 
     The convolution's attributes stay. A convolution with a second user (a skip connection) is left alone: its plain result is needed,
-    and would have to be computed again. What is left alone is told with the reason.
+    and would have to be computed again. What is left alone is told with the reason. In TorchScript the two are
+    ``aten::cudnn_convolution_relu``, as torch writes it; HLO has no such operator.
     """
 
     name: ClassVar[str] = "fuse-conv-relu"
 
     def run(self, module: Module) -> Module:
-        mutator = _Fusing()
-        made = mutator.run(module) if module.format == "relay" else module
+        if module.format == "hlo":
+            if any(node.op.name == "convolution" for graph in module.graphs.values() for node in graph.nodes):
+                self.declined = ["HLO has no operator for a convolution with its rectifier: fuse-patterns makes one computation of the two"]
+            return module
+        mutator = _Fusing(module.format == "torchscript")
+        made = mutator.run(module)
         self.declined = mutator.declined
         return made
 
 
 class _Fusing(GraphMutator):
-    def __init__(self) -> None:
+    """``before`` has, for each step in between, the convolution that it comes from."""
+
+    def __init__(self, torch: bool) -> None:
+        self.torch = torch
         self.declined: list[str] = []
 
-    def visit_nn_relu(self, node: Node, operands: Sequence[Node]) -> Node | None:
-        convolution = node.operands[0]
-        if convolution.op.name != "nn.conv2d":
-            self._between(node, convolution)
-            return None
-        others = self.needed_elsewhere(convolution, node)
-        if others:
-            self._left(convolution, node, f"{', '.join(others)} needs the convolution's plain result too")
-            return None
-        inputs = [self.new(operand) for operand in convolution.operands]
-        return self.builder.add(get("nn.conv2d_relu", "relay"), inputs, convolution.attrs, node.type, name=node.name)
+    def begin(self, graph: Graph) -> None:
+        self.before: dict[Node, Node] = {}
+        self.gone: set[Node] = set()
+        self.absorbed: set[Node] = set()
+        for node in graph.nodes:
+            if node.op.name in BETWEEN and node.operands:
+                first = node.operands[0]
+                source = first if first.op.name in CONVOLUTIONS else self.before.get(first)
+                if source is not None:
+                    self.before[node] = source
+        writes = writes_before(graph.nodes) if self.torch else []
+        for node in graph.nodes:
+            if node.op.name in RECTIFIERS and node.operands and self._may_fuse(node, node.operands[0], writes):
+                self.gone.add(node)
+                if self.torch:  # where lines stay that nobody reads, because they might do something
+                    self.absorbed.add(node.operands[0])
 
-    def _between(self, relu: Node, middle: Node) -> None:
+    def _mutated(self, graph: Graph, became: dict[Graph, Graph]) -> Graph:
+        made = super()._mutated(graph, became)
+        if self.torch and self.gone:
+            made.nodes = without_unused_values(made.nodes)
+        return made
+
+    def _may_fuse(self, relu: Node, convolution: Node, writes: list[int]) -> bool:
+        if convolution.op.name not in CONVOLUTIONS:
+            self._told_between(relu, convolution)
+            return False
+        others = self.needed_elsewhere(convolution, relu)
+        if others:
+            return self._left(convolution, relu, f"{', '.join(others)} needs the convolution's plain result too")
+        if self.torch and _operands(convolution) is None:
+            return self._left(convolution, relu, "the convolution is transposed, not of images, or pads by a word")
+        # Between two lines of TorchScript, what the convolution reads may be written.
+        if writes and writes[relu.index - 1] > writes[convolution.index]:
+            return self._left(convolution, relu, "what stands between them may write what the convolution reads")
+        return True
+
+    def visit(self, node: Node, operands: Sequence[Node]) -> Node | None:
+        if node in self.absorbed:
+            # The rectifier alone reads it, and that is gone.
+            return operands[0]
+        if node not in self.gone:
+            return None
+        convolution = node.operands[0]
+        if not self.torch:
+            inputs = [self.new(operand) for operand in convolution.operands]
+            return self.builder.add(get("nn.conv2d_relu", "relay"), inputs, convolution.attrs, node.type, name=node.name)
+        found = _operands(convolution)
+        assert found is not None, "looked at in the beginning"
+        op = lookup(TORCH_FUSED, "torchscript") or unknown_op(TORCH_FUSED, "torchscript")
+        return self.builder.add(op, [self.new(operand) for operand in found], {}, node.type, name=node.name)
+
+    def _told_between(self, relu: Node, middle: Node) -> None:
         """Tell of a convolution that stands a few steps before the rectifier."""
-        steps: list[str] = []
-        while middle.op.name in BETWEEN:
+        source, steps = self.before.get(middle), list[str]()
+        if source is None:
+            return
+        while middle is not source and len(steps) < MAX_NAMED:
             steps.append(middle.op.name)
             middle = middle.operands[0]
-        if steps and middle.op.name == "nn.conv2d":
-            self._left(middle, relu, f"{' and '.join(reversed(steps))} {'stands' if len(steps) == 1 else 'stand'} between them")
+        self._left(source, relu, f"{' and '.join(reversed(steps))} {'stands' if len(steps) == 1 else 'stand'} between them")
 
-    def _left(self, convolution: Node, relu: Node, why: str) -> None:
+    def _left(self, convolution: Node, relu: Node, why: str) -> bool:
         self.declined.append(f"left %{convolution.name} and %{relu.name} apart: {why}")
+        return False
+
+
+def _operands(convolution: Node) -> list[Node] | None:
+    """Data, weight, bias, stride, padding, dilation and groups of a convolution of torch; None for what the fused one cannot be."""
+    given = list(convolution.operands)
+    if convolution.op.name == "aten::_convolution" and len(given) > 8:
+        transposed = given[6]
+        plain = transposed.op.name == "prim::Constant" and transposed.attrs.get("value") in (0, False)
+        return [*given[:6], given[8]] if plain and _length(given[3]) == 2 else None
+    padding = given[4] if len(given) == 7 else None
+    return None if padding is None or str(padding.type) == "str" else given
+
+
+def _length(values: Node) -> int:
+    """How many numbers a list has; -1 for what is no list that the text shows."""
+    if values.op.name == "prim::ListConstruct":
+        return len(values.operands)
+    value = values.attrs.get("value") if values.op.name == "prim::Constant" else None
+    return len(value) if isinstance(value, tuple) else -1

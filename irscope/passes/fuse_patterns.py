@@ -1,40 +1,16 @@
 """A heavy operator and the bias, normalisation, residual sum and activation behind it stand in one function."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import ClassVar
 
-from irscope.formats.relay import structure
-from irscope.graph import Builder, FunctionType, Graph, Module, Node, TensorType
-from irscope.graph.rewrite import copy_node
-from irscope.ops import get
-from irscope.passes.base import Pass, enter_bodies
+from irscope.graph import Module, Node, TensorType
+from irscope.passes.base import Pass, is_primitive
+from irscope.passes.composite import Recipe, put_together
 from irscope.passes.pattern import Match, Pattern, anything, op
-from irscope.passes.visitor import GraphMutator
+from irscope.passes.torch_effects import small_value
 
-CORE = op("nn.conv2d", "nn.dense", "nn.batch_matmul", "nn.conv1d", "nn.conv3d", "nn.matmul")(anything(), anything())
-ACTIVATIONS = op("nn.relu", "clip", "tanh", "sigmoid", "nn.leaky_relu")
-
-
-def _norm(x: Pattern) -> Pattern:
-    rest = (anything() for _ in range(4))
-    return op("get-tuple-element").with_attrs(index=0)(op("nn.batch_norm")(x, *rest))
-
-
-def _sum(x: Pattern) -> Pattern:
-    """A residual sum, or a bias that is written as one: what is added does not make the result larger."""
-    left = op("add")(x, anything()).where(lambda node: _keeps_shape(node, 0))
-    return left | op("add")(anything(), x).where(lambda node: _keeps_shape(node, 1))
-
-
-def _keeps_shape(node: Node, of: int) -> bool:
-    return isinstance(node.type, TensorType) and node.operands[of].type == node.type
-
-
-WHOLE = (CORE.optional(lambda x: op("nn.bias_add")(x, anything()))
-         .optional(_norm)
-         .optional(_sum)
-         .optional(lambda x: ACTIVATIONS(x)))
+Step = Callable[[Pattern], Pattern]
 
 
 class FusePatterns(Pass):
@@ -47,48 +23,120 @@ class FusePatterns(Pass):
                                                      %2(%x, %w, %b)
 
     Bias, batch normalisation, residual sum and activation, in this order, each where it is there. A step whose value others need too
-    ends the pattern before it.
+    ends the pattern before it, and is told. In HLO the function is a computation that is called, in TorchScript a ``prim::FusionGroup``.
     """
 
     name: ClassVar[str] = "fuse-patterns"
     requires = ("infer-types",)
 
     def run(self, module: Module) -> Module:
-        return enter_bodies(_Grouping().run(module)) if module.format == "relay" else module
-
-
-class _Grouping(GraphMutator):
-    def begin(self, graph: Graph) -> None:
-        """Find the matches, the last and longest first; a node belongs to one."""
-        self.whole: dict[Node, Match] = {}
-        taken: set[Node] = set()
-        if "Composite" in graph.notes.get("attrs", {}) or "Primitive" in graph.notes.get("attrs", {}):
-            return
-        for node in reversed(graph.nodes):
-            found = WHOLE.match(node) if node not in taken else None
-            if found is None or len(found.inside) < 2 or taken & set(found.inside) or found.escapes(graph, self.users):
-                continue
-            self.whole[node] = found
-            taken |= set(found.inside)
-
-    def visit(self, node: Node, operands: Sequence[Node]) -> Node | None:
-        found = self.whole.get(node)
-        if found is None:
-            return None
-        outer = found.inputs()
-        body = Graph(f"{self.graph.name}.{composite_name(found)}", loc=node.loc)
-        builder = Builder(body)
-        inner = {value: builder.param(get("parameter"), value.type, f"p{i}") for i, value in enumerate(outer)}
-        for each in reversed(found.inside):
-            inner[each] = copy_node(builder, each, [inner[o] for o in each.operands])
-        body.root = inner[node]
-        body.notes |= {"own": len(outer), "attrs": {"Composite": composite_name(found)}}
-        type = FunctionType(tuple(o.type for o in outer), node.type)
-        function = self.builder.add(structure.FUNCTION, (), {"Composite": composite_name(found)}, type, [body], composite_name(found))
-        return self.builder.add(structure.CALL, [function, *(self.new(o) for o in outer)], {}, node.type, name=node.name)
+        dialect = "hlo" if is_primitive(module) else module.format
+        pattern, copied = PATTERNS[dialect]
+        recipe = Recipe(pattern, composite_name, lambda found: {"Composite": composite_name(found)}, lambda _, node: copied(node), 2)
+        made, self.declined = put_together(module, [recipe])
+        return made
 
 
 def composite_name(found: Match) -> str:
     """``conv2d_bias_add_relu``: the operators in the order in which they run."""
-    names = [n.op.name.rpartition(".")[2] for n in reversed(found.inside) if n.op.name != "get-tuple-element"]
-    return "_".join(names)
+    names = [_word(n) for n in reversed(found.inside)]
+    return "_".join(name for name in names if name)
+
+
+def _word(node: Node) -> str:
+    """The name of a step; empty for what only belongs to the one before it."""
+    name = node.op.name.rpartition(".")[2].rpartition("::")[2].strip("_").replace("-", "_")
+    return "" if name == "get_tuple_element" else "relu" if node.op.dialect == "hlo" and name in ("maximum", "call") else name
+
+
+def _chain(core: Pattern, *steps: Step) -> Pattern:
+    """A core, and behind it each step where it is there."""
+    for step in steps:
+        core = core.optional(step)
+    return core
+
+
+def _keeps_shape(node: Node, of: int) -> bool:
+    return isinstance(node.type, TensorType) and node.operands[of].type == node.type
+
+
+# ---------------------------------------------------------------------- Relay
+
+CORE = op("nn.conv2d", "nn.dense", "nn.batch_matmul", "nn.conv1d", "nn.conv3d", "nn.matmul")(anything(), anything())
+
+
+def _norm(x: Pattern) -> Pattern:
+    return op("get-tuple-element").with_attrs(index=0)(op("nn.batch_norm")(x, ...))
+
+
+def _sum(x: Pattern) -> Pattern:
+    """A residual sum, or a bias that is written as one: what is added does not make the result larger."""
+    left = op("add")(x, anything()).where(lambda node: _keeps_shape(node, 0))
+    return left | op("add")(anything(), x).where(lambda node: _keeps_shape(node, 1))
+
+
+RELAY = _chain(CORE, lambda x: op("nn.bias_add")(x, anything()), _norm, _sum,
+               lambda x: op("nn.relu", "clip", "tanh", "sigmoid", "nn.leaky_relu")(x))
+
+# ---------------------------------------------------------------------- TorchScript
+
+TORCH_LAYERS = "conv1d", "conv2d", "conv3d", "_convolution", "convolution", "linear", "addmm", "matmul", "mm", "bmm", "baddbmm"
+TORCH_CORE = op(*(f"aten::{name}" for name in TORCH_LAYERS))(anything(), anything(), ...)
+# What ``add_`` writes in place is the layer's own result, or it stays outside.
+TORCH_SUM = op("aten::add", "aten::add_")
+TORCH_ACTIVATION = op(*(f"aten::{name}{tail}" for name in (
+    "relu", "relu6", "hardtanh", "clamp", "tanh", "sigmoid", "leaky_relu", "gelu", "silu", "hardswish") for tail in ("", "_")))
+TORCH = _chain(TORCH_CORE, lambda x: op("aten::batch_norm")(x, ...), lambda x: TORCH_SUM(x, ...) | op("aten::add")(anything(), x, ...),
+               lambda x: TORCH_ACTIVATION(x, ...))
+
+
+
+# ---------------------------------------------------------------------- HLO
+
+HLO_CORE = op("convolution", "dot")(anything(), anything())
+
+
+def _is_zero(node: Node) -> bool:
+    """A number 0, stretched or not."""
+    if node.op.name == "broadcast":
+        node = node.operands[0]
+    if node.op.name != "constant" or not isinstance(node.type, TensorType) or node.type.rank or node.attrs["literal"].elided:
+        return False
+    return float(node.attrs["literal"].value()) == 0.0
+
+
+def _either(name: str, x: Pattern, other: Pattern) -> Pattern:
+    return op(name)(x, other) | op(name)(other, x)
+
+
+def _is_stretched(node: Node) -> bool:
+    """A vector, or what has fewer elements in another way, repeated to the size of the result."""
+    if node.op.name != "broadcast" or not isinstance(node.type, TensorType):
+        return False
+    before = node.operands[0].type
+    return isinstance(before, TensorType) and 1 < before.elements < node.type.elements
+
+
+def _calls_relu(node: Node) -> bool:
+    """A call of a rectifier, which is how JAX writes one."""
+    root = node.bodies[0].root if len(node.operands) == 1 and node.bodies else None
+    return root is not None and root.op.name == "maximum" and {o.op.name == "parameter" for o in root.operands} == {True, False} \
+        and any(_is_zero(o) for o in root.operands)
+
+
+ZERO, STRETCHED = anything().where(_is_zero), anything().where(_is_stretched)
+HLO = _chain(HLO_CORE, lambda x: _either("add", x, STRETCHED), lambda x: op("batch-norm-inference")(x, ...),
+             lambda x: _either("multiply", x, STRETCHED), lambda x: _either("add", x, anything()),
+             lambda x: _either("maximum", x, ZERO) | op("clamp")(anything(), x, anything()) | op("tanh", "logistic")(x)
+             | op("call")(x).where(_calls_relu))
+
+
+def _made_inside(node: Node) -> bool:
+    """Numbers, and what is stretched: a computation makes them itself from less."""
+    number = node.op.name == "constant" and isinstance(node.type, TensorType) and node.type.rank == 0
+    return number or _is_stretched(node) or _is_zero(node)
+
+
+PATTERNS: dict[str, tuple[Pattern, Callable[[Node], bool]]] = {
+    "relay": (RELAY, lambda node: False), "torchscript": (TORCH, small_value), "hlo": (HLO, _made_inside)}
+"""What is looked for in each format, and which values of few numbers the function writes itself."""

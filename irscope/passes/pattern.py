@@ -5,12 +5,14 @@
     found = act.match(node)              the nodes by pattern: found[conv]; None where it does not fit
 
 A pattern holds what its operator, operands, attributes and conditions say; ``|`` offers another, ``optional`` a step that may be there.
+``...`` behind the operands lets any others follow. A pattern that stands in two places fits one and the same node in both.
 """
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
+from types import EllipsisType
 from typing import Any
 
 from irscope.graph import Graph, Node, TensorType
@@ -21,7 +23,10 @@ MAX_NAMED = 8
 
 @dataclass(slots=True, eq=False)
 class Match:
-    """The nodes that a pattern found: ``match[pattern]``; ``root`` is the last, ``inside`` all that operator patterns took, root first."""
+    """The nodes that a pattern found: ``match[pattern]``; ``root`` is the last, ``inside`` all that operator patterns took.
+
+    The root is first there, and each node is once, before what it reads.
+    """
 
     root: Node
     nodes: dict[Pattern, Node] = field(default_factory=dict)
@@ -61,6 +66,7 @@ class Pattern:
 
     names: frozenset[str] = frozenset()
     operands: tuple[Pattern, ...] | None = None
+    more: bool = False
     attrs: Mapping[str, Any] = field(default_factory=dict)
     conditions: tuple[Callable[[Node], bool], ...] = ()
     choices: tuple[Pattern, ...] = ()
@@ -73,9 +79,12 @@ class Pattern:
             heads = frozenset().union(*(choice.heads or () for choice in self.choices))
         object.__setattr__(self, "heads", heads)
 
-    def __call__(self, *operands: Pattern) -> Pattern:
-        """The same operator with operands that must fit these."""
-        return replace(self, operands=operands)
+    def __call__(self, *operands: Pattern | EllipsisType) -> Pattern:
+        """The same operator with operands that must fit these; any others may follow a ``...`` at the end."""
+        given = [operand for operand in operands if isinstance(operand, Pattern)]
+        if any(operand is ... for operand in operands[:-1]):
+            raise ValueError("... stands behind the operands")
+        return replace(self, operands=tuple(given), more=len(given) < len(operands))
 
     def __or__(self, other: Pattern) -> Pattern:
         """This one, or where it does not fit the other."""
@@ -102,7 +111,11 @@ class Pattern:
         if self.heads is not None and node.op.name not in self.heads:
             return None
         found = Match(node)
-        return found if self._fits(node, found) else None
+        if not self._fits(node, found):
+            return None
+        # Operands stand before their users: a node that two patterns took stands behind all that read it.
+        found.inside = sorted(set(found.inside), key=lambda inside: inside.index, reverse=True)
+        return found
 
     # Patterns are as deep as somebody wrote them; the graph's depth does not count here.
     def _fits(self, node: Node, found: Match) -> bool:
@@ -121,8 +134,8 @@ class Pattern:
         found.nodes[self] = node
         if self.operands is None:
             return True
-        return len(self.operands) == len(node.operands) and all(
-            pattern._fits(operand, found) for pattern, operand in zip(self.operands, node.operands, strict=True))
+        enough = len(self.operands) <= len(node.operands) if self.more else len(self.operands) == len(node.operands)
+        return enough and all(pattern._fits(operand, found) for pattern, operand in zip(self.operands, node.operands, strict=False))
 
     def _chosen(self, node: Node, found: Match) -> bool:
         for choice in self.choices:
@@ -148,7 +161,12 @@ def anything() -> Pattern:
 
 def constant() -> Pattern:
     """A constant; it stays outside of what is replaced."""
-    return anything().where(lambda node: node.op.name == "constant")
+    return anything().where(is_constant)
+
+
+def is_constant(node: Node) -> bool:
+    """Whether a node is a constant."""
+    return node.op.name == "constant"
 
 
 def parameter() -> Pattern:

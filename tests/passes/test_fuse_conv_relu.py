@@ -3,11 +3,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
 import irscope
+from irscope.backends.arguments import drawn
 from irscope.cli.main import group
+from irscope.formats.torchscript import print_module
 from irscope.passes import pass_named
 from irscope.passes.fuse_conv_relu import FuseConvRelu
 from irscope.passes.visitor import GraphMutator
@@ -55,6 +58,51 @@ def test_two_rectifiers_of_one_convolution_are_left_alone() -> None:
     found, declined = ops(HEAD + CONV + "  %1 = nn.relu(%0);\n  %2 = nn.relu(%0);\n  add(%1, %2)\n}\n")
     assert found == ["nn.conv2d", "nn.relu", "nn.relu", "add"]
     assert len(declined) == 2
+
+
+TYPE = "Float(1, 4, 6, 6, strides=[144, 36, 6, 1], requires_grad=0, device=cpu)"
+TORCH = f"""graph(%x : {TYPE}, %w : Float(4, 4, 3, 3, strides=[36, 9, 3, 1], requires_grad=0, device=cpu),
+      %b : Float(4, strides=[1], requires_grad=0, device=cpu)):
+  %1 : int = prim::Constant[value=1]()
+  %2 : int[] = prim::ListConstruct(%1, %1)
+  %n : bool = prim::Constant[value=0]()
+"""
+PLAIN = f"  %3 : {TYPE} = aten::conv2d(%x, %w, %b, %2, %2, %2, %1)\n"
+TRACED = (f"  %0 : int = prim::Constant[value=0]()\n  %4 : int[] = prim::ListConstruct(%0, %0)\n"
+          f"  %3 : {TYPE} = aten::_convolution(%x, %w, %b, %2, %2, %2, %n, %4, %1, %n, %n, %n, %n)\n")
+
+
+@pytest.mark.parametrize(("convolution", "rectifier", "left", "why"), [
+    (PLAIN, "relu", ["aten::cudnn_convolution_relu"], ""),
+    (TRACED, "relu_", ["aten::cudnn_convolution_relu"], ""),
+    (TRACED.replace("%2, %n, %4, %1, %n", "%2, %n2, %4, %1, %n").replace("  %0", "  %n2 : bool = prim::Constant[value=1]()\n  %0"), "relu",
+     ["aten::_convolution", "aten::relu"], "transposed"),
+    (PLAIN + f"  %9 : {TYPE} = aten::add_(%x, %1, %1)\n", "relu", ["aten::conv2d", "aten::add_", "aten::relu"], "may write"),
+    (PLAIN + f"  %9 : {TYPE} = aten::add(%3, %3, %1)\n", "relu(%9)", ["aten::conv2d", "aten::add", "aten::relu"], "aten::add stands between"),
+    (PLAIN, "relu(%3)\n  %6 : Tensor = aten::mul(%3, %5)", ["aten::conv2d", "aten::relu", "aten::mul"], "%6 needs the convolution's plain result"),
+])
+def test_in_torchscript_it_is_what_torch_makes_of_it(convolution: str, rectifier: str, left: list[str], why: str) -> None:
+    call = rectifier if "(" in rectifier else f"{rectifier}(%3)"
+    last = "%6" if "%6" in rectifier else "%5"
+    text = TORCH + convolution + f"  %5 : {TYPE} = aten::{call}\n  return ({last})\n"
+    reading = irscope.load(text)
+    assert reading.ok, [f.message for f in reading.findings]
+    fusing = FuseConvRelu()
+    made = fusing.run(reading.module())
+    assert [n.op.name for n in made.main().nodes if n.op.name.startswith("aten")] == left
+    assert (len(fusing.declined) == 1 and why in fusing.declined[0]) if why else not fusing.declined
+    again = print_module(made)
+    models = [irscope.compile(irscope.load(t)) for t in (text, again)]
+    values = list(drawn(models[0].inputs, range(len(models[0].inputs)), 0).values())
+    for a, b in zip(models[0](*values), models[1](*values), strict=True):
+        np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=1e-5, atol=1e-5)
+
+
+def test_in_hlo_another_pass_is_named() -> None:
+    fusing = FuseConvRelu()
+    module = irscope.load("HloModule m\n\nENTRY e {\n  x = f32[1,5,5,2] parameter(0)\n  w = f32[3,3,2,2] parameter(1)\n"
+                          "  ROOT c = f32[1,3,3,2] convolution(x, w), window={size=3x3}, dim_labels=b01f_01io->b01f\n}\n").module()
+    assert fusing.run(module) is module and "fuse-patterns" in fusing.declined[0]
 
 
 def test_without_the_guard_the_convolution_would_be_computed_twice(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -115,6 +115,24 @@ def convolution_mode(t: Torch, x: Node, w: Node, bias: Node | None, stride: list
     return convolve(t, x, w, bias, stride, pads, dilation, groups)
 
 
+@operator("cudnn_convolution_relu(Tensor self, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, int groups)")
+def convolution_relu(t: Torch, x: Node, w: Node, bias: Node | None, stride: list[int], padding: list[int], dilation: list[int],
+                     groups: int) -> Node:
+    """A convolution, negative results replaced by 0: what freezing a model for inference makes of the two."""
+    made = convolve(t, x, w, bias, stride, _both(padding, t.rank(w) - 2), dilation, groups)
+    return t.maximum(made, t.like(made, 0))
+
+
+@operator("cudnn_convolution_add_relu(Tensor self, Tensor weight, Tensor z, Scalar? alpha, Tensor? bias, int[] stride, int[] padding, "
+          "int[] dilation, int groups)")
+def convolution_add_relu(t: Torch, x: Node, w: Node, z: Node, alpha: float | None, bias: Node | None, stride: list[int],
+                         padding: list[int], dilation: list[int], groups: int) -> Node:
+    """A convolution plus ``alpha`` (1 where it is not given) times another tensor, negative results replaced by 0."""
+    made = convolve(t, x, w, bias, stride, _both(padding, t.rank(w) - 2), dilation, groups)
+    made = t.add(made, z if alpha is None else t.scale(z, alpha))
+    return t.maximum(made, t.like(made, 0))
+
+
 @operator("mkldnn_convolution(Tensor self, Tensor weight, Tensor? bias, int[] padding, int[] stride, int[] dilation, int groups)",
           "prim::mkldnn_convolution(Tensor self, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, int groups)")
 def mkldnn_convolution(t: Torch, x: Node, w: Node, bias: Node | None, a: list[int], b: list[int], dilation: list[int], groups: int) -> Node:

@@ -1,0 +1,142 @@
+"""Nodes that a pattern finds, put into a function of their own and called from where they stood, in the text's own way.
+
+Relay has ``fn (..., Composite="...") {...}``, HLO a computation that is called, TorchScript a ``prim::FusionGroup``.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from irscope.formats.relay import structure
+from irscope.graph import Builder, FunctionType, Graph, Module, Node, unknown_op
+from irscope.graph.rewrite import copy_node
+from irscope.ops import get
+from irscope.passes.base import enter_bodies
+from irscope.passes.pattern import Match, Pattern
+from irscope.passes.torch_effects import may_write, without_unused_values, writes_before
+from irscope.passes.visitor import GraphMutator
+
+MARKS = ("Composite", "Primitive", "Compiler")
+"""Functions with one of these attributes have been put together already."""
+GROUP = "prim::FusionGroup"
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """What is put together: a pattern, the name of what it finds, and the attributes that mark the function in Relay.
+
+    ``copied`` says which values from outside are written inside again, instead of being handed over.
+    """
+
+    pattern: Pattern
+    name: Callable[[Match], str]
+    marks: Callable[[Match], Mapping[str, Any]]
+    copied: Callable[[Match, Node], bool] = lambda match, node: False
+    least: int = 1
+    """A match of fewer nodes is left alone."""
+
+
+def put_together(module: Module, recipes: Sequence[Recipe]) -> tuple[Module, list[str]]:
+    """The module with what the recipes find in functions, the first recipe first, and sentences on what was nearly one."""
+    mutator = _PuttingTogether(recipes, module.format)
+    made = mutator.run(module)
+    return enter_bodies(made) if mutator.found_any else module, mutator.declined
+
+
+class _PuttingTogether(GraphMutator):
+    """``whole`` has the matches by their last node. Longer matches and later ones come first; a node belongs to one."""
+
+    def __init__(self, recipes: Sequence[Recipe], dialect: str) -> None:
+        self.recipes, self.dialect = recipes, dialect
+        self.declined: list[str] = []
+        self.found_any = False
+        self.kernels: set[Graph] = set()
+
+    def run(self, module: Module) -> Module:
+        fusions = [node for graph in module.graphs.values() for node in graph.nodes if node.op.name == "fusion"]
+        self.kernels = {body for fusion in fusions for body in fusion.bodies}
+        return super().run(module)
+
+    def _mutated(self, graph: Graph, became: dict[Graph, Graph]) -> Graph:
+        made = super()._mutated(graph, became)
+        if self.dialect == "torchscript" and self.whole:
+            made.nodes = without_unused_values(made.nodes)
+        return made
+
+    def begin(self, graph: Graph) -> None:
+        self.whole: dict[Node, tuple[Recipe, Match]] = {}
+        self.inside: set[Node] = set()
+        marked = graph in self.kernels or any(mark in graph.notes.get("attrs", {}) for mark in MARKS)
+        writes = writes_before(graph.nodes) if self.dialect == "torchscript" else []
+        for recipe in () if marked else self.recipes:
+            for node in reversed(graph.nodes):
+                found = recipe.pattern.match(node) if node not in self.inside else None
+                if found is None or len(found.inside) < recipe.least or not self.inside.isdisjoint(found.inside):
+                    continue
+                why = self._kept_apart(graph, found, writes)
+                if why:
+                    self.declined.append(why)
+                    continue
+                self.whole[node] = recipe, found
+                self.inside.update(found.inside)
+        self.found_any = self.found_any or bool(self.whole)
+
+    def _kept_apart(self, graph: Graph, found: Match, writes: list[int]) -> str:
+        """Why a match may not become one; empty when it may."""
+        escape = found.escapes(graph, self.users)
+        if escape is not None:
+            node, who = escape
+            return f"left %{found.root.name} apart from %{node.name}: {who} needs %{node.name} too"
+        first = found.inside[-1]
+        if writes and writes[found.root.index] - writes[first.index] > sum(may_write(n) for n in found.inside[:-1]):
+            return f"left %{found.root.name} apart from %{first.name}: what stands between them may write what they read"
+        return ""
+
+    def visit(self, node: Node, operands: Sequence[Node]) -> Node | None:
+        if node not in self.inside:
+            return None
+        if node not in self.whole:
+            # Nobody outside reads it: whatever stands here is not read.
+            return operands[0]
+        recipe, found = self.whole[node]
+        outer, copied = _inputs(found, recipe)
+        name = recipe.name(found)
+        body = Graph(f"{self.graph.name}.{name}" if self.dialect == "relay" else name, loc=node.loc)
+        builder = Builder(body)
+        inner = {value: builder.param(get("parameter"), value.type, f"p{i}") for i, value in enumerate(outer)}
+        for param in body.params:
+            param.synthetic = self.dialect != "hlo"
+        for each in (*copied, *reversed(found.inside)):
+            inner[each] = copy_node(builder, each, [inner[o] for o in each.operands], [self.became.get(b, b) for b in each.bodies])
+        body.root = inner[node]
+        return self._called(node, name, body, outer, recipe.marks(found))
+
+    def _called(self, node: Node, name: str, body: Graph, outer: list[Node], marks: Mapping[str, Any]) -> Node:
+        """The call, as the format writes it."""
+        values = [self.new(value) for value in outer]
+        if self.dialect == "hlo":
+            return self.builder.add(get("call"), values, {}, node.type, [body], node.name)
+        if self.dialect == "torchscript":
+            return self.builder.add(unknown_op(GROUP, "torchscript"), values, {"name": name}, node.type, [body], node.name)
+        body.notes |= {"own": len(outer), "attrs": dict(marks)}
+        type = FunctionType(tuple(value.type for value in outer), node.type)
+        function = self.builder.add(structure.FUNCTION, (), dict(marks), type, [body], name)
+        return self.builder.add(structure.CALL, [function, *values], {}, node.type, name=node.name)
+
+
+def _inputs(found: Match, recipe: Recipe) -> tuple[list[Node], list[Node]]:
+    """The values that are handed over, in order of their use, and those that are written inside again, operands before users."""
+    seen, outer, copied = set(found.inside), [], []
+    stack = [operand for node in found.inside for operand in reversed(node.operands)]
+    while stack:
+        value = stack.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        if recipe.copied(found, value):
+            copied.append(value)
+            stack.extend(reversed(value.operands))
+        else:
+            outer.append(value)
+    return outer, sorted(copied, key=lambda node: node.index)

@@ -1,0 +1,81 @@
+"""What a pattern of the user's finds stands in a function that is marked with a name."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+from irscope.graph import Module, Node
+from irscope.passes import split_outside
+from irscope.passes.base import Pass
+from irscope.passes.composite import Recipe, put_together
+from irscope.passes.pattern import Match, Pattern, is_constant
+from irscope.passes.pattern_text import pattern_of
+from irscope.source import UserError
+
+
+class MergeComposite(Pass):
+    """Put what patterns find into functions that are marked with names, as TVM's MergeComposite does for a backend that has such kernels.
+
+        %0 = nn.conv2d(%x, %w);                 %1 = fn (%p0, %p1, Composite="my.conv_relu", PartitionedFromPattern="nn.conv2d_nn.relu_") {
+        nn.relu(%0)                     ->        %0 = nn.conv2d(%p0, %p1);
+                                                  nn.relu(%0)
+                                                };
+                                                %1(%x, %w)
+
+    ``patterns`` is ``NAME: PATTERN``, several parted by ``;`` (``passes/pattern_text.py`` says how one is written), or ``file`` names a
+    file with one a line. The first pattern is tried first everywhere, so that longer ones stand in front; a node goes into one function.
+    What others need too stays outside, and is told. A constant that a pattern asks for goes inside. In Python, ``MergeComposite.of`` takes
+    patterns.
+    """
+
+    name: ClassVar[str] = "merge-composite"
+    requires = ("infer-types",)
+
+    def __init__(self, patterns: str = "", file: str = "") -> None:
+        lines = [line for line in _read(file).splitlines() if line.strip() and not line.lstrip().startswith("#")] if file else []
+        self.table = [_named(text) for text in (*split_outside(patterns, ";"), *lines)]
+
+    @classmethod
+    def of(cls, table: Sequence[tuple[str, Pattern]]) -> MergeComposite:
+        """The pass with patterns that are made in Python, each with its name."""
+        made = cls()
+        made.table = list(table)
+        return made
+
+    def run(self, module: Module) -> Module:
+        if module.format != "relay":
+            return module
+        made, self.declined = put_together(module, [_recipe(name, pattern) for name, pattern in self.table])
+        return made
+
+
+def _recipe(name: str, pattern: Pattern) -> Recipe:
+    def marks(found: Match) -> dict[str, Any]:
+        return {"Composite": name, "PartitionedFromPattern": "".join(_word(node) for node in reversed(found.inside))}
+
+    def asked_for(found: Match, node: Node) -> bool:
+        return is_constant(node) and any(each is node and is_constant in pattern.conditions for pattern, each in found.nodes.items())
+
+    return Recipe(pattern, lambda found: name, marks, asked_for)
+
+
+def _word(node: Node) -> str:
+    """How TVM writes a node in ``PartitionedFromPattern``."""
+    if node.op.name == "get-tuple-element":
+        return f"TupleGetItem{node.attrs['index']}_"
+    return "Tuple_" if node.op.name == "tuple" else f"{node.op.name}_"
+
+
+def _named(text: str) -> tuple[str, Pattern]:
+    name, colon, pattern = text.partition(":")
+    if not colon or not name.strip():
+        raise UserError(f"merge-composite: {text.strip()!r} has no name", "write NAME: PATTERN, such as my.relu: nn.relu(*)")
+    return name.strip(), pattern_of(pattern.strip())
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"merge-composite: {path} is not read: {error.strerror}") from None

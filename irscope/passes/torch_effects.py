@@ -1,0 +1,58 @@
+"""What TorchScript's lines do besides giving a value: which only build values, and which may write what others read."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from itertools import accumulate
+
+from irscope.formats.torchscript.operators import overloads
+from irscope.graph import Node
+
+BUILDING = frozenset((
+    "prim::Constant prim::ListConstruct prim::TupleConstruct prim::ListUnpack prim::TupleUnpack prim::TupleIndex prim::GetAttr "
+    "prim::NumToTensor prim::unchecked_cast prim::device prim::dtype prim::ConstantChunk prim::FusionGroup aten::Int aten::Float "
+    "aten::Bool aten::ScalarImplicit"
+).split())
+"""Lines of the language itself that read and build values."""
+
+
+def may_write(node: Node) -> bool:
+    """Whether a line may change a value in place: what ends in ``_``, and all of which nothing is known."""
+    return _may_write(node.op.name)
+
+
+@cache
+def _may_write(name: str) -> bool:
+    if name in BUILDING or name in ("parameter", "tuple", "get-tuple-element", "constant"):
+        return False
+    found = overloads(name)
+    return found is None or any(choice.style not in ("pure", "view") for choice in found.choices)
+
+
+def writes_before(nodes: Sequence[Node]) -> list[int]:
+    """By index, how many lines up to and with this one may write."""
+    return list(accumulate(int(may_write(node)) for node in nodes))
+
+
+def small_value(node: Node) -> bool:
+    """Numbers, flags and lists of them."""
+    return node.op.name == "prim::Constant" or (
+        node.op.name == "prim::ListConstruct" and bool(node.operands) and all(o.op.name == "prim::Constant" for o in node.operands))
+
+
+def without_unused_values(nodes: list[Node]) -> list[Node]:
+    """Lines, numbered anew, without the numbers and lists that nobody reads."""
+    uses = [0] * len(nodes)
+    for node in nodes:
+        for operand in node.operands:
+            uses[operand.index] += 1
+    kept = [True] * len(nodes)
+    for node in reversed(nodes):
+        if not uses[node.index] and small_value(node):
+            kept[node.index] = False
+            for operand in node.operands:
+                uses[operand.index] -= 1
+    left = [node for node in nodes if kept[node.index]]
+    for index, node in enumerate(left):
+        node.index = index
+    return left
