@@ -15,6 +15,8 @@ CHANNELS_LAST = (1, 3, 2, 0)
 """The dimensions of an image (N, C, H, W) from the innermost outwards, as oneDNN's convolutions want them."""
 
 
+FILLED = frozenset(("zeros", "ones", "full", "zeros_like", "ones_like", "full_like", "new_zeros", "new_ones", "new_full"))
+"""Operators that make a tensor of one number: a tensor of that shape, not a number that is repeated."""
 ONE_RESULT = frozenset(("dot", "convolution", "scatter"))
 """Calls that write their result themselves; of any other each result is taken out of the call, which is an operation more."""
 
@@ -40,8 +42,8 @@ def lower_call(state: State, unit: Unit) -> None:
             if all(tensor.storage is not mask for mask in masks):
                 masks.append(tensor.storage)
                 reads.append(state.copied(_unrepeated(tensor), operand))
-        elif operator_of(unit.nodes[-1]) == ATTENTION and tensor.storage.buffer is None:
-            reads.append(state.copied(_unrepeated(tensor), operand))
+        elif operator_of(unit.nodes[-1]) == ATTENTION and (tensor.storage.buffer is None or _is_turned(state, operand, unit)):
+            reads.append(state.copied(tensor if operator_of(operand) in FILLED else _unrepeated(tensor), operand))
         else:
             reads.append(_in_memory(state, tensor, operand))
     results = [n for n in unit.nodes if isinstance(n.type, TensorType) and _read_outside(state, n, inside)]
@@ -96,6 +98,14 @@ def _in_memory(state: State, tensor: Tensor, node: Node) -> Buffer:
     if buffer.strides is None and not tensor.whole():
         buffer.strides = row_major(buffer.shape)  # convert_to_reinterpret_view settles the layout as it stands
     return buffer if strides_of(tensor) is not None else state.copied(tensor, node)
+
+
+def _is_turned(state: State, operand: Node, unit: Unit) -> bool:
+    """Whether what is added to the scores does not lie along their last dimension."""
+    if any(operand in node.operands for node in unit.nodes if node.op.name == "dot"):
+        return False
+    strides = [s for s, size in zip(state.program.strides[operand.index], shape_of(operand)) if size != 1 and s]
+    return bool(strides) and strides[-1] != min(strides)
 
 
 def _unrepeated(tensor: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from irscope.expand import expand
 from irscope.fusion.inductor.cpp import Cpp
-from irscope.fusion.inductor.limits import CPU
+from irscope.fusion.inductor.limits import CPU, Limits
 from irscope.fusion.inductor.lowering import lowered
 from irscope.fusion.inductor.scheduler import Scheduler
 from irscope.fusion.inductor.state import State
@@ -48,16 +48,16 @@ class InductorPolicy:
         prepared.scheduler.run()
         return prepared.told().plan()
 
-    def prepared(self, graph: Graph) -> Prepared:
+    def prepared(self, graph: Graph, limits: Limits = CPU) -> Prepared:
         """A primitive graph, lowered, before anything is joined."""
         program = program_of(graph)
-        state = lowered(program, CPU)
+        state = lowered(program, limits)
         inputs: dict[str, Buffer] = {}
         for buffer in state.buffers:
             for read in (*buffer.reads, *(load for load, _ in buffer.expression.loads)):
                 if read.kind == "input":
                     inputs[read.name] = read
-        return Prepared(program, state, Scheduler(state.buffers, inputs.values(), state.results, CPU, Cpp(CPU)))
+        return Prepared(program, state, Scheduler(state.buffers, inputs.values(), state.results, limits, Cpp(limits)))
 
     def plan_module(self, module: Module, device: str | None = None) -> list[Plan]:
         """A plan for the primitives of each computation that runs."""

@@ -12,6 +12,7 @@ from types import ModuleType
 from irscope.expand import expand
 from irscope.formats.detect import decode
 from irscope.fusion.inductor.policy import InductorPolicy
+from irscope.fusion.inductor.reasons import written
 from irscope.fusion.logs import torch_log, xla_dump, xla_vlog
 from irscope.fusion.logs.events import FusionLog, Step
 from irscope.fusion.logs.torch_replay import matched, replayed
@@ -24,6 +25,7 @@ from irscope.source.files import read_bytes
 
 INSIDE = frozenset(("fusion", "reduce", "reduce-window", "map", "scatter", "sort", "select-and-scatter", "all-reduce", "reduce-scatter"))
 """Operators whose bodies the pass does not look into: kernels of the text, and functions of elements."""
+UNSEEN = "the log's operations here were not found again: this is the policy's own answer"
 READERS = (xla_dump, xla_vlog, torch_log)
 
 
@@ -127,26 +129,24 @@ def _agreement(own: Sequence[EdgeVerdict], told: Sequence[EdgeVerdict], version:
 
 def _by_inductor(module: Module, log: FusionLog) -> tuple[list[EdgeVerdict], list[str]]:
     policy = InductorPolicy()
-    primitive = expand(module)
-    graph = primitive.main()
-    own = policy.plan(graph).verdicts
+    graph = expand(module).main()
     names = {node.name: node for g in module.graphs.values() for node in g.nodes}
-    best: tuple[int, int] = (-1, 0)
-    for place, operations in enumerate(log.operations):
-        found = matched(operations, policy.prepared(graph).scheduler.kernels)
-        best = max(best, (len(found), -place))
-    operations, steps = log.operations[-best[1]], log.runs[-best[1]]
+    own = policy.plan(graph).verdicts
     told = policy.prepared(graph)
-    found = matched(operations, told.scheduler.kernels)
+    kernels = told.scheduler.kernels
+    found, place = max(((matched(operations, kernels), -i) for i, operations in enumerate(log.operations)), key=lambda f: (len(f[0]), f[1]))
+    operations, steps = log.operations[-place], log.runs[-place]
+    again = set(found.values())
+    seen = {written(node).name for kernel in kernels if kernel.buffers[0].name in again for node in kernel.buffers[0].members}
     replayed(told.scheduler, found, steps)
     by_log = {(v.producer, v.consumer): v for v in told.told().plan().verdicts}
-    silent = {(v.producer, v.consumer) for v in by_log.values() if v.fused == "none" and v.reason is None}
     merged = []
     for verdict in own:
-        key = (verdict.producer, verdict.consumer)
-        said = by_log.get(key, verdict)
-        words = None if key in silent else said.reason
-        merged.append(_merged(verdict, said.fused, words, module, names, policy.version))
+        said = by_log.get((verdict.producer, verdict.consumer))
+        if said is None or verdict.producer not in seen or verdict.consumer not in seen:
+            merged.append(replace(verdict, cause="; ".join(part for part in (verdict.cause, UNSEEN) if part)))
+            continue
+        merged.append(_merged(verdict, said.fused, said.reason, module, names, policy.version))
     remarks = [f"{log.name} is the truth; causes and edits are those of {policy.version} where it agrees",
                f"{len(found)} of the {len(operations)} operations of the log were found again in what irscope makes of this text"]
     return merged, remarks + _agreement(own, merged, policy.version)
