@@ -39,6 +39,7 @@ FAMILIES = (
     "vision",
     "suppression",
     "proposals",
+    "threefry",
     "dynamic",
     "annotations",
     "fused",

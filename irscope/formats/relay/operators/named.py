@@ -99,14 +99,6 @@ opaque(
     kind=Kind.ELEMENTWISE,
 )
 opaque(
-    "random.multinomial(key, probs; num_samples=1)",
-    "random.normal(key, mean, scale; out_shape!, out_dtype=None)",
-    "random.uniform(key, low, high; out_shape!, out_dtype=None)",
-    "random.threefry_generate(key; out_shape!)",
-    "random.threefry_split(key)",
-    effect=Effect.PURE,
-)
-opaque(
     "memory.alloc_storage(size, shape, alignment?; virtual_device=None, dtype=None, device_id=None, device_type=None)",
     "memory.alloc_tensor(storage, offset, shape; const_shape=None, assert_shape=None, dtype=None)",
     "memory.kill(to_free)",
