@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from irscope.analysis.calls import Calls
 from irscope.analysis.scopes import scope_of
+from irscope.analysis.soundness import held_together
 from irscope.analysis.survey import Survey
 from irscope.expand import expand
 from irscope.expand.expand import inline
@@ -36,6 +37,12 @@ class Context:
         self.settings = settings or Settings()
         self._users: dict[Graph, list[list[Node]]] = {}
         self._uniform: dict[Graph, list[frozenset[int]]] = {}
+
+    @cached_property
+    def sound(self) -> Context:
+        """The same for the module in which what does not hold together is opaque; this one where all types hold."""
+        held = held_together(self.module) if self.module.format == "hlo" else self.module
+        return self if held is self.module else Context(held, self.settings)
 
     @cached_property
     def graphs(self) -> list[Graph]:

@@ -22,13 +22,16 @@ def lint_context(context: Context, rules: Iterable[type[Rule]] | None = None) ->
     """The same for a module whose facts are kept for more questions."""
     findings: list[Finding] = []
     structural = []
+    sound = context.sound
     for rule in default_rules() if rules is None else rules:
-        if not rule.structural or context.primitive is None or context.primitive is context.module:
+        if rule.judges_types:
             findings += found_by(context, rule)
+        elif not rule.structural or sound.primitive is None or sound.primitive is sound.module:
+            findings += found_by(sound, rule)
         else:
             structural.append(rule)
     if structural:
-        findings += lint_primitives(context, structural)
+        findings += lint_primitives(sound, structural)
     return sorted(findings, key=_rank)
 
 

@@ -39,6 +39,7 @@ class DeclaredType(Rule):
     code, name, severity = "SHP006", "declared-type", Severity.ERROR
     fix = Fix.NONE
     timed = False
+    judges_types = True
     bad = (
         Fixture.hlo(
             """
