@@ -67,7 +67,12 @@ def _custom_call_type(node: Node) -> Type:
 
 def _custom_call_expand(builder: Builder, node: Node, operands: Sequence[Node], raw: Mapping[str, str]) -> Node | None:
     meaning = MEANINGS.get(target_of(node))
-    return meaning(Call(builder, node, operands, raw)) if meaning is not None else None
+    if meaning is None or (meaning is not _same and not all(isinstance(o.type, TensorType) for o in operands)):
+        return None
+    try:
+        return meaning(Call(builder, node, operands, raw))
+    except (TypeFault, AttributeError, IndexError, KeyError, TypeError, ValueError):
+        return None  # the library's configuration is text of a stranger: of this form no meaning is known
 
 
 def _custom_call_cost(node: Node) -> float:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from irscope.ops import TypeFault
 from irscope.ops.attrs import Window
+from irscope.ops.convolution import meeting_windows
 from tests.ops.running import check, read, typed
 
 ADD = "f { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT r = f32[] add(a, b) }\n"
@@ -174,3 +175,18 @@ def test_cost_counts_the_combinations() -> None:
                   "ROOT r = f32[2,3] reduce-window(x, i), window={size=2x2 stride=2x2}, to_apply=f }")
     node = module.main().result()
     assert node.op.cost is not None and node.op.cost(node) == 6 * 3
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_elements_that_windows_meet_are_counted_as_if_one_walked_over_them(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    shift, out, stride, hole, length = (int(rng.integers(a, b)) for a, b in ((-12, 30), (0, 9), (1, 7), (1, 7), (1, 8)))
+    places = [o * stride + shift for o in range(out)]
+    assert meeting_windows(shift, out, stride, hole, length) == sum(p >= 0 and p % hole == 0 and p // hole < length for p in places)
+
+
+def test_the_cost_of_a_window_beyond_all_bounds_is_estimated_at_once() -> None:
+    module = read("ENTRY e { x = f32[1,6,6,8] parameter(0)\n w = f32[3,3,8,16] parameter(1)\n "
+                  "ROOT c = f32[1,6,6,16] convolution(x, w), window={size=2147483648x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f }")
+    node = module.main().result()
+    assert node.op.cost is not None and node.op.cost(node) >= 0
