@@ -36,6 +36,8 @@ _METADATA = "".join(rf"(?:{n}={_STRING} ?+)?+" for n in _STRINGS) + "".join(rf"(
 # The end of an attribute text, which printers always write last: checked, and then left in the dump.
 TAIL = re.compile(rf"(?:, metadata=\{{{_METADATA}\}})?+(?:, backend_config=(?:{braces(5)}|{_STRING}))?+", re.ASCII)
 NUMBER = re.compile(r"\d{1,9}", re.ASCII)
+LONGEST_TAIL = 2000
+"""Characters: longer metadata and backend configs are not remembered. They seldom come twice, and a dump may hold gigabytes of them."""
 
 
 def read_lines(assembly: Assembly, at: int) -> int:
@@ -66,7 +68,8 @@ def read_lines(assembly: Assembly, at: int) -> int:
                 if tail not in tails:
                     if TAIL.fullmatch(tail) is None:
                         return m.start()
-                    tails.add(tail)
+                    if len(tail) <= LONGEST_TAIL:
+                        tails.add(tail)
                 rest = rest[:cut]
         table = tables.get(opcode)
         entry = table.get(rest) if table is not None else None

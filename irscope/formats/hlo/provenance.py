@@ -58,16 +58,8 @@ class HloProvenance:
             return "", {}
         m = LINE.match(self.text, loc)
         if m is not None:
-            rest = m[6].rstrip()
-            found: dict[str, str] = {}
-            at = 0
-            while at < len(rest):
-                pair = PAIR.match(rest, at)
-                if pair is None:
-                    break
-                found.setdefault(pair[1], pair[2])
-                at = pair.end()
-            else:
+            found = self._pairs(m)
+            if found is not None:
                 return m[4], found
         try:
             return _written(Cursor(self.text, loc))
@@ -80,8 +72,27 @@ class HloProvenance:
 
     def _metadata(self, loc: int) -> dict[str, str]:
         """The fields of the metadata of the instruction at an offset."""
-        text = self.written(loc)[1].get("metadata", "") if self._has_metadata else ""
+        if not self._has_metadata or not 0 <= loc < len(self.text):
+            return {}
+        m = LINE.match(self.text, loc)
+        found = self._pairs(m, "metadata") if m is not None else None
+        text = (found if found is not None else self.written(loc)[1]).get("metadata", "")
         return {m[1]: (unescape(m[2]) or "") if m[2][0] == '"' else m[2] for m in FIELD.finditer(text)}
+
+
+    def _pairs(self, line: re.Match[str], until: str = "") -> dict[str, str] | None:
+        """The attributes of a line up to one of a name (what stands behind it may be long), or all; None where they need the cursor."""
+        found: dict[str, str] = {}
+        at, end = line.span(6)
+        while at < end:
+            pair = PAIR.match(self.text, at, end)
+            if pair is None:
+                return None
+            found.setdefault(pair[1], pair[2])
+            if pair[1] == until:
+                break
+            at = pair.end()
+        return found
 
 
 def _written(cursor: Cursor) -> tuple[str, dict[str, str]]:
