@@ -1,12 +1,14 @@
 """Dynamic operators whose shapes are constants are the static ones."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from irscope.graph import Builder, Module, Node
-from irscope.ops import get
-from irscope.passes.base import Pass, rewritten
+from irscope.graph import UNKNOWN, Graph, Module, Node, Type
+from irscope.ops import TypeFault, get
+from irscope.passes.base import Pass
+from irscope.passes.early_values import EarlyValues
+from irscope.passes.visitor import GraphMutator
 
 STATIC: dict[str, tuple[str, dict[int, str]]] = {
     "dyn.reshape": ("reshape", {1: "newshape"}),
@@ -21,16 +23,27 @@ STATIC: dict[str, tuple[str, dict[int, str]]] = {
     "dyn.one_hot": ("one_hot", {3: "depth"}),
     "dyn.strided_slice": ("strided_slice", {1: "begin", 2: "end", 3: "strides"}),
     "dyn.nn.pad": ("nn.pad", {1: "pad_width"}),
+    "dyn.nn.upsampling": ("nn.upsampling", {1: "scale_h", 2: "scale_w"}),
+    "dyn.nn.upsampling3d": ("nn.upsampling3d", {1: "scale_d", 2: "scale_h", 3: "scale_w"}),
+    "dyn.image.resize2d": ("image.resize2d", {1: "size", 2: "roi"}),
+    "dyn.sparse_to_dense": ("sparse_to_dense", {3: "output_shape"}),
 }
-"""The static operator, and which operand becomes which attribute."""
+"""The static operator, and which operand becomes which attribute: those that TVM's DynamicToStatic knows."""
+
+NUMBERS = frozenset((
+    ("expand_dims", "axis"), ("topk", "k"), ("one_hot", "depth"), ("nn.upsampling", "scale_h"), ("nn.upsampling", "scale_w"),
+    ("nn.upsampling3d", "scale_d"), ("nn.upsampling3d", "scale_h"), ("nn.upsampling3d", "scale_w")))
+"""Attributes that are one number; the others are lists."""
 
 
 class DynamicToStatic(Pass):
-    """Write constant operands of ``dyn.*`` operators as the attributes of the operators that take them so.
+    """Write known operands of ``dyn.*`` operators as the attributes of the operators that take them so.
 
-        dyn.reshape(%x, [2, 8])         ->         reshape(%x, newshape=[2, 8])
+        %0 = shape_of(%y);
+        dyn.reshape(%x, %0)             ->             reshape(%x, newshape=[2, 8])
 
-    What was not known before the program ran is known then, for fusion too: ``dyn.*`` is opaque to it.
+    Known are constants, shapes that types tell, and what is computed from these; a shape that becomes known makes others known. ``dyn.*``
+    is opaque to fusion, the static operators are not.
     """
 
     name: ClassVar[str] = "dynamic-to-static"
@@ -38,20 +51,62 @@ class DynamicToStatic(Pass):
     requires = ("infer-types",)
 
     def run(self, module: Module) -> Module:
-        return rewritten(module, _static) if module.format == "relay" else module
+        if module.format != "relay":
+            return module
+        making = _Making()
+        made = making.run(module)
+        self.declined = making.declined
+        return made
 
 
-def _static(builder: Builder, node: Node, operands: Sequence[Node]) -> Node | None:
-    found = STATIC.get(node.op.name)
-    if found is None:
-        return None
-    name, attributes = found
-    if any(at >= len(operands) or operands[at].op.name != "constant" or operands[at].attrs["literal"].elided for at in attributes):
-        return None
-    # The dynamic operators repeat the attributes without saying them.
-    attrs: dict[str, Any] = {k: v for k, v in node.attrs.items() if k not in attributes.values()}
-    attrs |= {key: operands[at].attrs["literal"].value().tolist() for at, key in attributes.items()}
-    if name == "expand_dims" and isinstance(attrs["axis"], list):
-        attrs["axis"] = attrs["axis"][0]
-    kept = [o for at, o in enumerate(operands) if at not in attributes]
-    return builder.add(get(name, "relay"), kept, attrs, None, name=node.name)
+class _Making(GraphMutator):
+    def __init__(self) -> None:
+        self.declined: list[str] = []
+
+    def begin(self, graph: Graph) -> None:
+        self.known = EarlyValues()
+
+    def visit(self, node: Node, operands: Sequence[Node]) -> Node | None:
+        if node.op.name in STATIC:
+            made = self._static(node, operands)
+            if made is not None:
+                return made
+        if node.bodies or all(new.type == old.type for new, old in zip(operands, node.operands, strict=True)):
+            return None
+        # What was open before may be known now.
+        made = self.builder.add(node.op, operands, node.attrs, node.type, name=node.name, synthetic=node.synthetic)
+        made.type = _inferred(made)
+        return made
+
+    def _static(self, node: Node, operands: Sequence[Node]) -> Node | None:
+        name, attributes = STATIC[node.op.name]
+        values: dict[str, Any] = {}
+        for at, key in attributes.items():
+            value = self.known.of(operands[at]) if at < len(operands) else None
+            if value is None or isinstance(value, list):
+                self.declined.append(f"left %{node.name}: its {key} is not known before the program runs")
+                return None
+            flat = value.reshape(-1).tolist()
+            pairs = [flat[i:i + 2] for i in range(0, len(flat), 2)]
+            values[key] = flat[0] if (name, key) in NUMBERS else pairs if key == "pad_width" else flat
+        # The dynamic operators repeat the attributes without saying them.
+        attrs: Mapping[str, Any] = {k: v for k, v in node.attrs.items() if k not in attributes.values()} | values
+        kept = [o for at, o in enumerate(operands) if at not in attributes]
+        made = self.builder.add(get(name, "relay"), kept, attrs, node.type, name=node.name)
+        made.type = _inferred(made)
+        return made
+
+
+def _inferred(node: Node) -> Type:
+    """The type that an operator gives; the one that it has where that cannot be told."""
+    if node.op.name == "get-tuple-element":
+        whole = getattr(node.operands[0].type, "elements", ())
+        index = int(node.attrs["index"])
+        return whole[index] if index < len(whole) else node.type
+    if node.op.infer is None:
+        return node.type
+    try:
+        found = node.op.infer(node)
+    except TypeFault:
+        return node.type
+    return node.type if found is UNKNOWN else found

@@ -1,0 +1,116 @@
+"""Values that are known before a program runs, node by node: constants, shapes that types tell, and arithmetic on them."""
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Any
+
+from irscope.formats.relay.algebra import Relay
+from irscope.formats.relay.inference import UNFIT
+from irscope.formats.relay.operators import declared
+from irscope.graph import Builder, Effect, Graph, Node, TensorType
+from irscope.ops import TypeFault
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Value = np.ndarray[Any, Any] | list[np.ndarray[Any, Any]] | None
+    """An array, those of a tuple, or nothing known."""
+
+LARGEST = 1024
+"""A value of more elements is no shape."""
+SHAPES = frozenset(("shape_of", "vm.shape_of", "ndarray_size"))
+
+
+class EarlyValues:
+    """Answers for the nodes of a Relay graph, each worked out when it is first asked for, and once."""
+
+    def __init__(self) -> None:
+        self._values: dict[Node, Value] = {}
+        self._computed: dict[Hashable, Value] = {}
+
+    def of(self, node: Node) -> Value:
+        """What is known of a node's value."""
+        stack = [node]
+        while stack:
+            top = stack[-1]
+            if top in self._values:
+                stack.pop()
+                continue
+            needed = () if top.op.name in SHAPES or not self._may_be_known(top) else top.operands
+            waiting = [o for o in needed if o not in self._values]
+            if waiting:
+                stack.extend(waiting)
+                continue
+            stack.pop()
+            self._values[top] = self._worked_out(top)
+        return self._values[node]
+
+    @staticmethod
+    def _may_be_known(node: Node) -> bool:
+        """Whether a node is worth a look: small, without effects and bodies, and no parameter."""
+        leaves = list(node.type.leaves())
+        small = all(isinstance(t, TensorType) and t.elements <= LARGEST for t in leaves)
+        return small and not node.bodies and node.op.effect is Effect.PURE and node.op.name != "parameter"
+
+    def _worked_out(self, node: Node) -> Value:
+        name = node.op.name
+        if not self._may_be_known(node):
+            return None
+        if name == "constant":
+            known = "literal" in node.attrs and not node.attrs["literal"].elided
+            return node.attrs["literal"].value() if known else None
+        if name in SHAPES:
+            return _told(node)
+        values = [self._values[o] for o in node.operands]
+        if any(value is None for value in values):
+            return None
+        if name == "tuple":
+            return [value for value in values if value is not None and not isinstance(value, list)]
+        if name == "get-tuple-element":
+            whole = values[0]
+            return whole[int(node.attrs["index"])] if isinstance(whole, list) else None
+        # Layers compute the same shapes again and again.
+        key = node.op, repr(node.attrs) if node.attrs else "", *map(_key, values)
+        if key not in self._computed:
+            self._computed[key] = _expanded(node, values)
+        return self._computed[key]
+
+
+def _told(node: Node) -> Value:
+    """What the type of an operand says of its shape."""
+    import numpy as np
+
+    asked = node.operands[0].type
+    if not isinstance(asked, TensorType) or not asked.is_static or not isinstance(node.type, TensorType):
+        return None
+    return np.asarray(asked.elements if node.op.name == "ndarray_size" else asked.dims(), node.type.dtype.numpy())
+
+
+def _key(value: Value) -> Hashable:
+    """Equal for equal values."""
+    if isinstance(value, list):
+        return tuple(map(_key, value))
+    return None if value is None else (value.dtype, value.shape, value.tobytes())
+
+
+def _expanded(node: Node, values: list[Value]) -> Value:
+    """What the expansion of a call gives for values of its operands."""
+    operator = declared(node.op.name) if node.op.dialect == "relay" else None
+    if operator is None or operator.build is None:
+        return None
+    t = Relay(Builder(Graph("probe")))
+
+    def taken(value: Value, type: Any) -> Any:
+        if isinstance(value, list):
+            return [taken(v, element) for v, element in zip(value, type.elements, strict=True)]
+        return t.array(value, type.dtype)
+
+    try:
+        made = operator.build(t, operator.bound(node.attrs), *(taken(v, o.type) for v, o in zip(values, node.operands, strict=True)))
+        found = [t.known(part) for part in made] if isinstance(made, list) else t.known(made)
+    except (TypeFault, *UNFIT):
+        return None
+    if isinstance(found, list):
+        parts = [part for part in found if part is not None]
+        return parts if len(parts) == len(found) else None
+    return found
