@@ -30,6 +30,8 @@ FAMILIES = (
     "reduction",
     "dense",
     "convolution",
+    "winograd",
+    "deformable",
     "pooling",
     "normalization",
     "indexing",

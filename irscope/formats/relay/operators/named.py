@@ -6,32 +6,8 @@ data; the memory and virtual-machine ones belong to a program after it was lower
 
 from __future__ import annotations
 
-from irscope.formats.relay.algebra import plain_layout
-from irscope.formats.relay.convolution_types import deformable
-from irscope.formats.relay.operators import Attributes, opaque
-from irscope.graph import Effect, Kind, TensorType, Type
-
-
-def deformable_type(a: Attributes, data: Type, offset: Type, weight: Type) -> Type | None:
-    """What a deformable convolution gives; its offsets are one for each place of each window."""
-    if not isinstance(data, TensorType):
-        return None
-    found = deformable(a, data, weight if isinstance(weight, TensorType) else None)
-    if found is None:
-        return None
-    if isinstance(offset, TensorType) and offset.shape != found.offset.shape:
-        raise ValueError(f"offset is {offset}, the data and the kernel ask for {found.offset}")
-    return found.result
-
-
-def pooled_type(a: Attributes, data: Type, rois: Type) -> Type | None:
-    """One patch of ``pooled_size`` for each region."""
-    if not (isinstance(data, TensorType) and isinstance(rois, TensorType) and data.rank == 4 and rois.rank == 2):
-        return None
-    letters = plain_layout(str(a.layout))
-    sizes = dict(zip(letters, data.shape, strict=True)) | {"N": rois.shape[0], "H": int(a.pooled_size[0]), "W": int(a.pooled_size[1])}
-    return TensorType(data.dtype, tuple(sizes[letter] for letter in letters))
-
+from irscope.formats.relay.operators import opaque
+from irscope.graph import Effect, Kind
 
 C, INJ = Kind.CONTRACTION, Kind.INJECTIVE
 
@@ -48,22 +24,10 @@ opaque("nn.sparse_add(dense_data, sparse_data, sparse_indices, sparse_indptr)", 
 opaque(
     "nn.bitserial_conv2d(data, weight; strides=[1, 1], padding=[0, 0], kernel_size=[3, 3], channels=None, activation_bits=1, "
     "weight_bits=1, data_layout='NCHW', kernel_layout='OIHW', pack_dtype=None, out_dtype=None, unipolar=True)",
-    "nn.correlation(data1, data2; kernel_size=1, max_displacement=1, stride1=1, stride2=1, padding=[0, 0], is_multiply=True, "
-    "layout='NCHW')",
-    "nn.max_pool2d_grad(out_grad, data; pool_size!, strides=[1, 1], dilation=[1, 1], padding=[0, 0], layout='NCHW', out_layout='', "
-    "ceil_mode=False)",
     level=2,
     kind=C,
 )
 opaque("nn.bitpack(data; bits=1, pack_axis=1, bit_axis=-1, pack_type=None, name='BitPack')", level=2, kind=INJ)
-opaque(
-    "nn.deformable_conv2d(data, offset, weight; strides=[1, 1], padding=[0, 0], dilation=[1, 1], deformable_groups=1, groups=1, "
-    "channels=None, kernel_size=None, data_layout='NCHW', kernel_layout='OIHW', out_layout='', out_dtype=None)",
-    level=5,
-    kind=C,
-    infer=deformable_type,
-)
-opaque("vision.roi_pool(data, rois; pooled_size!, spatial_scale!, layout='NCHW')", level=5, kind=C, infer=pooled_type)
 opaque(
     "dft(re_data, im_data; inverse=False)",
     "stft(data, window; n_fft=-1, hop_length=-1, win_length=-1, normalized=False, onesided=True)",
@@ -79,13 +43,6 @@ opaque(
     "nn.contrib_conv2d_gemm_weight_transform(weights; tile_N!, tile_K!)",
     "nn.contrib_conv2d_gemm_without_weight_transform(data, weight; strides=[1, 1], padding=[0, 0], dilation=[1, 1], groups=1, "
     "channels=None, kernel_size=None, data_layout='NCHW', kernel_layout='OIHW', out_layout='', out_dtype=None)",
-    "nn.contrib_conv2d_winograd_weight_transform(weight; tile_size!)",
-    "nn.contrib_conv2d_winograd_without_weight_transform(data, weight; tile_size!, strides=[1, 1], padding=[0, 0], dilation=[1, 1], "
-    "groups=1, channels=None, kernel_size=None, data_layout='NCHW', kernel_layout='OIHW', out_layout='', out_dtype=None)",
-    "nn.contrib_conv3d_winograd_weight_transform(weight; tile_size!)",
-    "nn.contrib_conv3d_winograd_without_weight_transform(data, weight; tile_size!, strides=[1, 1, 1], padding=[0, 0, 0], "
-    "dilation=[1, 1, 1], groups=1, channels=None, kernel_size=None, data_layout='NCDHW', kernel_layout='OIDHW', out_layout='', "
-    "out_dtype=None)",
     "qnn.contrib_dense_pack(data, weight, input_zero_point, kernel_zero_point, input_scale, kernel_scale; units!, out_dtype='int32', "
     "weight_layout='NC')",
     level=10,

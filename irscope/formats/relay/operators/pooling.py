@@ -8,8 +8,11 @@ from typing import Any
 from irscope.formats.relay.algebra import Relay, each, paddings, plain_layout
 from irscope.formats.relay.operators import Attributes, operator
 from irscope.formats.relay.operators.convolution import SPATIAL
-from irscope.graph import Kind, Node
+from irscope.graph import Builder, DType, Graph, Kind, Node, TensorType
+from irscope.ops import get
 from irscope.ops.attrs import Window
+from irscope.ops.building import combiner_body
+from irscope.ops.tensors import Tensors
 
 C = Kind.CONTRACTION
 LAYOUT = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
@@ -150,3 +153,28 @@ def avg_pool2d_grad(t: Relay, a: Attributes, grad: Node, x: Node) -> Node:
     return t.window("add", share, 0, back)
 
 
+@operator(
+    "nn.max_pool2d_grad(out_grad, data; pool_size!, strides=[1, 1], dilation=[1, 1], padding=[0, 0], layout='NCHW', out_layout='', "
+    "ceil_mode=False)",
+    kind=C,
+    level=2,
+)
+def max_pool2d_grad(t: Relay, a: Attributes, grad: Node, x: Node) -> Node:
+    """What comes back to the data: the gradient of each window, at the first of its largest elements."""
+    if any(d != 1 for d in each(a.dilation, 2)):
+        raise ValueError("the gradient of a dilated pooling is not defined")
+    inner, back = t.to_layout(x, a.layout, "NCHW"), t.to_layout(grad, str(a.out_layout or a.layout), "NCHW")
+    window, _ = _window(t, a, inner, 2)
+    dtype = t.dtype(inner)
+    bodies = (_larger(dtype), combiner_body("add", dtype))
+    made = t.emit("select-and-scatter", (inner, back, t.array(0, dtype)), {"window": window}, bodies)
+    return t.to_layout(made, "NCHW", a.layout)
+
+
+def _larger(dtype: DType) -> Graph:
+    """Whether the first of two elements stays the largest."""
+    graph = Graph(f"larger_{dtype.name}")
+    builder = Builder(graph)
+    a, b = (builder.param(get("parameter"), TensorType(dtype, ()), name) for name in "ab")
+    graph.root = Tensors(builder).compare("GE", a, b)
+    return graph

@@ -5,10 +5,10 @@ from __future__ import annotations
 from math import sqrt
 from typing import Any
 
-from irscope.formats.relay.algebra import Relay
+from irscope.formats.relay.algebra import Relay, plain_layout
 from irscope.formats.relay.operators import Attributes, operator
 from irscope.formats.relay.operators.image import sampled
-from irscope.graph import Kind, Node
+from irscope.graph import Kind, Node, TensorType, Type
 from irscope.graph.dtypes import S32, S64
 from irscope.ops.lazy import LazyModule
 
@@ -119,3 +119,44 @@ def get_valid_counts(t: Relay, a: Attributes, x: Node, threshold: Node) -> list[
     return [count, boxes, t.select(kept, order, t.like(order, -1))]
 
 
+def pooled_type(a: Attributes, data: Type, rois: Type) -> Type | None:
+    """One patch of ``pooled_size`` for each region."""
+    if not (isinstance(data, TensorType) and isinstance(rois, TensorType) and data.rank == 4 and rois.rank == 2):
+        return None
+    letters = plain_layout(str(a.layout))
+    sizes = dict(zip(letters, data.shape, strict=True)) | {"N": rois.shape[0], "H": int(a.pooled_size[0]), "W": int(a.pooled_size[1])}
+    return TensorType(data.dtype, tuple(sizes[letter] for letter in letters))
+
+
+@operator("vision.roi_pool(data, rois; pooled_size!, spatial_scale!, layout='NCHW')", kind=Kind.CONTRACTION, level=5, infer=pooled_type)
+def roi_pool(t: Relay, a: Attributes, x: Node, rois: Node) -> Node:
+    """The largest element in each cell of regions (batch, x1, y1, x2, y2) that are cut into one number of cells; 0 in empty ones."""
+    x = t.to_layout(x, a.layout, "NCHW")
+    _, c, *sizes = t.shape(x)
+    r = t.shape(rois)[0]
+
+    def column(k: int) -> Node:
+        return t.reshape(t.slice_dim(rois, 1, k, k + 1), (r, 1))
+
+    images = t.take(x, t.convert(t.reshape(column(0), (r,)), S64), 0)
+    inside = []  # (R, cells, pixels) of rows and of columns
+    for low, high, cells, size in ((2, 4, int(a.pooled_size[0]), sizes[0]), (1, 3, int(a.pooled_size[1]), sizes[1])):
+        start, end = (t.unary("round-nearest-afz", t.scale(column(k), float(a.spatial_scale))) for k in (low, high))
+        length = t.maximum(t.plus(t.sub(end, start), 1), t.like(start, 1))
+        step = t.scale(length, 1.0 / cells) if cells & (cells - 1) == 0 else t.div(length, t.like(length, cells))
+        number = t.array(np.arange(cells).reshape(1, -1), t.dtype(rois))
+        begin = t.add(t.unary("floor", t.mul(number, step)), start)
+        stop = t.add(t.unary("ceil", t.mul(t.plus(number, 1), step)), start)
+        pixel = t.array(np.arange(size).reshape(1, 1, -1), t.dtype(rois))
+        begin, stop = t.reshape(begin, (r, cells, 1)), t.reshape(stop, (r, cells, 1))
+        inside.append(t.binary("and", t.compare("GE", pixel, begin), t.compare("LT", pixel, stop)))
+    rows, columns = inside
+    h, w = sizes
+    ph, pw = t.shape(rows)[1], t.shape(columns)[1]
+    lowest = t.array(t.dtype(x).lowest, t.dtype(x))
+    across = t.select(t.reshape(columns, (r, 1, 1, pw, w)), t.reshape(images, (r, c, h, 1, w)), lowest)
+    best = t.max(across, [4])  # R, C, H, PW
+    down = t.select(t.reshape(rows, (r, 1, ph, 1, h)), t.reshape(t.transpose(best, (0, 1, 3, 2)), (r, c, 1, pw, h)), lowest)
+    made = t.max(down, [4])
+    filled = t.binary("and", t.reshape(t.any(rows, [2]), (r, 1, ph, 1)), t.reshape(t.any(columns, [2]), (r, 1, 1, pw)))
+    return t.to_layout(t.select(filled, made, t.like(made, 0)), "NCHW", a.layout)
