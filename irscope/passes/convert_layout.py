@@ -123,6 +123,8 @@ class _Converting(GraphMutator):
         self.declined: list[str] = []
         self.plans: dict[Any, Plan | str] = {}
         """By operator, types, layouts and attributes: layers of a net are alike."""
+        self.numbers: dict[Type, int] = {}
+        self.number_of: dict[int, tuple[Type, int]] = {}
 
     def begin(self, graph: Graph) -> None:
         self.laid: dict[Node, Laid | list[Laid]] = {}
@@ -153,26 +155,34 @@ class _Converting(GraphMutator):
 
     # ------------------------------------------------------------------ one operator
 
+    def _number(self, type: Type) -> int:
+        """One number for equal types. Most are the same object, which is told apart by itself more quickly than by what it holds."""
+        found = self.number_of.get(id(type))
+        if found is None:
+            found = self.number_of[id(type)] = type, self.numbers.setdefault(type, len(self.numbers))
+        return found[1]
+
     def _converted(self, node: Node) -> Node | None:
         """The operator in the layouts that its operands have, or that are asked for; None where it stays as written."""
         if node.op.name not in self.wishes and not any(o in self.laid for o in node.operands):
             return None
-        fields = [o.operands if o.op.name == "tuple" else (o,) for o in node.operands]
-        flat = [o for each in fields for o in each]
+        several = any(o.op.name == "tuple" for o in node.operands)
+        flat = [f for o in node.operands for f in (o.operands if o.op.name == "tuple" else (o,))] if several else node.operands
         given = [self._laid(o) for o in flat]
-        # Equal types are the same object nearly always; where they are not, a plan is made twice.
-        types = [id(o.type) for o in flat]
-        key = node.op, id(node.type), *types, *[k.old for k in given], *[k.new for k in given], repr(node.attrs) if node.attrs else ""
-        if key not in self.plans:
-            self.plans[key] = plan(node, [o.type for o in flat], given, self.wishes)
-        found = self.plans[key]
+        lie = [part for o, k in zip(flat, given, strict=True) for part in (self._number(o.type), k.old, k.new)]
+        key = node.op, self._number(node.type), repr(node.attrs) if node.attrs else "", *lie
+        found = self.plans.get(key)
+        if found is None:
+            found = self.plans[key] = plan(node, [o.type for o in flat], given, self.wishes)
         if not isinstance(found, Plan):
             if found:
                 self.declined.append(f"left %{node.name}: {found}")
             return None
-        values = iter([self._value(k, b, a) for k, b, a in zip(given, found.were, found.inputs, strict=True)])
-        operands = [self._gathered(o, [next(values) for _ in each]) for o, each in zip(node.operands, fields, strict=True)]
-        made = self.builder.add(found.op, operands, found.attrs, found.type, name=node.name)
+        values = [self._value(k, b, a) for k, b, a in zip(given, found.were, found.inputs, strict=True)]
+        if several:
+            rest = iter(values)
+            values = [self._gathered(o, [next(rest) for _ in o.operands] if o.op.name == "tuple" else [next(rest)]) for o in node.operands]
+        made = self.builder.add(found.op, values, found.attrs, found.type, name=node.name)
         if found.parts:
             get_part = get("get-tuple-element")
             self.laid[node] = [Laid(self.builder.add(get_part, [made], {"index": i}, type), was, here)
