@@ -115,6 +115,14 @@ class Context:
         return {node: graph for graph in self.graphs for node in graph.nodes}
 
     @cached_property
+    def stored(self) -> set[Node]:
+        """The nodes of this module whose values the policy's kernels write to memory."""
+        if self.planned is None:
+            return set()
+        written = ((node, plan.graph.name) for plan in self.planned.plans for group in plan.groups for node in group.outputs)
+        return {own for node, name in written if (own := self.own(node, name)) is not None}
+
+    @cached_property
     def _named(self) -> dict[tuple[str, str], Node]:
         return {(graph.name, node.name): node for graph in self.graphs for node in graph.nodes}
 

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 
 from irscope.graph import Graph, Kind, Node, TensorType
 from irscope.lint.context import Context
-from irscope.lint.edits import Edit, Site
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fix, Fixture, Rule
 from irscope.lint.savings import human_bytes, saving
-from irscope.lint.values import dims
+from irscope.lint.smaller import with_small
 from irscope.source import Severity
 
-SIDES = ("lhs", "rhs")
 WORTH_BYTES = 64 * 1024
 """Smaller results stay in the caches."""
 
+FAR = 32
+"""Changes of shape between a broadcast and its reader, at most."""
 PASS_ON = frozenset(("reshape", "transpose", "bitcast", "copy", "convert"))
 READ_MEMORY = frozenset(
     ("sort", "concatenate", "custom-call", "fft", "cholesky", "triangular-solve", "scatter", "gather", "while", "conditional")
@@ -29,9 +28,9 @@ class MaterialisedBroadcast(Rule):
     """A broadcast is written out in full, because what follows reads it from memory.
 
     ## What it does
-    Finds broadcasts of 64 KiB and more whose user is a matrix product, a convolution, a sort, a concatenation, a library call, a loop,
-    or the result of the program; also behind reshapes, transpositions and conversions. For the result it is information: the caller may
-    want it whole.
+    Finds broadcasts of 64 KiB and more whose user is a matrix product, a convolution, a sort, a concatenation, a library call or a loop,
+    also behind reshapes, transpositions and conversions, where the policy's kernels do write them; and products and sorts that work on
+    every copy though no kernel writes it. A broadcast that is the result of the program is information: the caller may want it whole.
 
     ## Why is this bad?
     A broadcast costs nothing inside a fused kernel. Written to memory it costs its whole size twice; a matrix product over broadcast
@@ -70,6 +69,30 @@ class MaterialisedBroadcast(Rule):
             ENTRY e {
               x = f32[1024] parameter(0)
               ROOT b = f32[64,1024] broadcast(x), dimensions={1}
+            }
+        """,
+            "b",
+        ),
+        Fixture.hlo(
+            """
+            ENTRY e {
+              x = f32[64,512] parameter(0)
+              w = f32[512,256] parameter(1)
+              b = f32[64,16,512] broadcast(x), dimensions={0,2}
+              ROOT d = f32[64,16,256] dot(b, w), lhs_contracting_dims={2}, rhs_contracting_dims={0}
+            }
+        """,
+            "b",
+        ),
+        Fixture.hlo(
+            """
+            ENTRY e {
+              q = f32[2,16,64,32] parameter(0)
+              k = f32[2,4,64,32] parameter(1)
+              b = f32[2,4,4,64,32] broadcast(k), dimensions={0,1,3,4}
+              r = f32[2,16,64,32] reshape(b)
+              ROOT d = f32[2,16,64,64] dot(q, r), lhs_batch_dims={0,1}, rhs_batch_dims={0,1}, lhs_contracting_dims={3},
+                rhs_contracting_dims={3}
             }
         """,
             "b",
@@ -157,93 +180,42 @@ class MaterialisedBroadcast(Rule):
                     or (node.operands[0].op.name == "constant" and small.rank == 0)
                 ):
                     continue
-                reader = self._reader(context, graph, node)
-                if reader is None:
+                reader, through = self._reader(context, graph, node)
+                edit = with_small(node, reader) if reader is not None else None
+                written = _written_out(context, through)
+                if reader is None or (edit is None and not written):
                     continue
                 told = "the caller" if reader is node else f"%{reader.name} ({reader.op.name})"
-                edit = _edit(node, reader)
+                times = f"{type.elements // max(1, small.elements)} times its size ({human_bytes(type.bytes)})"
+                harm = f"written out as {type}, {times}, because {told} reads it from memory"
                 yield context.finding(
                     self,
                     node,
                     graph,
-                    f"{small} is written out as {type}, {type.elements // max(1, small.elements)} times its size "
-                    f"({human_bytes(type.bytes)}), because {told} reads it from memory",
+                    f"{small} is {harm if written else f'repeated to {type}, {times}, and {told} works on every copy'}",
                     help="use the small operand there, and broadcast afterwards",
                     severity=Severity.INFO if reader is node else None,
                     saves=None if edit is not None else saving(bytes=2.0 * (type.bytes - small.bytes), kernels=1.0),
                     edit=edit,
                 )
 
-    def _reader(self, context: Context, graph: Graph, node: Node) -> Node | None:
-        """What reads the broadcast from memory: the node itself stands for the caller; None when everything may take it in."""
-        stack, seen = [node], {node.index}
-        while stack:
-            at = stack.pop()
+    def _reader(self, context: Context, graph: Graph, node: Node) -> tuple[Node | None, list[Node]]:
+        """What reads the broadcast from memory, and what it goes through on the way.
+
+        The node itself stands for the caller; None when everything may take it in.
+        """
+        seen = [node]
+        for at in seen:
             if at is graph.root and graph is context.module.main():
-                return node
+                return node, seen
             for user in context.users(at, graph):
                 if user.op.kind == Kind.CONTRACTION or user.op.name in READ_MEMORY:
-                    return user
-                if user.op.name in PASS_ON and user.index not in seen:
-                    seen.add(user.index)
-                    stack.append(user)
-        return None
+                    return user, seen
+                if user.op.name in PASS_ON and user not in seen and len(seen) < FAR:
+                    seen.append(user)
+        return None, seen
 
 
-def _edit(node: Node, reader: Node) -> Edit | None:
-    """The small operand in the broadcast's place, where that can be said: for the caller, in a sort, and in a product of batches."""
-    small = node.operands[0]
-    if reader is node:
-        return Edit.use(node, small)
-    if reader.op.name == "sort" and reader.operands == (node,) and _sorted_axis(reader) in node.attrs.get("dimensions", ()):
-        return Edit({reader: partial(_sorted_before, reader)}, (small,))
-    if reader.op.name != "dot" or node not in reader.operands or reader.operands[0] is reader.operands[1]:
-        return None
-    side = reader.operands.index(node)
-    batch = tuple(reader.attrs.get(f"{SIDES[side]}_batch_dims", ()))
-    kept = tuple(node.attrs.get("dimensions", ()))
-    if not all(d in batch for d in range(len(dims(node))) if d not in kept):
-        return None
-    return Edit({reader: partial(_product, reader, side, kept)}, (small,))
-
-
-def _sorted_axis(sort: Node) -> int:
-    return int(next(iter(sort.attrs.get("dimensions", ())), -1))
-
-
-def _sorted_before(sort: Node, site: Site) -> Node:
-    """One of the equal rows sorted, and then repeated."""
-    wide = sort.operands[0]
-    small = wide.operands[0]
-    axis = wide.attrs["dimensions"].index(_sorted_axis(sort))
-    one = site.copy(sort, site.new(small), type=small.type, attrs={**sort.attrs, "dimensions": (axis,)})
-    return site.op("broadcast", one, type=sort.type, attrs=wide.attrs)
-
-
-def _product(dot: Node, side: int, kept: tuple[int, ...], site: Site) -> Node:
-    """The product with the small operand: what was a batch of copies is a free dimension of the other operand."""
-    batches = [tuple(dot.attrs.get(f"{name}_batch_dims", ())) for name in SIDES]
-    summed = [tuple(dot.attrs.get(f"{name}_contracting_dims", ())) for name in SIDES]
-    stays = [i for i, d in enumerate(batches[side]) if d in kept]
-    new_batches, new_summed = [tuple(b[i] for i in stays) for b in batches], list(summed)
-    new_batches[side] = tuple(kept.index(d) for d in new_batches[side])
-    new_summed[side] = tuple(kept.index(d) for d in summed[side])
-    given = [site.new(dot.operands[0]), site.new(dot.operands[1])]
-    given[side] = site.new(dot.operands[side].operands[0])
-    attrs = {**dot.attrs}
-    for i, name in enumerate(SIDES):
-        attrs[f"{name}_batch_dims"], attrs[f"{name}_contracting_dims"] = new_batches[i], new_summed[i]
-    # The dimensions of the result by the operand and axis that they come from, before and after.
-    other = 1 - side
-    before = [(other, d) for d in batches[other]]
-    after = [(other, d) for d in new_batches[other]]
-    for one in (0, 1):
-        before += [(one, d) for d in range(len(dims(dot.operands[one]))) if d not in batches[one] and d not in summed[one]]
-        free = [d for d in range(len(dims(given[one]))) if d not in new_batches[one] and d not in new_summed[one]]
-        after += [(one, kept[d] if one == side else d) for d in free]
-    assert isinstance(dot.type, TensorType)
-    shape = dict(zip(before, dot.type.shape, strict=True))
-    made = site.copy(dot, *given, type=TensorType(dot.type.dtype, tuple(shape[axis] for axis in after)), attrs=attrs)
-    if after == before:
-        return made
-    return site.op("transpose", made, type=dot.type, attrs={"dimensions": tuple(after.index(axis) for axis in before)})
+def _written_out(context: Context, nodes: list[Node]) -> bool:
+    """Whether the policy's kernels write any of these values; where it cannot be told, the reader is believed."""
+    return context.planned is None or not context.stored.isdisjoint(nodes)
