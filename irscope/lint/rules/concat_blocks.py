@@ -17,6 +17,8 @@ from irscope.source import Note, Severity
 MANY = 8
 """XLA's limit: a concatenation of more pieces is no part of a fusion."""
 WORTH_BYTES = 64 * 1024
+MERGES = ("xla-cpu", "xla-gpu")
+"""Policies whose compilers make one slice of neighbouring ones (algebraic_simplifier.cc, HandleConcatenate)."""
 PIECES = frozenset(("slice", "dynamic-slice"))
 
 
@@ -116,7 +118,7 @@ class ConcatBlocks(Rule):
                 continue
             whence = f": all are slices of %{source.name}"
             help = "one roll, flip or take in place of the slices is part of the kernel"
-            moved = _moved(node, source)
+            moved = _moved(node, source, context.settings.policy in MERGES and not context.optimised)
             edit = Edit({node: moved}, (source,)) if moved is not None else None
             yield self._finding(context, graph, node, reader, whence, help, edit, self.severity if edit is not None else Severity.INFO)
         if apart:
@@ -148,10 +150,11 @@ def _cut_from(node: Node) -> Node | None:
     return next(iter(sources)) if cut else None
 
 
-def _moved(node: Node, source: Node) -> Make | None:
+def _moved(node: Node, source: Node, merged: bool) -> Make | None:
     """The pieces put together in as few moves as their order allows: as longer slices, or as a reversal of the axis.
 
-    Another order of single rows is a take, which costs what a reversal costs. None where the pieces are no plain slices along one axis.
+    Another order of single rows is a take, which costs what a reversal costs. None where the pieces are no plain slices along one axis,
+    and where the compiler makes the longer slices itself (``merged``).
     """
     axis = next(iter(node.attrs.get("dimensions", ())), -1)
     whole = dims(source)
@@ -168,6 +171,8 @@ def _moved(node: Node, source: Node) -> Make | None:
             runs[-1] = (runs[-1][0], end)
         else:
             runs.append((begin, end))
+    if len(runs) <= MANY and merged:
+        return None
     if len(runs) > MANY and sum(end - begin for begin, end in runs) != whole[axis]:
         return None
     return partial(_rebuilt, node, source, axis, runs)
