@@ -154,13 +154,25 @@ def dropped(wide: TensorType, narrow: TensorType, axes: Axes) -> Axes | None:
 
 def fitted(mutator: GraphMutator, scale: Node, type: TensorType, axes: Axes) -> Node:
     """A scale that broadcasts along ``axes`` of a value of a type; it has one dimension for each of them, or none."""
-    assert isinstance(scale.type, TensorType), "it was one in the graph as written"
-    if scale.type.rank == 0:
+    have = scale.type
+    assert isinstance(have, TensorType), "it was one in the graph as written"
+    if have.rank == 0:
         return scale
     if len(axes) > 1:
-        return mutator.add("reshape", [scale], newshape=[size if d in axes else 1 for d, size in enumerate(type.shape)])
+        shape = [size if d in axes else 1 for d, size in enumerate(type.shape)]
+        return mutator.add("reshape", [scale], have.with_shape(tuple(shape)), newshape=shape)
     behind = type.rank - axes[0] - 1
-    return mutator.add("expand_dims", [scale], axis=1, num_newaxis=behind) if behind else scale
+    if not behind:
+        return scale
+    return mutator.add("expand_dims", [scale], have.with_shape((*have.shape, *(1,) * behind)), axis=1, num_newaxis=behind)
+
+
+def without(mutator: GraphMutator, scale: Node, dropped: Axes) -> Node:
+    """A scale without dimensions of 1."""
+    have = scale.type
+    assert isinstance(have, TensorType), "it was one in the graph as written"
+    left = have.with_shape(tuple(size for d, size in enumerate(have.shape) if d not in dropped))
+    return mutator.add("squeeze", [scale], left, axis=list(dropped)) if dropped else scale
 
 
 def sign(node: Node) -> Sign:

@@ -6,7 +6,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from irscope.graph import Graph, Node, TensorType
-from irscope.passes.fold_scale_axes import HOMOGENEOUS, SUMS, UNKNOWN, Axes, Channels, Sign, channels, dropped, fitted, sign, there_early
+from irscope.passes.fold_scale_axes import (
+    HOMOGENEOUS,
+    SUMS,
+    UNKNOWN,
+    Axes,
+    Channels,
+    Sign,
+    channels,
+    dropped,
+    fitted,
+    sign,
+    there_early,
+    without,
+)
 from irscope.passes.fold_scale_order import in_order
 from irscope.passes.visitor import GraphMutator
 
@@ -133,7 +146,7 @@ class Backward(GraphMutator):
         if node in self.channels:
             weight = node.operands[1].type
             assert isinstance(weight, TensorType), "its channels are known"
-            values[1] = self.add("multiply", [values[1], fitted(self, self._scale(scale), weight, self.channels[node].made)])
+            values[1] = self.add("multiply", [values[1], fitted(self, self._scale(scale), weight, self.channels[node].made)], weight)
         elif node.op.name == "nn.bias_add":
             values[1] = self.add("multiply", [values[1], self._scale(scale)])
         else:
@@ -147,8 +160,7 @@ class Backward(GraphMutator):
     def _scale(self, scale: Scale) -> Node:
         """The scale of a product in the new graph, made once."""
         if scale.product not in self.scales:
-            value = self.new(scale.value)
-            self.scales[scale.product] = self.add("squeeze", [value], axis=list(scale.dropped)) if scale.dropped else value
+            self.scales[scale.product] = without(self, self.new(scale.value), scale.dropped)
         return self.scales[scale.product]
 
 

@@ -5,7 +5,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from irscope.graph import Graph, Node, TensorType
-from irscope.passes.fold_scale_axes import HOMOGENEOUS, SUMS, UNKNOWN, Axes, Channels, Sign, channels, dropped, fitted, sign, there_early
+from irscope.passes.fold_scale_axes import (
+    HOMOGENEOUS,
+    SUMS,
+    UNKNOWN,
+    Axes,
+    Channels,
+    Sign,
+    channels,
+    dropped,
+    fitted,
+    sign,
+    there_early,
+    without,
+)
 from irscope.passes.visitor import GraphMutator
 
 
@@ -123,7 +136,7 @@ class Forward(GraphMutator):
         if node in self.channels:
             weight = node.operands[1].type
             assert isinstance(weight, TensorType), "its channels are known"
-            values[1] = self.add("multiply", [values[1], fitted(self, self._scale(scale), weight, self.channels[node].read)])
+            values[1] = self.add("multiply", [values[1], fitted(self, self._scale(scale), weight, self.channels[node].read)], weight)
         elif node.op.name == "nn.bias_add":
             values[1] = self.add("divide", [values[1], self._scale(scale)])
         else:
@@ -135,8 +148,7 @@ class Forward(GraphMutator):
     def _scale(self, scale: Scaled) -> Node:
         """The scale of a product in the new graph, made once."""
         if scale.product not in self.scales:
-            value = self.new(scale.value)
-            self.scales[scale.product] = self.add("squeeze", [value], axis=list(scale.dropped)) if scale.dropped else value
+            self.scales[scale.product] = without(self, self.new(scale.value), scale.dropped)
         return self.scales[scale.product]
 
 
