@@ -36,7 +36,7 @@ def test_the_matrices_of_a_tile_give_its_convolution(tile: int, kernel: int) -> 
 def test_the_matrices_are_those_of_the_points_0_and_both_ones() -> None:
     """F(2, 3) of Lavin and Gray, but for the order of the points and the signs that go with it."""
     _, _, g = matrices(2, 3)
-    np.testing.assert_allclose(g, [[1, 0, 0], [0.5, -0.5, 0.5], [0.5, 0.5, 0.5], [0, 0, 1]])
+    np.testing.assert_allclose(g, np.array([[1, 0, 0], [0.5, -0.5, 0.5], [0.5, 0.5, 0.5], [0, 0, 1]]))
 
 
 def test_a_size_that_nobody_transforms_is_refused() -> None:

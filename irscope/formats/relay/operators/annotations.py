@@ -11,6 +11,7 @@ NAMES = (
     "annotation.compiler_begin(data; compiler=None)", "annotation.compiler_end(data; compiler=None)", "annotation.stop_fusion(data)",
     "on_device(body; virtual_device=None, is_fixed=None, constrain_result=False, constrain_body=True, device_type=None)",
     "device_copy(data; src_virtual_device=None, dst_virtual_device=None, src_dev_type=None, dst_dev_type=None)",
+    "debug(program; debug_func=None)", "annotation.with_funcid(func; funcid=None)",
     "annotation.on_device(data; device_type=None)", "annotation.copy(data)", "annotation.cast_hint(data; dtype=None)",
 )  # fmt: skip
 

@@ -1,69 +1,54 @@
-"""Operators that irscope knows by name: shown, linted, and refused with a clear word when they should run.
+"""Operators that irscope knows by name and type: shown, linted, and refused with a clear word when they should run.
 
-Random numbers have no value to compare with; the sparse ones, proposals and non-maximum suppression have results whose size depends on
-data; the memory and virtual-machine ones belong to a program after it was lowered.
+What they do is not in the text: the layout of another library, a schedule's own index map, instructions of the virtual machine behind
+functions that were lowered already, a function of another framework.
 """
 
 from __future__ import annotations
 
-from irscope.formats.relay.operators import opaque
-from irscope.graph import Effect, Kind
+from irscope.formats.relay.operators import Attributes, opaque
+from irscope.formats.relay.types import dtype_named
+from irscope.graph import Effect, FunctionType, Kind, NamedType, TensorType, TupleType, Type
 
-C, INJ = Kind.CONTRACTION, Kind.INJECTIVE
+STORAGE = NamedType("Storage")
+"""Memory that tensors are laid into."""
+NNPACK_TILE = 8
+"""NNPACK transforms kernels of 3 x 3 into tiles of 8 x 8."""
+
+
+def _nnpack_type(a: Attributes, weight: Type) -> Type | None:
+    if not isinstance(weight, TensorType) or weight.rank != 4:
+        return None
+    return TensorType(dtype_named(str(a.out_dtype)) or weight.dtype, (*weight.shape[:2], NNPACK_TILE, NNPACK_TILE))
+
+
+def _tensor_in_storage(a: Attributes, *operands: Type) -> Type | None:
+    shape, dtype = a.assert_shape or a.const_shape, dtype_named(str(a.dtype))
+    if not isinstance(shape, list | tuple) or not all(isinstance(n, int) for n in shape) or dtype is None:
+        return None
+    return TensorType(dtype, tuple(shape))
+
+
+def _result_of(a: Attributes, function: Type, arguments: Type) -> Type | None:
+    return function.result if isinstance(function, FunctionType) else None
+
 
 opaque(
-    "nn.sparse_dense(data, weight_data, weight_indices, weight_indptr; sparse_lhs=False)",
-    "nn.internal.sparse_dense_padded(data, weight_data, weight_indices, weight_indptr; sparse_lhs=False)",
-    "nn.sparse_transpose(sparse_data, sparse_indices, sparse_indptr)",
-    "nn.sparse_conv2d(data, sparse_data, sparse_indices, sparse_indptr; layout='NHWC', kernel_size=[1, 1])",
-    "nn.bitserial_dense(data, weight; units!, data_bits=1, weight_bits=1, pack_dtype=None, out_dtype=None, unipolar=True)",
-    level=1,
-    kind=C,
+    "nn.contrib_conv2d_winograd_nnpack_weight_transform(weight; convolution_algorithm!, out_dtype=None)", level=10, infer=_nnpack_type
 )
-opaque("nn.sparse_add(dense_data, sparse_data, sparse_indices, sparse_indptr)", level=1)
-opaque(
-    "nn.bitserial_conv2d(data, weight; strides=[1, 1], padding=[0, 0], kernel_size=[3, 3], channels=None, activation_bits=1, "
-    "weight_bits=1, data_layout='NCHW', kernel_layout='OIHW', pack_dtype=None, out_dtype=None, unipolar=True)",
-    level=2,
-    kind=C,
-)
-opaque("nn.bitpack(data; bits=1, pack_axis=1, bit_axis=-1, pack_type=None, name='BitPack')", level=2, kind=INJ)
-opaque(
-    "dft(re_data, im_data; inverse=False)",
-    "stft(data, window; n_fft=-1, hop_length=-1, win_length=-1, normalized=False, onesided=True)",
-    "unique(data; sorted=True, return_counts=False)",
-    "argwhere(condition)",
-    "sparse_fill_empty_rows(sparse_indices, sparse_values, dense_shape, default_value)",
-    "dyn.sparse_to_dense(sparse_indices, sparse_values, default_value, output_shape)",
-    "nn.fifo_buffer(data, buffer; axis=0)",
-    level=3,
-)
-opaque("sparse_reshape(sparse_indices, prev_shape, new_shape)", "meta_schedule_layout_transform(data; index_map!)", level=3, kind=INJ)
-opaque(
-    "nn.contrib_conv2d_gemm_weight_transform(weights; tile_N!, tile_K!)",
-    "nn.contrib_conv2d_gemm_without_weight_transform(data, weight; strides=[1, 1], padding=[0, 0], dilation=[1, 1], groups=1, "
-    "channels=None, kernel_size=None, data_layout='NCHW', kernel_layout='OIHW', out_layout='', out_dtype=None)",
-    "qnn.contrib_dense_pack(data, weight, input_zero_point, kernel_zero_point, input_scale, kernel_scale; units!, out_dtype='int32', "
-    "weight_layout='NC')",
-    level=10,
-    kind=C,
-)
-opaque("nn.contrib_conv2d_winograd_nnpack_weight_transform(weight; convolution_algorithm!, out_dtype=None)", level=10)
-opaque(
-    "qnn.simulated_quantize(data, out_dtype, output_scale, output_zero_point; axis=-1)",
-    "qnn.simulated_dequantize(data, in_dtype, input_scale, input_zero_point; axis=-1)",
-    level=11,
-    kind=Kind.ELEMENTWISE,
-)
+opaque("meta_schedule_layout_transform(data; index_map!)", level=3, kind=Kind.INJECTIVE)
 opaque(
     "memory.alloc_storage(size, shape, alignment?; virtual_device=None, dtype=None, device_id=None, device_type=None)",
-    "memory.alloc_tensor(storage, offset, shape; const_shape=None, assert_shape=None, dtype=None)",
-    "memory.kill(to_free)",
-    "vm.invoke_tvm_op(op, ins, outs)",
-    "call_lowered(func, call_args; metadata=None)",
-    "debug(program; debug_func=None)",
-    "annotation.with_funcid(func; funcid=None)",
-    "torch_op(inputs?; serialized_function='', len=-1)",
     level=10,
     effect=Effect.CONTROL,
+    infer=lambda a, *operands: STORAGE,
 )
+opaque(
+    "memory.alloc_tensor(storage, offset, shape; const_shape=None, assert_shape=None, dtype=None)",
+    level=10,
+    effect=Effect.CONTROL,
+    infer=_tensor_in_storage,
+)
+opaque("memory.kill(to_free)", "vm.invoke_tvm_op(op, ins, outs)", level=10, effect=Effect.CONTROL, infer=lambda a, *operands: TupleType(()))
+opaque("call_lowered(func, call_args; metadata=None)", level=10, effect=Effect.CONTROL, infer=_result_of)
+opaque("torch_op(inputs?; serialized_function='', len=-1)", level=10, effect=Effect.CONTROL)

@@ -254,3 +254,41 @@ def simulated_quantize(t: Relay, a: Attributes, x: Node, scale: Node, low: Node,
     scaled = t.div(x, t.reshape(scale, ()))
     steps = t.unary("round-nearest-afz", t.minimum(t.maximum(scaled, t.reshape(low, ())), t.reshape(high, ())))
     return t.mul(steps, t.reshape(scale, ()))
+
+
+CODES = {1: (-128, 127), 2: (0, 255), 3: (-(1 << 31), (1 << 31) - 1)}
+"""What the number of an element type means in TVM (1 int8, 2 uint8, 3 int32): what it holds. 0 leaves the values as they are."""
+
+
+@operator("qnn.simulated_quantize(data, out_dtype, output_scale, output_zero_point; axis=-1)", kind=E, level=11)
+def simulated_quantization(t: Relay, a: Attributes, x: Node, code: Node, scale: Node, zero: Node) -> Node:
+    """What a quantised number would be, still as a float; the element type is chosen while it runs."""
+    chosen = t.convert(t.reshape(code, ()), S32)
+    steps = t.unary("round-nearest-afz", t.div(x, per_axis(t, t.convert(scale, t.dtype(x)), x, a.axis)))
+    steps = t.add(steps, per_axis(t, t.convert(zero, t.dtype(x)), x, a.axis))
+    made = x
+    for number, (low, high) in CODES.items():
+        held = t.maximum(t.minimum(steps, t.like(x, high)), t.like(x, low))
+        made = t.select(t.compare("EQ", chosen, t.array(number, S32)), held, made)
+    return made
+
+
+@operator("qnn.simulated_dequantize(data, in_dtype, input_scale, input_zero_point; axis=-1)", kind=E, level=11)
+def simulated_dequantization(t: Relay, a: Attributes, x: Node, code: Node, scale: Node, zero: Node) -> Node:
+    """What a quantised number that is kept as a float stands for."""
+    chosen = t.convert(t.reshape(code, ()), S32)
+    shifted = t.sub(x, per_axis(t, t.convert(zero, t.dtype(x)), x, a.axis))
+    value = t.mul(shifted, per_axis(t, t.convert(scale, t.dtype(x)), x, a.axis))
+    known = t.binary("and", t.compare("GE", chosen, t.array(1, S32)), t.compare("LE", chosen, t.array(3, S32)))
+    return t.select(known, value, x)
+
+
+@operator(
+    "qnn.contrib_dense_pack(data, weight, input_zero_point, kernel_zero_point, input_scale, kernel_scale; units!, out_dtype='int32', "
+    "weight_layout='NC')",
+    kind=C,
+    level=10,
+)
+def dense_pack(t: Relay, a: Attributes, x: Node, w: Node, zx: Node, zw: Node, sx: Node, sw: Node) -> Node:
+    """``qnn.dense`` with a weight that is packed in parts."""
+    return dense(t, a, x, t.to_layout(w, str(a.weight_layout), "NC"), zx, zw, sx, sw)

@@ -263,3 +263,13 @@ def batch_flatten(t: Relay, a: Attributes, x: Node) -> Node:
 
 def _list(value: Any) -> list[int]:
     return list(value) if isinstance(value, list | tuple) else [value]
+
+
+@operator("nn.fifo_buffer(data, buffer; axis=0)", level=3)
+def fifo_buffer(t: Relay, a: Attributes, x: Node, buffer: Node) -> Node:
+    """The newest data behind what is left of a buffer; the oldest falls out."""
+    axis = t.axis(buffer, int(a.axis))
+    new, size = t.shape(x)[axis], t.shape(buffer)[axis]
+    if new >= size:
+        raise ValueError(f"data axis {axis} is {new}, the buffer holds {size}")
+    return t.concat([t.slice_dim(buffer, axis, new, size), x], axis)

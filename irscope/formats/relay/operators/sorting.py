@@ -76,3 +76,28 @@ def ndarray_size(t: Relay, a: Attributes, x: Node) -> Node:
     return t.array(t.type(x).elements, t.dtype_word(a.dtype, S32))
 
 
+@operator("unique(data; sorted=True, return_counts=False)", level=3)
+def unique(t: Relay, a: Attributes, x: Node) -> list[Node]:
+    """The different values, where each stands first, which of them each element is, how many there are, and how often each.
+
+    All but the number have the length of the data; behind the values stand zeros, behind the places that length.
+    """
+    n = t.shape(x)[0]
+    value, place = t.sort([x, t.iota((n,), 0, S32)], 0)
+    differs = t.convert(t.compare("NE", t.slice_dim(value, 0, 1, n), t.slice_dim(value, 0, 0, n - 1)), S32)
+    number = t.cumulative("add", t.pad(differs, t.array(0, S32), [1], [0]), 0, 0)
+
+    def put(base: Node, at: Node, what: Node, combine: str | None) -> Node:
+        return t.scatter(base, t.reshape(at, (n, 1)), what, combine, inserted=(0,), to_operand=(0,))
+
+    first = put(t.full((n,), n, S32), number, place, "minimum")
+    if not a.sorted:
+        # In the order of their first places; the number of each is then its rank in that order.
+        order = t.sort([first, t.iota((n,), 0, S32)], 0)[1]
+        rank = t.sort([order, t.iota((n,), 0, S32)], 0)[1]
+        first, number = t.take(first, order, 0), t.take(rank, number, 0)
+    found = put(t.like(x, 0), number, value, None)
+    inverse = put(t.full((n,), 0, S32), place, number, None)
+    count = t.plus(t.reduce("maximum", number, [0], 0, True), 1)
+    made = [found, first, inverse, count]
+    return [*made, put(t.full((n,), 0, S32), number, t.full((n,), 1, S32), "add")] if a.return_counts else made
