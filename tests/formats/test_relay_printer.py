@@ -12,7 +12,9 @@ import pytest
 from irscope.expand import expand
 from irscope.formats.hlo import read as read_hlo
 from irscope.formats.relay import print_module, read
-from irscope.graph import Graph, Node
+from irscope.graph import DTYPES, Builder, Graph, Node, TensorType
+from irscope.ops import get, lookup
+from irscope.ops.attrs import Literal
 from irscope.source import SourceText
 
 SAMPLES = Path(__file__).resolve().parent.parent.parent / "samples"
@@ -55,7 +57,7 @@ def test_relay_reads_back_and_prints_the_same(text: str, types: bool) -> None:
 def test_styles() -> None:
     module = read(SourceText("t", "def @main(%x: float32) { %3 = add(%x, 1f); return %3; }")).module()
     assert print_module(module) == "def @main(%x: float32) {\n  %0 = add(%x, 1f);\n  return %0;\n}\n"
-    assert print_module(module, "relay", True) == "def @main(%x: float32) {\n  add(%x, 1f) /* ty=float32 */\n}\n"
+    assert print_module(module, "relay", True) == "#[version = \"0.0.5\"]\ndef @main(%x: float32) {\n  add(%x, 1f) /* ty=float32 */\n}\n"
 
 
 @pytest.mark.parametrize("name", ["mlp.opt", "transformer.pre", "residual.pre", "newton.opt", "wasteful.pre"])
@@ -83,3 +85,47 @@ def test_constants_keep_every_bit() -> None:
 def bits(graph: Graph) -> list[tuple[str, bytes]]:
     arrays: list[Any] = [np.asarray(n.attrs["literal"].value()) for n in graph.nodes if n.op.name == "constant"]
     return sorted((str(a.dtype), a.tobytes()) for a in arrays)
+
+
+TABLE = """#[version = "0.0.5"]
+def @main(%x: Tensor[(2), float32]) { add(%x, meta[relay.Constant][0]) }
+#[metadata]
+{
+  "root": 1,
+  "nodes": [{"type_key": ""}, {"type_key": "Map", "keys": ["relay.Constant"], "data": [2]}, {"type_key": "Array", "data": [3]},
+            {"type_key": "relay.Constant", "attrs": {"data": "0"}}],
+  "b64ndarrays": ["P6G0lvBAXt0AAAAAAAAAAAEAAAAAAAAAAQAAAAIgAQACAAAAAAAAAAgAAAAAAAAAAACAPwAAAEA="]
+}
+"""
+
+
+def test_the_table_of_constants_is_printed_again() -> None:
+    first = read(SourceText("t", TABLE)).module()
+    printed = print_module(first)
+    second = read(SourceText("printed", printed)).module()
+    assert print_module(second) == printed
+    (constant,) = (n for n in second.main().nodes if n.op.name == "constant")
+    assert constant.attrs["literal"].value().tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64", "f16", "bf16", "s8", "s64", "u8", "pred"])
+def test_arrays_that_a_pass_made_go_into_the_table_where_tvm_is_to_read_them(dtype: str) -> None:
+    module = read(SourceText("t", TABLE)).module()
+    made = Graph("main")
+    builder = Builder(made)
+    type = TensorType(DTYPES[dtype], (2, 2))
+    value = np.array([[0, 1], [1, 0]]).astype(type.dtype.numpy())
+    literal = Literal.of(value, type)
+    nodes = [builder.add(get("constant"), (), {"literal": literal}, type) for _ in range(2)]
+    add = lookup("add", "relay")
+    assert add is not None
+    made.root = builder.add(add, nodes, {}, type)
+    module.graphs["main"] = made
+    printed = print_module(module)
+    assert printed.count("b64ndarrays") == 1
+    assert "meta[relay.Constant][0]" in printed
+    assert "hlo.constant" not in printed
+    again = read(SourceText("printed", printed)).module().main()
+    constants = [n for n in again.nodes if n.op.name == "constant"]
+    assert constants
+    assert all(np.array_equal(n.attrs["literal"].value(), value) and n.type == type for n in constants)

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from irscope.formats.relay.cursor import Raw
+from irscope.formats.relay.metadata import Table, encodable
 from irscope.formats.relay.primitives import DIALECTS, PLAIN_SCALARS, spelled, written
 from irscope.formats.relay.types import type_text
 from irscope.graph import UNKNOWN, Graph, Module, NamedType, Node, TensorType, callees_first
@@ -63,10 +64,11 @@ def print_module(module: Module, style: str | None = None, types: bool = False) 
         for body in node.bodies
     }
     names = {graph: name for name, graph in module.graphs.items()}
+    table = Table(module)
     for graph in module.graphs.values():
         if graph not in bodies:
-            parts.append("\n".join(_Function(style, types, names).definition(graph)))
-    return "\n".join(parts) + "\n"
+            parts.append("\n".join(_Function(style, types, names, table if style == "relay" else None).definition(graph)))
+    return "\n".join(parts) + "\n" + table.text()
 
 
 def _primitive_parts(module: Module) -> Iterator[str]:
@@ -96,7 +98,8 @@ def _data_type(name: str, constructors: Mapping[str, list[str]]) -> str:
 class _Function:
     """Prints one function of the module, and the functions and blocks inside it; numbers run through all of them."""
 
-    def __init__(self, style: str, types: bool, names: Mapping[Graph, str]) -> None:
+    def __init__(self, style: str, types: bool, names: Mapping[Graph, str], table: Table | None = None) -> None:
+        self.table = table
         self.style = style
         self.types = types
         self.names = names
@@ -177,22 +180,31 @@ class _Function:
             return False
         return True
 
-    @staticmethod
-    def plain_constant(node: Node) -> bool:
+    def plain_constant(self, node: Node) -> bool:
         """Whether a constant is a number, a reference into the table, or a list of numbers whose type shows."""
         literal, type = node.attrs["literal"], node.type
         if "meta" in node.attrs:
             return True
         if literal.elided or not isinstance(type, TensorType):
             return False
+        return self.is_spelled(node) or (self.table is not None and encodable(type))
+
+    @staticmethod
+    def is_spelled(node: Node) -> bool:
+        """Whether a constant is written out: a scalar, or an array that the text wrote out before."""
+        literal, type = node.attrs["literal"], node.type
+        if not isinstance(type, TensorType):
+            return False
         return type.dtype.name in PLAIN_SCALARS if type.rank == 0 else type.dtype.name in ("s32", "f32") and literal.text is not None
 
     def constant(self, node: Node) -> str:
         """A scalar as a literal, anything else by its place in the table."""
         literal = node.attrs["literal"]
+        claimed = f" /* ty={type_text(node.type)} */" if node.type is not UNKNOWN and not isinstance(node.type, NamedType) else ""
         if "meta" in node.attrs:
-            claimed = f" /* ty={type_text(node.type)} */" if node.type is not UNKNOWN and not isinstance(node.type, NamedType) else ""
             return f"{node.attrs['meta']}{claimed}"
+        if self.table is not None and not self.is_spelled(node):
+            return self.table.reference(literal) + claimed
         if isinstance(node.type, TensorType) and node.type.rank == 0:
             return scalar_text(literal.value().item(), node.type)
         return nested_text(literal.value().tolist())
