@@ -37,7 +37,10 @@ def read_baseline(path: str) -> Counter[str]:
     """How often each fingerprint is accepted. Raises UserError for a file that is no baseline."""
     try:
         data = json.loads(Path(path).read_text())
-        return Counter({row["fingerprint"]: int(row["count"]) for row in data["findings"]})
+        accepted: Counter[str] = Counter()
+        for row in data["findings"]:  # several rows may have one fingerprint: their messages differ in numbers behind names
+            accepted[row["fingerprint"]] += int(row["count"])
+        return accepted
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}", f"irscope lint --write-baseline {path} makes one") from None
     except (ValueError, KeyError, TypeError, UnicodeDecodeError):

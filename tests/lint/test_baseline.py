@@ -37,3 +37,13 @@ def test_a_file_that_is_no_baseline_is_told(tmp_path: Path) -> None:
         read_baseline(str(path))
     with pytest.raises(UserError):
         read_baseline(str(tmp_path / "missing.json"))
+
+
+def test_equal_layers_are_all_accepted(tmp_path: Path) -> None:
+    """Findings that differ in the numbers behind names alone have one fingerprint, and each is accepted."""
+    layers = "".join(f"  e.{i} = f32[64,64] exponential(x)\n  d.{i} = f32[64,64] exponential(x)\n" for i in range(1, 4))
+    text = f"HloModule m\n\nENTRY e {{\n  x = f32[64,64] parameter(0)\n{layers}  ROOT r = (f32[64,64]) tuple(e.1)\n}}\n"
+    found = lint_reading(irscope.load(text))
+    assert len({fingerprint(finding) for finding in found}) < len(found)
+    write_baseline(str(tmp_path / "b.json"), found)
+    assert unknown_to(read_baseline(str(tmp_path / "b.json")), found) == []
