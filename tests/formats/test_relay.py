@@ -4,7 +4,7 @@ from __future__ import annotations
 import pytest
 
 from irscope.formats.relay import read, sniff
-from irscope.graph import Graph, Reading, TensorType
+from irscope.graph import DTYPES, Graph, Reading, TensorType
 from irscope.source import SourceText
 
 COURSE = """def @main(%input: Tensor[(1, 128), float32], %weight: Tensor[(64, 128), float32], %bias: Tensor[(64), float32]) -> Tensor[(1, 64), float32] {
@@ -213,3 +213,10 @@ def test_a_lowered_function_tells_its_loops_and_allocations() -> None:
     assert lowered.attrs["loops"] == (("i", "16", "parallel"),)
     assert lowered.attrs["allocations"] == (("tmp", "float32", (4, 16), "global", 256),)
     assert lowered.attrs["buffers"] == (("b", "float32", (16,)), ("a", "float32", (16,)))
+
+
+@pytest.mark.parametrize(("claim", "dtype"), [("int64", "s64"), ("uint8", "u8"), ("int32", "s32"), ("float32", "s32"), ("Tensor[(2), int64]", "s32")])
+def test_a_number_without_a_suffix_has_the_integer_type_that_its_comment_claims(claim: str, dtype: str) -> None:
+    reading = read(SourceText("t", f"v0.0.4\ndef @main() {{ %0 = (2 /* ty={claim} */, 1); %0 }}"))
+    (two,) = (n for n in reading.module().main().nodes if n.op.name == "constant" and n.attrs["literal"].value() == 2)
+    assert two.type == TensorType(DTYPES[dtype], ())

@@ -9,7 +9,7 @@ from irscope.formats.relay.cursor import NUMBER
 from irscope.formats.relay.lexer import SyntaxFault
 from irscope.formats.relay.nodes import Nodes
 from irscope.formats.relay.types import dtype_named
-from irscope.graph import Node, TensorType
+from irscope.graph import DType, Node, TensorType
 from irscope.graph.dtypes import DTYPES, F32, S32, S64
 from irscope.ops.attrs import Literal
 
@@ -47,7 +47,8 @@ class Literals(Nodes):
         value = -int(digits) if negative else int(digits)
         kind = "u" if letter == "u" else "s"
         if not width:
-            dtype = S32 if -(1 << 31) <= value < (1 << 31) else S64
+            dtype = self._claimed_integer() or (S32 if -(1 << 31) <= value < (1 << 31) else S64)
+            kind = "u" if dtype.kind == "uint" else "s"
         elif f"{kind}{width}" in DTYPES:
             dtype = DTYPES[f"{kind}{width}"]
         else:
@@ -56,6 +57,12 @@ class Literals(Nodes):
         if not low <= value <= high:
             raise SyntaxFault(at, f"{value} does not fit {'u' if kind == 'u' else ''}int{dtype.bits}", length=len(word))
         return self._scalar(value, dtype, at)
+
+    def _claimed_integer(self) -> DType | None:
+        """The element type in the comment behind a number: texts of 2019 say it there and not by a suffix (``2 /* ty=int64 */``)."""
+        note = self.notes.get(self.at - 1)
+        type = self.type_of_note(note) if note is not None else None
+        return type.dtype if isinstance(type, TensorType) and not type.shape and type.dtype.is_integer else None
 
     def _scalar(self, value: float | int | bool, dtype: Any, at: int) -> Node:
         type = TensorType(dtype, ())
