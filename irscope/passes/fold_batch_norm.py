@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from irscope.graph import Module, Node, TensorType
 from irscope.passes.base import Pass
+from irscope.passes.fold_scale_axes import CONTRACTIONS, channels
 from irscope.passes.simplify_inference import bound, scale_and_shift
 from irscope.passes.visitor import GraphMutator
 
@@ -17,7 +18,8 @@ class FoldBatchNorm(Pass):
         %1 = nn.batch_norm(%0, %g, %b, %m, %v);       ->     %1 = nn.conv2d(%x, %0);
         nn.relu(%1.0)                                        nn.relu(nn.bias_add(%1, shift))
 
-    Only where nobody else needs the convolution's plain result. The arithmetic that is added works on weights and statistics.
+    A bias in between is scaled and joins the shift. Only where nobody else needs the layer's plain result. The arithmetic that is added
+    works on weights and statistics.
     """
 
     name: ClassVar[str] = "fold-batch-norm"
@@ -39,37 +41,36 @@ class _Folding(GraphMutator):
         norm = node.operands[0]
         if norm.op.name != "nn.batch_norm" or int(node.attrs["index"]) != 0:
             return None
-        layer = norm.operands[0]
-        if layer.op.name not in ("nn.conv2d", "nn.dense"):
+        biased = norm.operands[0] if norm.operands[0].op.name == "nn.bias_add" else None
+        layer = biased.operands[0] if biased is not None else norm.operands[0]
+        if layer.op.name not in CONTRACTIONS:
             return None
-        others = self.needed_elsewhere(layer, norm)
-        channel = _output_channel(layer)
-        if others or channel is None or channel[0] != int(bound(norm)["axis"]) % layer.type.rank:  # type: ignore[attr-defined]
-            why = f"{', '.join(others)} needs its plain result" if others else f"%{norm.name} normalises along another axis"
+        why = self._kept_apart(layer, biased, norm)
+        if why:
             self.declined.append(f"left %{layer.name} and %{norm.name} apart: {why}")
             return None
+        found = channels(layer)
+        assert found is not None and isinstance(layer.operands[1].type, TensorType), "looked at above"
         data, weight = (self.new(o) for o in layer.operands)
-        rest = [self.new(o) for o in norm.operands[1:]]
-        axis, place = channel
-        scale, shift = scale_and_shift(self, norm, [data, *rest])
-        assert isinstance(weight.type, TensorType), "its channels are known"
-        shape = [-1 if d == place else 1 for d in range(weight.type.rank)]
+        scale, shift = scale_and_shift(self, norm, [data, *(self.new(o) for o in norm.operands[1:])])
+        shape = [-1 if d in found.made else 1 for d in range(layer.operands[1].type.rank)]
         scaled = self.add("multiply", [weight, self.add("reshape", [scale], newshape=shape)])
-        made = self.add(layer.op.name, [data, scaled], **layer.attrs)
-        return self.add("nn.bias_add", [made, shift], axis=axis)
+        if biased is not None:
+            shift = self.add("add", [self.add("multiply", [self.new(biased.operands[1]), scale]), shift])
+        made = self.builder.add(layer.op, [data, scaled], layer.attrs, layer.type, name=self._name)
+        return self.add("nn.bias_add", [made, shift], node.type, axis=found.result[0])
 
-
-def _output_channel(layer: Node) -> tuple[int, int] | None:
-    """The axis of the result's channels, and that of the weight which runs over them; None where no single one does."""
-    result, weight = layer.type, layer.operands[1].type
-    if not isinstance(result, TensorType) or not isinstance(weight, TensorType):
-        return None
-    if layer.op.name == "nn.dense":
-        return result.rank - 1, 0
-    given = bound(layer)
-    layouts = str(given["out_layout"] or given["data_layout"]), str(given["kernel_layout"])
-    if any(c.isdigit() for text in layouts for c in text):
-        return None
-    axis, place = layouts[0].index("C"), layouts[1].index("O")
-    # A depthwise kernel has its channels on two axes.
-    return (axis, place) if weight.shape[place] == result.shape[axis] else None
+    def _kept_apart(self, layer: Node, biased: Node | None, norm: Node) -> str:
+        """Why a normalisation stays behind its layer; empty when it may go into the weights."""
+        others = self.needed_elsewhere(layer, biased or norm) + (self.needed_elsewhere(biased, norm) if biased is not None else [])
+        if others:
+            return f"{', '.join(others)} needs its plain result"
+        found = channels(layer)
+        if found is None or len(found.made) != 1:
+            return "its channels lie on no single axis of its weight"
+        rank = layer.type.rank  # type: ignore[attr-defined]
+        if found.result[0] != int(bound(norm)["axis"]) % rank:
+            return f"%{norm.name} normalises along another axis"
+        if biased is not None and found.result[0] != int(bound(biased)["axis"]) % rank:
+            return f"the bias %{biased.name} runs along another axis"
+        return ""

@@ -52,16 +52,19 @@ class Sign(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Channels:
-    """Where the channels of a contraction lie: in its data, its result, and in the weight those that it reads and those that it makes."""
+    """Where the channels of a contraction lie: in its data, its result, and in the weight those that it reads and those that it makes.
+
+    ``read`` is None for a grouped convolution, whose weight has the channels of one group side by side with those of the others.
+    """
 
     data: Axes
     result: Axes
-    read: Axes
+    read: Axes | None
     made: Axes
 
 
 def channels(node: Node) -> Channels | None:
-    """The channels of a contraction; None where no scale can follow them (grouped convolutions, weights packed in another way)."""
+    """The channels of a contraction; None where no scale can follow them (weights packed in another way, a multiplier of channels)."""
     if node.op.name not in CONTRACTIONS or len(node.operands) != 2:
         return None
     data, weight, result = node.operands[0].type, node.operands[1].type, node.type
@@ -72,8 +75,8 @@ def channels(node: Node) -> Channels | None:
     found = _of_convolution(node, weight) if node.op.name in CONVOLUTIONS else _of_product(node, data, result)
     if found is None:
         return None
-    same = _size(data, found.data) == _size(weight, found.read) and _size(result, found.result) == _size(weight, found.made)
-    return found if same else None
+    reads = found.read is None or _size(data, found.data) == _size(weight, found.read)
+    return found if reads and _size(result, found.result) == _size(weight, found.made) else None
 
 
 def _of_product(node: Node, data: TensorType, result: TensorType) -> Channels | None:
@@ -92,10 +95,11 @@ def _of_convolution(node: Node, weight: TensorType) -> Channels | None:
     if found is None or rank != weight.rank:
         return None
     groups = int(given["groups"])
-    if groups == 1:
+    if groups == 1 or found.read is None:
         return found
     # Depthwise: each channel has a kernel of its own, and stands on the axis of those that are made.
-    return replace(found, read=found.made) if _size(weight, found.read) == 1 and _size(weight, found.made) == groups else None
+    depthwise = _size(weight, found.read) == 1 and _size(weight, found.made) == groups
+    return replace(found, read=found.made if depthwise else None)
 
 
 @cache

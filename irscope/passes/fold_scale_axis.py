@@ -24,8 +24,8 @@ class FoldScaleAxis(Pass):
 
     ``direction`` is ``backward`` (scales behind, into what makes the channels), ``forward`` (scales before, into what reads them), or both
     in this order. Scales pass sums, biases and residual sums; they pass a rectifier where every number of the scale is known and positive,
-    and forward past a sum where none is 0. Layouts may be packed (NCHW16c); grouped convolutions stay, depthwise ones do not. A value that
-    others read too stays as it is. Graphs of HLO's operators go through ``fold-scale``.
+    and forward past a sum where none is 0. Layouts may be packed (NCHW16c). Grouped convolutions take scales from behind only, depthwise
+    ones from both sides. A value that others read too stays as it is. Graphs of HLO's operators go through ``fold-scale``.
     """
 
     name: ClassVar[str] = "fold-scale-axis"

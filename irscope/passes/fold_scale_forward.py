@@ -88,7 +88,7 @@ class Forward(GraphMutator):
         """What a node wants of its operands, when its own readers want ``want``."""
         name = node.op.name
         nothing: list[Wanted | None] = [None] * len(node.operands)
-        if (found := channels(node)) is not None:
+        if (found := channels(node)) is not None and found.read is not None:
             self.channels[node] = found
             return [Wanted(found.data, node), None]
         if want is None:
@@ -134,9 +134,9 @@ class Forward(GraphMutator):
         scale, values = scaled[at], list(operands)
         assert scale is not None
         if node in self.channels:
-            weight = node.operands[1].type
-            assert isinstance(weight, TensorType), "its channels are known"
-            values[1] = self.add("multiply", [values[1], fitted(self, self._scale(scale), weight, self.channels[node].read)], weight)
+            weight, read = node.operands[1].type, self.channels[node].read
+            assert isinstance(weight, TensorType) and read is not None, "its channels are known"
+            values[1] = self.add("multiply", [values[1], fitted(self, self._scale(scale), weight, read)], weight)
         elif node.op.name == "nn.bias_add":
             values[1] = self.add("divide", [values[1], self._scale(scale)])
         else:

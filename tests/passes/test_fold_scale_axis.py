@@ -66,6 +66,8 @@ def products(module: Module) -> list[str]:
      "  %0 = multiply(%x, %t);\n  %1 = nn.dense(%0, %w, units=4);\n  multiply(%1, %s)", ["f32[4,5]", "f32[4,5]"]),
     ("%x: Tensor[(3, 5), float32], %w: Tensor[(5, 4), float32], %s: Tensor[(4), float32], %t: Tensor[(5), float32]",
      "  %0 = multiply(%x, %t);\n  %1 = nn.matmul(%0, %w, units=4);\n  multiply(%1, %s)", ["f32[5,4]", "f32[5,4]"]),
+    (f"{X}, %g: Tensor[(4, 2, 3, 3), float32], {S}",
+     "  %0 = nn.conv2d(%x, %g, groups=2, padding=[1, 1], channels=4, kernel_size=[3, 3]);\n  multiply(%0, %s)", ["f32[4,2,3,3]"]),
     ("%x: Tensor[(1, 4, 7), float32], %w: Tensor[(6, 4, 3), float32], %s: Tensor[(6, 1), float32]",
      "  %0 = nn.conv1d(%x, %w, channels=6, kernel_size=[3]);\n  %1 = exp(%s);\n  multiply(%0, %1)", ["f32[6,4,3]"]),
 ])
@@ -93,10 +95,10 @@ def test_what_stays_is_told_with_the_reason(body: str, why: str) -> None:
     f"  %0 = multiply(%x, %s);\n  %1 = {CONV.format('%0', '%w')};\n  add(%1, %0)",
     f"  %0 = {CONV.format('%x', '%w')};\n  %1 = tanh(%0);\n  multiply(%1, %s)",
     f"  %0 = {CONV.format('%x', '%w')};\n  multiply(%0, %x)",
-    "  %0 = nn.conv2d(%x, %g, groups=2, padding=[1, 1], channels=4, kernel_size=[3, 3]);\n  multiply(%0, %s)",
+    "  %0 = multiply(%x, %s);\n  nn.conv2d(%0, %g, groups=2, padding=[1, 1], channels=4, kernel_size=[3, 3])",
     "  multiply(%x, %s)",
 ])
-def test_values_that_others_read_and_grouped_convolutions_stay(body: str) -> None:
+def test_values_that_others_read_stay_and_what_grouped_convolutions_read(body: str) -> None:
     made, declined = folded(f"{X}, {W}, {S}, %g: Tensor[(4, 2, 3, 3), float32]", body)
     assert products(made) == ["f32[2,4,6,6]"] and not declined
 
