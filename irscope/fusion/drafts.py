@@ -131,10 +131,15 @@ class Drafts:
             seen.add(draft)
             if len(seen) > MAX_SEARCH:
                 return True
-            for output in draft.outputs:
+            for output in (*draft.outputs, *self._tokens(draft)):
                 if output.index < limit:
                     stack.extend(self._beyond(output))
         return False
+
+    @staticmethod
+    def _tokens(draft: Draft) -> list[Node]:
+        """What an operator gives beside arrays: who takes a token waits for all that the token waits for."""
+        return [node for node in draft.nodes if not isinstance(node.type, TensorType)] if draft.kind == "whole" else []
 
     def _beyond(self, node: Node) -> list[Draft]:
         """The kernels that read a node, also through tuples and parts."""

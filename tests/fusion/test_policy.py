@@ -174,3 +174,15 @@ def test_every_edge_gets_a_verdict_with_a_sentence() -> None:
 def test_policies_are_found_by_name() -> None:
     with pytest.raises(UserError, match="no fusion policy"):
         policy_named("irscop")
+
+
+def test_kernels_do_not_wait_for_each_other_through_a_token() -> None:
+    made = plan("""
+        p = f32[64] parameter(0)
+        q = f32[64] parameter(1)
+        a = f32[64] add(p, q)
+        t = token[] after-all(a)
+        c = f32[64] custom-call(q, t), custom_call_target="x", custom_call_has_side_effect=true
+        n = f32[64] negate(c)
+        ROOT m = f32[64] multiply(a, n)""")
+    assert [[n.name for n in group.nodes] for group in made.groups] == [["a"], ["t"], ["c"], ["n", "m"]]
