@@ -90,7 +90,7 @@ def _scan_trips(node: Node) -> int | None:
     if not node.operands or not isinstance(dimensions, tuple) or len(dimensions) != 1:
         return None
     shape = getattr(node.operands[0].type, "shape", ())
-    size = shape[dimensions[0]] if dimensions[0] < len(shape) else None
+    size = shape[dimensions[0]] if 0 <= dimensions[0] < len(shape) else None
     return size if isinstance(size, int) else None
 
 

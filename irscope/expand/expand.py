@@ -22,8 +22,8 @@ from irscope.ops.faults import TypeFault
 from irscope.ops.shapes import fits
 from irscope.source import UserError
 
-MAX_NODES = 5_000_000
-"""A graph that grows beyond this while calls are inlined is a mistake, or a bomb."""
+MAX_NODES, GROWTH = 2_000_000, 4
+"""A graph that grows beyond this, and by this factor, while calls are inlined is a mistake, or a bomb."""
 
 INLINED = frozenset(("call", "fusion"))
 CALLS = INLINED | {"async-start"}
@@ -85,6 +85,7 @@ class _Expansion:
         self.became = became
         self.made = Graph(graph.name, loc=graph.loc, notes=dict(graph.notes))
         self.builder = Builder(self.made)
+        self.limit = max(MAX_NODES, GROWTH * sum(len(g.nodes) for g in module.graphs.values())) if graph is module.main() else MAX_NODES
 
     def run(self) -> Graph:
         self.made.params = [self._param(p) for p in self.graph.params]
@@ -117,8 +118,8 @@ class _Expansion:
         return values[graph.result().index]
 
     def _inlined(self, written: Graph, operands: list[Value]) -> Value:
-        if len(self.made.nodes) > MAX_NODES:
-            raise UserError(f"inlining the calls of {self.graph.name} makes over {MAX_NODES} nodes", "give a smaller part of the program")
+        if len(self.made.nodes) > self.limit:
+            raise UserError(f"inlining the calls of {self.graph.name} makes over {self.limit} nodes", "give a smaller part of the program")
         body = self.became[written]
         if len(operands) != len(body.params):
             raise UserError(

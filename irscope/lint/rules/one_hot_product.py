@@ -132,8 +132,11 @@ class OneHotProduct(Rule):
                 summed = node.attrs.get(f"{name}_contracting_dims", ())
                 if len(summed) != 1 or node.attrs.get("lhs_batch_dims") or len(node.operands) != 2:
                     continue
+                other = dims(node.operands[1 - side])
+                if not other:
+                    continue  # a size that is not known
                 hot = _comparison(node.operands[side])
-                length = dims(node.operands[1 - side])[node.attrs[f"{('rhs', 'lhs')[side]}_contracting_dims"][0]]
+                length = other[node.attrs[f"{('rhs', 'lhs')[side]}_contracting_dims"][0]]
                 indices = _indices(context, graph, hot, summed[0]) if length >= FEWEST else None
                 if indices is None:
                     continue
