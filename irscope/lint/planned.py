@@ -11,7 +11,7 @@ from irscope.analysis.survey import Survey
 from irscope.analysis.types import check_graph
 from irscope.analysis.verify.faults import finding
 from irscope.fusion.plan import Group, Plan
-from irscope.graph import Graph, Module, Node, TensorType, bytes_of
+from irscope.graph import Graph, Kind, Module, Node, TensorType, bytes_of
 from irscope.lint.estimate import Works, scattered
 from irscope.lint.fusion import plans
 from irscope.lint.machine import Machine
@@ -23,24 +23,48 @@ _STUMBLES = (LookupError, ValueError, TypeError, AttributeError, AssertionError,
 _PARTS = frozenset(("slice", "dynamic-slice", "gather"))
 
 
-def _read(group: Group) -> int:
+def _read(group: Group) -> float:
     """Bytes of its inputs that a kernel reads: of one that it only takes slices of, the slices; a literal number is part of the code."""
-    sliced = dict.fromkeys((id(node) for node in group.inputs), 0)
-    whole: set[int] = set()
-    for user in group.nodes:
+    parts: dict[Node, float] = dict.fromkeys(group.inputs, 0.0)
+    whole: dict[Node, float] = dict.fromkeys(group.inputs, 0.0)
+    wanted = _wanted(group)
+    for user in wanted:
         for place, operand in enumerate(user.operands):
-            if id(operand) in sliced:
-                if place == 0 and user.op.name in _PARTS:
-                    sliced[id(operand)] += bytes_of(user.type)
-                else:
-                    whole.add(id(operand))
-    total = 0
-    for node in dict.fromkeys(group.inputs):
+            if operand not in parts:
+                continue
+            if place == 0 and user.op.name in _PARTS:
+                parts[operand] += wanted[user] * bytes_of(user.type)
+            else:
+                share = wanted[user] if user.op.kind is Kind.ELEMENTWISE else 1.0
+                whole[operand] = max(whole[operand], share * bytes_of(operand.type))
+    total = 0.0
+    for node in parts:
         if node.op.name == "constant" and isinstance(node.type, TensorType) and not node.type.shape:
             continue
-        size = bytes_of(node.type)
-        total += size if id(node) in whole or not sliced[id(node)] else min(size, sliced[id(node)])
+        read = parts[node] + whole[node]
+        total += min(bytes_of(node.type), read) if read else bytes_of(node.type)
     return total
+
+
+def _wanted(group: Group) -> dict[Node, float]:
+    """The share of each node's elements that its kernel computes: less than all where the kernel takes only slices of it.
+
+    A policy copies a producer into the kernel of each slice; each of them computes its own part.
+    """
+    inside = dict.fromkeys(group.nodes, 0.0)
+    for node in group.outputs:
+        inside[node] = 1.0
+    for node in sorted(inside, key=lambda n: -n.index):
+        for place, operand in enumerate(node.operands):
+            if operand not in inside:
+                continue
+            share = 1.0 if inside[node] else 0.0
+            if node.op.kind is Kind.ELEMENTWISE:
+                share = inside[node]
+            elif place == 0 and node.op.name in _PARTS and bytes_of(operand.type):
+                share = inside[node] * bytes_of(node.type) / bytes_of(operand.type)
+            inside[operand] = min(1.0, inside[operand] + share)
+    return inside
 
 
 def runs_bodies(node: Node) -> bool:
@@ -147,7 +171,8 @@ class Planned:
             return 0.0
         read, written = self.flow(graph, group)
         read += sum(scattered(node) for node in group.nodes)
-        return works.machine.launch(self.policy) + max(works.machine.move_us(read, written), sum(works.us(node) for node in group.nodes))
+        computing = sum(works.us(node) * share for node, share in _wanted(group).items())
+        return works.machine.launch(self.policy) + max(works.machine.move_us(read, written), computing)
 
     def costliest(self, n: int = 3) -> list[tuple[Group, float]]:
         """The kernels of the entry that move most."""

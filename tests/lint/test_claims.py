@@ -177,6 +177,24 @@ def test_what_a_compiler_left_in_its_result_stays_there() -> None:
     assert found.us > CPU.product_us(2 * 256**3, "f32")
 
 
+def test_a_kernel_that_takes_a_slice_computes_no_more_than_that() -> None:
+    cut = "".join(f"  s{i} = f32[16,4096] slice(t), slice={{[{16 * i}:{16 * i + 16}], [0:4096]}}\n" for i in range(16))
+    pieces = ", ".join(f"s{15 - i}" for i in range(16))
+    text = f"""HloModule m
+
+ENTRY e {{
+  x = f32[256,4096] parameter(0)
+  t = f32[256,4096] tanh(x)
+{cut}  ROOT c = f32[256,4096] concatenate({pieces}), dimensions={{0}}
+}}
+"""
+    module, nodes = read(text)
+    us = Planned(module, "xla-cpu").us(CPU)
+    whole = CPU.vector_us(256 * 4096 * 16)
+    assert whole < us < 2.5 * whole
+    assert nodes["t"].type == nodes["c"].type
+
+
 def test_equal_surroundings_are_planned_once() -> None:
     module, nodes = read(layers(20))
     claims = Claims(Planned(module, "irscope"), CPU)
