@@ -65,9 +65,11 @@ class _Folding(GraphMutator):
         others = self.needed_elsewhere(layer, biased or norm) + (self.needed_elsewhere(biased, norm) if biased is not None else [])
         if others:
             return f"{', '.join(others)} needs its plain result"
+        if not all(isinstance(part.type, TensorType) for part in (layer, *layer.operands)):
+            return "the text does not tell the type of its weight"
         found = channels(layer)
         if found is None or len(found.made) != 1:
-            return "its channels lie on no single axis of its weight"
+            return "its channels lie on no single axis of its weight, or its types are no floats, or differ"
         rank = layer.type.rank  # type: ignore[attr-defined]
         if found.result[0] != int(bound(norm)["axis"]) % rank:
             return f"%{norm.name} normalises along another axis"

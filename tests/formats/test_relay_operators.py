@@ -157,3 +157,13 @@ def test_deformable_convolutions_have_types_though_they_are_not_computed() -> No
     assert "offset is f32[1,8,7,7]" in message and "f32[1,18,7,7]" in message
     assert result_type("def @main(%x: Tensor[(1, 4, 9, 9), float32], %r: Tensor[(5, 5), float32]) {\n"
                        "  vision.roi_pool(%x, %r, pooled_size=[2, 3], spatial_scale=0.5f)\n}\n") == "f32[5,4,2,3]"
+
+
+def test_weights_in_a_table_that_was_left_out_are_solved_too() -> None:
+    module = parsed("def @main(%x: Tensor[(1, 3, 8, 8), float32]) {\n  %0 = nn.conv2d(%x, meta[relay.Constant][0], channels=4, kernel_size=[3, 3]);\n"
+                    "  %1 = nn.batch_norm(%0, meta[relay.Constant][1], meta[relay.Constant][2], meta[relay.Constant][3], meta[relay.Constant][4]);\n"
+                    "  %2 = nn.dense(nn.batch_flatten(%1.0), meta[relay.Constant][5], units=10);\n  tanh(%2)\n}\n").module()
+    constants = [n for n in module.main().nodes if n.op.name == "constant"]
+    assert [str(n.type) for n in constants] == ["f32[4,3,3,3]", *["f32[4]"] * 4, "f32[10,144]"]
+    assert all(n.attrs["literal"].type == n.type and n.attrs["literal"].elided for n in constants)
+    assert str(module.main().result().type) == "f32[1,10]"

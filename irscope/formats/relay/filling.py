@@ -8,6 +8,7 @@ What the text claims stays as claimed; a checker compares it with what is inferr
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -158,8 +159,14 @@ def _solve(node: Node) -> None:
     except (ValueError, IndexError, TypeError, AttributeError, KeyError):
         return
     for operand, type in zip(node.operands[1:], types, strict=False):
-        if operand.type is UNKNOWN and type is not None and operand.op.name == "parameter":
+        if operand.type is not UNKNOWN or type is None:
+            continue
+        if operand.op.name == "parameter":
             operand.type = type
+        elif operand.op.name == "constant" and operand.attrs["literal"].elided:
+            # A table that was left out, and no note of its types: weights of a model that was printed for people.
+            operand.type = type
+            operand.attrs = {**operand.attrs, "literal": replace(operand.attrs["literal"], type=type)}
 
 
 def _dense(a: Attributes, x: TensorType) -> list[TensorType | None]:
