@@ -11,7 +11,7 @@ from irscope.graph.dtypes import F64, PRED, S64
 from irscope.source import UserError
 
 if TYPE_CHECKING:
-    from irscope.expand.torchscript.frames import Frame
+    from irscope.expand.frames import Frame
     from irscope.expand.torchscript.program import Program
 
 MAX_UNROLLED = 256
@@ -115,13 +115,13 @@ def _conditional(program: Program, node: Node, flag: Node, arguments: list[list[
     plain = [_equal(a, b) for a, b in zip(*leaves, strict=True)]
     results: list[list[Node]] = []
     for way, values in zip((first, second), leaves, strict=True):
-        with _again(program, way.frame):
+        with t.again(way.frame):
             nodes = [t.here(_as_node(program, v)) for v, same in zip(values, plain, strict=True) if not same]
             nodes += [t.here(way.written.get(tensor, tensor.get())) for tensor in touched]
             results.append(nodes)
     _same_types(program, (first, second), results)
     for way, nodes in zip((first, second), results, strict=True):
-        with _again(program, way.frame):
+        with t.again(way.frame):
             way.frame.finish(t.tuple(nodes))
     operands = [t.tuple([t.here(c) for c in way.frame.captured]) for way in (first, second)]
     bodies = [way.frame.graph for way in (first, second)]
@@ -158,20 +158,6 @@ def _run_into(program: Program, name: str, body: Graph, arguments: list[Any]) ->
     return _Way(frame, results, written)
 
 
-class _again:
-    """Build into a finished frame once more."""
-
-    def __init__(self, program: Program, frame: Frame) -> None:
-        self.t, self.frame = program.t, frame
-
-    def __enter__(self) -> None:
-        self.before = self.t.frame
-        self.t.frame, self.t.builder = self.frame, self.frame.builder
-
-    def __exit__(self, *_: object) -> None:
-        self.t.frame, self.t.builder = self.before, self.before.builder
-
-
 def _equal(a: Any, b: Any) -> bool:
     """Whether both branches give the same plain value."""
     if isinstance(a, Tensor | Scalar) or isinstance(b, Tensor | Scalar):
@@ -206,7 +192,7 @@ def _same_types(program: Program, ways: tuple[_Way, _Way], results: list[list[No
         if t.dtype(a) is not t.dtype(b):
             dtype = t.result_type(a, b)
             for way, nodes in zip(ways, results, strict=True):
-                with _again(program, way.frame):
+                with t.again(way.frame):
                     nodes[i] = t.convert(nodes[i], dtype)
 
 
@@ -236,7 +222,7 @@ def _rolled(program: Program, node: Node, body: Graph, trips: Any, condition: An
     i = t.array(done, S64)
     fixed = [t.here(c) for c in frame.captured]
     state = [i, go, *[t.here(s) for s in start], *[t.here(tensor.get()) for tensor in touched], limit, *fixed]
-    with _again(program, frame):
+    with t.again(frame):
         kept = [frame.part(limit.type)]
         t.own(kept[0])
         # The parts that were captured stand behind the limit in the state, whenever they were asked for.
