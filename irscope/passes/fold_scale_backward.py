@@ -53,16 +53,17 @@ class Backward(GraphMutator):
         self.declined = declined
 
     def _mutated(self, graph: Graph, became: dict[Graph, Graph]) -> Graph:
-        self._plan(graph)
+        told = self._plan(graph)
         # A scale may be computed behind the contraction that takes it, from something else.
         wanted = {node.index: scale.value for node, scale in self.takes.items() if scale.value.index > node.index}
         if wanted:
             graph = in_order(graph, wanted)
-            self._plan(graph)
+            told = self._plan(graph)
+        self.declined += told
         return super()._mutated(graph, became) if self.gone or any(old is not new for old, new in became.items()) else graph
 
-    def _plan(self, graph: Graph) -> None:
-        """Which products go, and who takes their scale: openness follows the data, scales go against it."""
+    def _plan(self, graph: Graph) -> list[str]:
+        """Which products go, and who takes their scale: openness follows the data, scales go against it. Gives what there is to tell."""
         uses = Counter(operand.index for node in graph.nodes for operand in node.operands)
         if graph.root is not None:
             uses[graph.root.index] += 1
@@ -84,7 +85,7 @@ class Backward(GraphMutator):
                         self.takes[operand] = replace(scale, axes=self.open[operand].axes)
             elif node.op.name == "multiply":
                 told += self._multiplied(node, early)
-        self.declined += [text for text in reversed(told) if text not in self.declined]
+        return told[::-1]
 
     def _opened(self, node: Node) -> Open | None:
         name = node.op.name
