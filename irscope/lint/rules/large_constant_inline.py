@@ -9,18 +9,22 @@ from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
 from irscope.lint.savings import human_bytes
 from irscope.lint.values import size
-from irscope.source import Severity
+from irscope.source import Note, Severity
 
 LARGE = 1 << 20
 """1 MiB: as text such a constant is several times as long."""
 CONSTANTS = ("constant", "prim::Constant")
+FROZEN = "self."
+"""How `torch.jit.freeze` names what was an attribute."""
+LISTED = 5
 
 
 class LargeConstantInline(Rule):
     """A constant of more than 1 MiB is part of the graph.
 
     ## What it does
-    Finds constants whose values take more than 1 MiB; constants filled by a broadcast are small and not told.
+    Finds constants whose values take more than 1 MiB, one finding a graph at the largest; constants filled by a broadcast are small and not
+    told, nor are the weights of a module that torch froze: there they are meant to be constants.
 
     ## Why is this bad?
     The values are compiled in: the file, the compiler and the cache of programs all hold a copy, and compiling hashes or folds them.
@@ -93,6 +97,12 @@ class LargeConstantInline(Rule):
             }
         """),
         Fixture.torchscript("""
+            graph(%x : Float(1024, 1024)):
+              %self.proj.weight : Float(1024, 1024) = prim::Constant[value=<Tensor>]()
+              %y : Float(1024, 1024) = aten::mm(%x, %self.proj.weight)
+              return (%y)
+        """),
+        Fixture.torchscript("""
             graph(%x : Float(1024, 1024), %w : Float(1024, 1024)):
               %y : Float(1024, 1024) = aten::mm(%x, %w)
               return (%y)
@@ -106,7 +116,10 @@ class LargeConstantInline(Rule):
 
     def check(self, context: Context) -> Iterator[RuleFinding]:
         for graph in context.array_graphs:
-            for node in graph.nodes:
-                if node.op.name in CONSTANTS and size(node) >= LARGE:
-                    said = f"{human_bytes(size(node))} of constants stand in the graph: {node.type}"
-                    yield context.finding(self, node, graph, said, help="make it a parameter")
+            large = [n for n in graph.nodes if n.op.name in CONSTANTS and size(n) >= LARGE and not n.name.startswith(FROZEN)]
+            if large:
+                node = max(large, key=size)
+                more = f"; {len(large) - 1} more, {human_bytes(sum(map(size, large)))} in all" if len(large) > 1 else ""
+                said = f"{human_bytes(size(node))} of constants stand in the graph: {node.type}{more}"
+                notes = tuple(Note(f"%{n.name} is another", n.loc) for n in large[:LISTED] if n is not node)
+                yield context.finding(self, node, graph, said, notes=notes, help="make it a parameter")
