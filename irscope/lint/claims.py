@@ -60,6 +60,7 @@ class Claims:
     def __init__(self, whole: Planned, machine: Machine) -> None:
         self.whole, self.machine = whole, machine
         self._as_written = not whole.module.attrs.get("is_scheduled") and not whole.fusion_of
+        self.tidies = self._as_written and whole.policy in TIDY
         self._plans = {plan.graph.name: plan for plan in whole.plans}
         self._surroundings: dict[Graph, Surroundings | None] = {}
         self._shapes = Shapes()

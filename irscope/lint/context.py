@@ -98,12 +98,19 @@ class Context:
         return expanded
 
     @cached_property
+    def inner(self) -> Context:
+        """What rules on structure look at: the primitives, where there are any; else the module itself."""
+        return self if self.primitive is None or self.primitive is self.module else Context(self.primitive, self.settings)
+
+    @cached_property
     def planned(self) -> Planned | None:
         """What the policy makes of the primitives of the module; None where it cannot judge them."""
         from irscope.lint.planned import Planned
 
         if self.primitive is None:
             return None
+        if self.inner is not self:
+            return self.inner.planned
         try:
             return Planned(self.primitive, self.settings.policy, self.settings.device)
         except (UserError, ValueError):
@@ -136,6 +143,8 @@ class Context:
     @cached_property
     def total_us(self) -> float | None:
         """The estimated time of one run; None where it cannot be told."""
+        if self.inner is not self:
+            return self.inner.total_us
         return self.planned.us(self.machine) if self.planned is not None else None
 
     @cached_property
@@ -229,7 +238,9 @@ class Context:
         """
         stack = self.module.call_stack(node)
         name_at = self.module.source.text.find(node.name, node.loc, node.loc + len(node.name) + 8) if node.loc >= 0 else -1
-        if edit is not None:
+        if edit is not None and rule.tidied and self.claims is not None and self.claims.tidies:
+            saves = {"us": 0.0, "bytes": 0.0, "kernels": 0.0}
+        elif edit is not None:
             claim = self.claim(graph, edit)
             saves = claim.saves if claim is not None else None
         elif saves is not None:

@@ -27,7 +27,7 @@ def lint_primitives(context: Context, rules: Iterable[type[Rule]]) -> list[Findi
     """
     if context.primitive is None:
         return []
-    inner = Context(context.primitive, context.settings)
+    inner = context.inner
     origins = {node.name: written(node) for graph in inner.graphs for node in graph.nodes}
     works = Counter(written(node) for graph in inner.array_graphs for node in graph.nodes if node.op.kind in WORK)
     found: dict[tuple[str, str, int], Finding] = {}

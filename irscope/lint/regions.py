@@ -14,7 +14,8 @@ HOPS = 2
 LIMIT = 120
 """Nodes beyond which a region takes no further kernels in: those of a transformer's layer have 20 to 60 and their neighbours."""
 SHARED = 4
-"""A value that more kernels compute for themselves (a mask, a broadcast number) does not make them neighbours."""
+"""A value that more kernels compute for themselves (a mask, a broadcast number) does not make them neighbours; of a change to such a value
+the first few of its kernels tell."""
 
 LEAVES = frozenset(("parameter", "constant"))
 
@@ -58,12 +59,12 @@ class Surroundings:
         """The kernels of some nodes, and those next to them as far as :data:`HOPS` and :data:`LIMIT` go."""
         inside = dict.fromkeys(seeds)
         reached: dict[int, None] = {}
-        frontier = list(dict.fromkeys(kernel for node in inside for kernel in self._of[node.index]))
+        frontier = list(dict.fromkeys(kernel for node in inside for kernel in self._of[node.index][:SHARED]))
         frontier += [kernel for node in inside if not self._of[node.index] for kernel in self._beside([node])]
-        for hop in range(HOPS + 1):
+        for _ in range(HOPS + 1):
             following: dict[int, None] = {}
             for kernel in frontier:
-                if kernel in reached or (hop and len(inside) + len(self.kernels[kernel]) > LIMIT):
+                if kernel in reached or (reached and len(inside) + len(self.kernels[kernel]) > LIMIT):
                     continue
                 reached[kernel] = None
                 inside.update(dict.fromkeys(self.kernels[kernel]))

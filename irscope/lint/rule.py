@@ -76,7 +76,8 @@ class Rule:
     operations; other formats show it their primitives, and what it finds between those of one operator of the text is left out (the user
     wrote none of them) unless the rule looks ``inside``. What a ``timed`` rule finds is as severe as it says only where mending it saves
     enough time, and information elsewhere; the others find what is wrong, or may be. A rule with ``only_gains`` is silent where mending
-    saves nothing. ``policies`` names those whose refusals a rule tells; it is silent under others (empty: it looks under all). ``fix`` says
+    saves nothing. What a ``tidied`` rule finds compilers mend themselves in text from before optimisation: there it saves nothing.
+    ``policies`` names those whose refusals a rule tells; it is silent under others (empty: it looks under all). ``fix`` says
     how far irscope can help, ``passes`` which passes of ``irscope opt`` make the change in some of the cases.
     A rule that ``judges_types`` sees a text with faults as it stands; the others find nodes whose types do not hold made opaque
     (``add?``), and may rest on all others.
@@ -93,6 +94,7 @@ class Rule:
     passes: ClassVar[tuple[str, ...]] = ()
     timed: ClassVar[bool] = True
     only_gains: ClassVar[bool] = False
+    tidied: ClassVar[bool] = False
     judges_types: ClassVar[bool] = False
     bad: ClassVar[tuple[Fixture, ...]]
     good: ClassVar[tuple[Fixture, ...]]

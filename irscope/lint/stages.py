@@ -49,7 +49,7 @@ def stages(context: Context) -> Stages | None:
     planned, primitive = context.planned, context.primitive
     if planned is None or primitive is None:
         return None
-    inner = context if primitive is context.module else Context(primitive, context.settings)
+    inner = context.inner
     machine = context.machine
     apart = _apart(primitive)
     calls = _calls(context.module, apart)

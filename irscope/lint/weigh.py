@@ -25,8 +25,14 @@ def found_by(context: Context, rule: type[Rule]) -> list[Finding]:
         return []
     found = merged(context, rule().check(context))
     if rule.only_gains:
-        found = [finding for finding in found if (finding.saves or {}).get("us", 0.0) > 0]
+        found = [finding for finding in found if _gains(finding)]
     return [_cut(context, finding) for finding in found]
+
+
+def _gains(finding: Finding) -> bool:
+    """Whether mending saves time, and a kernel or traffic: what is computed faster in the same kernel is another matter."""
+    saves = finding.saves or {}
+    return saves.get("us", 0.0) > 0 and (saves["bytes"] > 0 or saves["kernels"] > 0)
 
 
 def enough(context: Context, us: float) -> bool:

@@ -45,6 +45,7 @@ class DuplicateSubexpression(Rule):
     fix = Fix.REWRITE
     passes = ("share-equal",)
     structural = True
+    tidied = True
     bad = (
         Fixture.hlo(
             """

@@ -43,6 +43,7 @@ class IdentityOp(Rule):
     fix = Fix.REWRITE
     passes = ("simplify-algebra",)
     structural = True
+    tidied = True
     bad = (
         Fixture.hlo(
             """
