@@ -69,7 +69,7 @@ def compile(what: Reading | str | bytes | os.PathLike[str], *, weights: Mapping[
 def scalar_loops(module: Module) -> list[tuple[str, tuple[str, ...], int, bool]]:
     """The kernels that compute without vectors when a module is compiled: name, the user's nodes, steps, whether the end depends on data.
 
-    Empty where the module cannot be compiled (open shapes, operators that do not run here).
+    Empty where the module cannot be compiled (open shapes, operators that do not run here): ``compile-and-run`` says why.
     """
     from irscope.backends.model import primitive
     from irscope.lower.lowering import lower
@@ -78,6 +78,6 @@ def scalar_loops(module: Module) -> list[tuple[str, tuple[str, ...], int, bool]]
 
     try:
         program = lower(primitive(module), Options())
-    except UserError:
+    except (UserError, LookupError, ValueError, TypeError, AssertionError):
         return []
     return [(loop.kernel, loop.nodes, loop.steps, loop.waits) for loop in found_in(program)]
