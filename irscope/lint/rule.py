@@ -23,6 +23,11 @@ HEADINGS = ("What it does", "Why is this bad?", "Example", "Use instead", "Known
 """The sections that every rule's documentation has, in order."""
 
 
+REDUCERS = {"sum": "f32[] add(a, b)", "max": "f32[] maximum(a, b)", "less": "pred[] compare(a, b), direction=LT"}
+"""Scalar computations that a fixture need not write."""
+REDUCER = "{name} {{\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT {name}.r = {result}\n}}\n\n"
+
+
 @dataclass(frozen=True, slots=True)
 class Fixture:
     """A small dump. ``nodes`` names the nodes that must be found in a bad one (empty: any); a good one must give none.
@@ -37,8 +42,10 @@ class Fixture:
 
     @staticmethod
     def hlo(text: str, *nodes: str, policy: str = POLICY) -> Fixture:
-        """An HLO fixture; ``text`` is indented as its surroundings and needs no header."""
-        return Fixture("hlo", "HloModule m\n\n" + dedent(text).strip() + "\n", nodes, policy)
+        """An HLO fixture; ``text`` is indented as its surroundings and needs no header, and none of :data:`REDUCERS`."""
+        wanted = [name for name in REDUCERS if f"to_apply={name}" in text and f"{name} {{" not in text]
+        computations = "".join(REDUCER.format(name=name, result=REDUCERS[name]) for name in wanted)
+        return Fixture("hlo", "HloModule m\n\n" + computations + dedent(text).strip() + "\n", nodes, policy)
 
     @staticmethod
     def relay(text: str, *nodes: str, policy: str = POLICY) -> Fixture:

@@ -117,11 +117,6 @@ class BnUnfolded(Rule):
             }
         """),
         Fixture.hlo("""
-            sum {
-              a = f32[] parameter(0)
-              b = f32[] parameter(1)
-              ROOT s = f32[] add(a, b)
-            }
             ENTRY e {
               x = f32[64,128] parameter(0)
               w = f32[128,256] parameter(1)

@@ -57,11 +57,6 @@ class BroadcastThenReduce(Rule):
     bad = (
         Fixture.hlo(
             """
-            sum {
-              a = f32[] parameter(0)
-              b = f32[] parameter(1)
-              ROOT s = f32[] add(a, b)
-            }
             ENTRY e {
               x = f32[1024] parameter(0)
               b = f32[64,1024] broadcast(x), dimensions={1}
@@ -73,11 +68,6 @@ class BroadcastThenReduce(Rule):
         ),
         Fixture.hlo(
             """
-            max {
-              a = f32[] parameter(0)
-              b = f32[] parameter(1)
-              ROOT s = f32[] maximum(a, b)
-            }
             ENTRY e {
               x = f32[32] parameter(0)
               y = f32[] parameter(1)
@@ -92,11 +82,6 @@ class BroadcastThenReduce(Rule):
         ),
         Fixture.hlo(
             """
-            sum {
-              a = f32[] parameter(0)
-              b = f32[] parameter(1)
-              ROOT s = f32[] add(a, b)
-            }
             ENTRY e {
               x = f32[32,64] parameter(0)
               b = f32[16,32,64] broadcast(x), dimensions={1,2}
@@ -119,11 +104,6 @@ class BroadcastThenReduce(Rule):
     )
     good = (
         Fixture.hlo("""
-            sum {
-              a = f32[] parameter(0)
-              b = f32[] parameter(1)
-              ROOT s = f32[] add(a, b)
-            }
             ENTRY e {
               x = f32[1024] parameter(0)
               b = f32[64,1024] broadcast(x), dimensions={1}
@@ -132,11 +112,6 @@ class BroadcastThenReduce(Rule):
             }
         """),
         Fixture.hlo("""
-            sum {
-              a = f32[] parameter(0)
-              b = f32[] parameter(1)
-              ROOT s = f32[] add(a, b)
-            }
             ENTRY e {
               x = f32[64,1024] parameter(0)
               y = f32[1024] parameter(1)

@@ -13,13 +13,6 @@ FEWEST_STEPS = 1024
 """Below so many steps a loop takes less than a microsecond, whichever way."""
 LISTED = 3
 
-_LESS = """
-            less {
-              a = f32[] parameter(0)
-              b = f32[] parameter(1)
-              ROOT l = pred[] compare(a, b), direction=LT
-            }
-"""
 _ROWS = "offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,3}"
 
 
@@ -50,8 +43,7 @@ class LoopNotVectorised(Rule):
     fix = Fix.NONE
     bad = (
         Fixture.hlo(
-            _LESS
-            + """
+            """
             ENTRY e {
               x = f32[4096] parameter(0)
               y = f32[4096] negate(x)
@@ -98,8 +90,7 @@ class LoopNotVectorised(Rule):
             }
         """),
         Fixture.hlo(
-            _LESS
-            + """
+            """
             ENTRY e {
               x = f32[8] parameter(0)
               ROOT s = f32[8] sort(x), dimensions={0}, to_apply=less

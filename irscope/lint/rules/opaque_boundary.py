@@ -54,11 +54,6 @@ class OpaqueBoundary(Rule):
     bad = (
         Fixture.hlo(
             """
-            max {
-              a = f32[] parameter(0)
-              b = f32[] parameter(1)
-              ROOT s = f32[] maximum(a, b)
-            }
             ENTRY e {
               x = f32[512,256] parameter(0)
               w = f32[256,512] parameter(1)

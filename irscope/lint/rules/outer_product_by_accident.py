@@ -47,11 +47,6 @@ class OuterProductByAccident(Rule):
     bad = (
         Fixture.hlo(
             """
-            sum {
-              a = f32[] parameter(0)
-              b = f32[] parameter(1)
-              ROOT s = f32[] add(a, b)
-            }
             ENTRY e {
               guess = f32[64,1] parameter(0)
               target = f32[64] parameter(1)
@@ -68,11 +63,6 @@ class OuterProductByAccident(Rule):
         ),
         Fixture.hlo(
             """
-            sum {
-              a = f32[] parameter(0)
-              b = f32[] parameter(1)
-              ROOT s = f32[] add(a, b)
-            }
             ENTRY e {
               x = f32[32] parameter(0)
               w = f32[32,1] parameter(1)
@@ -91,11 +81,6 @@ class OuterProductByAccident(Rule):
         ),
         Fixture.hlo(
             """
-            sum {
-              a = f32[] parameter(0)
-              b = f32[] parameter(1)
-              ROOT s = f32[] add(a, b)
-            }
             ENTRY e {
               guess = f32[64,1] parameter(0)
               same = f32[64,1] broadcast(guess), dimensions={0,1}
@@ -141,11 +126,6 @@ class OuterProductByAccident(Rule):
     )
     good = (
         Fixture.hlo("""
-            sum {
-              a = f32[] parameter(0)
-              b = f32[] parameter(1)
-              ROOT s = f32[] add(a, b)
-            }
             ENTRY e {
               x = f32[64] parameter(0)
               y = f32[64] parameter(1)
@@ -158,11 +138,6 @@ class OuterProductByAccident(Rule):
             }
         """),
         Fixture.hlo("""
-            sum {
-              a = f32[] parameter(0)
-              b = f32[] parameter(1)
-              ROOT s = f32[] add(a, b)
-            }
             ENTRY e {
               guess = f32[64,1] parameter(0)
               target = f32[64] parameter(1)

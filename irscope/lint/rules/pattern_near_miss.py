@@ -10,21 +10,7 @@ from irscope.lint.patterns import composites
 from irscope.lint.rule import Fixture, Rule
 from irscope.source import Note, Severity
 
-_REDUCERS = """
-            sum {
-              a = f32[] parameter(0)
-              b = f32[] parameter(1)
-              ROOT s = f32[] add(a, b)
-            }
-            max {
-              a = f32[] parameter(0)
-              b = f32[] parameter(1)
-              ROOT s = f32[] maximum(a, b)
-            }
-"""
-_SOFTMAX = (
-    _REDUCERS
-    + """
+_SOFTMAX = """
             ENTRY e {{
               x = f32[8,8] parameter(0)
               v = f32[8,16] parameter(1)
@@ -40,7 +26,6 @@ _SOFTMAX = (
               ROOT r = f32[8,16] dot(q, v), lhs_contracting_dims={{{2}}}, rhs_contracting_dims={{0}}
             }}
         """
-).replace("sum {\n", "sum {{\n").replace("max {\n", "max {{\n").replace("            }\n", "            }}\n")
 _GELU = """
             ENTRY e {{
               x = f32[64] parameter(0)

@@ -18,19 +18,6 @@ from irscope.source import Note, Severity
 NEUTRAL = {"add": 0.0, "multiply": 1.0, "maximum": float("-inf"), "minimum": float("inf"), "or": 0.0, "and": 1.0}
 """Where a reduction by each operator begins."""
 
-_HEAD = """
-            sum {
-              a = f32[] parameter(0)
-              b = f32[] parameter(1)
-              ROOT s = f32[] add(a, b)
-            }
-            max {
-              a = f32[] parameter(0)
-              b = f32[] parameter(1)
-              ROOT s = f32[] maximum(a, b)
-            }
-"""
-
 
 class ReduceAfterReduce(Rule):
     """A reduction is reduced again, by the same operator or through a second kernel.
@@ -60,8 +47,7 @@ class ReduceAfterReduce(Rule):
     structural = True
     bad = (
         Fixture.hlo(
-            _HEAD
-            + """
+            """
             ENTRY e {
               x = f32[64,128,256] parameter(0)
               z = f32[] constant(0)
@@ -72,8 +58,7 @@ class ReduceAfterReduce(Rule):
             "r",
         ),
         Fixture.hlo(
-            _HEAD
-            + """
+            """
             ENTRY e {
               x = f32[64,128,256]{2,1,0} parameter(0)
               z = f32[] constant(0)
@@ -98,8 +83,7 @@ class ReduceAfterReduce(Rule):
     )
     good = (
         Fixture.hlo(
-            _HEAD
-            + """
+            """
             ENTRY e {
               x = f32[64,128,256] parameter(0)
               z = f32[] constant(0)
@@ -110,8 +94,7 @@ class ReduceAfterReduce(Rule):
         """
         ),
         Fixture.hlo(
-            _HEAD
-            + """
+            """
             ENTRY e {
               x = f32[64,128,256] parameter(0)
               z = f32[] constant(0)

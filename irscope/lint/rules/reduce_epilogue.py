@@ -10,16 +10,7 @@ from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
 from irscope.source import Severity
 
-_SUM = """
-            sum {
-              a = f32[] parameter(0)
-              b = f32[] parameter(1)
-              ROOT s = f32[] add(a, b)
-            }
-"""
-_ROWS = (
-    _SUM
-    + """
+_ROWS = """
             ENTRY e {
               x = f32[1024,512]{1,0} parameter(0)
               y = f32[1024]{0} parameter(1)
@@ -28,7 +19,6 @@ _ROWS = (
               ROOT r = f32[1024]{0} WORK
             }
         """
-)
 
 
 class ReduceEpilogue(Rule):

@@ -47,11 +47,6 @@ class UnstableSoftmax(Rule):
     bad = (
         Fixture.hlo(
             """
-            sum {
-              a = f32[] parameter(0)
-              b = f32[] parameter(1)
-              ROOT s = f32[] add(a, b)
-            }
             ENTRY e {
               x = f32[8,128] parameter(0)
               z = f32[] constant(0)
@@ -65,11 +60,6 @@ class UnstableSoftmax(Rule):
         ),
         Fixture.hlo(
             """
-            sum {
-              a = f32[] parameter(0)
-              b = f32[] parameter(1)
-              ROOT s = f32[] add(a, b)
-            }
             ENTRY e {
               x = f32[8,128] parameter(0)
               t = f32[] parameter(1)
@@ -112,16 +102,6 @@ class UnstableSoftmax(Rule):
     )
     good = (
         Fixture.hlo("""
-            sum {
-              a = f32[] parameter(0)
-              b = f32[] parameter(1)
-              ROOT s = f32[] add(a, b)
-            }
-            max {
-              a = f32[] parameter(0)
-              b = f32[] parameter(1)
-              ROOT s = f32[] maximum(a, b)
-            }
             ENTRY e {
               x = f32[8,128] parameter(0)
               z = f32[] constant(0)
@@ -136,11 +116,6 @@ class UnstableSoftmax(Rule):
             }
         """),
         Fixture.hlo("""
-            sum {
-              a = f32[] parameter(0)
-              b = f32[] parameter(1)
-              ROOT s = f32[] add(a, b)
-            }
             ENTRY e {
               x = f32[8,128] parameter(0)
               z = f32[] constant(0)
