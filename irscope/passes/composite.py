@@ -52,6 +52,7 @@ class _PuttingTogether(GraphMutator):
         self.declined: list[str] = []
         self.found_any = False
         self.kernels: set[Graph] = set()
+        self.group = unknown_op(GROUP, "torchscript")
 
     def run(self, module: Module) -> Module:
         fusions = [node for graph in module.graphs.values() for node in graph.nodes if node.op.name == "fusion"]
@@ -110,7 +111,7 @@ class _PuttingTogether(GraphMutator):
         for each in (*copied, *reversed(found.inside)):
             inner[each] = copy_node(builder, each, [inner[o] for o in each.operands], [self.became.get(b, b) for b in each.bodies])
         body.root = inner[node]
-        return self._called(node, name, body, outer, recipe.marks(found))
+        return self._called(node, name, body, outer, recipe.marks(found) if self.dialect == "relay" else {})
 
     def _called(self, node: Node, name: str, body: Graph, outer: list[Node], marks: Mapping[str, Any]) -> Node:
         """The call, as the format writes it."""
@@ -118,7 +119,7 @@ class _PuttingTogether(GraphMutator):
         if self.dialect == "hlo":
             return self.builder.add(get("call"), values, {}, node.type, [body], node.name)
         if self.dialect == "torchscript":
-            return self.builder.add(unknown_op(GROUP, "torchscript"), values, {"name": name}, node.type, [body], node.name)
+            return self.builder.add(self.group, values, {"name": name}, node.type, [body], node.name)
         body.notes |= {"own": len(outer), "attrs": dict(marks)}
         type = FunctionType(tuple(value.type for value in outer), node.type)
         function = self.builder.add(structure.FUNCTION, (), dict(marks), type, [body], name)

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import ClassVar
 
 from irscope.graph import Module, Node, TensorType
@@ -39,14 +40,15 @@ class FusePatterns(Pass):
 
 def composite_name(found: Match) -> str:
     """``conv2d_bias_add_relu``: the operators in the order in which they run."""
-    names = [_word(n) for n in reversed(found.inside)]
+    names = [_word(n.op.dialect, n.op.name) for n in reversed(found.inside)]
     return "_".join(name for name in names if name)
 
 
-def _word(node: Node) -> str:
+@cache
+def _word(dialect: str, operator: str) -> str:
     """The name of a step; empty for what only belongs to the one before it."""
-    name = node.op.name.rpartition(".")[2].rpartition("::")[2].strip("_").replace("-", "_")
-    return "" if name == "get_tuple_element" else "relu" if node.op.dialect == "hlo" and name in ("maximum", "call") else name
+    name = operator.rpartition(".")[2].rpartition("::")[2].strip("_").replace("-", "_")
+    return "" if name == "get_tuple_element" else "relu" if dialect == "hlo" and name in ("maximum", "call") else name
 
 
 def _chain(core: Pattern, *steps: Step) -> Pattern:

@@ -123,9 +123,9 @@ class Pattern:
             return False
         if self.heads is not None and node.op.name not in self.heads:
             return False
-        if any(node.attrs.get(key) != value for key, value in self.attrs.items()):
+        if self.attrs and any(node.attrs.get(key) != value for key, value in self.attrs.items()):
             return False
-        if not all(condition(node) for condition in self.conditions):
+        if self.conditions and not all(condition(node) for condition in self.conditions):
             return False
         if self.choices:
             return self._chosen(node, found)
