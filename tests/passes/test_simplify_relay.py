@@ -158,11 +158,15 @@ def test_rules_that_round_differently_are_asked_for(body: str, kept: list[str], 
     assert after(X, body, False, "simplify-algebra{inexact}") == left
 
 
-def test_constants_of_another_type_than_the_text_claims_are_not_taken_together() -> None:
-    """Texts of 2019 write an int64 without its suffix."""
+def test_constants_of_2019_are_taken_together_in_the_type_of_their_comments() -> None:
+    """Those texts write an int64 without its suffix; as int32 the product would overflow."""
     module = irscope.load("def @main(%x: Tensor[(4), int64]) {\n  %0 = multiply(%x, 2 /* ty=int64 */) /* ty=Tensor[(4), int64] */;\n"
                           "  multiply(%0, 1073741824 /* ty=int64 */) /* ty=Tensor[(4), int64] */\n}\n").module()
-    assert shown(pass_named("simplify-algebra{inexact}").run(module)) == ["multiply", "multiply"]
+    made = pass_named("simplify-algebra{inexact}").run(module)
+    assert shown(made) == ["multiply"]
+    (constant,) = (node for node in made.main().nodes if node.op.name == "constant")
+    assert str(constant.type) == "s64[]"
+    assert constant.attrs["literal"].value() == 1 << 31
 
 
 def test_an_open_dimension() -> None:
