@@ -17,7 +17,7 @@ from irscope.fusion.tvm_partition import MAX_DEPTH, Member, Partition
 from irscope.graph import FunctionType, Graph, Module, Node, callees_first
 from irscope.graph.collector import collector_paused
 from irscope.ops import get
-from irscope.passes.base import Pass, enter_bodies
+from irscope.passes.base import Pass, enter_bodies, rejoin
 
 UNWRAPPED = frozenset(
     (
@@ -67,6 +67,7 @@ class FuseOps(Pass):
             for graph in callees_first(module):
                 skip = {"Primitive", "Compiler"} & graph.notes.get("attrs", {}).keys()
                 became[graph] = graph if skip else _Fusion(graph, became, self.max_depth, self.link_params).run()
+            rejoin(became)
             for name, graph in module.graphs.items():
                 made.graphs[name] = became.get(graph, graph)
             return enter_bodies(made)
@@ -93,13 +94,20 @@ class _Fusion:
             self.new[param] = self.made.add(new)
             self.made.params.append(new)
         for node in self.order:
-            if node not in self.new and self._leaves_group(node):
+            if node not in self.new and self._leaves_group(node) and node.op.name != "constant":
                 self.new[node] = self._emit(node)
-        self.made.root = self.new[self.graph.result()]
+        self.made.root = self._outer(self.graph.result())
         kept = [self.new[n] for n in self.graph.notes.get("lets", ()) if n in self.new]
         if kept:
             self.made.notes["lets"] = kept
         return self.made
+
+    def _outer(self, node: Node) -> Node:
+        """A node as the function itself has it; a constant is written there when something outside its group takes it."""
+        made = self.new.get(node)
+        if made is None:
+            made = self.new[node] = self._copied(node)
+        return made
 
     def _leaves_group(self, node: Node) -> bool:
         """Whether the node is written in the function itself: the root of its group, or what is in no group."""
@@ -109,10 +117,13 @@ class _Fusion:
     def _emit(self, node: Node) -> Node:
         name = node.op.name
         if name == BARRIER:
-            return self.new[node.operands[0]]
+            return self._outer(node.operands[0])
         if name not in UNWRAPPED or (name == "get-tuple-element" and self._ends_group(node)):
             return self._function(node)
-        operands = tuple(self.new[o] for o in node.operands)
+        return self._copied(node)
+
+    def _copied(self, node: Node) -> Node:
+        operands = tuple([self._outer(o) for o in node.operands])
         bodies = tuple(self.bodies.get(b, b) for b in node.bodies)
         return self.made.add(
             Node(node.op, node.name, node.type, operands, node.attrs, bodies, node.loc, origin=(node,), synthetic=node.synthetic)
@@ -140,7 +151,7 @@ class _Fusion:
                     stack.append((operand, iter(operand.operands)))
                     break
                 inside[operand] = self._parameter(body, operand)
-                outer.append(self.new[operand])
+                outer.append(self._outer(operand))
             else:
                 stack.pop()
                 taken = tuple([inside[o] for o in node.operands])

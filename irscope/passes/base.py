@@ -64,13 +64,17 @@ def per_graph(module: Module, change: Callable[[Graph, dict[Graph, Graph]], Grap
             became[graph] = change(graph, became)
             if graph.notes.get("lets") and became[graph] is not graph:
                 became[graph].notes["lets"] = _lets(graph, became[graph])
-        # A function that calls itself was copied before what its calls have become was known.
-        for before, after in became.items():
-            for node in after.nodes if after is not before else ():
-                if node.bodies and any(body in became for body in node.bodies):
-                    node.bodies = tuple(became.get(body, body) for body in node.bodies)
+        rejoin(became)
     made.graphs = {name: became[graph] for name, graph in module.graphs.items()}
     return made
+
+
+def rejoin(became: dict[Graph, Graph]) -> None:
+    """Let calls call what their functions became: one that calls itself was copied before that was known."""
+    for before, after in became.items():
+        for node in after.nodes if after is not before else ():
+            if node.bodies and any(body in became for body in node.bodies):
+                node.bodies = tuple(became.get(body, body) for body in node.bodies)
 
 
 def enter_bodies(module: Module) -> Module:

@@ -124,6 +124,20 @@ def test_what_is_a_kernel_already_stays() -> None:
     assert compare(once, pass_named("fuse-ops").run(once)).same
 
 
+def test_a_function_that_calls_itself_calls_what_it_became() -> None:
+    text = """def @f(%n: int32, %x: Tensor[(3), float32]) -> Tensor[(3), float32] {
+  if (less(%n, 10)) { @f(add(%n, 1), multiply(nn.relu(%x), add(2f, 3f))) } else { negative(nn.relu(%x)) }
+}
+def @main(%n: int32, %x: Tensor[(3), float32]) -> Tensor[(3), float32] { @f(%n, multiply(%x, 1f)) }
+"""
+    before = irscope.load(text).module()
+    after = list(run_passes(before, ["fuse-ops"]))[-1].after
+    shown = print_module(after)
+    assert shown.count("def @") == 2 and "hlo." not in shown
+    assert not [line for line in shown.splitlines() if line.endswith(" = 1f;")], "constants stand where they are used"
+    meaning_stays(before, after)
+
+
 def test_the_policy_judges_hlo_by_the_kinds_of_its_operators() -> None:
     module = irscope.load("ENTRY main {\n  p = f32[4] parameter(0)\n  e = f32[4] exponential(p)\n  ROOT r = f32[4] negate(e)\n}\n").module()
     assert [g.kind for plan in POLICY.plan_module(module) for g in plan.groups] == ["map"]

@@ -3,20 +3,26 @@
     %2 = fn (%p0, Primitive=1) { ... };    a function: a value of the program, gone
     %3 = %2(%x);                           what it computes, in its place
     if (%c) { ... } else { ... }           one branch when %c is known, else a conditional with two bodies
+    match (%l) { Cons(%h, _) => %h, ... }  the arm of the constructor that made %l, which is known
 
-Tensors become parameters, constants and primitives of a new graph. Tuples are taken apart. A function that calls itself in the end is run
-while its condition is known, and becomes a loop else.
+Tensors become parameters, constants and primitives of a new graph. Tuples and data are taken apart. A function that calls itself in the
+end is run while its condition is known, and becomes a loop else; in any other place it is inlined as often as it calls itself.
+
+Functions call each other as deep as they like: what runs a call is a generator, which hands over the calls inside it to be run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Container, Generator, Iterator, Mapping
+from contextlib import contextmanager
+from types import GeneratorType
 from typing import TYPE_CHECKING, Any
 
-from irscope.expand.relay import control
+from irscope.expand.relay import choices, loops
 from irscope.expand.relay.binding import unsolved
 from irscope.expand.relay.frames import FramedRelay
-from irscope.expand.relay.values import Function, Itself, Reference, flatten
+from irscope.expand.relay.values import Constructor, Function, Itself, Journal, Reference, flatten, told
 from irscope.formats.relay.inference import UNFIT
 from irscope.formats.relay.operators import declared
 from irscope.formats.relay.primitives import DIALECTS
@@ -29,9 +35,12 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, Any]
 
+Run = Generator["Run", Any, Any]
+"""A call under way: it yields other calls, is sent their values, and returns its own."""
+
 MAX_NODES = 2_000_000
 """A program that becomes longer than this while functions are inlined is refused."""
-MAX_DEPTH = 120
+MAX_DEPTH = 5_000
 """Calls nested deeper than this are a recursion that does not end."""
 
 
@@ -57,7 +66,13 @@ class Program:
         self.made = module.derived()
         self.graph = Graph(module.entry)
         self.t = FramedRelay(self.graph)
-        self.depth = 0
+        self.constructors = {
+            name: len(fields) for made in module.attrs.get("types", {}).values() for name, fields in made.items()
+        }
+        self.running: list[Graph] = []
+        self.nesting = 0
+        self.journals: list[Journal] = []
+        self.loops: dict[Graph, loops.TailLoop | None] = {}
 
     # ------------------------------------------------------------------ whole run
 
@@ -69,7 +84,7 @@ class Program:
             raise UserError(f"@{main.name} is a lowered function, which is kept as text", "give the Relay module that it was made from")
         arguments = [self._input(p) for p in main.params]
         self.t.builder.at = (main.root,)
-        value = self.call(main, arguments)
+        value = self.finished(self.call(main, arguments))
         leaves = flatten(value)
         if not all(isinstance(leaf, Node) for leaf in leaves):
             raise UserError(f"@{main.name} gives a function or a reference, which is no array")
@@ -91,7 +106,10 @@ class Program:
         if not isinstance(type, TensorType):
             if type is UNKNOWN:
                 raise unsolved(self.module, param, name)
-            raise UserError(f"input %{name} has the type {type} in the text, which no array has", "irscope runs programs over arrays")
+            raise UserError(
+                f"input %{name} has the type {type} in the text, which no array has{self.where(param)}",
+                choices.KNOWN if self.constructors else "irscope runs programs over arrays",
+            )
         if not type.is_static:
             raise UserError(f"input %{name} has an open dimension: {type}", f"give it by --inputs, or --shape {name}=...")
         made = self.t.builder.param(get("parameter"), type, name)
@@ -100,25 +118,80 @@ class Program:
 
     # ------------------------------------------------------------------ functions
 
-    def call(self, graph: Graph, arguments: list[Any]) -> Any:
+    @staticmethod
+    def finished(run: Run) -> Any:
+        """The value of a call, and of all that it calls."""
+        stack, value = [run], None
+        while stack:
+            try:
+                stack.append(stack[-1].send(value))
+                value = None
+            except StopIteration as end:
+                stack.pop()
+                value = end.value
+        return value
+
+    def call(self, graph: Graph, arguments: list[Any]) -> Run:
         """Run a graph. What it captured stands behind its own parameters."""
-        if self.depth > MAX_DEPTH:
-            raise UserError(f"functions call each other more than {MAX_DEPTH} deep: @{graph.name} may never end")
         if len(graph.params) != len(arguments):
             raise UserError(f"@{graph.name} takes {len(graph.params)} arguments, and gets {len(arguments)}")
-        self.depth += 1
-        try:
-            values: dict[Node, Any] = dict(zip(graph.params, arguments, strict=True))
-            for node in graph.nodes:
-                if node not in values:
-                    values[node] = self.value(node, [values[o] for o in node.operands])
-            return values[graph.result()]
-        finally:
-            self.depth -= 1
+        self.running.append(graph)
+        if len(self.running) > MAX_DEPTH:
+            raise UserError(f"{self.repeated()} calls itself more than {MAX_DEPTH} deep, and may never end")
+        values: dict[Node, Any] = dict(zip(graph.params, arguments, strict=True))
+        yield from self.fill(graph, values)
+        self.running.pop()
+        return values[graph.result()]
+
+    def fill(self, graph: Graph, values: dict[Node, Any], wanted: Container[Node] | None = None) -> Run:
+        """The values of a graph's nodes that are not known yet; of those in ``wanted`` where it is given."""
+        for node in graph.nodes:
+            if node not in values and (wanted is None or node in wanted):
+                made = self.value(node, [values[o] for o in node.operands])
+                values[node] = (yield made) if isinstance(made, GeneratorType) else made
+
+    def repeated(self) -> str:
+        """The function that runs most often inside itself."""
+        names = Counter(g.name for g in self.running if "captures" not in g.notes)
+        return f"@{names.most_common(1)[0][0]}"
+
+    @contextmanager
+    def nested(self, node: Node) -> Iterator[None]:
+        """Inside the branches of a choice that data make."""
+        self.nesting += 1
+        if self.nesting > choices.MAX_NESTED:
+            raise UserError(
+                f"{self.repeated()} calls itself in a branch that data choose: how often is not known{self.where(node)}",
+                "a function `if (go) { @f(next...) } else { result }` becomes a loop; else the end must not depend on data",
+            )
+        yield
+        self.nesting -= 1
+
+    @contextmanager
+    def journal(self) -> Iterator[Journal]:
+        """Remember what references held that are written until the block ends."""
+        made = Journal(len(self.journals))
+        self.journals.append(made)
+        yield made
+        self.journals.pop()
+
+    def write(self, cell: Reference, value: Any) -> None:
+        """A reference holds another value from here on."""
+        for journal in self.journals:
+            journal.before.setdefault(cell, cell.value)
+        cell.value = value
+
+    def at(self, node: Node) -> None:
+        """What is built from here on is built for this node."""
+        self.t.builder.at = (node,)
+
+    def keep(self, graph: Graph) -> None:
+        """A body that was built becomes a graph of the module."""
+        self.made.graphs[self.made.fresh_name(graph.name)] = graph
 
     def value(self, node: Node, values: list[Any]) -> Any:
-        """What one node of the program is."""
-        if len(self.graph.nodes) > MAX_NODES:
+        """What one node of the program is, or the call that gives it."""
+        if self.t.built > MAX_NODES:
             raise UserError(f"the program grows beyond {MAX_NODES} nodes while its functions are inlined{self.where(node)}")
         before = self.t.builder.at
         self.t.builder.at = (node,)
@@ -152,16 +225,20 @@ class Program:
             case "call":
                 return self._called(node, values)
             case "if":
-                return control.branch(self, node, values)
+                return choices.branch(self, node, values)
+            case "match":
+                return choices.match(self, node, values)
+            case "constructor":
+                return choices.constructed(self, node, values)
+            case "field":
+                return choices.bound(self, node, values[0])
             case "ref":
-                return Reference(values[0])
+                return Reference(values[0], len(self.journals))
             case "ref_read":
                 return values[0].value
             case "ref_write":
-                values[0].value = values[1]
+                self.write(values[0], values[1])
                 return []
-            case "match" | "constructor" | "field":
-                raise UserError(f"algebraic data types are shown, but not compiled{self.where(node)}")
         return self.operator(node, values)
 
     def _called(self, node: Node, values: list[Any]) -> Any:
@@ -170,19 +247,29 @@ class Program:
                 raise UserError(f"@{node.attrs['callee']} is not in the text{self.where(node)}")
             return self.apply(node, Function(node.bodies[0], []), values)
         callee, arguments = values[0], values[1:]
+        if isinstance(callee, Constructor):
+            return choices.made_by(self, node, callee, arguments)
         if not isinstance(callee, Function):
-            raise UserError(f"%{node.name} calls what is no function{self.where(node)}")
+            raise UserError(f"%{node.name} calls {told(callee)}, which is no function{self.where(node)}")
         return self.apply(node, callee, arguments)
 
-    def apply(self, node: Node, function: Function, arguments: list[Any]) -> Any:
+    def apply(self, node: Node, function: Function, arguments: list[Any]) -> Run:
         """A function of these arguments; one that ends by calling itself is a loop."""
         graph = function.graph
-        loop = control.tail_loop(function)
+        loop = self._loop(function)
         if loop is not None:
-            return control.run_loop(self, node, function, loop, arguments)
+            return loops.run_loop(self, node, function, loop, arguments)
         if graph.root is not None and graph.root.op.name == "primfn":
             raise UserError(f"@{graph.name} is a lowered function, which is kept as text{self.where(node)}")
         return self.call(graph, [*arguments, *function.captured])
+
+    def _loop(self, function: Function) -> loops.TailLoop | None:
+        """How a function is a loop; those of the module are looked at once."""
+        if function.captured:
+            return loops.tail_loop(function)
+        if function.graph not in self.loops:
+            self.loops[function.graph] = loops.tail_loop(function)
+        return self.loops[function.graph]
 
     def _global(self, node: Node) -> Any:
         name = str(node.attrs["name"])
@@ -197,6 +284,9 @@ class Program:
 
     def operator(self, node: Node, values: list[Any]) -> Any:
         """What an operator expands to."""
+        strange = next((v for v in values if not isinstance(v, Node | list)), None)
+        if strange is not None:
+            raise UserError(f"{node.op.name} takes arrays, and gets {told(strange)}{self.where(node)}")
         found = declared(node.op.name)
         if found is None or found.build is None:
             if self.partial:

@@ -1,7 +1,8 @@
-"""Values of a running program that are no tensors: functions with what they captured, and references."""
+"""Values of a running program that are no tensors: functions with what they captured, data of data types, references."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,34 +24,104 @@ class Itself:
     name: str
 
 
+@dataclass(frozen=True, slots=True)
+class Constructor:
+    """A constructor as a function: what it is called with are the ``fields`` of the data."""
+
+    name: str
+    fields: int
+
+
+@dataclass(slots=True, eq=False)
+class Data:
+    """A value of a data type: which constructor made it, and of what. The constructor is known while the program is built."""
+
+    constructor: str
+    fields: list[Any]
+
+
 @dataclass(slots=True, eq=False)
 class Reference:
-    """A cell that holds a value."""
+    """A cell that holds a value; it was made inside ``level`` bodies of choices and loops."""
 
     value: Any
+    level: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class Journal:
+    """What the references that a body of a choice or a loop writes held before. The body stands inside ``level`` others."""
+
+    level: int
+    before: dict[Reference, Any] = field(default_factory=dict)
+
+    def undo(self) -> dict[Reference, Any]:
+        """References hold again what they held; what the body wrote into those from outside it."""
+        after = {cell: cell.value for cell in self.before if cell.level <= self.level}
+        for cell, value in self.before.items():
+            cell.value = value
+        return after
 
 
 def flatten(value: Any) -> list[Any]:
-    """The values that are no lists, in order."""
+    """The values in lists and data, in order."""
     out: list[Any] = []
     stack = [value]
     while stack:
         top = stack.pop()
         if isinstance(top, list):
             stack.extend(reversed(top))
+        elif isinstance(top, Data):
+            stack.extend(reversed(top.fields))
         else:
             out.append(top)
     return out
 
 
+def outline(value: Any) -> list[str]:
+    """The lists and data of a value in order, each by constructor and number of parts; two values of one outline differ in leaves alone."""
+    out: list[str] = []
+    stack = [value]
+    while stack:
+        top = stack.pop()
+        if isinstance(top, list):
+            out.append(f"a tuple of {len(top)}")
+            stack.extend(reversed(top))
+        elif isinstance(top, Data):
+            out.append(top.constructor)
+            stack.extend(reversed(top.fields))
+        else:
+            out.append("an array")
+    return out
+
+
+def unlike(a: Any, b: Any) -> tuple[str, str] | None:
+    """The first place at which two values are not made alike: what stands there in each. None where all is alike."""
+    return next(((x, y) for x, y in zip(outline(a), outline(b), strict=False) if x != y), None)
+
+
 def rebuilt(shape: Any, leaves: list[Any]) -> Any:
-    """Leaves in the lists of another value."""
+    """Leaves in the lists and data of another value."""
     given = iter(leaves)
-
-    def build(like: Any) -> Any:
-        return [build(item) for item in like] if isinstance(like, list) else next(given)
-
-    return build(shape)
+    made: list[Any] = []
+    open_: list[tuple[Iterator[Any], list[Any]]] = [(iter([shape]), made)]
+    while open_:
+        items, out = open_[-1]
+        for item in items:
+            if isinstance(item, list):
+                inner: list[Any] = []
+                out.append(inner)
+                open_.append((iter(item), inner))
+                break
+            if isinstance(item, Data):
+                copy = Data(item.constructor, [])
+                out.append(copy)
+                open_.append((iter(item.fields), copy.fields))
+                break
+            out.append(next(given))
+        else:
+            open_.pop()
+    return made[0]
 
 
 def nodes_of(value: Any) -> list[Node]:
@@ -59,3 +130,19 @@ def nodes_of(value: Any) -> list[Node]:
     if not all(isinstance(leaf, Node) for leaf in leaves):
         raise ValueError("a function or a reference cannot be chosen by data")
     return leaves
+
+
+def told(value: Any) -> str:
+    """What a value is, for messages."""
+    match value:
+        case Data():
+            return f"{value.constructor}, a value of a data type"
+        case Constructor():
+            return f"the constructor {value.name}"
+        case Function() | Itself():
+            return "a function"
+        case Reference():
+            return "a reference"
+        case list():
+            return f"a tuple of {len(value)}"
+    return "an array"

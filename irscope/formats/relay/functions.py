@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 from irscope.formats.relay import structure
 from irscope.formats.relay.cursor import unquoted
 from irscope.formats.relay.statements import Statements
 from irscope.graph import NO_ATTRS, UNKNOWN, FunctionType, Graph, Node, unknown_op
+
+Pattern: TypeAlias = "tuple[str, tuple[Pattern, ...]] | None"
+"""What fits a pattern: a constructor, or "" for a tuple, with the patterns of its parts; None for anything."""
 
 
 class Functions(Statements):
@@ -134,13 +137,14 @@ class Functions(Statements):
         while not self.take("}"):
             begin = self.offset
             bound: list[tuple[str, str]] = []
-            self._pattern("", bound)
+            pattern = self._pattern("", bound)
             texts.append(self.text[begin : self.offsets[self.at - 1] + len(self.texts[self.at - 1])])
             self.expect("=>", f"expected `=>` behind the pattern, but here is {self.shown()}")
             if self.take("{"):
                 graph, captured = self._closed(f"arm.{self.counter}", "}", bound)
             else:
                 graph, captured = self._arm(bound)
+            graph.notes["pattern"] = pattern
             bodies.append(graph)
             operands += captured
             if not self.take(","):
@@ -168,25 +172,28 @@ class Functions(Statements):
         self.context.graphs.append(graph)
         return graph, captured
 
-    def _pattern(self, path: str, bound: list[tuple[str, str]]) -> None:
-        """``Cons(%x, _)``: the names that it binds, each with the way to its value."""
+    def _pattern(self, path: str, bound: list[tuple[str, str]]) -> Pattern:
+        """``Cons(%x, _)``: what it fits; into ``bound`` go the names that it binds, each with the way to its value."""
         if self.kind == "local":
             bound.append((self.word, path))
             self.at += 1
             if self.take(":"):
                 self.type()
-            return
+            return None
+        name = ""
         if self.kind == "ident":
             name = self.word
             self.at += 1
-            if name == "_" or self.word != "(":
-                return
+            if name == "_":
+                return None
+            if self.word != "(":
+                return name, ()
             path = f"{path}{name}"
         self.expect("(", f"a pattern is expected, but here is {self.shown()}")
-        number = 0
+        inner: list[Pattern] = []
         while not self.take(")"):
-            self._pattern(f"{path}.{number}", bound)
-            number += 1
+            inner.append(self._pattern(f"{path}.{len(inner)}", bound))
             if not self.take(","):
                 self.expect(")")
                 break
+        return name, tuple(inner)

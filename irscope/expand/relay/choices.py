@@ -1,0 +1,148 @@
+"""Choices: ``if`` takes the branch that is known, else both become bodies of a conditional; ``match`` takes the first arm that fits.
+
+    match (%l) { Cons(%h, _) => %h, Nil => 0f }      gone: which constructor made %l is known while the program is built
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from irscope.expand.relay.values import Constructor, Data, Reference, nodes_of, rebuilt, told, unlike
+from irscope.formats.relay.functions import Pattern
+from irscope.graph import Node, TupleType
+from irscope.graph.dtypes import PRED
+from irscope.source import UserError
+
+if TYPE_CHECKING:
+    from irscope.expand.relay.program import Program, Run
+
+MAX_NESTED = 100
+"""Conditionals nested deeper than this are taken for a recursion whose end only data know."""
+STEP = re.compile(r"\.(\d+)")
+KNOWN = "irscope compiles data types where the constructor of each value is known: build the value in @main, of arrays"
+
+
+# ---------------------------------------------------------------------- data types
+
+
+def constructed(program: Program, node: Node, fields: list[Any]) -> Any:
+    """``Cons(%x, %l)``; a constructor that stands without its fields is a function."""
+    name = str(node.attrs["name"])
+    wanted = program.constructors.get(name, len(fields))
+    if not fields and wanted:
+        return Constructor(name, wanted)
+    return made_by(program, node, Constructor(name, wanted), fields)
+
+
+def made_by(program: Program, node: Node, constructor: Constructor, fields: list[Any]) -> Data:
+    """The data that a constructor makes of its fields. Raises UserError for a wrong number of them."""
+    if len(fields) != constructor.fields:
+        raise UserError(f"{constructor.name} takes {constructor.fields} fields, and gets {len(fields)}{program.where(node)}")
+    return Data(constructor.name, list(fields))
+
+
+def bound(program: Program, node: Node, subject: Any) -> Any:
+    """What a pattern binds: the part of what is matched at ``attrs['path']``, ``Cons.1Cons.0``."""
+    for step in STEP.findall(str(node.attrs["path"])):
+        parts = subject.fields if isinstance(subject, Data) else subject
+        if not isinstance(parts, list) or int(step) >= len(parts):
+            raise UserError(f"the pattern that binds %{node.name} asks more of {told(subject)} than it has{program.where(node)}", KNOWN)
+        subject = parts[int(step)]
+    return subject
+
+
+def match(program: Program, node: Node, values: list[Any]) -> Run:
+    """``match``: operands are what is matched, and what each arm takes from outside."""
+    subject, arguments = values[0], taken(node, values[1:])
+    for body, inside in zip(node.bodies, arguments, strict=True):
+        if fits(program, node, body.notes.get("pattern"), subject):
+            return program.call(body, [subject, *inside])
+    raise UserError(f"no pattern fits {told(subject)}{program.where(node)}", f"the patterns are {', '.join(node.attrs['patterns'])}")
+
+
+def fits(program: Program, node: Node, pattern: Pattern, value: Any) -> bool:
+    """Whether a value was made as a pattern says. Raises UserError where only data could tell."""
+    stack: list[tuple[Pattern, Any]] = [(pattern, value)]
+    while stack:
+        wanted, given = stack.pop()
+        if wanted is None:
+            continue
+        name, inner = wanted
+        if isinstance(given, Node | Reference):
+            raise UserError(f"a pattern {name or 'of a tuple'} is compared with {told(given)}{program.where(node)}", KNOWN)
+        if isinstance(given, Data) != bool(name):
+            return False
+        parts = given.fields if isinstance(given, Data) else given
+        if isinstance(given, Data) and given.constructor != name:
+            return False
+        if not isinstance(parts, list) or (inner and len(inner) != len(parts)):
+            has = len(parts) if isinstance(parts, list) else 0
+            raise UserError(f"the pattern {name or 'of a tuple'} has {len(inner)} parts, and the value {has}{program.where(node)}")
+        stack.extend(zip(reversed(inner), reversed(parts), strict=False))
+    return True
+
+
+# ---------------------------------------------------------------------- branches
+
+
+def branch(program: Program, node: Node, values: list[Any]) -> Run:
+    """``if``: operands are the condition and what each branch takes from outside."""
+    arguments = taken(node, values[1:])
+    known = program.t.known(values[0])
+    if known is not None:
+        way = 0 if known.item() else 1
+        return program.call(node.bodies[way], arguments[way])
+    return _conditional(program, node, values[0], arguments)
+
+
+def taken(node: Node, captured: list[Any]) -> list[list[Any]]:
+    """What each body of a node takes from outside."""
+    out, at = [], 0
+    for body in node.bodies:
+        n = body.notes.get("captures", 0)
+        out.append(captured[at : at + n])
+        at += n
+    return out
+
+
+def tensors(program: Program, node: Node, value: Any) -> list[Node]:
+    """The leaves of a value that a choice or a loop hands on. Raises UserError where one is no tensor."""
+    try:
+        return nodes_of(value)
+    except ValueError as fault:
+        raise UserError(f"{fault}{program.where(node)}", "run each of the choices as a program of its own") from None
+
+
+def _conditional(program: Program, node: Node, condition: Node, arguments: list[list[Any]]) -> Run:
+    """Both branches as bodies; what they write into references from outside is a result like theirs."""
+    t = program.t
+    frames, values, written = [], [], []
+    with program.nested(node):
+        for way, body in enumerate(node.bodies):
+            with t.body(f"{node.name}.{('then', 'else')[way]}") as frame, program.journal() as journal:
+                program.at(node)
+                values.append((yield program.call(body, arguments[way])))
+            written.append(journal.undo())
+            frames.append(frame)
+    program.at(node)
+    cells = list(dict.fromkeys(cell for theirs in written for cell in theirs))
+    shapes = [[value, *(theirs.get(cell, cell.value) for cell in cells)] for value, theirs in zip(values, written, strict=True)]
+    other = unlike(*shapes)
+    if other is not None:
+        raise UserError(f"the branches give {other[0]} and {other[1]}{program.where(node)}", KNOWN)
+    for frame, shape in zip(frames, shapes, strict=True):
+        with t.again(frame):
+            frame.finish(t.tuple([t.here(leaf) for leaf in tensors(program, node, shape)]))
+        program.keep(frame.graph)
+    types = [frame.graph.result().type for frame in frames]
+    if str(types[0]) != str(types[1]):
+        raise UserError(f"the branches give {types[0]} and {types[1]}{program.where(node)}")
+    flag = t.convert(t.reshape(condition, ()), PRED)
+    operands = [t.tuple([t.here(c) for c in frame.captured]) for frame in frames]
+    made = t.emit("conditional", (flag, *operands), {}, [f.graph for f in frames], types[0])
+    assert isinstance(types[0], TupleType)
+    value, *after = rebuilt(shapes[0], [t.part(made, i) for i in range(len(types[0].elements))])
+    for cell, new in zip(cells, after, strict=True):
+        program.write(cell, new)
+    return value

@@ -1,0 +1,220 @@
+"""Functions that end by calling themselves: trips while the condition is known, else a ``while``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from irscope.expand.relay.choices import KNOWN, taken, tensors
+from irscope.expand.relay.values import Function, rebuilt, unlike
+from irscope.graph import Graph, Node, TupleType, Type
+from irscope.graph.dtypes import PRED
+from irscope.source import UserError
+
+if TYPE_CHECKING:
+    from irscope.expand.relay.program import Program, Run
+
+MAX_TRIPS = 1000
+"""A loop with more known trips than this stays a loop."""
+
+
+@dataclass(frozen=True, slots=True)
+class TailLoop:
+    """A function whose result is an ``if``, one branch of which ends by calling the function again.
+
+    ``again`` is the number of that branch, ``call`` its last node.
+    """
+
+    branch: Node
+    again: int
+    call: Node
+
+
+def tail_loop(function: Function) -> TailLoop | None:
+    """How a function is a loop; None where it does not call itself, or not as the last thing it does.
+
+    Raises UserError where it calls itself before it chooses anything.
+    """
+    graph = function.graph
+    calls = self_calls(function)
+    if not calls:
+        return None
+    for node in graph.nodes:
+        if node in calls:
+            raise UserError(
+                f"@{graph.name} calls itself in front of any choice, so it never ends",
+                "a function `if (go) { @f(next...) } else { result }` becomes a loop",
+            )
+    root = graph.root
+    if root is not None and root.op.name == "if" and len(calls) == 1:
+        for i, body in enumerate(root.bodies):
+            if body.root is calls[0]:
+                return TailLoop(root, i, calls[0])
+    return None
+
+
+def self_calls(function: Function) -> list[Node]:
+    """The calls of a function inside itself, in its blocks too: by its global name, or by the value that it captured of itself."""
+    graph = function.graph
+    own = graph.notes.get("own", len(graph.params))
+    itself = {p for p, value in zip(graph.params[own:], function.captured, strict=True) if value is function}
+    found: list[Node] = []
+    stack: list[tuple[Graph, set[Node]]] = [(graph, itself)]
+    seen: set[Graph] = set()
+    while stack:
+        top, names = stack.pop()
+        if top in seen:
+            continue
+        seen.add(top)
+        for node in top.nodes:
+            if node.op.name == "call":
+                if graph in node.bodies or ("callee" not in node.attrs and node.operands[0] in names):
+                    found.append(node)
+                continue
+            at = len(node.operands) - sum(_taken(body, node) for body in node.bodies)
+            for body in node.bodies:
+                n = _taken(body, node)
+                given = node.operands[at : at + n]
+                at += n
+                params = body.params[len(body.params) - n :] if n else []
+                stack.append((body, {p for p, o in zip(params, given, strict=True) if o in names}))
+    return found
+
+
+def _taken(body: Graph, node: Node) -> int:
+    """How many values a block takes from around it."""
+    return len(node.operands) if node.op.name == "fn" else int(body.notes.get("captures", 0))
+
+
+def run_loop(program: Program, node: Node, function: Function, loop: TailLoop, arguments: list[Any]) -> Run:
+    """Trips while the condition is known; what is left, a ``while``."""
+    state = list(arguments)
+    for _ in range(MAX_TRIPS):
+        step = _Step(program, function, loop, state)
+        yield from step.begin()
+        known = program.t.known(step.condition)
+        if known is None:
+            break
+        if bool(known.item()) != (loop.again == 0):
+            return (yield step.outside())
+        state = yield from step.next()
+    return (yield from _rolled(program, node, function, loop, state))
+
+
+class _Step:
+    """One trip: everything in front of the ``if``, then one of its branches."""
+
+    def __init__(self, program: Program, function: Function, loop: TailLoop, state: list[Any]) -> None:
+        self.program, self.graph, self.loop = program, function.graph, loop
+        own = self.graph.notes.get("own", len(self.graph.params))
+        if len(state) != own:
+            raise UserError(f"@{self.graph.name} takes {own} arguments, and gets {len(state)}")
+        self.values: dict[Node, Any] = dict(zip(self.graph.params, [*state, *function.captured], strict=True))
+
+    def begin(self) -> Run:
+        """What the ``if`` needs."""
+        yield from self.program.fill(self.graph, self.values, _needed(self.loop.branch))
+
+    @property
+    def condition(self) -> Node:
+        found: Node = self.values[self.loop.branch.operands[0]]
+        return found
+
+    def _arguments(self, way: int) -> list[Any]:
+        return taken(self.loop.branch, [self.values[o] for o in self.loop.branch.operands[1:]])[way]
+
+    def outside(self) -> Run:
+        """The result, when the loop ends here."""
+        way = 1 - self.loop.again
+        return self.program.call(self.loop.branch.bodies[way], self._arguments(way))
+
+    def next(self) -> Run:
+        """The arguments of the next trip."""
+        body = self.loop.branch.bodies[self.loop.again]
+        values: dict[Node, Any] = dict(zip(body.params, self._arguments(self.loop.again), strict=True))
+        yield from self.program.fill(body, values, set(body.nodes) - {self.loop.call})
+        operands = self.loop.call.operands
+        return [values[o] for o in (operands if "callee" in self.loop.call.attrs else operands[1:])]
+
+
+def _needed(branch: Node) -> set[Node]:
+    """What the branch takes, and all that this depends on."""
+    found: set[Node] = set()
+    stack = list(branch.operands)
+    while stack:
+        top = stack.pop()
+        if top not in found:
+            found.add(top)
+            stack.extend(top.operands)
+    return found
+
+
+def _rolled(program: Program, node: Node, function: Function, loop: TailLoop, state: list[Any]) -> Run:
+    """``while`` over the arguments; the result is computed behind it, from the last ones."""
+    t = program.t
+    program.at(node)
+    start = [t.here(leaf) for leaf in tensors(program, node, state)]
+    name = f"{function.graph.name}.loop"
+    types = [s.type for s in start]
+    with program.nested(node), program.journal() as journal:
+        with t.body(f"{name}.body") as body:
+            parts = [t.own(body.part(ty)) for ty in types]
+            step = _Step(program, function, loop, rebuilt(state, parts))
+            yield from step.begin()
+            after = yield from step.next()
+            program.at(node)
+            results = [t.here(leaf) for leaf in tensors(program, node, after)]
+            inside = [p for p in body.parts if p not in parts]
+        with t.body(f"{name}.condition") as test:
+            own = [t.own(test.part(ty)) for ty in types]
+            asked = _Step(program, function, loop, rebuilt(state, own))
+            yield from asked.begin()
+            program.at(node)
+            go = t.convert(t.reshape(t.here(asked.condition), ()), PRED)
+            if loop.again == 1:
+                go = t.unary("not", go)
+            passed = [p for p in test.parts if p not in own]
+    _check(program, node, function, state, after, types, [r.type for r in results])
+    if journal.undo():
+        raise UserError(f"the loop @{function.graph.name} writes a reference from around it{program.where(node)}",
+                        "hand the value from trip to trip as an argument")
+    captured = list(dict.fromkeys([*body.captured, *test.captured]))
+    whole = TupleType((*types, *(c.type for c in captured)))
+    for frame, theirs in ((body, inside), (test, passed)):
+        order = {c: len(types) + i for i, c in enumerate(captured)}
+        for part, source in zip(theirs, frame.captured, strict=True):
+            part.attrs = {"index": order[source]}
+        frame.graph.params[0].type = whole
+    test.graph.root = go
+    with t.again(body):
+        rest = []
+        held = dict(zip(body.captured, inside, strict=True))
+        for i, c in enumerate(captured):
+            rest.append(held[c] if c in held else _state_part(program, body, len(types) + i, c))
+        body.graph.root = t.tuple([*results, *rest])
+    for frame in (test, body):
+        program.keep(frame.graph)
+    made = t.emit("while", (t.tuple([*start, *[t.here(c) for c in captured]]),), {}, (test.graph, body.graph), whole)
+    last = _Step(program, function, loop, rebuilt(state, [t.part(made, i) for i in range(len(types))]))
+    yield from last.begin()
+    return (yield last.outside())
+
+
+def _check(program: Program, node: Node, function: Function, state: Any, after: Any, types: list[Type], given: list[Type]) -> None:
+    """A trip must hand on what it was given: the same lists and data, with tensors of the same types."""
+    other = unlike(state, after)
+    if other is not None:
+        raise UserError(
+            f"the loop @{function.graph.name} carries {other[0]}, and its next trip {other[1]}{program.where(node)}", KNOWN
+        )
+    if [str(ty) for ty in given] != [str(ty) for ty in types]:
+        carried, later = (", ".join(map(str, each)) for each in (types, given))
+        raise UserError(f"the loop @{function.graph.name} carries {carried}, and its next trip {later}{program.where(node)}")
+
+
+def _state_part(program: Program, frame: Any, index: int, node: Node) -> Node:
+    """A value that the body only hands on."""
+    from irscope.ops import get
+
+    made = frame.builder.add(get("get-tuple-element"), (frame.graph.params[0],), {"index": index}, node.type, synthetic=True)
+    return program.t.own(made)
