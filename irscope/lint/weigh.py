@@ -41,6 +41,8 @@ def enough(context: Context, us: float) -> bool:
 
 
 def _cut(context: Context, finding: Finding) -> Finding:
+    if finding.saves and finding.saves["us"] > 0 and context.total_us:
+        finding.saves["share"] = round(min(1.0, finding.saves["us"] / context.total_us), 4)
     timed = isinstance(finding, RuleFinding) and finding.timed
     if timed and finding.severity > Severity.INFO and not enough(context, (finding.saves or {}).get("us", 0.0)):
         finding.severity = Severity.INFO

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from random import Random
 
 import pytest
 
@@ -91,6 +92,38 @@ def test_names_and_percent_signs_change_nothing(rule: type[Rule], fixture: Fixtu
         text = re.sub(rf"(?<![\w%=.\-\[]){name}(?=[ ,)])(?!\()", f"%{name}", text)
     found = lint(rule, Fixture(fixture.format, text, (), fixture.policy))
     assert {f.node for f in found} == {f.node for f in lint(rule, fixture)}
+
+
+def shuffled(text: str, seed: int) -> str:
+    """The same computations with their lines in another order, operands still before users, the root last."""
+    random = Random(seed)
+
+    def reordered(block: re.Match[str]) -> str:
+        statements = re.split(r"\n(?=  [\w. ]+ = )", block[2].rstrip("\n"))
+        lines = {re.sub(r"^ROOT ", "", line.strip()).split(" = ")[0]: line for line in statements}
+        needs = {n: {w for w in re.findall(r"[\w.]+", line.split(" = ", 1)[1]) if w in lines} for n, line in lines.items()}
+        done: list[str] = []
+        while len(done) < len(lines):
+            ready = [name for name in lines if name not in done and needs[name] <= set(done)]
+            done.append(random.choice([name for name in ready if "ROOT" not in lines[name]] or ready))
+        return block[1] + "".join(lines[name] + "\n" for name in done) + "}"
+
+    return re.sub(r"^((?:ENTRY )?[\w.]+ \{\n)(.*?)^\}$", reordered, text, flags=re.M | re.S)
+
+
+IN_ORDER = ("CTL002", "FUS020")
+"""Rules on what follows what in the text."""
+
+
+@pytest.mark.parametrize(
+    ("rule", "fixture"),
+    [(r, f) for r in RULES if r.code not in IN_ORDER for f in r.bad if f.format == "hlo" and f.text.count("\n") < 60],
+    ids=lambda x: getattr(x, "code", "shuffled"),
+)
+def test_the_order_of_independent_lines_changes_nothing(rule: type[Rule], fixture: Fixture) -> None:
+    text = shuffled(fixture.text, 3)
+    assert sorted(text.split("\n")) == sorted(fixture.text.split("\n"))
+    assert len(lint(rule, Fixture("hlo", text, (), fixture.policy))) == len(lint(rule, fixture))
 
 
 def test_a_rule_is_found_by_code_and_name() -> None:

@@ -37,5 +37,6 @@ class MaxKernels(Gate):
         if planned.kernels <= limit:
             return []
         module = planned.module
-        message = f"{planned.policy} makes {planned.kernels} kernels of {module.entry}, {limit} are allowed"
+        kernels = f"{planned.kernels} kernel{'s' if planned.kernels != 1 else ''}"
+        message = f"{planned.policy} makes {kernels} of {module.entry}, {limit} are allowed"
         return [cls.broken(module, message, help="irscope lint --why-not-fused says what keeps operators apart")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from irscope.graph import Effect, Graph, Kind, Node, bytes_of
@@ -129,13 +130,14 @@ class DuplicateSubexpression(Rule):
     def check(self, context: Context) -> Iterator[RuleFinding]:
         for graph in context.array_graphs:
             twins = _twins(graph)
+            copies = Counter(map(id, twins))
             for node in graph.nodes:
                 first = twins[node.index]
                 if first is node or node.op.kind in (Kind.LEAF, Kind.TUPLE, Kind.BROADCAST) or node.op.name == "iota":
                     continue
                 users = context.users(node, graph)
-                if users and all(twins[u.index] is not u for u in users):
-                    continue
+                if users and all(copies[id(twins[u.index])] > 1 for u in users):
+                    continue  # what uses it stands twice itself, and is told
                 size = bytes_of(node.type)
                 heavy = size >= WORTH_BYTES or node.op.kind == Kind.CONTRACTION
                 yield context.finding(

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
+from irscope.analysis.classes import work_class
 from irscope.graph import Kind, Node, TensorType, bytes_of
 from irscope.lint.context import Context
 from irscope.lint.edits import Edit, Site
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fix, Fixture, Rule
 from irscope.lint.savings import human_bytes
+from irscope.lint.values import written
 from irscope.source import Note, Severity
 
 
@@ -132,8 +134,8 @@ class TransposePair(Rule):
                 if node.op.name != "transpose" or not node.operands:
                     continue
                 first, direct = _earlier_transpose(node)
-                if first is None:
-                    continue
+                if first is None or work_class(written(node)) == "contraction":
+                    continue  # a product of TorchScript or Relay that turns an operand as it needs it
                 outer, inner = _order(node), _order(first)
                 identity = len(outer) == len(inner) and [inner[d] for d in outer if d < len(inner)] == list(range(len(outer)))
                 if not identity and not direct:
