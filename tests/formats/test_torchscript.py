@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import html
+import subprocess
+import sys
 
 import pytest
 
@@ -235,3 +237,15 @@ def test_operands_stand_before_users_however_deep_a_block_reaches_out() -> None:
         assert graph.nodes[:len(graph.params)] == graph.params
         for node in graph.nodes:
             assert all(operand.index < node.index for operand in node.operands)
+
+
+def test_operators_are_the_same_objects_whatever_was_imported_before() -> None:
+    """In a process of its own: here everything is imported already."""
+    program = ("import irscope\n"
+               "read = lambda: irscope.load('graph(%x : Tensor):\\n  %y : Tensor = aten::relu(%x)\\n  return (%y)\\n').module().main().nodes[-1].op\n"
+               "first = read()\n"
+               "from irscope.formats.torchscript import operators\n"
+               "operators.load()\n"
+               "assert first is read() and first.known, first\n")
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

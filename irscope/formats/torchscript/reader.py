@@ -307,7 +307,7 @@ class _Reader:
     def _op(self, name: str) -> Op:
         op = self.ops.get(name)
         if op is None:
-            op = self.ops[name] = lookup(name, "torchscript") or unknown_op(name, "torchscript")
+            op = self.ops[name] = _declared_op(name) or unknown_op(name, "torchscript")
         return op
 
     # ------------------------------------------------------------------ places and faults
@@ -343,3 +343,11 @@ class _Reader:
         """One error; the text is no longer ok."""
         self.reading.ok = False
         self.reading.findings.append(Finding(code, name, Severity.ERROR, message, self.source, self.place(offset), length, help=help))
+
+
+def _declared_op(name: str) -> Op | None:
+    """The declaration of an operator of torch; its table is imported with the first, so that every reading finds the same."""
+    from irscope.formats.torchscript import operators
+
+    operators.load()
+    return lookup(name, "torchscript")
