@@ -13,6 +13,8 @@ from irscope.expand.expand import inline
 from irscope.graph import Builder, Graph, Module, Node, TensorType, TupleType, callees_first
 from irscope.graph.dtypes import U32
 from irscope.ops import get
+from irscope.ops.collective import replica_groups
+from irscope.ops.faults import TypeFault
 from irscope.ops.tensors import Tensors
 from irscope.source import UserError
 
@@ -123,8 +125,10 @@ class _Devices:
 
     def _groups(self, node: Node) -> list[tuple[int, ...]]:
         """Who works with whom; no groups mean everybody."""
-        written = node.attrs.get("replica_groups")
-        listed = [g for g in (written.groups() if written is not None and hasattr(written, "groups") else ()) if g]
+        try:
+            listed = [g for g in replica_groups(node) if g]
+        except TypeFault as fault:
+            raise UserError(f"%{node.name}: {fault.message}") from None
         groups = listed or [tuple(range(self.devices))]
         if any(d >= self.devices for g in groups for d in g):
             most = max(d for g in groups for d in g) + 1

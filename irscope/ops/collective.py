@@ -31,7 +31,10 @@ Expand = Callable[[Builder, Node, Sequence[Node], Raw], Node]
 def replica_groups(node: Node) -> tuple[tuple[int, ...], ...]:
     """The groups of devices that talk to each other; none where all do."""
     written = node.attrs.get("replica_groups", ())
-    return tuple(written.groups()) if hasattr(written, "groups") else tuple(written)
+    try:
+        return tuple(written.groups()) if hasattr(written, "groups") else tuple(written)
+    except ValueError as fault:
+        raise TypeFault(f"the replica groups of {node.op.name}: {fault}") from None
 
 
 def together(types: Sequence[Type]) -> Type:

@@ -74,7 +74,9 @@ def _ordered(dimensions: Sequence[int], values: Sequence[Any]) -> list[Any]:
 
 
 def _dims(node: Node) -> ConvDims:
-    dims: ConvDims = infer.attr(node, "dim_labels")
+    dims: object = infer.attr(node, "dim_labels")
+    if not isinstance(dims, ConvDims):  # kept as it was written: with dimensions that it does not know (?)
+        raise TypeFault(f"dim_labels={dims} does not say every dimension of a convolution")
     return dims
 
 

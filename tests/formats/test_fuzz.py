@@ -97,6 +97,13 @@ HOLES = {
         "ENTRY e {\n  z = f32[] constant(0)\n  p = f32[4] parameter(0)\n  ROOT r = f32[] reduce(p, z), to_apply=add\n}\n",
     "a bitcast of what is not known": "ENTRY e {\n  p = f32[2,3]{0,1} parameter(0)\n  c = f32[2,3]{0,1} copy(gone)\n"
         "  k = f32[2,3]{0,1} call(c), to_apply=e2\n  ROOT b = f32[3,2]{1,0} bitcast(c)\n}\n",
+    "a convolution with a dimension that nobody knows": "ENTRY e {\n  x = f32[1,8,8] parameter(0)\n  w = f32[8,8,8] parameter(1)\n"
+        "  ROOT c = f32[1,8,8] convolution(x, w), window={size=8}, dim_labels=0fb_0io->?0fb\n}\n",
+    "groups of more devices than there are": "ENTRY e {\n  p = f32[4] parameter(0)\n"
+        "  ROOT g = f32[8] all-gather(p), channel_id=1, replica_groups=[1073741824,2]<=[2147483648], dimensions={0}, "
+        "use_global_device_ids=true\n}\n",
+    "a window that takes long to walk": "ENTRY e {\n  x = f32[1,8,8,3] parameter(0)\n  w = f32[3,3,3,4] parameter(1)\n"
+        "  ROOT c = f32[1,8,8,4] convolution(x, w), window={size=2147483648x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f\n}\n",
 }
 """HLO with a hole each, in which something behind the reader once fell."""
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from irscope.analysis.verify.faults import Fault, devices_of
 from irscope.graph import Graph, Module, Node, TensorType, TupleType
 from irscope.ops.collective import replica_groups
+from irscope.ops.faults import TypeFault
 
 UNEVEN = frozenset(("all-reduce", "all-reduce-start"))
 BY_FLAG = frozenset(("all-gather", "all-gather-start", "reduce-scatter")) | UNEVEN
@@ -47,8 +48,12 @@ def devices(module: Module, node: Node) -> tuple[int, str]:
 
 
 def _groups(module: Module, node: Node) -> Iterator[Fault]:
-    groups = replica_groups(node)
     name = node.op.name
+    try:
+        groups = replica_groups(node)
+    except TypeFault as fault:
+        yield Fault(node, fault.message)
+        return
     if not groups:
         if node.attrs.get("use_global_device_ids") and name in BY_FLAG:
             yield Fault(node, f"{name} with use_global_device_ids=true needs replica_groups")

@@ -18,6 +18,10 @@ class Axis:
     size: int = 0
 
 
+MAX_DEVICES = 1 << 22
+"""Devices in the groups of a collective that are written out one by one; the largest machines have a hundred times fewer."""
+
+
 @dataclass(frozen=True, slots=True)
 class ReplicaGroups:
     """The groups as written, and worked out when asked: a mesh of ten thousand devices is one short line.
@@ -41,7 +45,9 @@ class ReplicaGroups:
         return not self.dims or prod(self.dims) == prod(self.reshape)
 
     def groups(self) -> tuple[tuple[int, ...], ...]:
-        """Device numbers, a tuple a group, in order."""
+        """Device numbers, a tuple a group, in order. Raises ValueError for more of them than any machine has."""
+        if max(prod(self.reshape), prod(self.mesh)) > MAX_DEVICES:
+            raise ValueError(f"{max(prod(self.reshape), prod(self.mesh))} devices are more than any machine has")
         if self.dims:
             flat = _transposed(self.reshape, self.perm)
             size = self.dims[-1]
