@@ -22,15 +22,16 @@ def outline_by_graph(title: str, start: Graph, costs: Costs, structure: Structur
     """The section of ``start``: its repeating stretches, and the bodies of its calls, loops and branches, each under its caller.
 
     Bodies of fusions are their kernel's own affair and stay closed; calls of equal bodies are folded. Without ``see_through`` all bodies
-    stay closed, and a node stands for all that it calls.
+    stay closed, and a node stands for all that it calls. So does the body of a call inside that body itself.
     """
     root = Section(title, "graph", start)
     folder = Folder()
     made = 1
-    todo: list[tuple[Section, list[Node], float, bool]] = [(root, list(start.nodes), costs.calls.times.get(start, 1.0), True)]
+    whole = (root, list(start.nodes), costs.calls.times.get(start, 1.0), True, frozenset((start,)))
+    todo: list[tuple[Section, list[Node], float, bool, frozenset[Graph]]] = [whole]
     finished: list[tuple[Section, list[int]]] = []
     while todo:
-        section, nodes, times, split = todo.pop()
+        section, nodes, times, split, around = todo.pop()
         graph = section.graph
         assert graph is not None, "every section of this outline has a graph"
         if split:
@@ -38,7 +39,7 @@ def outline_by_graph(title: str, start: Graph, costs: Costs, structure: Structur
             for unit in parts:
                 copies = [Section("block", "repeat", graph) for _ in unit]
                 for copy, own in zip(copies, unit, strict=True):
-                    todo.append((copy, own, times, False))
+                    todo.append((copy, own, times, False, around))
                 section.children.extend(copies)
                 made += len(copies)
         section.nodes = nodes
@@ -60,7 +61,10 @@ def outline_by_graph(title: str, start: Graph, costs: Costs, structure: Structur
                     if made < MAX_SECTIONS and child.graph is not None:
                         made += 1
                         section.children.append(child)
-                        todo.append((child, list(child.graph.nodes), child_times, True))
+                        again = child.graph in around
+                        if again:  # a function that calls itself is told once
+                            child.note = "calls itself"
+                        todo.append((child, [] if again else list(child.graph.nodes), child_times, True, around | {child.graph}))
             section.kernels += times * is_kernel(node)
         # What is leaf-like may be hoisted out of one copy and not of the next; the steps alone say whether two stretches are the same.
         finished.append((section, [structure.nodes[graph][node.index] for node in nodes if not is_leaflike(node)]))

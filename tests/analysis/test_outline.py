@@ -67,3 +67,12 @@ def test_flat_numbered_names_are_grouped() -> None:
             value = f"b{block}_{part}"
     assert told(survey("\n".join([*lines, "}"])).scope_outline) == [
         "main x1 14", "  jit(f) x1 14", "    block_0..6 x7 14", "      block_0_conv x1 1", "      block_0_relu x1 1"]
+
+
+def test_a_function_that_calls_itself_is_told_once() -> None:
+    text = """def @f(%n: int32) -> int32 { if (less(%n, 10)) { @f(add(%n, 1)) } else { negative(%n) } }
+def @main(%n: int32) -> int32 { @f(add(%n, 2)) }
+"""
+    assert told(survey(text).graph_outline)[2:] == [
+        "    %if.8 branch 0 x1 2", "      f x1 0 calls itself", "    %if.8 branch 1 x1 1",
+    ]
