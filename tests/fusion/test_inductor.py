@@ -1,6 +1,7 @@
 """The policy inductor: what is stored, what is joined, and the reasons that are given."""
 from __future__ import annotations
 
+from irscope.api import load
 from irscope.fusion import policy_named
 from irscope.fusion.policy import AsWritten
 from tests.fusion.inductor_texts import graph, plan, tensor, verdict
@@ -38,7 +39,7 @@ def test_a_value_that_is_needed_again_behind_a_product_goes_through_memory() -> 
     made = plan(graph({"a": tensor(8, 64), "w": tensor(64, 64)}, """
         e = aten::relu(%a)
         p = aten::mm(%e, %w)
-        s = aten::add(%e, %p, 1)""", "s"))
+        s = aten::sub(%e, %p, 1)""", "s"))
     told = verdict(made, "e", "s")
     assert (told.fused, told.reason, told.rule) == ("none", "intermediate nodes between node1 & node2", "intermediate-node")
     assert "%p (aten::mm)" in told.cause
@@ -53,3 +54,8 @@ def test_another_order_of_elements_keeps_kernels_apart() -> None:
         n = aten::neg(%e)""", "s, n"))
     told = verdict(made, "e", "s")
     assert (told.fused, told.rule) == ("none", "index-mismatch")
+
+
+def test_a_number_that_is_repeated_needs_no_dimensions() -> None:
+    module = load("HloModule m\n\nENTRY e {\n  p = f32[] parameter(0)\n  b = f32[4,8] broadcast(p)\n  ROOT r = f32[4,8] negate(b)\n}\n").module()
+    assert [v.fused for v in plan(module).verdicts] == ["all"]

@@ -95,7 +95,7 @@ def kept_longer(rows: int) -> Module:
     return graph({"p": tensor(rows, 64), "q": tensor(64, 4), "s": tensor(rows, 64), "v": tensor(4)}, """
         m = aten::mm(%p, %q)
         n = aten::mm(%s, %q)
-        a = aten::add(%m, %v, 1)
+        a = aten::sub(%m, %v, 1)
         b = aten::mul(%n, %v)""", "a, b")
 
 

@@ -1,12 +1,13 @@
 """Library calls: matrix products, convolutions, attention, sorts, and all that Inductor has no loops for. Their operands are stored."""
 from __future__ import annotations
 
+from itertools import pairwise
 from math import prod
 
 from irscope.fusion.inductor.forms import row_major, variables_of
 from irscope.fusion.inductor.state import State, itemsize_of, whole
-from irscope.fusion.inductor.strides import ordered_strides, shape_of, viewed
-from irscope.fusion.inductor.units import ATTENTION, Unit, is_mask, operator_of
+from irscope.fusion.inductor.strides import channels_last, ordered_strides, shape_of, viewed
+from irscope.fusion.inductor.units import ATTENTION, Unit, is_mask, operator_of, read_in_order
 from irscope.fusion.inductor.values import Buffer, Storage, Tensor, strides_of
 from irscope.graph import Node, TensorType
 from irscope.ops.attrs import ConvDims
@@ -24,7 +25,8 @@ ONE_RESULT = frozenset(("dot", "convolution", "scatter"))
 def lower_call(state: State, unit: Unit) -> None:
     """One call, and a buffer for each of its results that is read."""
     inside = set(unit.nodes)
-    operands = list(dict.fromkeys(o for node in unit.nodes for o in node.operands if o not in inside))
+    asked = read_in_order(unit) if operator_of(unit.nodes[-1]) == ATTENTION else [o for node in unit.nodes for o in node.operands]
+    operands = list(dict.fromkeys(_given(unit, o) for o in asked if o not in inside))
     convolution = next((n for n in unit.nodes if n.op.name == "convolution" and _on_images(n)), None)
     dots = [n for n in unit.nodes if n.op.name == "dot"]
     dot = dots[0] if len(dots) == 1 else None
@@ -43,7 +45,7 @@ def lower_call(state: State, unit: Unit) -> None:
                 masks.append(tensor.storage)
                 reads.append(state.copied(_unrepeated(tensor), operand))
         elif operator_of(unit.nodes[-1]) == ATTENTION and (tensor.storage.buffer is None or _is_turned(state, operand, unit)):
-            reads.append(state.copied(tensor if operator_of(operand) in FILLED else _unrepeated(tensor), operand))
+            reads.append(_as_traced(state, tensor if operator_of(operand) in FILLED else _unrepeated(tensor), operand))
         else:
             reads.append(_in_memory(state, tensor, operand))
     results = [n for n in unit.nodes if isinstance(n.type, TensorType) and _read_outside(state, n, inside)]
@@ -52,7 +54,8 @@ def lower_call(state: State, unit: Unit) -> None:
     if len(results) == 1 and one and len(dots) < 2:
         node = results[0]
         buffer = state.add(Buffer("", "extern", node, shape_of(node), itemsize_of(node), reads=tuple(reads), members=members))
-        buffer.strides = ordered_strides(buffer.shape, CHANNELS_LAST) if convolution is not None else row_major(buffer.shape)
+        last_channels = convolution is not None and not _has_gaps(state.tensors[convolution.operands[0]])
+        buffer.strides = ordered_strides(buffer.shape, CHANNELS_LAST) if last_channels else row_major(buffer.shape)
         state.tensors[node] = whole(buffer)
         return
     last = unit.nodes[-1]
@@ -63,6 +66,14 @@ def lower_call(state: State, unit: Unit) -> None:
         state.tensors[node] = whole(buffer)
     for node in unit.nodes:
         state.tensors.setdefault(node, whole(call))
+
+
+def _given(unit: Unit, operand: Node) -> Node:
+    """The argument of attention that a product inside reads turned: it is the argument that is stored."""
+    last = unit.nodes[-1]
+    if operator_of(last) != ATTENTION or operand.op.name != "transpose" or operand.origin[0] is not last.origin[0]:
+        return operand
+    return operand.operands[0]
 
 
 def _on_images(node: Node) -> bool:
@@ -94,10 +105,18 @@ def _in_memory(state: State, tensor: Tensor, node: Node) -> Buffer:
     """The operand stored, and copied where it is a view that no strides describe, or one number many times."""
     if tensor.storage.expression is not None and not tensor.storage.expression.loads and not tensor.whole():
         return state.copied(tensor, node)
+    buffer = _settled(state, tensor)
+    return buffer if strides_of(tensor) is not None else state.copied(tensor, node)
+
+
+def _settled(state: State, tensor: Tensor) -> Buffer:
+    """The buffer of a view, which settles its layout: as in the traced program where that has the channels innermost, else row by row
+    (``convert_to_reinterpret_view``)."""
     buffer = state.realized(tensor)
     if buffer.strides is None and not tensor.whole():
-        buffer.strides = row_major(buffer.shape)  # convert_to_reinterpret_view settles the layout as it stands
-    return buffer if strides_of(tensor) is not None else state.copied(tensor, node)
+        last = channels_last(buffer.shape, state.program.strides[buffer.node.index])
+        buffer.strides = ordered_strides(buffer.shape, CHANNELS_LAST) if last else row_major(buffer.shape)
+    return buffer
 
 
 def _is_turned(state: State, operand: Node, unit: Unit) -> bool:
@@ -106,6 +125,15 @@ def _is_turned(state: State, operand: Node, unit: Unit) -> bool:
         return False
     strides = [s for s, size in zip(state.program.strides[operand.index], shape_of(operand)) if size != 1 and s]
     return bool(strides) and strides[-1] != min(strides)
+
+
+def _as_traced(state: State, tensor: Tensor, operand: Node) -> Buffer:
+    """A copy of which the dimensions lie in memory in the order that they have in the traced program (``require_stride_order``)."""
+    copy = state.copied(tensor, operand)
+    strides = state.program.strides[operand.index]
+    if copy.shape == shape_of(operand) and 0 not in strides:
+        copy.strides = ordered_strides(copy.shape, sorted(range(len(strides)), key=lambda d: (strides[d], -d)))
+    return copy
 
 
 def _unrepeated(tensor: Tensor) -> Tensor:
@@ -127,20 +155,33 @@ def _matrix(state: State, tensor: Tensor, node: Node, dot: Node) -> Buffer:
     elif not batch and rank > 2 and contracted == (rank - 1,):
         sizes = (prod(tensor.shape[:-1]), tensor.shape[-1])
     if sizes is not None and viewed(tensor.shape, state.program.strides[node.index], sizes) is None:
-        return state.copied(tensor, node)
+        copy = state.copied(tensor, node)
+        copy.strides = row_major(copy.shape)  # it is seen as matrices, which settles its layout
+        return copy
     return _in_memory(state, tensor, node)
+
+
+def _has_gaps(tensor: Tensor) -> bool:
+    """Whether the convolution reads some channels of an image where they lie, so that its result is laid out row by row."""
+    strides = strides_of(tensor) if tensor.storage.buffer is not None else None
+    if strides is None or any(size < 2 for size in tensor.shape[1:]):
+        return False
+    step, width, height = (strides[d] for d in CHANNELS_LAST[:3])
+    return step < width < height and width != step * tensor.shape[1]
 
 
 def _channels_last(state: State, tensor: Tensor, convolution: Node) -> Buffer:
     """An image or a filter with its channels innermost: laid out so where that is still open, else copied."""
-    buffer = state.realized(tensor)
+    buffer = _settled(state, tensor)
     wanted = ordered_strides(tensor.shape, CHANNELS_LAST)
     if buffer.strides is None and buffer.into is None and tensor.whole():
         buffer.strides = wanted
         return buffer
     strides = strides_of(tensor)
-    if strides is not None and all(a == b for a, b, size in zip(strides, wanted, tensor.shape) if size != 1):
-        return buffer
+    if strides is not None:
+        steps = [strides[d] for d in CHANNELS_LAST if tensor.shape[d] != 1]
+        if all(a < b for a, b in pairwise(steps)):
+            return buffer
     copy = state.copied(tensor, convolution)
     copy.strides = wanted
     return copy

@@ -25,6 +25,8 @@ def joined(state: State, node: Node) -> Tensor:
     strides = row_major(shape)
     tensors = [state.tensors[o] for o in node.operands]
     held = [(t.shape, strides_of(t)) for t in tensors if t.storage.buffer is not None and t.storage.buffer.strides]
+    if all(t.storage.buffer is None for t in tensors):
+        held = [(t.shape, state.program.strides[o.index]) for t, o in zip(tensors, node.operands)]
     if any(row is not None and channels_last(sizes, row) for sizes, row in held):
         strides = ordered_strides(shape, (1, 3, 2, 0))
     result = Buffer("", "nop", node, shape, itemsize_of(node), strides=strides, members={node: None})

@@ -80,7 +80,15 @@ def _result(state: State, node: Node) -> Buffer:
     buffer = state.realized(tensor)
     if buffer.strides is None and buffer.into is None and tensor.whole():
         buffer.strides = state.program.strides[node.index]
+    elif buffer.kind == "extern" and tensor.whole() and not _lies_as(buffer, state.program.strides[node.index]):
+        buffer = state.copied(tensor, node)
+        buffer.strides = state.program.strides[node.index]
     return buffer
+
+
+def _lies_as(buffer: Buffer, strides: tuple[int, ...]) -> bool:
+    """Whether a buffer has these strides, those of single elements left out."""
+    return buffer.strides is None or all(a == b for a, b, size in zip(buffer.strides, strides, buffer.shape) if size != 1)
 
 
 def _repeat(state: State, node: Node, tensor: Tensor) -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from math import prod
 
-from irscope.fusion.inductor.forms import Form, coordinates, number, variable
+from irscope.fusion.inductor.forms import Form, coordinates, number, row_major, variable
 from irscope.fusion.inductor.rules import elementwise, view
 from irscope.fusion.inductor.state import State, whole
 from irscope.fusion.inductor.strides import shape_of
@@ -20,7 +20,7 @@ FEW = 32
 def taken_apart(state: State, unit: Unit) -> bool:
     """Lower a unit of one small product; False where it stays a library call."""
     dots = [node for node in unit.nodes if node.op.name == "dot"]
-    if len(dots) != 1 or len(dots[0].attrs["lhs_contracting_dims"]) != 1 or state.limits.device != "cpu":
+    if len(dots) != 1 or len(dots[0].attrs.get("lhs_contracting_dims", ())) != 1 or state.limits.device != "cpu":
         return False
     dot = dots[0]
     batch, rows, length, columns = _sizes(dot)
@@ -78,4 +78,7 @@ def _summed(state: State, dot: Node, length: int) -> Tensor:
             made.take(expression.at((*where, number(n))))
             made.steps[f"combine{n}", where] = None
         return state.computed(dot, made)
-    return whole(state.stored(dot, shape, expression, (length,)))
+    buffer = state.stored(dot, shape, expression, (length,))
+    if len(dot.attrs.get("lhs_batch_dims", ())) > 1:
+        buffer.strides = row_major(shape)  # PyTorch makes one batch of them, and a view of its result
+    return whole(buffer)

@@ -10,7 +10,7 @@ from irscope.fusion.inductor.forms import Form, coordinates, loaded, number, rep
 from irscope.fusion.inductor.indexing import gathered, scattered
 from irscope.fusion.inductor.joining import joined
 from irscope.fusion.inductor.state import State, whole
-from irscope.fusion.inductor.strides import asks_for_copy, shape_of
+from irscope.fusion.inductor.strides import shape_of, viewed
 from irscope.fusion.inductor.units import UPSAMPLED, Unit, operator_of
 from irscope.fusion.inductor.values import Expression, Step, Storage, Tensor
 from irscope.graph import Node, TensorType, TupleType
@@ -88,7 +88,8 @@ def _value(state: State, node: Node, where: tuple[Form, ...]) -> Form | None:
 def copying_view(state: State, node: Node) -> Tensor:
     """A view that copies. A reshape that no strides describe has its operand copied and is a view of that."""
     tensor = state.tensors[node.operands[0]]
-    if node.op.name != "reshape" or asks_for_copy(node):
+    given = node.operands[0]
+    if node.op.name != "reshape" or viewed(shape_of(given), state.program.strides[given.index], shape_of(node)) is not None:
         seen = view(node, tensor)
         expression = seen.read(coordinates(seen.shape))
         expression.members[node] = None
@@ -122,7 +123,7 @@ def _wanted(state: State, node: Node) -> list[bool]:
 
 def _reduced(state: State, node: Node) -> Tensor:
     tensor = state.tensors[node.operands[0]]
-    dimensions = tuple(node.attrs["dimensions"])
+    dimensions = tuple(node.attrs.get("dimensions", ()))
     kept = [d for d in range(len(tensor.shape)) if d not in dimensions]
     shape, reduced = tuple(tensor.shape[d] for d in kept), tuple(tensor.shape[d] for d in dimensions)
     at: list[Form] = [number(0)] * len(tensor.shape)
@@ -302,10 +303,10 @@ def view(node: Node, tensor: Tensor) -> Tensor:
     if name == "reshape":
         old = unflattened(weighted(where, row_major(shape)), tensor.shape)
     elif name == "transpose":
-        back = {d: i for i, d in enumerate(node.attrs["dimensions"])}
+        back = {d: i for i, d in enumerate(node.attrs.get("dimensions", ()))}
         old = [where[back[d]] for d in range(len(tensor.shape))]
     elif name == "broadcast":
-        old = [where[d] if tensor.shape[i] != 1 else number(0) for i, d in enumerate(node.attrs["dimensions"])]
+        old = [where[d] if tensor.shape[i] != 1 else number(0) for i, d in enumerate(node.attrs.get("dimensions", ()))]
     elif name == "slice":
         old = [weighted((form,), (step,), start) for form, (start, _, step) in zip(where, node.attrs["slice"])]
     else:

@@ -14,6 +14,8 @@ from irscope.source import UserError
 
 KEEPS_ORDER = frozenset(("pad", "select-and-scatter", "dynamic-update-slice", "scatter", "reduce-window"))
 """Results that keep the memory order of the first operand where that is a permutation of row-major."""
+STEPS = 64
+"""The expansion of attention has fewer primitives than this between its two products."""
 
 
 def shape_of(node: Node) -> tuple[int, ...]:
@@ -30,7 +32,9 @@ def traced_strides(graph: Graph) -> list[tuple[int, ...]]:
     """For each node, by index, the strides of its result."""
     found: list[tuple[int, ...]] = []
     for node in graph.nodes:
-        found.append(_strides(node, [found[o.index] for o in node.operands]))
+        query = _queries(node)
+        given = [found[o.index] for o in node.operands]
+        found.append(_strides(node, given) if query is None else _like([shape_of(query)], [found[query.index]], shape_of(node)))
     return found
 
 
@@ -59,10 +63,14 @@ def _seen_strides(node: Node, given: list[tuple[int, ...]], shape: tuple[int, ..
     if name == "parameter":
         said = getattr(node.origin[0].type, "strides", None) if node.origin else None
         return tuple(said) if said is not None and len(said) == len(shape) else row_major(shape)
+    origin = node.origin[0] if node.origin else node
+    said = getattr(origin.type, "strides", None)
+    if origin.op.name.startswith("aten::upsample_") and shape_of(origin) == shape and said is not None and len(said) == len(shape):
+        return tuple(said)  # as the image that it reads
     if name == "transpose":
         return tuple(given[0][d] for d in node.attrs["dimensions"])
     if name == "broadcast":
-        back = {d: i for i, d in enumerate(node.attrs["dimensions"])}
+        back = {d: i for i, d in enumerate(node.attrs.get("dimensions", ()))}
         sizes = shape_of(node.operands[0])
         return tuple(given[0][back[d]] if d in back and sizes[back[d]] == size else 0 for d, size in enumerate(shape))
     if name == "slice":
@@ -70,31 +78,57 @@ def _seen_strides(node: Node, given: list[tuple[int, ...]], shape: tuple[int, ..
     if name == "reshape":
         return viewed(shape_of(node.operands[0]), given[0], shape) or row_major(shape)
     if name == "convolution" and isinstance(node.attrs.get("dim_labels"), ConvDims):
-        last = any(channels_last(shape_of(o), s) for o, s in zip(node.operands, given))
+        last = any(like_channels_last(shape_of(o), s) for o, s in zip(node.operands, given))
         return ordered_strides(shape, (1, 3, 2, 0)) if last and len(shape) == 4 else row_major(shape)
-    if name == "dot" and _is_attention(node) and len(shape) == 4:
-        return ordered_strides(shape, (3, 1, 2, 0))
     if name in KEEPS_ORDER and given and len(given[0]) == len(shape):
         return _like([shape_of(node.operands[0])], [given[0]], shape)
+    if name == "concatenate":
+        last = all(like_channels_last(shape_of(o), s) for o, s in zip(node.operands, given))
+        return ordered_strides(shape, (1, 3, 2, 0)) if last and len(shape) == 4 else row_major(shape)
+    if origin.op.name in ("aten::layer_norm", "aten::native_layer_norm"):
+        return row_major(shape)  # its decomposition begins with contiguous(input)
     kept = [(shape_of(o), s) for o, s in zip(node.operands, given) if len(s) == len(shape) and s]
-    if kept and (node.op.kind is Kind.ELEMENTWISE or name == "concatenate"):
+    if kept and node.op.kind is Kind.ELEMENTWISE:
         return _like([sizes for sizes, _ in kept], [s for _, s in kept], shape)
     return row_major(shape)
 
 
-def _is_attention(node: Node) -> bool:
-    """Flash attention gives (batch, heads, length, size) as it lies in (batch, length, heads, size)."""
+def _queries(node: Node) -> Node | None:
+    """The queries of attention, when the node is its result: the result lies in memory as they do (``empty_like`` in its meta function)."""
     origin = node.origin[0] if node.origin else node
-    return origin.op.name == "aten::scaled_dot_product_attention" and shape_of(origin)[:4] == shape_of(node)[:4]
+    if origin.op.name != "aten::scaled_dot_product_attention" or node.op.name != "dot" or len(shape_of(node)) != 4:
+        return None
+    stack, seen = [*node.operands], {node}
+    while stack and len(seen) < STEPS:
+        found = stack.pop()
+        if found in seen or not found.origin or found.origin[0] is not origin:
+            continue
+        seen.add(found)
+        if found.op.name == "dot":
+            return found.operands[0]
+        stack.extend(found.operands)
+    return None
 
 
 def channels_last(shape: Sequence[int], strides: Sequence[int]) -> bool:
-    """Whether an image (N, C, H, W) lies in memory with its channels innermost, and not row-major as well."""
+    """Whether an image (N, C, H, W) lies in memory with its channels innermost and without gaps, and not row-major as well."""
     if len(shape) != 4 or len(strides) != 4:
         return False
     wanted = ordered_strides(shape, (1, 3, 2, 0))
     same = all(a == b for a, b, size in zip(strides, wanted, shape) if size != 1)
     return same and any(a != b for a, b, size in zip(strides, row_major(shape), shape) if size != 1)
+
+
+def like_channels_last(shape: Sequence[int], strides: Sequence[int]) -> bool:
+    """Whether PyTorch takes an image (N, C, H, W) for one with its channels innermost (``are_strides_like_channels_last``)."""
+    if len(shape) != 4 or len(strides) != 4 or 0 in shape or strides[1] == 0:
+        return False
+    least = 0
+    for d in (1, 3, 2, 0):
+        if strides[d] < least or (d == 0 and least == strides[1]):
+            return False
+        least = strides[d] * max(shape[d], 1)
+    return True
 
 
 def ordered_strides(shape: Sequence[int], order: Sequence[int]) -> tuple[int, ...]:

@@ -98,9 +98,11 @@ def program_of(graph: Graph) -> Program:
     alive = live(graph)
     nodes = [node for node in graph.nodes if alive[node.index]]
     program.users = graph.users()
-    _group(program, nodes)
     if graph.root is not None:
         program.given.update(graph.root.operands if graph.root.op.name == "tuple" else (graph.root,))
+    _group(program, nodes)
+    _add_to_products(program, nodes, alive)
+    program.units = sorted(set(program.home.values()), key=lambda u: u.nodes[-1].index)
     for node in nodes:
         readers = [user for user in program.users[node.index] if alive[user.index]]
         if node.op.name == "concatenate" and node not in program.given and readers and all(_indexes(node, user) for user in readers):
@@ -108,7 +110,7 @@ def program_of(graph: Graph) -> Program:
         if node.op.name in VIEWS and not program.home[node].call:
             given = node.operands[0]
             strides = program.strides[given.index]
-            lacking = node.op.name == "reshape" and viewed(shape_of(given), strides, shape_of(node)) is None
+            lacking = node.op.name == "reverse" or (node.op.name == "reshape" and viewed(shape_of(given), strides, shape_of(node)) is None)
             if lacking or (asks_for_copy(node) and not row_major_already(shape_of(node), seen_strides(node, [strides]))):
                 program.copied.add(node)
     _find_moments(program, nodes)
@@ -122,9 +124,12 @@ def _group(program: Program, nodes: list[Node]) -> None:
     """A unit for each node; the nodes of one library call share theirs until something else reads it."""
     open_: dict[int, Unit] = {}
     closed: set[Unit] = set()
+    turned: set[int] = set()
     for node in nodes:
         unit: Unit | None = None
-        if operator_of(node) in TOGETHER and node.op.name not in STRUCTURE:
+        if node.op.name == "dot" and _is_turned_linear(program, node):
+            turned.add(id(node.origin[0]))
+        if operator_of(node) in TOGETHER and node.op.name not in STRUCTURE and not (node.origin and id(node.origin[0]) in turned):
             unit = open_.get(id(node.origin[0]))
             if unit in closed:
                 unit = None
@@ -137,7 +142,45 @@ def _group(program: Program, nodes: list[Node]) -> None:
         unit.nodes.append(node)
         program.home[node] = unit
         closed.update(home for o in node.operands if (home := program.home[o]) is not unit)
-    program.units = sorted(set(program.home.values()), key=lambda u: u.nodes[-1].index)
+
+
+def _is_turned_linear(program: Program, dot: Node) -> bool:
+    """A linear layer over more than rows, which do not lie one after the other: PyTorch makes a product, and adds the bias afterwards."""
+    rows = dot.operands[0]
+    shape = shape_of(rows)
+    return operator_of(dot) == "linear" and len(shape) > 2 and not row_major_already(shape, program.strides[rows.index])
+
+
+def _add_to_products(program: Program, nodes: list[Node], alive: list[bool]) -> None:
+    """A product of two matrices that only an addition reads, and the addition, are one call (``addmm`` of fx_passes/post_grad.py)."""
+    for node in nodes:
+        if node.op.name != "add" or len(shape_of(node)) != 2 or len(program.home[node].nodes) > 1 or program.home[node].call:
+            continue
+        for dot, other in (tuple(reversed(node.operands)), node.operands):  # of two products the first is added to the second
+            unit = program.home[dot]
+            readers = [user for user in program.users[dot.index] if alive[user.index]]
+            if unit.nodes != [dot] or not _is_matrix_product(dot) or readers != [node] or dot in program.given:
+                continue
+            if dot is other or _is_number(other):
+                continue
+            if _implicit(other) and program.home[other].nodes == [other] and program.users[other.index] == [node]:
+                unit.nodes.append(other)
+            unit.nodes.append(node)
+            program.home.update(dict.fromkeys(unit.nodes, unit))
+            break
+
+
+def _is_matrix_product(node: Node) -> bool:
+    """A product of two matrices that gives numbers of their own kind."""
+    if node.op.name != "dot" or node.attrs.get("lhs_batch_dims", ()) or any(len(shape_of(o)) != 2 for o in node.operands):
+        return False
+    return len({type.dtype for o in (node, *node.operands) if isinstance(type := o.type, TensorType)}) == 1
+
+
+def _is_number(node: Node) -> bool:
+    """Whether an addend is one number that the program has written down."""
+    node = _seen_through(node)
+    return node.op.name == "constant" and not shape_of(node)
 
 
 def is_view(program: Program, node: Node) -> bool:
@@ -172,7 +215,7 @@ def _count_uses(program: Program, nodes: list[Node]) -> None:
                     theirs.add(unit)
                     if UPSAMPLED.get(operator_of(node), 0) > 1:
                         theirs.add((unit, "again"))
-            called = unit.call and not is_mask(unit, operand)
+            called = unit.call and not is_mask(unit, operand) and not UPSAMPLED.get(operator_of(node))
             if called or (view and node in program.called and len(mine) > 1):
                 program.called.add(operand)
     program.uses = [len(found) for found in readers]
@@ -253,7 +296,7 @@ def near_readers(program: Program) -> list[Unit]:
     unread = [0] * (len(units) + 1)
     operands: list[list[Unit]] = [[]]
     for unit in units:
-        found = dict.fromkeys(home for o in _read_in_order(unit) if (home := program.home[o]) is not unit)
+        found = dict.fromkeys(home for o in read_in_order(unit) if (home := program.home[o]) is not unit)
         operands.append(list(found))
         for home in found:
             unread[place[home]] += 1
@@ -275,11 +318,15 @@ def near_readers(program: Program) -> list[Unit]:
     return order
 
 
-def _read_in_order(unit: Unit) -> list[Node]:
+def read_in_order(unit: Unit) -> list[Node]:
     """What a unit reads, as the arguments of the call stand: what products read before what is added to them."""
     if len(unit.nodes) == 1:
         return list(unit.nodes[0].operands)
     inside = set(unit.nodes)
+    if operator_of(unit.nodes[-1]) == ATTENTION:
+        dots = [node for node in unit.nodes if node.op.name == "dot"]
+        matrices = [o for dot in dots for o in dot.operands if o not in inside]  # queries, keys and values before the mask
+        return list(dict.fromkeys((*matrices, *(o for node in unit.nodes for o in node.operands))))
     found: dict[Node, None] = {}
     for dot in (node for node in unit.nodes if node.op.name in ("dot", "convolution")):
         stack = list(reversed(dot.operands))

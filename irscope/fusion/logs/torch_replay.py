@@ -1,7 +1,7 @@
 """Inductor's steps done again on the operations that irscope's own lowering makes of a graph."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from difflib import SequenceMatcher
 
 from irscope.fusion.inductor.kernels import Kernel, fused
@@ -9,16 +9,62 @@ from irscope.fusion.inductor.scheduler import Refused, Scheduler
 from irscope.fusion.inductor.values import Buffer
 from irscope.fusion.logs.events import Operation, Step
 
+MOST = 2000
+"""More differences than this are not looked for: the log is of another program."""
+
 
 def matched(operations: Sequence[Operation], kernels: Sequence[Kernel]) -> dict[str, str]:
-    """For operations of the log the names of our buffers: the longest common runs of operations of one kind over the same sizes."""
+    """For operations of the log the names of our buffers: as many of one kind over the same sizes as there are, both in order."""
     theirs = [(o.kind, tuple(s for s in o.sizes if s != 1)) for o in operations]
     ours = [_kind(kernel.buffers[0]) for kernel in kernels]
-    found: dict[str, str] = {}
-    for block in SequenceMatcher(None, theirs, ours, autojunk=False).get_matching_blocks():
-        for i in range(block.size):
-            found[operations[block.a + i].name] = kernels[block.b + i].buffers[0].name
-    return found
+    return {operations[a].name: kernels[b].buffers[0].name for a, b in aligned(theirs, ours)}
+
+
+def aligned(first: Sequence[Hashable], second: Sequence[Hashable]) -> list[tuple[int, int]]:
+    """Places of equal elements in two sequences, both in order, as many as there can be.
+
+    The greedy algorithm of Myers, "An O(ND) difference algorithm and its variations" (1986). Sequences with more than ``MOST`` differences
+    are aligned by their longest common runs instead.
+    """
+    reach = [0]  # reach[k + rounds]: how far in ``first`` a way on diagonal k (place in first minus place in second) has come
+    rounds: list[list[int]] = []
+    n, m = len(first), len(second)
+    for differences in range(min(n + m, MOST) + 1):
+        here = [-1] * (2 * differences + 1)
+        for k in range(-differences, differences + 1, 2):
+            if differences == 0:
+                x = 0
+            else:
+                down = reach[k + differences] if k < differences - 1 else -1  # reach of diagonal k + 1
+                right = reach[k + differences - 2] + 1 if k > 1 - differences else -1
+                x = max(down, right)
+            while x < n and x - k < m and first[x] == second[x - k]:
+                x += 1
+            here[k + differences] = x
+            if x >= n and x - k >= m:
+                return _traced(rounds, differences, k, x)
+        rounds.append(here)
+        reach = here
+    blocks = SequenceMatcher(None, first, second, autojunk=False).get_matching_blocks()
+    return [(block.a + i, block.b + i) for block in blocks for i in range(block.size)]
+
+
+def _traced(rounds: list[list[int]], differences: int, k: int, x: int) -> list[tuple[int, int]]:
+    """The pairs on the way that ended at ``x`` on diagonal ``k``, from the last back to the first."""
+    pairs: list[tuple[int, int]] = []
+    for left in range(differences, -1, -1):
+        start = 0
+        if left:
+            reach = rounds[left - 1]
+            down = reach[k + left] if k < left - 1 else -1
+            right = reach[k + left - 2] + 1 if k > 1 - left else -1
+            start = max(down, right)
+        while x > start:
+            x -= 1
+            pairs.append((x, x - k))
+        if left:
+            k, x = (k + 1, start) if down >= right else (k - 1, start - 1)
+    return pairs[::-1]
 
 
 def _kind(buffer: Buffer) -> tuple[str, tuple[int, ...]]:
