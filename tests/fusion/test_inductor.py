@@ -57,5 +57,5 @@ def test_another_order_of_elements_keeps_kernels_apart() -> None:
 
 
 def test_a_number_that_is_repeated_needs_no_dimensions() -> None:
-    module = load("HloModule m\n\nENTRY e {\n  p = f32[] parameter(0)\n  b = f32[4,8] broadcast(p)\n  ROOT r = f32[4,8] negate(b)\n}\n").module()
-    assert [v.fused for v in plan(module).verdicts] == ["all"]
+    text = "HloModule m\n\nENTRY e {\n  p = f32[] parameter(0)\n  b = f32[4,8] broadcast(p)\n  n = f32[4,8] negate(b)\n  ROOT r = f32[4,8] abs(n)\n}\n"
+    assert verdict(plan(load(text).module()), "n", "r").fused == "all"
