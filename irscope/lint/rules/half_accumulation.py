@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import prod
 
-from irscope.graph import Node, TensorType
+from irscope.graph import Graph, Node, TensorType
 from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
-from irscope.source import Severity
+from irscope.source import Note, Severity
 
 LONG = 1024
 """Terms from which a half-precision sum is worth a word: of 1024 equal terms, a bf16 sum (8 bits of mantissa) keeps the first 256."""
 
 HALF = frozenset(("f16", "bf16"))
+LISTED = 5
+"""Other sums that are named."""
 
 
 class HalfAccumulation(Rule):
@@ -22,10 +24,11 @@ class HalfAccumulation(Rule):
 
     ## What it does
     Finds ``reduce`` with an adding body, and ``dot``/``convolution``, whose result is ``f16`` or ``bf16`` and whose sums have
-    1024 terms or more.
+    1024 terms or more. One finding a graph and type, at the longest sum.
 
     ## Why is this bad?
-    ``bf16`` has 8 bits of mantissa: once a running sum is 256 times its next term, the term is lost. Means and losses come out wrong.
+    ``bf16`` has 8 bits of mantissa: once a running sum is 256 times its next term, the term is lost. Means and losses come out wrong
+    (measured: 4096 times 0.1 give 400 by XLA on a CPU, and it takes five times as long as in ``f32``; irscope sums in ``f32`` by itself).
 
     ## Example
     ```
@@ -36,8 +39,7 @@ class HalfAccumulation(Rule):
     Sum in ``f32`` and convert the result: ``jnp.sum(x, dtype=jnp.float32)``, ``preferred_element_type=jnp.float32`` for matrix products.
 
     ## Known false positives
-    Matrix units and XLA's CPU backend accumulate in ``f32`` whatever the text says; findings about ``dot`` and ``convolution`` are
-    therefore information only.
+    Matrix units accumulate in ``f32`` whatever the text says; findings about ``dot`` and ``convolution`` are therefore information only.
     """
 
     code, name, severity, default = "DTY004", "half-accumulation", Severity.WARNING, False
@@ -122,20 +124,28 @@ class HalfAccumulation(Rule):
 
     def check(self, context: Context) -> Iterator[RuleFinding]:
         for graph in context.array_graphs:
+            found: dict[tuple[str, bool], list[Node]] = {}
             for node in graph.nodes:
-                terms = _terms(node)
-                if terms >= LONG and isinstance(node.type, TensorType) and node.type.dtype.name in HALF:
-                    reduce = node.op.name == "reduce"
-                    yield context.finding(
-                        self,
-                        node,
-                        graph,
-                        f"{terms} terms are summed in {node.type.dtype}",
-                        severity=self.severity if reduce else Severity.INFO,
-                        help="accumulate in f32 and convert the result"
-                        if reduce
-                        else "declare an f32 result (preferred_element_type) and convert after it",
-                    )
+                if _terms(node) >= LONG and isinstance(node.type, TensorType) and node.type.dtype.name in HALF:
+                    found.setdefault((node.type.dtype.name, node.op.name == "reduce"), []).append(node)
+            for (dtype, reduces), nodes in found.items():
+                yield self._finding(context, graph, nodes, dtype, reduces)
+
+    def _finding(self, context: Context, graph: Graph, nodes: list[Node], dtype: str, reduces: bool) -> RuleFinding:
+        """One finding for all sums of a graph in one type, or all products, at the longest."""
+        node = max(nodes, key=_terms)
+        more = f"; {len(nodes) - 1} more {'sums' if reduces else 'products'} like it" if len(nodes) > 1 else ""
+        return context.finding(
+            self,
+            node,
+            graph,
+            f"{_terms(node)} terms are summed in {dtype}{more}",
+            severity=self.severity if reduces else Severity.INFO,
+            notes=tuple(Note(f"%{n.name} sums {_terms(n)}", n.loc) for n in [n for n in nodes if n is not node][:LISTED]),
+            help="accumulate in f32 and convert the result"
+            if reduces
+            else "declare an f32 result (preferred_element_type) and convert after it",
+        )
 
 
 def _terms(node: Node) -> int:
