@@ -22,7 +22,7 @@ class CopyInserted(Rule):
 
     ## What it does
     Finds `copy` in compiled text whose result lies in another order than its operand, and says who wants the new order; inside a fusion
-    only where that does nothing else.
+    only where that does nothing else. A transposition that the program writes itself is not told.
     One finding for stored values and one for computed ones, at the largest copy, with the sum over all.
 
     ## Why is this bad?
@@ -78,6 +78,13 @@ class CopyInserted(Rule):
             }
         """),
         Fixture.hlo("""
+            ENTRY e {
+              x = f32[512,512]{1,0} parameter(0)
+              y = f32[512,512]{0,1} bitcast(x), metadata={op_name="jit(f)/attention/transpose"}
+              ROOT c = f32[512,512]{1,0} copy(y), metadata={op_name="jit(f)/attention/transpose"}
+            }
+        """),
+        Fixture.hlo("""
             fused {
               a = f32[512,512]{1,0} parameter(0)
               b = f32[512,512]{0,1} parameter(1)
@@ -95,7 +102,7 @@ class CopyInserted(Rule):
     def check(self, context: Context) -> Iterator[RuleFinding]:
         found: dict[str, list[tuple[Node, Graph]]] = {}
         for node, graph in context.primitives("copy"):
-            if _reorders(node) and (graph not in context.inlined or _only_copies(graph)):
+            if _reorders(node) and not _own(context, node) and (graph not in context.inlined or _only_copies(graph)):
                 found.setdefault(_advice(node), []).append((node, graph))
         for advice, copies in found.items():
             copies.sort(key=lambda c: -size(c[0]))
@@ -116,6 +123,11 @@ class CopyInserted(Rule):
                 help=advice,
                 saves=saving(bytes=2.0 * total, kernels=float(len(copies))),
             )
+
+
+def _own(context: Context, node: Node) -> bool:
+    """Whether the program transposes there itself: nothing was inserted."""
+    return context.module.scope(node).rpartition("/")[2] in ("transpose", "swapaxes")
 
 
 def _only_copies(body: Graph) -> bool:

@@ -24,7 +24,8 @@ class LargeConstantInline(Rule):
 
     ## What it does
     Finds constants whose values take more than 1 MiB, one finding a graph at the largest; constants filled by a broadcast are small and not
-    told, nor are the weights of a module that torch froze: there they are meant to be constants.
+    told, nor are the weights of a module that torch froze: there they are meant to be constants. In TorchScript and Relay it is
+    information: they keep the values beside the text, and constant weights can be folded.
 
     ## Why is this bad?
     The values are compiled in: the file, the compiler and the cache of programs all hold a copy, and compiling hashes or folds them.
@@ -122,4 +123,6 @@ class LargeConstantInline(Rule):
                 more = f"; {len(large) - 1} more, {human_bytes(sum(map(size, large)))} in all" if len(large) > 1 else ""
                 said = f"{human_bytes(size(node))} of constants stand in the graph: {node.type}{more}"
                 notes = tuple(Note(f"%{n.name} is another", n.loc) for n in large[:LISTED] if n is not node)
-                yield context.finding(self, node, graph, said, notes=notes, help="make it a parameter")
+                # Relay and TorchScript keep values beside the text, and fold what is constant.
+                severity = None if context.module.format == "hlo" else Severity.INFO
+                yield context.finding(self, node, graph, said, severity=severity, notes=notes, help="make it a parameter")
