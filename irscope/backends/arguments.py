@@ -40,7 +40,7 @@ def fitted(array: Array, port: Port, what: str) -> Array:
     import numpy as np
     wanted = port.dtype.numpy()
     array = np.asarray(array)
-    if array.shape != port.shape:
+    if not port.takes(array.shape):
         raise UserError(f"{what} has the shape {_dims(array.shape)}, but the graph takes {port.name}: {port.dtype}{_dims(port.shape)}",
                         _shape_help(array, port))
     if array.dtype == wanted:

@@ -35,14 +35,20 @@ class InputMismatch(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """An input or output of a program."""
+    """An input or output of a program; along ``varying`` dimensions an array may be shorter than ``shape``."""
 
     name: str
     dtype: DType
     shape: tuple[int, ...]
+    varying: tuple[int, ...] = ()
+
+    def takes(self, shape: tuple[int, ...]) -> bool:
+        """Whether an array of a shape fits."""
+        return shape == self.shape or (len(shape) == len(self.shape) and all(
+            have == want or (d in self.varying and have < want) for d, (have, want) in enumerate(zip(shape, self.shape, strict=True))))
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.dtype}[{','.join(map(str, self.shape))}]"
+        return f"{self.name}: {self.dtype}[{','.join('<=' * (d in self.varying) + str(n) for d, n in enumerate(self.shape))}]"
 
 
 class Executable:

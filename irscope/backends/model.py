@@ -12,7 +12,9 @@ from irscope.backends import llvm_compile
 from irscope.backends.arguments import by_name
 from irscope.backends.executable import Bound, Executable, Port
 from irscope.backends.opening import needs_opening, opened
+from irscope.backends.varying import VaryingBound, VaryingExecutable
 from irscope.expand import bind_constants, bind_inputs, bind_types, expand
+from irscope.expand.dynamic import KEY, pad_dynamic
 from irscope.graph import Module, Reading, TensorType
 from irscope.lower.kernels import Tuner, flops_of_node
 from irscope.lower.lowering import lower
@@ -41,7 +43,7 @@ class Model:
 
     module: Module
     program: Program
-    executable: Executable
+    executable: Executable | VaryingExecutable
     inputs: list[Port]
     outputs: list[Port]
     flops: float
@@ -52,7 +54,7 @@ class Model:
         """Run once; the outputs are new arrays."""
         return self.executable(*arrays)
 
-    def bind(self, arrays: Sequence[Array]) -> Bound:
+    def bind(self, arrays: Sequence[Array]) -> Bound | VaryingBound:
         """Check the arrays once, for calls that follow."""
         return self.executable.bind(arrays)
 
@@ -72,6 +74,7 @@ def primitive(module: Module, weights: Mapping[int, Array] | None = None) -> Mod
     require_sound(made)
     if weights:
         made = bind_inputs(made, weights)
+    made = pad_dynamic(made)
     for name in PASSES:
         made = pass_named(name).run(made)
     return made
@@ -92,7 +95,8 @@ def compile_module(module: Module, weights: Mapping[int, Array] | None = None, o
     began = time.perf_counter()
     options = options or Options()
     made = lowered(module, weights, options, cpu, use_cache, tuner)
-    executable = _executable(made.module, made.program, options, cpu, use_cache)
+    plain = _executable(made.module, made.program, options, cpu, use_cache)
+    executable = VaryingExecutable(plain, made.module.attrs[KEY]) if KEY in made.module.attrs else plain
     return Model(made.module, made.program, executable, executable.inputs, executable.outputs, made.flops, time.perf_counter() - began)
 
 
@@ -157,7 +161,7 @@ def ports_of(module: Module) -> tuple[list[Port], list[Port]]:
 
 
 def _port(name: str, type: TensorType) -> Port:
-    return Port(name, type.dtype, type.dims())
+    return Port(name, type.dtype, type.dims(), tuple(d for d, n in enumerate(type.shape) if not isinstance(n, int)))
 
 
 def _executable(module: Module, program: Program, options: Options, cpu: str, use_cache: bool) -> Executable:

@@ -51,10 +51,11 @@ def _typed(request: Request, module: Module, files: Files) -> Module:
 
 
 def _given_shapes(module: Module, files: Files) -> dict[str, tuple[int, ...]]:
-    """The shapes of given arrays, for inputs whose shape the text leaves open."""
+    """The shapes of given arrays, for inputs whose shape the text leaves open; a bounded one is padded at each run."""
     from irscope.graph import TensorType
 
-    opens = {f"arg{i}": p.name for i, p in enumerate(module.main().params) if isinstance(p.type, TensorType) and not p.type.is_static}
+    opens = {f"arg{i}": p.name for i, p in enumerate(module.main().params)
+             if isinstance(p.type, TensorType) and any(not isinstance(d, int) and d.bound is None for d in p.type.shape)}
     opens |= {name: name for name in opens.values()}
     return {opens[name]: array.shape for name, array in (files.inputs | files.weights).items() if name in opens}
 

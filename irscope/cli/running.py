@@ -125,9 +125,9 @@ def _by_reference(request: Request, module: Module, arrays: Arrays) -> Outcome:
 
 
 def _reference(module: Module, arrays: Arrays) -> list[Array]:
-    from irscope.analysis.reference import results
+    from irscope.backends.varying import reference_results
 
-    return results(module, arrays.all())
+    return reference_results(module, arrays.all())
 
 
 def _compare(request: Request, module: Module, arrays: Arrays, outcome: Outcome) -> None:

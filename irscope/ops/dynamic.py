@@ -1,6 +1,7 @@
 """Dimensions whose size is known at run time only: asking for it, setting it, reshaping by it.
 
-The reference holds arrays of the actual size, so everything that follows leaves out what lies beyond.
+The reference holds arrays of the actual size, so everything that follows leaves out what lies beyond. Compiled code never meets these
+operators: :mod:`irscope.expand.dynamic` makes every size static and masks what does not count.
 """
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from irscope.ops.costs import no_cost
 from irscope.ops.faults import TypeFault
 from irscope.ops.infer import arity, array, attr, declared_array, dimension, plain
 from irscope.ops.lazy import LazyModule
-from irscope.ops.movement import operand_dims, reindexed, reshaped, result_dims
+from irscope.ops.movement import operand_dims, reshaped
 from irscope.ops.registry import declare
 from irscope.ops.shapes import elements, size
 
@@ -65,7 +66,7 @@ def _set(run: Run, node: Node, x: Any, length: Any) -> Any:
 
 set_dimension_size = declare(Op(
     "set-dimension-size", doc="Only the first so many elements along a dimension count from here on.", kind=Kind.INJECTIVE,
-    infer=_infer_set, reference=_set, element=lambda k, node, index, read: read(0, index), cost=no_cost))
+    infer=_infer_set, reference=_set, cost=no_cost))
 
 
 def _infer_reshape(node: Node) -> Type:
@@ -90,5 +91,4 @@ def _reshape(run: Run, node: Node, x: Any, *sizes: Any) -> Any:
 
 dynamic_reshape = declare(Op(
     "dynamic-reshape", doc="Reshape to sizes that are operands; the declared type bounds them.", kind=Kind.INJECTIVE, infer=_infer_reshape,
-    reference=_reshape, element=lambda k, node, index, read: read(0, reindexed(k, result_dims(node), operand_dims(node), index)),
-    cost=no_cost))
+    reference=_reshape, cost=no_cost))

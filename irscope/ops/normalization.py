@@ -18,7 +18,7 @@ from irscope.ops.infer import arity, array, attr, dimension, equal_dims, kind_of
 from irscope.ops.lazy import LazyModule
 from irscope.ops.numerics import convert as rounded
 from irscope.ops.numerics import widen
-from irscope.ops.registry import declare
+from irscope.ops.registry import declare, get
 from irscope.ops.shapes import fits
 
 if TYPE_CHECKING:
@@ -71,13 +71,12 @@ class _Features:
     """What the three expansions share: the wide type, and going between arrays and one value a feature."""
 
     def __init__(self, builder: Builder, node: Node, x: Node) -> None:
-        self.builder = builder
+        self.builder, self.x = builder, x
         self.narrow = type_of(x).dtype
         self.wide: DType = F64 if self.narrow is F64 else F32
         self.feature = int(node.attrs["feature_index"])
         self.whole = TensorType(self.wide, type_of(x).shape)
         self.others = tuple(d for d in range(self.whole.rank) if d != self.feature)
-        self.count = prod(self.whole.dims()[d] for d in self.others)
         self.epsilon = node.attrs["epsilon"]
 
     def widened(self, *nodes: Node) -> list[Node]:
@@ -98,7 +97,17 @@ class _Features:
 
     def mean(self, x: Node) -> Node:
         total = self.sum(x)
-        return self.do("divide", total, full(self.builder, self.count, type_of(total)))
+        return self.do("divide", total, self.count(type_of(total)))
+
+    def count(self, like: TensorType) -> Node:
+        """How many elements each feature has, in the shape of ``like``; sizes that are known at run time only are asked for."""
+        known = prod(n for d in self.others if isinstance(n := self.whole.shape[d], int))
+        made = full(self.builder, known, like)
+        for d in self.others:
+            if not isinstance(self.whole.shape[d], int):
+                size = self.builder.add(get("get-dimension-size"), (self.x,), {"dimensions": (d,)})
+                made = self.do("multiply", made, broadcast(self.builder, convert(self.builder, size, like.dtype), like, ()))
+        return made
 
     def inverse_deviation(self, variance: Node) -> Node:
         """``rsqrt(variance + epsilon)``."""
@@ -137,7 +146,7 @@ def _expand_grad(builder: Builder, node: Node, operands: Sequence[Node], raw: Ra
     product = f.do("multiply", gradient, centred)
     to_offset, moment = f.sum(gradient), f.sum(product)
     to_scale = f.do("multiply", moment, inverse)
-    count = full(builder, f.count, type_of(moment))
+    count = f.count(type_of(moment))
     slope = f.do("divide", f.do("multiply", moment, f.do("multiply", inverse, inverse)), count)
     level = f.do("divide", to_offset, count)
     inner = f.do("subtract", f.do("subtract", gradient, f.spread(level)), f.do("multiply", centred, f.spread(slope)))

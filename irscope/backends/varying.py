@@ -1,0 +1,94 @@
+"""Calls of programs whose arrays vary in size: given ones are put into memory as large as the bound, results are cut to what counts."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from irscope.backends.executable import Bound, Executable, InputMismatch, Port
+from irscope.expand import expand
+from irscope.expand.dynamic import KEY, Varying, is_dynamic, pad_dynamic
+from irscope.graph import Module
+from irscope.lower.values import leaf_paths
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, Any]
+
+
+def padded(arrays: Sequence[Array], ports: Sequence[Port], varying: Varying) -> list[Array]:
+    """What a padded program takes for these arrays: each as large as its port, and then the sizes. Raises InputMismatch."""
+    import numpy as np
+
+    if len(arrays) != len(ports):
+        raise InputMismatch(f"the program takes {len(ports)} arrays ({', '.join(map(str, ports))}), not {len(arrays)}")
+    given = [np.asarray(array) for array in arrays]
+    made = []
+    for number, (array, port) in enumerate(zip(given, ports, strict=True)):
+        if not port.takes(array.shape):
+            raise InputMismatch(f"input {number} is {port}, not {array.dtype}[{','.join(map(str, array.shape))}]")
+        if array.shape != port.shape:
+            whole = np.zeros(port.shape, array.dtype)
+            whole[tuple(slice(0, n) for n in array.shape)] = array
+            array = whole
+        made.append(array)
+    return [*made, *(np.asarray(given[number].shape[d], np.int32) for number, d in varying.inputs)]
+
+
+def trimmed(arrays: Sequence[Array], varying: Varying) -> list[Array]:
+    """The arrays that a padded program gives, cut to their sizes, which follow them."""
+    n = len(arrays) - len(varying.outputs)
+    counts: list[dict[int, int]] = [{} for _ in range(n)]
+    for (number, d), size in zip(varying.outputs, arrays[n:], strict=True):
+        counts[number][d] = int(size)
+    return [array[tuple(slice(0, max(0, sizes[d])) if d in sizes else slice(None) for d in range(array.ndim))] if sizes else array
+            for array, sizes in zip(arrays[:n], counts, strict=True)]
+
+
+def reference_results(module: Module, arrays: Sequence[Array]) -> list[Array]:
+    """What the reference interpreter gives for a module, whose sizes may vary."""
+    from irscope.analysis.reference import results
+
+    if not is_dynamic(module):
+        return results(module, arrays)
+    made = pad_dynamic(expand(module))
+    varying: Varying = made.attrs[KEY]
+    types = [type for param in made.main().params for _, type in leaf_paths(param.type)]
+    ports = _told([Port(f"input {i}", t.dtype, t.dims()) for i, t in enumerate(types)], varying.inputs)
+    return trimmed(results(made, padded(arrays, ports, varying)), varying)
+
+
+def _told(ports: Sequence[Port], sizes: Sequence[tuple[int, int]]) -> list[Port]:
+    """The ports without those of sizes, which stand at the end."""
+    n = len(ports) - len(sizes)
+    return [replace(port, varying=tuple(d for which, d in sizes if which == number)) for number, port in enumerate(ports[:n])]
+
+
+class VaryingBound:
+    """A call whose arrays are checked and padded; ``outputs`` are the results of the last run, cut to their sizes."""
+
+    def __init__(self, bound: Bound, varying: Varying) -> None:
+        self._bound, self._varying = bound, varying
+
+    def __call__(self) -> None:
+        self._bound()
+
+    @property
+    def outputs(self) -> list[Array]:
+        return trimmed(self._bound.outputs, self._varying)
+
+
+class VaryingExecutable:
+    """An executable of a padded program, called with the arrays that the text takes and gives."""
+
+    def __init__(self, executable: Executable, varying: Varying) -> None:
+        self.executable, self.varying = executable, varying
+        self.inputs = _told(executable.inputs, varying.inputs)
+        self.outputs = _told(executable.outputs, varying.outputs)
+
+    def __call__(self, *arrays: Array) -> list[Array]:
+        return trimmed(self.executable(*padded(arrays, self.inputs, self.varying)), self.varying)
+
+    def bind(self, arrays: Sequence[Array]) -> VaryingBound:
+        return VaryingBound(self.executable.bind(padded(arrays, self.inputs, self.varying)), self.varying)

@@ -1,0 +1,90 @@
+"""Values of a padded graph: a node of static type, and the sizes of those of its dimensions that are dynamic."""
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Union
+
+from irscope.graph import DynamicDim, Node, TensorType, TupleType, Type
+
+Place = tuple[int, int]
+"""A leaf of a value and a dimension of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """An array as large as its bound; ``sizes`` gives, for dynamic dimensions, the s32[] that says how many elements count."""
+
+    node: Node
+    sizes: Mapping[int, Node] = field(default_factory=dict)
+
+    @property
+    def type(self) -> TensorType:
+        assert isinstance(self.node.type, TensorType), f"%{self.node.name} is {self.node.type}"
+        return self.node.type
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.type.dims()
+
+
+Tree = Union[Held, "list[Tree]"]
+
+
+def leaves(tree: Tree) -> list[Held]:
+    """The arrays of a value, in order."""
+    found: list[Held] = []
+    stack = [tree]
+    while stack:
+        top = stack.pop()
+        if isinstance(top, Held):
+            found.append(top)
+        else:
+            stack.extend(reversed(top))
+    return found
+
+
+def rebuilt(type: Type, given: Iterator[Held]) -> Tree:
+    """The value of a type whose arrays are given in order."""
+    if not isinstance(type, TupleType):
+        return next(given)
+    stack: list[tuple[TupleType, list[Tree]]] = [(type, [])]
+    while True:
+        top, done = stack[-1]
+        if len(done) == len(top.elements):
+            stack.pop()
+            if not stack:
+                return done
+            stack[-1][1].append(done)
+            continue
+        element = top.elements[len(done)]
+        if isinstance(element, TupleType):
+            stack.append((element, []))
+        else:
+            done.append(next(given))
+
+
+def static(type: Type) -> Type:
+    """The type with the bound in the place of each bounded dimension; layouts go with it."""
+    if not isinstance(type, TensorType):
+        return type
+    return TensorType(type.dtype, tuple(d.bound if isinstance(d, DynamicDim) and d.bound is not None else d for d in type.shape))
+
+
+def static_value(type: Type) -> Type:
+    """:func:`static` for tuples too."""
+    if not isinstance(type, TupleType):
+        return static(type)
+    return TupleType(tuple(static_value(element) for element in type.elements))
+
+
+def bounded(type: Type) -> list[int]:
+    """The dimensions that a type declares dynamic, with a bound."""
+    if not isinstance(type, TensorType):
+        return []
+    return [i for i, d in enumerate(type.shape) if isinstance(d, DynamicDim) and d.bound is not None]
+
+
+def places(tree: Tree) -> set[Place]:
+    """The dynamic dimensions of a value."""
+    return {(number, d) for number, held in enumerate(leaves(tree)) for d in held.sizes}

@@ -1,0 +1,157 @@
+"""Operators that move elements, where the last of them that counts is not the last there is."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from irscope.expand.dynamic.held import Held, Tree, static
+from irscope.expand.dynamic.work import Rule, Work
+from irscope.graph import Node, TensorType
+from irscope.graph.dtypes import S32
+
+
+def _slice(w: Work, node: Node, operands: list[Held]) -> Tree:
+    """What lies between start and limit and counts; a slice of one element is always there."""
+    x = operands[0]
+    sizes: dict[int, Node] = {}
+    for d, size in x.sizes.items():
+        start, limit, stride = node.attrs["slice"][d]
+        length = len(range(start, limit, stride))
+        if (start, limit, stride) == (0, x.shape[d], 1):
+            sizes[d] = size
+        elif length > 1:
+            inside = w.maximum(w.sub(w.minimum(size, w.number(limit)), w.number(start)), w.number(0))
+            sizes[d] = inside if stride == 1 else w.div(w.add(inside, w.number(stride - 1)), w.number(stride))
+    return Held(w.copy(node, [x.node]), sizes)
+
+
+def _pad(w: Work, node: Node, operands: list[Held]) -> Tree:
+    """What does not count becomes padding, so that padding begins behind the last element that does."""
+    x, value = operands
+    filled = w.masked(x, [d for d in x.sizes if node.attrs["padding"][d] != (0, 0, 0)], value.node)
+    sizes: dict[int, Node] = {}
+    for d, size in x.sizes.items():
+        low, high, interior = node.attrs["padding"][d]
+        if interior:
+            gaps = w.maximum(w.sub(size, w.number(1)), w.number(0))
+            size = w.add(size, w.mul(gaps, w.number(interior)))
+        sizes[d] = size if low + high == 0 else w.maximum(w.add(size, w.number(low + high)), w.number(0))
+    return Held(w.copy(node, [filled, value.node]), sizes)
+
+
+def _concatenate(w: Work, node: Node, operands: list[Held]) -> Tree:
+    """Each operand is written where the one before ends; what it brings along that does not count, the next one covers."""
+    along = node.attrs["dimensions"][0]
+    sizes = {d: size for o in reversed(operands) for d, size in o.sizes.items() if d != along}
+    if not any(along in o.sizes for o in operands):
+        return Held(w.copy(node, [o.node for o in operands]), sizes)
+    t = static(node.type)
+    assert isinstance(t, TensorType)
+    whole, at = w.full(t.dims(), 0, t.dtype), w.number(0)
+    for operand in operands:
+        whole = w.update_slice(whole, operand.node, [at if d == along else w.number(0) for d in range(t.rank)])
+        at = w.add(at, w.size(operand, along))
+    return Held(whole, {**sizes, along: at})
+
+
+def _reverse(w: Work, node: Node, operands: list[Held]) -> Tree:
+    """Along a dynamic dimension place i takes what stands at size - 1 - i."""
+    x = operands[0]
+    made = w.reverse(x.node, [d for d in node.attrs["dimensions"] if d not in x.sizes])
+    for d in node.attrs["dimensions"]:
+        if d in x.sizes:
+            last = w.sub(x.sizes[d], w.number(1))
+            made = w.take(made, w.sub(w.broadcast_to(last, (x.shape[d],)), w.iota((x.shape[d],), 0, S32)), d)
+    return Held(made, dict(x.sizes))
+
+
+def _dynamic_slice(w: Work, node: Node, operands: list[Held]) -> Tree:
+    """A slice of a whole dimension keeps its size; a part of one is as long as it says, whatever counts."""
+    x = operands[0]
+    lengths = node.attrs["dynamic_slice_sizes"]
+    sizes = {d: size for d, size in x.sizes.items() if lengths[d] == x.shape[d]}
+    return Held(w.copy(node, [o.node for o in operands]), sizes)
+
+
+def _dynamic_update_slice(w: Work, node: Node, operands: list[Held]) -> Tree:
+    """An update as long as the whole dimension brings its size along; of a shorter one, what counts is written."""
+    x, update, *starts = operands
+    sizes = dict(x.sizes)
+    partial: list[int] = []
+    for d, size in update.sizes.items():
+        if update.shape[d] == x.shape[d]:
+            sizes[d] = size
+        else:
+            partial.append(d)
+    new = update.node
+    if partial:
+        starts_ = _as_scalars(w, x.type.rank, starts)
+        old = w.dynamic_slice(x.node, starts_, update.shape)
+        mask: Node | None = None
+        for d in partial:
+            one = w.mask(update.shape, d, update.sizes[d])
+            mask = one if mask is None else w.emit("and", (mask, one))
+        assert mask is not None
+        new = w.emit("select", (mask, new, old))
+    return Held(w.copy(node, [x.node, new, *(o.node for o in starts)]), sizes)
+
+
+def _as_scalars(w: Work, rank: int, starts: Sequence[Held]) -> list[Node]:
+    """Start indices one a dimension; old texts give them as one vector."""
+    if len(starts) != 1 or not starts[0].type.rank:
+        return [s.node for s in starts]
+    return [w.reshape(w.slice(starts[0].node, [d], [d + 1]), ()) for d in range(rank)]
+
+
+def _gather(w: Work, node: Node, operands: list[Held]) -> Tree:
+    """A window over a whole dynamic dimension has its size; each index vector that counts has a window."""
+    x, indices = operands
+    a = node.attrs
+    vector = a["index_vector_dim"]
+    if vector in indices.sizes:
+        raise w.refusal(node, "the number of indices in an index vector is dynamic")
+    gone = {*a.get("collapsed_slice_dims", ()), *a.get("operand_batching_dims", ())}
+    kept = [d for d in range(x.type.rank) if d not in gone]
+    sizes = {place: x.sizes[d] for place, d in zip(a.get("offset_dims", ()), kept)
+             if d in x.sizes and a["slice_sizes"][d] == x.shape[d]}
+    t = static(node.type)
+    assert isinstance(t, TensorType)
+    outer = [d for d in range(t.rank) if d not in a.get("offset_dims", ())]
+    over = [d for d in range(indices.type.rank) if d != vector]
+    sizes |= {place: indices.sizes[d] for place, d in zip(outer, over) if d in indices.sizes}
+    return Held(w.copy(node, [x.node, indices.node]), sizes)
+
+
+def _scatter(w: Work, node: Node, operands: list[Held]) -> Tree:
+    """Index vectors that do not count point nowhere, and what points nowhere is not written."""
+    n = (len(operands) - 1) // 2
+    arrays, indices, updates = operands[:n], operands[n], operands[n + 1:]
+    a = node.attrs
+    vector = a["index_vector_dim"]
+    if vector in indices.sizes:
+        raise w.refusal(node, "the number of indices in an index vector is dynamic")
+    windows = a.get("update_window_dims", ())
+    gone = {*a.get("inserted_window_dims", ()), *a.get("input_batching_dims", ())}
+    kept = [d for d in range(arrays[0].type.rank) if d not in gone]
+    for d, place in zip(kept, windows):
+        if any(place in u.sizes for u in updates) and not any(d in x.sizes for x in arrays):
+            raise w.refusal(node, f"dimension {place} of its updates is dynamic, but dimension {d} that it is written to is not")
+    over = [d for d in range(indices.type.rank) if d != vector]
+    outer = [d for d in range(updates[0].type.rank) if d not in windows]
+    counts = dict(indices.sizes)
+    for d, place in zip(over, outer):
+        size = next((u.sizes[place] for u in updates if place in u.sizes), None)
+        if size is not None:
+            counts.setdefault(d, size)
+    wide = indices.node
+    if counts and indices.type.dtype.bits < 32:
+        wide = w.convert(wide, S32)
+    dtype = w.dtype(wide)
+    nowhere = (1 << (dtype.bits - (dtype.kind == "int"))) - 1
+    nodes = [*(x.node for x in arrays), w.masked(Held(wide, counts), counts, w.array(nowhere, dtype)), *(u.node for u in updates)]
+    return w.parts(w.copy(node, nodes), [dict(x.sizes) for x in arrays])
+
+
+RULES: dict[str, Rule] = {
+    "slice": _slice, "pad": _pad, "concatenate": _concatenate, "reverse": _reverse, "dynamic-slice": _dynamic_slice,
+    "dynamic-update-slice": _dynamic_update_slice, "gather": _gather, "scatter": _scatter,
+}

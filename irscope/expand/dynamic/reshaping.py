@@ -1,0 +1,133 @@
+"""Reshapes: which dimension of the result is dynamic, and where each element that counts goes.
+
+    f32[2,<=5] of size 3 -> f32[<=10] of size 6        0 1 2 . .        0 1 2 5 6 7 . . . .
+                                                       5 6 7 . .
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from irscope.expand.dynamic.held import Held, Tree, bounded, static
+from irscope.expand.dynamic.work import Rule, Work
+from irscope.graph import DType, Node, TensorType
+from irscope.graph.dtypes import S32, S64
+
+
+def _reshape(w: Work, node: Node, operands: list[Held]) -> Tree:
+    x = operands[0]
+    t = static(node.type)
+    assert isinstance(t, TensorType)
+    if not prod(t.dims()):
+        return Held(w.copy(node, [x.node]), {d: w.number(0) for d in bounded(node.type)})
+    sizes: dict[int, Node] = {}
+    stays = True
+    for before, after in common_factors(x.shape, t.dims()):
+        dynamic = [d for d in before if d in x.sizes]
+        if not dynamic:
+            continue
+        place = _dynamic_place(w, node, x, before, after, t.dims())
+        total = w.total(w.size(x, d) for d in before)
+        rest = prod(t.dims()[d] for d in after if d != place)
+        sizes[place] = total if rest == 1 else w.div(total, w.number(rest))
+        stays = stays and dynamic == _outermost(before, x.shape) and [place] == _outermost(after, t.dims())
+    if stays:
+        return Held(w.copy(node, [x.node]), sizes)
+    return Held(_moved(w, x, t.dims(), sizes), sizes)
+
+
+def common_factors(before: Sequence[int], after: Sequence[int]) -> list[tuple[list[int], list[int]]]:
+    """The runs of dimensions, on both sides, that hold the same elements; each is as short as it can be.
+
+    >>> common_factors((2, 6, 5), (2, 2, 3, 5))
+    [([0], [0]), ([1], [1, 2]), ([2], [3])]
+    """
+    groups: list[tuple[list[int], list[int]]] = []
+    i = j = 0
+    while i < len(before) or j < len(after):
+        left: list[int] = []
+        right: list[int] = []
+        have = want = 1
+        while True:
+            if have == want and left and right and have > 1:
+                break
+            if have <= want and i < len(before):
+                have *= before[i]
+                left.append(i)
+                i += 1
+            elif j < len(after):
+                want *= after[j]
+                right.append(j)
+                j += 1
+            else:
+                break
+        if groups and have == want == 1:  # dimensions of 1 at the end belong to what stands before
+            groups[-1][0].extend(left)
+            groups[-1][1].extend(right)
+        else:
+            groups.append((left, right))
+    return groups
+
+
+def _dynamic_place(w: Work, node: Node, x: Held, before: list[int], after: list[int], shape: Sequence[int]) -> int:
+    """The dimension of the result, among those of a group, that takes what is dynamic."""
+    declared = [d for d in bounded(node.type) if d in after]
+    if len(declared) == 1:
+        return declared[0]
+    if not declared:
+        inferred = node.attrs.get("inferred_dimension", -1)
+        large = [d for d in after if shape[d] > 1]
+        if inferred in after:
+            return int(inferred)
+        if len(large) == 1:
+            return large[0]
+        if len(before) == len(after) == 1:
+            return after[0]
+    dims = ", ".join(map(str, before))
+    raise w.refusal(node, f"dimension {dims} of {node.operands[0].type} is dynamic, but which of {node.type} becomes so is not said",
+                    "declare one of its dimensions dynamic, or use dynamic-reshape")
+
+
+def _outermost(dims: Sequence[int], shape: Sequence[int]) -> list[int]:
+    """The first of these dimensions that has more than one place: a size along it leaves the elements in one piece."""
+    return next(([d] for d in dims if shape[d] > 1), list(dims[:1]))
+
+
+def _dynamic_reshape(w: Work, node: Node, operands: list[Held]) -> Tree:
+    x, *given = operands
+    t = static(node.type)
+    assert isinstance(t, TensorType)
+    sizes = {d: size.node for d, size in enumerate(given) if w.known(size.node) != t.dims()[d]}
+    if not sizes and not x.sizes:
+        return Held(w.reshape(x.node, t.dims()))
+    return Held(_moved(w, x, t.dims(), sizes), sizes)
+
+
+def _moved(w: Work, x: Held, shape: Sequence[int], sizes: dict[int, Node]) -> Node:
+    """Every place of the result takes the element of the same number, counting those alone that count, on both sides."""
+    shape = tuple(shape)
+    if not prod(shape) or not prod(x.shape):
+        return w.full(shape, 0, x.type.dtype)
+    dtype = S32 if max(prod(shape), prod(x.shape)) < 1 << 31 else S64
+    number = _number(w, shape, [w.convert(sizes.get(d, w.number(n)), dtype) for d, n in enumerate(shape)], dtype)
+    at = w.full(shape, 0, dtype)
+    stride = 1
+    for d in reversed(range(x.type.rank)):
+        size = w.maximum(w.convert(w.size(x, d), dtype), w.array(1, dtype))
+        at = w.add(at, w.mul(w.binary("remainder", number, size), w.array(stride, dtype)))
+        number = w.div(number, size)
+        stride *= x.shape[d]
+    return w.take(w.reshape(x.node, (prod(x.shape),)), at, 0)
+
+
+def _number(w: Work, shape: tuple[int, ...], sizes: Sequence[Node], dtype: DType) -> Node:
+    """The number of each place among those that count, in row-major order."""
+    number = w.full(shape, 0, dtype)
+    step = w.array(1, dtype)
+    for d in reversed(range(len(shape))):
+        number = w.add(number, w.mul(w.iota(shape, d, dtype), step))
+        step = w.mul(step, sizes[d])
+    return number
+
+
+RULES: dict[str, Rule] = {"reshape": _reshape, "dynamic-reshape": _dynamic_reshape}
