@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 from typing import Any
 
+from irscope.formats.hlo.assembly import SPOILT
 from irscope.fusion.xla.opcodes import ALWAYS_FUSIBLE, COLLECTIVES, ELEMENTWISE, NEVER_FUSIBLE, SIDE_EFFECTS
 from irscope.graph import UNKNOWN, Graph, Node, TensorType, Type
 from irscope.source import UserError
@@ -200,7 +201,7 @@ class Computation:
             here: dict[Node, Instruction] = {}
             by_name: dict[str, Instruction] = {}
             for node in source.nodes:
-                _check(node)
+                check(node)
                 instruction = Instruction(node.op.name, node.type, [here[o] for o in node.operands], node, node.attrs)
                 here[node] = by_name[node.name] = instruction
                 before = node.attrs.get("control_predecessors")
@@ -278,10 +279,12 @@ NEEDED = {"reduce": "dimensions", "concatenate": "dimensions", "transpose": "dim
 """Attributes without which nothing can be said of an instruction."""
 
 
-def _check(node: Node) -> None:
-    missing = NEEDED.get(node.op.name)
+def check(node: Node) -> None:
+    """Raise UserError where the text leaves out what decides the fusion of a node."""
+    op = node.op.name.removesuffix(SPOILT)
+    missing = NEEDED.get(op)
     if missing is not None and missing not in node.attrs:
-        raise UserError(f"the text leaves out {missing} of %{node.name}, a {node.op.name}: its fusion cannot be judged",
+        raise UserError(f"the text leaves out {missing} of %{node.name}, a {op}: its fusion cannot be judged",
                         "print the module with its attributes")
     if node.type is UNKNOWN:
         raise UserError(f"the text leaves out the type of %{node.name}: its fusion cannot be judged", "print the module with result shapes")

@@ -1,0 +1,82 @@
+"""Calls are written out where they stand; tuples and barriers are looked through."""
+from __future__ import annotations
+
+from collections.abc import Container, Iterable
+
+from irscope.fusion.canonicalise.terms import Body, Term, without_layout
+from irscope.graph import Graph, Node
+
+
+def inline_calls(body: Body, kept: Container[Node] = ()) -> None:
+    """Put what each call computes in its place, calls in calls included (computations never call themselves).
+
+    ``kept`` are the calls that the text forbids to write out.
+    """
+    def open_calls(terms: Iterable[Term]) -> list[Term]:
+        return [t for t in terms if t.op == "call" and len(t.inner) == 1 and len(t.inner[0].params) == len(t.operands)
+                and not any(node in kept for node in t.origin[:1])]
+
+    pending = open_calls(body.terms)
+    while pending:
+        call = pending.pop()
+        called = call.inner[0]
+        pending += open_calls(called.terms)
+        move_in(body, call, called, call.operands)
+
+
+def move_in(body: Body, term: Term, called: Body, operands: list[Term]) -> None:
+    """Replace a term by the terms of a body that only it runs, over other values of its parameters."""
+    for param, operand in zip(called.params, operands, strict=True):
+        if called.root is param:
+            called.root = operand
+        for user in list(param.users):
+            user.operands = [operand if o is param else o for o in user.operands]
+            operand.users[user] = None
+        param.into = operand
+    kept = dict.fromkeys(called.params)
+    for inner in called.terms:
+        if inner not in kept:
+            inner.origin = (*inner.origin, *term.origin)
+            body.terms[inner] = None
+            body.touched[inner] = None
+    body.of_node.update((n, t) for n, t in called.of_node.items() if n not in body.of_node)
+    body.replace(term, called.root)
+
+
+def write_out(body: Body, term: Term, graph: Graph, operands: list[Term]) -> None:
+    """Replace a term by what a graph that is not of the text makes of its operands."""
+    here: dict[Node, Term] = dict(zip(graph.params, operands, strict=True))
+    for node in graph.nodes:
+        if node not in here:
+            here[node] = body.make(node.op.name, without_layout(node.type), [here[o] for o in node.operands], node.attrs, term, node.bodies)
+    body.replace(term, here[graph.result()])
+
+
+def get_tuple_element(body: Body, term: Term) -> bool:
+    """A part of a tuple that is put together."""
+    source = term.operands[0]
+    return source.op == "tuple" and body.replace(term, source.operands[term.attrs["index"]])
+
+
+def tuple_(body: Body, term: Term) -> bool:
+    """A tuple that is taken apart and put together as it was."""
+    if not term.operands or term.operands[0].op != "get-tuple-element":
+        return False
+    source = term.operands[0].operands[0]
+    whole = len(list(getattr(source.type, "elements", ()))) == len(term.operands)
+    if whole and all(o.op == "get-tuple-element" and o.operands[0] is source and o.attrs["index"] == i
+                     for i, o in enumerate(term.operands)):
+        return body.replace(term, source)
+    return False
+
+
+def open_barriers(body: Body) -> bool:
+    """What stands behind a barrier is what stands before it: XLA drops barriers before it fuses."""
+    barriers = [t for t in body.terms if t.op == "opt-barrier"]
+    for term in barriers:
+        body.replace(term, term.operands[0])
+    if barriers:
+        for term in body.post_order():
+            if not term.gone and term.op in ("get-tuple-element", "tuple"):
+                (get_tuple_element if term.op == "get-tuple-element" else tuple_)(body, term)
+    return bool(barriers)

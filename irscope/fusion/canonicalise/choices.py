@@ -1,0 +1,257 @@
+"""Comparisons, selections, logic, extremes and conversions."""
+from __future__ import annotations
+
+from irscope.fusion.canonicalise.terms import Body, Term, tensor_type
+from irscope.fusion.canonicalise.values import bits, is_all, is_integral, is_non_negative, is_unsigned, scalar_of, unwrapped
+from irscope.graph import DTYPES
+
+SUBLINEAR = frozenset(("cbrt", "erf", "logistic", "tanh"))
+"""Functions that never fall and never exceed their argument: the larger of two results is the result of the larger."""
+
+
+def compare(body: Body, term: Term) -> bool:
+    """Simplify a comparison (``HandleCompare``)."""
+    lhs, rhs = term.operands
+    direction = term.attrs["direction"]
+    answer: bool | None = None
+    if lhs is rhs and is_integral(lhs.dtype):
+        answer = direction in ("EQ", "GE", "LE")
+    elif (is_unsigned(lhs.dtype) or is_non_negative(lhs)) and is_all(rhs, 0) and direction in ("LT", "GE"):
+        answer = direction == "GE"
+    elif (is_unsigned(rhs.dtype) or is_non_negative(rhs)) and is_all(lhs, 0) and direction in ("GT", "LE"):
+        answer = direction == "LE"
+    if answer is not None:
+        return body.replace(term, body.full(answer, term, term))
+    if lhs.dtype == "pred":
+        for x, known in ((lhs, rhs), (rhs, lhs)):
+            if (direction == "NE" and is_all(known, 0)) or (direction == "EQ" and is_all(known, 1)):
+                return body.replace(term, x)
+    if direction == "NE" and is_all(rhs, 0) and lhs.op == "select" and lhs.operands[0].op == "compare" \
+            and lhs.operands[0].attrs["direction"] == "GE" and is_all(lhs.operands[1], 1) and is_all(lhs.operands[2], 0) \
+            and lhs.operands[0].dims == term.dims:
+        return body.replace(term, lhs.operands[0])
+    if direction == "GT":
+        if lhs.op == "maximum" and rhs in lhs.operands:
+            other = lhs.operands[1] if lhs.operands[0] is rhs else lhs.operands[0]
+            return body.replace(term, body.like(term, (other, rhs)))
+        if rhs.op == "minimum" and lhs in rhs.operands:
+            other = rhs.operands[1] if rhs.operands[0] is lhs else rhs.operands[0]
+            return body.replace(term, body.like(term, (lhs, other)))
+    return False
+
+
+def select(body: Body, term: Term) -> bool:
+    """Simplify a selection (``HandleSelect``)."""
+    mask, yes, no = term.operands
+    if yes is no:
+        return body.replace(term, yes)
+    if is_all(mask, 1):
+        return body.replace(term, yes)
+    if is_all(mask, 0):
+        return body.replace(term, no)
+    if mask.op == "not":
+        return body.become(term, "select", (mask.operands[0], no, yes))
+    if term.dtype == "pred":
+        if is_all(yes, 1) and is_all(no, 0):
+            return mask.dims == term.dims and body.replace(term, mask)
+        if is_all(yes, 0) and is_all(no, 1):
+            return mask.dims == term.dims and body.become(term, "not", (mask,))
+        if mask.op == "compare" and mask.operands == [yes, no]:
+            direction = mask.attrs["direction"]
+            if direction in ("GT", "GE", "LT", "LE"):
+                return body.become(term, "or" if direction[0] == "G" else "and", (yes, no))
+            return body.replace(term, no if direction == "EQ" else yes)
+    for update, other, first in ((yes, no, True), (no, yes, False)):
+        if update.op == "dynamic-update-slice" and update.operands[0] is other and len(update.users) == 1:
+            part, places = update.operands[1], update.operands[2:]
+            small = mask if not mask.dims else body.make("dynamic-slice", tensor_type("pred", part.dims), (mask, *places),
+                                                         {"dynamic_slice_sizes": part.dims}, term)
+            old = body.make("dynamic-slice", part.type, (other, *places), {"dynamic_slice_sizes": part.dims}, term)
+            chosen = body.make("select", part.type, (small, part, old) if first else (small, old, part), {}, term)
+            return body.become(term, "dynamic-update-slice", (other, chosen, *places))
+    return False
+
+
+def and_(body: Body, term: Term) -> bool:
+    """Conjunctions with constants, and two upper bounds of one number."""
+    lhs, rhs = term.operands
+    for x, known in ((lhs, rhs), (rhs, lhs)):
+        if is_all(known, _ones(term)):
+            return body.replace(term, x)
+        if is_all(known, 0):
+            return body.replace(term, known)
+    a, b = _upper_bound(lhs), _upper_bound(rhs)
+    if a is not None and b is not None and a[0] is b[0]:
+        return body.become(term, "compare", (a[0], body.full(min(a[1], b[1]), a[0], term)), {"direction": "LT"})
+    return False
+
+
+def _ones(term: Term) -> int:
+    """The number whose bits are all set, of the element type of a term."""
+    if term.dtype == "pred":
+        return 1
+    return (1 << bits(term.dtype)) - 1 if is_unsigned(term.dtype) else -1
+
+
+def _upper_bound(term: Term) -> tuple[Term, int] | None:
+    if term.op != "compare" or term.elements != 1 or term.operands[0].dtype != "s32":
+        return None
+    lhs, rhs = term.operands
+    if term.attrs["direction"] == "LT" and isinstance(scalar_of(rhs), int):
+        return lhs, scalar_of(rhs)
+    if term.attrs["direction"] == "GT" and isinstance(scalar_of(lhs), int):
+        return rhs, scalar_of(lhs)
+    return None
+
+
+def or_(body: Body, term: Term) -> bool:
+    """Disjunctions with constants."""
+    lhs, rhs = term.operands
+    for x, known in ((lhs, rhs), (rhs, lhs)):
+        if is_all(known, _ones(term)):
+            return body.replace(term, known)
+        if is_all(known, 0):
+            return body.replace(term, x)
+    return False
+
+
+def xor(body: Body, term: Term) -> bool:
+    """Something against itself, or against nothing."""
+    lhs, rhs = term.operands
+    if lhs is rhs:
+        return body.replace(term, body.full(0, term, term))
+    for x, known in ((lhs, rhs), (rhs, lhs)):
+        if is_all(known, 0):
+            return body.replace(term, x)
+    return False
+
+
+def extreme(body: Body, term: Term) -> bool:
+    """Simplify a maximum or minimum (``HandleMaximum``, ``HandleMinimum``)."""
+    lhs, rhs = term.operands
+    if lhs is rhs:
+        return body.replace(term, lhs)
+    for x, known in ((rhs, lhs), (lhs, rhs)):
+        if _is_least(known, term.op == "maximum"):
+            return body.replace(term, x)
+    if lhs.op == term.op and rhs in lhs.operands:
+        return body.replace(term, lhs)
+    if rhs.op == term.op and rhs.operands[0] is lhs:
+        return body.replace(term, rhs)
+    if rhs.op == term.op and rhs.operands[1] is lhs:
+        return body.become(term, term.op, (lhs, rhs.operands[0]))
+    if _as_clamp(body, term):
+        return True
+    if term.op == "maximum" and lhs.op == rhs.op and lhs.op in SUBLINEAR:
+        return body.become(term, lhs.op, (body.elementwise("maximum", (lhs.operands[0], rhs.operands[0]), term),))
+    return False
+
+
+def _is_least(term: Term, of_maximum: bool) -> bool:
+    """Whether every element is the value that a maximum (minimum) never gives but to itself; NaN is passed on."""
+    dtype = DTYPES.get(term.dtype)
+    constant = unwrapped(term)
+    if dtype is None or constant.op != "constant" or constant.elements != 1:
+        return False
+    value = scalar_of(constant)
+    if value is None or dtype.kind == "complex":
+        return False
+    if dtype.kind == "float":
+        return bool(value == (float("-inf") if of_maximum else float("inf")))
+    if dtype.kind in ("int", "uint"):
+        low = -(1 << (dtype.bits - 1)) if dtype.kind == "int" else 0
+        high = (1 << (dtype.bits - (dtype.kind == "int"))) - 1
+        return bool(value == (low if of_maximum else high))
+    return False
+
+
+def _as_clamp(body: Body, term: Term) -> bool:
+    """The larger of a bound and the smaller of another bound and x is x, clamped."""
+    inner_op = "minimum" if term.op == "maximum" else "maximum"
+    for bound, inner in (term.operands, term.operands[::-1]):
+        if inner.op != inner_op or not _is_bound(bound):
+            continue
+        for x, other in (inner.operands, inner.operands[::-1]):
+            if _is_bound(other):
+                low, high = (bound, other) if term.op == "maximum" else (other, bound)
+                if scalar_of(low.operands[0]) < scalar_of(high.operands[0]):
+                    return body.become(term, "clamp", (low, x, high))
+    return False
+
+
+def _is_bound(term: Term) -> bool:
+    return term.op == "broadcast" and term.operands[0].op == "constant" and term.operands[0].elements == 1 \
+        and scalar_of(term.operands[0]) is not None
+
+
+def clamp(body: Body, term: Term) -> bool:
+    """Clamped twice alike."""
+    low, x, high = term.operands
+    return x.op == "clamp" and x.operands[0] is low and x.operands[2] is high and body.replace(term, x)
+
+
+def convert(body: Body, term: Term) -> bool:
+    """Simplify a conversion (``HandleConvert``)."""
+    source = term.operands[0]
+    if source.dtype == term.dtype:
+        return body.replace(term, source)
+    if source.op == "convert" and source.operands[0].dtype == term.dtype and preserves(source.operands[0].dtype, source.dtype):
+        return body.replace(term, source.operands[0])
+    return _around_binary(body, term)
+
+
+def bitcast_convert(body: Body, term: Term) -> bool:
+    """Bits that are read as something else and back, or as what they are."""
+    source = term.operands[0]
+    if source.op == "bitcast-convert" and source.operands[0].dtype == term.dtype:
+        return body.replace(term, source.operands[0])
+    return source.dtype == term.dtype and body.replace(term, source)
+
+
+def _around_binary(body: Body, term: Term) -> bool:
+    """Whole numbers that are widened, added and narrowed again are added as they are."""
+    op = term.operands[0]
+    if op.op not in ("add", "subtract", "multiply") or len(op.users) != 1:
+        return False
+    if any(o.op != "convert" or len(o.users) != 1 for o in op.operands):
+        return False
+    a, b = (o.operands[0] for o in op.operands)
+    kinds = {DTYPES[d].kind for d in (a.dtype, op.dtype) if d in DTYPES}
+    if a.dtype != term.dtype or b.dtype != term.dtype or len(kinds) != 1 or not kinds <= {"int", "uint"} or bits(a.dtype) < 8:
+        return False
+    return preserves(a.dtype, op.dtype) and body.become(term, op.op, (a, b))
+
+
+def preserves(source: str, target: str) -> bool:
+    """Whether every value of an element type can be written in another (``CastPreservesValues``)."""
+    if source == target:
+        return True
+    a, b = DTYPES.get(source), DTYPES.get(target)
+    if a is None or b is None or b.kind == "pred":
+        return False
+    if a.kind == "pred":
+        return True
+    if b.kind == "complex":
+        return preserves(source, "f32" if b.bits == 64 else "f64") if a.kind != "complex" else a.bits <= b.bits
+    if a.kind == "complex":
+        return False
+    if a.kind == "float" and b.kind == "float":
+        return _digits(source) <= _digits(target) and _exponent(source) <= _exponent(target)
+    if a.kind == "float":
+        return False
+    if b.kind == "float":
+        return a.bits - (a.kind == "int") <= _digits(target)
+    return (a.kind == "uint" and (a.bits < b.bits or (b.kind == "uint" and a.bits <= b.bits))) or \
+        (a.kind == "int" and b.kind == "int" and a.bits <= b.bits)
+
+
+def _digits(dtype: str) -> int:
+    """Bits of the significand, the hidden one included."""
+    return {"f64": 53, "f32": 24, "f16": 11, "bf16": 8, "f8e5m2": 3, "f8e4m3fn": 4, "f8e4m3": 4, "f8e5m2fnuz": 3, "f8e4m3fnuz": 4,
+            "f8e3m4": 5, "f8e4m3b11fnuz": 4}.get(dtype, 1)
+
+
+def _exponent(dtype: str) -> int:
+    """Bits of the exponent."""
+    return {"f64": 11, "f32": 8, "f16": 5, "bf16": 8, "f8e5m2": 5, "f8e4m3fn": 4, "f8e4m3": 4, "f8e5m2fnuz": 5, "f8e4m3fnuz": 4,
+            "f8e3m4": 3, "f8e4m3b11fnuz": 4}.get(dtype, 8)

@@ -1,0 +1,56 @@
+"""What depends on constants alone is computed: XLA's ``HloConstantFolding``."""
+from __future__ import annotations
+
+from typing import Any
+
+from irscope.analysis.reference import evaluate
+from irscope.expand import expand
+from irscope.fusion.canonicalise.terms import Body, Term, has_effect
+from irscope.fusion.canonicalise.values import array_of
+from irscope.graph import Graph, Module, Node, TensorType
+from irscope.ops import get, lookup
+from irscope.ops.attrs import Literal
+from irscope.source import UserError
+
+MAX_FOLDED = 1 << 16
+"""Elements of a result up to which it is computed here; XLA computes more, up to 45 million."""
+KEPT = frozenset("broadcast iota constant parameter tuple get-tuple-element call fusion while conditional fft custom-call rng".split())
+
+
+def fold_constants(body: Body) -> bool:
+    """Replace terms over constants by their values."""
+    changed = False
+    for term in body.post_order():
+        if term.gone or term.op in KEPT or not term.operands or not term.is_array or term.elements > MAX_FOLDED or has_effect(term):
+            continue
+        if any(o.op != "constant" for o in term.operands):
+            continue
+        value = value_of(term)
+        if value is not None:
+            literal = Literal.of(value, term.type)
+            body.replace(term, body.make("constant", term.type, (), {"literal": literal}, term))
+            changed = True
+    return changed
+
+
+def value_of(term: Term) -> Any:
+    """What a term over constants gives; None where the text elides one, or it cannot be computed here."""
+    op = lookup(term.op)
+    if op is None:
+        return None
+    graph = Graph("main")
+    sources: list[Node] = []
+    for operand in term.operands:
+        array = array_of(operand)
+        if array is None:
+            return None
+        node = Node(get("constant"), f"c{len(sources)}", operand.type, (), {"literal": Literal.of(array, operand.type)})
+        sources.append(graph.add(node))
+    node = Node(op, "r", term.type, tuple(sources), term.attrs, term.bodies)
+    graph.root = graph.add(node)
+    assert isinstance(term.type, TensorType)
+    try:
+        value = evaluate(expand(Module("folded", "hlo", {"main": graph}, "main")).main(), [])
+    except (UserError, ValueError):
+        return None
+    return value.astype(term.type.dtype.numpy()) if getattr(value, "shape", None) == term.dims else None

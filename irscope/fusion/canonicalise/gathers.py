@@ -1,0 +1,84 @@
+"""Gathers and scatters in their simple form: one list of places, whole windows (XLA's ``GatherSimplifier``, ``ScatterSimplifier``)."""
+from __future__ import annotations
+
+from math import prod
+
+from irscope.fusion.canonicalise.dimensions import is_sorted
+from irscope.fusion.canonicalise.terms import Body, Term, tensor_type
+
+
+def simplify_gathers(body: Body) -> bool:
+    """Write every gather with its places in a matrix and its windows whole; the result is reshaped and transposed back."""
+    changed = False
+    for term in [t for t in body.terms if t.op == "gather"]:
+        if _is_simple_gather(term) or term.attrs.get("operand_batching_dims"):
+            continue
+        source, places = term.operands
+        attrs = term.attrs
+        matrix = _matrix(body, places, attrs["index_vector_dim"], term)
+        sizes = tuple(attrs["slice_sizes"])
+        count = matrix.dims[0]
+        collapsed = tuple(attrs.get("collapsed_slice_dims", ()))
+        simple = body.make("gather", tensor_type(term.dtype, (count, *sizes)), (source, matrix),
+                           {**attrs, "offset_dims": tuple(range(1, len(sizes) + 1)), "collapsed_slice_dims": (), "index_vector_dim": 1},
+                           term)
+        kept = [n for d, n in enumerate(sizes) if d not in collapsed]
+        made = simple if len(kept) == len(sizes) else body.reshape(simple, (count, *kept), term)
+        offsets = tuple(attrs.get("offset_dims", ()))
+        batch = [d for d in range(term.rank) if d not in offsets]
+        lead = [term.dims[d] for d in batch]
+        made = made if len(lead) == 1 else body.reshape(made, (*lead, *kept), term)
+        order = [0] * term.rank
+        for i, d in enumerate((*batch, *offsets)):
+            order[d] = i
+        body.replace(term, made if is_sorted(order) else body.transpose(made, order, term))
+        changed = True
+    return changed
+
+
+def _is_simple_gather(term: Term) -> bool:
+    places, attrs = term.operands[1], term.attrs
+    return places.rank == 2 and attrs["index_vector_dim"] == 1 and not attrs.get("collapsed_slice_dims") \
+        and tuple(attrs.get("offset_dims", ())) == tuple(range(1, term.rank))
+
+
+def _matrix(body: Body, places: Term, vector: int, at: Term) -> Term:
+    """Places as a matrix: a row for each window, a column for each dimension that it names."""
+    if vector == places.rank:
+        return body.reshape(places, (prod(places.dims), 1), at)
+    order = [d for d in range(places.rank) if d != vector] + [vector]
+    moved = places if is_sorted(order) else body.transpose(places, order, at)
+    rows = prod(moved.dims[:-1])
+    return moved if moved.rank == 2 else body.reshape(moved, (rows, moved.dims[-1]), at)
+
+
+def simplify_scatters(body: Body) -> bool:
+    """Write every scatter with its places in a matrix, its updates one window a row, and no dimension left out."""
+    changed = False
+    for term in [t for t in body.terms if t.op == "scatter"]:
+        count = (len(term.operands) - 1) // 2
+        if count != 1 or _is_simple_scatter(term) or term.attrs.get("input_batching_dims"):
+            continue
+        target, places, update = term.operands
+        attrs = term.attrs
+        matrix = _matrix(body, places, attrs["index_vector_dim"], term)
+        window = tuple(attrs.get("update_window_dims", ()))
+        inserted = tuple(attrs.get("inserted_window_dims", ()))
+        order = [d for d in range(update.rank) if d not in window] + list(window)
+        moved = update if is_sorted(order) else body.transpose(update, order, term)
+        sizes = [update.dims[d] for d in window]
+        for d in inserted:
+            sizes.insert(d, 1)
+        dims = (matrix.dims[0], *sizes)
+        moved = moved if moved.dims == dims else body.reshape(moved, dims, term)
+        made = {**attrs, "update_window_dims": tuple(range(1, len(dims))), "inserted_window_dims": (), "index_vector_dim": 1}
+        simple = body.make("scatter", term.type, (target, matrix, moved), made, term, term.bodies)
+        body.replace(term, simple)
+        changed = True
+    return changed
+
+
+def _is_simple_scatter(term: Term) -> bool:
+    places, update, attrs = term.operands[1], term.operands[2], term.attrs
+    return places.rank == 2 and attrs["index_vector_dim"] == 1 and not attrs.get("inserted_window_dims") \
+        and tuple(attrs.get("update_window_dims", ())) == tuple(range(1, update.rank))

@@ -1,0 +1,105 @@
+"""What shows that a text is HLO from before XLA's own rewriting."""
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from irscope.fusion.canonicalise.simplify import RULES
+from irscope.fusion.canonicalise.terms import Body
+from irscope.fusion.xla.stage import computations
+from irscope.graph import Graph, Module, Node, TensorType
+
+EARLY = frozenset((
+    "reshape logistic batch-norm-inference batch-norm-training batch-norm-grad opt-barrier dynamic-reshape rng-bit-generator topk "
+    "cholesky").split())
+"""What XLA replaces before it fuses: reshapes become bitcasts, batch normalisations are written out."""
+LATE = frozenset(("fusion", "bitcast"))
+"""What only XLA's own passes write."""
+UNFOLLOWED = frozenset((
+    "rng rng-bit-generator cholesky triangular-solve topk select-and-scatter reduce-window scan custom-call all-gather all-reduce "
+    "all-to-all collective-permute reduce-scatter fft map dynamic-reshape set-dimension-size").split())
+"""What XLA may expand or rewrite in ways that are not followed here."""
+DOUBTED = frozenset(("copy", "dot", "tuple", "get-tuple-element"))
+"""Operators whose rules also apply to what XLA leaves before its fusion pass, and so are no sign."""
+REARRANGED = frozenset(("parameter", "copy", "tuple", "get-tuple-element"))
+"""Operators that come and go without arithmetic being rewritten; one of them less is no sign."""
+COMPLEX = frozenset(("c64", "c128"))
+
+
+def early_signs(module: Module) -> list[str]:
+    """What shows that a text is HLO from before XLA's own rewriting; empty where nothing does.
+
+    One sign is enough: the name of the dump, an operator that XLA replaces before it fuses, a text without layouts, arithmetic in a
+    laid-out text that XLA would have simplified. What only XLA's passes write (fusions, bitcasts, a schedule) outweighs them. A text that
+    XLA did not print (its first line tells no layout of the entry) is somebody's own, and meant as it stands.
+    """
+    if not may_be_early(module):
+        return []
+    if "before_optimizations" in module.source.name:
+        return ["the name of the dump"]
+    graphs = computations(module)
+    nodes = [node for graph in graphs for node in graph.nodes]
+    signs = sorted({node.op.name for node in nodes} & EARLY)
+    if any(_is_inlined(module, node) for node in nodes):
+        signs.append("call")
+    if not any(isinstance(node.type, TensorType) and node.type.layout is not None for node in nodes):
+        signs.append("no layouts")
+    if not signs and not _has_complex(nodes) and _simplifies(graphs):
+        signs = ["arithmetic that XLA simplifies"]
+    return signs
+
+
+def may_be_early(module: Module) -> bool:
+    """Whether XLA printed a text in which nothing shows that its passes have rewritten it, neither its operators nor its name."""
+    name = module.source.name
+    return (module.format == "hlo" and "entry_computation_layout" in module.attrs and not module.attrs.get("is_scheduled")
+            and "before_fusion" not in name and "before_priority-fusion" not in name
+            and not any(node.op.name in LATE for graph in computations(module) for node in graph.nodes))
+
+
+def is_rewritten(module: Module, made: Module) -> bool:
+    """Whether rewriting changed more than the order and the copies of a module: the sign that is left for a text without others.
+
+    A text from right before XLA's fusion pass stays as it is. Custom calls hide it, and complex arithmetic, which XLA writes out late.
+    """
+    graphs = computations(module)
+    before, after = _counted(graphs), _counted(computations(made))
+    return "custom-call" not in before and not _has_complex(node for graph in graphs for node in graph.nodes) and any(
+        after[op] > before[op] or (op not in REARRANGED and after[op] < before[op]) for op in before.keys() | after.keys())
+
+
+def unfollowed(module: Module) -> list[str]:
+    """The operators of a module that XLA may expand or rewrite in ways that are not followed here."""
+    return sorted({node.op.name for graph in computations(module) for node in graph.nodes} & UNFOLLOWED)
+
+
+def _is_inlined(module: Module, node: Node) -> bool:
+    """Whether a node is a call that XLA writes out."""
+    return node.op.name == "call" and 'inlineable="false"' not in str(module.raw(node).get("frontend_attributes", ""))
+
+
+def _has_complex(nodes: Iterable[Node]) -> bool:
+    return any(isinstance(node.type, TensorType) and node.type.dtype.name in COMPLEX for node in nodes)
+
+
+def _counted(graphs: Iterable[Graph]) -> Counter[str]:
+    """How often each operator stands in what the results of these graphs need."""
+    found: Counter[str] = Counter()
+    for graph in graphs:
+        needed = {graph.result()}
+        for node in reversed(graph.nodes):
+            if node in needed:
+                needed.update(node.operands)
+                found[node.op.name] += 1
+    return found
+
+
+def _simplifies(graphs: Iterable[Graph]) -> bool:
+    """Whether a rule of the simplifier applies to graphs as they are."""
+    for graph in graphs:
+        body = Body.of(graph)
+        for term in body.post_order():
+            rule = RULES.get(term.op)
+            if rule is not None and term.op not in DOUBTED and not term.gone and rule(body, term):
+                return True
+    return False

@@ -1,0 +1,56 @@
+"""Sorts: of one element, and of values that nobody reads (XLA's ``SortSimplifier``)."""
+from __future__ import annotations
+
+from irscope.fusion.canonicalise.terms import Body, Term
+from irscope.graph import Graph, Node, TupleType
+
+
+def sort(body: Body, term: Term) -> bool:
+    """Sorting one element changes nothing; values that nobody reads are not sorted along."""
+    source = term.operands[0]
+    if not source.elements or source.dims[term.attrs["dimensions"][0]] > 1:
+        return _drop_unread(body, term)
+    if len(term.operands) == 1:
+        return body.replace(term, source)
+    return body.replace(term, body.make("tuple", term.type, term.operands, {}, term))
+
+
+def _drop_unread(body: Body, term: Term) -> bool:
+    if not isinstance(term.type, TupleType) or body.root is term or any(u.op != "get-tuple-element" for u in term.users) or not term.bodies:
+        return False
+    compared = {place // 2 for place in _read(term.bodies[0])}
+    wanted = compared | {u.attrs["index"] for u in term.users}
+    count = len(term.operands)
+    if len(wanted) == count:
+        return False
+    kept = [place for place in range(count) if place in wanted]
+    comparator = _narrowed(term.bodies[0], [place for k in kept for place in (2 * k, 2 * k + 1)])
+    operands = [term.operands[place] for place in kept]
+    type = operands[0].type if len(kept) == 1 else TupleType(tuple(o.type for o in operands))
+    made = body.make("sort", type, operands, term.attrs, term, (comparator,))
+    made.name, term.name = term.name, ""
+    for user in list(term.users):
+        place = kept.index(user.attrs["index"])
+        body.replace(user, made if len(kept) == 1 else body.make("get-tuple-element", user.type, (made,), {"index": place}, user))
+    return True
+
+
+def _read(comparator: Graph) -> list[int]:
+    """The numbers of the parameters that a comparator reads."""
+    used = {operand for node in comparator.nodes for operand in node.operands} | {comparator.root}
+    return [number for number, param in enumerate(comparator.params) if param in used]
+
+
+def _narrowed(comparator: Graph, kept: list[int]) -> Graph:
+    """A comparator with only these parameters; it reads no other."""
+    made = Graph(comparator.name, loc=comparator.loc)
+    here: dict[Node, Node] = {}
+    number_of = {comparator.params[place]: number for number, place in enumerate(kept)}
+    for node in comparator.nodes:
+        if node in number_of or node not in comparator.params:
+            attrs = {**node.attrs, "number": number_of[node]} if node in number_of else node.attrs
+            here[node] = made.add(Node(node.op, node.name, node.type, tuple(here[o] for o in node.operands), attrs, node.bodies, node.loc,
+                                       origin=node.origin))
+    made.params = [here[comparator.params[place]] for place in kept]
+    made.root = here[comparator.result()]
+    return made

@@ -1,0 +1,130 @@
+"""What a policy makes of a rewritten module, told in the nodes of the text that it was made of."""
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from irscope.fusion.canonicalise.canonical import Canonical
+from irscope.fusion.plan import EdgeVerdict, Group, Plan
+from irscope.graph import Graph, Node
+
+UNTOLD = frozenset(("parameter", "constant", "get-tuple-element", "tuple"))
+"""Nodes whose edges are no fusion that anybody asks for."""
+SIMPLIFIED = "simplified"
+"""The rule of an edge that XLA's simplification removes before anything is fused."""
+MAX_STEPS = 64
+"""Nodes that are looked at between two nodes whose edge XLA made a path of."""
+
+
+def told_in_text(canonical: Canonical, plans: Sequence[Plan], graphs: Iterable[Graph]) -> list[Plan]:
+    """Plans of the graphs of the text, from plans of the rewritten graphs.
+
+    An edge of the text whose ends XLA merges or drops counts as fused; one that became a path is fused when the whole path is. Edges that
+    only the rewritten module has follow, in its names. A kernel is told with the computation that launches it.
+    """
+    edges: dict[tuple[Node, Node], EdgeVerdict] = {}
+    for plan in plans:
+        nodes = {node.name: node for node in plan.graph.nodes}
+        for verdict in plan.verdicts:
+            if verdict.computation == plan.graph.name:
+                edges[nodes[verdict.producer], nodes[verdict.consumer]] = verdict
+    told: list[Plan] = []
+    used: set[tuple[Node, Node]] = set()
+    for graph in graphs:
+        made = Plan(graph)
+        for consumer in graph.nodes:
+            if consumer.op.name not in UNTOLD:
+                for producer in dict.fromkeys(consumer.operands):
+                    if producer.op.name not in UNTOLD:
+                        made.verdicts.append(_verdict(graph, producer, consumer, canonical, edges, used))
+        told.append(made)
+    homes = {plan.graph.name: plan for plan in told}
+    for plan in plans:
+        home = homes.get(plan.graph.name, told[-1])
+        home.decisions += plan.decisions
+        nodes = {node.name: node for node in plan.graph.nodes}
+        home.verdicts += [v for v in plan.verdicts
+                          if v.computation == plan.graph.name and (nodes[v.producer], nodes[v.consumer]) not in used]
+    _tell_groups(plans, told)
+    return told
+
+
+def _tell_groups(plans: Sequence[Plan], told: Sequence[Plan]) -> None:
+    """Give every kernel to the graph of the text that its result comes from; copies of what several calls share are one there."""
+    home_of = {node: plan for plan in told for node in plan.graph.nodes}
+    seen: set[tuple[Node, ...]] = set()
+    for plan in plans:
+        for group in plan.groups:
+            nodes = _origins(group.nodes)
+            home = next((home_of[node] for node in reversed(_origins(group.outputs) or nodes) if node in home_of), None)
+            if home is None:
+                continue
+            nodes = [node for node in nodes if home_of.get(node) is home]
+            if plan.graph.name != home.graph.name:
+                if tuple(nodes) in seen:
+                    continue
+                seen.add(tuple(nodes))
+            home.groups.append(_group(group, nodes))
+
+
+def _group(group: Group, nodes: list[Node]) -> Group:
+    """A kernel in these nodes of the text."""
+    here = set(nodes)
+    outputs = [node for node in _origins(group.outputs) if node in here]
+    anchor = next((node for node in (group.anchor.origin if group.anchor is not None else ()) if node in here), None)
+    return replace(group, nodes=nodes, outputs=outputs or nodes[-1:], inputs=[n for n in _origins(group.inputs) if n not in here],
+                   anchor=anchor, chains={})
+
+
+def _origins(nodes: Iterable[Node]) -> list[Node]:
+    return list(dict.fromkeys(node.origin[0] for node in nodes if node.origin))
+
+
+def _verdict(graph: Graph, producer: Node, consumer: Node, canonical: Canonical, edges: dict[tuple[Node, Node], EdgeVerdict],
+             used: set[tuple[Node, Node]]) -> EdgeVerdict:
+    """What became of one edge of the text."""
+    source, target = canonical.became.get(producer), canonical.became.get(consumer)
+
+    def gone(cause: str) -> EdgeVerdict:
+        return EdgeVerdict(graph.name, producer.name, consumer.name, "all", None, SIMPLIFIED, cause)
+
+    if source is None or target is None:
+        return gone(f"XLA simplifies %{(producer if source is None else consumer).name} away before it fuses")
+    if source is target:
+        return gone(f"XLA makes one instruction of both, %{target.name}, before it fuses")
+    if source.op.name == "constant":
+        return gone(f"XLA computes %{producer.name} when it compiles")
+    path = _path(source, target, edges)
+    if not path:
+        return gone(f"after XLA's simplification %{consumer.name} does not read %{producer.name} any more")
+    used.update(path)
+    verdicts = [edges[edge] for edge in path]
+    worst = next((v for v in verdicts if v.fused == "none"), None) or next((v for v in verdicts if v.fused == "some"), verdicts[0])
+    cause = worst.cause
+    if (source.name, target.name) != (producer.name, consumer.name) or len(path) > 1:
+        names = " -> ".join(f"%{node.name}" for node in (source, *(edge[1] for edge in path)))
+        cause = f"{cause}; XLA has rewritten this edge to {names}" if cause else f"XLA has rewritten this edge to {names}"
+    return EdgeVerdict(graph.name, producer.name, consumer.name, worst.fused, worst.reason, worst.rule, cause, worst.counterfactual)
+
+
+def _path(source: Node, target: Node, edges: dict[tuple[Node, Node], EdgeVerdict]) -> list[tuple[Node, Node]]:
+    """The shortest way from one node to another over edges that have a verdict; empty where there is none nearby."""
+    if (source, target) in edges:
+        return [(source, target)]
+    came: dict[Node, Node] = {target: target}
+    queue = [target]
+    for node in queue:
+        if len(came) > MAX_STEPS:
+            break
+        for operand in node.operands:
+            if operand in came or (operand, node) not in edges:
+                continue
+            came[operand] = node
+            if operand is source:
+                found = []
+                while operand is not target:
+                    found.append((operand, came[operand]))
+                    operand = came[operand]
+                return found
+            queue.append(operand)
+    return []

@@ -1,0 +1,126 @@
+"""What terms are known to hold: constants, broadcasts of constants, signs, the small computations that reductions apply."""
+from __future__ import annotations
+
+from typing import Any
+
+from irscope.fusion.canonicalise.terms import Term
+from irscope.graph import DTYPES, Graph
+
+COMPLEX = frozenset(("c64", "c128"))
+MAX_LOOKED_AT = 1 << 20
+"""Elements of a constant up to which it is looked whether all are equal."""
+
+
+def is_integral(dtype: str) -> bool:
+    """Whether an element type is one of whole numbers; truth values are not."""
+    return dtype in DTYPES and DTYPES[dtype].kind in ("int", "uint")
+
+
+def is_unsigned(dtype: str) -> bool:
+    return dtype in DTYPES and DTYPES[dtype].kind == "uint"
+
+
+def is_floating(dtype: str) -> bool:
+    return dtype in DTYPES and DTYPES[dtype].kind == "float"
+
+
+def bits(dtype: str) -> int:
+    return DTYPES[dtype].bits if dtype in DTYPES else 0
+
+
+def array_of(term: Term) -> Any:
+    """The array of a constant; None for anything else, and where the text elides it or it is too large to be looked at."""
+    if term.op != "constant" or not term.is_array or term.elements > MAX_LOOKED_AT:
+        return None
+    literal = term.attrs.get("literal")
+    if literal is None or literal.elided:
+        return None
+    try:
+        return literal.value()
+    except (ValueError, AttributeError):
+        return None
+
+
+def scalar_of(term: Term) -> Any:
+    """The number that a constant of one element holds; None for anything else."""
+    if term.op != "constant" or term.elements != 1:
+        return None
+    array = array_of(term)
+    return None if array is None else array.reshape(-1)[0].item()
+
+
+def unwrapped(term: Term) -> Term:
+    """What broadcasts repeat."""
+    while term.op == "broadcast":
+        term = term.operands[0]
+    return term
+
+
+def is_all(term: Term, value: float) -> bool:
+    """Whether every element is known to be ``value``, broadcasts looked through."""
+    term = unwrapped(term)
+    if term.op != "constant":
+        return False
+    if term.elements == 1:
+        return bool(scalar_of(term) == value)
+    array = array_of(term)
+    return array is not None and bool(array.size) and bool((array == value).all())
+
+
+def broadcast_scalar_constant(term: Term) -> Term | None:
+    """The scalar constant that a broadcast repeats; None for anything else."""
+    if term.op == "broadcast" and term.operands[0].op == "constant" and not term.operands[0].dims:
+        return term.operands[0]
+    return None
+
+
+def is_non_negative(term: Term) -> bool:
+    """Whether no element can be negative, as far as XLA looks (``IsNonNegative``)."""
+    if any(o.dtype in COMPLEX for o in term.operands):
+        return False
+    match term.op:
+        case "multiply":
+            return term.operands[0] is term.operands[1]
+        case "abs" | "exponential":
+            return True
+        case "sqrt" | "rsqrt" | "broadcast" | "copy" | "reshape" | "transpose" | "slice" | "reverse" | "cbrt":
+            return is_non_negative(term.operands[0]) if term.op != "rsqrt" else is_positive(term.operands[0])
+        case "maximum":
+            return is_non_negative(term.operands[0]) or is_non_negative(term.operands[1])
+        case "minimum":
+            return is_non_negative(term.operands[0]) and is_non_negative(term.operands[1])
+        case "power":
+            return is_non_negative(term.operands[0])
+        case "select":
+            return is_non_negative(term.operands[1]) and is_non_negative(term.operands[2])
+        case "constant":
+            value = scalar_of(term)
+            return value is not None and term.dtype not in COMPLEX and value >= 0
+        case "iota":
+            return True
+    return False
+
+
+def is_positive(term: Term) -> bool:
+    """Whether every element is above zero, as far as XLA looks (``IsPositive``)."""
+    match term.op:
+        case "power" | "abs" | "rsqrt" | "sqrt":
+            return not (term.op == "power" and term.dtype[:1] == "s") and is_positive(term.operands[0])
+        case "multiply":
+            return term.operands[0] is term.operands[1] and term.dtype[:1] != "s" and is_positive(term.operands[0])
+    return False
+
+
+def combiner(graph: Graph | None) -> str:
+    """The opcode of a computation that combines its two parameters by one instruction; empty for any other."""
+    if graph is None or graph.root is None or len(graph.params) != 2:
+        return ""
+    root = graph.root
+    if len(root.operands) == 2 and {id(o) for o in root.operands} == {id(p) for p in graph.params}:
+        return root.op.name
+    return ""
+
+
+def is_power_of_two(value: Any) -> bool:
+    """Whether a number is one, two, four and so on."""
+    return isinstance(value, int) and value > 0 and not value & (value - 1)

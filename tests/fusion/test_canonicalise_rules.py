@@ -1,0 +1,55 @@
+"""Every rewriting rule on a small program of its own, against the operators that jaxlib 0.10.2 left before its fusion pass."""
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from irscope.api import load
+from irscope.fusion.canonicalise import canonicalise
+from irscope.fusion.xla.stage import computations
+from irscope.graph import Module
+from irscope.source import UserError
+
+TEXT = (Path(__file__).parent.parent / "data" / "xla_cpu_rewrites.txt").read_text()
+CASES = {head.split(":")[0]: (head.split(":")[1].split(), body) for head, body in (part.split("\n", 1) for part in TEXT.split("\n=== ")[1:])}
+
+
+def operators(module: Module) -> list[str]:
+    """The operators of everything that runs, without parameters and constants."""
+    names = (node.op.name for graph in computations(module) for node in graph.nodes)
+    return sorted(name for name in names if name not in ("parameter", "constant"))
+
+
+def rewritten(text: str) -> Module:
+    reading = load(text)
+    assert reading.ok, [finding.message for finding in reading.findings]
+    return canonicalise(reading.module()).module
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_program_becomes_what_xla_makes_of_it(name: str) -> None:
+    expected, text = CASES[name]
+    assert operators(rewritten(text)) == expected
+
+
+def test_a_text_that_lacks_what_decides_is_refused() -> None:
+    reading = load("HloModule m\nENTRY e {\n x = f32[4,4] parameter(0)\n y = f32[4,4] transpose(x)\n ROOT n = f32[4,4] negate(y)\n}\n")
+    with pytest.raises(UserError, match="leaves out dimensions of %y"):
+        canonicalise(reading.module())
+
+
+def test_calls_that_double_again_and_again_are_refused() -> None:
+    lines = ["f0 {\n p = f32[4] parameter(0)\n ROOT r = f32[4] negate(p)\n}"]
+    lines += [f"f{i} {{\n p = f32[4] parameter(0)\n a = f32[4] call(p), to_apply=f{i - 1}\n ROOT b = f32[4] call(a), to_apply=f{i - 1}\n}}"
+              for i in range(1, 25)]
+    text = "HloModule m\n" + "\n".join(lines) + "\nENTRY e {\n x = f32[4] parameter(0)\n ROOT r = f32[4] call(x), to_apply=f24\n}\n"
+    with pytest.raises(UserError, match="written out, the calls of this module are more than"):
+        canonicalise(load(text).module())
+
+
+def test_a_long_chain_is_rewritten_without_recursion() -> None:
+    count = 20_000
+    lines = ["x0 = f32[4] parameter(0)"] + [f"x{i} = f32[4] {('negate', 'cosine', 'tanh')[i % 3]}(x{i - 1})" for i in range(1, count)]
+    text = "HloModule m\nENTRY e {\n" + "\n".join(lines) + f"\nROOT r = f32[4] abs(x{count - 1})\n}}\n"
+    assert len(rewritten(text).main().nodes) == count + 1
