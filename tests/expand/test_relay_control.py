@@ -2,28 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
-from irscope.analysis.reference import evaluate, flatten
-from irscope.expand import expand
-from irscope.formats.relay import read
 from irscope.graph import Module
-from irscope.source import SourceText, UserError
+from irscope.source import UserError
+from tests.expand.relay_runs import primitive, run
 
 VECTOR = "Tensor[(3), float32]"
-
-
-def primitive(text: str) -> Module:
-    reading = read(SourceText("t.relay", text))
-    assert reading.ok, [f.render() for f in reading.findings]
-    return expand(reading.module())
-
-
-def run(text: str, *arrays: Any) -> list[Any]:
-    return [np.asarray(a) for a in flatten(evaluate(primitive(text).main(), list(arrays)))]
 
 
 def ops(module: Module) -> set[str]:

@@ -7,11 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from irscope.analysis.reference import evaluate, flatten
-from irscope.expand import expand
-from irscope.formats.relay import read
-from irscope.graph import Module
-from irscope.source import SourceText, UserError
+from irscope.source import UserError
+from tests.expand.relay_runs import primitive, run
 
 V = "Tensor[(3), float32]"
 LIST = "type List[A] { Cons(A, List[A]), Nil, }\n"
@@ -30,16 +27,6 @@ def @relu(%x: {V}) -> {V} {{ nn.relu(%x) }}
 def @plus(%x: {V}, %y: {V}) -> {V} {{ add(%x, %y) }}
 """
 X, Y = np.array([1, -2, 3], "f"), np.array([-5, 7, 11], "f")
-
-
-def primitive(text: str) -> Module:
-    reading = read(SourceText("t.relay", text))
-    assert reading.ok, [f.render() for f in reading.findings]
-    return expand(reading.module())
-
-
-def run(text: str, *arrays: Any) -> list[Any]:
-    return [np.asarray(a) for a in flatten(evaluate(primitive(text).main(), list(arrays)))]
 
 
 def main(body: str, result: str = V) -> str:

@@ -1,4 +1,9 @@
-"""Small HLO texts of our own: every form of the syntax, by name."""
+"""Small HLO texts of our own: every form of the syntax, by name; and how they are read."""
+from __future__ import annotations
+
+from irscope.formats.hlo import read
+from irscope.graph import Reading
+from irscope.source import SourceText
 
 MODULE = """HloModule jit_f, is_scheduled=true, entry_computation_layout={(f32[2,3]{1,0}, s32[])->(f32[2]{0}, f32[2,3]{1,0})}, replica_count=2
 
@@ -263,3 +268,8 @@ ENTRY e {
 """,
 }
 """By name, one text for each form."""
+
+
+def reading(text: str) -> Reading:
+    """A text as it is read, with its faults."""
+    return read(SourceText("t.hlo", text))

@@ -5,15 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from irscope.formats.hlo import print_module, read
+from irscope.formats.hlo import print_module
 from irscope.formats.hlo.faults import FAULTS, MAX_FINDINGS
-from irscope.graph import Reading
-from irscope.source import Finding, SourceText
-from tests.formats.hlo_texts import FORMS, MODULE
-
-
-def reading(text: str) -> Reading:
-    return read(SourceText("t.hlo", text))
+from irscope.source import Finding
+from tests.formats.hlo_texts import FORMS, MODULE, reading
 
 
 def body(lines: str, before: str = "") -> str:

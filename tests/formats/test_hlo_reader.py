@@ -7,19 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from irscope.formats.hlo import body, read, sniff
-from irscope.graph import DynamicDim, Module, Reading, TensorType
+from irscope.formats.hlo import body, sniff
+from irscope.graph import DynamicDim, Module, TensorType
 from irscope.ops.attrs import ConvDims, Window
-from irscope.source import SourceText
 from tests.formats.hlo_same import difference
-from tests.formats.hlo_texts import FORMS, FRAMES, MODULE
+from tests.formats.hlo_texts import FORMS, FRAMES, MODULE, reading
 
 SAMPLES = sorted((Path(__file__).parents[2] / "samples").glob("*.hlo"))
 TEXTS = {"module": MODULE, "frames": FRAMES, **FORMS, **{p.name: p.read_text() for p in SAMPLES}}
-
-
-def reading(text: str) -> Reading:
-    return read(SourceText("t.hlo", text))
 
 
 def fine(text: str) -> Module:

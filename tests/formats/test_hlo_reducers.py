@@ -3,11 +3,10 @@ from __future__ import annotations
 
 import pytest
 
-from irscope.formats.hlo import body, read, reducers
+from irscope.formats.hlo import body, reducers
 from irscope.formats.hlo.assembly import Assembly
-from irscope.graph import Reading
-from irscope.source import SourceText
 from tests.formats.hlo_same import difference
+from tests.formats.hlo_texts import reading
 
 FIRST = """HloModule m
 
@@ -65,10 +64,6 @@ LEFT = {
     "not closed": "second {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT sum = f32[] add(a, b)\n",
     "an entry without a name": "ENTRY {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT sum = f32[] add(a, b)\n}\n" + TAKEN["as printed"],
 }
-
-
-def reading(text: str) -> Reading:
-    return read(SourceText("t.hlo", text))
 
 
 @pytest.mark.parametrize("text", TAKEN.values(), ids=TAKEN)

@@ -4,8 +4,9 @@ from __future__ import annotations
 import pytest
 
 from irscope.formats.relay import read, sniff
-from irscope.graph import DTYPES, Graph, Reading, TensorType
+from irscope.graph import DTYPES, Graph, TensorType
 from irscope.source import SourceText
+from tests.formats.relay_texts import parsed
 
 COURSE = """def @main(%input: Tensor[(1, 128), float32], %weight: Tensor[(64, 128), float32], %bias: Tensor[(64), float32]) -> Tensor[(1, 64), float32] {
 %0 = nn.dense(%input, %weight, units=64);
@@ -14,12 +15,6 @@ COURSE = """def @main(%input: Tensor[(1, 128), float32], %weight: Tensor[(64, 12
 return %2;
 }
 """
-
-
-def parsed(text: str) -> Reading:
-    reading = read(SourceText("t.relay", text))
-    assert reading.ok, [f.render() for f in reading.findings]
-    return reading
 
 
 def ops(graph: Graph) -> list[str]:

@@ -7,18 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from irscope.analysis.types import check_types
-from irscope.formats.relay import read
 from irscope.formats.relay.algebra import layout_axes
 from irscope.formats.relay.operators import declared, names
 from irscope.formats.relay.operators.shape import new_shape
-from irscope.graph import Kind, Reading
-from irscope.source import SourceText
-
-
-def parsed(text: str) -> Reading:
-    reading = read(SourceText("t.relay", text))
-    assert reading.ok, [f.render() for f in reading.findings]
-    return reading
+from irscope.graph import Kind
+from tests.formats.relay_texts import parsed
 
 
 def result_type(text: str) -> str:
