@@ -85,6 +85,8 @@ class Planned:
                 raise
             message = f"the types in the text do not fit, so {policy} cannot judge its fusions"
             raise UserError(message, findings=faults[:3]) from None
+        if not self.plans:
+            raise UserError(f"{policy} finds nothing in {module.name} that would be a kernel")
 
     @classmethod
     def of(cls, module: Module, plans: list[Plan], policy: str) -> Planned:
