@@ -8,6 +8,7 @@ from irscope.lint.blocked import told_by_producer
 from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
+from irscope.lint.values import number
 from irscope.source import Severity
 
 _UPDATE = """
@@ -54,8 +55,28 @@ class InplaceUpdateMismatch(Rule):
         Fixture.hlo(_UPDATE.format(2, 66), policy="xla-cpu"),
         Fixture.hlo(_UPDATE.format(1, 65).replace("dynamic-update-slice(p,", "dynamic-update-slice(o,").replace(
             "s = f32", "o = f32[256,256]{1,0} parameter(1)\n              s = f32", 1), policy="xla-cpu"),
+        Fixture.hlo(
+            """
+            add {
+              a = f32[] parameter(0)
+              b = f32[] parameter(1)
+              ROOT s = f32[] add(a, b)
+            }
+            ENTRY e {
+              i = s32[512,1]{1,0} parameter(0)
+              u = f32[512,64]{1,0} parameter(1)
+              z = f32[] constant(0)
+              t = f32[4096,64]{1,0} broadcast(z), dimensions={}
+              ROOT r = f32[4096,64]{1,0} scatter(t, i, u), update_window_dims={1}, inserted_window_dims={0},
+                scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=add
+            }
+        """,
+            policy="xla-gpu",
+        ),
     )
 
     def check(self, context: Context) -> Iterator[RuleFinding]:
         rules = ("in-place", "scatter-buffer", "scatter-shared")
-        yield from told_by_producer(context, self, rules, "is written out before {consumer} ({op})")
+        for finding in told_by_producer(context, self, rules, "is written out before {consumer} ({op})"):
+            if finding.at is None or number(finding.at[1]) is None:  # what is updated begins as a fill, and has to lie in memory
+                yield finding
