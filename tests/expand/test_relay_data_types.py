@@ -128,7 +128,7 @@ def test_functions_call_each_other_as_deep_as_they_like() -> None:
 
 @pytest.mark.parametrize(("text", "words"), [
     (f"{PRELUDE}def @main(%l: List[{V}]) {{ @length(%l) }}", ("input %l has the type List", "build the value in @main")),
-    (main("let %o =\nif (%c) { Some(%x) } else { None }; @or(%o, %x)"), ("the branches give Some and None (line 16)", "constructor")),
+    (main("let %o =\nif (%c) { Some(%x) } else { None }; @or(%o, %x)"), ("the branches give Some and None (line 16)", "choose between the arrays")),
     (main("\nadd(Some(%x), %x)"), ("add takes arrays, and gets Some, a value of a data type (line 16)",)),
     (main("\nmatch (%x) { Some(%a) => %a, None => %y }"), ("a pattern Some is compared with an array (line 16)",)),
     (main("\nmatch? (Some(%x)) { None => %y }"), ("no pattern fits Some, a value of a data type (line 16)", "the patterns are None")),
@@ -141,7 +141,7 @@ def test_functions_call_each_other_as_deep_as_they_like() -> None:
     (f"def @main(%n: int32, %x: {V}) {{ let %r = ref(%x); let %f = fn (%i: int32) {{ if (less(%i, %n)) {{ ref_write(%r, add(%x, 1f)); "
      "%f(add(%i, 1)) } else { ref_read(%r) } }; %f(0) }", ("writes a reference from around it", "hand the value from trip to trip")),
     (LIST + "def @f(%n: int32, %l: List[int32]) { if (less(%n, 2)) { @f(add(%n, 1), Cons(%n, %l)) } else { %l } } "
-     "def @main(%n: int32) { @f(%n, Nil) }", ("the loop @f carries Nil, and its next trip Cons", "constructor")),
+     "def @main(%n: int32) { @f(%n, Nil) }", ("the loop @f carries Nil, and its next trip Cons", "same constructors")),
 ])
 def test_what_only_data_know_is_refused_with_its_place(text: str, words: tuple[str, ...]) -> None:
     with pytest.raises(UserError) as raised:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 MAX_NESTED = 100
 """Conditionals nested deeper than this are taken for a recursion whose end only data know."""
 STEP = re.compile(r"\.(\d+)")
+ALIKE = "which constructor made a value is to be known: let both branches use the same one, and choose between the arrays in it"
 KNOWN = "irscope compiles data types where the constructor of each value is known: build the value in @main, of arrays"
 
 
@@ -130,7 +131,7 @@ def _conditional(program: Program, node: Node, condition: Node, arguments: list[
     shapes = [[value, *(theirs.get(cell, cell.value) for cell in cells)] for value, theirs in zip(values, written, strict=True)]
     other = unlike(*shapes)
     if other is not None:
-        raise UserError(f"the branches give {other[0]} and {other[1]}{program.where(node)}", KNOWN)
+        raise UserError(f"the branches give {other[0]} and {other[1]}{program.where(node)}", ALIKE)
     for frame, shape in zip(frames, shapes, strict=True):
         with t.again(frame):
             frame.finish(t.tuple([t.here(leaf) for leaf in tensors(program, node, shape)]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from irscope.expand.relay.choices import KNOWN, taken, tensors
+from irscope.expand.relay.choices import taken, tensors
 from irscope.expand.relay.values import Function, rebuilt, unlike
 from irscope.graph import Graph, Node, TupleType, Type
 from irscope.graph.dtypes import PRED
@@ -205,7 +205,8 @@ def _check(program: Program, node: Node, function: Function, state: Any, after: 
     other = unlike(state, after)
     if other is not None:
         raise UserError(
-            f"the loop @{function.graph.name} carries {other[0]}, and its next trip {other[1]}{program.where(node)}", KNOWN
+            f"the loop @{function.graph.name} carries {other[0]}, and its next trip {other[1]}{program.where(node)}",
+            "only data know how many trips there are: each is to hand on what the same constructors made",
         )
     if [str(ty) for ty in given] != [str(ty) for ty in types]:
         carried, later = (", ".join(map(str, each)) for each in (types, given))
