@@ -5,9 +5,10 @@ from itertools import pairwise
 from math import prod
 
 from irscope.fusion.inductor.forms import row_major, variables_of
+from irscope.fusion.inductor.program import Unit, is_number, operator_of
 from irscope.fusion.inductor.state import State, itemsize_of, whole
 from irscope.fusion.inductor.strides import channels_last, ordered_strides, shape_of, viewed
-from irscope.fusion.inductor.units import ATTENTION, Unit, is_mask, operator_of, read_in_order
+from irscope.fusion.inductor.units import is_mask, read_in_order
 from irscope.fusion.inductor.values import Buffer, Storage, Tensor, strides_of
 from irscope.graph import Node, TensorType
 from irscope.ops.attrs import ConvDims
@@ -25,7 +26,7 @@ ONE_RESULT = frozenset(("dot", "convolution", "scatter"))
 def lower_call(state: State, unit: Unit) -> None:
     """One call, and a buffer for each of its results that is read."""
     inside = set(unit.nodes)
-    asked = read_in_order(unit) if operator_of(unit.nodes[-1]) == ATTENTION else [o for node in unit.nodes for o in node.operands]
+    asked = read_in_order(unit) if unit.attention else [o for node in unit.nodes for o in node.operands]
     operands = list(dict.fromkeys(_given(unit, o) for o in asked if o not in inside))
     convolution = next((n for n in unit.nodes if n.op.name == "convolution" and _on_images(n)), None)
     dots = [n for n in unit.nodes if n.op.name == "dot"]
@@ -44,7 +45,7 @@ def lower_call(state: State, unit: Unit) -> None:
             if all(tensor.storage is not mask for mask in masks):
                 masks.append(tensor.storage)
                 reads.append(state.copied(_unrepeated(tensor), operand))
-        elif operator_of(unit.nodes[-1]) == ATTENTION and (tensor.storage.buffer is None or _is_turned(state, operand, unit)):
+        elif unit.attention and (tensor.storage.buffer is None or _is_turned(state, operand, unit)):
             reads.append(_as_traced(state, tensor if operator_of(operand) in FILLED else _unrepeated(tensor), operand))
         else:
             reads.append(_in_memory(state, tensor, operand))
@@ -70,10 +71,8 @@ def lower_call(state: State, unit: Unit) -> None:
 
 def _given(unit: Unit, operand: Node) -> Node:
     """The argument of attention that a product inside reads turned: it is the argument that is stored."""
-    last = unit.nodes[-1]
-    if operator_of(last) != ATTENTION or operand.op.name != "transpose" or operand.origin[0] is not last.origin[0]:
-        return operand
-    return operand.operands[0]
+    turned = unit.attention and operand.op.name == "transpose" and tuple(operand.attrs["dimensions"]) == (0, 1, 3, 2)
+    return operand.operands[0] if turned else operand
 
 
 def _on_images(node: Node) -> bool:
@@ -87,6 +86,8 @@ def _is_argument(tensor: Tensor, operand: Node, unit: Unit) -> bool:
     expression = tensor.storage.expression
     if expression is None or expression.loads:
         return False
+    if unit.attention and is_number(operand):
+        return True
     return not shape_of(operand) or (bool(operand.origin) and operand.origin[0] is unit.nodes[-1].origin[0])
 
 

@@ -11,10 +11,11 @@ from collections.abc import Callable
 from irscope.fusion.inductor.calls import CHANNELS_LAST, lower_call
 from irscope.fusion.inductor.limits import Limits
 from irscope.fusion.inductor.products import taken_apart
+from irscope.fusion.inductor.program import Program, Unit, operator_of
 from irscope.fusion.inductor.rules import RULES, adaptive, copying_view, elementwise, upsampled, view
 from irscope.fusion.inductor.state import State, elements
 from irscope.fusion.inductor.strides import shape_of
-from irscope.fusion.inductor.units import ADAPTIVE, UPSAMPLED, Program, Unit, is_view, operator_of
+from irscope.fusion.inductor.units import ADAPTIVE, UPSAMPLED, is_view
 from irscope.fusion.inductor.values import Buffer, Expression, Tensor
 from irscope.graph import Kind, Node, TensorType
 

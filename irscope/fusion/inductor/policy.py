@@ -11,10 +11,11 @@ from irscope.expand import expand
 from irscope.fusion.inductor.cpp import Cpp
 from irscope.fusion.inductor.limits import CPU, Limits
 from irscope.fusion.inductor.lowering import lowered
+from irscope.fusion.inductor.program import Program
 from irscope.fusion.inductor.scheduler import Scheduler
 from irscope.fusion.inductor.state import State
 from irscope.fusion.inductor.told import Told
-from irscope.fusion.inductor.units import Program, program_of
+from irscope.fusion.inductor.units import program_of
 from irscope.fusion.inductor.values import Buffer
 from irscope.fusion.plan import Plan
 from irscope.graph import Graph, Module, callees_first

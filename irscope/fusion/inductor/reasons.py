@@ -19,6 +19,9 @@ RULES = {
 }
 """Short names of the tests, by the words of the log or of the backend."""
 
+OF_A_LIBRARY = frozenset(("dot", "convolution"))
+"""What a library call of several written operators is named by."""
+
 
 class Reason(NamedTuple):
     """``words`` are Inductor's own (None: it says nothing)."""
@@ -34,7 +37,7 @@ def reason(told: Told, producer: Node, consumer: Node) -> Reason:
     first, second = _stored(told, producer), _reading(told, producer, consumer)
     for node, buffer in ((producer, first), (consumer, second)):
         if buffer is not None and buffer.kind == "extern":
-            return _call(node, node is producer)
+            return _call(told, node, node is producer)
     if first is not None and first.kind == "nop":
         return Reason(None, "concatenation", f"{named(producer)} is put together in memory from pieces that are written one by one",
                       f"read the pieces of {named(producer)} instead")
@@ -74,11 +77,13 @@ def named(node: Node) -> str:
     return f"%{written(node).name}"
 
 
-def _call(node: Node, before: bool) -> Reason:
+def _call(told: Told, node: Node, before: bool) -> Reason:
     name = written(node).op.name
     edit = "torch.compile(mode='max-autotune') has products made from templates, which take pointwise operators behind them" \
         if before and node.op.name in ("dot", "add") and "conv" not in name else ""
-    cause = f"{name} {named(node)} is a call of a library: Inductor fuses nothing into it and nothing behind it"
+    main = next((n for n in told.program.home[node].nodes if n.op.name in OF_A_LIBRARY), node)
+    part = "" if written(main) is written(node) else f" is part of {written(main).op.name} {named(main)}, which"
+    cause = f"{name} {named(node)}{part} is a call of a library: Inductor fuses nothing into it and nothing behind it"
     return Reason(None, "extern-kernel", cause, edit)
 
 

@@ -9,9 +9,10 @@ from irscope.fusion.inductor.calls import lower_call
 from irscope.fusion.inductor.forms import Form, coordinates, loaded, number, replaced, row_major, span, unflattened, variable, weighted
 from irscope.fusion.inductor.indexing import gathered, scattered
 from irscope.fusion.inductor.joining import joined
+from irscope.fusion.inductor.program import Unit, operator_of
 from irscope.fusion.inductor.state import State, whole
 from irscope.fusion.inductor.strides import shape_of, viewed
-from irscope.fusion.inductor.units import UPSAMPLED, Unit, operator_of
+from irscope.fusion.inductor.units import UPSAMPLED
 from irscope.fusion.inductor.values import Expression, Step, Storage, Tensor
 from irscope.graph import Node, TensorType, TupleType
 from irscope.ops.attrs import Literal, Window

@@ -5,8 +5,8 @@ from math import prod
 
 from irscope.fusion.inductor.forms import Form, coordinates, row_major
 from irscope.fusion.inductor.limits import Limits
+from irscope.fusion.inductor.program import Program
 from irscope.fusion.inductor.strides import shape_of
-from irscope.fusion.inductor.units import Program
 from irscope.fusion.inductor.values import Buffer, Expression, Storage, Tensor
 from irscope.graph import Node, TensorType
 

@@ -5,7 +5,8 @@ and a copy. Inputs have the strides that their types say, else row-major ones.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from irscope.fusion.inductor.forms import row_major
 from irscope.graph import DynamicDim, Graph, Kind, Node, TensorType
@@ -28,11 +29,11 @@ def shape_of(node: Node) -> tuple[int, ...]:
     return tuple(d if isinstance(d, int) else d.bound or 0 for d in type.shape)
 
 
-def traced_strides(graph: Graph) -> list[tuple[int, ...]]:
-    """For each node, by index, the strides of its result."""
+def traced_strides(graph: Graph, queries: Mapping[Node, Node] = MappingProxyType({})) -> list[tuple[int, ...]]:
+    """For each node, by index, the strides of its result; ``queries``: those of results of attention that is written out."""
     found: list[tuple[int, ...]] = []
     for node in graph.nodes:
-        query = _queries(node)
+        query = queries.get(node) or _queries(node)
         given = [found[o.index] for o in node.operands]
         found.append(_strides(node, given) if query is None else _like([shape_of(query)], [found[query.index]], shape_of(node)))
     return found

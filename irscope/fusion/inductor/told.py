@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irscope.fusion.inductor.kernels import Kernel
+from irscope.fusion.inductor.program import VIEWS, Program
 from irscope.fusion.inductor.reasons import Reason, reason, written
 from irscope.fusion.inductor.scheduler import Scheduler
 from irscope.fusion.inductor.state import State
-from irscope.fusion.inductor.units import VIEWS, Program
 from irscope.fusion.inductor.values import Buffer
 from irscope.fusion.plan import EdgeVerdict, Group, Plan
 from irscope.graph import Node

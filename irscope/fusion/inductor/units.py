@@ -6,12 +6,11 @@ one primitive, or all primitives of such a call.
 """
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
+from irscope.fusion.inductor.attention import written_out
+from irscope.fusion.inductor.program import ATTENTION, VIEWS, Program, Unit, is_number, operator_of, seen_through
 from irscope.fusion.inductor.strides import asks_for_copy, row_major_already, seen_strides, shape_of, traced_strides, viewed
 from irscope.graph import Graph, Node, TensorType, live
 
-VIEWS = frozenset(("reshape", "transpose", "slice", "reverse", "broadcast"))
 LIBRARY = frozenset((
     "linear", "addmm", "mm", "bmm", "baddbmm", "addbmm", "mv", "addmv", "dot", "_convolution", "convolution", "conv1d", "conv2d", "conv3d",
     "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "scaled_dot_product_attention", "lstm", "cumprod", "cummax",
@@ -34,7 +33,6 @@ MOMENTS = frozenset(("layer_norm", "native_layer_norm", "group_norm", "native_gr
 """Operators that PyTorch takes apart with ``var_mean``, which gives mean and variance at once."""
 WIDE = 1000
 """Calls of more operands than this are not looked through for the order of their arguments."""
-ATTENTION = "scaled_dot_product_attention"
 SPLITS = frozenset(("chunk", "split", "split_with_sizes", "tensor_split", "unbind", "unsafe_chunk", "unsafe_split"))
 PARTED = frozenset((
     ATTENTION, "lstm", "max_pool1d", "max_pool2d", "max_pool3d", "max_pool2d_with_indices", "sort", "topk", "kthvalue", "mode", "median",
@@ -50,54 +48,15 @@ OPAQUE = frozenset((
 STRUCTURE = frozenset(("parameter", "constant", "tuple", "get-tuple-element", "after-all"))
 
 
-@dataclass(slots=True, eq=False)
-class Unit:
-    """Primitives that are lowered together, in order; the last one has the value (or several have)."""
-
-    nodes: list[Node]
-    call: bool = False
-
-
-@dataclass(slots=True, eq=False)
-class Program:
-    """A graph as Inductor sees it.
-
-    ``units`` in order; ``strides`` by node index, as PyTorch would have them; ``uses`` by node index: by how many operators of the traced
-    program a value is read, the program's result counted as one (counting ends at two); ``called``: nodes that a library call or an opaque
-    primitive reads; ``given``: nodes that are results of the graph; ``copied``: views that have to copy; ``tuples``: concatenations that
-    only put indices together for gather or scatter; ``second``: for the second moment of a ``var_mean`` the reduction that makes the first
-    one; ``means``: the nodes that hold a mean, and that reduction; ``squares``: what is summed for second moments;
-    ``pixels``: values around convolutions, which are laid out with their channels innermost.
-    """
-
-    graph: Graph
-    units: list[Unit] = field(default_factory=list)
-    strides: list[tuple[int, ...]] = field(default_factory=list)
-    uses: list[int] = field(default_factory=list)
-    users: list[list[Node]] = field(default_factory=list)
-    called: set[Node] = field(default_factory=set)
-    given: set[Node] = field(default_factory=set)
-    tuples: set[Node] = field(default_factory=set)
-    copied: set[Node] = field(default_factory=set)
-    second: dict[Node, Node] = field(default_factory=dict)
-    means: dict[Node, Node] = field(default_factory=dict)
-    pixels: set[Node] = field(default_factory=set)
-    squares: set[Node] = field(default_factory=set)
-    home: dict[Node, Unit] = field(default_factory=dict)
-
-
-def operator_of(node: Node) -> str:
-    """The name of the operator of PyTorch that a primitive belongs to, or the empty string."""
-    name = node.origin[0].op.name if node.origin else ""
-    return name[6:].rstrip("_") if name.startswith("aten::") else ""
-
-
 def program_of(graph: Graph) -> Program:
     """Everything that lowering has to know of a graph before it begins."""
-    program = Program(graph, strides=traced_strides(graph))
     alive = live(graph)
     nodes = [node for node in graph.nodes if alive[node.index]]
-    program.users = graph.users()
+    program = Program(graph, strides=traced_strides(graph), users=graph.users())
+    attention = written_out(program, nodes, alive)
+    if attention:
+        program.strides = traced_strides(graph, {unit.nodes[-1]: unit.nodes[0].operands[0] for unit in attention})
+        program.home.update((node, unit) for unit in attention for node in unit.nodes)
     if graph.root is not None:
         program.given.update(graph.root.operands if graph.root.op.name == "tuple" else (graph.root,))
     _group(program, nodes)
@@ -126,6 +85,9 @@ def _group(program: Program, nodes: list[Node]) -> None:
     closed: set[Unit] = set()
     turned: set[int] = set()
     for node in nodes:
+        if node in program.home:
+            closed.update(home for o in node.operands if (home := program.home[o]) is not program.home[node])
+            continue
         unit: Unit | None = None
         if node.op.name == "dot" and _is_turned_linear(program, node):
             turned.add(id(node.origin[0]))
@@ -136,7 +98,7 @@ def _group(program: Program, nodes: list[Node]) -> None:
             if node.op.name in VIEWS and not any(program.home[o] is unit for o in node.operands):
                 unit = None  # an earlier view, written down where it is read
             elif unit is None:
-                unit = open_[id(node.origin[0])] = Unit([], True)
+                unit = open_[id(node.origin[0])] = Unit([], True, operator_of(node) == ATTENTION)
         if unit is None:
             unit = Unit([], node.op.name in OPAQUE)
         unit.nodes.append(node)
@@ -161,7 +123,7 @@ def _add_to_products(program: Program, nodes: list[Node], alive: list[bool]) -> 
             readers = [user for user in program.users[dot.index] if alive[user.index]]
             if unit.nodes != [dot] or not _is_matrix_product(dot) or readers != [node] or dot in program.given:
                 continue
-            if dot is other or _is_number(other):
+            if dot is other or is_number(other):
                 continue
             if _implicit(other) and program.home[other].nodes == [other] and program.users[other.index] == [node]:
                 unit.nodes.append(other)
@@ -175,12 +137,6 @@ def _is_matrix_product(node: Node) -> bool:
     if node.op.name != "dot" or node.attrs.get("lhs_batch_dims", ()) or any(len(shape_of(o)) != 2 for o in node.operands):
         return False
     return len({type.dtype for o in (node, *node.operands) if isinstance(type := o.type, TensorType)}) == 1
-
-
-def _is_number(node: Node) -> bool:
-    """Whether an addend is one number that the program has written down."""
-    node = _seen_through(node)
-    return node.op.name == "constant" and not shape_of(node)
 
 
 def is_view(program: Program, node: Node) -> bool:
@@ -224,7 +180,7 @@ def _count_uses(program: Program, nodes: list[Node]) -> None:
 def is_mask(unit: Unit, operand: Node) -> bool:
     """Whether attention reads a mask of truth values: PyTorch makes numbers of it for each call."""
     type = operand.type
-    return operator_of(unit.nodes[-1]) == ATTENTION and isinstance(type, TensorType) and type.dtype.kind == "pred"
+    return unit.attention and isinstance(type, TensorType) and type.dtype.kind == "pred"
 
 
 def _indexes(node: Node, user: Node) -> bool:
@@ -247,16 +203,16 @@ def _find_moments(program: Program, nodes: list[Node]) -> None:
     for node in nodes:
         if node.op.name != "reduce" or operator_of(node) not in MOMENTS:
             continue
-        square = _seen_through(node.operands[0])
+        square = seen_through(node.operands[0])
         if square.op.name != "multiply" or square.operands[0] is not square.operands[1]:
             continue
         centred = square.operands[0]
         if centred.op.name != "subtract":
             continue
-        mean = _seen_through(centred.operands[1])
+        mean = seen_through(centred.operands[1])
         if mean.op.name not in ("divide", "multiply"):
             continue
-        first = _seen_through(mean.operands[0])
+        first = seen_through(mean.operands[0])
         if first.op.name == "reduce" and first.attrs.get("dimensions") == node.attrs.get("dimensions"):
             program.second[node] = first
             program.means[mean] = first
@@ -323,7 +279,7 @@ def read_in_order(unit: Unit) -> list[Node]:
     if len(unit.nodes) == 1:
         return list(unit.nodes[0].operands)
     inside = set(unit.nodes)
-    if operator_of(unit.nodes[-1]) == ATTENTION:
+    if unit.attention:
         dots = [node for node in unit.nodes if node.op.name == "dot"]
         matrices = [o for dot in dots for o in dot.operands if o not in inside]  # queries, keys and values before the mask
         return list(dict.fromkeys((*matrices, *(o for node in unit.nodes for o in node.operands))))
@@ -339,14 +295,8 @@ def read_in_order(unit: Unit) -> list[Node]:
 
 
 def _keeps_place(program: Program, node: Node) -> bool:
-    if node.op.name in ("parameter", "get-tuple-element"):
+    if node.op.name in ("parameter", "get-tuple-element") or program.home[node].attention:
         return True
     if node in program.means or node in program.second:
         return operator_of(node) not in ("var", "std")
     return operator_of(node) in (SPLITS if node.op.name in VIEWS else PARTED)
-
-
-def _seen_through(node: Node) -> Node:
-    while node.op.name in ("reshape", "broadcast", "convert"):
-        node = node.operands[0]
-    return node

@@ -1,0 +1,66 @@
+"""A graph as Inductor sees it: units of primitives, and what lowering has to know of each value before it begins."""
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from irscope.fusion.inductor.strides import shape_of
+from irscope.graph import Graph, Node
+
+VIEWS = frozenset(("reshape", "transpose", "slice", "reverse", "broadcast"))
+ATTENTION = "scaled_dot_product_attention"
+
+
+@dataclass(slots=True, eq=False)
+class Unit:
+    """Primitives that are lowered together, in order; the last one has the value (or several have). ``call``: by a call of a library."""
+
+    nodes: list[Node]
+    call: bool = False
+    attention: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Program:
+    """A graph as Inductor sees it.
+
+    ``units`` in order; ``strides`` by node index, as PyTorch would have them; ``uses`` by node index: by how many operators of the traced
+    program a value is read, the program's result counted as one (counting ends at two); ``called``: nodes that a library call or an opaque
+    primitive reads; ``given``: nodes that are results of the graph; ``copied``: views that have to copy; ``tuples``: concatenations that
+    only put indices together for gather or scatter; ``second``: for the second moment of a ``var_mean`` the reduction that makes the first
+    one; ``means``: the nodes that hold a mean, and that reduction; ``squares``: what is summed for second moments;
+    ``pixels``: values around convolutions, which are laid out with their channels innermost.
+    """
+
+    graph: Graph
+    units: list[Unit] = field(default_factory=list)
+    strides: list[tuple[int, ...]] = field(default_factory=list)
+    uses: list[int] = field(default_factory=list)
+    users: list[list[Node]] = field(default_factory=list)
+    called: set[Node] = field(default_factory=set)
+    given: set[Node] = field(default_factory=set)
+    tuples: set[Node] = field(default_factory=set)
+    copied: set[Node] = field(default_factory=set)
+    second: dict[Node, Node] = field(default_factory=dict)
+    means: dict[Node, Node] = field(default_factory=dict)
+    pixels: set[Node] = field(default_factory=set)
+    squares: set[Node] = field(default_factory=set)
+    home: dict[Node, Unit] = field(default_factory=dict)
+
+
+def operator_of(node: Node) -> str:
+    """The name of the operator of PyTorch that a primitive belongs to, or the empty string."""
+    name = node.origin[0].op.name if node.origin else ""
+    return name[6:].rstrip("_") if name.startswith("aten::") else ""
+
+
+def seen_through(node: Node) -> Node:
+    """What a value is, before it was repeated, reshaped or converted."""
+    while node.op.name in ("reshape", "broadcast", "convert"):
+        node = node.operands[0]
+    return node
+
+
+def is_number(node: Node) -> bool:
+    """Whether a value is one number that the program has written down."""
+    node = seen_through(node)
+    return node.op.name == "constant" and not shape_of(node)
