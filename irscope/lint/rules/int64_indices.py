@@ -26,7 +26,7 @@ class Int64Indices(Rule):
 
     ## What it does
     Finds indices of `embedding`, `gather`, `index_select`, `scatter` and their like that come out of arithmetic on Long tensors; in HLO,
-    those of `gather` and `scatter` that come out of arithmetic on s64, from 4 KiB on.
+    those of `gather` and `scatter` that come out of arithmetic on s64. From 4 KiB on, where the size is known.
 
     ## Why is this bad?
     Vectors hold half as many 64-bit integers, gathers by them are slower, and multiplication has no instruction before AVX-512.
@@ -57,9 +57,9 @@ class Int64Indices(Rule):
         ),
         Fixture.torchscript(
             """
-            graph(%x : Float(8, 128), %p : Long(8, 16), %two : int, %one : int, %no : bool):
-              %3 : Long(8, 16) = aten::floor_divide(%p, %two)
-              %4 : Float(8, 16) = aten::gather(%x, %one, %3, %no)
+            graph(%x : Float(8, 128), %p : Long(8, 64), %two : int, %one : int, %no : bool):
+              %3 : Long(8, 64) = aten::floor_divide(%p, %two)
+              %4 : Float(8, 64) = aten::gather(%x, %one, %3, %no)
               return (%4)
         """,
             "3",
@@ -115,17 +115,18 @@ class Int64Indices(Rule):
                 index = node.operands[at]
                 if index in told or index.op.name not in ARITHMETIC or not isinstance(index.type, TensorType):
                     continue
-                if index.type.dtype.name == "s64" and index.type.rank:
+                few = index.type.is_static and size(index) < WORTH_BYTES
+                if index.type.dtype.name == "s64" and index.type.rank and not few:
                     told.add(index)
-                    size = index.type.bytes if index.type.is_static else 0
+                    bytes = size(index)
                     yield context.finding(
                         self,
                         index,
                         graph,
-                        f"the indices of {node.op.name} are worked out in 64 bits" + (f" ({human_bytes(size)})" if size else ""),
+                        f"the indices of {node.op.name} are worked out in 64 bits" + (f" ({human_bytes(bytes)})" if bytes else ""),
                         notes=(Note(f"%{node.name} reads them", node.loc),),
                         help="torch.int32 where the table has fewer than 2^31 rows",
-                        saves=saving(bytes=size / 2),
+                        saves=saving(bytes=bytes / 2),
                     )
 
     def _primitives(self, context: Context) -> Iterator[RuleFinding]:

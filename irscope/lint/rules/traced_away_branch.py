@@ -20,6 +20,8 @@ COMPARISONS = frozenset(("aten::gt", "aten::lt", "aten::ge", "aten::le", "aten::
 SHAPES = READS | {"aten::floor_divide", "aten::div", "aten::mul", "aten::add", "aten::sub", "aten::rsub", "aten::remainder", "aten::neg",
                   "aten::ceil", "aten::floor", "aten::to", "prim::NumToTensor", *COMPARISONS}  # fmt: skip
 """What torch computes on sizes while it traces."""
+FEWEST = 2
+"""Values that a decision leaves behind, at least: what is compared, and the comparison."""
 FAR = 32
 """Operators between a number and the sizes that it is worked out of, at most."""
 
@@ -113,6 +115,13 @@ class TracedAwayBranch(Rule):
               %6 : Float(4, strides=[1], requires_grad=0, device=cpu) = aten::cumsum(%x, %5, %5) # /opt/site-packages/torch/f.py:1:0
               return (%6)
         """),
+        Fixture.torchscript("""
+            graph(%1 : Float(2, 3),
+                  %2 : Float(2, 3)):
+              %3 : int = prim::Constant[value=1]()
+              %4 : Float(2, 3) = aten::add(%1, %2, %3)
+              return (%4)
+        """),
     )
 
     def check(self, context: Context) -> Iterator[RuleFinding]:
@@ -159,13 +168,14 @@ def _gaps(graph: Graph) -> Iterator[tuple[Node, int]]:
         least = min(least, least if number is None else number)
     ahead.reverse()
     early = sorted(number for number, moved in zip(numbers, ahead, strict=True) if moved and number is not None)
-    expected = len(graph.params)
+    given = [int(p.name) for p in graph.params if NUMBER.fullmatch(p.name)]
+    expected = max(len(graph.params), *(n + 1 for n in given)) if given else len(graph.params)
     for node, number, moved in zip(counted, numbers, ahead, strict=True):
         if moved:
             continue
         if number is not None and number > expected:
             missing = number - expected - (bisect_left(early, number) - bisect_left(early, expected))
-            if missing > 0:
+            if missing >= FEWEST:
                 yield node, missing
             expected = number
         expected += 1
