@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import doctest
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -43,6 +44,9 @@ def test_compile_refuses_what_cannot_be_read() -> None:
 
 def test_numbers_of_numpy_are_arrays_without_dimensions() -> None:
     model = irscope.compile("HloModule m\nENTRY e { a = f32[] parameter(0)\nb = f32[] parameter(1)\nROOT r = f32[] subtract(a, b) }")
-    assert model(np.float32(3), np.float32(1))[0] == 2
+    three: Any = np.float32(3)
+    one: Any = np.float32(1)
+    plain: Any = 1.0
+    assert model(three, one)[0] == 2
     with pytest.raises(ValueError, match="input 1"):
-        model(np.float32(3), 1.0)
+        model(three, plain)

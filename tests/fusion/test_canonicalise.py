@@ -119,5 +119,5 @@ def test_the_confidence_is_stated() -> None:
     unfollowed = load("HloModule m, entry_computation_layout={(f32[4]{0})->f32[2,2]{1,0}}, num_partitions=2\nENTRY e {\n"
                       " x = f32[4]{0} parameter(0)\n c = f32[4]{0} custom-call(x), custom_call_target=\"there\"\n"
                       " ROOT r = f32[2,2]{1,0} reshape(c)\n}\n").module()
-    near, low, parts = remarks(unfollowed, "xla-cpu")
-    assert "confidence: near" in near and "confidence: low around custom-call" in low and "2 devices" in parts
+    first, low, parts = remarks(unfollowed, "xla-cpu")
+    assert "confidence: near" in first and "confidence: low around custom-call" in low and "2 devices" in parts
