@@ -86,7 +86,7 @@ def _is_argument(tensor: Tensor, operand: Node, unit: Unit) -> bool:
     expression = tensor.storage.expression
     if expression is None or expression.loads:
         return False
-    if unit.attention and is_number(operand):
+    if unit.attention and is_number(operand) and operator_of(operand) not in FILLED:
         return True
     return not shape_of(operand) or (bool(operand.origin) and operand.origin[0] is unit.nodes[-1].origin[0])
 
