@@ -45,7 +45,8 @@ def positions_beside_features(x, p, w):
     return jnp.concatenate([x, jnp.broadcast_to(p, (64, 256, 64))], -1) @ w
 
 
-@pair("BRD001", lambda x, i: jnp.broadcast_to(jnp.take(x, i, axis=0, mode="clip"), (16, 4096, 64)) * 2, (4096, 64), (4096, I32), below={1: 4096})
+@pair("BRD001", lambda x, i: jnp.broadcast_to(jnp.take(x, i, axis=0, mode="clip"), (16, 4096, 64)) * 2, (4096, 64), (4096, I32),
+      below={1: 4096})
 def gather_of_broadcast(x, i):
     """A table is repeated for each head, and rows are taken from each copy."""
     return jnp.take(jnp.broadcast_to(x, (16, 4096, 64)), i, axis=1, mode="clip") * 2
