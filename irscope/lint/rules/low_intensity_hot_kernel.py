@@ -42,6 +42,26 @@ class LowIntensityHotKernel(Rule):
     fix = Fix.NONE
     structural = inside = True
     bad = (
+        Fixture(
+            "hlo",
+            """HloModule m, is_scheduled=true
+
+fused {
+  a = f32[1048576] parameter(0)
+  b = f32[1048576] negate(a)
+  c = f32[1048576] add(a, b)
+  d = f32[1048576] multiply(c, b)
+  ROOT r = f32[1048576] abs(d)
+}
+
+ENTRY e {
+  x = f32[1048576] parameter(0)
+  ROOT f = f32[1048576] fusion(x), kind=kLoop, calls=fused
+}
+""",
+            ("r",),
+            "xla-cpu",
+        ),
         Fixture.hlo(
             """
             ENTRY e {
@@ -116,7 +136,8 @@ class LowIntensityHotKernel(Rule):
             computing = sum(works.us(n) for n in group.nodes)
             if machine.move_us(read, written) <= computing:
                 continue
-            flops = sum(planned.survey.costs.flops(n, plan.graph) for n in group.nodes if plan.graph.nodes[n.index] is n)
+            own = [n for n in group.nodes if n.index < len(plan.graph.nodes) and plan.graph.nodes[n.index] is n]
+            flops = sum(planned.survey.costs.flops(n, plan.graph) for n in own)
             balance = machine.vector_gflops / machine.read_gbs
             yield context.finding(
                 self,
