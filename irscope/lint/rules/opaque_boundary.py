@@ -20,6 +20,9 @@ CALLS = {"__cublas$lt$matmul": ("add", "maximum"), "__cudnn$convForward": ("add"
 """Library calls of XLA's GPU compiler that take a bias and an activation, and what those are in HLO."""
 INHERENT = ("one-anchor",)
 """Refusals that nothing can be done about: a sum of two products is the end of one of them, and reads the other."""
+ALONG = (Kind.ELEMENTWISE, Kind.REDUCTION, Kind.BROADCAST, Kind.INJECTIVE)
+REACH = 48
+"""Operators between the scores of an attention and the product with its values: a softmax with its mask has 10 to 20."""
 SHARE = 0.05
 """Of the module's traffic: below that it is information."""
 
@@ -30,7 +33,8 @@ class OpaqueBoundary(Rule):
     ## What it does
     Finds matrix products, convolutions and pooling windows whose result elementwise work reads from memory, under a policy whose kernels
     may end in such work: `irscope` and `tvm`, and under `xla-gpu` the cuBLASLt and cuDNN calls that take a bias and an activation. The
-    policy's reason is told. It is a warning where more than 5 % of the traffic is at stake.
+    policy's reason is told. It is a warning where more than 5 % of the traffic is at stake and something can be done: the result goes through
+    a softmax into another product (attention has one operator), or a library call could take the work.
 
     ## Why is this bad?
     The result of the product is written to memory and read again for one operation an element.
@@ -174,11 +178,30 @@ class OpaqueBoundary(Rule):
             graph,
             f"%{anchor.name} ({anchor.op.name}) goes through memory to %{first.consumer.name} ({first.consumer.op.name}), "
             f"{human_bytes(size(anchor))}: {first.why}",
-            severity=None if moved > SHARE * traffic else Severity.INFO,
+            severity=None if moved > SHARE * traffic and _mendable(context, graph, anchor) else Severity.INFO,
             notes=tuple(Note(f"%{edge.consumer.name} ({edge.consumer.op.name}) reads it", edge.consumer.loc) for edge in edges),
             help=first.verdict.counterfactual or "use the fused operator of the framework, or do the elementwise work before anything else",
             saves=saving(bytes=moved, kernels=1.0),
         )
+
+
+def _mendable(context: Context, graph: Graph, anchor: Node) -> bool:
+    """Whether one can do something about it: a library call takes its epilogue, or the result goes through a softmax into a product.
+
+    For attention every framework has one operator. Where a loss or a normalisation reads the product twice, it has to lie in memory.
+    """
+    if context.settings.policy == "xla-gpu":
+        return True
+    todo, reduced = [anchor], False
+    for at in todo:
+        for user in context.users(at, graph):
+            if user.op.kind is Kind.CONTRACTION:
+                if reduced and anchor.op.name == "dot" and user.op.name == "dot":
+                    return True
+            elif user not in todo and len(todo) < REACH and user.op.kind in ALONG:
+                reduced = reduced or user.op.kind is Kind.REDUCTION
+                todo.append(user)
+    return False
 
 
 def _takes(context: Context, anchor: Node, consumer: Node) -> bool:
