@@ -33,8 +33,8 @@ class OpaqueBoundary(Rule):
     ## What it does
     Finds matrix products, convolutions and pooling windows whose result elementwise work reads from memory, under a policy whose kernels
     may end in such work: `irscope` and `tvm`, and under `xla-gpu` the cuBLASLt and cuDNN calls that take a bias and an activation. The
-    policy's reason is told. It is a warning where more than 5 % of the traffic is at stake and something can be done: the result goes through
-    a softmax into another product (attention has one operator), or a library call could take the work.
+    policy's reason is told. It is a warning where more than 5 % of the traffic is at stake and something can be done: the result goes
+    through a softmax into another product (attention has one operator), or a library call could take the work.
 
     ## Why is this bad?
     The result of the product is written to memory and read again for one operation an element.
