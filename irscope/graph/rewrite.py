@@ -1,7 +1,7 @@
 """Copying a graph while changing it: passes return new graphs, and the one before is always there to show."""
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 
 from irscope.graph.builder import Builder
 from irscope.graph.node import Graph, Module, Node
@@ -17,22 +17,25 @@ def copy_node(builder: Builder, node: Node, operands: Sequence[Node], bodies: Se
     return made
 
 
-def rewrite(graph: Graph, rule: Rule, bodies: dict[Graph, Graph] | None = None, keep_dead: bool = False) -> Graph:
+def rewrite(
+    graph: Graph, rule: Rule, bodies: dict[Graph, Graph] | None = None, keep_dead: bool = False, ends: Container[Node] = ()
+) -> Graph:
     """A new graph in which ``rule(builder, node, new_operands)`` says what each node becomes (None: a copy).
 
-    ``bodies`` maps old callees to new ones. Dead nodes are left out unless ``keep_dead``; parameters always stay.
+    ``bodies`` maps old callees to new ones. Dead nodes are left out unless ``keep_dead``; parameters always stay. The nodes ``ends`` are built
+    by the rule out of nothing: it gets no operands for them, and what only they need is dead.
     Whatever the rule builds takes the node's place and origin.
     """
     made = Graph(graph.name, loc=graph.loc, notes=dict(graph.notes))
     builder = Builder(made)
-    alive = [True] * len(graph.nodes) if keep_dead else live(graph)
+    alive = [True] * len(graph.nodes) if keep_dead else live(graph, ends)
     new: list[Node | None] = [None] * len(graph.nodes)
     params: dict[int, Node] = {}
     is_param = {p.index for p in graph.params}
     for node in graph.nodes:
         if not alive[node.index]:
             continue
-        operands = [_known(new[o.index]) for o in node.operands]
+        operands = [] if ends and node in ends else [_known(new[o.index]) for o in node.operands]
         builder.at = (node,)
         became = None if node.index in is_param else rule(builder, node, operands)
         if became is None:

@@ -1,31 +1,32 @@
 """Orders and reachability; no recursion, because real graphs are a million nodes deep."""
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 
 from irscope.graph.node import Graph, Module, Node
 from irscope.graph.op import Effect
 
 
-def reachable(graph: Graph, roots: Iterable[Node]) -> list[bool]:
-    """For each node, by index, whether a root needs its value."""
+def reachable(graph: Graph, roots: Iterable[Node], ends: Container[Node] = ()) -> list[bool]:
+    """For each node, by index, whether a root needs its value. The nodes ``ends`` count as if they had no operands."""
     seen = [False] * len(graph.nodes)
     stack = list(roots)
     while stack:
         node = stack.pop()
         if not seen[node.index]:
             seen[node.index] = True
-            stack.extend(node.operands)
+            if not ends or node not in ends:
+                stack.extend(node.operands)
     return seen
 
 
-def live(graph: Graph) -> list[bool]:
-    """For each node, by index, whether the result or an effect needs it. Parameters always live."""
+def live(graph: Graph, ends: Container[Node] = ()) -> list[bool]:
+    """For each node, by index, whether the result or an effect needs it. Parameters always live; ``ends`` need nothing themselves."""
     roots = [n for n in graph.nodes if n.op.effect in (Effect.WRITES, Effect.CONTROL)]
     roots += graph.params
     if graph.root is not None:
         roots.append(graph.root)
-    return reachable(graph, roots)
+    return reachable(graph, roots, ends)
 
 
 def callees_first(module: Module, entry: Graph | None = None) -> list[Graph]:

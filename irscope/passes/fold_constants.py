@@ -178,5 +178,5 @@ def _with_values(graph: Graph, values: Values, became: dict[Graph, Graph]) -> Gr
             element = operands[0].operands[int(node.attrs["index"])]
             return element if element.type == node.type else None
         return None
-    made = see_through(rewrite(graph, rule, became), graph)
-    return see_through(rewrite(made, lambda builder, node, operands: None), made)
+    made = see_through(rewrite(graph, rule, became, ends=values), graph)
+    return see_through(rewrite(made, lambda builder, node, operands: None), made) if any(map(_projects, graph.nodes)) else made
