@@ -22,8 +22,8 @@ def rewrite(
 ) -> Graph:
     """A new graph in which ``rule(builder, node, new_operands)`` says what each node becomes (None: a copy).
 
-    ``bodies`` maps old callees to new ones. Dead nodes are left out unless ``keep_dead``; parameters always stay. The nodes ``ends`` are built
-    by the rule out of nothing: it gets no operands for them, and what only they need is dead.
+    ``bodies`` maps old callees to new ones. Dead nodes are left out unless ``keep_dead``; parameters always stay. The nodes ``ends``
+    are built by the rule out of nothing: it gets no operands for them, and what only they need is dead.
     Whatever the rule builds takes the node's place and origin.
     """
     made = Graph(graph.name, loc=graph.loc, notes=dict(graph.notes))
