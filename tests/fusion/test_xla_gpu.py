@@ -9,6 +9,7 @@ from irscope.fusion.policy import AsWritten, policy_named
 from irscope.fusion.xla import gpu_cost, gpu_rules, shapes
 from irscope.fusion.xla.gpu_cost import CostModel
 from irscope.fusion.xla.gpu_device import DEVICES, device_named, device_of
+from irscope.fusion.xla.gpu_rules import GpuRules
 from irscope.fusion.xla.instructions import Computation
 from irscope.lint.fusion import judge
 from irscope.source import UserError
@@ -78,17 +79,14 @@ def many(count: int, axis: int) -> str:
     return ADD + "many {\n" + "\n".join([*lines[:-1], "ROOT " + lines[-1]]) + "\n}\n"
 
 
-def pads(copies: int) -> str:
-    """A fusion that reads its operand, a padding, at ``copies`` places."""
-    return "x = f32[8] parameter(0)\n z = f32[] parameter(1)\n p = f32[16] pad(x, z), padding=4_4\n" \
-        f"ROOT f = f32[4] fusion(p), kind=kLoop, calls=cuts{copies}"
-
-
-def cuts(copies: int) -> str:
-    """The body of that fusion."""
-    lines = ["p = f32[16] parameter(0)", *(f"cut{i} = f32[4] slice(p), slice={{[{i}:{i + 4}]}}" for i in range(copies)),
-             *(f"a{i} = f32[4] add({'cut0' if i == 1 else f'a{i - 1}'}, cut{i})" for i in range(1, copies))]
-    return f"cuts{copies} {{\n" + "\n".join([*lines[:-1], "ROOT " + lines[-1]]) + "\n}\n"
+def cut_up(length: int) -> tuple[str, str]:
+    """A kernel of ``length`` instructions (and a parameter) that another reads at 250 places; the computations of both."""
+    lines = ["x0 = f32[16] parameter(0)", *(f"x{i} = f32[16] copy(x{i - 1})" for i in range(1, length + 1))]
+    cuts = ["p = f32[16] parameter(0)", *(f"cut{i} = f32[4] slice(p), slice={{[{i % 12}:{i % 12 + 4}]}}" for i in range(250)),
+            *(f"a{i} = f32[4] add({'cut0' if i == 1 else f'a{i - 1}'}, cut{i})" for i in range(1, 250))]
+    bodies = [f"{name} {{\n" + "\n".join([*body[:-1], "ROOT " + body[-1]]) + "\n}\n" for name, body in (("long", lines), ("cuts", cuts))]
+    return ("x = f32[16] parameter(0)\n p = f32[16] fusion(x), kind=kLoop, calls=long\n ROOT f = f32[4] fusion(p), kind=kLoop, calls=cuts",
+            "".join(bodies))
 
 
 CASES: list[tuple[str, str, str, str]] = [
@@ -121,9 +119,6 @@ CASES: list[tuple[str, str, str, str]] = [
     (columns(63, 31), "r e", "fused", ADD),
     (columns(32, 32), "r e", "reduce-epilogue", ADD),
     (columns(31, 32), "r e", "fused", ADD),
-    # code
-    (pads(8), "p f", "fused", cuts(8)),
-    (pads(9), "p f", "code-duplication", cuts(9)),
     # reductions in one kernel, and the shared memory that they need
     ("x = f32[32] parameter(0)\n q = f32[32,64] broadcast(x), dimensions={0}\n ROOT f = f32[32] fusion(q), kind=kLoop, calls=many",
      "q f", "fused", many(8, 1)),
@@ -189,7 +184,7 @@ def gain(device: str, instructions: str, header: str, producer: str) -> tuple[fl
 
 
 THRESHOLDS = [
-    (gpu_rules, "SIGNIFICANT", 1), (gpu_rules, "MAX_REDUCTIONS", 1), (gpu_cost, "MAX_IR", 8000), (gpu_cost, "LAUNCH", 10),
+    (gpu_rules, "SIGNIFICANT", 1), (gpu_rules, "MAX_REDUCTIONS", 1), (gpu_cost, "LAUNCH", 10),
     (gpu_cost, "OVERLAP", 0.04), (gpu_cost, "UNEVEN_CONCATENATION", 50), (gpu_cost, "ROW_THREADS", 128), (gpu_cost, "THREADS", 64),
     (shapes, "WARP", 1)]
 
@@ -201,6 +196,23 @@ def test_every_threshold_matters(place: object, name: str, step: float, sign: in
     times = [t for device, text, header, producer, *_ in TIMES for t in gain(device, text, header, producer)]
     expected = [1000 * t for *_, apart, fused in TIMES for t in (apart, fused)]
     assert outcome() != [rule for _, _, rule, _ in CASES] or times != pytest.approx(expected, abs=1.1)
+
+
+def copied(length: int) -> tuple[str, str]:
+    """Why the two kernels of :func:`cut_up` stay apart: the rule and the numbers; empty where nothing speaks against one kernel."""
+    computation = Computation.of(module(*cut_up(length)).main())
+    producer, consumer = (i for i in computation.instructions if i.body is not None)
+    refusal = GpuRules(computation, CostModel(DEVICES["h100"])).refusal(producer, consumer)
+    return ("", "") if refusal is None else (refusal.rule.name, refusal.numbers)
+
+
+def test_code_that_is_copied_too_often_stays_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert copied(36) == ("", "")  # 250 * 37 + 749 instructions
+    assert copied(37) == ("code-duplication", "10249 instructions of IR > 10000")
+    monkeypatch.setattr(gpu_cost, "MAX_IR", 10249)
+    assert copied(37) == ("", "")
+    monkeypatch.setattr(gpu_cost, "MAX_IR", 9998)
+    assert copied(36) == ("code-duplication", "9999 instructions of IR > 9998")
 
 
 def test_a_producer_goes_into_all_its_readers_or_into_none() -> None:
@@ -338,4 +350,4 @@ def test_a_value_with_two_thousand_readers_goes_into_each_of_their_kernels(polic
     plan = chosen.plan_module(made)[0]
     assert plan.kernels() == count
     assert {v.fused for v in plan.verdicts} == {"all"}
-    assert len(plan.decisions) == (4 if policy == "xla-cpu" else 3) * count, "xla-cpu decides on constants too"
+    assert len(plan.decisions) == 4 * count, "constants are put into kernels too"

@@ -187,10 +187,11 @@ class _Queue:
                 self.refusing[operand].pop(instruction, None)
 
     def _constants(self) -> None:
-        """Constants of one element go into every kernel that reads them."""
+        """Constants of one element go into every kernel that reads them, but not into a scatter as what it writes into."""
         for constant in [i for i in self.computation.instructions if i.op == "constant" and i.is_array and not any(d != 1 for d in i.dims)]:
             for user in list(constant.users):
-                if is_fusible(user) and not is_free_bitcast(user):
+                if is_fusible(user) and not is_free_bitcast(user) and not (user.op == "scatter" and user.operands[0] is constant):
+                    self.outcome.fused.append((constant.name, user.name))
                     self._into(constant, user)
             if not constant.users:
                 self.computation.remove(constant)
