@@ -19,7 +19,7 @@ L1_SPEEDUP = 8.0
 OVERLAP = 0.95
 """The share of the shorter of computing and memory access that hides behind the longer (``kMemoryComputeParallelism``)."""
 MAX_IR = 10000
-"""``kMaxIRSize``. (jaxlib 0.10.2 no longer counts splits of basic blocks: its library has no such words, its test wants such code fused.)"""
+"""``kMaxIRSize``. (jaxlib 0.10.2 does not count splits of blocks: its library has no such words, and its test wants such code fused.)"""
 UNEVEN_CONCATENATION = 400.0
 """Work of an element of a concatenation, for each piece whose size is no multiple of a warp: both branches are taken."""
 ROW_THREADS = 256
