@@ -146,7 +146,8 @@ def page(root: Path) -> str:
 
     folder = root / "tests" / "lint" / "pairs"
     told: dict[str, Any] = json.loads((folder / "times.json").read_text())
-    return "\n".join([*_pairs(told, cells(folder), left_over(folder)), *_mixes(rankings(folder)), *section(root)]) + "\n"
+    judged = section(root) if (root / "tests" / "lint" / "labels" / "printed.json").is_file() else []
+    return "\n".join([*_pairs(told, cells(folder), left_over(folder)), *_mixes(rankings(folder)), *judged]) + "\n"
 
 
 def _pairs(told: dict[str, Any], found: list[Cell], left: list[str]) -> list[str]:
@@ -157,7 +158,7 @@ def _pairs(told: dict[str, Any], found: list[Cell], left: list[str]) -> list[str
     lines = [
         "# How far findings can be trusted",
         "",
-        "What lint says, beside what was measured and what somebody judged by hand. Made by `python benchmarks/lint_pairs.py table`; the",
+        "What lint says, beside what was measured, and what somebody judged by hand where there are labels. Made by\n`python benchmarks/lint_pairs.py table`; the",
         "times by `python benchmarks/lint_pairs.py write` and `time`, which need jax.",
         "",
         "## Timed pairs",
