@@ -158,8 +158,8 @@ def _pairs(told: dict[str, Any], found: list[Cell], left: list[str]) -> list[str
     lines = [
         "# How far findings can be trusted",
         "",
-        "What lint says, beside what was measured, and what somebody judged by hand where there are labels. Made by\n`python benchmarks/lint_pairs.py table`; the",
-        "times by `python benchmarks/lint_pairs.py write` and `time`, which need jax.",
+        "What lint says, beside what was measured, and what somebody judged by hand where there are labels. Made by",
+        "`python benchmarks/lint_pairs.py table`; the times by `python benchmarks/lint_pairs.py write` and `time`, which need jax.",
         "",
         "## Timed pairs",
         "",
