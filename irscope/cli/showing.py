@@ -77,7 +77,20 @@ def _written(request: Request, file: str, stream: TextIO) -> int:
         for line in (*log_lines(whole, paint_for(stream, request.width), request.all), "", *told, *([""] if told else [])):
             stream.write(line + "\n")
     write_choices(request, reading, choices, stream)
+    if request.format == "tree" and not request.wanted.picks and reading.format == "hlo" and file != "-":
+        _write_memory(request, file, stream)
     return 0 if reading.ok else 2
+
+
+def _write_memory(request: Request, file: str, stream: TextIO) -> None:
+    """XLA's own account of memory, where its reports lie beside the text."""
+    from irscope.fleet.dump_folder import reports_beside
+
+    if reports := reports_beside(file):
+        from irscope.cli.showing_folder import memory_told
+
+        for line in ("", *memory_told(reports, paint_for(stream, request.width))):
+            stream.write(line + "\n")
 
 
 def _loaded(request: Request, file: str) -> Reading:

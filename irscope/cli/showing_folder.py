@@ -1,12 +1,13 @@
 """``show`` and ``stats`` on a folder of dumps: which module, which stage, and what the compiler did between them."""
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, TextIO
 
 from irscope.analysis.survey import Survey
 from irscope.cli.input import load
 from irscope.cli.output import paint_for
-from irscope.fleet.buffers import parse_buffer_assignment
+from irscope.fleet.buffers import parse_buffer_assignment, parse_memory_usage
 from irscope.fleet.dump_folder import DumpedModule, DumpFolder, Stage, read_folder
 from irscope.fleet.timeline import Figures, figures_of, fusions_of, timeline
 from irscope.render.folder import ModuleRow, StepRow, fusion_lines, memory_lines, module_lines, timeline_lines
@@ -33,11 +34,15 @@ def show_folder(request: Request, path: str, stream: TextIO) -> int:
     if request.format == "tree" and not request.wanted.picks:
         paint = paint_for(stream, request.width)
         told = (_folder_lines(path, modules, figures, chosen, paint), _fusion_lines(chosen, choices[0].survey, paint),
-                _memory_lines(chosen, paint), [""])
+                _spaced(memory_told(chosen.reports, paint)), [""])
         for line in (line for lines in told for line in lines):
             stream.write(line + "\n")
     write_choices(inside, reading, choices, stream)
     return 0 if reading.ok else 2
+
+
+def _spaced(lines: list[str]) -> list[str]:
+    return ["", *lines] if lines else []
 
 
 def main_file(request: Request, path: str) -> str:
@@ -111,12 +116,15 @@ def _fusion_lines(chosen: DumpedModule, survey: Survey, paint: Paint) -> list[st
     return ["", *fusion_lines(before, found.kinds, found.inside, found.alone, paint)]
 
 
-def _memory_lines(chosen: DumpedModule, paint: Paint) -> list[str]:
-    report = chosen.reports.get("buffer-assignment")
-    if report is None:
-        return []
-    found = parse_buffer_assignment(read_bytes(report).decode("utf-8", "replace"))
-    return ["", *memory_lines({sort: found.bytes_of(sort) for sort in SORTS}, found.largest(5), paint)]
+def memory_told(reports: Mapping[str, str], paint: Paint) -> list[str]:
+    """XLA's own account of memory, from the reports beside a module; nothing where there are none."""
+    texts = {kind: read_bytes(path).decode("utf-8", "replace") for kind, path in reports.items()}
+    if "buffer-assignment" in texts:
+        found = parse_buffer_assignment(texts["buffer-assignment"])
+        return list(memory_lines({sort: found.bytes_of(sort) for sort in SORTS}, found.largest(5), paint))
+    if spaces := parse_memory_usage(texts.get("memory-usage-report", "")):
+        return list(memory_lines(spaces, [], paint, "memory-usage report"))
+    return []
 
 
 def _rows(modules: list[DumpedModule], figures: list[Figures], chosen: DumpedModule) -> list[ModuleRow]:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 _ALLOCATION = re.compile(r"^allocation (\d+):(?: 0x[0-9a-f]+,)? size (\d+), (.*)$", re.MULTILINE)
 _VALUE = re.compile(r"^ value: <\d+ (\S+?)(?:\{[\d,]*\})? @\d+> \(size=(\d+),offset=(\d+)\): (.*)$", re.MULTILINE)
 
+_SPACE = re.compile(r"^Memory Space: (.+?) \(color=\d+\)\s*\nTotal bytes: (\d+)", re.MULTILINE)
+
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
@@ -51,6 +53,15 @@ def parse_buffer_assignment(text: str) -> BufferAssignment:
         values = sorted(((v[1], int(v[2])) for v in _VALUE.finditer(text, start.end(), end)), key=lambda v: -v[1])
         found.append(Allocation(int(start[1]), int(start[2]), _sort(start[3]), tuple(values)))
     return BufferAssignment(found)
+
+
+def parse_memory_usage(text: str) -> dict[str, int]:
+    """Read a ``*-memory-usage-report.txt``: bytes by memory space.
+
+    >>> parse_memory_usage("Memory Space: default (color=0)\\nTotal bytes: 112680 (110.0KiB)\\n")
+    {'default': 112680}
+    """
+    return {m[1]: int(m[2]) for m in _SPACE.finditer(text)}
 
 
 def _sort(words: str) -> str:

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 
 from irscope.fleet.files import find_files
 
-_MODULE = re.compile(r"module_(?P<id>\d+)\.(?P<name>.+?)\.(?P<stage>before_optimizations|\d{4}\..+|[\w.\-]*?after_optimizations[\w.\-]*)"
-                     r"\.(?:txt|hlo)(?:\.gz)?")
+_MODULE = re.compile(r"module_(?P<id>\d+)\.(?P<name>.+?)\.(?P<stage>before_optimizations|\d{4}\..+"
+                     r"|(?:sm_\d+\.\d+\w*?_)?[\w\-]*?after_optimizations[\w.\-]*)\.(?:txt|hlo)(?:\.gz)?")
 _PASS = re.compile(r"(?P<number>\d{4})\.(?P<pipeline>.+?)\.after_(?P<after>.+?)(?:\.before_(?P<before>.+))?")
-_REPORT = re.compile(r"(?P<of>.+)-(?P<kind>buffer-assignment|memory-usage-report)\.txt")
+REPORTS = ("buffer-assignment", "memory-usage-report")
+_REPORT = re.compile(rf"(?P<of>.+)-(?P<kind>{'|'.join(REPORTS)})\.txt")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +101,12 @@ def _order(stage: str) -> tuple[int, int]:
         return 0, 0
     number = stage[:4]
     return (1, int(number)) if number.isdigit() else (2, 0)
+
+
+def reports_beside(path: str) -> dict[str, str]:
+    """The reports that XLA wrote beside the text of a module, by kind: ``buffer-assignment``, ``memory-usage-report``."""
+    of = path.removesuffix(".gz").removesuffix(".txt")
+    return {kind: report for kind in REPORTS if os.path.isfile(report := f"{of}-{kind}.txt")}
 
 
 def _add_reports(modules: dict[tuple[str, int, str], DumpedModule], files: Iterable[str]) -> None:

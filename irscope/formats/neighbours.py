@@ -4,9 +4,13 @@ Two tables, one for bytes and one for texts; the first row that fits answers. A 
 """
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 
+# What XLA appends to the name of a module for each kind of file about it.
+OF = re.compile(r"(?:\.hlo\.pb|(?:\.top_level)?\.(?:dot|html)"
+                r"|-(?:buffer-assignment(?:-values)?|live-range|memory-usage-report)\.(?:txt|pb))$")
 # What a file begins with tells what it is; a log of this size may stand in front of it.
 HEAD = 1 << 18
 
@@ -26,8 +30,17 @@ class Neighbour:
     help: str
 
     def help_for(self, path: str) -> str:
-        """The help with the user's own path in the command that it gives."""
-        return self.help if path == "-" else self.help.replace("'FILE'", f"'{path}'")
+        """The help with the user's own path in the command that it gives; the text itself, where it lies beside."""
+        if path == "-":
+            return self.help
+        beside = text_beside(path)
+        return f"the text of it lies beside: {beside}" if beside else self.help.replace("'FILE'", f"'{path}'")
+
+
+def text_beside(path: str) -> str:
+    """The text of a module that XLA wrote beside a file about it: proto, drawing or report; empty where there is none."""
+    of = OF.sub("", path)
+    return f"{of}.txt" if of != path and os.path.isfile(f"{of}.txt") else ""
 
 
 def looks_printed(data: bytes) -> bool:
@@ -174,8 +187,8 @@ TEXTS: tuple[tuple[re.Pattern[str], Neighbour], ...] = (
      Neighbour("a TensorFlow GraphDef (pbtxt)", GRAPHDEF.help)),
     (_start(r"(?:strict )?(?:di)?graph\b[^(\n]*\{"),
      Neighbour("a graphviz .dot file", f"a drawing cannot be read back; give the dump that it was drawn from:\n{DUMP_HLO}")),
-    (_line(r"BufferAssignment(?: OOM Debugging)?[.:]", r"HloLiveRange", r"Total bytes used:", r"Allocations sorted by size",
-           r"xla_[a-z_]+: (?:true|false|\d+|\")"),
+    (_line(r"BufferAssignment(?: OOM Debugging)?[.:]", r"Memory Space: \w+ \(color=\d+\)", r"HloLiveRange", r"Total bytes used:",
+           r"Allocations sorted by size", r"xla_[a-z_]+: (?:true|false|\d+|\")"),
      Neighbour("a report that XLA writes beside its dumps",
                "give the module itself, *.before_optimizations.txt or *after_optimizations.txt, which lies in the same folder")),
     (re.compile(r"Unknown flags? in XLA_FLAGS|xla_generate_hlo_(?:text_to|graph)|--xla_dump_hlo_text_to"),

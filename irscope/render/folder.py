@@ -113,10 +113,12 @@ def fusion_lines(before: int | None, kinds: Mapping[str, int], inside: int, alon
         yield "  alone: " + short(", ".join(f"{op} {n}" for op, n in Counter(alone).most_common(8)), paint.width - 10)
 
 
-def memory_lines(sizes: Mapping[str, int], largest: Sequence[tuple[str, int, str]], paint: Paint) -> Iterator[str]:
-    """The compiler's own account: bytes by sort of allocation, and the largest values."""
+def memory_lines(sizes: Mapping[str, int], largest: Sequence[tuple[str, int, str]], paint: Paint,
+                 report: str = "buffer-assignment report") -> Iterator[str]:
+    """The compiler's own account: bytes by sort of allocation (or by memory space), and the largest values."""
     total = sum(sizes.values())
-    yield paint("memory", "bold") + paint("  as XLA assigned it (buffer-assignment report)", "dim")
-    yield "  " + f" {paint.dot} ".join([bytes_(total), *(f"{sort} {bytes_(n)}" for sort, n in sizes.items() if n)])
+    yield paint("memory", "bold") + paint(f"  as XLA assigned it ({report})", "dim")
+    parts = [f"{sort} {bytes_(n)}" for sort, n in sizes.items() if n]
+    yield "  " + f" {paint.dot} ".join([bytes_(total), *parts] if len(parts) > 1 else parts)
     for name, size, sort in largest:
         yield f"  {bytes_(size):>9}  {short('%' + name, paint.width - 30)}  " + paint(sort, "dim")

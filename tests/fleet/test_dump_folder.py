@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from irscope.analysis.survey import Survey
-from irscope.fleet.buffers import parse_buffer_assignment
-from irscope.fleet.dump_folder import read_folder
+from irscope.fleet.buffers import parse_buffer_assignment, parse_memory_usage
+from irscope.fleet.dump_folder import read_folder, reports_beside
 from irscope.fleet.timeline import fusions_of, timeline
 from tests.analysis.texts import FUSED, survey
 from tests.conftest import Cli
@@ -127,3 +127,37 @@ def test_a_folder_without_dumps_says_how_to_get_one(tmp_path: Path, cli: Cli) ->
 def test_memory_of_the_module_is_near_the_report() -> None:
     facts = Survey(survey(FUSED).module)
     assert facts.memory.graphs[facts.module.main()].peak == 512 + 32
+
+
+USAGE = "Memory Space: default (color=0)\nTotal bytes: 708 (708B)\n  cumulative_size;  size\n\nMemory Space: host (color=5)\nTotal bytes: 64\n"
+
+
+def test_the_account_of_memory_stands_below_a_single_file_too(dump: Path, cli: Cli) -> None:
+    last = dump / "rank0" / "module_0003.jit_f.cpu_after_optimizations.txt"
+    assert set(reports_beside(str(last))) == {"buffer-assignment"}
+    said = cli("show", str(last)).stdout
+    assert "memory  as XLA assigned it (buffer-assignment report)\n  708 B" in said
+    last.with_name("module_0003.jit_f.cpu_after_optimizations-buffer-assignment.txt").unlink()
+    assert "as XLA assigned it" not in cli("show", str(last)).stdout
+    last.with_name("module_0003.jit_f.cpu_after_optimizations-memory-usage-report.txt").write_text(USAGE)
+    assert parse_memory_usage(USAGE) == {"default": 708, "host": 64}
+    assert "(memory-usage report)\n  772 B · default 708 B · host 64 B" in cli("show", str(last)).stdout
+
+
+@pytest.mark.parametrize("name", [
+    "module_0003.jit_f.cpu_after_optimizations-buffer-assignment.txt", "module_0003.jit_f.cpu_after_optimizations.dot",
+    "module_0003.jit_f.cpu_after_optimizations-memory-usage-report.txt", "module_0003.jit_f.cpu_after_optimizations.hlo.pb"])
+def test_what_lies_beside_a_dump_is_answered_with_the_dump(dump: Path, cli: Cli, name: str) -> None:
+    texts = {"dot": b"digraph G {\n}\n", "txt": USAGE.encode(), "pb": b"\n\x05jit_f\x12\x06main.1\x12\x09parameter\x1a\x00\x00"}
+    path = dump / "rank0" / name
+    path.write_bytes(texts[name.rpartition(".")[2]])
+    done = cli("show", str(path))
+    assert done.exit_code == 2
+    assert f"the text of it lies beside: {dump / 'rank0' / 'module_0003.jit_f.cpu_after_optimizations.txt'}" in done.stderr
+
+
+@pytest.mark.parametrize("stage", ["cpu_after_optimizations", "sm_9.0_gpu_after_optimizations", "tpu_after_optimizations", "after_optimizations"])
+def test_the_name_of_a_module_may_hold_dots(tmp_path: Path, stage: str) -> None:
+    for rank in (0, 1):
+        (tmp_path / f"module_0003.jit_f.rank{rank}.{stage}.txt").write_text(BEFORE)
+    assert [(m.name, m.stages[0].name) for m in read_folder(str(tmp_path)).modules] == [(f"jit_f.rank{rank}", stage) for rank in (0, 1)]
