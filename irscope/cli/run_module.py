@@ -23,10 +23,26 @@ def bound(request: Request, module: Module, files: Files) -> Module:
     made = _opened(request, module, files) if needs_opening(module) else _typed(request, module, files)
     made = _filled(request, made, files)
     if request.partitions == 1:
+        _note_partitions(module)
         return made
     from irscope.expand.partitions import partitioned
 
     return partitioned(made, request.partitions)
+
+
+def _note_partitions(module: Module) -> None:
+    """Say that a program of several devices runs as if it were alone, where it talks to the others."""
+    import sys
+
+    from irscope.expand.partitions import TOGETHER
+    from irscope.graph import callees_first
+
+    devices = module.attrs.get("num_partitions", 1)
+    talks = module.format == "hlo" and any(
+        node.op.name.removesuffix("-start") in TOGETHER for graph in callees_first(module, module.main()) for node in graph.nodes)
+    if isinstance(devices, int) and devices > 1 and talks:
+        print(f"note: this is the program of one of {devices} devices, and runs as if it were alone; --partitions {devices} runs all",
+              file=sys.stderr)
 
 
 def _opened(request: Request, module: Module, files: Files) -> Module:

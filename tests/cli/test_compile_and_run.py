@@ -206,6 +206,9 @@ ENTRY main { x = f32[2] parameter(0)
     assert result.exit_code == 0, result.stderr
     with np.load(out) as saved:
         assert saved["out0"].tolist() == saved["out1"].tolist() == [12, 36]
+    assert "--partitions" not in result.stderr
+    alone = cli("compile-and-run", path)
+    assert alone.exit_code == 0 and "one of 2 devices, and runs as if it were alone; --partitions 2 runs all" in alone.stderr
 
 
 def test_a_sum_that_is_rounded_to_half_precision_may_land_one_step_away(cli: Cli, samples: Path) -> None:
