@@ -37,6 +37,7 @@ def test_mixed_precision_is_a_warning() -> None:
     "ENTRY e { x = f32[?,4] parameter(0)\nROOT s = f32[?,4] negate(x) }",
     "ENTRY e { p = pred[] parameter(0)\nx = f32[2] parameter(1)\nROOT s = f32[2] select(p, x, x) }",
     "ENTRY e { x = f32[] parameter(0)\nROOT s = s32[] bitcast(x) }",
+    "ENTRY e { x = f32[2]{0} parameter(0)\nROOT s = s32[2]{0} bitcast(x) }",
     ADD + "ENTRY e { x = bf16[4] parameter(0)\nz = f32[] constant(0)\nROOT s = f32[] reduce(x, z), dimensions={0}, to_apply=add }",
     # Before layouts are assigned, what transposes leave binds nobody.
     "ENTRY e { x = f32[2,3]{1,0} parameter(0)\nt = f32[3,2]{0,1} transpose(x), dimensions={1,0}\nROOT n = f32[3,2]{1,0} negate(t) }",
@@ -91,6 +92,8 @@ RULES = {
         "ROOT c = f32[3,8]{1,0} concatenate(x, y), dimensions={1} }",
     "hands memory on as it is":
         "ENTRY e { x = f32[2,3]{0,1} parameter(0)\nt = (f32[2,3]{0,1}) tuple(x)\nROOT g = f32[2,3]{1,0} get-tuple-element(t), index=0 }",
+    "bitcast can not change the element type":
+        "ENTRY e { c = f32[2] parameter(0)\nROOT b = s32[2] bitcast(c) }",
     "bitcast does not move memory":
         "ENTRY e { x = f32[2,3]{1,0} parameter(0)\nROOT b = f32[2,3]{1,0:S(5)} bitcast(x) }",
     "operands, not number 3":

@@ -47,6 +47,7 @@ def check(module: Module) -> Iterator[tuple[Graph, Fault]]:
     """Layouts that change where nothing moves elements."""
     if not assigned(module):
         return
+    early = _is_early(module)
     for graph in module.graphs.values():
         for node in graph.nodes:
             if node.op.name in KEEPING:
@@ -54,7 +55,7 @@ def check(module: Module) -> Iterator[tuple[Graph, Fault]]:
             elif node.op.name in _HANDED:
                 fault = _handed(node)
             elif node.op.name == "bitcast":
-                fault = _bitcast(node)
+                fault = _early_bitcast(node) if early else _bitcast(node)
             elif node.op.name == "copy":
                 fault = _copy(node)
             else:
@@ -142,6 +143,22 @@ def _meetings(node: Node) -> Iterator[tuple[Type, Type, str]]:
         for graph in results:
             if graph.root is not None:
                 yield node.type, graph.root.type, f"the result of {graph.name}"
+
+
+def _is_early(module: Module) -> bool:
+    """Whether bitcasts are the only sign of a compiler: nothing is scheduled or fused, and no array writes a layout."""
+    nodes = [node for graph in module.graphs.values() for node in graph.nodes]
+    return not module.attrs.get("is_scheduled") and not any(
+        node.op.name in _LATE - {"bitcast"} or (isinstance(node.type, TensorType) and node.type.layout is not None) for node in nodes)
+
+
+def _early_bitcast(node: Node) -> Fault | None:
+    """XLA's layout assignment refuses bitcasts; what one that changes the element type means, bitcast-convert says."""
+    source = node.operands[0].type if node.operands else None
+    if not isinstance(source, TensorType) or not isinstance(node.type, TensorType) or source.dtype is node.type.dtype or not source.rank:
+        return None  # a scalar never writes a layout
+    return Fault(node, f"bitcast can not change the element type before layouts are assigned, but goes from {plain(source)} to "
+                       f"{plain(node.type)}", "bitcast-convert reads the bits of elements as another type", about="dtype")
 
 
 def _bitcast(node: Node) -> Fault | None:
