@@ -116,6 +116,14 @@ def test_inductor_agrees_with_its_own_log(case: str) -> None:
     assert not [e for e in edges.values() if e.rule == "disagreement"]
 
 
+def test_a_log_of_another_program_is_called_so() -> None:
+    """What is not found again is told as the policy sees it, and not counted as agreement."""
+    edges, notes = told("inductor_cat", (DATA / "inductor_extern_chain.log").read_text())
+    assert "less than half: the log may be of another program, or of a GPU" in notes
+    unseen = [e for e in edges.values() if "were not found again" in e.cause]
+    assert len(unseen) == 3 and notes[-1].endswith("agrees with the log on 2 of 2 edges")
+
+
 def test_an_inductor_log_with_stack_traces_is_read() -> None:
     log = torch_log.read((DATA / "inductor_extern_chain.log").read_text(), "log")
     kinds = [(o.name, o.kind, o.sizes) for o in log.operations[0]]

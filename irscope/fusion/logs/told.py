@@ -140,13 +140,17 @@ def _by_inductor(module: Module, log: FusionLog) -> tuple[list[EdgeVerdict], lis
     seen = {written(node).name for kernel in kernels if kernel.buffers[0].name in again for node in kernel.buffers[0].members}
     replayed(told.scheduler, found, steps)
     by_log = {(v.producer, v.consumer): v for v in told.told().plan().verdicts}
-    merged = []
+    merged: list[EdgeVerdict] = []
+    covered: list[tuple[EdgeVerdict, EdgeVerdict]] = []
     for verdict in own:
         said = by_log.get((verdict.producer, verdict.consumer))
         if said is None or verdict.producer not in seen or verdict.consumer not in seen:
             merged.append(replace(verdict, cause="; ".join(part for part in (verdict.cause, UNSEEN) if part)))
             continue
         merged.append(_merged(verdict, said.fused, said.reason, module, names, policy.version))
+        covered.append((verdict, merged[-1]))
     remarks = [f"{log.name} is the truth; causes and edits are those of {policy.version} where it agrees",
                f"{len(found)} of the {len(operations)} operations of the log were found again in what irscope makes of this text"]
-    return merged, remarks + _agreement(own, merged, policy.version)
+    if 2 * len(found) < len(operations):
+        remarks.append("less than half: the log may be of another program, or of a GPU")
+    return merged, remarks + _agreement([mine for mine, _ in covered], [theirs for _, theirs in covered], policy.version)
