@@ -7,6 +7,7 @@ the page; ``--show CODE`` prints what one rule finds instead, ``--times`` the CP
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from collections import Counter, defaultdict
 from concurrent.futures import ProcessPoolExecutor
@@ -109,7 +110,11 @@ Told = dict[tuple[str, str], Counter[str]]
 
 
 def _one(path: str) -> tuple[str, int, Told, dict[str, float]] | None:
-    found = findings_of(path)
+    try:
+        found = findings_of(path)
+    except Exception as error:  # a defect, which is named; the other files are counted all the same
+        print(f"{path}: {type(error).__name__}: {error}", file=sys.stderr)
+        return None
     if found is None:
         return None
     told: Told = {}

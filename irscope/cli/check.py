@@ -14,9 +14,17 @@ from irscope.cli.lint import FORMATS
 @click.option("--config", "config_file", metavar="FILE", help="Settings (default: the nearest irscope.toml or pyproject.toml).")
 @click.option("--write-baseline", is_flag=True, help="Store findings, kernels and traffic of today in the baseline that the settings name.")
 @click.option("--exit-zero", is_flag=True, help="Exit 0 whatever was found.")
+@click.option("--all", "all_", is_flag=True, help="Show all that is information, not the first few of each file.")
 @click.option("--statistics", is_flag=True, help="Count the findings by rule.")
 def command(
-    path: str, format_: str | None, output: str | None, config_file: str | None, write_baseline: bool, exit_zero: bool, statistics: bool
+    path: str,
+    format_: str | None,
+    output: str | None,
+    config_file: str | None,
+    write_baseline: bool,
+    exit_zero: bool,
+    all_: bool,
+    statistics: bool,
 ) -> int:
     """Check the exported models of a project, as [tool.irscope.check] of its pyproject.toml or irscope.toml demands.
 
@@ -30,4 +38,4 @@ def command(
     """
     from irscope.cli.checking import Request, run
 
-    return run(Request(path, format_, output, config_file, write_baseline, exit_zero, statistics))
+    return run(Request(path, format_, output, config_file, write_baseline, exit_zero, statistics, all_))

@@ -44,6 +44,7 @@ class Request:
     write_baseline: bool
     exit_zero: bool
     statistics: bool
+    all_: bool = False
 
 
 def run(request: Request) -> int:
@@ -68,6 +69,7 @@ def run(request: Request) -> int:
     for file, table in track(list(_models(config, check)), "checking"):
         reports.append(_one(session, config, file, table))
     report = session.report()
+    report.everything = request.all_
     # In the order of the settings, with what could not be looked at in its place; last the settings themselves, where they are at fault.
     report.files = reports + [file for file in report.files if file not in reports]
     if request.write_baseline and baseline is not None:

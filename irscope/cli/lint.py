@@ -35,6 +35,7 @@ FORMATS = ("full", "concise", "json", "jsonl", "sarif", "github", "gitlab", "jun
 @click.option("--fail-on", type=click.Choice(["error", "warning", "info"]), default=None, help="Exit 1 from this severity on (warning).")
 @click.option("--exit-zero", is_flag=True, help="Exit 0 whatever was found.")
 @click.option("--statistics", is_flag=True, help="Count the findings by rule.")
+@click.option("--all", "all_", is_flag=True, help="Show all that is information, not the first few of each file.")
 @click.option("--baseline", metavar="FILE", help="Leave out the findings that this file accepts.")
 @click.option("--write-baseline", metavar="FILE", help="Accept what was found, for later runs.")
 @click.option("--track-fusion", is_flag=True, help="Store kernels and traffic in the baseline; later runs tell what grew.")
@@ -64,6 +65,7 @@ def command(
     fail_on: str | None,
     exit_zero: bool,
     statistics: bool,
+    all_: bool,
     baseline: str | None,
     write_baseline: str | None,
     track_fusion: bool,
@@ -144,6 +146,7 @@ def command(
     session = Session(options, config)
     broken = _each(paths, read, session.add)
     report = session.report()
+    report.everything = all_
     if write_baseline:
         store(write_baseline, session.acceptable(), session.fusion)
         click.echo(f"{write_baseline}: {len(session.acceptable())} findings accepted", err=True)

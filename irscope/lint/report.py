@@ -48,12 +48,13 @@ class Statistic:
 class Report:
     """All files of a run, in the order given; ``policy`` names the fusion policy that judged the edges, if any was asked.
 
-    ``statistics``: the findings are counted by rule.
+    ``statistics``: the findings are counted by rule. ``everything``: reports for people hold all information, not the first of it alone.
     """
 
     files: list[FileReport]
     policy: str = ""
     statistics: bool = False
+    everything: bool = False
 
     def findings(self) -> list[Finding]:
         """The findings of all files."""

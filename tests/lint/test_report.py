@@ -209,6 +209,24 @@ def test_a_users_line_is_told_from_the_current_folder(tmp_path: Path, monkeypatc
     assert user_line(replace(HOSTILE, source_line="<string>")) is None
 
 
+def test_of_what_is_information_people_read_the_first_few_and_programs_all() -> None:
+    infos = [replace(HOSTILE, severity=Severity.INFO, message=f"number {i}") for i in range(8)]
+    report = Report([FileReport("a.hlo", [replace(HOSTILE, message="the error"), *infos])])
+    text = reporter("full")(report)
+    assert "the error" in text and [f"number {i}" in text for i in range(8)] == [True] * 5 + [False] * 3
+    assert "a.hlo: 3 more for information, which --all shows" in text
+    assert all(f"number {i}" in reporter("concise")(report) for i in range(8))
+    whole = reporter("full")(replace(report, everything=True))
+    assert all(f"number {i}" in whole for i in range(8)) and "--all" not in whole
+
+
+def test_all_of_a_file_is_shown_on_request(cli: Cli, samples: Path) -> None:
+    file = str(samples / "transformer.pre.hlo")
+    few, whole = cli("lint", file, "--exit-zero"), cli("lint", file, "--exit-zero", "--all")
+    assert "more for information, which --all shows" in few.stdout and "--all" not in whole.stdout
+    assert whole.stdout.count("info[") > few.stdout.count("info[") == 5
+
+
 def test_statistics_count_by_rule(report: Report, cli: Cli, samples: Path) -> None:
     rows = {row.code: row for row in report.by_rule()}
     assert sum(row.count for row in rows.values()) == len(report.findings())

@@ -8,15 +8,29 @@ from irscope.fusion.plan import EdgeVerdict
 from irscope.lint.report import FileReport, Report
 from irscope.lint.savings import human_bytes
 from irscope.lint.stages import Stages
-from irscope.source import Finding
+from irscope.source import Finding, Severity
+
+FIRST = 5
+"""Findings for information that are shown of a file unless all are asked for: nobody reads fifty of them."""
 
 
 def write(report: Report) -> str:
     """The report as plain text; the terminal colours it."""
-    blocks = [statistics(report)] if report.statistics else [_finding(f) for file in report.files for f in file.findings]
+    blocks = [statistics(report)] if report.statistics else [block for file in report.files for block in _findings(file, report.everything)]
     blocks += [_edges(file, report.policy) for file in report.files if report.policy]
     blocks.append(report.summary())
     return "\n\n".join(block for block in blocks if block)
+
+
+def _findings(file: FileReport, everything: bool) -> list[str]:
+    """Errors and warnings, and of what is information the first few: what would save most."""
+    shown = [f for f in file.findings if f.severity > Severity.INFO]
+    infos = [f for f in file.findings if f.severity is Severity.INFO]
+    first = infos if everything else infos[:FIRST]
+    blocks = [_finding(finding) for finding in (*shown, *first)]
+    if len(first) < len(infos):
+        blocks.append(f"{file.file}: {len(infos) - len(first)} more for information, which --all shows")
+    return blocks
 
 
 def statistics(report: Report) -> str:
