@@ -215,3 +215,19 @@ def test_sniff_leaves_others_alone(text: str) -> None:
     assert sniff(text) == 0
     got = reading(text)
     assert not got.ok and not got.modules and got.findings[-1].code == "HLO025"
+
+
+def test_long_backend_configs_are_neither_copied_nor_remembered() -> None:
+    import tracemalloc
+
+    lines = "".join(f'  n{i} = f32[2]{{0}} negate(p), backend_config={{"n":{i},"text":"{"x" * 50_000}"}}\n' for i in range(60))
+    text = f"HloModule m\n\nENTRY e {{\n  p = f32[2]{{0}} parameter(0)\n{lines}  ROOT r = f32[2]{{0}} negate(n59)\n}}\n"
+    reading(text)  # what is imported at the first reading does not count
+    tracemalloc.start()
+    try:
+        got = reading(text)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert got.ok and len(got.module().main().nodes) == 62
+    assert peak < len(text) / 8
