@@ -116,6 +116,15 @@ class TracedAwayBranch(Rule):
               return (%6)
         """),
         Fixture.torchscript("""
+            graph(%x : Float(4, 6, strides=[6, 1], requires_grad=0, device=cpu),
+                  %1 : Long(3, strides=[1], requires_grad=0, device=cpu)):
+              %6 : int = prim::Constant[value=0]() # f.py:155:0
+              %7 : int = prim::Constant[value=5]() # f.py:155:0
+              %8 : int = prim::Constant[value=1]() # f.py:155:0
+              %9 : Float(4, 6, strides=[6, 1], requires_grad=0, device=cpu) = aten::slice(%x, %6, %6, %7, %8) # f.py:155:0
+              return (%9)
+        """),
+        Fixture.torchscript("""
             graph(%1 : Float(2, 3),
                   %2 : Float(2, 3)):
               %3 : int = prim::Constant[value=1]()
@@ -131,8 +140,8 @@ class TracedAwayBranch(Rule):
         if is_function(main) and not any(context.module.scope(node) for node in written(main)):
             reads_sizes = any(node.op.name == "aten::size" for node in main.nodes)
             for node, missing in _gaps(main):
-                if in_library(_line(context, main, node)):
-                    continue  # a library that checks shapes leaves the same gap
+                if in_library(_line(context, main, node)) or _indexes(main, node):
+                    continue  # a library that checks shapes leaves the same gap, and so does indexing
                 what = f"{missing} values are" if missing > 1 else "a value is"
                 evidence = f"{what} missing before %{node.name}: they decided something in Python"
                 yield self._finding(context, node, main, evidence, Severity.INFO if reads_sizes else None)
@@ -187,6 +196,12 @@ def _line(context: Context, graph: Graph, node: Node) -> str:
         if stack := context.module.call_stack(at):
             return str(stack[0])
     return ""
+
+
+def _indexes(graph: Graph, node: Node) -> bool:
+    """Whether the next operator takes a part of a tensor: torch asks for lengths on the way, and forgets them."""
+    following = (n for n in graph.nodes[node.index :] if n.op.name != "prim::Constant")
+    return next((n.op.name for n in following), "") in ("aten::slice", "aten::select", "aten::index", "aten::narrow")
 
 
 def _looked_at(node: Node) -> bool:

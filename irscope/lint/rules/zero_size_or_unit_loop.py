@@ -17,7 +17,8 @@ class ZeroSizeOrUnitLoop(Rule):
     """A computed tensor has no elements, or a loop runs once or not at all.
 
     ## What it does
-    Finds the operations where a dimension of 0 first appears, and `while` loops whose count is known to be 0 or 1.
+    Finds the operations where a dimension of 0 first appears, but for lists of whole numbers, and `while` loops whose count is known to be
+    0 or 1.
 
     ## Why is this bad?
     A tensor without elements is most often a wrong slice or an empty batch that nobody noticed. A loop of one trip hides its body from the
@@ -106,6 +107,13 @@ class ZeroSizeOrUnitLoop(Rule):
             }
         """),
         Fixture.hlo("""
+            ENTRY e {
+              x = s64[2] parameter(0)
+              s = s64[0] slice(x), slice={[2:2]}
+              ROOT r = s64[2] concatenate(x, s), dimensions={0}
+            }
+        """),
+        Fixture.hlo("""
             cond {
               p = (s32[], f32[8]) parameter(0)
               i = s32[] get-tuple-element(p), index=0
@@ -149,6 +157,8 @@ class ZeroSizeOrUnitLoop(Rule):
             if graph in context.inlined:
                 continue
             for node, type in context.tensors(graph):
+                if type.rank == 1 and type.dtype.is_integer:
+                    continue  # a list of sizes or indices that happens to be empty
                 if 0 in type.shape and node.op.kind not in (Kind.LEAF, Kind.TUPLE) and not any(_empty(o) for o in node.operands):
                     yield context.finding(self, node, graph, f"{type} has no elements", help="is the slice or the batch meant to be empty?")
         for node, graph in context.primitives("while"):
