@@ -130,6 +130,8 @@ def section(root: Path) -> list[str]:
         f"**Of {all_} warnings and errors {right} are right: a precision of {right / max(1, all_):.3f}.**",
         f"{sum(1 for findings in told.values() if not findings)} of the graphs have none.",
         "",
+        (root / "tests" / "lint" / "labels" / "held_out.txt").read_text(encoding="utf-8").strip(),
+        "",
         "| rule | | right | of | precision | graphs |",
         "|---|---|---|---|---|---|",
     ]
