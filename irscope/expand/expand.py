@@ -22,7 +22,7 @@ from irscope.ops.faults import TypeFault
 from irscope.ops.shapes import fits
 from irscope.source import UserError
 
-MAX_NODES, GROWTH = 1_000_000, 4
+MAX_NODES, GROWTH = 1_000_000, 20
 """A graph that grows beyond this, and by this factor, while calls are inlined is a mistake, or a bomb."""
 
 INLINED = frozenset(("call", "fusion"))
