@@ -1,11 +1,13 @@
 """Convolutions: windows, strides, paddings and layouts, alone and one behind the other."""
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.lower.running import check, entry
+from irscope.api import load
+from tests.lower.running import check, compiled, drawn, entry
 
 RELU = "z = f32[] constant(0)\n zs = {t} broadcast(z), dimensions={{}}\n ROOT r = {t} maximum(c, zs)"
 
@@ -33,6 +35,23 @@ NCHW, NHWC = "bf01_oi01->bf01", "b01f_01io->b01f"
 ])
 def test_images(x: str, w: str, out: str, window: str, labels: str, fixed: tuple[int, ...]) -> None:
     check(conv(x, w, out, window, labels), fixed, family="convolution")
+
+
+@pytest.mark.parametrize("channels", [1, 2, 8])
+def test_padding_of_both_signs_is_padding_of_its_own(channels: int) -> None:
+    """XLA's CPU compiler reads the next row where such a window reaches over the end of one; its own ``pad`` and a convolution do not."""
+    x, w, out = f"1,9,9,{channels}", f"2,3,{channels},4", "1,5,7,4"
+    whole = conv(x, w, out, "size=2x3 pad=-1_-2x-1_1", NHWC)
+    apart = entry(f"""x = f32[{x}] parameter(0)
+      w = f32[{w}] parameter(1)
+      zero = f32[] constant(0)
+      p = f32[1,6,9,{channels}] pad(x, zero), padding=0_0x-1_-2x-1_1x0_0
+      c = f32[{out}] convolution(p, w), window={{size=2x3}}, dim_labels={NHWC}
+      """ + RELU.format(t=f"f32[{out}]"))
+    arrays = drawn(load(whole).module())
+    results = [compiled(text)[1](*arrays)[0] for text in (whole, apart)]
+    np.testing.assert_allclose(results[0], results[1], rtol=1e-5, atol=1e-5)
+    check(whole)
 
 
 @pytest.mark.parametrize("fixed", [(), (1,)])
