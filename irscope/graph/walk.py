@@ -1,10 +1,13 @@
 """Orders and reachability; no recursion, because real graphs are a million nodes deep."""
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Sequence
+from typing import TypeVar
 
 from irscope.graph.node import Graph, Module, Node
 from irscope.graph.op import Effect
+
+T = TypeVar("T", bound=Hashable)
 
 
 def reachable(graph: Graph, roots: Iterable[Node], ends: Container[Node] = ()) -> list[bool]:
@@ -59,3 +62,23 @@ def callees_first_of(graphs: Iterable[Graph]) -> list[Graph]:
 def bodies_of(graph: Graph) -> Iterator[Graph]:
     """The graphs that the nodes of a graph call, in order, with repeats."""
     return (body for node in graph.nodes for body in node.bodies)
+
+
+def post_order(starts: Iterable[T], operands: Callable[[T], Sequence[T]]) -> list[T]:
+    """The starts and all that they reach, depth first, each behind its operands, the first operand foremost. There must be no cycle."""
+    done: dict[T, bool] = {}
+    order: list[T] = []
+    for start in starts:
+        stack = [start]
+        while stack:
+            current = stack[-1]
+            state = done.get(current)
+            if state is not None:
+                stack.pop()
+                if not state:
+                    done[current] = True
+                    order.append(current)
+                continue
+            done[current] = False
+            stack += [o for o in reversed(operands(current)) if o not in done]
+    return order

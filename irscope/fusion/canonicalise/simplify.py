@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 
 from irscope.fusion.canonicalise import arithmetic, broadcasts, calls, choices, convolutions, dots, movement, reductions, slices, sorts
 from irscope.fusion.canonicalise.terms import Body, Term
+from irscope.graph.walk import post_order
 
 Rule = Callable[[Body, Term], bool]
 
@@ -63,24 +64,4 @@ def _concerned(body: Body) -> list[Term]:
                 marked[user] = None
     if len(marked) * 4 > len(body.terms):
         return body.post_order()
-    return _ordered(marked)
-
-
-def _ordered(marked: dict[Term, None]) -> list[Term]:
-    """Terms with operands before users."""
-    done: dict[Term, bool] = {}
-    order: list[Term] = []
-    for start in marked:
-        stack = [start]
-        while stack:
-            current = stack[-1]
-            state = done.get(current)
-            if state is not None:
-                stack.pop()
-                if not state:
-                    done[current] = True
-                    order.append(current)
-                continue
-            done[current] = False
-            stack += [o for o in reversed(current.operands) if o in marked and o not in done]
-    return order
+    return post_order(marked, lambda term: [o for o in term.operands if o in marked])

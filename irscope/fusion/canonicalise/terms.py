@@ -11,7 +11,7 @@ from typing import Any
 
 from irscope.fusion.xla.instructions import check, graph_has_side_effect
 from irscope.graph import DTYPES, NO_ATTRS, Graph, Node, TensorType, TupleType, Type
-from irscope.graph.walk import callees_first_of
+from irscope.graph.walk import callees_first_of, post_order
 from irscope.ops import get
 from irscope.source import UserError
 
@@ -272,24 +272,7 @@ class Body:
 
     def post_order(self) -> list[Term]:
         """Operands before users, depth first from each term that nobody reads, in the order of the text."""
-        done: dict[Term, bool] = {}
-        order: list[Term] = []
-        for start in self.terms:
-            if start.users:
-                continue
-            stack = [start]
-            while stack:
-                current = stack[-1]
-                state = done.get(current)
-                if state is not None:
-                    stack.pop()
-                    if not state:
-                        done[current] = True
-                        order.append(current)
-                    continue
-                done[current] = False
-                stack += [o for o in reversed(current.operands) if o not in done]
-        return order
+        return post_order((term for term in self.terms if not term.users), lambda term: term.operands)
 
 
 def _size(graph: Graph) -> int:
