@@ -96,6 +96,10 @@ RULES = {
         "ENTRY e { c = f32[2] parameter(0)\nROOT b = s32[2] bitcast(c) }",
     "bitcast does not move memory":
         "ENTRY e { x = f32[2,3]{1,0} parameter(0)\nROOT b = f32[2,3]{1,0:S(5)} bitcast(x) }",
+    "scan stands behind the assignment of layouts":
+        "HloModule m, is_scheduled=true\nf { c = f32[] parameter(0)\nx = f32[] parameter(1)\ns = f32[] add(c, x)\n"
+        "ROOT t = (f32[], f32[]) tuple(s, s) }\nENTRY e { x = f32[4]{0} parameter(0)\ni = f32[] constant(0)\n"
+        "ROOT s = (f32[4]{0}, f32[]) scan(x, i), dimensions={0}, num_carries=1, is_associative=false, to_apply=f }",
     "operands, not number 3":
         'ENTRY e { x = f32[2] parameter(0)\nROOT c = f32[2] custom-call(x), custom_call_target="f", output_to_operand_aliasing={{}: (3, {})} }',
     "memory is shared by f32[2] and f32[3]":

@@ -58,6 +58,8 @@ def check(module: Module) -> Iterator[tuple[Graph, Fault]]:
                 fault = _early_bitcast(node) if early else _bitcast(node)
             elif node.op.name == "copy":
                 fault = _copy(node)
+            elif node.op.name == "scan" and module.attrs.get("is_scheduled"):
+                fault = _scan(node)
             else:
                 continue
             if fault is not None:
@@ -187,3 +189,11 @@ def _copy(node: Node) -> Fault | None:
         return Fault(node, f"a copy between host and device keeps the element type, but goes from {source} to {node.type}",
                      f"convert %{node.operands[0].name}, {plain(source)}, on one side", about="dtype")
     return None
+
+
+def _scan(node: Node) -> Fault | None:
+    """XLA's ScanExpander makes loops of all scans that run in order, before layouts are assigned; its verifier refuses what is left."""
+    if node.attrs.get("is_associative") is not False:
+        return None
+    return Fault(node, "a non-associative scan stands behind the assignment of layouts, where nothing runs it any more",
+                 "XLA's ScanExpander makes a while of it, before layouts are assigned")
