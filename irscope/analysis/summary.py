@@ -8,7 +8,7 @@ from irscope.analysis.calls import is_fusion
 from irscope.analysis.classes import work_class
 from irscope.analysis.levels import critical_path, works
 from irscope.analysis.survey import Survey
-from irscope.graph import Graph, Node, TensorType, TupleType, Type, bytes_of
+from irscope.graph import Graph, Module, Node, TensorType, TupleType, Type, bytes_of
 
 # Asking each of a million nodes for its source line is for the one who asks; a summary looks at this many.
 MAX_ASKED = 20_000
@@ -165,15 +165,15 @@ def costliest(survey: Survey, n: int) -> list[Costly]:
         time, flops, moved, times = found[kind]
         graph, i = first[kind]
         node = graph.nodes[i]
-        result.append(Costly(node, graph, flops, moved, times, time / whole, source_line(survey, node)))
+        result.append(Costly(node, graph, flops, moved, times, time / whole, source_line(survey.module, node)))
     return result
 
 
-def source_line(survey: Survey, node: Node) -> str:
+def source_line(module: Module, node: Node) -> str:
     """``file:line`` of the user's program for a node; for a fusion without one, that of its result."""
-    stack = survey.module.call_stack(node)
+    stack = module.call_stack(node)
     if not stack and is_fusion(node) and node.bodies and node.bodies[0].root is not None:
-        stack = survey.module.call_stack(node.bodies[0].root)
+        stack = module.call_stack(node.bodies[0].root)
     return f"{stack[0].file}:{stack[0].line}" if stack else ""
 
 

@@ -72,7 +72,7 @@ COLUMNS: dict[str, Column] = {c.name: c for c in (
     Column("name", "text", "the node's name, without %", lambda s, g, n: n.name),
     Column("graph", "text", "the computation, function or block it stands in", lambda s, g, n: g.name),
     Column("scope", "text", "the user's name for the place: HLO op_name, module path", lambda s, g, n: s.module.scope(n)),
-    Column("source", "text", "file:line of the user's program", lambda s, g, n: source_line(s, n)),
+    Column("source", "text", "file:line of the user's program", lambda s, g, n: source_line(s.module, n)),
     Column("class", "text", "sort of work: contraction, reduction, elementwise, movement, fusion...", lambda s, g, n: work_class(n)),
     Column("dtype", "text", "element type of the (first) result", _dtype),
     Column("shape", "text", "shape of the (first) result: 8,128 or 8x128; a star stands for anything", _shape),

@@ -84,7 +84,7 @@ class _Detail:
                 work, moved = survey.costs.flops(node, graph), survey.costs.traffic(node, graph)
                 box.cost = estimate(work, moved) * survey.calls.times.get(graph, 1.0)
                 box.tooltip = f"{flops(work)}, {bytes_(moved)}"
-            source = source_line(survey, node)
+            source = source_line(survey.module, node)
             scope = survey.module.scope(node)
             box.tooltip = "\n".join(t for t in (f"%{node.name} = {describe_type(node.type)}", scope, source, box.tooltip) if t)
             if node is self.options.centre:

@@ -62,7 +62,7 @@ def _node(survey: Survey, graph: Graph, node: Node) -> dict[str, Any]:
     if graph in survey.costs.graphs:
         found["flops"] = survey.costs.flops(node, graph)
         found["traffic"] = survey.costs.traffic(node, graph)
-    scope, source = survey.module.scope(node), source_line(survey, node)
+    scope, source = survey.module.scope(node), source_line(survey.module, node)
     if scope:
         found["scope"] = scope
     if source:

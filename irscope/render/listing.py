@@ -65,7 +65,7 @@ def card(survey: Survey, node: Node, paint: Paint) -> Iterator[str]:
     stack = survey.module.call_stack(node)
     for i, at in enumerate(stack[:MAX_FRAMES]):
         rows.append(("source" if i == 0 else "", f"{at.file}:{at.line}" + (f" in {at.function}" if at.function else "")))
-    if not stack and (line := source_line(survey, node)):
+    if not stack and (line := source_line(survey.module, node)):
         rows.append(("source", line))
     if graph in survey.costs.graphs:
         work, moved = survey.costs.flops(node, graph), survey.costs.traffic(node, graph)

@@ -80,7 +80,7 @@ class _Maker:
             "type": [self._type(node) for node in nodes],
             "class": [CLASSES.index(drawn_class(node)) for node in nodes],
             "scope": [self.scopes.number(scope) for scope in scopes],
-            "source": [self.sources.number(source_line(survey, node)) for node in nodes],
+            "source": [self.sources.number(source_line(survey.module, node)) for node in nodes],
             "line": _distances([survey.module.source.place(node.loc).line if node.loc >= 0 else 0 for node in nodes]),
             "flops": [round(survey.costs.flops(node, graph)) for node in nodes] if cost is not None else [],
             "bytes": [round(survey.costs.traffic(node, graph)) for node in nodes] if cost is not None else [],

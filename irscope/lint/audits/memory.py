@@ -31,7 +31,7 @@ def audit(module: Module) -> Table:
         end = "end" if last >= len(entry.nodes) else str(last)
         share = f"{size / life.peak * 100:.0f} %" if life.peak else None
         what = f"%{node.name}", describe_type(node.type), human_bytes(size), share
-        table.rows.append((*what, f"{node.index}..{end}", "/".join(scopes[node.index]), source_line(survey, node)))
+        table.rows.append((*what, f"{node.index}..{end}", "/".join(scopes[node.index]), source_line(survey.module, node)))
     if len(alive) > MAX_ROWS:
         rest = sum(life.size[node.index] for node in alive[MAX_ROWS:])
         table.notes.append(f"{len(alive) - MAX_ROWS} smaller values hold {human_bytes(rest)}")
