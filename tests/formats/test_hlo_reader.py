@@ -161,6 +161,13 @@ def test_a_prefix_on_the_first_line_alone() -> None:
     assert difference(fine("I0101 00:00:01.5 7 a.cc:1] " + MODULE), fine(MODULE)) == ""
 
 
+@pytest.mark.parametrize("name", ["HloModule.1", "ENTRY.2", "HloModule-x", "ROOT.3"])
+def test_names_may_begin_with_a_keyword(name: str) -> None:
+    module = fine(f"HloModule m\n\n{name} {{\n  ROOT p = f32[] parameter(0)\n}}\n\nENTRY e {{\n  {name} = f32[] parameter(0)\n"
+                  f"  ROOT c = f32[] call({name}), to_apply={name}\n}}\n")
+    assert list(module.graphs) == [name, "e"] and module.entry == "e"
+
+
 def test_other_output_around_modules() -> None:
     text = f"step 1, loss=3.2\nLinear(in_features=3)\n{MODULE}\nTraceback? no\n{{'a': 1}}\n\n{MODULE.replace('jit_f', 'jit_h')}bye\n"
     got = reading(text)

@@ -22,7 +22,7 @@ _PARAMETERS = rf"(?:%?{NAME}: (?:{_PARAMETER_TYPE}|{_TUPLE_TYPE})(?:, (?:/\*inde
 OPENING = re.compile(rf"[ \t]*+(ENTRY )?+%?+({NAME}) (?:\({_PARAMETERS}\) -> ({TYPE}) )?+\{{[ \t\r]*+\n[ \t]*+", re.ASCII)
 CLOSING = re.compile(r"[ \t\r\n]*+\}[ \t\r]*+\n(?=[ \t\r]*(?:\n|%|[A-Za-z]|$))")
 # Where reading goes on behind a line that could not be read.
-_HEADER = r"(?:ENTRY|HloModule)\b|%?[A-Za-z_][\w.\-]*[ \t]+(?:\([^\n]*\)[ \t]*->[^\n]*)?\{[ \t]*$"
+_HEADER = r"(?:ENTRY|HloModule)(?![\w.\-])|%?[A-Za-z_][\w.\-]*[ \t]+(?:\([^\n]*\)[ \t]*->[^\n]*)?\{[ \t]*$"
 RESUME = re.compile(rf"^[ \t]*(?:(?:ROOT[ \t]+)?%?[A-Za-z_][\w.\-]*[ \t]+=[ \t]|\}}|{_HEADER})", re.MULTILINE | re.ASCII)
 # What only stands outside of computations: one that is open there was never closed.
 LEAVES = re.compile(_HEADER, re.MULTILINE | re.ASCII)

@@ -16,16 +16,17 @@ from irscope.graph import Module, Op, Reading
 from irscope.graph.collector import collector_paused
 from irscope.source import SourceText
 
-HLO_MODULE = re.compile(r"[ \t]*HloModule\b(?![ \t]*[=({])")
-NEXT_MODULE = re.compile(r"^[ \t]*HloModule\b(?![ \t]*[=({])", re.MULTILINE)
+HLO_MODULE = re.compile(r"[ \t]*HloModule(?![\w.\-]|[ \t]*[=({])")
+NEXT_MODULE = re.compile(r"^[ \t]*HloModule(?![\w.\-]|[ \t]*[=({])", re.MULTILINE)
 # What may open a computation: a name, then its body or its signature.
 OPENS = re.compile(
-    r"[ \t]*(?:ENTRY\b|%?[A-Za-z_][\w.\-]*\s*\{|%?[A-Za-z_][\w.\-]*\s*\((?=[^\n]*->|(?:[^{}]|\{[\d,]*\}){0,20000}?->)|\{[ \t]*$|%\()",
+    r"[ \t]*(?:ENTRY(?![\w.\-])|%?[A-Za-z_][\w.\-]*\s*\{|"
+    r"%?[A-Za-z_][\w.\-]*\s*\((?=[^\n]*->|(?:[^{}]|\{[\d,]*\}){0,20000}?->)|\{[ \t]*$|%\()",
     re.MULTILINE,
 )
 CUT_HEADER = re.compile(r"(?:E(?:N(?:T(?:RY?)?)?)?|(?:ENTRY[ \t]+)?%(?:[A-Za-z_][\w.\-]*)?[ \t]*(?:\([^\n]*)?)")
 NEXT_START = re.compile(
-    r"^[ \t]*(?:HloModule\b(?![ \t]*[=({])|ENTRY\b|%?[A-Za-z_][\w.\-]*[ \t]*(?:\([^\n]*\)[ \t]*->[^\n]*)?\{)", re.MULTILINE)
+    r"^[ \t]*(?:HloModule(?![\w.\-]|[ \t]*[=({])|ENTRY(?![\w.\-])|%?[A-Za-z_][\w.\-]*[ \t]*(?:\([^\n]*\)[ \t]*->[^\n]*)?\{)", re.MULTILINE)
 
 # An instruction without a module: ``name = ...``, or the right side alone.
 SINGLE = re.compile(r"(?:ROOT\s+)?%?[A-Za-z_][\w.\-]*\s+=\s|(?:\(|[a-z]\w*\[[\d,<=? ]*\])[^\n]*?[ )}\]][a-z][a-z\-]*\(")

@@ -15,7 +15,7 @@ COMPUTATION = re.compile(
 _RESULT = r"(?:\(|[a-z]\w*\[[\d,<=? ]*\])[^\n]*?[ )}\]]"
 INSTRUCTION = re.compile(rf"^[ \t]*(?:ROOT[ \t]+)?{_NAME}[ \t]+=[ \t]+{_RESULT}[a-z][a-z\-]*\(", re.MULTILINE)
 BARE_INSTRUCTION = re.compile(rf"\s*{_RESULT}[a-z][a-z\-]*\([^\n]*\)")
-KEYWORD = re.compile(r"^[ \t]*(?:ENTRY [%\w]|HloModule\b)", re.MULTILINE)
+KEYWORD = re.compile(r"^[ \t]*(?:ENTRY [%\w]|HloModule(?![\w.\-]))", re.MULTILINE)
 
 
 def sniff(text: str) -> float:
