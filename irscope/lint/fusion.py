@@ -8,13 +8,15 @@ from dataclasses import replace
 
 from irscope.analysis.types import check_types
 from irscope.expand import expand
-from irscope.fusion import AsWritten, EdgeVerdict, Plan, policy_named
+from irscope.fusion import AsWritten, EdgeVerdict, Plan, compiler_of, policy_named
 from irscope.fusion.logs.events import FusionLog
 from irscope.graph import Module, callees_first
+from irscope.lint.asked import Kernel, kernels_of, must_exist, not_joined
 from irscope.lint.context import Context
+from irscope.lint.settings import Settings
 from irscope.lint.values import written
 from irscope.ops import TypeFault
-from irscope.source import Severity, UserError, did_you_mean
+from irscope.source import Severity, UserError
 
 APART = ("all", "some", "none")
 """How far apart an edge keeps two operators."""
@@ -37,7 +39,7 @@ def plans(module: Module, policy: str, device: str | None = None) -> list[Plan]:
 
 def _plans(module: Module, policy: str, device: str | None) -> list[Plan]:
     chosen = policy_named(policy)
-    if device is not None and policy != "xla-gpu":
+    if device is not None and compiler_of(policy) != "xla-gpu":
         raise UserError(f"--device {device} means nothing to the policy {policy}", "it belongs to xla-gpu")
     if isinstance(chosen, AsWritten):
         return chosen.plan_module(module if module.format in getattr(chosen, "reads", ("hlo",)) else expand(module), device)
@@ -63,8 +65,24 @@ def judge(module: Module, policy: str, device: str | None = None, pair: tuple[st
 
     Raises UserError for an unknown policy or node, and when no path of one edge joins the pair.
     """
-    told = [verdict for plan in plans(module, policy, device) for verdict in _in_the_text(module, plan)]
-    return _asked(module, told, policy, pair)
+    return answer(module, policy, device, pair)[0]
+
+
+def answer(
+    module: Module, policy: str, device: str | None = None, pair: tuple[str, str] | None = None
+) -> tuple[list[EdgeVerdict], dict[EdgeVerdict, Kernel]]:
+    """The verdicts, and where a pair was asked for and is fused, the kernel that computes both."""
+    made = plans(module, policy, device)
+    told = _asked(module, [verdict for plan in made for verdict in _in_the_text(module, plan)], policy, pair)
+    if pair is None:
+        return told, {}
+    kernels = kernels_of(module, made, told)
+    if module.format == "hlo":
+        # What is called is judged where it stands, and becomes part of kernels where it is called.
+        context = Context(module, Settings(policy, device))
+        if context.primitive is not module and context.planned is not None:
+            kernels |= kernels_of(module, context.planned.plans, told)
+    return told, kernels
 
 
 def judge_by_log(module: Module, log: FusionLog, device: str | None = None,
@@ -100,16 +118,9 @@ def _asked(module: Module, verdicts: list[EdgeVerdict], policy: str, pair: tuple
     """All verdicts, or those between the two nodes of ``pair``."""
     if pair is None:
         return verdicts
-    names = {node.name for graph in module.graphs.values() for node in graph.nodes} | {
-        n for v in verdicts for n in (v.producer, v.consumer)
-    }
     for name in pair:
-        if name not in names:
-            raise UserError(f"there is no node {name}", did_you_mean(name, names))
+        must_exist(module, name, (end for v in verdicts for end in (v.producer, v.consumer)))
     found = [v for v in verdicts if {v.producer, v.consumer} == set(pair)]
     if not found:
-        raise UserError(
-            f"no edge joins %{pair[0]} and %{pair[1]} in the graph that {policy} looks at",
-            "give a producer and its direct consumer; irscope show --around NODE --radius 1 names them",
-        )
+        raise not_joined(module, pair, policy, verdicts)
     return found

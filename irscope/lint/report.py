@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from irscope.fusion.plan import EdgeVerdict
+from irscope.lint.asked import Kernel
 from irscope.lint.stages import Stages
 from irscope.source import Finding, Severity
 
@@ -15,7 +16,7 @@ class FileReport:
     """One file: its findings, and (with ``--why-not-fused``) the edges of its graphs. ``readable``: its own parser would take it.
 
     ``remarks`` say what a reader of the edges should know: how sure the policy is of this text. ``stages`` tell, module by module, what
-    fusion is worth. Findings of ``fail_on`` and above make the run fail.
+    fusion is worth; ``kernels`` which kernel an edge that was asked for ended in. Findings of ``fail_on`` and above make the run fail.
     """
 
     file: str
@@ -25,6 +26,7 @@ class FileReport:
     remarks: list[str] = field(default_factory=list)
     stages: list[Stages] = field(default_factory=list)
     fail_on: Severity = Severity.WARNING
+    kernels: dict[EdgeVerdict, Kernel] = field(default_factory=dict)
 
     @property
     def fails(self) -> bool:
@@ -49,12 +51,14 @@ class Report:
     """All files of a run, in the order given; ``policy`` names the fusion policy that judged the edges, if any was asked.
 
     ``statistics``: the findings are counted by rule. ``everything``: reports for people hold all information, not the first of it alone.
+    ``pair``: the two nodes whose edge alone was asked for.
     """
 
     files: list[FileReport]
     policy: str = ""
     statistics: bool = False
     everything: bool = False
+    pair: tuple[str, str] | None = None
 
     def findings(self) -> list[Finding]:
         """The findings of all files."""

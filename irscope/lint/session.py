@@ -14,7 +14,7 @@ from irscope.lint.baseline import read_baseline, read_fusion, unknown_to
 from irscope.lint.config import Config
 from irscope.lint.context import Context
 from irscope.lint.demands import Demands
-from irscope.lint.fusion import judge, judge_by_log, remarks, version_of
+from irscope.lint.fusion import answer, judge_by_log, remarks, version_of
 from irscope.lint.gates.fusion_regression import FusionRegression, record
 from irscope.lint.planned import Planned
 from irscope.lint.report import FileReport, Report
@@ -23,7 +23,7 @@ from irscope.lint.run import lint_context
 from irscope.lint.settings import ScalarLoops
 from irscope.lint.stages import stages
 from irscope.lint.suppress import Suppressor, check_rule, fits_path, fits_rule
-from irscope.source import Finding, Severity
+from irscope.source import Finding, Severity, UserError
 
 
 @dataclass(slots=True)
@@ -78,15 +78,16 @@ class Session:
         report = FileReport(file, findings, readable=reading.ok, fail_on=fail_on)
         # A module whose text broke off in the middle of a graph has no kernels to speak of; the finding that says so stands already.
         whole = [module for module in reading.modules if module.entry and all(graph.root for graph in module.graphs.values())]
-        for module in whole:
-            report.findings += self._gates(file, module, demands, len(whole) > 1)
+        for context in contexts:
+            if context.module in whole:
+                report.findings += self._gates(file, context, demands, len(whole) > 1)
         if self.options.why and self.options.log is not None:
             for module in whole:
                 edges, notes = judge_by_log(module, self.options.log, demands.device, self.options.pair)
                 report.edges += edges
                 report.remarks += notes
         elif self.options.why:
-            report.edges = [edge for module in whole for edge in judge(module, demands.policy, demands.device, self.options.pair)]
+            self._edges(report, whole, demands)
             report.remarks = [remark for module in reading.modules if module.entry for remark in remarks(module, demands.policy)]
             if self.options.pair is None:
                 report.stages = [told for context in contexts if context.module in whole and (told := stages(context)) is not None]
@@ -101,6 +102,22 @@ class Session:
         self._files.append(report)
         return report
 
+    def _edges(self, report: FileReport, modules: list[Module], demands: Demands) -> None:
+        """The verdicts on the edges of each module; a pair that is asked for need stand in one of them only."""
+        missing: UserError | None = None
+        for module in modules:
+            try:
+                edges, kernels = answer(module, demands.policy, demands.device, self.options.pair)
+            except UserError as error:
+                if self.options.pair is None or len(modules) == 1:
+                    raise
+                missing = error
+                continue
+            report.edges += edges
+            report.kernels.update(kernels)
+        if missing is not None and not report.edges:
+            raise missing
+
     def report(self) -> Report:
         """All files, and last the settings themselves where they hold a suppression that is of no use."""
         files = list(self._files)
@@ -109,7 +126,7 @@ class Session:
             if leftovers:
                 fail_on = self.options.fail_on if self.options.fail_on is not None else self.config.top.get("fail_on", Severity.WARNING)
                 files.append(FileReport(self.config.source.name, leftovers, fail_on=fail_on))
-        return Report(files, self._judge(), self.options.statistics)
+        return Report(files, self._judge(), self.options.statistics, pair=self.options.pair)
 
     def _judge(self) -> str:
         """Whose word on edges the report tells; empty where none was asked."""
@@ -165,13 +182,15 @@ class Session:
             return path.resolve().relative_to(self.config.folder).as_posix()
         return path.as_posix()
 
-    def _gates(self, file: str, module: Module, demands: Demands, several: bool) -> list[Finding]:
+    def _gates(self, file: str, context: Context, demands: Demands, several: bool) -> list[Finding]:
+        """What the demands find. They look at the kernels that rules look at: what is called is written out where it is called."""
+        module = context.module
         key = self._key(file) + (f"#{module.name}" if several else "")
         version = version_of(demands.policy)
         before = self._before.get(key)
         planned = None
         if demands.plans or self.options.track_fusion or before is not None:
-            planned = Planned(module, demands.policy, demands.device)
+            planned = context.planned or Planned(module, demands.policy, demands.device)
         findings = demands.judge(module, planned)
         if planned is not None and self.options.track_fusion:
             self.fusion[key] = record(planned, version)

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from itertools import pairwise
+from itertools import islice, pairwise
 
-from irscope.graph import Graph, Node
+from irscope.graph import Graph, Kind, Node
 from irscope.lint.gate import Gate
 from irscope.lint.planned import Planned
-from irscope.source import Finding, Note, UserError
+from irscope.lint.values import written
+from irscope.source import Finding, Note, UserError, did_you_mean
 
 SEEN_THROUGH = frozenset("broadcast reshape bitcast copy convert transpose get-tuple-element".split())
 """What may stand between two operators of a chain without being named: it computes nothing."""
 MAX_SHOWN = 20
+LISTED = 12
+"""Operators that are named where a chain occurs nowhere."""
 
 
 class RequireFused(Gate):
@@ -52,8 +55,8 @@ class RequireFused(Gate):
         atoms = _Atoms(planned)
         chains = list(_chains(atoms, words))
         if not chains:
-            seen = ", ".join(sorted({atom.node.op.name for atom in atoms.all})[:12])
-            return [cls.broken(planned.module, f"no chain {pattern} in the graph that {planned.policy} looks at", help=f"it has {seen}")]
+            help = _where_it_ends(atoms, words)
+            return [cls.broken(planned.module, f"no chain {pattern} in the graph that {planned.policy} looks at", help=help)]
         apart = [chain for chain in chains if not frozenset.intersection(*(atom.kernels for atom in chain))]
         findings = [cls._told(planned, pattern, chain, len(chains)) for chain in apart[:MAX_SHOWN]]
         if len(apart) > MAX_SHOWN:
@@ -65,15 +68,14 @@ class RequireFused(Gate):
         notes = []
         for before, after in pairwise(chain):
             if not before.kernels & after.kernels:
-                text = f"%{before.node.name} ({before.node.op.name}) and %{after.node.name} ({after.node.op.name}) are in different kernels"
                 why = _reason(planned, before, after)
-                notes.append(Note(text + (f": {why}" if why else ""), before.node.loc))
+                notes.append(Note(f"{before} and {after} are in different kernels" + (f": {why}" if why else ""), before.node.loc))
         if not notes:
             notes.append(Note("each neighbour shares a kernel with the next, but no kernel has them all"))
         last = chain[-1]
-        names = " -> ".join("%" + atom.node.name for atom in chain)
+        names = " -> ".join("%" + written(atom.node).name for atom in chain)
         message = f"{pattern} is not one kernel under {planned.policy}: {names} (one of {n} places)"
-        return cls.broken(planned.module, message, at=(last.graph, last.node), notes=tuple(notes))
+        return cls.broken(planned.module, message, at=(last.graph, written(last.node)), notes=tuple(notes))
 
 
 @dataclass(slots=True, eq=False)
@@ -85,6 +87,9 @@ class _Atom:
     kernels: frozenset[int]
     outer: Node
     feeds: list[_Atom]
+
+    def __str__(self) -> str:
+        return f"%{written(self.node).name} ({self.node.op.name})"
 
     def words(self) -> set[str]:
         """The names by which the user may mean it."""
@@ -160,6 +165,21 @@ def _chains(atoms: _Atoms, words: list[str]) -> Iterator[tuple[_Atom, ...]]:
             for after in _next(chain[-1]):
                 if meant(after, words[len(chain)]):
                     open_chains.append((*chain, after))
+
+
+def _where_it_ends(atoms: _Atoms, words: list[str]) -> str:
+    """How far a chain that occurs nowhere goes, and what follows there instead."""
+    known = {name for atom in atoms.all for name in atom.words()}
+    for word in words:
+        if not any(fnmatchcase(name, word) for name in known):
+            there = ", ".join(sorted({atom.node.op.name for atom in atoms.all})[:LISTED])
+            return f"no operator is called {word}: " + (did_you_mean(word, known) or f"there are {there}")
+    longest = next(n for n in range(len(words) - 1, 0, -1) if next(_chains(atoms, words[:n]), None) is not None)
+    ends = [chain[-1] for chain in islice(_chains(atoms, words[:longest]), MAX_SHOWN)]
+    ends.sort(key=lambda atom: atom.node.op.kind is Kind.LEAF)
+    after = sorted({one.node.op.name for end in ends for one in _next(end)})[:LISTED]
+    begin = ",".join(words[:longest])
+    return f"no {words[longest]} follows {begin}, at {ends[0]} for one: {', '.join(after) + ' does' if after else 'nothing does'}"
 
 
 def _next(atom: _Atom) -> list[_Atom]:

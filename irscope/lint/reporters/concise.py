@@ -11,7 +11,8 @@ def write(report: Report) -> str:
     lines = [statistics(report)] if report.statistics and report.findings() else [finding.headline() for finding in report.findings()]
     for file in report.files:
         for edge in file.edges:
-            if edge.fused != "all":
-                why = edge.reason or edge.cause or ""
+            if edge.fused != "all" or report.pair is not None:
+                kernel = file.kernels.get(edge)
+                why = edge.reason or edge.cause or (f"in {kernel.told()}" if kernel is not None else "")
                 lines.append(f"{file.file}: {edge.computation}: %{edge.producer} -> %{edge.consumer}: fused {edge.fused}: {why}")
     return "\n".join([*lines, report.summary()])

@@ -17,7 +17,7 @@ FIRST = 5
 def write(report: Report) -> str:
     """The report as plain text; the terminal colours it."""
     blocks = [statistics(report)] if report.statistics else [block for file in report.files for block in _findings(file, report.everything)]
-    blocks += [_edges(file, report.policy) for file in report.files if report.policy]
+    blocks += [_edges(file, report.policy, report.pair is not None) for file in report.files if report.policy]
     blocks.append(report.summary())
     return "\n\n".join(block for block in blocks if block)
 
@@ -62,10 +62,13 @@ def _finding(finding: Finding) -> str:
     return finding.render() + (f"\n  saves: {saves}" if saves else "")
 
 
-def _edges(file: FileReport, policy: str) -> str:
-    """What was fused and what not, the unfused edges with their reasons."""
-    shown: list[EdgeVerdict] = [e for e in file.edges if e.fused != "all"]
-    lines = [f"{file.file}: {len(file.edges)} edges under {policy}, {len(shown)} of them not fused or not everywhere"]
+def _edges(file: FileReport, policy: str, asked: bool) -> str:
+    """What was fused and what not: the unfused edges with their reasons, and an edge that was asked for whatever became of it."""
+    shown: list[EdgeVerdict] = [e for e in file.edges if asked or e.fused != "all"]
+    if asked:
+        lines = [f"{file.file}: what became of it under {policy}"]
+    else:
+        lines = [f"{file.file}: {len(file.edges)} edges under {policy}, {len(shown)} of them not fused or not everywhere"]
     lines += [f"  note: {remark}" for remark in file.remarks]
     for told in file.stages:
         lines += ["", *_stages(told), ""]
@@ -77,7 +80,20 @@ def _edges(file: FileReport, policy: str) -> str:
             lines.append(f"      because: {edge.cause}" + (f"  [{edge.rule}]" if edge.rule else ""))
         if edge.counterfactual:
             lines.append(f"      would fuse: {edge.counterfactual}")
+        if edge.fused != "none" and asked:
+            lines += [f"      {told}" for told in fused_into(file, edge, policy)]
     return "\n".join(lines)
+
+
+def fused_into(file: FileReport, edge: EdgeVerdict, policy: str) -> list[str]:
+    """For an edge that is fused: in which kernel, and what that means for the value in between."""
+    kernel = file.kernels.get(edge)
+    lines = [f"in {kernel.told()}" if kernel is not None else f"{policy} does not name the kernel of this edge"]
+    if edge.fused == "some":
+        return [*lines, f"%{edge.producer} is stored or computed again for its other readers"]
+    if not edge.rule:
+        lines.append(f"no rule of {policy} keeps them apart; the value in between is never stored for this reader")
+    return lines
 
 
 ROWS = ("dispatches", "kernel launches", "memory traffic", "estimated time")

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from irscope.fusion.plan import EdgeVerdict
+from irscope.lint.asked import Kernel
 from irscope.lint.report import FileReport, Report, Statistic
 from irscope.lint.stages import Stages
 from irscope.source import Finding
@@ -28,7 +29,7 @@ def statistic_dict(row: Statistic) -> dict[str, Any]:
 def as_dict(file: FileReport) -> dict[str, Any]:
     """One file of the report."""
     told: dict[str, Any] = {"file": file.file, "findings": [finding_dict(f) for f in file.findings]}
-    told["edges"] = [edge_dict(e) for e in file.edges]
+    told["edges"] = [edge_dict(e, file.kernels.get(e)) for e in file.edges]
     if file.remarks:
         told["remarks"] = file.remarks
     if file.stages:
@@ -64,9 +65,9 @@ def finding_dict(finding: Finding) -> dict[str, Any]:
     }
 
 
-def edge_dict(edge: EdgeVerdict) -> dict[str, Any]:
-    """An edge with the keys of the contract."""
-    return {
+def edge_dict(edge: EdgeVerdict, kernel: Kernel | None = None) -> dict[str, Any]:
+    """An edge with the keys of the contract, and the kernel of one that was asked for by name and is fused."""
+    told: dict[str, Any] = {
         "computation": edge.computation,
         "producer": edge.producer,
         "consumer": edge.consumer,
@@ -76,3 +77,6 @@ def edge_dict(edge: EdgeVerdict) -> dict[str, Any]:
         "cause": edge.cause or None,
         "counterfactual": edge.counterfactual or None,
     }
+    if kernel is not None:
+        told["kernel"] = {"name": kernel.name, "kind": kernel.kind, "nodes": list(kernel.nodes)}
+    return told

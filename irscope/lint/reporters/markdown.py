@@ -20,7 +20,7 @@ def write(report: Report) -> str:
         if file.findings and not report.statistics:
             blocks += [f"### `{_code(file.file)}`", _table(file.findings)]
         if report.policy and file.edges:
-            blocks.append(_edges(file, report.policy))
+            blocks.append(_edges(file, report.policy, report.pair is not None))
     clean = [file.file for file in report.files if not file.findings]
     if clean and len(clean) < len(report.files):
         others = f" and {len(clean) - 20} others" if len(clean) > 20 else ""
@@ -48,12 +48,15 @@ def _table(findings: list[Finding]) -> str:
     return "\n".join(rows)
 
 
-def _edges(file: FileReport, policy: str) -> str:
+def _edges(file: FileReport, policy: str, asked: bool) -> str:
     apart = [edge for edge in file.edges if edge.fused != "all"]
     rows = [f"{_count(len(file.edges), 'edge')} under {policy}, {len(apart)} of them not fused or not everywhere.", ""]
+    if asked:
+        apart = file.edges
     rows += ["| producer | consumer | fused | why |", "|---|---|---|---|"] if apart else []
     for edge in apart[:MAX_ROWS]:
-        why = _cell(edge.reason or edge.cause or "")
+        kernel = file.kernels.get(edge)
+        why = _cell(edge.reason or edge.cause or (f"in {kernel.told()}" if kernel is not None else ""))
         rows.append(f"| `%{_code(edge.producer)}` | `%{_code(edge.consumer)}` | {edge.fused} | {why} |")
     if len(apart) > MAX_ROWS:
         rows.append(f"| | | | and {len(apart) - MAX_ROWS} more |")
