@@ -65,9 +65,14 @@ def policies() -> list[Row]:
     """Whose fusion decisions irscope can tell; ``irscope lint --why-not-fused --policy NAME``."""
     from importlib import import_module
 
-    from irscope.fusion import POLICIES
+    from irscope.fusion import POLICIES, releases_of
 
-    return [{"name": name, "doc": _first_line(import_module(module).__doc__)} for name, module in POLICIES.items()]
+    rows: list[Row] = []
+    for name, module in POLICIES.items():
+        rows.append({"name": name, "doc": _first_line(import_module(module).__doc__)})
+        latest, *older = [f"{name}@{release}" for release in releases_of(name)] or [""]
+        rows += [{"name": release, "doc": f"The same as of an older release; {name} means {latest}."} for release in older]
+    return rows
 
 
 def targets() -> list[Row]:

@@ -44,8 +44,31 @@ class AsWritten(Protocol):
         """How sure the verdicts on this module are: what about its text is not what the compiler's pass would see."""
 
 
+def compiler_of(name: str) -> str:
+    """Whose decisions a policy makes, whatever their release: ``xla-cpu`` of ``xla-cpu@jaxlib-0.4.38``."""
+    return name.partition("@")[0]
+
+
+def releases_of(name: str) -> dict[str, Policy]:
+    """The releases of a compiler's policy by name (``jaxlib-0.10.2``); empty for a policy that follows no compiler's releases."""
+    module = import_module(POLICIES[name])
+    if hasattr(module, "RELEASES"):
+        return dict(module.RELEASES)
+    latest = cast(Policy, module.POLICY)
+    return {latest.version.partition("@")[2]: latest} if isinstance(latest, AsWritten) else {}
+
+
 def policy_named(name: str) -> Policy:
-    """A policy by name. Raises UserError for an unknown one."""
-    if name not in POLICIES:
-        raise UserError(f"there is no fusion policy {name!r}", did_you_mean(name, POLICIES) or f"the policies are: {', '.join(POLICIES)}")
-    return cast(Policy, import_module(POLICIES[name]).POLICY)
+    """A policy by name, of the release that it names (``xla-cpu@jaxlib-0.4.38``) or the latest. Raises UserError for an unknown one."""
+    compiler, at, release = name.partition("@")
+    if compiler not in POLICIES:
+        hint = did_you_mean(compiler, POLICIES) or f"the policies are: {', '.join(POLICIES)}"
+        raise UserError(f"there is no fusion policy {name!r}", hint)
+    if not at:
+        return cast(Policy, import_module(POLICIES[name]).POLICY)
+    known = releases_of(compiler)
+    if release not in known:
+        names = " and ".join(f"{compiler}@{one}" for one in known)
+        hint = f"there is {names}" if known else f"it follows no releases: --policy {compiler}"
+        raise UserError(f"{compiler} is not known as of {release or 'no release'}", hint)
+    return known[release]

@@ -10,29 +10,28 @@ from irscope.fusion.canonicalise import Canonical, canonicalise, early_signs, is
 from irscope.fusion.plan import Plan
 from irscope.fusion.xla.cpu import run
 from irscope.fusion.xla.instructions import Computation
-from irscope.fusion.xla.stage import computations, early_remarks, remarks
+from irscope.fusion.xla.releases import CPU_RELEASES, LATEST, CpuRelease
+from irscope.fusion.xla.stage import computations, early_remarks, other_release, remarks
 from irscope.fusion.xla.told import from_text, opened, plan_of, taken_apart
 from irscope.graph import Graph, Module
 from irscope.graph.collector import collector_paused
 
-VERSION = "jaxlib-0.10.2"
-"""The release whose decisions these are; XLA changes them from month to month."""
-
 
 class XlaCpuPolicy:
-    """See the module."""
+    """See the module. XLA changes its rules from month to month; ``release`` is the one whose decisions these are."""
 
     name = "xla-cpu"
-    version = f"xla-cpu@{VERSION}"
 
-    def __init__(self) -> None:
+    def __init__(self, release: CpuRelease = LATEST) -> None:
+        self.release = release
+        self.version = f"xla-cpu@{release.name}"
         self._last: tuple[Module, list[str], Canonical | None] | None = None
 
     def plan(self, graph: Graph) -> Plan:
         """The kernels of one graph."""
-        plan = plan_of(graph, run(Computation.of(graph)))
+        plan = plan_of(graph, run(Computation.of(graph), self.release))
         if any(opened(node) for node in graph.nodes):
-            from_text(plan, run(taken_apart(graph)))
+            from_text(plan, run(taken_apart(graph), self.release))
         return plan
 
     def plan_module(self, module: Module, device: str | None = None) -> list[Plan]:
@@ -53,9 +52,15 @@ class XlaCpuPolicy:
     def remarks(self, module: Module) -> list[str]:
         """See :mod:`irscope.fusion.xla.stage`."""
         signs, canonical = self._rewritten(module)
+        told = other_release(module, self.release)
         if canonical is not None:
-            return early_remarks(module, self.version, "before_fusion", signs, unfollowed(module))
-        return remarks(module, self.version, "before_fusion")
+            return told + early_remarks(module, self.version, "before_fusion", signs, unfollowed(module), self._rewriting)
+        return told + remarks(module, self.version, "before_fusion")
+
+    @property
+    def _rewriting(self) -> str:
+        """What to know of the rewriting of early texts, which follows the latest release alone."""
+        return "" if self.release is LATEST else f"; the rewriting is that of {LATEST.name}, not of {self.release.name}"
 
     def _rewritten(self, module: Module) -> tuple[list[str], Canonical | None]:
         """The module as XLA would rewrite it, and what shows that it has not done so yet; None where it has."""
@@ -77,3 +82,5 @@ def _rewritten(module: Module) -> tuple[list[str], Canonical | None]:
 
 
 POLICY = XlaCpuPolicy()
+RELEASES = {name: POLICY if release is LATEST else XlaCpuPolicy(release) for name, release in CPU_RELEASES.items()}
+"""The policy of each release, by its name; the latest first."""

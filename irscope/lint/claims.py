@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from irscope.fusion import Plan
+from irscope.fusion import Plan, compiler_of
 from irscope.graph import Graph, Module, Node
 from irscope.lint.edits import Edit, built
 from irscope.lint.machine import Machine
@@ -60,7 +60,7 @@ class Claims:
     def __init__(self, whole: Planned, machine: Machine) -> None:
         self.whole, self.machine = whole, machine
         self._as_written = not whole.module.attrs.get("is_scheduled") and not whole.fusion_of
-        self.tidies = self._as_written and whole.policy in TIDY
+        self.tidies = self._as_written and compiler_of(whole.policy) in TIDY
         self._plans = {plan.graph.name: plan for plan in whole.plans}
         self._surroundings: dict[Graph, Surroundings | None] = {}
         self._shapes = Shapes()
@@ -107,6 +107,6 @@ class Claims:
 
 def tidied(module: Module, policy: str) -> Module:
     """A module as the policy's compiler has tidied it before it makes kernels."""
-    for name in TIDIED if policy in TIDY else ():
+    for name in TIDIED if compiler_of(policy) in TIDY else ():
         module = pass_named(name).run(module)
     return module

@@ -10,6 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from irscope.fusion import compiler_of
 from irscope.source import UserError, did_you_mean
 
 BUILT_IN = ("cpu", "h100", "a100", "b200")
@@ -51,11 +52,12 @@ class Machine:
 
     def launch(self, policy: str) -> float:
         """What a kernel costs before it works, in the programs of a policy's compiler."""
-        return self.policy_launch_us.get(policy, self.launch_us)
+        return self.policy_launch_us.get(compiler_of(policy), self.launch_us)
 
     def launch_source(self, policy: str) -> str:
         """Where that number comes from."""
-        return self.sources.get(f"launch_us.{policy}" if policy in self.policy_launch_us else "launch_us", "")
+        compiler = compiler_of(policy)
+        return self.sources.get(f"launch_us.{compiler}" if compiler in self.policy_launch_us else "launch_us", "")
 
     def move_us(self, read: float, written: float) -> float:
         """The time in which a kernel moves its bytes: at the bandwidth of the smallest cache that holds them all, else of memory."""

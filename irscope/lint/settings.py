@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from irscope.fusion import compiler_of
 from irscope.graph import Module
 from irscope.lint.machine import BUILT_IN, DEFAULT, Machine, machine_named
 
@@ -28,10 +29,15 @@ class Settings:
     machine: str = ""
     loops: ScalarLoops | None = None
 
+    @property
+    def compiler(self) -> str:
+        """The policy without its release."""
+        return compiler_of(self.policy)
+
     def table(self) -> Machine:
         """The machine's table: the one that is named, else that of the policy's device, else one core. UserError where there is none."""
         if self.machine:
             return machine_named(self.machine)
-        if self.policy == "xla-gpu":
+        if self.compiler == "xla-gpu":
             return machine_named(self.device.lower() if self.device is not None and self.device.lower() in BUILT_IN else "h100")
         return machine_named(DEFAULT)

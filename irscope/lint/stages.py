@@ -117,7 +117,7 @@ def _lifted(context: Context) -> tuple[Planned, dict[str, int]] | None:
     """The module with each fix made that brings something, planned again; None where that cannot be done."""
     edits: dict[Graph, list[Edit]] = {}
     count: Counter[str] = Counter()
-    for rule in _rewriting(context.settings.policy):
+    for rule in _rewriting(context.settings.compiler):
         for finding in rule().check(context):
             if isinstance(finding, RuleFinding) and finding.edit is not None and finding.at and (finding.saves or {}).get("us"):
                 edits.setdefault(finding.at[0], []).append(finding.edit)
@@ -138,9 +138,9 @@ def _lifted(context: Context) -> tuple[Planned, dict[str, int]] | None:
         return None
 
 
-def _rewriting(policy: str) -> list[type[Rule]]:
+def _rewriting(compiler: str) -> list[type[Rule]]:
     """The rules that make their fix on a copy, whether they are on or not."""
-    return [rule for rule in all_rules() if rule.fix is Fix.REWRITE and (not rule.policies or policy in rule.policies)]
+    return [rule for rule in all_rules() if rule.fix is Fix.REWRITE and (not rule.policies or compiler in rule.policies)]
 
 
 def _sources(context: Context) -> list[str]:

@@ -39,7 +39,7 @@ def read(text: str, name: str) -> FusionLog:
         if words.startswith("Considering fusion of: "):
             considered = _name(words[len("Considering fusion of: "):])
         elif words.startswith("not fusing operand "):
-            producer, _, reason = words[len("not fusing operand "):].rpartition(" because ")
+            producer, reason = _refused(words[len("not fusing operand "):])
             steps.append(Step(_name(producer), considered, words=reason))
         elif words.startswith("Operand (") and words.endswith(") is not fusible"):
             steps.append(Step(_name(words[len("Operand ("):]), considered, words=words))
@@ -57,6 +57,13 @@ def read(text: str, name: str) -> FusionLog:
     if steps:
         log.runs.append(steps)
     return log
+
+
+def _refused(text: str) -> tuple[str, str]:
+    """The instruction and the reason of ``INSTRUCTION because REASON``; one reason has the word itself ("Bailing because ...")."""
+    said, _, reason = text.rpartition(" because ")
+    before, own, word = said.rpartition(" because ")
+    return (before, f"{word} because {reason}") if own and word == "Bailing" else (said, reason)
 
 
 def _name(text: str) -> str:

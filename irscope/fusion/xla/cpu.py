@@ -7,6 +7,7 @@ from heapq import heapify, heappop, heappush
 from irscope.fusion.xla.cpu_rules import CAN_NOT_DUPLICATE, CONSUMER_NOT_FUSIBLE, LASTING, NOT_FUSIBLE, CpuRules
 from irscope.fusion.xla.instructions import Computation, Instruction
 from irscope.fusion.xla.refusal import Refusal
+from irscope.fusion.xla.releases import LATEST, CpuRelease
 from irscope.fusion.xla.unfusible import globally_unfusible
 
 
@@ -20,9 +21,9 @@ class Outcome:
     refusals: dict[tuple[str, Instruction], Refusal] = field(default_factory=dict)
 
 
-def run(computation: Computation) -> Outcome:
-    """Fuse a computation in place."""
-    rules = CpuRules(computation)
+def run(computation: Computation, release: CpuRelease = LATEST) -> Outcome:
+    """Fuse a computation in place, as a release of XLA does."""
+    rules = CpuRules(computation, release)
     outcome = Outcome(computation)
     queue: list[Instruction | None] = list(computation.post_order())
     unfusible = globally_unfusible([i for i in queue if i is not None], rules)

@@ -6,6 +6,7 @@ from irscope.fusion.xla.inplace import WORDS, conflict
 from irscope.fusion.xla.instructions import Computation, Instruction, fuse_into
 from irscope.fusion.xla.opcodes import CHEAP_WHEN_REAL, CPU_CHEAP, CPU_LOOP_FUSIBLE
 from irscope.fusion.xla.refusal import Refusal, Rule
+from irscope.fusion.xla.releases import LATEST, CpuRelease
 from irscope.fusion.xla.reuse import ReusedOperands
 from irscope.graph import DTYPES, TensorType
 
@@ -66,6 +67,10 @@ TOO_MANY_COPIES = Rule(
     "too-many-copies", "Code duplication too high",
     "the kernel of {consumer} reads {producer} at so many different indices that its code would be written too often",
     "read {producer} by one slice or gather instead of many, or write it out on purpose")
+MAJOR_REDUCTION = Rule(
+    "major-reduction", "Not fusing reductions over major dimensions",
+    "a reduction that keeps the minor dimension runs in vectors, which XLA's loops for fusions do not do",
+    "reduce along the minor dimension, or transpose the array where it is made")
 NO_CASE = Rule(
     "no-case", "Not fusing: not found a fusible case",
     "{consumer}, a {consumer_op}, is no loop that XLA's CPU emitter can compute operands in; it reads them from memory")
@@ -78,8 +83,9 @@ IN_PLACE: dict[str, Rule] = {
 
 RULES: tuple[Rule, ...] = (
     NOT_FUSIBLE, CONSUMER_NOT_FUSIBLE, CAN_NOT_DUPLICATE, CUSTOM, LARGE_CONSTANT, OUTPUT_FUSED, NOT_LOOP_FUSIBLE, CONCATENATE,
-    NOT_PROFITABLE, ROOT, EXPENSIVE_TWICE, *IN_PLACE.values(), REDUCTIONS, LONE_CONSTANT, PRODUCER_IS_FUSION, TOO_MANY_COPIES, NO_CASE)
-"""All rules in test order."""
+    NOT_PROFITABLE, ROOT, EXPENSIVE_TWICE, *IN_PLACE.values(), REDUCTIONS, LONE_CONSTANT, PRODUCER_IS_FUSION, TOO_MANY_COPIES,
+    MAJOR_REDUCTION, NO_CASE)
+"""All rules in test order; which of them a release has says :mod:`irscope.fusion.xla.releases`."""
 LASTING = frozenset((NOT_FUSIBLE, CAN_NOT_DUPLICATE, CUSTOM, LARGE_CONSTANT, NOT_LOOP_FUSIBLE, CONCATENATE,
                      NOT_PROFITABLE, ROOT, REDUCTIONS))
 """Rules that say no again whatever else is fused into the same kernel: they need not be asked twice."""
@@ -90,10 +96,11 @@ WRITES_IN_PLACE = frozenset(("tuple", "dynamic-update-slice", "scatter"))
 
 
 class CpuRules:
-    """``CpuInstructionFusion::ShouldFuse`` on one computation."""
+    """``CpuInstructionFusion::ShouldFuse`` of a release on one computation."""
 
-    def __init__(self, computation: Computation) -> None:
+    def __init__(self, computation: Computation, release: CpuRelease = LATEST) -> None:
         self.computation = computation
+        self.release = release
         self.reused = ReusedOperands()
         self.copies: dict[Instruction, Copies] = {}
         self.easy: dict[Instruction, bool] = {}
@@ -114,10 +121,10 @@ class CpuRules:
             return Refusal(OUTPUT_FUSED)
         if not loop_fusible(producer):
             return Refusal(NOT_LOOP_FUSIBLE)
-        for side in (producer, consumer):
+        for side in (producer, consumer) if self.release.concatenations else ():
             if numbers := inefficient_concatenation(side):
                 return Refusal(CONCATENATE, numbers)
-        costly = is_expensive(producer)
+        costly = is_expensive(producer, self.release)
         if producer.op != "fusion" and costly and producer in self.reused.of(consumer):
             return Refusal(NOT_PROFITABLE, f"{producer.op} of {producer.elements} elements, read by {consumer.op}")
         if producer is self.computation.root:
@@ -139,13 +146,13 @@ class CpuRules:
             found = self.easy[producer] = (
                 producer.op not in ("dot", "fusion", "reduce") and (producer.op != "constant" or producer.elements == 1)
                 and not (producer.op == "add" and any(o.op == "dot" for o in producer.operands)) and loop_fusible(producer)
-                and not inefficient_concatenation(producer) and not is_expensive(producer))
+                and not inefficient_concatenation(producer) and not is_expensive(producer, self.release))
         return found
 
     def _in_kernel(self, producer: Instruction, consumer: Instruction, number: int) -> Refusal | None:
         """The tests that look at what the consumer's kernel holds already."""
         if consumer.body is not None:
-            if producer.op == "reduce":
+            if producer.op == "reduce" and self.release.reduction_limit:
                 held = sum(i.op == "reduce" for i in consumer.body.instructions)
                 if held > MAX_REDUCTIONS:
                     return Refusal(REDUCTIONS, f"{held} > {MAX_REDUCTIONS}")
@@ -159,6 +166,8 @@ class CpuRules:
             vector = consumer.operands[1 - number]
             if len(vector.dims) == 1 and _bytes(vector) < SMALL_VECTOR_BYTES:
                 return None
+        if self.release.major_reductions and (numbers := major_reduction(consumer) or major_reduction(producer)):
+            return Refusal(MAJOR_REDUCTION, numbers)
         if (consumer.body is not None and consumer.kind == "kLoop") or loop_fusible(consumer):
             return None
         return Refusal(NO_CASE)
@@ -206,17 +215,25 @@ def inefficient_concatenation(instruction: Instruction) -> str:
     return ""
 
 
-def is_expensive(instruction: Instruction) -> bool:
-    """XLA's ``CpuInstructionFusion::IsExpensive``, with its slip: division looks for a constant in the dividend, not the divisor."""
+def major_reduction(instruction: Instruction) -> str:
+    """The dimensions of a reduction that keeps the minor one of what it reads; empty for all else."""
+    if instruction.op != "reduce":
+        return ""
+    reduced, minor = instruction.attrs["dimensions"], instruction.operands[0].minor
+    return "" if minor and minor[0] in reduced else f"reduces {', '.join(map(str, reduced))}, minor is {minor[0] if minor else 'none'}"
+
+
+def is_expensive(instruction: Instruction, release: CpuRelease = LATEST) -> bool:
+    """XLA's ``CpuInstructionFusion::IsExpensive``. Lately with a slip: division looks for a constant in the dividend, not the divisor."""
     op = instruction.op
     if op in CPU_CHEAP:
         return False
     if op in CHEAP_WHEN_REAL:
         return _is_complex(instruction)
     if op == "convert":
-        return instruction.dtype == "bf16" and instruction.operands[0].dtype == "f32"
+        return release.narrow_is_expensive and instruction.dtype == "bf16" and instruction.operands[0].dtype == "f32"
     if op in ("divide", "remainder"):
-        return not _is_integral(instruction) or not _is_scalar_constant(instruction.operands[0])
+        return not _is_integral(instruction) or not _is_scalar_constant(instruction.operands[release.divisor])
     return True
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from irscope.fusion.xla.releases import CPU_RELEASES, CpuRelease
 from irscope.graph import Graph, Module, Node, TensorType, callees_first
 
 REWRITTEN = frozenset(
@@ -47,13 +48,32 @@ def remarks(module: Module, version: str, dump: str) -> list[str]:
     return told
 
 
-def early_remarks(module: Module, version: str, dump: str, signs: Sequence[str], unfollowed: Sequence[str]) -> list[str]:
+def other_release(module: Module, release: CpuRelease) -> list[str]:
+    """That a text looks like the dump of another release than the one that judges it; empty where nothing shows that.
+
+    Only texts that XLA printed are looked at (their first line has ``entry_computation_layout``). jaxlib 0.4.38 writes the place in the
+    user's program into each instruction (``source_file="..." source_line=4``) and ``jit(main)`` into its name; 0.10.2 numbers the places.
+    """
+    text = module.source.text
+    if module.format != "hlo" or "entry_computation_layout" not in module.attrs:
+        return []
+    frames = "stack_frame_id=" in text
+    if frames == release.frames or not (frames or " source_line=" in text or "/jit(main)/" in text):
+        return []
+    sign = "its metadata numbers the places in the program" if frames else "its metadata names files and lines, or jit(main)"
+    near = next(name for name, other in CPU_RELEASES.items() if other.frames == frames)
+    return [f"the text looks like a dump of another release than {release.name}, as {near} writes them ({sign}): "
+            f"--policy xla-cpu@{near} decides as that one"]
+
+
+def early_remarks(module: Module, version: str, dump: str, signs: Sequence[str], unfollowed: Sequence[str], more: str = "") -> list[str]:
     """What to know of the verdicts on a module that was rewritten first as XLA would.
 
-    ``signs`` show that XLA has not done so yet; ``unfollowed`` are its operators that XLA rewrites in ways of its own.
+    ``signs`` show that XLA has not done so yet; ``unfollowed`` are its operators that XLA rewrites in ways of its own; ``more`` is to be
+    known of the rewriting.
     """
     told = [f"the text is HLO from before XLA's own rewriting ({', '.join(signs)}): {version} judges it rewritten as XLA would, and tells "
-            f"that in its own operators; confidence: near ({NEAR}); exact answers need the dump named {dump} {HOW}"]
+            f"that in its own operators; confidence: near ({NEAR}); exact answers need the dump named {dump} {HOW}{more}"]
     if unfollowed:
         told.append(f"confidence: low around {', '.join(unfollowed)}, which XLA may write out in ways that are not followed here")
     if isinstance(parts := module.attrs.get("num_partitions"), int) and parts > 1:

@@ -118,7 +118,7 @@ class ConcatBlocks(Rule):
                 continue
             whence = f": all are slices of %{source.name}"
             help = "one roll, flip or take in place of the slices is part of the kernel"
-            moved = _moved(node, source, context.settings.policy in MERGES and not context.optimised)
+            moved = _moved(node, source, context.settings.compiler in MERGES and not context.optimised)
             edit = Edit({node: moved}, (source,)) if moved is not None else None
             yield self._finding(context, graph, node, reader, whence, help, edit, self.severity if edit is not None else Severity.INFO)
         if apart:

@@ -165,7 +165,7 @@ class ConvLayoutMismatch(Rule):
             node, before, after = sites[0]
             moved = {n for _, *pair in sites for n in pair}
             moves = 2 * sum(size(n) for n in moved)
-            folded = context.settings.policy in TIDY and not context.optimised
+            folded = context.settings.compiler in TIDY and not context.optimised
             yield context.finding(
                 self,
                 node,

@@ -172,7 +172,7 @@ class LoopInvariantInside(Rule):
 
     def _body(self, context: Context, loop: Node, graph: Graph, body: Graph) -> Iterator[RuleFinding]:
         trips = trip_count(context.module, loop)
-        hoisted = context.settings.policy in HOISTS and not context.optimised
+        hoisted = context.settings.compiler in HOISTS and not context.optimised
         seen = {body}
         todo = [(body, *_invariant(body, _kept(body), frozenset()))]
         for inside, same, constant in todo:

@@ -190,7 +190,7 @@ def _mendable(context: Context, graph: Graph, anchor: Node) -> bool:
 
     For attention every framework has one operator. Where a loss or a normalisation reads the product twice, it has to lie in memory.
     """
-    if context.settings.policy == "xla-gpu":
+    if context.settings.compiler == "xla-gpu":
         return True
     todo, reduced = [anchor], False
     for at in todo:
@@ -206,6 +206,6 @@ def _mendable(context: Context, graph: Graph, anchor: Node) -> bool:
 
 def _takes(context: Context, anchor: Node, consumer: Node) -> bool:
     """Whether the kernel of the anchor may end in the work of the consumer."""
-    if context.settings.policy != "xla-gpu":
-        return anchor.op.name in EPILOGUES[context.settings.policy]
+    if context.settings.compiler != "xla-gpu":
+        return anchor.op.name in EPILOGUES[context.settings.compiler]
     return consumer.op.name in CALLS.get(str(anchor.attrs.get("custom_call_target", "")), ())

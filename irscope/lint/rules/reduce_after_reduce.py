@@ -128,7 +128,7 @@ class ReduceAfterReduce(Rule):
                 help="reduce over both sets of axes at once",
                 edit=Edit({node: partial(_at_once, node, first)}, (first.operands[0],)),
             )
-        if context.settings.policy == "xla-gpu":
+        if context.settings.compiler == "xla-gpu":
             yield from self._apart(context, told)
 
     def _apart(self, context: Context, told: set[Node]) -> Iterator[RuleFinding]:
