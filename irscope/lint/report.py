@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from irscope.fusion.plan import EdgeVerdict
-from irscope.lint.asked import Kernel
+from irscope.lint.edges import Edge
 from irscope.lint.stages import Stages
 from irscope.source import Finding, Severity
 
@@ -16,17 +15,16 @@ class FileReport:
     """One file: its findings, and (with ``--why-not-fused``) the edges of its graphs. ``readable``: its own parser would take it.
 
     ``remarks`` say what a reader of the edges should know: how sure the policy is of this text. ``stages`` tell, module by module, what
-    fusion is worth; ``kernels`` which kernel an edge that was asked for ended in. Findings of ``fail_on`` and above make the run fail.
+    fusion is worth. Findings of ``fail_on`` and above make the run fail.
     """
 
     file: str
     findings: list[Finding] = field(default_factory=list)
-    edges: list[EdgeVerdict] = field(default_factory=list)
+    edges: list[Edge] = field(default_factory=list)
     readable: bool = True
     remarks: list[str] = field(default_factory=list)
     stages: list[Stages] = field(default_factory=list)
     fail_on: Severity = Severity.WARNING
-    kernels: dict[EdgeVerdict, Kernel] = field(default_factory=dict)
 
     @property
     def fails(self) -> bool:

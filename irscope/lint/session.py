@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from irscope.fusion.logs.events import FusionLog
-from irscope.graph import Module, Reading
+from irscope.graph import Reading
 from irscope.lint.baseline import read_baseline, read_fusion, unknown_to
 from irscope.lint.config import Config
 from irscope.lint.context import Context
 from irscope.lint.demands import Demands
+from irscope.lint.edges import told
 from irscope.lint.fusion import answer, judge_by_log, remarks, version_of
 from irscope.lint.gates.fusion_regression import FusionRegression, record
 from irscope.lint.planned import Planned
@@ -78,19 +79,19 @@ class Session:
         report = FileReport(file, findings, readable=reading.ok, fail_on=fail_on)
         # A module whose text broke off in the middle of a graph has no kernels to speak of; the finding that says so stands already.
         whole = [module for module in reading.modules if module.entry and all(graph.root for graph in module.graphs.values())]
-        for context in contexts:
-            if context.module in whole:
-                report.findings += self._gates(file, context, demands, len(whole) > 1)
+        judged = [context for context in contexts if context.module in whole]
+        for context in judged:
+            report.findings += self._gates(file, context, demands, len(whole) > 1)
         if self.options.why and self.options.log is not None:
-            for module in whole:
-                edges, notes = judge_by_log(module, self.options.log, demands.device, self.options.pair)
-                report.edges += edges
+            for context in judged:
+                edges, notes = judge_by_log(context.module, self.options.log, demands.device, self.options.pair)
+                report.edges += told(context, edges)
                 report.remarks += notes
         elif self.options.why:
-            self._edges(report, whole, demands)
+            self._edges(report, judged, demands)
             report.remarks = [remark for module in reading.modules if module.entry for remark in remarks(module, demands.policy)]
             if self.options.pair is None:
-                report.stages = [told for context in contexts if context.module in whole and (told := stages(context)) is not None]
+                report.stages = [columns for context in judged if (columns := stages(context)) is not None]
         ignored = (*self.options.ignore, *table.get("ignore", ()))
         report.findings = [f for f in report.findings if not any(fits_rule(word, f) for word in ignored)]
         if self._suppressor is not None:
@@ -102,19 +103,18 @@ class Session:
         self._files.append(report)
         return report
 
-    def _edges(self, report: FileReport, modules: list[Module], demands: Demands) -> None:
+    def _edges(self, report: FileReport, contexts: list[Context], demands: Demands) -> None:
         """The verdicts on the edges of each module; a pair that is asked for need stand in one of them only."""
         missing: UserError | None = None
-        for module in modules:
+        for context in contexts:
             try:
-                edges, kernels = answer(module, demands.policy, demands.device, self.options.pair)
+                edges, kernels = answer(context.module, demands.policy, demands.device, self.options.pair)
             except UserError as error:
-                if self.options.pair is None or len(modules) == 1:
+                if self.options.pair is None or len(contexts) == 1:
                     raise
                 missing = error
                 continue
-            report.edges += edges
-            report.kernels.update(kernels)
+            report.edges += told(context, edges, kernels)
         if missing is not None and not report.edges:
             raise missing
 

@@ -11,8 +11,9 @@ def write(report: Report) -> str:
     lines = [statistics(report)] if report.statistics and report.findings() else [finding.headline() for finding in report.findings()]
     for file in report.files:
         for edge in file.edges:
-            if edge.fused != "all" or report.pair is not None:
-                kernel = file.kernels.get(edge)
-                why = edge.reason or edge.cause or (f"in {kernel.told()}" if kernel is not None else "")
-                lines.append(f"{file.file}: {edge.computation}: %{edge.producer} -> %{edge.consumer}: fused {edge.fused}: {why}")
+            if edge.is_apart or report.pair is not None:
+                verdict = edge.verdict
+                where = f"{file.file}:{edge.place}" if edge.place else file.file
+                why = verdict.reason or verdict.cause or (f"in {edge.kernel.told()}" if edge.kernel is not None else "")
+                lines.append(f"{where}: {verdict.computation}: %{verdict.producer} -> %{verdict.consumer}: fused {verdict.fused}: {why}")
     return "\n".join([*lines, report.summary()])

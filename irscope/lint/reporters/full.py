@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from irscope.fusion.plan import EdgeVerdict
+from irscope.lint.edges import Edge, folded
 from irscope.lint.report import FileReport, Report
 from irscope.lint.savings import human_bytes
 from irscope.lint.stages import Stages
@@ -12,12 +12,16 @@ from irscope.source import Finding, Severity
 
 FIRST = 5
 """Findings for information that are shown of a file unless all are asked for: nobody reads fifty of them."""
+EDGES = 20
+"""Kinds of unfused edges that are shown of a file unless all are asked for, the costliest first."""
+LIKE = 3
+"""Edges of one kind that are named beside the first."""
 
 
 def write(report: Report) -> str:
     """The report as plain text; the terminal colours it."""
     blocks = [statistics(report)] if report.statistics else [block for file in report.files for block in _findings(file, report.everything)]
-    blocks += [_edges(file, report.policy, report.pair is not None) for file in report.files if report.policy]
+    blocks += [_edges(file, report.policy, report.everything, report.pair is not None) for file in report.files if report.policy]
     blocks.append(report.summary())
     return "\n\n".join(block for block in blocks if block)
 
@@ -58,40 +62,67 @@ def savings(saves: Mapping[str, float] | None) -> str:
 
 
 def _finding(finding: Finding) -> str:
-    saves = savings(finding.saves)
-    return finding.render() + (f"\n  saves: {saves}" if saves else "")
+    saves, cost = savings(finding.saves), savings(finding.costs)
+    told = finding.render() + (f"\n  costs: {cost}" if cost else "")
+    return told + (f"\n  saves: {saves}" if saves else "")
 
 
-def _edges(file: FileReport, policy: str, asked: bool) -> str:
+def _edges(file: FileReport, policy: str, everything: bool, asked: bool) -> str:
     """What was fused and what not: the unfused edges with their reasons, and an edge that was asked for whatever became of it."""
-    shown: list[EdgeVerdict] = [e for e in file.edges if asked or e.fused != "all"]
+    groups = [[edge] for edge in file.edges] if asked else folded(file.edges)
     if asked:
         lines = [f"{file.file}: what became of it under {policy}"]
     else:
-        lines = [f"{file.file}: {len(file.edges)} edges under {policy}, {len(shown)} of them not fused or not everywhere"]
+        apart = sum(len(group) for group in groups)
+        lines = [f"{file.file}: {len(file.edges)} edges under {policy}, {apart} of them not fused or not everywhere"]
     lines += [f"  note: {remark}" for remark in file.remarks]
     for told in file.stages:
         lines += ["", *_stages(told), ""]
-    for edge in shown:
-        lines.append(f"  %{edge.producer} -> %{edge.consumer}  fused: {edge.fused}  ({edge.computation})")
-        if edge.reason:
-            lines.append(f"      {policy} says: {edge.reason}")
-        if edge.cause:
-            lines.append(f"      because: {edge.cause}" + (f"  [{edge.rule}]" if edge.rule else ""))
-        if edge.counterfactual:
-            lines.append(f"      would fuse: {edge.counterfactual}")
-        if edge.fused != "none" and asked:
-            lines += [f"      {told}" for told in fused_into(file, edge, policy)]
+    shown = groups if everything or asked else groups[:EDGES]
+    for group in shown:
+        lines += _edge(group, policy)
+        if asked and group[0].verdict.fused != "none":
+            lines += [f"      {told}" for told in fused_into(group[0], policy)]
+    rest = [edge for group in groups[len(shown):] for edge in group]
+    if rest:
+        lines += ["", f"  and {len(rest)} edges more, which cost less ({costs(rest) or 'nothing'} in all): --all shows them"]
     return "\n".join(lines)
 
 
-def fused_into(file: FileReport, edge: EdgeVerdict, policy: str) -> list[str]:
+def _edge(group: list[Edge], policy: str) -> list[str]:
+    """One edge, and how many are like it: the reason, the way out, what it costs and where it stands in the user's program."""
+    edge, verdict = group[0], group[0].verdict
+    lines = [f"  %{verdict.producer} -> %{verdict.consumer}  fused: {verdict.fused}  ({verdict.computation})"]
+    cost = costs(group)
+    what = ", ".join(part for part in (edge.carries, f"costs at most {cost}" if cost else "") if part)
+    ends = " -> ".join(f"{op} at {source}" if source else op for op, source in zip(edge.ops, edge.sources, strict=True))
+    if edge.is_apart and (what or any(edge.sources)):
+        lines.append("      " + "; ".join(part for part in (ends if all(edge.ops) else "", what) if part))
+    if verdict.reason:
+        lines.append(f"      {policy} says: {verdict.reason}")
+    if verdict.cause:
+        lines.append(f"      because: {verdict.cause}" + (f"  [{verdict.rule}]" if verdict.rule else ""))
+    if verdict.counterfactual:
+        lines.append(f"      would fuse: {verdict.counterfactual}")
+    if len(group) > 1:
+        others = ", ".join(f"%{one.verdict.producer} -> %{one.verdict.consumer}" for one in group[1 : 1 + LIKE])
+        more = f" and {len(group) - 1 - LIKE} more" if len(group) - 1 > LIKE else ""
+        lines.append(f"      {len(group)} times: also {others}{more}")
+    return lines
+
+
+def costs(edges: Sequence[Edge]) -> str:
+    """``0.6 us, 24 KiB``: what fusing these edges can save at the most; empty where nothing is known."""
+    us, moved = sum(edge.us for edge in edges), sum(edge.bytes for edge in edges)
+    return f"{us:.3g} us, {human_bytes(moved)}" if us else ""
+
+
+def fused_into(edge: Edge, policy: str) -> list[str]:
     """For an edge that is fused: in which kernel, and what that means for the value in between."""
-    kernel = file.kernels.get(edge)
-    lines = [f"in {kernel.told()}" if kernel is not None else f"{policy} does not name the kernel of this edge"]
-    if edge.fused == "some":
-        return [*lines, f"%{edge.producer} is stored or computed again for its other readers"]
-    if not edge.rule:
+    lines = [f"in {edge.kernel.told()}" if edge.kernel is not None else f"{policy} does not name the kernel of this edge"]
+    if edge.verdict.fused == "some":
+        return [*lines, f"%{edge.verdict.producer} is stored or computed again for its other readers"]
+    if not edge.verdict.rule:
         lines.append(f"no rule of {policy} keeps them apart; the value in between is never stored for this reader")
     return lines
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from irscope.fusion.plan import EdgeVerdict
-from irscope.lint.asked import Kernel
+from irscope.lint.edges import Edge
 from irscope.lint.report import FileReport, Report, Statistic
 from irscope.lint.stages import Stages
-from irscope.source import Finding
+from irscope.source import Finding, Step
 
 
 def write(report: Report) -> str:
@@ -29,7 +28,7 @@ def statistic_dict(row: Statistic) -> dict[str, Any]:
 def as_dict(file: FileReport) -> dict[str, Any]:
     """One file of the report."""
     told: dict[str, Any] = {"file": file.file, "findings": [finding_dict(f) for f in file.findings]}
-    told["edges"] = [edge_dict(e, file.kernels.get(e)) for e in file.edges]
+    told["edges"] = [edge_dict(e) for e in file.edges]
     if file.remarks:
         told["remarks"] = file.remarks
     if file.stages:
@@ -62,20 +61,42 @@ def finding_dict(finding: Finding) -> dict[str, Any]:
         "notes": [note.text for note in finding.notes],
         "help": finding.help or None,
         "saves": finding.saves,
+        "path": [step_dict(finding, step) for step in finding.path],
+        "costs": finding.costs,
     }
 
 
-def edge_dict(edge: EdgeVerdict, kernel: Kernel | None = None) -> dict[str, Any]:
-    """An edge with the keys of the contract, and the kernel of one that was asked for by name and is fused."""
+def step_dict(finding: Finding, step: Step) -> dict[str, Any]:
+    """One operator on the path of a finding."""
+    place = finding.source.place(step.offset) if finding.source is not None and step.offset >= 0 else None
+    return {
+        "node": step.node,
+        "op": step.op,
+        "type": step.type,
+        "line": place.line if place else None,
+        "column": place.column if place else None,
+        "source": step.source_line or None,
+    }
+
+
+def edge_dict(edge: Edge) -> dict[str, Any]:
+    """An edge with the keys of the contract, what goes over it, what that costs, and the kernel of one that was asked for and is fused."""
+    verdict, kernel = edge.verdict, edge.kernel
     told: dict[str, Any] = {
-        "computation": edge.computation,
-        "producer": edge.producer,
-        "consumer": edge.consumer,
-        "fused": edge.fused,
-        "reason": edge.reason or None,
-        "rule": edge.rule or None,
-        "cause": edge.cause or None,
-        "counterfactual": edge.counterfactual or None,
+        "computation": verdict.computation,
+        "producer": verdict.producer,
+        "consumer": verdict.consumer,
+        "fused": verdict.fused,
+        "reason": verdict.reason or None,
+        "rule": verdict.rule or None,
+        "cause": verdict.cause or None,
+        "counterfactual": verdict.counterfactual or None,
+        "type": edge.carries or None,
+        "bytes": edge.bytes,
+        "us": edge.us,
+        "sources": [source or None for source in edge.sources],
+        "line": edge.place.line if edge.place else None,
+        "column": edge.place.column if edge.place else None,
     }
     if kernel is not None:
         told["kernel"] = {"name": kernel.name, "kind": kernel.kind, "nodes": list(kernel.nodes)}

@@ -12,7 +12,7 @@ def write(report: Report) -> str:
     """Each line holds ``file`` and the keys of a finding, or under ``edge`` those of an edge, or under ``fusion`` what it is worth; with
     ``--statistics`` one line more a rule, under ``statistic``."""
     lines = [json.dumps({"file": file.file, **finding_dict(f)}) for file in report.files for f in file.findings]
-    lines += [json.dumps({"file": file.file, "edge": edge_dict(e, file.kernels.get(e))}) for file in report.files for e in file.edges]
+    lines += [json.dumps({"file": file.file, "edge": edge_dict(e)}) for file in report.files for e in file.edges]
     lines += [json.dumps({"file": file.file, "fusion": stages_dict(told)}) for file in report.files for told in file.stages]
     lines += [json.dumps({"statistic": statistic_dict(row)}) for row in report.by_rule()] if report.statistics else []
     return "\n".join(lines)

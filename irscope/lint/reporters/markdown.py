@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from irscope.lint.edges import folded
 from irscope.lint.report import FileReport, Report
-from irscope.lint.reporters.full import columns, lifted, savings
+from irscope.lint.reporters.full import columns, costs, lifted, savings
 from irscope.source import Finding, Severity
 
 MAX_ROWS = 100
@@ -49,17 +50,19 @@ def _table(findings: list[Finding]) -> str:
 
 
 def _edges(file: FileReport, policy: str, asked: bool) -> str:
-    apart = [edge for edge in file.edges if edge.fused != "all"]
+    apart = [edge for group in folded(file.edges) for edge in group]
     rows = [f"{_count(len(file.edges), 'edge')} under {policy}, {len(apart)} of them not fused or not everywhere.", ""]
     if asked:
         apart = file.edges
-    rows += ["| producer | consumer | fused | why |", "|---|---|---|---|"] if apart else []
+    rows += ["| producer | consumer | fused | why | costs at most |", "|---|---|---|---|---|"] if apart else []
     for edge in apart[:MAX_ROWS]:
-        kernel = file.kernels.get(edge)
-        why = _cell(edge.reason or edge.cause or (f"in {kernel.told()}" if kernel is not None else ""))
-        rows.append(f"| `%{_code(edge.producer)}` | `%{_code(edge.consumer)}` | {edge.fused} | {why} |")
+        verdict = edge.verdict
+        why = _cell(verdict.reason or verdict.cause or (f"in {edge.kernel.told()}" if edge.kernel is not None else ""))
+        ends = zip((verdict.producer, verdict.consumer), edge.sources, strict=True)
+        first, second = (f"`%{_code(name)}` {_cell(source)}".rstrip() for name, source in ends)
+        rows.append(f"| {first} | {second} | {verdict.fused} | {why} | {costs([edge])} |")
     if len(apart) > MAX_ROWS:
-        rows.append(f"| | | | and {len(apart) - MAX_ROWS} more |")
+        rows.append(f"| | | | and {len(apart) - MAX_ROWS} more | |")
     for told in file.stages:
         head, *table = columns(told)
         rows += ["", f"On {_cell(told.machine)}; lifted: {lifted(told)}.", "", "| " + " | ".join(head) + " |"]

@@ -10,7 +10,7 @@ from irscope.lint.baseline import fingerprint
 from irscope.lint.gate import all_documented
 from irscope.lint.report import FileReport, Report
 from irscope.lint.reporters.user_line import user_line
-from irscope.source import Finding, Severity
+from irscope.source import Finding, Severity, Step
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
@@ -69,11 +69,25 @@ def _result(file: FileReport, finding: Finding, places: dict[str, int]) -> dict[
     own = _in_dump(file, finding)
     if user_line(finding) is not None:
         told["relatedLocations"] = [{**own, "id": 0, "message": {"text": "in the dump"}}]
+    if len(finding.path) > 1:
+        steps = [_step(file, finding, step, number) for number, step in enumerate(finding.path, 1)]
+        told["relatedLocations"] = [*told.get("relatedLocations", []), *steps]
     if finding.notes:
         told["properties"] = {"notes": [note.text for note in finding.notes]}
     if finding.saves:
         told.setdefault("properties", {})["saves"] = finding.saves
+    if finding.costs:
+        told.setdefault("properties", {})["costs"] = finding.costs
     return told
+
+
+def _step(file: FileReport, finding: Finding, step: Step, number: int) -> dict[str, Any]:
+    """An operator on the path of a finding, at its place in the dump."""
+    place = finding.source.place(step.offset) if finding.source is not None and step.offset >= 0 else None
+    region = {"startLine": place.line, "startColumn": place.column} if place else {"startLine": 1}
+    at = f" at {step.source_line}" if step.source_line else ""
+    message = {"text": f"%{step.node} {step.type} {step.op}{at}"}
+    return {"id": number, "message": message, "physicalLocation": {"artifactLocation": {"uri": uri(file.file)}, "region": region}}
 
 
 def _location(file: FileReport, finding: Finding) -> dict[str, Any]:

@@ -1,0 +1,117 @@
+"""What ``--why-not-fused`` tells of an edge beside the verdict: what goes over it, what that costs, and where the user wrote its ends."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from irscope.analysis.scopes import split_scope
+from irscope.analysis.summary import describe_type, source_line
+from irscope.fusion.plan import EdgeVerdict
+from irscope.graph import Graph, Node, bytes_of
+from irscope.lint.asked import Kernel
+from irscope.lint.context import Context
+from irscope.lint.values import in_library
+from irscope.source import Place
+
+_NUMBER = re.compile(r"\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """One edge. ``carries`` is the type of the producer's value, ``ops`` are the operators at both ends (empty: not in the text).
+
+    ``bytes`` go through memory because of this edge in one run, ``us`` is the estimated time that fusing it saves at the most: what the
+    consumer reads; and what the producer writes and one launch, where no other edge has the value stored. ``sources`` are the lines of
+    the user's program, else the scopes, of both ends; ``place`` is the consumer in the text; ``kernel`` computes both ends, where the
+    edge was asked for and is fused.
+    """
+
+    verdict: EdgeVerdict
+    ops: tuple[str, str] = ("", "")
+    carries: str = ""
+    bytes: float = 0.0
+    us: float = 0.0
+    sources: tuple[str, str] = ("", "")
+    place: Place | None = None
+    kernel: Kernel | None = None
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether the value goes through memory for somebody."""
+        return self.verdict.fused != "all"
+
+    @property
+    def likeness(self) -> tuple[object, ...]:
+        """What equal layers of a model have in common: rule and words, operators, type, and the lines or scopes but for numbers."""
+        verdict = self.verdict
+        named = verdict.producer if not self.ops[0] else "", verdict.consumer if not self.ops[1] else ""
+        scopes = tuple(_NUMBER.sub("0", source) if ":" not in source else source for source in self.sources)
+        return verdict.fused, verdict.rule, verdict.reason, self.ops, self.carries, scopes, named
+
+
+def told(context: Context, verdicts: Iterable[EdgeVerdict], kernels: Mapping[EdgeVerdict, Kernel] | None = None) -> list[Edge]:
+    """The verdicts on edges of a module, in their order, with what a reader wants to know."""
+    verdicts = list(verdicts)
+    named: dict[tuple[str, str], tuple[Graph, Node]] = {}
+    anywhere: dict[str, tuple[Graph, Node]] = {}
+    for graph in context.module.graphs.values():
+        for node in graph.nodes:
+            named[graph.name, node.name] = anywhere[node.name] = graph, node
+    stored = Counter((v.computation, v.producer) for v in verdicts if v.fused != "all")
+    ends: dict[Node, str] = {}
+
+    def at(computation: str, name: str) -> tuple[Graph, Node] | None:
+        return named.get((computation, name)) or anywhere.get(name)
+
+    def source(node: Node) -> str:
+        if node not in ends:
+            ends[node] = _source(context, node)
+        return ends[node]
+
+    edges = []
+    for verdict in verdicts:
+        first, second = at(verdict.computation, verdict.producer), at(verdict.computation, verdict.consumer)
+        ops = _operator(context, first[1]) if first else "", _operator(context, second[1]) if second else ""
+        kernel = kernels.get(verdict) if kernels else None
+        carries = describe_type(first[1].type) if first else ""
+        if verdict.fused == "all" or first is None:
+            edges.append(Edge(verdict, ops, carries, kernel=kernel))
+            continue
+        graph, node = first
+        alone = stored[verdict.computation, verdict.producer] == 1 and node is not graph.root
+        size, runs = float(bytes_of(node.type)), context.runs(graph)
+        read = size if verdict.fused == "none" else 0.0
+        written = size if alone else 0.0
+        launch = context.machine.launch(context.settings.policy) if alone and verdict.fused == "none" else 0.0
+        us = runs * (context.machine.move_us(read, written) + launch)
+        sources = source(node), source(second[1]) if second else ""
+        place = context.module.source.place(second[1].loc) if second and second[1].loc >= 0 else None
+        edges.append(Edge(verdict, ops, carries, runs * (read + written), round(us, 3), sources, place, kernel))
+    return edges
+
+
+def folded(edges: Iterable[Edge]) -> list[list[Edge]]:
+    """The edges that are apart, those alike together, what costs most first; of equal cost in the order of the text."""
+    alike: dict[tuple[object, ...], list[Edge]] = {}
+    for edge in edges:
+        if edge.is_apart:
+            alike.setdefault(edge.likeness, []).append(edge)
+    return sorted(alike.values(), key=lambda group: -sum(edge.us for edge in group))
+
+
+def _operator(context: Context, node: Node) -> str:
+    """The operator; of a kernel that the text holds, what its result is in the user's program: ``fusion (rsqrt)``."""
+    if node.op.name != "fusion" or not node.bodies:
+        return node.op.name
+    path = context.module.scope(node) or (context.module.scope(node.bodies[0].root) if node.bodies[0].root is not None else "")
+    names = split_scope(path.partition(";")[0])
+    return f"fusion ({names[-1]})" if names else "fusion"
+
+
+def _source(context: Context, node: Node) -> str:
+    """``model.py:41`` of the user's program, or the scope that the node stands in; empty where the text tells neither."""
+    line = source_line(context.module, node)
+    return line if line and not in_library(line) else "/".join(context.operator_scope(node)) or line
