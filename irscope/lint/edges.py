@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from irscope.analysis.calls import Calls
 from irscope.analysis.scopes import split_scope
 from irscope.analysis.summary import describe_type, source_line
 from irscope.fusion.plan import EdgeVerdict
@@ -61,6 +62,7 @@ def told(context: Context, verdicts: Iterable[EdgeVerdict], kernels: Mapping[Edg
         for node in graph.nodes:
             named[graph.name, node.name] = anywhere[node.name] = graph, node
     stored = Counter((v.computation, v.producer) for v in verdicts if v.fused != "all")
+    times = Calls(context.module).times
     ends: dict[Node, str] = {}
 
     def at(computation: str, name: str) -> tuple[Graph, Node] | None:
@@ -82,7 +84,7 @@ def told(context: Context, verdicts: Iterable[EdgeVerdict], kernels: Mapping[Edg
             continue
         graph, node = first
         alone = stored[verdict.computation, verdict.producer] == 1 and node is not graph.root
-        size, runs = float(bytes_of(node.type)), context.runs(graph)
+        size, runs = float(bytes_of(node.type)), times.get(graph, 1.0)
         read = size if verdict.fused == "none" else 0.0
         written = size if alone else 0.0
         launch = context.machine.launch(context.settings.policy) if alone and verdict.fused == "none" else 0.0
