@@ -160,17 +160,17 @@ def command(
 
 def _each(paths: tuple[str, ...], read: Callable[[str], Reading], work: Callable[[str, Reading], object]) -> bool:
     """Read every dump that the paths stand for and hand it over; True when one of several could not be used, which is said at once."""
-    from irscope.fleet.files import find_files
+    from irscope.fleet.files import find_files, no_dump
 
-    everything = find_files(once_stdin(paths)).files
-    if not everything:
-        raise UserError(f"no dump in {', '.join(paths)}", "name a file to hear what is wrong with it")
+    found = find_files(once_stdin(paths))
+    if not found.files:
+        raise no_dump(paths, found.skipped)
     broken = False
-    for path in track(everything, "linting"):
+    for path in track(found.files, "linting"):
         try:
             work(path, read(path))
         except UserError as error:
-            if len(everything) == 1:
+            if len(found.files) == 1:
                 raise
             click.echo(f"{path}: {error.render()}" if path not in error.message else error.render(), err=True)
             broken = True

@@ -9,6 +9,7 @@ from irscope.cli.input import load
 from irscope.cli.output import paint_for
 from irscope.fleet.buffers import parse_buffer_assignment, parse_memory_usage
 from irscope.fleet.dump_folder import DumpedModule, DumpFolder, Stage, read_folder
+from irscope.fleet.files import no_dump
 from irscope.fleet.timeline import Figures, figures_of, fusions_of, timeline
 from irscope.render.folder import ModuleRow, StepRow, fusion_lines, memory_lines, module_lines, timeline_lines
 from irscope.render.paint import Paint
@@ -64,10 +65,10 @@ def _figured(path: str) -> tuple[list[DumpedModule], list[Figures]]:
     """The modules of a folder with the figures of their last stages."""
     from irscope.cli.progress import Progress
 
-    modules = _modules(read_folder(path))
+    folder = read_folder(path)
+    modules = _modules(folder)
     if not modules:
-        raise UserError(f"{path} holds no dump that irscope reads",
-                        "XLA_FLAGS='--xla_dump_to=DIR --xla_dump_hlo_as_text' writes them as text")
+        raise no_dump([path], folder.skipped)
     figures: list[Figures] = []
     with Progress("reading", len(modules)) as progress:
         for one in figures_of([m.last.path for m in modules]):

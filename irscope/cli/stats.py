@@ -7,7 +7,6 @@ import sys
 import click
 
 from irscope.cli.input import from_option, once_stdin
-from irscope.source import UserError
 
 
 @click.command()
@@ -31,14 +30,14 @@ def command(paths: tuple[str, ...], format_: str, signature: bool, jobs: int | N
     """
     from irscope.cli.output import opened, paint_for
     from irscope.cli.progress import Progress
-    from irscope.fleet.files import find_files
+    from irscope.fleet.files import find_files, no_dump
     from irscope.fleet.stats import stats_of
     from irscope.render.stats import writer
     from irscope.render.units import plural
 
     found = find_files(once_stdin(paths))
     if not found.files:
-        raise UserError(f"no dump in {', '.join(paths)}", "name a file to hear what is wrong with it")
+        raise no_dump(paths, found.skipped)
     with opened(output, paths) as stream:
         write = writer(format_, stream, paint_for(stream))
         with Progress("reading", len(found.files)) as progress:

@@ -4,15 +4,23 @@ from __future__ import annotations
 import gzip
 import os
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from irscope.source import UserError
+
+if TYPE_CHECKING:
+    from irscope.formats.neighbours import Neighbour
 
 SURE_SUFFIXES = (".hlo", ".relay", ".ir", ".torchscript")
 """Files of these names are dumps, also when they are broken: the user wants to hear of it."""
 TEXT_SUFFIXES = (".txt", ".text", ".log", ".mlir", "")
 """Files of these names are dumps when they look like one."""
 LOOK = 1 << 16
+ASKED = 100
+"""Of so many files of a folder without dumps it is asked what they are."""
 
 
 @dataclass(slots=True)
@@ -44,7 +52,24 @@ def _walk(folder: str) -> Iterable[str]:
                 yield os.path.join(parent, name)
 
 
+def no_dump(paths: Sequence[str], skipped: Sequence[str]) -> UserError:
+    """What to say of folders in which nothing is read: what lies there instead, and what to do about the first that is known."""
+    from irscope.formats.neighbours import DUMP_HLO
+
+    where = "no dump in " + ", ".join(paths)
+    if not skipped:
+        return UserError(f"{where}, which holds no files", DUMP_HLO)
+    beside = f"{where}, beside {len(skipped):,} files that are none" if len(skipped) > 1 else f"{where}, beside 1 file that is none"
+    for path in skipped[:ASKED]:
+        neighbour = _neighbour(path)
+        if neighbour is not None:
+            return UserError(f"{beside}: {os.path.basename(path)} is {neighbour.what}", neighbour.help_for(path))
+    return UserError(beside, "name a file to hear what is wrong with it")
+
+
 def _is_dump(path: str) -> bool:
+    if not os.path.isfile(path):
+        return False  # a pipe, a socket, a device, a link to nowhere: some of them are never read to their end
     name = path.lower().removesuffix(".gz")
     suffix = Path(name).suffix
     if suffix in SURE_SUFFIXES:
@@ -57,15 +82,29 @@ def _is_dump(path: str) -> bool:
 
 def sniff(path: str) -> str | None:
     """The format of the text at the begin of a file, or None where it is none that irscope knows."""
-    from irscope.formats.detect import detect
+    from irscope.formats.detect import detect, encoding_of
     from irscope.formats.neighbours import looks_printed
 
+    head = _head(path)
+    encoding = encoding_of(head)
+    if not head.strip() or not (encoding or looks_printed(head)):
+        return None
+    return detect(head.decode(encoding or "utf-8", "replace"))
+
+
+def _head(path: str) -> bytes:
+    """What a file begins with; nothing where it cannot be read."""
     try:
         opener = gzip.open if path.endswith(".gz") else open
         with opener(path, "rb") as file:
-            head: bytes = file.read(LOOK)
+            return bytes(file.read(LOOK))
     except (OSError, EOFError, zlib.error):
-        return None
-    if not head.strip() or not looks_printed(head):
-        return None
-    return detect(head.decode("utf-8", "replace"))
+        return b""
+
+
+def _neighbour(path: str) -> Neighbour | None:
+    """What a file that is no dump is, when it is one that people mistake for a dump."""
+    from irscope.formats.neighbours import in_bytes, in_text, looks_printed
+
+    head = _head(path) if os.path.isfile(path) else b""
+    return in_bytes(head) or (in_text(head.decode("utf-8", "replace")) if looks_printed(head) else None)

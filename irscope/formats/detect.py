@@ -12,11 +12,21 @@ from irscope.source import SourceText, UserError
 SURE = 0.9
 
 
+_MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32"),
+          (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+"""Marks at the begin of a text; one of UTF-32 begins with one of UTF-16."""
+
+
+def encoding_of(data: bytes) -> str | None:
+    """The encoding that a byte-order mark names; None where there is none."""
+    return next((encoding for mark, encoding in _MARKS if data.startswith(mark)), None)
+
+
 def decode(data: bytes, name: str) -> SourceText:
     """The text of a file. Raises UserError where it is binary, and says which kind when it knows it."""
-    for bom, encoding in ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16")):
-        if data.startswith(bom):
-            return SourceText(name, data.decode(encoding, "replace"))
+    encoding = encoding_of(data)
+    if encoding is not None:
+        return SourceText(name, data.decode(encoding, "replace"))
     neighbour = in_bytes(data)
     if neighbour is not None:
         raise UserError(f"{called(name)} is {neighbour.what}, not a text that irscope reads", neighbour.help_for(name))

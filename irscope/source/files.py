@@ -31,6 +31,8 @@ def read_bytes(path: str | os.PathLike[str], limit: int = MAX_BYTES) -> bytes:
             with open(name, "rb") as file:
                 data = _read_up_to(file, name, limit)
     except FileNotFoundError:
+        if os.path.islink(name):
+            raise UserError(f"{name} is a link to {os.readlink(name)}, which is not there", "give the file itself") from None
         raise UserError(f"{name}: no such file", _near_files(name)) from None
     except IsADirectoryError:
         raise UserError(f"{name} is a folder, not a file", _inside(name)) from None
@@ -124,11 +126,18 @@ def _near_files(name: str) -> str:
 
 
 def _inside(folder: str) -> str:
-    """A folder was given where a file is wanted: name one that lies in it."""
+    """A folder was given where a file is wanted: name one that lies in it, in a dump the largest program as the compiler left it."""
     try:
-        files = sorted(entry.name for entry in os.scandir(folder) if entry.is_file())
+        files = {entry.name: entry.stat().st_size for entry in os.scandir(folder) if entry.is_file()}
     except OSError:
         return "give one of the files in it"
     if not files:
         return "it holds no files"
-    return f"give one of the {len(files)} files in it, such as {Path(folder) / files[0]}"
+    best = next((names for end in _LIKELY if (names := [name for name in files if name.endswith(end)])), list(files))
+    such = min(best, key=lambda name: (-files[name], name))
+    return (f"give one of the {len(files)} files in it, such as {Path(folder) / such};\n"
+            f"irscope show {folder} tells which programs they are")
+
+
+_LIKELY = ("after_optimizations.txt", "before_optimizations.txt", ".hlo", ".relay", ".txt")
+"""How names of dumps end, the likeliest first."""

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from irscope.fleet.files import find_files
+from irscope.fleet.files import find_files, no_dump
 from irscope.fleet.pool import map_files
 from irscope.fleet.stats import stats_of, stats_of_file
+from irscope.formats.neighbours import DUMP_HLO
+from irscope.source import UserError
 
 GOOD = "HloModule m\n\nENTRY main {\n  x = f32[2,3] parameter(0)\n  ROOT y = f32[2,3] negate(x)\n}\n"
 
@@ -28,6 +30,34 @@ def test_folders_are_searched_and_named_files_taken_as_they_are(folder: Path) ->
     assert inside == ["a.txt", "b.hlo", "module_0001.jit_f.before_optimizations.txt", "deep/c.hlo"]
     assert found.files[-2:] == [str(folder / "notes.txt"), "-"]
     assert {os.path.basename(f) for f in found.skipped} == {"notes.txt", "data.npz", "big.o"}
+
+
+def test_what_is_no_file_on_a_disk_is_passed_by(folder: Path) -> None:
+    os.mkfifo(folder / "pipe")  # reading it would wait for ever
+    os.mkfifo(folder / "pipe.hlo")
+    (folder / "gone.txt").symlink_to("nowhere")
+    (folder / "round").symlink_to(".")
+    found = find_files([str(folder)])
+    assert len(found.files) == 4
+    assert {os.path.basename(f) for f in found.skipped} == {"notes.txt", "data.npz", "big.o", "pipe", "pipe.hlo", "gone.txt"}
+
+
+def test_texts_of_other_encodings_are_found(tmp_path: Path) -> None:
+    for encoding in ("utf-8-sig", "utf-16", "utf-32"):
+        (tmp_path / f"{encoding}.txt").write_text(GOOD, encoding=encoding)
+    assert len(find_files([str(tmp_path)]).files) == 3
+
+
+def test_a_folder_without_dumps_is_told_what_it_holds(tmp_path: Path) -> None:
+    def told() -> UserError:
+        return no_dump([str(tmp_path)], find_files([str(tmp_path)]).skipped)
+
+    assert (told().message, told().help) == (f"no dump in {tmp_path}, which holds no files", DUMP_HLO)
+    (tmp_path / "notes.txt").write_text("nothing of ours")
+    assert (told().message, told().help) == (f"no dump in {tmp_path}, beside 1 file that is none", "name a file to hear what is wrong with it")
+    (tmp_path / "m.dot").write_text("digraph G {\n a -> b;\n}\n")
+    assert told().message == f"no dump in {tmp_path}, beside 2 files that are none: m.dot is a graphviz .dot file"
+    assert DUMP_HLO in told().help
 
 
 def test_stats_of_one_file() -> None:

@@ -35,6 +35,9 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     ("empty", "is empty", "was the program"),
     ("blank", "holds nothing but blanks", "was the program"),
     ("sub", "is a folder", "such as {folder}/sub/x.hlo"),
+    ("dump", "is a folder", "give one of the 7 files in it, such as {folder}/dump/module_0002.jit_f.cpu_after_optimizations.txt"),
+    ("dump", "is a folder", "irscope show {folder}/dump"),
+    ("lost", "is a link to old/m.hlo, which is not there", ""),
     ("cut.gz", "cut off in the middle", "copy it again"),
     ("broken.gz", "damaged", "gzip -t"),
     ("a\0b", "NUL", ""),
@@ -45,6 +48,13 @@ def test_what_cannot_be_read_is_told_with_what_to_do(name: str, message: str, he
     (tmp_path / "blank").write_bytes(b" \n\n")
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / "x.hlo").write_bytes(b"HloModule m")
+    (tmp_path / "lost").symlink_to("old/m.hlo")
+    (tmp_path / "dump").mkdir()
+    for made, size in {"module_0000.jit_g.cpu_after_optimizations.txt": 9, "module_0002.jit_f.cpu_after_optimizations.txt": 99,
+                       "module_0002.jit_f.before_optimizations.txt": 200, "module_0000.jit_g.before_optimizations.dot": 500,
+                       "module_0002.jit_f.cpu_after_optimizations-buffer-assignment.txt": 900, "module_0002.jit_f.debug_options": 800,
+                       "module_0002.jit_f.cpu_after_optimizations.hlo.pb": 400}.items():
+        (tmp_path / "dump" / made).write_bytes(b"x" * size)
     packed = gzip.compress(os.urandom(4096))
     (tmp_path / "cut.gz").write_bytes(packed[:2000])
     (tmp_path / "broken.gz").write_bytes(packed[:12] + b"\xff" * 200)
