@@ -52,10 +52,14 @@ class Draft:
 
 
 class Drafts:
-    """All kernels of one graph, and the readers of every node."""
+    """All kernels of one graph, and the readers of every node.
 
-    def __init__(self, graph: Graph) -> None:
+    ``thorough``: a search for circles follows every way, also those that lead behind the kernel it asks about.
+    """
+
+    def __init__(self, graph: Graph, thorough: bool = False) -> None:
         self.graph = graph
+        self.thorough = thorough
         self.all: list[Draft] = []
         self._readers: list[dict[Draft, list[Reach]]] = [{} for _ in graph.nodes]
         self._stored = [False] * len(graph.nodes)
@@ -118,8 +122,13 @@ class Drafts:
                 self._readers[node.index][draft] = [_outermost(r, step) if isinstance(r, Chain | None) else r for r in reaches]
 
     def reaches(self, sources: list[Draft], target: Draft) -> bool:
-        """Whether what these kernels give comes back to ``target``; when the search grows long, it counts as coming back."""
-        limit = target.last()
+        """Whether what these kernels give comes back to ``target``; when the search grows long, it counts as coming back.
+
+        What is read behind the last node of ``target`` comes back to it only through a kernel that also stores a node of long before.
+        That is rare, and a search to the end of the graph for each node is dear: only a thorough one looks there.
+        """
+        limit = len(self.graph.nodes) if self.thorough else target.last()
+        longest = MAX_SEARCH * MAX_SEARCH if self.thorough else MAX_SEARCH
         seen: set[Draft] = set()
         stack = list(sources)
         while stack:
@@ -129,7 +138,7 @@ class Drafts:
             if draft in seen:
                 continue
             seen.add(draft)
-            if len(seen) > MAX_SEARCH:
+            if len(seen) > longest:
                 return True
             for output in (*draft.outputs, *self._tokens(draft)):
                 if output.index < limit:
@@ -147,8 +156,8 @@ class Drafts:
 
     # ---- the result
 
-    def groups(self) -> list[Group]:
-        """The kernels in an order in which they can run: each after those whose results it reads."""
+    def groups(self) -> list[Group] | None:
+        """The kernels in an order in which they can run, each after those whose results it reads; None where they wait in a circle."""
         made: dict[Node, Draft] = {}
         for draft in self.all:
             for output in draft.outputs:
@@ -179,8 +188,7 @@ class Drafts:
                 waiting[user] -= 1
                 if not waiting[user]:
                     heappush(ready, (user.last(), user.number, user))
-        assert len(order) == len(self.all), "kernels that wait for each other"
-        return order
+        return order if len(order) == len(self.all) else None
 
     def _inputs(self, draft: Draft) -> list[Node]:
         """What a kernel reads and does not compute. Operands that are read whole count as they are, others behind their views.

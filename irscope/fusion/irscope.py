@@ -20,7 +20,7 @@ from math import prod
 from irscope.fusion.attention import joined
 from irscope.fusion.drafts import BEHIND, MOVED, WHOLE, Draft, Drafts, Reach, dims_of
 from irscope.fusion.fits import MULTIPLIERS, epilogue_fits, leading, moving_fits, pointwise_fits, row_fits
-from irscope.fusion.plan import Plan
+from irscope.fusion.plan import Group, Plan
 from irscope.fusion.verdicts import Refusal, verdicts
 from irscope.fusion.views import VIEWS, Chain, Repeat, Reshape, Strides, access
 from irscope.fusion.weights import weight
@@ -40,21 +40,30 @@ class IrscopePolicy:
 
     def plan(self, graph: Graph) -> Plan:
         """The kernels of irscope's own compiler."""
-        planner = _Planner(graph)
-        planner.run()
-        plan = Plan(graph, joined(graph, planner.drafts.groups()))
+        planner, groups = _planned(graph, thorough=False)
+        if groups is None:
+            planner, groups = _planned(graph, thorough=True)
+        assert groups is not None, "kernels that wait for each other"
+        plan = Plan(graph, joined(graph, groups))
         refusals = {(node, planner.drafts.group_of[draft]): refusal for (node, draft), refusal in planner.refusals.items()}
         plan.verdicts = list(verdicts(plan, refusals))
         return plan
 
 
+def _planned(graph: Graph, thorough: bool) -> tuple[_Planner, list[Group] | None]:
+    """The kernels of a graph, and None where the short search for circles has overlooked one."""
+    planner = _Planner(graph, thorough)
+    planner.run()
+    return planner, planner.drafts.groups()
+
+
 class _Planner:
     """One graph being planned; ``drafts`` holds the kernels so far and who reads what."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, thorough: bool = False) -> None:
         self.graph = graph
         self.alive = live(graph)
-        self.drafts = Drafts(graph)
+        self.drafts = Drafts(graph, thorough)
         self.refusals: dict[tuple[Node, Draft], Refusal] = {}
 
     def run(self) -> None:

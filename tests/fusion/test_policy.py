@@ -186,3 +186,25 @@ def test_kernels_do_not_wait_for_each_other_through_a_token() -> None:
         n = f32[64] negate(c)
         ROOT m = f32[64] multiply(a, n)""")
     assert [[n.name for n in group.nodes] for group in made.groups] == [["a"], ["t"], ["c"], ["n", "m"]]
+
+
+def test_kernels_do_not_wait_in_a_circle_that_leads_behind_them() -> None:
+    """``mul`` is stored by the kernel of ``more``, which waits for ``padded``, which waits for ``twice``."""
+    made = plan("""
+        p = f32[32,32,32] parameter(0)
+        q = f32[64,64,64] parameter(1)
+        zero = f32[] constant(0)
+        twice = f32[32,32,32] add(p, p)
+        mul = f32[64,64,64] multiply(q, q)
+        part = f32[32,32,32] slice(mul), slice={[0:32], [0:32], [0:32]}
+        both = f32[32,32,32] add(twice, part)
+        some = f32[32,32] reduce(both, zero), dimensions={2}, to_apply=sum
+        padded = f32[64,64,64] pad(twice, zero), padding=16_16x16_16x16_16
+        product = f32[64,64,64] multiply(padded, mul)
+        more = f32[64,64] reduce(product, zero), dimensions={2}, to_apply=sum
+        ROOT r = (f32[32,32,32], f32[32,32], f32[64,64], f32[64,64,64]) tuple(twice, some, more, mul)""", ADD)
+    before: set[str] = set()
+    for group in made.groups:
+        assert not {n.name for n in group.inputs} & {n.name for other in made.groups for n in other.outputs} - before
+        before |= {node.name for node in group.outputs}
+    assert len({node for group in made.groups for node in group.nodes if node.name in ("twice", "mul")}) == 2

@@ -312,3 +312,25 @@ def test_an_operand_that_a_fusion_does_not_use_is_no_trouble() -> None:
     body = "two { p = f32[4] parameter(0)\n q = f32[4] parameter(1)\n ROOT n = f32[4] tanh(p) }\n"
     made = {(v.producer, v.consumer): v.fused for v in judge(module(text, body), "xla-cpu")}
     assert made["a", "f"] == "all"
+
+
+def test_a_kernel_of_the_text_that_takes_one_constant_twice_is_judged() -> None:
+    text = """HloModule m, is_scheduled=true
+
+update {
+  a = s32[2,2] parameter(0)
+  b = s32[1,2] parameter(1)
+  i = s32[] parameter(2)
+  j = s32[] parameter(3)
+  ROOT r = s32[2,2] dynamic-update-slice(a, b, i, j)
+}
+
+ENTRY e {
+  p = s32[2,2] parameter(0)
+  new = s32[1,2] constant({{77, 77}})
+  zero = s32[] constant(0)
+  same = s32[2,2] bitcast(p)
+  ROOT f = s32[2,2] fusion(same, new, zero, zero), kind=kLoop, calls=update
+}
+"""
+    assert [(v.producer, v.consumer, v.fused) for v in judge(load(text).module(), "xla-cpu")] == [("same", "f", "all")]

@@ -63,7 +63,7 @@ class _Kernel:
         self.again: list[tuple[int, int, Instruction]] = []
         self.met: set[Instruction] = set()
         for number, operand in enumerate(consumer.operands):
-            if operand in place:
+            if operand in place and (consumer.body is None or operand not in self.met):
                 self.met.add(operand)
                 self.fresh.append((-place[operand], number, operand))
         heapify(self.fresh)
