@@ -1,23 +1,28 @@
 """The policy ``xla-gpu``: what XLA's GPU compiler fuses on a device, by its rules and its cost model.
 
 The graph is looked at as it is written: XLA decides on the HLO that stands right before its ``priority-fusion`` pass. Triton kernels that
-it has made by then are kept and added to; cuBLAS and cuDNN calls are walls.
+it has made by then are kept and added to; cuBLAS and cuDNN calls are walls. The kernels of a plan are those behind ``multi_output_fusion``;
+the verdicts on edges are those of ``priority-fusion``.
 """
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from irscope.fusion.plan import Plan
 from irscope.fusion.xla.gpu import run
+from irscope.fusion.xla.gpu_cost import CostModel
 from irscope.fusion.xla.gpu_device import Device, device_named
+from irscope.fusion.xla.gpu_outputs import join_kernels
 from irscope.fusion.xla.instructions import Computation, Instruction
 from irscope.fusion.xla.stage import computations, remarks
-from irscope.fusion.xla.told import from_text, opened, plan_of, taken_apart
+from irscope.fusion.xla.told import from_text, groups_of, opened, plan_of, taken_apart
 from irscope.graph import Graph, Module
 from irscope.graph.collector import collector_paused
 
 VERSION = "jaxlib-0.10.2"
 """The release whose decisions these are; XLA changes them from month to month."""
+JOINED = "the pass behind this one (MultiOutputFusion) joins both kernels into one of several results, so that nothing is read back"
 
 
 class XlaGpuPolicy:
@@ -28,7 +33,7 @@ class XlaGpuPolicy:
 
     def plan(self, graph: Graph) -> Plan:
         """The kernels of one graph on an H100."""
-        return plan_of(graph, run(Computation.of(graph), device_named(None)))
+        return _tell_joined(_planned(graph, Computation.of(graph), device_named(None)))
 
     def plan_module(self, module: Module, device: str | None = None) -> list[Plan]:
         """A plan for every computation that runs on the device."""
@@ -37,14 +42,36 @@ class XlaGpuPolicy:
             return [self._plan(module, graph, chosen) for graph in computations(module)]
 
     def _plan(self, module: Module, graph: Graph, device: Device) -> Plan:
-        plan = plan_of(graph, run(_marked(module, Computation.of(graph)), device))
+        plan = _planned(graph, _marked(module, Computation.of(graph)), device)
         if any(opened(node) for node in graph.nodes):
             from_text(plan, run(_marked(module, taken_apart(graph)), device))
-        return plan
+        return _tell_joined(plan)
 
     def remarks(self, module: Module) -> list[str]:
         """See :mod:`irscope.fusion.xla.stage`."""
         return remarks(module, self.version, "before_priority-fusion")
+
+
+def _planned(graph: Graph, computation: Computation, device: Device) -> Plan:
+    """What both passes make of a computation: the one that fuses, and the one that joins kernels behind it."""
+    outcome = run(computation, device)
+    plan = plan_of(graph, outcome)
+    if join_kernels(computation, CostModel(device)):
+        plan.groups = groups_of(computation)
+    return plan
+
+
+def _tell_joined(plan: Plan) -> Plan:
+    """Say of the edges that the first pass left and the second put into one kernel that they are in one now; XLA's words stay."""
+    kernels: dict[str, set[int]] = {}
+    for number, group in enumerate(plan.groups):
+        for node in group.nodes if len(group.outputs) > 1 else ():
+            kernels.setdefault(node.name, set()).add(number)
+    for place, verdict in enumerate(plan.verdicts):
+        both = kernels.get(verdict.producer, set()) & kernels.get(verdict.consumer, set())
+        if verdict.fused == "none" and verdict.computation == plan.graph.name and both:
+            plan.verdicts[place] = replace(verdict, cause=f"{verdict.cause}; {JOINED}", counterfactual="none is needed")
+    return plan
 
 
 def _marked(module: Module, computation: Computation) -> Computation:

@@ -348,6 +348,6 @@ def test_a_value_with_two_thousand_readers_goes_into_each_of_their_kernels(polic
     chosen = policy_named(policy)
     assert isinstance(chosen, AsWritten)
     plan = chosen.plan_module(made)[0]
-    assert plan.kernels() == count
+    assert plan.kernels() == (count if policy == "xla-cpu" else -(-count // 94)), "behind it XLA joins kernels, up to 96 buffers each"
     assert {v.fused for v in plan.verdicts} == {"all"}
     assert len(plan.decisions) == 4 * count, "constants are put into kernels too"

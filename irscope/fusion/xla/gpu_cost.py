@@ -125,8 +125,13 @@ class CostModel:
             found = self._runs[instruction] = Run(facts.flops, facts.written, write, _overlap(compute, read + write))
         return found
 
-    def _fuse(self, producer: Instruction, consumer: Instruction) -> float:
-        """The time of the kernel of ``consumer`` with ``producer`` inside."""
+    def with_output(self, producer: Instruction, consumer: Instruction) -> tuple[float, float]:
+        """Nanoseconds of two kernels, and of one that gives the results of both (``EstimateRunTimesForMultiOutputFusion``)."""
+        apart = 2 * LAUNCH + self.run(producer).time + self.run(consumer).time
+        return apart, LAUNCH + self._fuse(producer, consumer, self.run(producer).write)
+
+    def _fuse(self, producer: Instruction, consumer: Instruction, more: float = 0.0) -> float:
+        """The time of the kernel of ``consumer`` with ``producer`` inside; ``more`` is what else it takes to write."""
         mine, theirs = self.run(producer), self.run(consumer)
         a, b = self.facts(producer), self.facts(consumer)
         number = consumer.operands.index(producer)
@@ -144,7 +149,7 @@ class CostModel:
             if ours and other:
                 common = operand.size * self._common(producer, consumer, operand, number)
             read += self._read(operand, round(ours * used) + other - round(common), blocks, coalesced)
-        return _overlap(compute, read + theirs.write)
+        return _overlap(compute, read + theirs.write + more)
 
     def _common(self, producer: Instruction, consumer: Instruction, operand: Instruction, number: int) -> float:
         """How much of an operand both read at the same index."""

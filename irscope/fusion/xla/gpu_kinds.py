@@ -97,10 +97,11 @@ def heroes_of(consumer: Instruction, producer: Instruction | None = None) -> lis
     """Each root of a kernel with its hero, real reduction heroes first."""
     whole = _Whole(consumer, producer)
     pairs = [(root, _hero(whole, root)) for root in whole.roots()]
-    return sorted(pairs, key=lambda pair: not _is_real_reduction(*pair))
+    return sorted(pairs, key=lambda pair: not is_real_reduction(*pair))
 
 
-def _is_real_reduction(root: Instruction, hero: Instruction) -> bool:
+def is_real_reduction(root: Instruction, hero: Instruction) -> bool:
+    """XLA's ``IsRealReductionHero``: whether a kernel made for the hero computes the root."""
     return is_unnested_reduction(hero) and (root is hero or is_race_free(hero))
 
 
@@ -124,9 +125,9 @@ def kind_of(consumer: Instruction, producer: Instruction | None = None) -> Emitt
 def _kind_of(consumer: Instruction, producer: Instruction | None) -> Emitter:
     pairs = heroes_of(consumer, producer)
     root, hero = pairs[0]
-    if _is_real_reduction(root, hero):
+    if is_real_reduction(root, hero):
         size = prod(hero.operands[0].dims)
-        if all(_is_real_reduction(*pair) or prod(pair[0].dims) == size for pair in pairs):
+        if all(is_real_reduction(*pair) or prod(pair[0].dims) == size for pair in pairs):
             return Emitter.REDUCTION
     if any(tiled_transpose(hero) for _, hero in pairs):
         return Emitter.TRANSPOSE

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from math import prod
 
 from irscope.fusion.xla.gpu_cost import CostModel
+from irscope.fusion.xla.gpu_device import Device
 from irscope.fusion.xla.gpu_kinds import Emitter, kind_of, members, traits
 from irscope.fusion.xla.inplace import WORDS, conflict
 from irscope.fusion.xla.instructions import Computation, Instruction
@@ -113,7 +114,7 @@ class GpuRules:
             return Refusal(TWO_REDUCTIONS)
         if kind_of(producer) is Emitter.REDUCTION and kind_of(consumer, producer) is Emitter.LOOP:
             return Refusal(EPILOGUE)
-        if refusal := self._budget(producer, consumer):
+        if refusal := _budget(producer, consumer, self.cost.device):
             return refusal
         if numbers := self.cost.too_large(producer, consumer):
             return Refusal(CODE, numbers)
@@ -132,24 +133,36 @@ class GpuRules:
                     return Refusal(NOT_TILED, f"{list(instruction.operands[0].dims)} to {list(instruction.dims)}")
         return None
 
-    def _budget(self, producer: Instruction, consumer: Instruction) -> Refusal | None:
-        needed, limit = _shared_memory(producer) + _shared_memory(consumer), self.cost.device.shared_memory
-        if needed > limit:
-            rule = Rule(SHARED_MEMORY.name, f"shared memory usage would be over the budget of {limit}B", SHARED_MEMORY.cause,
-                        SHARED_MEMORY.way_out)
-            return Refusal(rule, f"{needed} > {limit} bytes")
-        reductions = traits(producer).reductions + traits(consumer).reductions
-        if reductions > MAX_REDUCTIONS:
-            return Refusal(REDUCTIONS, f"{reductions} > {MAX_REDUCTIONS}")
-        outputs = _buffers(producer) + _buffers(consumer)
-        if len(producer.operands) + len(consumer.operands) - 1 + outputs <= MAX_BUFFERS:
-            return None
-        operands = {*producer.operands, *consumer.operands} - {producer, consumer}
-        if len(operands) <= len(consumer.operands):
-            return None
-        if len(operands) + outputs > MAX_BUFFERS:
-            return Refusal(BUFFERS, f"{len(operands) + outputs} > {MAX_BUFFERS}")
+
+def _budget(producer: Instruction, consumer: Instruction, device: Device, into: bool = True) -> Refusal | None:
+    """``FusionFitsInBudget``; ``into`` says that the producer goes into the consumer, else both stay results."""
+    needed, limit = _shared_memory(producer) + _shared_memory(consumer), device.shared_memory
+    if needed > limit:
+        rule = Rule(SHARED_MEMORY.name, f"shared memory usage would be over the budget of {limit}B", SHARED_MEMORY.cause,
+                    SHARED_MEMORY.way_out)
+        return Refusal(rule, f"{needed} > {limit} bytes")
+    reductions = traits(producer).reductions + traits(consumer).reductions
+    if reductions > MAX_REDUCTIONS:
+        return Refusal(REDUCTIONS, f"{reductions} > {MAX_REDUCTIONS}")
+    outputs = _buffers(producer) + _buffers(consumer)
+    if len(producer.operands) + len(consumer.operands) - 1 + outputs <= MAX_BUFFERS:
         return None
+    operands = {*producer.operands, *consumer.operands} - {producer, consumer}
+    if into and len(operands) <= len(consumer.operands):
+        return None
+    if len(operands) + outputs > MAX_BUFFERS:
+        return Refusal(BUFFERS, f"{len(operands) + outputs} > {MAX_BUFFERS}")
+    return None
+
+
+def fits_budget(first: Instruction, second: Instruction, device: Device) -> bool:
+    """Whether one kernel can give the results of both."""
+    return _budget(first, second, device, into=False) is None
+
+
+def is_full(kernel: Instruction) -> bool:
+    """Whether a kernel has so many buffers that it takes no other, which would bring one at least."""
+    return len(kernel.operands) + _buffers(kernel) + 1 > MAX_BUFFERS
 
 
 def is_triton(instruction: Instruction) -> bool:

@@ -309,7 +309,7 @@ def merge_into(fusion: Instruction, producer: Instruction) -> None:
     fusion.absorbed += producer.absorbed if producer.node is None else (*producer.absorbed, producer.node)
     copies: dict[Instruction, Instruction] = {}
     for inner, outer in zip(source.params, producer.operands, strict=True):
-        copies[inner] = _parameter(fusion, outer)
+        copies[inner] = parameter_of(fusion, outer)
     for instruction in source.post_order():
         if instruction not in copies:
             copy = copies[instruction] = instruction.clone()
@@ -318,12 +318,12 @@ def merge_into(fusion: Instruction, producer: Instruction) -> None:
                 copy.operands.append(inner)
                 inner.users[copy] = None
             body.instructions[copy] = None
-    parameter = _take_parameter(fusion, producer)
+    parameter = take_parameter(fusion, producer)
     assert parameter is not None
     parameter.replace_uses(copies[source.root])
 
 
-def _parameter(fusion: Instruction, operand: Instruction) -> Instruction:
+def parameter_of(fusion: Instruction, operand: Instruction) -> Instruction:
     """The parameter of a fusion that stands for an operand, made where there is none."""
     body, inside = fusion.body, fusion.inside
     assert body is not None
@@ -342,7 +342,7 @@ def _parameter(fusion: Instruction, operand: Instruction) -> Instruction:
     return parameter
 
 
-def _take_parameter(fusion: Instruction, operand: Instruction) -> Instruction | None:
+def take_parameter(fusion: Instruction, operand: Instruction) -> Instruction | None:
     """The parameter that stands for an operand, which the fusion then reads no more; None where it does not read it."""
     body, inside = fusion.body, fusion.inside
     assert body is not None
@@ -363,7 +363,7 @@ def _copy_into(fusion: Instruction, source: Instruction) -> Instruction:
     fusion.traits = None
     body = fusion.body
     assert body is not None
-    copy = _take_parameter(fusion, source)
+    copy = take_parameter(fusion, source)
     if copy is None:
         copy = source.clone()
     else:
@@ -372,7 +372,7 @@ def _copy_into(fusion: Instruction, source: Instruction) -> Instruction:
         copy.body, copy.kind, copy.outside, copy.operands = source.body, source.kind, None, []
     body.instructions[copy] = None
     for operand in source.operands:
-        parameter = _parameter(fusion, operand)
+        parameter = parameter_of(fusion, operand)
         copy.operands.append(parameter)
         parameter.users[copy] = None
     return copy

@@ -120,6 +120,14 @@ def tiled_transpose(instruction: Instruction) -> bool:
     return (a >= MIN_TILED and b >= MIN_TILED) or (a >= MIN_TILED_SMALL and b >= MIN_TILED_SMALL and a * b >= MIN_TILED_TOTAL)
 
 
+def transpose_form(instruction: Instruction) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Sizes of the operand of a transpose (or copy) as they lie in memory, and where each goes."""
+    source = instruction.operands[0]
+    axes = instruction.attrs["dimensions"] if instruction.op == "transpose" else tuple(range(len(source.dims)))
+    theirs = squeezed(source)
+    return tuple(source.dims[d] for d in theirs), tuple(theirs.index(axes[d]) for d in squeezed(instruction))
+
+
 def _follows(order: list[int], first: int, second: int) -> bool:
     place = order.index(first)
     return place + 1 < len(order) and order[place + 1] == second

@@ -23,14 +23,13 @@ def plan_of(graph: Graph, outcome: Outcome) -> Plan:
     plan = Plan(graph, decisions=outcome.fused)
     homes: Homes = {}
     for kernel in outcome.computation.post_order():
-        members = [kernel] if kernel.body is None else [i for i in kernel.body.instructions if i.node is not None]
+        members = _members(kernel)
         for member in (kernel, *members) if kernel.node is not None and kernel.body is not None else members:
             if member.node is not None:
                 homes.setdefault(member.node, []).append((member, kernel))
         for node in kernel.absorbed:
             homes.setdefault(node, []).append((kernel, kernel))
-        if kernel.op not in NO_KERNEL:
-            plan.groups.append(_group(kernel, members))
+    plan.groups = groups_of(outcome.computation)
     for owner in _with_bodies(graph):
         for consumer in owner.nodes:
             if consumer.op.name == "tuple" or consumer not in homes:
@@ -41,6 +40,16 @@ def plan_of(graph: Graph, outcome: Outcome) -> Plan:
                 elif producer.op.name == "get-tuple-element" and producer.operands[0].op.name not in UNTOLD and producer in homes:
                     plan.verdicts.append(_through(owner.name, producer, consumer, homes, outcome))
     return plan
+
+
+def groups_of(computation: Computation) -> list[Group]:
+    """The kernels of a computation as groups, in an order in which they can run."""
+    return [_group(kernel, _members(kernel)) for kernel in computation.post_order() if kernel.op not in NO_KERNEL]
+
+
+def _members(kernel: Instruction) -> list[Instruction]:
+    """What a kernel computes, as far as the text has it."""
+    return [kernel] if kernel.body is None else [i for i in kernel.body.instructions if i.node is not None]
 
 
 def from_text(plan: Plan, unfused: Outcome) -> None:

@@ -1,0 +1,45 @@
+"""What comes before what among kernels that are joined, so that no join closes a circle."""
+from __future__ import annotations
+
+from irscope.fusion.xla.instructions import Computation, Instruction
+
+
+class Above:
+    """For each instruction a set of those that it needs, by any way, as the bits of a number.
+
+    Only who shares a producer with another has a bit: nothing else is ever asked for.
+    """
+
+    def __init__(self, computation: Computation) -> None:
+        order = computation.post_order()
+        sharing = {user for i in order if len(i.users) > 1 for user in i.users if user.op != "tuple"}
+        self.bits = {instruction: 1 << number for number, instruction in enumerate(i for i in order if i in sharing)}
+        self.needs: dict[Instruction, int] = {}
+        for instruction in order:
+            needed = 0
+            for operand in instruction.operands:
+                needed |= self.needs[operand] | self.bits.get(operand, 0)
+            self.needs[instruction] = needed
+
+    def are_connected(self, first: Instruction, second: Instruction) -> bool:
+        """Whether one of two readers of a value needs the other."""
+        return bool(self.needs[first] & self.bits[second] or self.needs[second] & self.bits[first])
+
+    def has_detour(self, producer: Instruction, consumer: Instruction) -> bool:
+        """Whether a reader of ``producer`` needs it by way of another reader too."""
+        needed = self.needs[consumer]
+        return any(user is not consumer and needed & self.bits.get(user, 0) for user in producer.users)
+
+    def join(self, kept: Instruction, other: Instruction, fusion: Instruction) -> None:
+        """Both are one fusion now. Who reads it has the bit of one of them already; what it needs is handed on."""
+        bits = self.bits.pop(kept, 0) | self.bits.pop(other, 0)
+        self.bits[fusion] = bits
+        needed = self.needs[fusion] = (self.needs.pop(kept) | self.needs.pop(other)) & ~bits
+        stack = [(fusion, needed)]
+        while stack:
+            top, needed = stack.pop()
+            for user in top.users:
+                known = self.needs.get(user)
+                if known is None or known | needed != known:
+                    self.needs[user] = needed | (known or 0)
+                    stack.append((user, needed))

@@ -1,0 +1,260 @@
+"""XLA's pass behind its GPU fusion pass: kernels that read the same, or a kernel and what it reads, become one kernel of several results.
+
+``MultiOutputFusion`` (multi_output_fusion.cc, gpu_fusible.cc). It changes how many kernels run, not which producer was computed in which.
+"""
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+from irscope.fusion.xla.above import Above
+from irscope.fusion.xla.gpu_cost import CostModel
+from irscope.fusion.xla.gpu_kinds import Emitter, heroes_of, is_real_reduction, kind_of, members
+from irscope.fusion.xla.gpu_rules import fits_budget, is_full
+from irscope.fusion.xla.inplace import in_place_operands
+from irscope.fusion.xla.instructions import Computation, Instruction
+from irscope.fusion.xla.joining import join_outputs
+from irscope.fusion.xla.shapes import is_unnested_reduction, squeezed, tiled_transpose, transpose_form, transpose_is_bitcast
+from irscope.graph import TensorType
+
+SMALL = 1024
+"""Bytes below which slices of a shared operand that do not overlap are no reason to stay apart."""
+LOOPS = frozenset(("bitcast broadcast concatenate dynamic-slice dynamic-update-slice gather pad reduce-window reshape reverse slice "
+                   "transpose iota").split())
+"""Beside elementwise instructions, what a loop can compute for a reader."""
+
+
+def join_kernels(computation: Computation, cost: CostModel) -> list[tuple[str, str]]:
+    """Join kernels of a computation in place; the pairs that were joined (which went, which stayed), in order."""
+    joiner = _Joiner(computation, cost)
+    for producer in reversed(computation.post_order()):
+        if producer.op != "constant" and producer.kind not in ("kCustom", "triton") and producer in computation.instructions:
+            joiner.join_siblings(producer)
+            joiner.join_reader(producer)
+    return joiner.joined
+
+
+class _Joiner:
+    """The kernels of one computation while they are joined. ``above`` says what comes before what."""
+
+    def __init__(self, computation: Computation, cost: CostModel) -> None:
+        self.computation, self.cost = computation, cost
+        self.joined: list[tuple[str, str]] = []
+        self.loops: dict[Instruction, _Loop] = {}
+        self.above = Above(computation)
+
+    def join_siblings(self, parent: Instruction) -> None:
+        """Join readers of one value. Only kernels over equally many elements can be one, so that others need not be tried."""
+        if parent.elements == 1 and parent.is_array:
+            return
+        siblings = sorted((user for user in parent.users if _is_sibling(user)), key=_rank, reverse=True)
+        if len(siblings) < 2:
+            return
+        alike: dict[int, list[Instruction]] = {}
+        for sibling in siblings:
+            alike.setdefault(self._loop(sibling).elements, []).append(sibling)
+        for kept in siblings:
+            others = alike[self._loop(kept).elements] if kept in self.computation.instructions else []
+            if others and others.pop(0).op == "fusion" and others:
+                others[:] = self._join_alike(kept, others, parent)
+
+    def _join_alike(self, kept: Instruction, others: list[Instruction], parent: Instruction) -> list[Instruction]:
+        """Join to one kernel all that it takes; the rest."""
+        left: list[Instruction] = []
+        for place, other in enumerate(others):
+            if is_full(kept):
+                return left + others[place:]
+            if self._may_join(kept, other, parent):
+                self._join(kept, other, "kInput" if "kInput" in (kind(kept), kind(other)) else "kLoop")
+            else:
+                left.append(other)
+        return left
+
+    def join_reader(self, producer: Instruction) -> None:
+        """Join a value and what reads it: kernels of several results first, then kernels; of equals the first reader."""
+        candidates = [consumer for consumer in producer.users if self._takes(producer, consumer)] if _may_give(producer) else []
+        if candidates:
+            chosen = max(candidates, key=_rank)
+            self._join(chosen, producer, kind(chosen) if chosen.body is not None else _kind_of(chosen, producer))
+
+    def _join(self, kept: Instruction, other: Instruction, kind: str) -> None:
+        self.joined.append((other.name, kept.name))
+        for changed in (kept, other):
+            self.cost.forget(changed)
+            self.loops.pop(changed, None)
+        self.above.join(kept, other, join_outputs(self.computation, kept, other, kind))
+
+    def _loop(self, kernel: Instruction) -> _Loop:
+        found = self.loops.get(kernel)
+        if found is None:
+            found = self.loops[kernel] = _Loop.of(kernel)
+        return found
+
+    def _may_join(self, first: Instruction, second: Instruction, parent: Instruction) -> bool:
+        """``CanFuseSiblings``."""
+        if self.above.are_connected(first, second):
+            return False
+        if not self._loop(first).takes(self._loop(second)) or not _overlap(first, second, parent):
+            return False
+        if any(i.body is not None and i.body.root.op == "dynamic-update-slice" for i in (first, second)):
+            return False
+        return fits_budget(first, second, self.cost.device)
+
+    def _takes(self, producer: Instruction, consumer: Instruction) -> bool:
+        """``ProducerCandidateIsFusible``."""
+        if not is_output_root(consumer) or not self._loop(consumer).takes(self._loop(producer)) \
+                or not fits_budget(producer, consumer, self.cost.device) or self.above.has_detour(producer, consumer):
+            return False
+        apart, joined = self.cost.with_output(producer, consumer)
+        return not self.cost.too_large(producer, consumer) and joined <= apart
+
+
+@dataclass(frozen=True, slots=True)
+class _Loop:
+    """What decides whether one loop can compute the results of two kernels (``ShapesCompatibleForMultiOutputFusion``).
+
+    ``reduces`` and ``moves`` say how the hero reduces or transposes (None: it does not), ``shape`` and ``layout`` what the loop runs over,
+    ``parts`` the same of several arrays; ``in_memory`` are the sizes as they lie in memory, without those of 1.
+    """
+
+    reduces: Hashable
+    moves: Hashable
+    shape: tuple[int, ...]
+    layout: tuple[int, ...]
+    parts: tuple[Hashable, ...]
+    in_memory: tuple[int, ...]
+    elements: int
+
+    @staticmethod
+    def of(kernel: Instruction) -> _Loop:
+        """The loop of a kernel."""
+        hero = _hero(kernel)
+        reduces: Hashable = None
+        moves: Hashable = None
+        over = hero
+        if is_unnested_reduction(hero):
+            over = hero.operands[0]
+            first = next(leaf for leaf in hero.type.leaves() if isinstance(leaf, TensorType))
+            reduces = (first.shape, over.dims, over.minor, tuple(hero.attrs["dimensions"]))
+        elif tiled_transpose(hero):
+            over, moves = hero.operands[0], transpose_form(hero)
+        parts = () if over.is_array else tuple((leaf.shape, leaf.layout) for leaf in over.type.leaves() if isinstance(leaf, TensorType))
+        in_memory = tuple(over.dims[d] for d in squeezed(over)) if over.is_array else ()
+        return _Loop(reduces, moves, over.dims, over.minor, parts, in_memory, over.elements)
+
+    def takes(self, other: _Loop) -> bool:
+        """Whether both are one loop: the same shape, or one that lies alike in memory."""
+        if None not in (self.reduces, other.reduces) and self.reduces != other.reduces:
+            return False
+        if None not in (self.moves, other.moves) and self.moves != other.moves:
+            return False
+        if (self.moves is not None and other.reduces is not None) or (self.reduces is not None and other.moves is not None):
+            return False
+        if self.parts or other.parts:
+            return self.parts == other.parts
+        if (self.shape, self.layout) == (other.shape, other.layout):
+            return True
+        return (self._is_plain() and other._is_plain() and self.elements == other.elements) or self.in_memory == other.in_memory
+
+    def _is_plain(self) -> bool:
+        return self.layout == tuple(range(len(self.shape) - 1, -1, -1))
+
+
+def _rank(instruction: Instruction) -> int:
+    return 2 if has_outputs(instruction) else 1 if instruction.op == "fusion" else 0
+
+
+def has_outputs(instruction: Instruction) -> bool:
+    """Whether a kernel gives several results."""
+    return instruction.body is not None and instruction.body.root.op == "tuple"
+
+
+def kind(instruction: Instruction) -> str:
+    """XLA's kind of a fusion: ``kInput`` where reductions, transposes or scatters decide how it runs."""
+    if instruction.node is not None or instruction.kind == "kCustom":
+        return instruction.kind
+    return _kind_of(instruction, None)
+
+
+def _kind_of(consumer: Instruction, producer: Instruction | None) -> str:
+    return "kLoop" if kind_of(consumer, producer) is Emitter.LOOP else "kInput"
+
+
+def is_output_root(instruction: Instruction) -> bool:
+    """``IsFusibleAsMultiOutputFusionRoot``: loops, reductions, tiled transposes and elementwise instructions."""
+    if not instruction.is_fusible or instruction.kind in ("kCustom", "triton"):
+        return False
+    if instruction.op == "fusion" and kind(instruction) == "kLoop":
+        return True
+    return instruction.is_elementwise or any(_is_decisive(root, hero) for root, hero in heroes_of(instruction))
+
+
+def _is_sibling(instruction: Instruction) -> bool:
+    """``IsSiblingFusionCandidate``."""
+    if not instruction.users or not is_output_root(instruction) or _is_nested_variadic(instruction):
+        return False
+    return not has_outputs(instruction) or all(user.op == "get-tuple-element" for user in instruction.users)
+
+
+def _is_nested_variadic(instruction: Instruction) -> bool:
+    """``IsNestableVariadicReduction``: a reduction of several arrays that is computed in a loop."""
+    if instruction.is_array:
+        return False
+    if instruction.op == "reduce":
+        return not is_unnested_reduction(instruction)
+    return instruction.body is not None and kind(instruction) == "kLoop" and instruction.body.root.op == "reduce"
+
+
+def _is_decisive(root: Instruction, hero: Instruction) -> bool:
+    """Whether a root is computed as its hero wants: a reduction made for it, a tiled transpose."""
+    return is_real_reduction(root, hero) or tiled_transpose(hero)
+
+
+def _hero(kernel: Instruction) -> Instruction:
+    """``GetRealHeroForMultiOutputFusion``."""
+    if kernel.body is None:
+        return kernel
+    found = next((hero for root, hero in heroes_of(kernel) if _is_decisive(root, hero)), None)
+    if found is not None:
+        return found
+    root = kernel.body.root
+    return root.operands[0] if root.op == "tuple" else root
+
+
+def _overlap(first: Instruction, second: Instruction, parent: Instruction) -> bool:
+    """Whether two readers of a large array read anything in common, as far as their slices tell."""
+    if not parent.is_array or parent.size < SMALL:
+        return True
+    a, b = _slice_of(parent, first), _slice_of(parent, second)
+    if a is None or b is None:
+        return True
+    return all(x[0] < y[1] and y[0] < x[1] for x, y in zip(a, b, strict=True))
+
+
+def _slice_of(parent: Instruction, reader: Instruction) -> tuple[tuple[int, int, int], ...] | None:
+    """The one slice through which something reads a value; None where it is not the only way."""
+    while reader.body is not None:
+        places = [i for i, o in enumerate(reader.operands) if o is parent]
+        if len(places) != 1:
+            return None
+        parent = reader.body.params[places[0]]
+        if len(parent.users) != 1:
+            return None
+        reader = next(iter(parent.users))
+    return reader.attrs["slice"] if reader.op == "slice" else None
+
+
+def _may_give(producer: Instruction) -> bool:
+    """``IsProducerMultiOutputFusible``, and more readers than one (a single reader has refused it already)."""
+    if has_outputs(producer) or not producer.is_fusible or not producer.users or producer.op == "bitcast":
+        return False
+    if len(producer.users) == 1 and not has_outputs(next(iter(producer.users))):
+        return False
+    if in_place_operands(producer):
+        return False
+    if producer.body is not None:
+        loops = kind(producer) == "kLoop"
+    else:
+        loops = (producer.is_elementwise and bool(producer.operands) and producer.op != "copy") or producer.op in LOOPS \
+            or (producer.op == "reduce" and producer.is_array) or (producer.op == "copy" and not tiled_transpose(producer))
+    return loops and not any(m.op in ("copy", "transpose") and m.is_array and not transpose_is_bitcast(m) for m in members(producer))
