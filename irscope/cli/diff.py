@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from irscope.cli.errors import FINDINGS, OK
-from irscope.cli.input import from_option, load_ok, once_stdin
+from irscope.cli.input import first_module, from_option, load_ok, once_stdin
 
 
 @click.command()
@@ -32,7 +32,7 @@ def command(before: str, after: str, from_: str | None, format_: str, fail_if: t
 
     gates = [parse_gate(text) for text in fail_if]
     once_stdin((before, after))
-    modules = load_ok(before, from_).module(), load_ok(after, from_).module()
+    modules = first_module(load_ok(before, from_)), first_module(load_ok(after, from_))
     comparison = compare(*modules)
     failed = [told for gate in gates if (told := gate.fails(comparison))]
     if format_ == "json":

@@ -9,8 +9,11 @@ import click
 
 from irscope.formats import FORMATS
 from irscope.formats.detect import called
-from irscope.graph import Reading
+from irscope.graph import Module, Reading
 from irscope.source import Severity, UserError
+
+MODULES_TOLD = 4
+"""Of a text of several modules so many are named."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -60,6 +63,21 @@ def require_ok(reading: Reading) -> None:
     if not errors:
         raise UserError(f"{name}: there is no module in it")
     raise UserError(f"{name}: {len(errors)} {'error' if len(errors) == 1 else 'errors'} in the text", findings=errors)
+
+
+def first_module(reading: Reading) -> Module:
+    """The first module of a reading; of the others, which a command for one module leaves aside, a note tells the lines."""
+    if len(reading.modules) > 1:
+        told = [f"{module.name} (line {_line(reading, module)})" for module in reading.modules[:MODULES_TOLD]]
+        others = ", ".join(told[1:]) + (", ..." if len(reading.modules) > MODULES_TOLD else "")
+        holds = f"{called(reading.source.name)} holds {len(reading.modules)} modules"
+        click.echo(f"note: {holds}; the first, {told[0]}, is taken, and not {others}", err=True)
+    return reading.module()
+
+
+def _line(reading: Reading, module: Module) -> int:
+    """The line at which the first graph of a module begins."""
+    return reading.source.place(max(0, min((graph.loc for graph in module.graphs.values()), default=0))).line
 
 
 def once_stdin(paths: tuple[str, ...]) -> tuple[str, ...]:

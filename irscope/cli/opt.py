@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from irscope.cli.errors import FINDINGS, OK
-from irscope.cli.input import binding_options, from_option, load_ok
+from irscope.cli.input import binding_options, first_module, from_option, load_ok
 from irscope.graph import Module
 from irscope.source import UserError
 
@@ -61,7 +61,8 @@ def command(file: str, from_: str | None, passes: str, infer: bool, loads: tuple
     if not (passes or infer or to or style or types):
         raise UserError("no pass is named: --passes a,b", "irscope list passes names them")
     reading = load_ok(file, from_)
-    first = module = bind_types(picked(reading, pass_), shapes, dtypes)
+    taken = first_module(reading) if pass_ is None else picked(reading, pass_)
+    first = module = bind_types(taken, shapes, dtypes)
     named = named_passes(passes, loads, infer)
     known = {name for p in named for name in (p.name, *p.requires)}
     _known(known, require, "--require")

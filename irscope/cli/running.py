@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from irscope.cli.input import load_ok
+from irscope.cli.input import first_module, load_ok
 from irscope.cli.interrupt import interruptible
 from irscope.cli.progress import Progress
 from irscope.cli.run_arrays import Arrays, read_files
@@ -47,13 +47,9 @@ def run(request: Request) -> int:
     began = time.perf_counter()
     with Progress("reading"):
         reading = load_ok(request.file, request.from_)
-    if len(reading.modules) > 1:
-        others = ", ".join(other.name for other in reading.modules[1:4]) + (", ..." if len(reading.modules) > 4 else "")
-        print(f"note: the text holds {len(reading.modules)} modules; the first, {reading.module().name}, is taken, and not {others}",
-              file=sys.stderr)
     check_cpu(request)
     files = read_files(request)
-    module = bound(request, reading.module(), files)
+    module = bound(request, first_module(reading), files)
     arrays = Arrays(request, module, files)
     load_s = time.perf_counter() - began
     if request.emit is not None:

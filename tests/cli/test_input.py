@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from irscope.cli.input import binding_options, once_stdin, require_ok
 from irscope.graph import Module, Reading
 from irscope.source import Finding, Severity, SourceText, UserError
+from tests.conftest import Cli
 
 
 @click.command()
@@ -69,3 +70,14 @@ def test_the_package_offers_load_lazily(tmp_path: Path) -> None:
         irscope.load(tmp_path / "none.hlo")
     with pytest.raises(AttributeError, match="no attribute 'lood'"):
         irscope.lood  # noqa: B018
+
+
+def test_of_several_modules_the_first_is_taken_and_the_others_told(tmp_path: Path, cli: Cli) -> None:
+    one = "HloModule m\n\nENTRY e {\n  ROOT x = f32[2] parameter(0)\n}\n\n"
+    (tmp_path / "two.hlo").write_text(one + one)
+    (tmp_path / "one.hlo").write_text(one)
+    note = f"note: {tmp_path}/two.hlo holds 2 modules; the first, m (line 3), is taken, and not m (line 9)\n"
+    for args in (["diff", f"{tmp_path}/two.hlo", f"{tmp_path}/one.hlo"], ["opt", f"{tmp_path}/two.hlo", "--passes", "remove-dead"],
+                 ["compile-and-run", f"{tmp_path}/two.hlo", "--engine", "reference"]):
+        assert note in cli(*args).stderr
+    assert "note" not in cli("diff", tmp_path / "one.hlo", tmp_path / "one.hlo").stderr
