@@ -3,15 +3,18 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from itertools import islice
 
 from irscope.analysis.calls import is_fusion
 from irscope.analysis.classes import work_class
 from irscope.analysis.levels import critical_path, works
+from irscope.analysis.outline import Section
 from irscope.analysis.survey import Survey
 from irscope.graph import Graph, Module, Node, TensorType, TupleType, Type, bytes_of
 
 # Asking each of a million nodes for its source line is for the one who asks; a summary looks at this many.
 MAX_ASKED = 20_000
+ASKED_OF_SECTION = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +178,15 @@ def source_line(module: Module, node: Node) -> str:
     if not stack and is_fusion(node) and node.bodies and node.bodies[0].root is not None:
         stack = module.call_stack(node.bodies[0].root)
     return f"{stack[0].file}:{stack[0].line}" if stack else ""
+
+
+def section_source(module: Module, section: Section) -> str:
+    """``file:line`` of the user's program that most nodes of a section come from, of the first ``ASKED_OF_SECTION`` that have one."""
+    lines: Counter[str] = Counter()
+    for node in islice(section.all_nodes(), ASKED_OF_SECTION):
+        if node.op.name != "parameter" and (line := source_line(module, node)):
+            lines[line] += 1
+    return lines.most_common(1)[0][0] if lines else ""
 
 
 def describe_type(type: Type) -> str:

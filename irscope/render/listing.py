@@ -13,6 +13,8 @@ from irscope.render.units import bytes_, count, flops, plural, short
 
 MAX_USERS = 12
 MAX_FRAMES = 6
+SOURCED = 110
+"""From this width on a node is told with the user's line; narrower, its operands matter more."""
 
 
 def listing(survey: Survey, picked: set[Node], centre: Node | None, what: str, paint: Paint, limit: int | None) -> Iterator[str]:
@@ -36,13 +38,16 @@ def listing(survey: Survey, picked: set[Node], centre: Node | None, what: str, p
 
 
 def node_line(survey: Survey, graph: Graph, node: Node, paint: Paint, mark: bool = False) -> str:
-    """One node on one line: name, operator, type, operands; FLOPs and bytes at its end where there is room."""
+    """One node on one line: name, operator, type, operands; FLOPs, bytes and the user's own line at its end where there is room."""
     head = f"{'>' if mark else ' '} %{node.name} = "
     operands = ", ".join(f"%{o.name}" for o in node.operands)
     tail = ""
     if paint.width >= 90 and graph in survey.costs.graphs:
         work, moved = survey.costs.flops(node, graph), survey.costs.traffic(node, graph)
         tail = f"{flops(work) if work else '':>12}{bytes_(moved) if moved else '':>10}"
+    source = source_line(survey.module, node) if paint.width >= SOURCED else ""
+    if source:
+        tail = f"{tail}  {short(source, paint.width // 4)}"
     space = paint.width - len(tail) - 1
     body = f"{describe_type(node.type)} {headline(node)}({operands})"
     body = short(body, max(20, space - len(head)))

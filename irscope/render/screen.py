@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from irscope.analysis.outline import Section
-from irscope.analysis.summary import summarise
+from irscope.analysis.summary import section_source, summarise
 from irscope.graph import Reading
 from irscope.query.choose import Choice
 from irscope.render.listing import listing
@@ -41,7 +41,8 @@ def screen(reading: Reading, choice: Choice, paint: Paint, options: ScreenOption
     yield from summary_lines(summary, paint, survey.module.attrs, reading.source.name)
     yield ""
     depth = DEFAULT_DEPTH if options.depth is None else options.depth
-    yield from tree_lines(_outline(choice, options), paint, depth, NO_LIMIT if options.everything else MAX_ROWS)
+    yield from tree_lines(_outline(choice, options), paint, depth, NO_LIMIT if options.everything else MAX_ROWS,
+                          source=lambda section: section_source(survey.module, section))
     if summary.costly:
         yield ""
         yield from costly_lines(summary.costly, paint)

@@ -1,7 +1,7 @@
 """The folded tree of a module for a terminal: sections, how many nodes, what they cost."""
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from irscope.analysis.outline import Section
@@ -13,6 +13,8 @@ MAX_ROWS = 40
 BAR = 8
 NARROW, WIDE = 72, 100
 """Below these widths columns are left out: the names matter more."""
+SOURCED = 16
+"""Columns that a line of the user's program needs to say anything."""
 
 
 @dataclass(slots=True)
@@ -23,10 +25,12 @@ class _Row:
     hidden: int = 0
 
 
-def tree_lines(root: Section, paint: Paint, depth: int, max_rows: int = MAX_ROWS, title: str = "tree") -> Iterator[str]:
+def tree_lines(root: Section, paint: Paint, depth: int, max_rows: int = MAX_ROWS, title: str = "tree",
+               source: Callable[[Section], str] | None = None) -> Iterator[str]:
     """A header, and the tree down to ``depth`` levels and ``max_rows`` rows, breadth before depth.
 
-    The figures of a repeated section, and of what is in it, count all its copies.
+    The figures of a repeated section, and of what is in it, count all its copies. ``source`` gives the user's line that a section
+    comes from, told where there is room.
     """
     whole = estimate(root.flops, root.bytes) or 1.0
     open_ = _opened(root, depth, max_rows)
@@ -36,8 +40,11 @@ def tree_lines(root: Section, paint: Paint, depth: int, max_rows: int = MAX_ROWS
     space = max(20, paint.width - tail - 1)
     widest = min(space, max(len(title) + 1, *(_plain_width(row, paint) for row in rows)))
     yield paint(title, "bold") + paint(" " * max(1, widest - len(title)) + _header(paint), "dim")
+    left = paint.width - widest - tail - 2
     for row, figure in zip(rows, figures, strict=True):
-        yield _line(row, figure, widest, paint)
+        told = source(row.section) if source is not None and left >= SOURCED else ""
+        line = _line(row, f"{figure:<{tail}}" if told else figure.rstrip(), widest, paint)
+        yield f"{line}  {paint(short(told, left), 'dim')}" if told else line
 
 
 def _opened(root: Section, depth: int, max_rows: int) -> set[Section]:
@@ -123,4 +130,4 @@ def _line(row: _Row, figures: str, width: int, paint: Paint) -> str:
     title = short(title, max(1, space))
     padding = " " * max(0, width - len(row.prefix) - len(title) - len(extra))
     style = "bold" if row.prefix == "" else "cyan" if row.section.kind == "scope" else ""
-    return paint(row.prefix, "dim") + paint(title, style) + paint(extra, "yellow") + padding + figures.rstrip()
+    return paint(row.prefix, "dim") + paint(title, style) + paint(extra, "yellow") + padding + figures

@@ -35,6 +35,54 @@ def test_no_line_is_wider_than_the_terminal(name: str, width: int) -> None:
         assert [line for line in lines if len(line) > width] == []
 
 
+OLD = """HloModule old
+
+ENTRY %main (x: f32[4,4]) -> f32[4,4] {
+  %x = f32[4,4]{1,0} parameter(0)
+  %dot = f32[4,4]{1,0} dot(f32[4,4]{1,0} %x, f32[4,4]{1,0} %x), lhs_contracting_dims={1}, rhs_contracting_dims={0}, \
+metadata={op_type="MatMul" op_name="net/dense/MatMul" source_file="/home/u/model.py" source_line=42}
+  %tanh = f32[4,4]{1,0} tanh(f32[4,4]{1,0} %dot), metadata={op_type="Tanh" op_name="net/act/Tanh" source_file="/home/u/model.py" source_line=43}
+  ROOT %exp = f32[4,4]{1,0} exponential(f32[4,4]{1,0} %tanh), \
+metadata={op_type="Exp" op_name="net/act/Exp" source_file="/home/u/model.py" source_line=43}
+}
+"""
+NEW = """HloModule new
+
+FileNames
+1 "/home/u/model.py"
+
+FunctionNames
+1 "net"
+
+FileLocations
+1 {file_name_id=1 function_name_id=1 line=42 end_line=42 column=0 end_column=0}
+2 {file_name_id=1 function_name_id=1 line=43 end_line=43 column=0 end_column=0}
+
+StackFrames
+1 {file_location_id=1 parent_frame_id=1}
+2 {file_location_id=2 parent_frame_id=1}
+
+
+ENTRY %main (x: f32[4,4]) -> f32[4,4] {
+  %x = f32[4,4]{1,0} parameter(0)
+  %dot = f32[4,4]{1,0} dot(%x, %x), lhs_contracting_dims={1}, rhs_contracting_dims={0}, metadata={op_name="net/dense/dot" stack_frame_id=1}
+  %tanh = f32[4,4]{1,0} tanh(%dot), metadata={op_name="net/act/tanh" stack_frame_id=2}
+  ROOT %exp = f32[4,4]{1,0} exponential(%tanh), metadata={op_name="net/act/exp" stack_frame_id=2}
+}
+"""
+
+
+@pytest.mark.parametrize("text", [OLD, NEW])
+def test_tree_lines_and_nodes_are_told_with_the_users_line(text: str) -> None:
+    lines = shown(text, 120, options=ScreenOptions(by="scope"))
+    for scope, at in {"net": 43, "dense": 42, "act": 43}.items():
+        [line] = [line for line in lines if f"─ {scope} " in line]
+        assert line.endswith(f"  /home/u/model.py:{at}")
+    [listed] = [line for line in shown(text, 120, Wanted(where="op=tanh")) if "%tanh" in line]
+    assert listed.endswith("/home/u/model.py:43")
+    assert not any("model.py" in line for line in shown(text, 80, Wanted(where="op=tanh")))
+
+
 def test_colour_changes_nothing_but_colour() -> None:
     import re
 
