@@ -13,16 +13,24 @@ from typing import Any
 from irscope.source import Finding, UserError
 
 VERSION = 1
+_NAME = re.compile(r"%([\w.\-]+)")
 
 
 def fingerprint(finding: Finding) -> str:
-    """What stays the same when a model is exported again: rule, graph and message without the numbers that compilers put behind names."""
+    """What stays the same when a model is exported again: the rule, the operator and its type, and the message with operators for names.
 
-    def plain(text: str) -> str:
-        return re.sub(r"(%[A-Za-z_][\w-]*?)(?:\.\d+)+", r"\1", text)
+    Names are those of the compiler or of a counter, and change when a line is added in front. Equal findings of equal operators, as the
+    layers of a model have, share a fingerprint; a baseline counts them.
+    """
+    known = {step.node: f"{step.op} {step.type}" for step in finding.path}
+    at = known.get(finding.node) or _plain(finding.node)
+    message = _NAME.sub(lambda name: "%" + (known.get(name[1].rstrip(".")) or _plain(name[1])), finding.message)
+    return hashlib.sha256("\0".join((finding.code, at, message)).encode()).hexdigest()[:16]
 
-    key = "\0".join((finding.code, re.sub(r"\.\d+$", "", finding.graph), plain("%" + finding.node), plain(finding.message)))
-    return hashlib.sha256(key.encode()).hexdigest()[:16]
+
+def _plain(name: str) -> str:
+    """A name without the numbers that compilers put behind it; what is a number is no name."""
+    return re.sub(r"(?:\.\d+)+$", "", name) if not name.isdigit() else ""
 
 
 def write_baseline(path: str, findings: Iterable[Finding], fusion: dict[str, dict[str, Any]] | None = None) -> None:

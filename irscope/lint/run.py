@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from irscope.graph import Module, Reading
 from irscope.lint.context import Context
+from irscope.lint.evidence import Evidence
 from irscope.lint.primitives import lint_primitives
 from irscope.lint.rule import Rule, default_rules
 from irscope.lint.settings import Settings
@@ -32,6 +33,7 @@ def lint_context(context: Context, rules: Iterable[type[Rule]] | None = None) ->
             structural.append(rule)
     if structural:
         findings += lint_primitives(sound, structural)
+    Evidence(sound).complete(findings)
     return sorted(findings, key=_rank)
 
 

@@ -1,7 +1,7 @@
 """A text and the places in it, and what irscope has to say about them."""
 from irscope.source.errors import UserError
-from irscope.source.finding import Finding, Note, Severity
+from irscope.source.finding import Finding, Note, Severity, Step
 from irscope.source.suggest import did_you_mean
 from irscope.source.text import Place, SourceText
 
-__all__ = ["Finding", "Note", "Place", "Severity", "SourceText", "UserError", "did_you_mean"]
+__all__ = ["Finding", "Note", "Place", "Severity", "SourceText", "Step", "UserError", "did_you_mean"]

@@ -1,7 +1,7 @@
 """What irscope has to say about a place in a text: one Finding, and how it reads in a terminal."""
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 
 from irscope.source.text import Place, SourceText
@@ -26,6 +26,19 @@ class Note:
     offset: int = -1
 
 
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One operator that a finding is about: name, operator, type of its result, its place in the text, the user's line; ``here``: the one
+    that the finding stands at."""
+
+    node: str
+    op: str
+    type: str
+    offset: int = -1
+    source_line: str = ""
+    here: bool = False
+
+
 @dataclass(slots=True)
 class Finding:
     """One thing irscope says.
@@ -34,6 +47,8 @@ class Finding:
     (``undefined-operand``), ``offset``/``length`` the place in the text (offset -1: none),
     ``node`` and ``graph`` the names of the node and its graph where there is one, ``source_line`` the user's own
     program line (``model.py:12``), ``saves`` what a fix would save (keys ``us``, ``bytes``, ``kernels``).
+    ``path`` are the operators it is about, in the order of the text, ``costs`` what the kernels that compute them cost now (the keys of
+    ``saves``).
     """
 
     code: str
@@ -49,6 +64,8 @@ class Finding:
     graph: str = ""
     source_line: str = ""
     saves: dict[str, float] | None = None
+    path: tuple[Step, ...] = field(default=(), kw_only=True)
+    costs: dict[str, float] | None = field(default=None, kw_only=True)
 
     def place(self) -> Place | None:
         """Line and column of the finding, or None when it concerns no place in the text."""
@@ -72,8 +89,21 @@ class Finding:
         for note in self.notes:
             at = f" (line {self.source.place(note.offset)})" if self.source is not None and note.offset >= 0 else ""
             lines.append(f"   note: {note.text}{at}")
-        if self.source_line:
+        lines += self._path()
+        if self.source_line and len(self.path) < 2:
             lines.append(f"   from: {self.source_line}")
         if self.help:
             lines.append(f"   help: {self.help}")
         return "\n".join(lines)
+
+    def _path(self) -> list[str]:
+        """The operators in columns, an arrow at the one that the finding stands at; one alone is in the line with the carets."""
+        if len(self.path) < 2:
+            return []
+        rows = [(f"%{step.node}", step.type, step.op) for step in self.path]
+        widths = [max(len(row[i]) for row in rows) for i in range(3)]
+        lines = []
+        for step, row in zip(self.path, rows, strict=True):
+            cells = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+            lines.append(f"         {cells}  {'<- ' if step.here else '   '}{step.source_line}".rstrip())
+        return ["   path: " + lines[0].lstrip(), *lines[1:]]

@@ -52,7 +52,8 @@ def savings(saves: Mapping[str, float] | None) -> str:
     saves = saves or {}
     parts = []
     if saves.get("us"):
-        share = f" ({100 * saves['share']:.2g} % of all)" if saves.get("share") else ""
+        percent = 100 * saves.get("share", 0.0)
+        share = f" ({percent:{'.0f' if percent >= 9.5 else '.2g'}} % of all)" if percent else ""
         parts.append(f"about {saves['us']:.3g} us{share}")
     if saves.get("bytes"):
         parts.append(f"{human_bytes(saves['bytes'])} of traffic")

@@ -1,0 +1,114 @@
+"""What a finding rests on: the operators it is about with their types and lines, and what the kernels that compute them cost now."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import cached_property
+
+from irscope.analysis.summary import describe_type, source_line
+from irscope.graph import Graph, Kind, Node
+from irscope.lint.context import Context
+from irscope.lint.estimate import Works
+from irscope.lint.findings import RuleFinding
+from irscope.lint.values import written
+from irscope.source import Finding, Step
+
+MAX_PATH = 8
+"""Operators of a finding that are shown; the first to be named come first."""
+OPERANDS = 3
+"""Operands that are shown where a finding names one operator alone."""
+TYPE_WIDTH = 60
+"""Characters of a type: a tuple of a thousand parts is cut."""
+_NAME = re.compile(r"%([\w.\-]+)")
+_LEAVES = ("constant", "prim::Constant", "prim::GetAttr", "prim::ListConstruct")
+"""Operands that are no step of a path: literals, and what TorchScript fetches or packs."""
+
+
+class Evidence:
+    """Completes the findings of one module; what they share is looked up once."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+
+    def complete(self, findings: Iterable[Finding]) -> None:
+        """Gives each finding about nodes its path, and what the kernels on it cost."""
+        for finding in findings:
+            if finding.node and not finding.path:
+                nodes = self._nodes(finding)
+                finding.path = tuple(self._step(node, node.name == finding.node) for node in nodes)
+                finding.costs = self._costs(nodes)
+
+    @cached_property
+    def _homes(self) -> dict[tuple[str, str], Node]:
+        return {(graph.name, node.name): node for graph in self.context.graphs for node in graph.nodes}
+
+    @cached_property
+    def _anywhere(self) -> dict[str, Node]:
+        return {node.name: node for graph in self.context.graphs for node in graph.nodes}
+
+    @cached_property
+    def _types(self) -> dict[Node, str]:
+        """The types of the results of operators whose own type the text leaves open: those of the last primitive made of each."""
+        inner = self.context.inner
+        return {} if inner is self.context else {written(n): describe_type(n.type) for graph in inner.graphs for n in graph.nodes}
+
+    @cached_property
+    def _places(self) -> dict[Node, tuple[int, int]]:
+        return {node: (place, node.index) for place, graph in enumerate(self.context.graphs) for node in graph.nodes}
+
+    def _nodes(self, finding: Finding) -> list[Node]:
+        """The nodes of the text that a finding is about, in the order of the text."""
+        edit = finding.edit if isinstance(finding, RuleFinding) else None
+        told = [finding.message, *(note.text for note in finding.notes)]
+        names = [finding.node, *(name for text in told for name in _NAME.findall(text))]
+        found = [self._homes.get((finding.graph, name)) or self._anywhere.get(name) for name in names]
+        found += [written(node) for node in (edit.nodes if edit is not None else ())]
+        nodes = list(dict.fromkeys(node for node in found if node is not None and node in self._places))
+        if len(nodes) == 1:
+            nodes += list(dict.fromkeys(o for o in nodes[0].operands if o.op.name not in _LEAVES and o in self._places))[:OPERANDS]
+        return sorted(nodes[:MAX_PATH], key=lambda node: self._places[node])
+
+    def _step(self, node: Node, here: bool) -> Step:
+        known = describe_type(node.type)
+        made = self._types.get(node, known) if self.context.module.format != "hlo" else known
+        kind = made if len(made) <= TYPE_WIDTH else made[: TYPE_WIDTH - 3] + "..."
+        return Step(node.name, node.op.name, kind, node.loc, source_line(self.context.module, node), here)
+
+    @cached_property
+    def _kernels(self) -> dict[Node, list[tuple[int, float, float, float]]]:
+        """For each node of the text the kernels that compute it: their number, microseconds, bytes and launches in one run."""
+        context = self.context
+        planned = context.planned
+        if planned is None:
+            return {}
+        works = Works(context.machine)
+        times = {graph.name: n for graph, n in planned.survey.calls.times.items()}
+        found: dict[Node, list[tuple[int, float, float, float]]] = {}
+        number = 0
+        for plan in planned.plans:
+            runs = times.get(plan.graph.name, 1.0)
+            for group in plan.groups:
+                number += 1
+                cost = number, runs * planned.kernel_us(plan.graph, group, works), runs * planned.moved(plan.graph, group), runs
+                for node in {own for node in group.nodes if (own := self._own(node, plan.graph)) is not None}:
+                    found.setdefault(node, []).append(cost)
+        return found
+
+    def _own(self, node: Node, graph: Graph) -> Node | None:
+        """The node of the text that a node of a plan stands for."""
+        origin = written(node)
+        if origin in self._places:
+            return origin
+        return self._homes.get((graph.name, node.name))
+
+    def _costs(self, nodes: list[Node]) -> dict[str, float] | None:
+        """What the kernels of some nodes cost in one run of the module; None where no kernel computes them, or none can be told."""
+        kernels = {cost[0]: cost for node in nodes if node.op.kind is not Kind.LEAF for cost in self._kernels.get(node, ())}
+        if not kernels:
+            return None
+        us = sum(cost[1] for cost in kernels.values())
+        total = self.context.total_us or 0.0
+        share = {"share": round(min(1.0, us / total), 4)} if total else {}
+        moved, launches = sum(cost[2] for cost in kernels.values()), sum(cost[3] for cost in kernels.values())
+        return {"us": round(us, 3), "bytes": moved, "kernels": launches, **share}
