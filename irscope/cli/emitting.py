@@ -4,14 +4,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from irscope.analysis.summary import source_line
 from irscope.cli.output import opened, write_bytes
-from irscope.graph import Module
+from irscope.graph import Module, Node
 from irscope.source import UserError
 
 if TYPE_CHECKING:
     from irscope.backends.llvm_compile import Machine
     from irscope.cli.run_request import Request
     from irscope.lower.program import Program
+
+
+NODES_TOLD = 6
+"""Of the nodes that one line of the user's program makes in a kernel so many are named."""
 
 
 def emit(request: Request, module: Module, weights: dict[int, Any]) -> int:
@@ -25,7 +30,8 @@ def emit(request: Request, module: Module, weights: dict[int, Any]) -> int:
     if stage == "loops":
         from irscope.lower.printer import print_program
 
-        return _text(request, print_program(program))
+        nodes = {node.name: node for graph in module.graphs.values() for node in graph.nodes}
+        return _text(request, print_program(program, lambda kernel: _lines_of(module, [nodes[n] for n in kernel.origin if n in nodes])))
     try:
         machine = llvm_compile.cross(request.target, request.cpu) if request.target else llvm_compile.host(request.cpu)
     except llvm_compile.CompileFailed as error:
@@ -36,6 +42,21 @@ def emit(request: Request, module: Module, weights: dict[int, Any]) -> int:
     if stage == "asm":
         return _text(request, "\n".join(llvm_compile.assembly(unit.text, machine, unit.speed) for unit in texts))
     return _library(request, program, machine.for_files())
+
+
+def _lines_of(module: Module, nodes: list[Node]) -> list[str]:
+    """The user's own lines that a kernel computes, each with the nodes that come from it and the scope of the first."""
+    lines: dict[str, list[Node]] = {}
+    for node in nodes:
+        line = source_line(module, node)
+        if line or module.scope(node):
+            lines.setdefault(line, []).append(node)
+    told = []
+    for line, here in lines.items():
+        names = " ".join(f"%{node.name}" for node in here[:NODES_TOLD]) + (f" +{len(here) - NODES_TOLD}" if len(here) > NODES_TOLD else "")
+        scope = next(filter(None, map(module.scope, here)), "")
+        told.append("  ".join(part for part in (line, names, scope) if part))
+    return told
 
 
 def _text(request: Request, text: str) -> int:

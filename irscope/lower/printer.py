@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from irscope.graph import DType
@@ -31,9 +32,9 @@ _DEEPEST = 9
 _PLAIN = frozenset(("const", "var", "reg", "lane", "splat"))
 
 
-def print_kernel(kernel: Kernel) -> str:
-    """One kernel."""
-    lines = [f"kernel {kernel.name}({', '.join(_buffer(b) for b in kernel.params())}) lanes={kernel.lanes}"]
+def print_kernel(kernel: Kernel, notes: Iterable[str] = ()) -> str:
+    """One kernel; ``notes`` stand below its head as comments."""
+    lines = [f"kernel {kernel.name}({', '.join(_buffer(b) for b in kernel.params())}) lanes={kernel.lanes}", *(f"  # {n}" for n in notes)]
     for buffer in kernel.buffers:
         if buffer.scope in ("scratch", "const"):
             lines.append(f"  {_buffer(buffer)}")
@@ -41,15 +42,15 @@ def print_kernel(kernel: Kernel) -> str:
     return "\n".join(lines) + "\n"
 
 
-def print_program(program: Program) -> str:
-    """The steps of a program, then its kernels."""
+def print_program(program: Program, notes: Callable[[Kernel], Iterable[str]] = lambda kernel: ()) -> str:
+    """The steps of a program, then its kernels, with what ``notes`` says of each."""
     lines = [f"program {program.name} arena={program.arena_bytes}"]
     for word, slots in (("input", program.inputs), ("output", program.outputs), ("constant", program.constants), ("temp", program.temps)):
         for slot in slots:
             place = f" at {slot.offset}" if slot.scope == "temp" else ""
             lines.append(f"  {word} {slot.name}: {slot.dtype}[{slot.elements}]{place}{' zeroed' if slot.zeroed else ''}")
     _steps(program.steps, lines, 1)
-    return "\n".join(lines) + "\n" + "".join("\n" + print_kernel(k) for k in program.kernels())
+    return "\n".join(lines) + "\n" + "".join("\n" + print_kernel(k, notes(k)) for k in program.kernels())
 
 
 def _steps(steps: list[Step], lines: list[str], depth: int) -> None:

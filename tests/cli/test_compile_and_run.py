@@ -54,6 +54,21 @@ def test_json_has_every_key(cli: Cli, text: Path, tmp_path: Path) -> None:
     assert told["interpreted_ops"] == [] and told["threads"] == 1 and len(told["samples_us"]) == 5
 
 
+def test_loops_name_the_users_lines(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "old.hlo"
+    path.write_text("""HloModule m
+ENTRY main {
+  x = f32[64,64] parameter(0)
+  d = f32[64,64] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}, metadata={op_name="net/dense" source_file="/u/m.py" source_line=7}
+  t = f32[64,64] tanh(d), metadata={op_name="net/act" source_file="/u/m.py" source_line=8}
+  ROOT n = f32[64,64] negate(t)
+}
+""")
+    lines = cli("compile-and-run", path, "--emit", "loops").stdout.splitlines()
+    at = next(i for i, line in enumerate(lines) if line.startswith("kernel "))
+    assert lines[at + 1:at + 3] == ["  # /u/m.py:7  %d  net/dense", "  # /u/m.py:8  %t  net/act"]
+
+
 def test_weights_are_fixed_and_the_rest_is_drawn(cli: Cli, text: Path, tmp_path: Path) -> None:
     weights = arrays(tmp_path / "w.npz", weights=ONES["weights"])
     result = cli("compile-and-run", text, "--weights", weights, "--check")
