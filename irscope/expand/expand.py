@@ -11,7 +11,7 @@ wherever both ends are seen. What is left of bodies belongs to ``while``, ``cond
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from irscope.expand.bitcast import as_movement
 from irscope.expand.values import Value, as_node, parts_of
@@ -56,9 +56,12 @@ def expand(module: Module) -> Module:
     return _with_graphs(module, lambda graph, became: _expand_composites(module, _Expansion(module, graph, became).run()))
 
 
-def inline(module: Module) -> Module:
-    """The module with calls and fusions inlined, asynchronous pairs plain and tuples taken apart; composites stay as they are."""
-    return _with_graphs(module, lambda graph, became: _Expansion(module, graph, became).run())
+def inline(module: Module, keep: Collection[str] = ()) -> Module:
+    """The module with calls and fusions inlined, asynchronous pairs plain and tuples taken apart; composites stay as they are.
+
+    ``keep`` names operators that give their operand back, as a copy does, and are to stay.
+    """
+    return _with_graphs(module, lambda graph, became: _Expansion(module, graph, became, keep).run())
 
 
 def _with_graphs(module: Module, change: Callable[[Graph, dict[Graph, Graph]], Graph]) -> Module:
@@ -79,8 +82,9 @@ def _with_graphs(module: Module, change: Callable[[Graph, dict[Graph, Graph]], G
 class _Expansion:
     """One graph being copied without its calls; ``became`` holds the primitive graphs of all it calls."""
 
-    def __init__(self, module: Module, graph: Graph, became: dict[Graph, Graph]) -> None:
+    def __init__(self, module: Module, graph: Graph, became: dict[Graph, Graph], keep: Collection[str] = ()) -> None:
         self.module = module
+        self.keep = keep
         self.graph = graph
         self.became = became
         self.made = Graph(graph.name, loc=graph.loc, notes=dict(graph.notes))
@@ -146,7 +150,7 @@ class _Expansion:
                 return whole[index]
             if whole.op.name == "tuple":
                 return parts_of(self.builder, whole.operands[index])
-        if name in IDENTITIES:
+        if name in IDENTITIES and name not in self.keep:
             return operands[0]
         if name == "bitcast":
             return as_movement(self.builder, node, as_node(self.builder, operands[0]))

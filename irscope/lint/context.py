@@ -62,7 +62,7 @@ class Context:
             for graph in self.graphs
             for node in graph.nodes
             for body in node.bodies
-            if node.op.name not in ("while", "conditional", "call", "fusion", "async-start", "custom-call")
+            if node.op.name not in ("while", "scan", "conditional", "call", "fusion", "async-start", "custom-call")
         }
 
     @cached_property

@@ -7,12 +7,14 @@ from collections.abc import Callable
 from functools import cached_property
 
 from irscope.analysis.calls import BodyUse, body_use
+from irscope.analysis.cost import is_free
 from irscope.analysis.survey import Survey
 from irscope.analysis.types import check_graph
 from irscope.analysis.verify.faults import finding
 from irscope.fusion.plan import Group, Plan
-from irscope.graph import Graph, Kind, Module, Node, TensorType, bytes_of
+from irscope.graph import Graph, Module, Node, bytes_of
 from irscope.lint.estimate import Works, scattered
+from irscope.lint.flows import Flows, has_body
 from irscope.lint.fusion import plans
 from irscope.lint.machine import Machine
 from irscope.ops.faults import TypeFault
@@ -20,51 +22,6 @@ from irscope.source import Severity, UserError
 
 _STUMBLES = (LookupError, ValueError, TypeError, AttributeError, AssertionError, ArithmeticError, TypeFault)
 """What a policy may stumble with over an ill-typed text; over a sound one it is a defect."""
-_PARTS = frozenset(("slice", "dynamic-slice", "gather"))
-
-
-def _read(group: Group) -> float:
-    """Bytes of its inputs that a kernel reads: of one that it only takes slices of, the slices; a literal number is part of the code."""
-    parts: dict[Node, float] = dict.fromkeys(group.inputs, 0.0)
-    whole: dict[Node, float] = dict.fromkeys(group.inputs, 0.0)
-    wanted = _wanted(group)
-    for user in wanted:
-        for place, operand in enumerate(user.operands):
-            if operand not in parts:
-                continue
-            if place == 0 and user.op.name in _PARTS:
-                parts[operand] += wanted[user] * bytes_of(user.type)
-            else:
-                share = wanted[user] if user.op.kind is Kind.ELEMENTWISE else 1.0
-                whole[operand] = max(whole[operand], share * bytes_of(operand.type))
-    total = 0.0
-    for node in parts:
-        if node.op.name == "constant" and isinstance(node.type, TensorType) and not node.type.shape:
-            continue
-        read = parts[node] + whole[node]
-        total += min(bytes_of(node.type), read) if read else bytes_of(node.type)
-    return total
-
-
-def _wanted(group: Group) -> dict[Node, float]:
-    """The share of each node's elements that its kernel computes: less than all where the kernel takes only slices of it.
-
-    A policy copies a producer into the kernel of each slice; each of them computes its own part.
-    """
-    inside = dict.fromkeys(group.nodes, 0.0)
-    for node in group.outputs:
-        inside[node] = 1.0
-    for node in sorted(inside, key=lambda n: -n.index):
-        for place, operand in enumerate(node.operands):
-            if operand not in inside:
-                continue
-            share = 1.0 if inside[node] else 0.0
-            if node.op.kind is Kind.ELEMENTWISE:
-                share = inside[node]
-            elif place == 0 and node.op.name in _PARTS and bytes_of(operand.type):
-                share = inside[node] * bytes_of(node.type) / bytes_of(operand.type)
-            inside[operand] = min(1.0, inside[operand] + share)
-    return inside
 
 
 def runs_bodies(node: Node) -> bool:
@@ -110,7 +67,7 @@ class Planned:
             id(inner): node
             for plan in self.plans
             for node in plan.graph.nodes
-            if node.op.name == "fusion" and node.bodies
+            if has_body(node)
             for inner in node.bodies[0].nodes
         }
 
@@ -119,10 +76,19 @@ class Planned:
         """Kernels of the entry."""
         return self.plans[-1].kernels()
 
+    def starts_nothing(self, group: Group) -> bool:
+        """Whether a group is no kernel that anything starts: it names values, or runs bodies whose kernels count by themselves."""
+        return all(is_free(node) or (runs_bodies(node) and not self._bodies.isdisjoint(node.bodies)) for node in group.nodes)
+
+    @cached_property
+    def _bodies(self) -> set[Graph]:
+        """The graphs that have a plan."""
+        return {plan.graph for plan in self.plans}
+
     @cached_property
     def launches(self) -> float:
         """Kernels that one run starts: bodies of loops by their trips."""
-        return self._in_one_run(lambda graph, group: 0.0 if len(group.nodes) == 1 and runs_bodies(group.nodes[0]) else 1.0)
+        return self._in_one_run(lambda graph, group: 0.0 if self.starts_nothing(group) else 1.0)
 
     @cached_property
     def traffic(self) -> float:
@@ -134,7 +100,20 @@ class Planned:
         return sum(self.flow(graph, group))
 
     def flow(self, graph: Graph, group: Group) -> tuple[float, float]:
-        """Bytes that one kernel reads, and that it writes."""
+        """Bytes that one kernel reads, and that it writes. Kernels that write one value piece by piece share its bytes."""
+        if self.starts_nothing(group):
+            return 0.0, 0.0
+        pieces = max((self._writers.get(node, 1) for node in group.outputs), default=1)
+        read, written = self._flow(graph, group)
+        return read / pieces, written / pieces
+
+    @cached_property
+    def _writers(self) -> Counter[Node]:
+        """How many kernels write each value, where several do."""
+        found = Counter(node for plan in self.plans for group in plan.groups for node in group.outputs)
+        return Counter({node: n for node, n in found.items() if n > 1})
+
+    def _flow(self, graph: Graph, group: Group) -> tuple[float, float]:
         fusions = {self.fusion_of.get(id(node)) for node in group.nodes}
         if len(group.nodes) == 1 or (len(fusions) == 1 and None not in fusions):
             # A kernel that the text has already: what a policy makes of it are the nodes of the fusion's body.
@@ -142,11 +121,13 @@ class Planned:
             if not (node.index < len(graph.nodes) and graph.nodes[node.index] is node):
                 # It was inlined from another graph, whose costs are not those of this one.
                 return float(sum(bytes_of(operand.type) for operand in node.operands)), float(bytes_of(node.type))
-            if runs_bodies(node):
-                return 0.0, 0.0
             cost = self.survey.costs.graphs.get(graph)
             return (cost.read[node.index], cost.written[node.index]) if cost is not None else (0.0, 0.0)
-        return float(_read(group)), float(sum(bytes_of(node.type) for node in group.outputs))
+        return self._flows.read(group), float(sum(bytes_of(node.type) for node in group.outputs))
+
+    @cached_property
+    def _flows(self) -> Flows:
+        return Flows(dict.fromkeys(self.fusion_of.values()))
 
     def us(self, machine: Machine) -> float:
         """The estimated time of one run on a machine: all kernels one after the other, loops by their trips, of branches the longest."""
@@ -169,11 +150,11 @@ class Planned:
 
     def kernel_us(self, graph: Graph, group: Group, works: Works) -> float:
         """The estimated time of one kernel: it starts, and then moves bytes or computes, whichever takes longer."""
-        if len(group.nodes) == 1 and runs_bodies(group.nodes[0]):
+        if self.starts_nothing(group):
             return 0.0
         read, written = self.flow(graph, group)
         read += sum(scattered(node) for node in group.nodes)
-        computing = sum(works.us(node) * share for node, share in _wanted(group).items())
+        computing = sum(works.us(node) * share for node, share in self._flows.wanted(group).items())
         return works.machine.launch(self.policy) + max(works.machine.move_us(read, written), computing)
 
     def costliest(self, n: int = 3) -> list[tuple[Group, float]]:

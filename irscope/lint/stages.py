@@ -19,6 +19,8 @@ from irscope.lint.planned import Planned
 from irscope.lint.rule import Fix, Rule, all_rules
 from irscope.lint.values import written
 
+SAID = 3
+"""Operators that are named where a policy computes them in several kernels."""
 MOVES_NOTHING = frozenset(("tuple", "get-tuple-element", "parameter", "constant"))
 
 
@@ -55,30 +57,45 @@ def stages(context: Context) -> Stages | None:
     calls = _calls(context.module, apart)
     dispatch, each = machine.dispatch_us, machine.launch_us
     work = apart.us(machine) - apart.launches * machine.launch(apart.policy)
+    # A call from Python starts the first kernel; those that follow cost a launch each.
+    behind = max(0.0, apart.launches - 1) * each + work
     told = Stages(machine.title, context.settings.policy)
-    # Where the host runs ahead of the device, calls and kernels overlap; a kernel of a framework costs what any launch does.
-    eager = max(calls * dispatch, apart.launches * each + work) if machine.overlaps else calls * dispatch + work
+    # Where the host runs ahead of the device, the calls behind the first overlap with the kernels.
+    eager = min(1, calls) * dispatch + max(max(0.0, calls - 1) * dispatch, behind) if machine.overlaps else calls * dispatch + work
     told.stages.append(Stage("eager", calls, apart.launches, apart.traffic, eager))
-    # The call from Python starts the first kernel; those that follow cost a launch each.
-    told.stages.append(Stage("captured", 1, apart.launches, apart.traffic, dispatch + max(0.0, apart.launches - 1) * each + work))
-    told.stages.append(Stage("fused", 1, planned.launches, planned.traffic, _fused_us(planned, context)))
+    once = 1 if apart.launches else 0
+    told.stages.append(Stage("captured", once, apart.launches, apart.traffic, once * dispatch + behind))
+    told.stages.append(_fused("fused", planned, context))
     lifted = _lifted(inner)
     if lifted is not None:
         after, told.lifted = lifted
-        told.stages.append(Stage("blockers lifted", 1, after.launches, after.traffic, _fused_us(after, context)))
-    told.sources = _sources(inner)
+        told.stages.append(_fused("blockers lifted", after, context))
+    told.sources = [*_split(apart, planned), *_sources(inner)]
     return told
 
 
-def _fused_us(planned: Planned, context: Context) -> float:
-    """The time of a plan's kernels behind one call."""
-    first = context.machine.launch(context.settings.policy) if planned.launches else 0.0
-    return context.machine.dispatch_us + planned.us(context.machine) - first
+def _fused(name: str, planned: Planned, context: Context) -> Stage:
+    """The column of a plan: its kernels behind one call."""
+    once = 1 if planned.launches else 0
+    us = planned.us(context.machine) + once * (context.machine.dispatch_us - context.machine.launch(context.settings.policy))
+    return Stage(name, once, planned.launches, planned.traffic, us)
+
+
+def _split(apart: Planned, planned: Planned) -> list[str]:
+    """What to know where the policy makes more kernels than there are operators: which it writes out in several."""
+    if planned.launches <= apart.launches and planned.traffic <= apart.traffic:
+        return []
+    kernels = Counter(one for plan in planned.plans for group in plan.groups if not planned.starts_nothing(group)
+                      for one in dict.fromkeys(written(node) for node in group.nodes if not is_free(node)))
+    several = [f"%{node.name} ({node.op.name}) in {n}" for node, n in kernels.most_common(SAID) if n > 1]
+    more = f": it computes {', '.join(several)}" if several else ""
+    what = "starts more kernels" if planned.launches > apart.launches else "moves more bytes"
+    return [f"{planned.policy} {what} than the operators one by one, each of which a framework runs in one kernel{more}"]
 
 
 def _apart(module: Module) -> Planned:
     """The module with a kernel for each operator of the text, as a framework runs it; kernels that a text of HLO holds are taken apart."""
-    apart = inline(module) if module.format == "hlo" else module
+    apart = inline(module, keep=("copy",)) if module.format == "hlo" else module
     plans = []
     scalar = Context(apart).scalar_bodies
     for graph in callees_first(apart, apart.main()):
@@ -92,7 +109,7 @@ def _operators(graph: Graph, alone: bool) -> Iterable[Group]:
     users = graph.users()
     members: dict[int, list[Node]] = {}
     for node in graph.nodes:
-        if node.op.name not in MOVES_NOTHING and not is_free(node):
+        if node.op.name not in MOVES_NOTHING and not is_free(node) and not is_free(written(node)):
             members.setdefault(node.index if alone else id(written(node)), []).append(node)
     for nodes in members.values():
         inside = set(nodes)
@@ -113,27 +130,58 @@ def _calls(module: Module, apart: Planned) -> float:
     )
 
 
+Edits = dict[str, list[tuple[Graph, Edit]]]
+"""The fixes that each rule can make, with the graphs that they change."""
+
+
 def _lifted(context: Context) -> tuple[Planned, dict[str, int]] | None:
-    """The module with each fix made that brings something, planned again; None where that cannot be done."""
-    edits: dict[Graph, list[Edit]] = {}
-    count: Counter[str] = Counter()
+    """The module with each fix made that brings something, planned again; None where that cannot be done.
+
+    Each fix was found to save time by itself. Together they may cost some, where one takes away what another builds on; then the fixes of
+    one rule after the other are made, and those of a rule with which the whole gets slower are left out.
+    """
+    edits: Edits = {}
     for rule in _rewriting(context.settings.compiler):
         for finding in rule().check(context):
             if isinstance(finding, RuleFinding) and finding.edit is not None and finding.at and (finding.saves or {}).get("us"):
-                edits.setdefault(finding.at[0], []).append(finding.edit)
-                count[rule.code] += 1
+                edits.setdefault(finding.code, []).append((finding.at[0], finding.edit))
+    found = _edited(context, edits)
+    before, machine = context.planned, context.machine
+    if found is None or before is None:
+        return None
+    if found.us(machine) > before.us(machine):
+        found, edits = _one_by_one(context, before, edits)
+    return found, dict(Counter({code: len(made) for code, made in edits.items()}).most_common())
+
+
+def _one_by_one(context: Context, best: Planned, edits: Edits) -> tuple[Planned, Edits]:
+    """The fixes of those rules with which the module gets no slower, those that are made most often first."""
+    kept: Edits = {}
+    for code, made in sorted(edits.items(), key=lambda item: -len(item[1])):
+        tried = _edited(context, {**kept, code: made})
+        if tried is not None and tried.us(context.machine) <= best.us(context.machine):
+            best, kept = tried, {**kept, code: made}
+    return best, kept
+
+
+def _edited(context: Context, edits: Edits) -> Planned | None:
+    """The module with fixes made, planned again; None where that cannot be done."""
+    changed: dict[Graph, list[Edit]] = {}
+    for made in edits.values():
+        for graph, edit in made:
+            changed.setdefault(graph, []).append(edit)
     module = context.module
-    made = module.derived()
+    copy = module.derived()
     became: dict[Graph, Graph] = {}
     try:
         for graph in callees_first(module, module.main()):
             root = graph.result()
-            if graph in edits or any(body in became for node in graph.nodes for body in node.bodies):
-                became[graph] = built(graph.nodes, [root], together(edits.get(graph, [])), graph.name, became)
+            if graph in changed or any(body in became for node in graph.nodes for body in node.bodies):
+                became[graph] = built(graph.nodes, [root], together(changed.get(graph, [])), graph.name, became)
         main = became.get(module.main(), module.main())
-        made.graphs = {graph.name: became.get(graph, graph) for graph in callees_first(module, module.main())}
-        made.entry = main.name
-        return Planned(made, context.settings.policy, context.settings.device), dict(count.most_common())
+        copy.graphs = {graph.name: became.get(graph, graph) for graph in callees_first(module, module.main())}
+        copy.entry = main.name
+        return Planned(copy, context.settings.policy, context.settings.device)
     except CANNOT:
         return None
 

@@ -168,3 +168,156 @@ def test_a_machine_that_is_not_there() -> None:
     assert "h100" in error.value.help
     with pytest.raises(UserError, match="nowhere.toml"):
         machine_named("nowhere.toml")
+
+
+def planned(text: str, policy: str) -> list[tuple[float, float, float, float]]:
+    found = told(text, settings=Settings(policy=policy)).stages
+    return [(s.dispatches, s.launches, s.traffic, s.us) for s in found]
+
+
+FUSED = """HloModule m
+
+body {
+  p = f32[1000,64] parameter(0)
+  i = s32[32] parameter(1)
+  j = s32[32,1] bitcast(i)
+  ROOT g = f32[32,64] gather(p, j), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,64}
+}
+
+after {
+  q = f32[32,64] parameter(0)
+  b = f32[2048] bitcast(q)
+  ROOT n = f32[2048] negate(b)
+}
+
+ENTRY e {
+  x = f32[1000,64]{1,0} parameter(0)
+  i = s32[32]{0} parameter(1)
+  f = f32[32,64]{1,0} fusion(x, i), kind=kLoop, calls=body
+  c = f32[32,64]{1,0} copy(f)
+  ROOT k = f32[2048]{0} fusion(c), kind=kLoop, calls=after
+}
+"""
+
+
+def test_kernels_of_the_text_are_taken_apart_but_bitcasts_move_nothing() -> None:
+    eager, captured, fused, _ = planned(FUSED, "xla-cpu")
+    rows = 32 * 64 * 4
+    assert captured[1:3] == eager[1:3] == (3, (2 * rows + 32 * 4) + 2 * rows + 2 * rows)  # gather, copy, negate
+    assert fused[1:3] == (2, captured[2] - 2 * rows)  # the copy goes into what reads it
+
+
+def test_a_kernel_over_parts_of_two_fusions_reads_through_their_parameters() -> None:
+    """Under xla-gpu all goes into one kernel, which reads 32 rows of the table, not all of it."""
+    table = FUSED.replace("c = f32[32,64]{1,0} copy(f)\n  ROOT k = f32[2048]{0} fusion(c)", "ROOT k = f32[2048]{0} fusion(f)")
+    eager, captured, fused, _ = planned(table, "xla-gpu")
+    rows = 32 * 64 * 4
+    assert fused[:3] == (1, 1, rows + 32 * 4 + rows)
+    assert fused[2] < captured[2] and fused[3] < captured[3] < eager[3]
+
+
+SCANNED = """HloModule m
+
+step {
+  c = f32[] parameter(0)
+  x = f32[] parameter(1)
+  n = f32[] negate(x)
+  s = f32[] add(c, n)
+  ROOT t = (f32[], f32[]) tuple(s, s)
+}
+
+ENTRY e {
+  x = f32[128] parameter(0)
+  i = f32[] parameter(1)
+  ROOT r = (f32[128], f32[]) scan(x, i), dimensions={0}, num_carries=1, is_reverse=false, to_apply=step, is_associative=false
+}
+"""
+
+
+@pytest.mark.parametrize("policy, launches", [("irscope", 128), ("inductor", 128), ("tvm", 128), ("xla-cpu", 1), ("xla-gpu", 1)])
+def test_a_scan_runs_its_body_for_every_element(policy: str, launches: int) -> None:
+    """XLA's policies leave it to XLA, which has written it as a loop long before it fuses: there it is one step."""
+    found = planned(SCANNED, policy)
+    assert [row[1] for row in found[:2]] == [256, 256]
+    assert found[2][1] == launches and found[2][3] > 0
+
+
+BRANCHES = """HloModule m
+
+left {
+  p = f32[4096] parameter(0)
+  a = f32[4096] negate(p)
+  b = f32[4096] tanh(p)
+  ROOT t = (f32[4096], f32[4096]) tuple(a, b)
+}
+
+right {
+  p = f32[4096] parameter(0)
+  ROOT t = (f32[4096], f32[4096]) tuple(p, p)
+}
+
+ENTRY e {
+  c = pred[] parameter(0)
+  x = f32[4096] parameter(1)
+  r = (f32[4096], f32[4096]) conditional(c, x, x), true_computation=left, false_computation=right
+  u = f32[4096] get-tuple-element(r), index=0
+  v = f32[4096] get-tuple-element(r), index=1
+  ROOT s = f32[4096] add(u, v)
+}
+"""
+
+
+@pytest.mark.parametrize("policy", ["irscope", "inductor", "xla-cpu", "xla-gpu", "tvm"])
+def test_a_branch_counts_as_its_longest_way_and_starts_nothing_itself(policy: str) -> None:
+    eager, captured, fused, _ = planned(BRANCHES, policy)
+    assert eager[1] == captured[1] == 3
+    assert fused[1] <= 3 and fused[2] <= captured[2]
+
+
+def test_a_program_that_computes_nothing_costs_nothing() -> None:
+    text = "HloModule m\n\nENTRY e {\n  ROOT x = f32[4] parameter(0)\n}\n"
+    for policy in ("irscope", "xla-cpu"):
+        assert planned(text, policy)[:3] == [(0, 0, 0, 0)] * 3
+
+
+def test_a_captured_program_is_never_slower_than_its_calls() -> None:
+    big = CHAIN.replace("1024,1024", "8192,8192")
+    for machine in BUILT_IN:
+        eager, captured, fused, _ = told(big, settings=Settings(machine=machine)).stages
+        assert eager.us >= captured.us > fused.us
+
+
+def test_pieces_of_a_concatenation_share_its_bytes() -> None:
+    text = "HloModule m\n\nENTRY e {\n  a = f32[64] parameter(0)\n  b = f32[64] parameter(1)\n  m = f32[64] negate(a)\n" \
+           "  n = f32[64] negate(b)\n  c = f32[128] concatenate(m, n), dimensions={0}\n  ROOT r = f32[128] abs(c)\n}\n"
+    _, captured, fused, _ = planned(text, "inductor")
+    assert captured[2] == 4 * (4 * 64 + 2 * 128 + 2 * 128)
+    assert fused[1:3] == (3, 4 * (4 * 64 + 2 * 128))  # each piece is computed in its place
+
+
+SPLIT = """graph(%x : Float(1, 3, 8, 8, strides=[192, 64, 8, 1], requires_grad=0, device=cpu),
+      %w : Float(4, 3, 3, 3, strides=[27, 9, 3, 1], requires_grad=0, device=cpu)):
+  %one : int[] = prim::Constant[value=[1, 1]]()
+  %g : int = prim::Constant[value=1]()
+  %n : NoneType = prim::Constant()
+  %y : Tensor = aten::conv2d(%x, %w, %n, %one, %one, %one, %g)
+  return (%y)
+"""
+
+
+def test_operators_that_a_policy_writes_out_are_named() -> None:
+    found = told(SPLIT, "torchscript", Settings(policy="xla-cpu"))
+    _, captured, fused, _ = found.stages
+    assert captured.launches == 1
+    if fused.launches > 1 or fused.traffic > captured.traffic:
+        assert "each of which a framework runs in one kernel" in found.sources[0]
+        assert "%y (aten::conv2d)" in found.sources[0] or fused.launches == 1
+
+
+def test_fixes_that_slow_each_other_down_are_not_all_made() -> None:
+    """Whatever is lifted together, the last column is no slower than the one before."""
+    for code in ("FUS003", "FUS004", "ALG002", "ALG007"):
+        for fixture in find_rule(code).bad:
+            found = stages(Context(irscope.load(fixture.text).module(), Settings(policy="xla-cpu")))
+            if found is not None and len(found.stages) == 4:
+                assert found.stages[3].us <= found.stages[2].us * 1.0000001

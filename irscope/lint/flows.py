@@ -1,0 +1,106 @@
+"""What one kernel reads and computes: the share of each of its nodes that is wanted, and the bytes of its inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from irscope.fusion.plan import Group
+from irscope.graph import Kind, Node, TensorType, bytes_of
+
+PARTS = frozenset(("slice", "dynamic-slice", "gather"))
+"""Operators that look at a part of their first operand."""
+
+
+def has_body(node: Node) -> bool:
+    """Whether a node is a fusion of the text with its body."""
+    return node.op.name == "fusion" and bool(node.bodies)
+
+
+class Flows:
+    """Answers for kernels over graphs whose texts hold ``fusions`` already: a policy may put parts of several of them into one kernel.
+
+    Then the kernel's nodes stand in the bodies of the fusions, and read through the parameters of these.
+    """
+
+    def __init__(self, fusions: Iterable[Node]) -> None:
+        self._given = {param: given for fusion in fusions for param, given in zip(fusion.bodies[0].params, fusion.operands)}
+
+    def read(self, group: Group) -> float:
+        """Bytes of its inputs that a kernel reads: of one that it only takes slices of, the slices; a literal number is part of the code.
+
+        An input that only nodes read of which the kernel wants nothing (of a concatenation that is written piece by piece, the other
+        pieces) is not read.
+        """
+        wanted = self.wanted(group)
+        inputs = [node for node in (self._source(node, wanted) for node in group.inputs) if node not in wanted]
+        parts: dict[Node, float] = dict.fromkeys(inputs, 0.0)
+        whole: dict[Node, float] = dict.fromkeys(inputs, 0.0)
+        met: set[Node] = set()
+        for user, share in wanted.items():
+            for place, operand in enumerate(self._operands(user, wanted)):
+                if operand not in parts:
+                    continue
+                met.add(operand)
+                if place == 0 and user.op.name in PARTS:
+                    parts[operand] += share * bytes_of(user.type)
+                elif share:
+                    whole[operand] = max(whole[operand], (share if user.op.kind is Kind.ELEMENTWISE else 1.0) * bytes_of(operand.type))
+        total = 0.0
+        for node in parts:
+            if node.op.name == "constant" and isinstance(node.type, TensorType) and not node.type.shape:
+                continue
+            total += min(bytes_of(node.type), parts[node] + whole[node]) if node in met else bytes_of(node.type)
+        return total
+
+    def wanted(self, group: Group) -> dict[Node, float]:
+        """The share of each node's elements that its kernel computes: less than all where the kernel takes only slices of it.
+
+        A policy copies a producer into the kernel of each slice; each of them computes its own part.
+        """
+        inside = dict.fromkeys(group.nodes, 0.0)
+        for node in group.outputs:
+            inside[node] = 1.0
+        for node in self._readers_first(inside, group):
+            for place, operand in enumerate(self._operands(node, inside)):
+                if operand not in inside:
+                    continue
+                share = 1.0 if inside[node] else 0.0
+                if node.op.kind is Kind.ELEMENTWISE:
+                    share = inside[node]
+                elif place == 0 and node.op.name in PARTS and bytes_of(operand.type):
+                    share = inside[node] * bytes_of(node.type) / bytes_of(operand.type)
+                inside[operand] = min(1.0, inside[operand] + share)
+        return inside
+
+    def _readers_first(self, inside: Collection[Node], group: Group) -> list[Node]:
+        """The nodes of a kernel, each behind all of them that read it."""
+        if not self._given:
+            return sorted(inside, key=lambda node: -node.index)
+        order: list[Node] = []
+        state: dict[Node, bool] = {}
+        stack = [*inside, *group.outputs]
+        while stack:
+            node = stack[-1]
+            if node in state:
+                stack.pop()
+                if not state[node]:
+                    state[node] = True
+                    order.append(node)
+                continue
+            state[node] = False
+            stack += [operand for operand in self._operands(node, inside) if operand in inside and operand not in state]
+        order.reverse()
+        return order
+
+    def _operands(self, node: Node, inside: Collection[Node]) -> Iterable[Node]:
+        return [self._source(operand, inside) for operand in node.operands] if self._given else node.operands
+
+    def _source(self, node: Node, inside: Collection[Node]) -> Node:
+        """What stands behind parameters of the bodies of fusions, and for a fusion whose result the kernel computes, that result."""
+        while True:
+            if node.op.name == "parameter" and node in self._given:
+                node = self._given[node]
+            elif has_body(node) and node not in inside and (root := node.bodies[0].root) is not None and root in inside:
+                node = root
+            else:
+                return node
