@@ -14,7 +14,7 @@ from irscope.graph import Graph, Module, Node, TensorType, TupleType, Type, byte
 
 # Asking each of a million nodes for its source line is for the one who asks; a summary looks at this many.
 MAX_ASKED = 20_000
-ASKED_OF_SECTION = 64
+ASKED_OF_SECTION = 256
 
 
 @dataclass(frozen=True, slots=True)

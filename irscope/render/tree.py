@@ -30,7 +30,7 @@ def tree_lines(root: Section, paint: Paint, depth: int, max_rows: int = MAX_ROWS
     """A header, and the tree down to ``depth`` levels and ``max_rows`` rows, breadth before depth.
 
     The figures of a repeated section, and of what is in it, count all its copies. ``source`` gives the user's line that a section
-    comes from, told where there is room.
+    comes from, told where there is room; the summary tells that of the whole.
     """
     whole = estimate(root.flops, root.bytes) or 1.0
     open_ = _opened(root, depth, max_rows)
@@ -42,7 +42,7 @@ def tree_lines(root: Section, paint: Paint, depth: int, max_rows: int = MAX_ROWS
     yield paint(title, "bold") + paint(" " * max(1, widest - len(title)) + _header(paint), "dim")
     left = paint.width - widest - tail - 2
     for row, figure in zip(rows, figures, strict=True):
-        told = source(row.section) if source is not None and left >= SOURCED else ""
+        told = source(row.section) if source is not None and row.prefix and left >= SOURCED else ""
         line = _line(row, f"{figure:<{tail}}" if told else figure.rstrip(), widest, paint)
         yield f"{line}  {paint(short(told, left), 'dim')}" if told else line
 
