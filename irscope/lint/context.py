@@ -46,8 +46,8 @@ class Context:
 
     @cached_property
     def graphs(self) -> list[Graph]:
-        """Every graph of the module, callees first."""
-        return callees_first(self.module)
+        """Every graph of the module that runs, callees first. What XLA's passes leave behind in a text and nothing calls is none."""
+        return callees_first(self.module, self.module.main()) if self.module.format == "hlo" else callees_first(self.module)
 
     @cached_property
     def inlined(self) -> set[Graph]:
@@ -159,6 +159,9 @@ class Context:
 
         Inside a fusion of the text the kernels are made already: what is left out there saves neither a launch nor traffic.
         """
+        if self.module.format != "hlo" and self.inner is not self:
+            home = next((self.inner.homes[node] for node in edit.nodes if node in self.inner.homes), None)
+            return self.inner.claim(home, edit) if home is not None else None
         written = self.primitive is self.module or self.module.format == "hlo"  # HLO is its own primitives, but for calls
         if not written or self.claims is None or graph in self.inlined:
             return None
@@ -238,7 +241,7 @@ class Context:
         """
         stack = self.module.call_stack(node)
         name_at = self.module.source.text.find(node.name, node.loc, node.loc + len(node.name) + 8) if node.loc >= 0 else -1
-        if edit is not None and rule.tidied and self.claims is not None and self.claims.tidies:
+        if (edit is not None or saves is not None) and rule.tidied and self.claims is not None and self.claims.tidies:
             saves = {"us": 0.0, "bytes": 0.0, "kernels": 0.0}
         elif edit is not None:
             claim = self.claim(graph, edit)

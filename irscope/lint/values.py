@@ -29,6 +29,15 @@ def in_library(line: str) -> bool:
     return line.startswith(LIBRARIES) or any(folder in line for folder in INSTALLED)
 
 
+ANNOTATIONS = ("Sharding", "SPMD", "Shard", "annotate_device", "MoveTo", "xla.sdy")
+"""Targets of calls that only say where something lies begin like this; XLA takes them out before it fuses."""
+
+
+def is_annotation(node: Node) -> bool:
+    """Whether a custom call computes nothing, and only says where its operand lies."""
+    return node.op.name == "custom-call" and str(node.attrs.get("custom_call_target", "")).startswith(ANNOTATIONS)
+
+
 def behind(node: Node, names: Collection[str]) -> Node:
     """The first node, going up first operands, whose operator is none of ``names``."""
     while node.op.name in names and node.operands:

@@ -22,6 +22,28 @@ INFORMATION = {
         """,
         "5",
     ),
+    "DTY001 a number that meets no array": Fixture.hlo(
+        """
+        ENTRY e {
+          x = f32[1024] parameter(0)
+          c = f64[] constant(0.5)
+          n = f32[] convert(c)
+          b = f32[1024] broadcast(n), dimensions={}
+          ROOT m = f32[1024] multiply(x, b)
+        }
+        """,
+        "c",
+    ),
+    "ALG003 dead code that the compiler leaves out": Fixture.hlo(
+        """
+        ENTRY e {
+          x = f32[4096,4096] parameter(0)
+          d = f32[4096,4096] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+          ROOT n = f32[4096,4096] negate(x)
+        }
+        """,
+        "d",
+    ),
     "BRD001 a broadcast that is the result": Fixture.hlo(
         """
         ENTRY e {

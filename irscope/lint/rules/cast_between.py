@@ -10,7 +10,7 @@ from irscope.lint.context import Context
 from irscope.lint.edits import Edit, Site
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fix, Fixture, Rule
-from irscope.lint.values import dims
+from irscope.lint.values import dims, is_annotation
 from irscope.source import Note, Severity
 
 ANCHORS = ("dot", "convolution", "reduce-window", "reduce", "custom-call")
@@ -97,6 +97,14 @@ class CastBetween(Rule):
         ),
     )
     good = (
+        Fixture.hlo("""
+            ENTRY e {
+              x = bf16[1024,1024] parameter(0)
+              s = bf16[1024,1024] custom-call(x), custom_call_target="Sharding", sharding={devices=[2,1]<=[2]}
+              c = f32[1024,1024] convert(s)
+              ROOT n = f32[1024,1024] negate(c)
+            }
+        """),
         Fixture.hlo(_PRODUCT.format("c = bf16[512,512]{1,0} convert(d)", "bf16", "c")),
         Fixture.hlo(_PRODUCT.format("", "f32", "d"), policy="xla-cpu"),
         Fixture.torchscript(
@@ -155,6 +163,8 @@ def _anchor(context: Context, graph: Graph, cast: Node) -> Node | None:
     if source.op.name == "convert" and len(context.users(source, graph)) == 1:
         inner = source.operands[0]
         source = inner if inner.type == cast.type else source
+    if is_annotation(source):
+        return None
     return source if source.op.name in ANCHORS and len(context.users(source, graph)) == 1 else None
 
 

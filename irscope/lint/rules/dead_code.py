@@ -41,6 +41,7 @@ class DeadCode(Rule):
 
     code, name, severity = "ALG003", "dead-code", Severity.WARNING
     passes = ("remove-dead",)
+    tidied = True
     bad = (
         Fixture.hlo(
             """

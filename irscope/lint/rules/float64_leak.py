@@ -11,6 +11,7 @@ from irscope.lint.edits import Edit, Site
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fix, Fixture, Rule
 from irscope.lint.savings import human_bytes
+from irscope.lint.values import written
 from irscope.source import Note, Severity
 
 DOUBLE = {"f64": "f32", "c128": "c64"}
@@ -42,7 +43,7 @@ class Float64Leak(Rule):
     and leave ``jax_enable_x64`` off.
 
     ## Known false positives
-    A sum that is computed in double precision for accuracy. Inputs in ``f64`` switch the rule off, and so does a program without a value
+    A sum that is computed in double precision for accuracy. Single numbers that meet no array are information. Inputs in ``f64`` switch the rule off, and so does a program without a value
     of another type: such programs mean it.
     """
 
@@ -176,8 +177,22 @@ class Float64Leak(Rule):
             f"{dtype} begins here, in a graph without {dtype} inputs, and spreads to {len(spread)} nodes ({human_bytes(wasted)} too much)",
             notes=tuple(Note(f"%{n.name} ({n.op.name}) meets it", n.loc) for n in [n for n in origins if n is not node][:LISTED]),
             help="give the literal or the conversion the element type of its neighbours",
-            edit=Edit({n: partial(_halved, n) for n in spread}),
+            severity=None if any(not _is_number(n.type) for n in spread) else Severity.INFO,
+            edit=Edit({n: partial(_halved, n) for n in _computed(context, spread)}),
         )
+
+
+def _is_number(type: Type) -> bool:
+    """Whether it is known to be a single number: that one is wide costs nothing, and may become a leak when it meets an array."""
+    return isinstance(type, TensorType) and type.is_static and type.elements == 1
+
+
+def _computed(context: Context, spread: list[Node]) -> list[Node]:
+    """The nodes that are planned: these of HLO, in other formats the primitives of the program that are made of them."""
+    if context.module.format == "hlo" or context.primitive is None:
+        return spread
+    wide = set(spread)
+    return [node for node in context.primitive.main().nodes if written(node) in wide and _is_double(node.type)]
 
 
 def _halved(node: Node, site: Site) -> Node:

@@ -10,6 +10,7 @@ from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fix, Fixture, Rule
 from irscope.lint.savings import human_bytes, saving
 from irscope.lint.smaller import with_small
+from irscope.lint.values import is_annotation
 from irscope.source import Severity
 
 WORTH_BYTES = 64 * 1024
@@ -126,6 +127,15 @@ class MaterialisedBroadcast(Rule):
     good = (
         Fixture.hlo("""
             ENTRY e {
+              x = f32[1024] parameter(0)
+              y = f32[1024,1024] parameter(1)
+              b = f32[1024,1024] broadcast(x), dimensions={1}
+              s = f32[1024,1024] custom-call(b), custom_call_target="Sharding", sharding={devices=[2,1]<=[2]}
+              ROOT r = f32[1024,1024] add(y, s)
+            }
+        """),
+        Fixture.hlo("""
+            ENTRY e {
               x = f32[64,1024] parameter(0)
               y = f32[1024] parameter(1)
               b = f32[64,1024] broadcast(y), dimensions={1}
@@ -209,9 +219,10 @@ class MaterialisedBroadcast(Rule):
             if at is graph.root and graph is context.module.main():
                 return node, seen
             for user in context.users(at, graph):
-                if user.op.kind == Kind.CONTRACTION or user.op.name in READ_MEMORY:
+                passes = user.op.name in PASS_ON or is_annotation(user)
+                if not passes and (user.op.kind == Kind.CONTRACTION or user.op.name in READ_MEMORY):
                     return user, seen
-                if user.op.name in PASS_ON and user not in seen and len(seen) < FAR:
+                if passes and user not in seen and len(seen) < FAR:
                     seen.append(user)
         return None, seen
 

@@ -8,10 +8,9 @@ from irscope.graph import Graph, Kind, Node, TensorType
 from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
+from irscope.lint.values import is_annotation
 from irscope.source import Note, Severity
 
-ANNOTATIONS = ("Sharding", "SPMD", "Shard", "annotate_device", "MoveTo")
-"""Targets of calls that only say where something lies begin like this."""
 DRAWS = frozenset("aten::" + name for name in "rand rand_like randn randn_like randint bernoulli normal".split())
 PRINTS = frozenset(("prim::Print", "debug"))
 LISTED = 3
@@ -145,7 +144,7 @@ class SideEffectOrRng(Rule):
         if node.op.name in HOST:
             return f"{node.op.name} speaks with the host, and nothing fuses across it"
         target = str(node.attrs.get("custom_call_target", "a custom call"))
-        if node.attrs.get("custom_call_has_side_effect") is True and not target.startswith(ANNOTATIONS):
+        if node.attrs.get("custom_call_has_side_effect") is True and not is_annotation(node):
             return f"{target} has a side effect, and nothing fuses across it"
         return ""
 

@@ -77,6 +77,14 @@ class TracedAwayBranch(Rule):
     )
     good = (
         Fixture.torchscript("""
+            graph(%0: Float(64, 56, strides=[56, 1], requires_grad=0, device=cpu),
+                  %1: Float(64, 56, strides=[56, 1], requires_grad=0, device=cpu)):
+              %10 : int = prim::Constant[value=0]()
+              %11 : Tensor[] = prim::ListConstruct(%0, %1)
+              %12 : Float(128, 56, strides=[56, 1], requires_grad=0, device=cpu) = aten::cat(%11, %10)
+              return (%12)
+        """),
+        Fixture.torchscript("""
             graph(%x : Float(4, strides=[1], requires_grad=0, device=cpu)):
               %1 : Long(requires_grad=0, device=cpu) = prim::Constant[value={2}]() # f.py:4:0
               %y : Float(4, strides=[1], requires_grad=0, device=cpu) = aten::mul(%x, %1) # f.py:4:0
@@ -140,8 +148,9 @@ class TracedAwayBranch(Rule):
         if is_function(main) and not any(context.module.scope(node) for node in written(main)):
             reads_sizes = any(node.op.name == "aten::size" for node in main.nodes)
             for node, missing in _gaps(main):
-                if in_library(_line(context, main, node)) or _indexes(main, node):
-                    continue  # a library that checks shapes leaves the same gap, and so does indexing
+                line = _line(context, main, node)
+                if not line or in_library(line) or _indexes(main, node):
+                    continue  # who writes a graph by hand numbers it as he likes; libraries that check shapes leave gaps, as indexing does
                 what = f"{missing} values are" if missing > 1 else "a value is"
                 evidence = f"{what} missing before %{node.name}: they decided something in Python"
                 yield self._finding(context, node, main, evidence, Severity.INFO if reads_sizes else None)

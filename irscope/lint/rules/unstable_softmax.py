@@ -135,6 +135,19 @@ class UnstableSoftmax(Rule):
         ),
     )
     good = (
+        Fixture.hlo("""
+            left_behind {
+              x = f32[8,64] parameter(0)
+              e = f32[8,64] exponential(x)
+              z = f32[] constant(0)
+              s = f32[8] reduce(e, z), dimensions={1}, to_apply=sum
+              ROOT l = f32[8] log(s)
+            }
+            ENTRY e {
+              x = f32[8,64] parameter(0)
+              ROOT n = f32[8,64] negate(x)
+            }
+        """),
         Fixture.hlo(_VARIANCE.format(64, 4096)),
         Fixture.hlo("""
             ENTRY e {
