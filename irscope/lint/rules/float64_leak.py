@@ -43,8 +43,8 @@ class Float64Leak(Rule):
     and leave ``jax_enable_x64`` off.
 
     ## Known false positives
-    A sum that is computed in double precision for accuracy. Single numbers that meet no array are information. Inputs in ``f64`` switch the rule off, and so does a program without a value
-    of another type: such programs mean it.
+    A sum that is computed in double precision for accuracy. Single numbers that meet no array are information. Inputs in ``f64`` switch
+    the rule off, and so does a program without a value of another type: such programs mean it.
     """
 
     code, name, severity = "DTY001", "float64-leak", Severity.ERROR
