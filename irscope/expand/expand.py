@@ -150,7 +150,7 @@ class _Expansion:
                 return whole[index]
             if whole.op.name == "tuple":
                 return parts_of(self.builder, whole.operands[index])
-        if name in IDENTITIES and name not in self.keep:
+        if name in IDENTITIES and name not in self.keep and operands:
             return operands[0]
         if name == "bitcast":
             return as_movement(self.builder, node, as_node(self.builder, operands[0]))

@@ -29,35 +29,44 @@ class Flows:
         """Bytes of its inputs that a kernel reads: of one that it only takes slices of, the slices; a literal number is part of the code.
 
         An input that only nodes read of which the kernel wants nothing (of a concatenation that is written piece by piece, the other
-        pieces) is not read.
+        pieces) is not read, and neither is a buffer that the kernel updates in place.
         """
         wanted = self.wanted(group)
-        inputs = [node for node in (self._source(node, wanted) for node in group.inputs) if node not in wanted]
-        parts: dict[Node, float] = dict.fromkeys(inputs, 0.0)
-        whole: dict[Node, float] = dict.fromkeys(inputs, 0.0)
-        met: set[Node] = set()
+        updates = self._updates(group, wanted)
+        given = set(group.inputs)
+        parts: dict[Node, float] = {}
+        whole: dict[Node, float] = {}
         for user, share in wanted.items():
             for place, operand in enumerate(self._operands(user, wanted)):
-                if operand not in parts:
+                if operand in wanted or (place == 0 and user in updates) or (operand.op.name == "constant" and operand not in given):
                     continue
-                met.add(operand)
                 if place == 0 and user.op.name in PARTS:
-                    parts[operand] += share * bytes_of(user.type)
+                    parts[operand] = parts.get(operand, 0.0) + share * bytes_of(user.type)
                 elif share:
-                    whole[operand] = max(whole[operand], (share if user.op.kind is Kind.ELEMENTWISE else 1.0) * bytes_of(operand.type))
+                    much = (share if user.op.kind is Kind.ELEMENTWISE else 1.0) * bytes_of(operand.type)
+                    whole[operand] = max(whole.get(operand, 0.0), much)
         total = 0.0
-        for node in parts:
-            if node.op.name == "constant" and isinstance(node.type, TensorType) and not node.type.shape:
-                continue
-            total += min(bytes_of(node.type), parts[node] + whole[node]) if node in met else bytes_of(node.type)
+        for node in {**parts, **whole}:
+            if node.op.name != "constant" or not isinstance(node.type, TensorType) or node.type.shape:
+                total += min(bytes_of(node.type), parts.get(node, 0.0) + whole.get(node, 0.0))
         return total
+
+    def written(self, group: Group) -> float:
+        """Bytes of the values that leave a kernel; of a buffer that it updates in place, the update."""
+        updates = self._updates(group, self._inside(group))
+        return float(sum(bytes_of(node.operands[1].type if node in updates else node.type) for node in group.outputs))
+
+    def _updates(self, group: Group, inside: Collection[Node]) -> set[Node]:
+        """The results of a kernel that are another kernel's buffer with a part written anew."""
+        found = (node for node in group.outputs if node.op.name == "dynamic-update-slice" and len(node.operands) > 1)
+        return {node for node in found if self._source(node.operands[0], inside) not in inside}
 
     def wanted(self, group: Group) -> dict[Node, float]:
         """The share of each node's elements that its kernel computes: less than all where the kernel takes only slices of it.
 
         A policy copies a producer into the kernel of each slice; each of them computes its own part.
         """
-        inside = dict.fromkeys(group.nodes, 0.0)
+        inside = self._inside(group)
         for node in group.outputs:
             inside[node] = 1.0
         for node in self._readers_first(inside, group):
@@ -71,6 +80,14 @@ class Flows:
                     share = inside[node] * bytes_of(node.type) / bytes_of(operand.type)
                 inside[operand] = min(1.0, inside[operand] + share)
         return inside
+
+    def _inside(self, group: Group) -> dict[Node, float]:
+        """What a kernel computes: a part that it picks out of another's several results is an input."""
+        nodes = dict.fromkeys(group.nodes, 0.0)
+        picks = [node for node in nodes if node.op.name == "get-tuple-element" and self._source(node.operands[0], nodes) not in nodes]
+        for node in picks:
+            del nodes[node]
+        return nodes
 
     def _readers_first(self, inside: Collection[Node], group: Group) -> list[Node]:
         """The nodes of a kernel, each behind all of them that read it."""

@@ -17,6 +17,7 @@ from irscope.lint.estimate import Works, scattered
 from irscope.lint.flows import Flows, has_body
 from irscope.lint.fusion import plans
 from irscope.lint.machine import Machine
+from irscope.lint.values import written as origin
 from irscope.ops.faults import TypeFault
 from irscope.source import Severity, UserError
 
@@ -78,7 +79,11 @@ class Planned:
 
     def starts_nothing(self, group: Group) -> bool:
         """Whether a group is no kernel that anything starts: it names values, or runs bodies whose kernels count by themselves."""
-        return all(is_free(node) or (runs_bodies(node) and not self._bodies.isdisjoint(node.bodies)) for node in group.nodes)
+        return all(is_free(node) or origin(node).op.name == "bitcast" or self._runs(node) for node in group.nodes)
+
+    def _runs(self, node: Node) -> bool:
+        """Whether a node only runs bodies, and these have plans of their own."""
+        return runs_bodies(node) and not self._bodies.isdisjoint(node.bodies)
 
     @cached_property
     def _bodies(self) -> set[Graph]:
@@ -123,7 +128,7 @@ class Planned:
                 return float(sum(bytes_of(operand.type) for operand in node.operands)), float(bytes_of(node.type))
             cost = self.survey.costs.graphs.get(graph)
             return (cost.read[node.index], cost.written[node.index]) if cost is not None else (0.0, 0.0)
-        return self._flows.read(group), float(sum(bytes_of(node.type) for node in group.outputs))
+        return self._flows.read(group), self._flows.written(group)
 
     @cached_property
     def _flows(self) -> Flows:

@@ -321,3 +321,44 @@ def test_fixes_that_slow_each_other_down_are_not_all_made() -> None:
             found = stages(Context(irscope.load(fixture.text).module(), Settings(policy="xla-cpu")))
             if found is not None and len(found.stages) == 4:
                 assert found.stages[3].us <= found.stages[2].us * 1.0000001
+
+
+IN_PLACE = """HloModule m
+
+cond {
+  s = (s32[], f32[100,64], f32[64]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant(10)
+  ROOT l = pred[] compare(i, n), direction=LT
+}
+
+body {
+  s = (s32[], f32[100,64], f32[64]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  one = s32[] constant(1)
+  zero = s32[] constant(0)
+  j = s32[] add(i, one)
+  rows = f32[100,64] get-tuple-element(s), index=1
+  v = f32[64] get-tuple-element(s), index=2
+  n = f32[64] negate(v)
+  r = f32[1,64] reshape(n)
+  u = f32[100,64] dynamic-update-slice(rows, r, i, zero)
+  ROOT t = (s32[], f32[100,64], f32[64]) tuple(j, u, v)
+}
+
+ENTRY e {
+  x = f32[100,64] parameter(0)
+  v = f32[64] parameter(1)
+  z = s32[] constant(0)
+  t = (s32[], f32[100,64], f32[64]) tuple(z, x, v)
+  ROOT w = (s32[], f32[100,64], f32[64]) while(t), condition=cond, body=body
+}
+"""
+
+
+@pytest.mark.parametrize("policy", ["irscope", "inductor", "xla-cpu", "xla-gpu", "tvm"])
+def test_what_a_loop_writes_in_place_and_picks_out_of_its_state_counts_alone(policy: str) -> None:
+    _, captured, fused, _ = planned(IN_PLACE, policy)
+    row = 64 * 4
+    assert fused[2] <= captured[2] < 10 * 8 * row
+    assert fused[1] <= captured[1]
