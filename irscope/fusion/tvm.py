@@ -62,7 +62,31 @@ class Tvm:
         if partition.group_of(producer) is partition.group_of(consumer):
             return EdgeVerdict(name, producer.name, consumer.name, "all")
         rule, cause = why_not(partition, producer, consumer, lets)
-        return EdgeVerdict(name, producer.name, consumer.name, "none", None, rule, cause)
+        return EdgeVerdict(name, producer.name, consumer.name, "none", None, rule, cause, way_out(rule, producer, consumer))
+
+
+WAYS: dict[str, str] = {
+    "opaque": "none: write the operator with others that TVM knows how to fuse",
+    "unknown-op": "none in the graph: register a TOpPattern for the operator",
+    "let": "use {p} where it is read, without binding it by let",
+    "output": "compute {p} a second time for {c}",
+    "multi-consumer": "compute {p} a second time for {c} alone",
+    "reduce-out": "none: TVM begins a kernel behind every reduction",
+    "tuple": "none is needed: a tuple starts no kernel",
+    "complex-into-shape": "let {c} keep the shape of {p}, and change the shape before or behind the two",
+    "two-complex": "none: a kernel of TVM holds one product, convolution or pooling",
+    "prologue": "apply {p} behind {c} instead, where the arithmetic allows it (a scale behind a product)",
+    "injective-into-reduce": "leave {p} out: reduce over the axes as they lie before it, and move the result",
+    "depth": "none in the graph: allow more operators in a group (relay.FuseOps.max_depth)",
+    "injective-into-complex": "leave {p} out: give {c} what {p} reads in the shape that it wants",
+    "path": "compute {p} a second time for {c} alone",
+}
+"""The smallest edit that would have an edge fused, by the rule that keeps it apart; ``none`` where there is no such edit of the graph."""
+
+
+def way_out(rule: str, producer: Node, consumer: Node) -> str:
+    """The edit, with the names of the edge."""
+    return WAYS[rule].format(p=f"%{producer.name}", c=f"%{consumer.name}")
 
 
 def why_not(partition: Partition, producer: Node, consumer: Node, lets: set[Node]) -> tuple[str, str]:

@@ -45,9 +45,36 @@ CAUSES: dict[Refusal, str] = {
 }
 
 
+WAYS: dict[Refusal, str] = {
+    Refusal.READ_WHOLE: "apply PRODUCER to the result of CONSUMER instead, where the arithmetic allows it (a scale behind a product)",
+    Refusal.STANDS_ALONE: "none while PRODUCER is a {producer_op}; what reads it is fused with what follows",
+    Refusal.REPEATED: "repeat what PRODUCER reads instead of its result, if it costs little; else none is needed",
+    Refusal.READ_TWICE: "compute PRODUCER a second time for the other order",
+    Refusal.STORED_FOR_OTHERS: "compute PRODUCER a second time for CONSUMER alone",
+    Refusal.OTHER_LOOPS: "compute PRODUCER at the shape at which CONSUMER's kernel runs",
+    Refusal.MOVED: "have CONSUMER read PRODUCER in the order in which it is written, and move the result instead",
+    Refusal.RESHAPED: "reshape the result of the epilogue instead of PRODUCER",
+    Refusal.ONE_ANCHOR: "none: a kernel holds one contraction, convolution or window",
+    Refusal.CYCLE: "compute PRODUCER a second time for CONSUMER alone",
+    Refusal.LONG_ROW: "shorter rows: reduce in two steps, the first over parts that stay in the caches",
+    Refusal.TOO_LARGE: "give back a value in between, which parts the kernel in two",
+    Refusal.SEVERAL_RESULTS: "none while PRODUCER is one of several results of an operator",
+}
+"""The smallest edit that would have an edge fused; ``none`` where there is no such edit of the graph."""
+
+
+def way_out(refusal: Refusal, producer: Node, consumer: Node) -> str:
+    """The edit, with the names of this edge."""
+    return _named(WAYS[refusal], producer, consumer)
+
+
 def cause(refusal: Refusal, producer: Node, consumer: Node) -> str:
     """The reason in a sentence, with the names of this edge."""
-    text = CAUSES[refusal].format(op=consumer.op.name, producer_op=producer.op.name)
+    return _named(CAUSES[refusal], producer, consumer)
+
+
+def _named(text: str, producer: Node, consumer: Node) -> str:
+    text = text.format(op=consumer.op.name, producer_op=producer.op.name)
     return text.replace("CONSUMER", "%" + consumer.name).replace("PRODUCER", "%" + producer.name)
 
 
@@ -86,8 +113,10 @@ def _verdict(computation: str, producer: Node, consumer: Node, homes: Mapping[No
     anchor = mine[0].anchor
     if refusal is Refusal.READ_WHOLE and anchor is not None and anchor is not consumer:
         told = f"the kernel of %{consumer.name} also holds %{anchor.name}, a {anchor.op.name}, which reads %{producer.name} from memory"
-        return EdgeVerdict(computation, producer.name, consumer.name, "none", None, refusal.value, told)
-    return EdgeVerdict(computation, producer.name, consumer.name, "none", None, refusal.value, cause(refusal, producer, consumer))
+        edit = way_out(refusal, producer, anchor)
+        return EdgeVerdict(computation, producer.name, consumer.name, "none", None, refusal.value, told, edit)
+    told, edit = cause(refusal, producer, consumer), way_out(refusal, producer, consumer)
+    return EdgeVerdict(computation, producer.name, consumer.name, "none", None, refusal.value, told, edit)
 
 
 def _source(node: Node) -> Node:

@@ -19,6 +19,14 @@ RULES = {
 }
 """Short names of the tests, by the words of the log or of the backend."""
 
+WAYS = {
+    ORDER: "none: the first of the two is computed later",
+    FAR: "write the two next to each other",
+    LITTLE: "none is needed: they share too few bytes to gain anything",
+    "horizontal-size": "none in the graph: torch._inductor.config.cpp.max_horizontal_fusion_size",
+}
+"""The smallest edit for the tests whose edit does not depend on the edge; ``none`` where there is no such edit of the graph."""
+
 OF_A_LIBRARY = frozenset(("dot", "convolution"))
 """What a library call of several written operators is named by."""
 
@@ -37,12 +45,13 @@ def reason(told: Told, producer: Node, consumer: Node) -> Reason:
     first, second = _stored(told, producer), _reading(told, producer, consumer)
     for node, buffer in ((producer, first), (consumer, second)):
         if buffer is not None and buffer.kind == "extern":
-            return _call(told, node, node is producer)
+            return _call(told, node, producer)
     if first is not None and first.kind == "nop":
         return Reason(None, "concatenation", f"{named(producer)} is put together in memory from pieces that are written one by one",
                       f"read the pieces of {named(producer)} instead")
     if first is None or second is None:
-        return Reason(None, "not-tried", f"{named(producer)} and {named(consumer)} are not computed by loops of their own")
+        return Reason(None, "not-tried", f"{named(producer)} and {named(consumer)} are not computed by loops of their own",
+                      "none: no loops of the two stand in the program")
     refused = told.scheduler.refused.get((first.number, second.number))
     test = refused.test if refused is not None else ""
     numbers = refused.numbers if refused is not None else ""
@@ -77,10 +86,15 @@ def named(node: Node) -> str:
     return f"%{written(node).name}"
 
 
-def _call(told: Told, node: Node, before: bool) -> Reason:
+def _call(told: Told, node: Node, producer: Node) -> Reason:
+    """``node`` is a call of a library, the producer of the edge or what reads it."""
     name = written(node).op.name
-    edit = "torch.compile(mode='max-autotune') has products made from templates, which take pointwise operators behind them" \
-        if before and node.op.name in ("dot", "add") and "conv" not in name else ""
+    multiplies = node.op.name in ("dot", "add") or "conv" in name
+    edit = f"none while {named(node)} is a call of a library"
+    if node is producer and multiplies and "conv" not in name:
+        edit = "torch.compile(mode='max-autotune') has products made from templates, which take pointwise operators behind them"
+    elif node is not producer and multiplies:
+        edit = f"apply {named(producer)} to the result of {named(node)} instead, where the arithmetic allows it (a scale); else none"
     main = next((n for n in told.program.home[node].nodes if n.op.name in OF_A_LIBRARY), node)
     part = "" if written(main) is written(node) else f" is part of {written(main).op.name} {named(main)}, which"
     cause = f"{name} {named(node)}{part} is a call of a library: Inductor fuses nothing into it and nothing behind it"
@@ -94,7 +108,8 @@ def _explained(told: Told, test: str, numbers: str, ends: tuple[Node, Node], ker
     if test == BETWEEN:
         between = _between(told, first, second)
         other = f"{named(between)} ({written(between).op.name})" if between is not None else "another kernel"
-        return (f"the kernel of {b} also needs {other}, which needs {a} and is not part of it", "")
+        return (f"the kernel of {b} also needs {other}, which needs {a} and is not part of it",
+                f"compute {b} without {other}, and bring {other} in behind it")
     if test in (DIFFERENT_ACCESS, NO_SHARED_DATA):
         return (f"{b} reads {a} in another order, or other elements of it, than it is written in: {_accesses(first, second)}",
                 f"have {b} read {a} as it is laid out: no slice, transpose or reshape that splits its loops in between")
@@ -102,17 +117,21 @@ def _explained(told: Told, test: str, numbers: str, ends: tuple[Node, Node], ker
         return (f"the loops of {a} run over {_loops(first)}, those of {b} over {_loops(second)}; the C++ backend joins equal loops only",
                 "give both the same shape")
     if test == "reduction-first":
-        return (f"{a} reduces over {list(first.group[1])}, and the loops of {b} over {_loops(second)} share no outer loops with it", "")
+        return (f"{a} reduces over {list(first.group[1])}, and the loops of {b} over {_loops(second)} share no outer loops with it",
+                f"reduce {a} over the last dimensions of what {b} runs over, so that both share the outer ones")
     if test == TOO_LARGE:
-        return f"one kernel takes so many operations: {numbers}", "torch._inductor.config.max_fusion_size"
+        return f"one kernel takes so many operations: {numbers}", "none in the graph: torch._inductor.config.max_fusion_size"
     if test == MEMORY:
-        return f"memory that could be used again between the two would be kept: {numbers} elements", ""
+        return (f"memory that could be used again between the two would be kept: {numbers} elements",
+                f"free what {a} alone reads before {b} is computed, or let the two read more in common")
     if test == CYCLE:
-        return f"another kernel needs {a} and is needed by {b}: the two would wait for each other", ""
+        return (f"another kernel needs {a} and is needed by {b}: the two would wait for each other",
+                f"let {b} not need what stands between, or compute it from something else than {a}")
     if test:
-        return f"the scheduler refuses {a} and {b}: {test} {numbers}".strip(), ""
+        return f"the scheduler refuses {a} and {b}: {test} {numbers}".strip(), WAYS.get(test, "none is known")
     attempts = told.scheduler.limits.attempts
-    return f"{a} and {b} were not tried together: each reader of a buffer is tried with the {attempts} that follow it", ""
+    return (f"{a} and {b} were not tried together: each reader of a buffer is tried with the {attempts} that follow it",
+            "none in the graph: torch._inductor.config.max_fusion_buffer_group_pairwise_attempts")
 
 
 def _between(told: Told, first: Kernel, second: Kernel) -> Node | None:

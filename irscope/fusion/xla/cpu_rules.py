@@ -21,10 +21,12 @@ SMALL_VECTOR_BYTES = 16 * 1024
 
 NOT_FUSIBLE = Rule(
     "operand-not-fusible", "Operand (...) is not fusible",
-    "XLA never fuses a {producer_op} into anything: it has side effects, or control in it")
+    "XLA never fuses a {producer_op} into anything: it has side effects, or control in it",
+    "none while {producer} is a {producer_op}; what does not depend on its side effects can stand outside of it")
 CONSUMER_NOT_FUSIBLE = Rule(
     "consumer-not-fusible", "[consumer is not fusible: {consumer_op}]",
-    "XLA never fuses anything into a {consumer_op}: it has side effects, or control in it")
+    "XLA never fuses anything into a {consumer_op}: it has side effects, or control in it",
+    "compute {producer} inside of what {consumer} runs, where it runs a body; else none")
 CAN_NOT_DUPLICATE = Rule(
     "can-not-duplicate", "operand can not be duplicated",
     "{producer} reads more than one large operand, so that XLA fuses it into all that need it or into none, and one way is closed",
@@ -37,10 +39,12 @@ LARGE_CONSTANT = Rule("large-constant", "Don't fuse non-scalar constants.", "{pr
                       "make it from an iota or a scalar, or leave it: it is read once")
 OUTPUT_FUSED = Rule(
     "output-fused", "Bailing because producer can be output-fused into some operand.",
-    "{producer} adds to a matrix-vector product and goes into the kernel of that product instead")
+    "{producer} adds to a matrix-vector product and goes into the kernel of that product instead",
+    "none is needed: {producer} costs no kernel of its own; for another reader, compute it a second time")
 NOT_LOOP_FUSIBLE = Rule(
     "not-loop-fusible", "Producer is not loop-fusible.",
-    "XLA's CPU loops cannot compute {producer}, a {producer_op}, element by element; its result is written to memory first")
+    "XLA's CPU loops cannot compute {producer}, a {producer_op}, element by element; its result is written to memory first",
+    "none while {producer} is a {producer_op}; write it with elementwise operators and reductions where it can be")
 CONCATENATE = Rule(
     "concatenate", "Concatenate fusion is inefficient.",
     "a concatenation of many pieces, or along a long minor dimension, would branch in the innermost loop",
@@ -60,9 +64,11 @@ REDUCTIONS = Rule(
     "the kernel of {consumer} already holds as many reductions as XLA puts into one",
     "reduce stacked arrays at once, or split the result in two")
 LONE_CONSTANT = Rule("lone-constant", "Not fusing: insufficient non-constant nodes.",
-                     "a kernel of {consumer} and a constant alone would gain nothing")
+                     "a kernel of {consumer} and a constant alone would gain nothing",
+                     "none is needed: the constant is part of the code as soon as {consumer} is fused with anything else")
 PRODUCER_IS_FUSION = Rule("producer-is-fusion", "Not fusing: producer is itself a fusion node.",
-                          "{producer} is a kernel already; on the CPU XLA fuses nothing behind a kernel")
+                          "{producer} is a kernel already; on the CPU XLA fuses nothing behind a kernel",
+                          "write out in {consumer}'s computation what {producer} computes, instead of the fusion")
 TOO_MANY_COPIES = Rule(
     "too-many-copies", "Code duplication too high",
     "the kernel of {consumer} reads {producer} at so many different indices that its code would be written too often",
@@ -73,7 +79,8 @@ MAJOR_REDUCTION = Rule(
     "reduce along the minor dimension, or transpose the array where it is made")
 NO_CASE = Rule(
     "no-case", "Not fusing: not found a fusible case",
-    "{consumer}, a {consumer_op}, is no loop that XLA's CPU emitter can compute operands in; it reads them from memory")
+    "{consumer}, a {consumer_op}, is no loop that XLA's CPU emitter can compute operands in; it reads them from memory",
+    "apply {producer} to the result of {consumer} instead, where the arithmetic allows it (a scale behind a product); else none")
 IN_PLACE: dict[str, Rule] = {
     words: Rule("in-place", words,
                 "{consumer} writes into a buffer that {producer} also touches; fused, it could overwrite what is still read",
