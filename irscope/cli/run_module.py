@@ -23,11 +23,25 @@ def bound(request: Request, module: Module, files: Files) -> Module:
     made = _opened(request, module, files) if needs_opening(module) else _typed(request, module, files)
     made = _filled(request, made, files)
     if request.partitions == 1:
+        _refuse_shards(module)
         _note_partitions(module)
         return made
     from irscope.expand.partitions import partitioned
 
     return partitioned(made, request.partitions)
+
+
+def _refuse_shards(module: Module) -> None:
+    """Raise UserError where a text cuts arrays into the shards of several devices."""
+    from irscope.expand import manual
+    from irscope.graph import callees_first
+    from irscope.lower.faults import cannot_run
+
+    node = manual.boundary(callees_first(module, module.main())) if module.format == "hlo" else None
+    if node is not None:
+        devices = manual.devices_of(module, node)
+        raise cannot_run(module, node, f"it {'cuts arrays into' if manual.cuts(node) else 'joins'} the shards of "
+                                       f"{devices} devices", f"--partitions {devices} runs the program on {devices} simulated devices")
 
 
 def _note_partitions(module: Module) -> None:

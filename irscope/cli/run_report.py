@@ -77,7 +77,7 @@ def _facts(request: Request, outcome: Outcome) -> list[tuple[str, str]]:
     if outcome.comparisons:
         worst = max(c.max_abs for c in outcome.comparisons)
         relative = max(c.max_rel for c in outcome.comparisons)
-        against = "the reference" if request.check else "what is expected"
+        against = " and ".join(what for asked, what in ((request.check, "the reference"), (request.expect, "what is expected")) if asked)
         verdict = "agrees with" if outcome.ok else "differs from"
         facts.append(("check", f"{verdict} {against}: largest error {worst:.2e}, {relative:.2e} of the largest value"))
     if request.save_outputs:

@@ -4,11 +4,13 @@
 
 The text is what each device runs (single program, multiple data). Its parameters become one a device, ``x@0``, ``x@1``; its results stand
 one device behind the other. Loops and branches whose bodies communicate run in step, by the condition of the first device, as they must.
+A text that speaks of whole arrays and cuts them into shards itself (:mod:`irscope.expand.manual`) keeps its parameters and results.
 """
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from irscope.expand import manual
 from irscope.expand.expand import inline
 from irscope.graph import Builder, Graph, Module, Node, TensorType, TupleType, callees_first
 from irscope.graph.dtypes import U32
@@ -29,25 +31,30 @@ def partitioned(module: Module, devices: int) -> Module:
     graphs = callees_first(inlined, inlined.main())
     joined: set[Graph] = set()
     for graph in graphs:
-        if any(n.op.name in TOGETHER | WHO | REFUSED or any(b in joined for b in n.bodies) for n in graph.nodes):
+        if any(n.op.name in TOGETHER | WHO | REFUSED or manual.is_boundary(n) or any(b in joined for b in n.bodies) for n in graph.nodes):
             joined.add(graph)
+    global_ = manual.boundary(graphs) is not None
     made = inlined.derived()
     became: dict[Graph, Graph] = {}
     for graph in graphs:
         whole = graph is inlined.main()
-        became[graph] = _Devices(inlined, graph, devices, became, joined, whole).run() if whole or graph in joined else graph
+        run = whole or graph in joined
+        became[graph] = _Devices(inlined, graph, devices, became, joined, whole, whole and global_).run() if run else graph
     for graph in callees_first(made, became[inlined.main()]):
         made.graphs[made.fresh_name(graph.name)] = graph
     made.entry = became[inlined.main()].name
-    made.attrs["partitions"] = devices
+    if not global_:
+        made.attrs["partitions"] = devices
     return made
 
 
 class _Devices:
     """One graph, run by all devices: each node becomes one a device."""
 
-    def __init__(self, module: Module, graph: Graph, devices: int, became: dict[Graph, Graph], joined: set[Graph], entry: bool) -> None:
+    def __init__(self, module: Module, graph: Graph, devices: int, became: dict[Graph, Graph], joined: set[Graph], entry: bool,
+                 global_: bool = False) -> None:
         self.module, self.graph, self.devices, self.became, self.joined, self.entry = module, graph, devices, became, joined, entry
+        self.global_ = global_
         self.made = Graph(f"{graph.name}.{devices}", loc=graph.loc, notes=dict(graph.notes))
         self.builder = Builder(self.made)
         self.t = Tensors(self.builder)
@@ -62,12 +69,14 @@ class _Devices:
                 self.builder.at = node.origin or (node,)
                 self.values[node] = self._node(node, [self.values[o] for o in node.operands])
         root = self.values[self.graph.result()]
-        self.made.root = self._tuple(root)
+        self.made.root = root[0] if self.global_ else self._tuple(root)
         return self.made
 
     def _parameters(self, param: Node) -> list[Node]:
         """One a device; a body takes them in one tuple, as its one parameter."""
         op = get("parameter")
+        if self.global_:
+            return [self.builder.param(op, param.type, param.name)] * self.devices
         if self.entry:
             return [self.builder.param(op, param.type, f"{param.name}@{d}") for d in range(self.devices)]
         state = self.builder.param(op, TupleType((param.type,) * self.devices), param.name)
@@ -88,6 +97,8 @@ class _Devices:
             return [self.t.array(d, U32) for d in range(self.devices)]
         if name in TOGETHER:
             return self._together(node, operands)
+        if manual.is_boundary(node):
+            return self._at_boundary(node, operands)
         if name == "while" and any(b in self.joined for b in node.bodies):
             return self._while(node, operands[0])
         if name == "conditional" and any(b in self.joined for b in node.bodies):
@@ -98,6 +109,19 @@ class _Devices:
         made = self.builder.add(node.op, operands, node.attrs, node.type, node.bodies, f"{node.name}@{device}", node.synthetic)
         made.loc = node.loc
         return made
+
+    def _at_boundary(self, node: Node, operands: list[list[Node]]) -> list[Node]:
+        """Whole values cut into shards, one a device, or shards joined, the same for all."""
+        shards = manual.shards_of(self.module, node)
+        written_for = len(shards[0].places)
+        if written_for != self.devices:
+            raise UserError(f"%{node.name} is written for {written_for} devices, but there are {self.devices} partitions",
+                            f"--partitions {written_for} runs as many")
+        if manual.cuts(node):
+            made = [[manual.cut(self.t, o[d], s, d) for o, s in zip(operands, shards, strict=True)] for d in range(self.devices)]
+        else:
+            made = [[manual.joined(self.t, s, o) for o, s in zip(operands, shards, strict=True)]] * self.devices
+        return [self._tuple(values) if isinstance(node.type, TupleType) else values[0] for values in made]
 
     # ------------------------------------------------------------------ in step
 

@@ -6,21 +6,34 @@ GPUs for factorizations, contractions and convolutions. An unknown one stays, op
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from irscope.graph import Builder, Kind, Node, Op, TensorType, TupleType, Type
 from irscope.graph.dtypes import U64
 from irscope.ops import infer, lapack, vendor_calls
+from irscope.ops.bodies import Run
 from irscope.ops.calls import Call
 from irscope.ops.faults import TypeFault
 from irscope.ops.registry import declare
 from irscope.ops.shapes import fits
+from irscope.source import UserError
 
 Meaning = Callable[[Call], Node | None]
 
 
 def _same(call: Call) -> Node | None:
-    """An annotation: the value of the operand."""
-    return call.operands[0] if call.operands and fits(call.operands[0].type, call.node.type) else None
+    """An annotation: the value of the operand, or the tuple of the operands."""
+    if not _keeps(call.node, [o.type for o in call.operands]):
+        return None
+    return call.operands[0] if fits(call.operands[0].type, call.node.type) else call.add("tuple", call.operands, {}, call.node.type)
+
+
+def _keeps(node: Node, given: Sequence[Type]) -> bool:
+    """Whether a call gives its operand, or its operands as a tuple, as far as types tell."""
+    t = node.type
+    if given and fits(given[0], t):
+        return True
+    return isinstance(t, TupleType) and len(t.elements) == len(given) and all(map(fits, given, t.elements))
 
 
 def _topk(call: Call) -> Node | None:
@@ -75,6 +88,13 @@ def _custom_call_expand(builder: Builder, node: Node, operands: Sequence[Node], 
         return None  # the library's configuration is text of a stranger: of this form no meaning is known
 
 
+def _custom_call_reference(run: Run, node: Node, *operands: Any) -> Any:
+    """Annotations stand in the bodies of reducers too, which are run as they are written."""
+    if MEANINGS.get(target_of(node)) is not _same or not _keeps(node, [o.type for o in node.operands]):
+        raise UserError(f"%{node.name} = custom-call(...) cannot be run: irscope knows no values for it")
+    return operands[0] if fits(node.operands[0].type, node.type) else tuple(operands)
+
+
 def _custom_call_cost(node: Node) -> float:
     cost = _COSTS.get(target_of(node))
     return cost(node) if cost is not None else 0.0
@@ -93,6 +113,7 @@ custom_call = declare(Op(
     doc="A function from outside, by name. Annotations, LAPACK and the libraries of GPUs are known; others keep the type they declare.",
     kind=Kind.OPAQUE,
     infer=_custom_call_type,
+    reference=_custom_call_reference,
     expand=_custom_call_expand,
     cost=_custom_call_cost,
 ))

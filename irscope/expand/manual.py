@@ -1,0 +1,166 @@
+"""Stretches of a program that each device runs on its own shards, as jax's ``shard_map`` leaves them, and where shards are cut and joined.
+
+    s = f32[2,4] custom-call(x), custom_call_target="xla.sdy.GlobalToLocalShape"    on each device: its shard of x
+    r = f32[16,4] custom-call(y), custom_call_target="xla.sdy.LocalToGlobalShape"   on all devices: the y of each, side by side
+
+Between a join and the next cut the text speaks of whole arrays, which is how its inputs and results are given. Shardings are Shardy's
+(``#sdy.sharding_per_value<[<@mesh, [{"x"}, {}]>]>``, https://openxla.org/shardy/sharding_representation) or, of older jax, XLA's own
+(``devices=[8,1]<=[8]``, xla/hlo/ir/hlo_sharding.h) at ``SPMDFullToShardShape`` and ``SPMDShardToFullShape``.
+"""
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+
+from irscope.graph import Graph, Module, Node, TensorType, TupleType, Type
+from irscope.ops.library import target_of
+from irscope.ops.tensors import Tensors
+from irscope.source import UserError
+
+CUTS = frozenset(("xla.sdy.GlobalToLocalShape", "SPMDFullToShardShape"))
+JOINS = frozenset(("xla.sdy.LocalToGlobalShape", "SPMDShardToFullShape"))
+
+_MESH = re.compile(r'"?([\w.$\-]+)"?\s*=\s*#sdy\.mesh<\[([^\]]*)\](?:,\s*device_ids=\[([\d,\s]*)\])?>')
+_INLINE = re.compile(r'mesh<\[([^\]]*)\](?:,\s*device_ids=\[([\d,\s]*)\])?>')
+_AXIS = re.compile(r'"([^"]+)"\s*=\s*(\d+)')
+_VALUE = re.compile(r'<(@"?[\w.$\-]+"?|mesh<\[[^\]]*\](?:,\s*device_ids=\[[^\]]*\])?>),\s*\[((?:\{[^{}]*\}(?:p\d+)?(?:,\s*)?)*)\]')
+_MANUAL = re.compile(r"manual_axes\{([^}]*)\}")
+_NAME = re.compile(r'"([^"]+)"(:\(\d+\)\d+)?')
+_TILES = re.compile(r"devices=\[([\d,]+)\](?:<=\[([\d,]+)\](?:T\(([\d,]+)\))?|([\d,]+))")
+
+
+@dataclass(frozen=True, slots=True)
+class Shards:
+    """How a value is cut: into how many shards along each dimension, and which shard each device holds."""
+
+    counts: tuple[int, ...]
+    places: tuple[tuple[int, ...], ...]
+
+
+def is_boundary(node: Node) -> bool:
+    """Whether a node cuts values into shards of another shape, or joins them; on a mesh of one device it does neither."""
+    if node.op.name != "custom-call" or target_of(node) not in CUTS | JOINS:
+        return False
+    return any(a != b for operand, t in zip(node.operands, parts(node.type), strict=False) for a, b in [(_shape(operand.type), _shape(t))])
+
+
+def cuts(node: Node) -> bool:
+    """Whether a boundary cuts; else it joins."""
+    return target_of(node) in CUTS
+
+
+def boundary(graphs: Iterable[Graph]) -> Node | None:
+    """The first boundary in some graphs; None in a text that speaks of one device's arrays or of whole ones alone."""
+    return next((node for graph in graphs for node in graph.nodes if is_boundary(node)), None)
+
+
+def parts(t: Type) -> tuple[Type, ...]:
+    """The values of a boundary's type: one, or those of a tuple."""
+    return t.elements if isinstance(t, TupleType) else (t,)
+
+
+def devices_of(module: Module, node: Node) -> int:
+    """For how many devices a boundary is written. Raises UserError where its sharding is of no known form."""
+    return max(len(shards.places) for shards in shards_of(module, node))
+
+
+def shards_of(module: Module, node: Node) -> list[Shards]:
+    """How a boundary cuts each of its values. Raises UserError where its sharding is of no known form."""
+    ranks = [len(_shape(t)) for t in ([o.type for o in node.operands] if cuts(node) else parts(node.type))]
+    raw = module.raw(node)
+    try:
+        if target_of(node).startswith("xla.sdy"):
+            found = _of_shardy(module, raw["frontend_attributes"].replace('\\"', '"'), ranks)
+        else:
+            told = module.raw(node.operands[0]) if cuts(node) else raw
+            found = [_of_tiles(told["sharding"])]
+        if len(found) == len(ranks) and all(len(s.counts) == rank for s, rank in zip(found, ranks, strict=True)):
+            return found
+    except (KeyError, ValueError, IndexError):
+        pass
+    raise UserError(f"%{node.name}: the sharding by which it cuts or joins is of no form that irscope knows",
+                    "run what XLA's partitioner made of the program: lowered.compile().as_text()")
+
+
+def cut(t: Tensors, whole: Node, shards: Shards, device: int) -> Node:
+    """The shard of a value that a device holds."""
+    for dim, (count, place) in enumerate(zip(shards.counts, shards.places[device], strict=True)):
+        size = t.shape(whole)[dim] // count
+        if count > 1:
+            whole = t.slice_dim(whole, dim, place * size, (place + 1) * size)
+    return whole
+
+
+def joined(t: Tensors, shards: Shards, values: list[Node]) -> Node:
+    """The whole value of which each device holds a shard; of equal shards that of the first device."""
+    holder = {place: device for device, place in reversed(list(enumerate(shards.places)))}
+    grid = [values[holder[place]] for place in product(*map(range, shards.counts))]
+    for dim in reversed(range(len(shards.counts))):
+        count = shards.counts[dim]
+        if count > 1:
+            grid = [t.concat(grid[i:i + count], dim) for i in range(0, len(grid), count)]
+    return grid[0]
+
+
+def _shape(t: Type) -> tuple[object, ...]:
+    return t.shape if isinstance(t, TensorType) else ()
+
+
+def _of_shardy(module: Module, text: str, ranks: list[int]) -> list[Shards]:
+    """What the attributes of a boundary say; only its manual axes cut. A value of rank 0 may be left out of a mesh's tiles."""
+    named = {m[1]: (m[2], m[3]) for m in _MESH.finditer(str(module.attrs.get("frontend_attributes", "")).replace('\\"', '"'))}
+    by_hand = _MANUAL.search(text)
+    manual = {m[1] for m in _NAME.finditer(by_hand[1])} if by_hand else set()
+    found = []
+    for value in _VALUE.finditer(text):
+        inline = _INLINE.fullmatch(value[1])
+        axes, ids = (inline[1], inline[2]) if inline else named[value[1].lstrip("@").strip('"')]
+        sizes = {m[1]: int(m[2]) for m in _AXIS.finditer(axes)}
+        dims = []
+        for dim in re.findall(r"\{([^{}]*)\}", value[2]):
+            names = [(m[1], m[2]) for m in _NAME.finditer(dim)]
+            if any(part for _, part in names):
+                raise ValueError("a part of an axis")
+            dims.append([name for name, _ in names if name in manual])
+        listed = [int(i) for i in ids.split(",")] if ids else list(range(prod(sizes.values())))
+        places: list[tuple[int, ...]] = [()] * len(listed)
+        for at, device in zip(product(*map(range, sizes.values())), listed, strict=True):
+            place = dict(zip(sizes, at, strict=True))
+            places[device] = tuple(_number([place[a] for a in dim], [sizes[a] for a in dim]) for dim in dims)
+        found.append(Shards(tuple(prod(sizes[a] for a in dim) for dim in dims), tuple(places)))
+    return found
+
+
+def _number(digits: list[int], bases: list[int]) -> int:
+    number = 0
+    for digit, base in zip(digits, bases, strict=True):
+        number = number * base + digit
+    return number
+
+
+def _of_tiles(text: str) -> Shards:
+    """XLA's own form: the devices in the order of the tiles, listed or as a transposed count; a last dimension may only repeat."""
+    m = _TILES.search(text)
+    if m is None:
+        raise ValueError("no tiles")
+    tiles = [int(n) for n in m[1].split(",")]
+    if m[4]:
+        order = [int(n) for n in m[4].split(",")]
+    else:
+        sizes = [int(n) for n in m[2].split(",")]
+        perm = [int(n) for n in m[3].split(",")] if m[3] else list(range(len(sizes)))
+        strides = [prod(sizes[i + 1:]) for i in range(len(sizes))]
+        order = [sum(a * strides[p] for a, p in zip(at, perm, strict=True)) for at in product(*(range(sizes[p]) for p in perm))]
+    rank = len(tiles) - ("last_tile_dim_replicate" in text) - _subgroups(text)
+    places: list[tuple[int, ...]] = [()] * len(order)
+    for at, device in zip(product(*map(range, tiles)), order, strict=True):
+        places[device] = at[:rank]
+    return Shards(tuple(tiles[:rank]), tuple(places))
+
+
+def _subgroups(text: str) -> int:
+    last = re.search(r"last_tile_dims=\{([^}]*)\}", text)
+    return len([kind for kind in last[1].split(",") if kind.strip()]) if last else 0
