@@ -27,11 +27,14 @@ ROOT = Rule("root", "not fusing into the output of the root instruction", "{prod
             "give {consumer}'s result back instead, or both in a tuple")
 PRODUCER = Rule(
     "producer-not-fusible", "the producer is not fusible",
-    "XLA's GPU emitters compute no {producer_op} inside another kernel; {producer} is a kernel or library call of its own")
+    "XLA's GPU emitters compute no {producer_op} inside another kernel; {producer} is a kernel or library call of its own",
+    "none while {producer} is a {producer_op}; what follows it is fused with what reads it")
 CONSUMER = Rule(
     "consumer-not-fusible", "the consumer is not fusible",
-    "XLA's GPU emitters compute nothing inside a {consumer_op}: {consumer} reads {producer} from memory")
-HEROLESS = Rule("triton-heroless", "triton heroless fusion is not enabled", "neither {producer} nor {consumer} is a Triton kernel")
+    "XLA's GPU emitters compute nothing inside a {consumer_op}: {consumer} reads {producer} from memory",
+    "apply {producer} to the result of {consumer} instead, where the arithmetic allows it (a scale behind a product); else none")
+HEROLESS = Rule("triton-heroless", "triton heroless fusion is not enabled", "neither {producer} nor {consumer} is a Triton kernel",
+                "none is needed: the emitters that are no Triton decide")
 NOT_TILED = Rule(
     "not-tiled", "Fusion can not be tiled with SymbolicTileAnalysis: ",
     "{producer} and {consumer} would be one Triton kernel that holds whole rows, and a reshape on the way gives rows no simple shape",
@@ -41,18 +44,22 @@ NOT_TRITON = Rule(
     "{producer} and {consumer} would be one Triton kernel, which cannot compute all that they hold",
     "move what Triton lacks away from the normalisation")
 BITCAST = Rule("bitcast-consumer", "not fusing into a single bitcast as consumer",
-               "{consumer} only gives {producer} another shape: no work is lost")
+               "{consumer} only gives {producer} another shape: no work is lost",
+               "none is needed: a bitcast starts no kernel")
 ONLY_BITCASTS = Rule(
     "only-bitcast-users", "not fusing because there are only bitcast users",
     "every reader of {producer} only gives it another shape, and XLA fuses nothing into a bitcast; what reads the bitcast stays apart",
     "let the reader take {producer} as it is, and reshape its result")
-NO_USERS = Rule("no-users", "No users to fuse", "nothing reads {producer}")
+NO_USERS = Rule("no-users", "No users to fuse", "nothing reads {producer}", "none: nothing reads {producer}")
 INTO_SCATTER_RESULT = Rule("scatter-result", "do not fuse into the output of scatter",
-                           "{producer} is a scatter, whose result is complete only at its end")
+                           "{producer} is a scatter, whose result is complete only at its end",
+                           "none while {producer} is a scatter; apply {consumer} to what it scatters, where that gives the same")
 SCATTER_BUFFER = Rule("scatter-buffer", "do not fuse into the in-place operand of scatter",
-                      "{consumer} updates the buffer of {producer} in place")
+                      "{consumer} updates the buffer of {producer} in place",
+                      "scatter into zeros, and combine the result with {producer} behind it")
 SCATTER_SHARED = Rule("scatter-shared", "Producer uses the in-place operand of a scatter",
-                      "{consumer} updates a buffer in place that {producer} reads")
+                      "{consumer} updates a buffer in place that {producer} reads",
+                      "compute {producer} from a copy of the buffer")
 TWO_REDUCTIONS = Rule(
     "reduce-after-reduce", "both the producer and the consumer contain a reduce",
     "both {producer} and {consumer}'s kernel reduce, and XLA computes one significant reduction behind another in two kernels",
