@@ -15,3 +15,11 @@ def human_bytes(n: float) -> str:
             return f"{n:.0f} {unit}" if unit == "B" or n >= 100 else f"{n:.3g} {unit}"
         n /= 1024
     return ""
+
+
+def human_us(us: float) -> str:
+    """``1536`` microseconds are ``1.54 ms``."""
+    for unit, size in (("us", 1e3), ("ms", 1e6)):
+        if us < size * 0.9995:
+            return f"{us / (size / 1e3):.3g} {unit}"
+    return f"{us / 1e6:,.3g} s" if us < 9.995e8 else f"{us / 1e6:,.0f} s"

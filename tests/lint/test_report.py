@@ -19,6 +19,7 @@ from irscope.lint.baseline import fingerprint
 from irscope.lint.report import FileReport, Report
 from irscope.lint.reporters import FORMATS, reporter, sarif
 from irscope.lint.reporters.user_line import user_line
+from irscope.lint.savings import human_us
 from irscope.source import Finding, Note, Severity, SourceText
 from tests.conftest import Cli
 
@@ -295,3 +296,9 @@ def test_an_audit_is_no_list_of_findings(samples: Path, cli: Cli) -> None:
     refused = cli("lint", samples / "mlp.pre.hlo", "--audit", "dtype", "--format", "sarif", "--isolated")
     assert refused.exit_code == 2
     assert "full, concise, json, jsonl, markdown" in refused.stderr
+
+
+@pytest.mark.parametrize(("us", "said"), [(0.0, "0 us"), (0.667, "0.667 us"), (12.34, "12.3 us"), (999.4, "999 us"), (999.9, "1 ms"), (9850.0, "9.85 ms"),
+                                          (30400.0, "30.4 ms"), (2.5e6, "2.5 s"), (9.9995e8, "1,000 s")])
+def test_times_are_told_in_the_unit_that_fits(us: float, said: str) -> None:
+    assert human_us(us) == said

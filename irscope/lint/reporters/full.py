@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from irscope.lint.edges import Edge, folded
 from irscope.lint.report import FileReport, Report
-from irscope.lint.savings import human_bytes
+from irscope.lint.savings import human_bytes, human_us
 from irscope.lint.stages import Stages
 from irscope.source import Finding, Severity
 
@@ -54,7 +54,7 @@ def savings(saves: Mapping[str, float] | None) -> str:
     if saves.get("us"):
         percent = 100 * saves.get("share", 0.0)
         share = f" ({percent:{'.0f' if percent >= 9.5 else '.2g'}} % of all)" if percent else ""
-        parts.append(f"about {saves['us']:.3g} us{share}")
+        parts.append(f"about {human_us(saves['us'])}{share}")
     if saves.get("bytes"):
         parts.append(f"{human_bytes(saves['bytes'])} of traffic")
     if saves.get("kernels"):
@@ -115,7 +115,7 @@ def _edge(group: list[Edge], policy: str) -> list[str]:
 def costs(edges: Sequence[Edge]) -> str:
     """``0.6 us, 24 KiB``: what fusing these edges can save at the most; empty where nothing is known."""
     us, moved = sum(edge.us for edge in edges), sum(edge.bytes for edge in edges)
-    return f"{us:.3g} us, {human_bytes(moved)}" if us else ""
+    return f"{human_us(us)}, {human_bytes(moved)}" if us else ""
 
 
 def fused_into(edge: Edge, policy: str) -> list[str]:
@@ -137,8 +137,8 @@ def columns(told: Stages) -> list[list[str]]:
     for number, name in enumerate(ROWS):
         row = [name]
         for stage in told.stages:
-            figures = (f"{stage.dispatches:,.0f}", f"{stage.launches:,.0f}", human_bytes(stage.traffic), f"{stage.us:,.3g} us")
-            row.append(figures[number] if stage.us < 1e4 or number < 3 else f"{stage.us / 1e3:,.3g} ms")
+            figures = (f"{stage.dispatches:,.0f}", f"{stage.launches:,.0f}", human_bytes(stage.traffic), human_us(stage.us))
+            row.append(figures[number])
         cells.append(row)
     return cells
 

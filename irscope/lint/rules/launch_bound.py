@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fix, Fixture, Rule
-from irscope.lint.savings import human_bytes
+from irscope.lint.savings import human_bytes, human_us
 from irscope.source import Severity
 
 SHARE = 0.5
@@ -109,7 +109,7 @@ class LaunchBound(Rule):
             self,
             main.result(),
             main,
-            f"{kernels:.0f} kernels cost {launch:.3g} us to start at {each:g} us each on {context.machine.name}, and the whole is "
-            f"{context.total_us:.3g} us ({human_bytes(planned.traffic)}): {100 * launch / context.total_us:.0f} % is starting",
+            f"{kernels:.0f} kernels cost {human_us(launch)} to start at {each:g} us each on {context.machine.name}, and the whole is "
+            f"{human_us(context.total_us)} ({human_bytes(planned.traffic)}): {100 * launch / context.total_us:.0f} % is starting",
             help="make them larger or fewer: a larger batch, an unrolled loop, what --why-not-fused names",
         )

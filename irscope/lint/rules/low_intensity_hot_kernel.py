@@ -8,7 +8,7 @@ from irscope.lint.context import Context
 from irscope.lint.estimate import Works
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fix, Fixture, Rule
-from irscope.lint.savings import human_bytes
+from irscope.lint.savings import human_bytes, human_us
 from irscope.source import Severity
 
 SHARE = 0.1
@@ -143,7 +143,7 @@ ENTRY e {
                 self,
                 node,
                 context.homes[node],
-                f"the kernel of %{node.name} moves {human_bytes(read + written)} in about {us:.3g} us, "
+                f"the kernel of %{node.name} moves {human_bytes(read + written)} in about {human_us(us)}, "
                 f"{100 * us / context.total_us:.0f} % of all: {flops / max(1.0, read + written):.2g} operations "
                 f"a byte, where {machine.name} could do {balance:.2g}",
                 help="narrower types, fewer kernels over the same values, blocks that stay in the caches",
