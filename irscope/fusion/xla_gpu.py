@@ -10,6 +10,7 @@ import re
 from dataclasses import replace
 
 from irscope.fusion.plan import Plan
+from irscope.fusion.xla.copying import fuse_copies
 from irscope.fusion.xla.gpu import run
 from irscope.fusion.xla.gpu_cost import CostModel
 from irscope.fusion.xla.gpu_device import Device, device_named
@@ -42,9 +43,9 @@ class XlaGpuPolicy:
             return [self._plan(module, graph, chosen) for graph in computations(module)]
 
     def _plan(self, module: Module, graph: Graph, device: Device) -> Plan:
-        plan = _planned(graph, _marked(module, Computation.of(graph)), device)
+        plan = _planned(graph, marked(module, Computation.of(graph)), device, graph is module.main())
         if any(opened(node) for node in graph.nodes):
-            from_text(plan, run(_marked(module, taken_apart(graph)), device))
+            from_text(plan, run(marked(module, taken_apart(graph)), device))
         return _tell_joined(plan)
 
     def remarks(self, module: Module) -> list[str]:
@@ -52,11 +53,14 @@ class XlaGpuPolicy:
         return remarks(module, self.version, "before_priority-fusion")
 
 
-def _planned(graph: Graph, computation: Computation, device: Device) -> Plan:
-    """What both passes make of a computation: the one that fuses, and the one that joins kernels behind it."""
+def _planned(graph: Graph, computation: Computation, device: Device, entry: bool = False) -> Plan:
+    """What the passes make of a computation: the one that fuses, the one that joins kernels, and of the entry the one that joins copies."""
     outcome = run(computation, device)
     plan = plan_of(graph, outcome)
-    if join_kernels(computation, CostModel(device)):
+    joined = join_kernels(computation, CostModel(device))
+    if entry:
+        joined += fuse_copies(computation, device)
+    if joined:
         plan.groups = groups_of(computation)
     return plan
 
@@ -74,7 +78,7 @@ def _tell_joined(plan: Plan) -> Plan:
     return plan
 
 
-def _marked(module: Module, computation: Computation) -> Computation:
+def marked(module: Module, computation: Computation) -> Computation:
     """The computation, its Triton kernels told from other custom fusions."""
     for instruction in computation.instructions:
         if instruction.kind == "kCustom" and instruction.node is not None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from irscope.fusion.policy import AsWritten, policy_named
-from irscope.fusion.xla import gpu_cost, gpu_rules, shapes
+from irscope.fusion.xla import gpu_cost, gpu_rules, shapes, transposes
 from irscope.fusion.xla.gpu_cost import CostModel
 from irscope.fusion.xla.gpu_device import DEVICES, device_named, device_of
 from irscope.fusion.xla.gpu_rules import GpuRules
@@ -309,13 +309,13 @@ def test_a_transpose_that_needs_a_tile(shape: str, layout: str, tiled: bool) -> 
     rows, columns_ = shape.split(",")
     text = f"x = f32[{shape}]{{{layout}}} parameter(0)\n ROOT t = f32[{columns_},{rows}]{{1,0}} transpose(x), dimensions={{1,0}}"
     transpose = Computation.of(module(text).main()).root
-    assert shapes.tiled_transpose(transpose) is tiled
+    assert (transposes.tiled_transpose(transpose) is not None) is tiled
 
 
 def test_a_transpose_that_only_renames_dimensions_is_a_bitcast() -> None:
     text = "x = f32[16,32]{1,0} parameter(0)\n ROOT t = f32[32,16]{0,1} transpose(x), dimensions={1,0}"
     transpose = Computation.of(module(text).main()).root
-    assert shapes.transpose_is_bitcast(transpose) and not shapes.tiled_transpose(transpose)
+    assert transposes.transpose_is_bitcast(transpose) and transposes.tiled_transpose(transpose) is None
 
 
 def test_devices_by_name_and_by_text(tmp_path: Path) -> None:

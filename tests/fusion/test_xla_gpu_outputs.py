@@ -182,6 +182,36 @@ def test_joined_kernels_are_in_each_others_way() -> None:
     assert joined(text, loop) == [["negate", "negate"]]
 
 
+def test_a_join_closes_the_way_of_the_next() -> None:
+    """``add`` could join its reader, or ``mul`` its own; both would need each other."""
+    loop = ADD + """
+        twice { p = f32[32,64] parameter(0)
+                ROOT t = f32[32,64] add(p, p) }
+        first { p = f32[32,64] parameter(0)
+                q = f32[64,64] parameter(1)
+                z = f32[] constant(0)
+                s = f32[32,64] slice(q), slice={[0:32], [0:64]}
+                a = f32[32,64] add(p, s)
+                ROOT r = f32[32] reduce(a, z), dimensions={1}, to_apply=add }
+        square { p = f32[64,64] parameter(0)
+                 ROOT t = f32[64,64] multiply(p, p) }
+        second { p = f32[32,64] parameter(0)
+                 q = f32[64,64] parameter(1)
+                 z = f32[] constant(0)
+                 s = f32[64,64] pad(p, z), padding=16_16x0_0
+                 a = f32[64,64] multiply(s, q)
+                 ROOT r = f32[64] reduce(a, z), dimensions={1}, to_apply=add }"""
+    text = """
+        x = f32[32,64] parameter(0)
+        y = f32[64,64] parameter(1)
+        add = f32[32,64] fusion(x), kind=kLoop, calls=twice
+        mul = f32[64,64] fusion(y), kind=kLoop, calls=square
+        one = f32[32] fusion(add, mul), kind=kInput, calls=first
+        other = f32[64] fusion(add, mul), kind=kInput, calls=second
+        ROOT t = (f32[32,64], f32[32], f32[64], f32[64,64]) tuple(add, one, other, mul)"""
+    assert joined(text, loop) == [["reduce", "multiply"]]
+
+
 def plan(text: str, header: str = "") -> Plan:
     chosen = policy_named("xla-gpu")
     assert isinstance(chosen, AsWritten)

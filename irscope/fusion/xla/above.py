@@ -7,12 +7,12 @@ from irscope.fusion.xla.instructions import Computation, Instruction
 class Above:
     """For each instruction a set of those that it needs, by any way, as the bits of a number.
 
-    Only who shares a producer with another has a bit: nothing else is ever asked for.
+    Only who shares a producer with another, and such producers, have a bit: nothing else is ever asked for, or joined.
     """
 
     def __init__(self, computation: Computation) -> None:
         order = computation.post_order()
-        sharing = {user for i in order if len(i.users) > 1 for user in i.users if user.op != "tuple"}
+        sharing = {one for i in order if len(i.users) > 1 for one in (i, *i.users) if one.op != "tuple"}
         self.bits = {instruction: 1 << number for number, instruction in enumerate(i for i in order if i in sharing)}
         self.needs: dict[Instruction, int] = {}
         for instruction in order:

@@ -6,7 +6,8 @@ from heapq import heappop, heappush
 from irscope.fusion.xla.cpu import Outcome
 from irscope.fusion.xla.gpu_cost import CostModel
 from irscope.fusion.xla.gpu_device import Device
-from irscope.fusion.xla.gpu_rules import NO_USERS, ONLY_BITCASTS, SLOWER, GpuRules, is_free_bitcast, is_fusible, is_triton
+from irscope.fusion.xla.gpu_kinds import kind_with
+from irscope.fusion.xla.gpu_rules import NO_USERS, ONLY_BITCASTS, SLOWER, GpuRules, is_free_bitcast, is_fusible, is_triton, scatter_refusal
 from irscope.fusion.xla.instructions import Computation, Instruction, fuse_into, merge_into
 from irscope.fusion.xla.refusal import Refusal
 
@@ -154,9 +155,10 @@ class _Queue:
 
     def _into(self, producer: Instruction, consumer: Instruction) -> Instruction:
         triton = is_triton(producer) or is_triton(consumer)
+        kind = "triton" if triton else kind_with(consumer, producer)
         fusion = consumer
         if consumer.body is None:
-            fusion = self.computation.wrap(consumer, "kLoop")
+            fusion = self.computation.wrap(consumer, kind)
             self.number[fusion] = len(self.number)
             self.priority.pop(consumer, None)
             if consumer in self.whole:
@@ -167,7 +169,7 @@ class _Queue:
             merge_into(fusion, producer)
         else:
             fuse_into(fusion, producer)
-        fusion.kind = "triton" if triton else "kLoop"
+        fusion.kind = kind
         if triton and not fusion.tile:
             fusion.tile, fusion.warps = producer.tile, producer.warps
         self._forget(fusion)
@@ -190,7 +192,7 @@ class _Queue:
         """Constants of one element go into every kernel that reads them, but not into a scatter as what it writes into."""
         for constant in [i for i in self.computation.instructions if i.op == "constant" and i.is_array and not any(d != 1 for d in i.dims)]:
             for user in list(constant.users):
-                if is_fusible(user) and not is_free_bitcast(user) and not (user.op == "scatter" and user.operands[0] is constant):
+                if is_fusible(user) and not is_free_bitcast(user) and scatter_refusal(constant, user) is None:
                     self.outcome.fused.append((constant.name, user.name))
                     self._into(constant, user)
             if not constant.users:

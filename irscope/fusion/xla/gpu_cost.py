@@ -10,6 +10,7 @@ from irscope.fusion.xla.gpu_device import Device
 from irscope.fusion.xla.gpu_kinds import Emitter, heroes_of, kind_of, traits
 from irscope.fusion.xla.instructions import Instruction
 from irscope.fusion.xla.shapes import WARP, reduction_dims
+from irscope.fusion.xla.transposes import tiled_transpose
 from irscope.graph import Graph, TensorType
 
 LAUNCH = 1000.0
@@ -350,16 +351,25 @@ def launch(device: Device, producer: Instruction | None, consumer: Instruction) 
         vector = 2 if minor % 2 == 0 and minor >= 2 * WARP else 1
         return max(1, batch * -(-minor // (WARP * vector))), 1024
     if kind is Emitter.TRANSPOSE:
-        return max(1, -(-consumer.elements // (WARP * WARP))), THREADS
-    count = consumer.elements
-    if consumer.body is not None and consumer.body.root.op == "tuple":
-        count = consumer.body.root.operands[0].elements
-    unroll = 1
-    if count >= device.threads and not (producer is not None and traits(producer).unroll_stops) and not traits(consumer).unroll_stops:
-        unroll = 4 if count % 4 == 0 else 2 if count % 2 == 0 else 1
-    count = max(1, count // unroll)
+        tiled = next(t for _, hero in heroes_of(consumer, producer) if (t := tiled_transpose(hero)) is not None)
+        return max(1, tiled.blocks), THREADS
+    count = max(1, _elements(consumer) // unroll_factor(device, producer, consumer))
     threads = min(THREADS, count)
     return -(-count // threads), threads
+
+
+def unroll_factor(device: Device, producer: Instruction | None, consumer: Instruction) -> int:
+    """How many elements one thread of a loop computes (``ComputeLoopFusionConfig``): several where there is work for every thread."""
+    count = _elements(consumer)
+    if count < device.threads or traits(consumer).unroll_stops or (producer is not None and traits(producer).unroll_stops):
+        return 1
+    return 4 if count % 4 == 0 else 2 if count % 2 == 0 else 1
+
+
+def _elements(kernel: Instruction) -> int:
+    """Elements of the first result of a kernel."""
+    outputs = kernel.body is not None and kernel.body.root.op == "tuple"
+    return kernel.body.root.operands[0].elements if outputs and kernel.body is not None else kernel.elements
 
 
 def reads_coalesced(kind: Emitter, producer: Instruction, consumer: Instruction | None) -> bool:

@@ -7,7 +7,8 @@ from enum import Enum
 from math import prod
 
 from irscope.fusion.xla.instructions import Instruction
-from irscope.fusion.xla.shapes import is_race_free, is_unnested_reduction, tiled_transpose, transpose_is_bitcast
+from irscope.fusion.xla.shapes import is_race_free, is_unnested_reduction
+from irscope.fusion.xla.transposes import moves_minor, tiled_transpose, transpose_is_bitcast
 
 
 class Emitter(Enum):
@@ -78,7 +79,7 @@ def _transpose_below(whole: _Whole, start: Instruction) -> Instruction | None:
     stack, seen = [start], {start}
     while stack:
         current = stack.pop()
-        if tiled_transpose(current):
+        if tiled_transpose(current) is not None:
             if found is not None and found is not current:
                 return None
             found = current
@@ -129,11 +130,25 @@ def _kind_of(consumer: Instruction, producer: Instruction | None) -> Emitter:
         size = prod(hero.operands[0].dims)
         if all(is_real_reduction(*pair) or prod(pair[0].dims) == size for pair in pairs):
             return Emitter.REDUCTION
-    if any(tiled_transpose(hero) for _, hero in pairs):
+    if any(tiled_transpose(hero) is not None for _, hero in pairs):
         return Emitter.TRANSPOSE
     if root.op == "scatter":
         return Emitter.SCATTER
     return Emitter.LOOP
+
+
+def kind_with(consumer: Instruction, producer: Instruction | None) -> str:
+    """``ChooseFusionKind``: ``kInput`` where a reduction, a transposition or a scatter decides how the kernel of one of the two runs."""
+    return "kInput" if is_input_fusible(consumer) or (producer is not None and is_input_fusible(producer)) else "kLoop"
+
+
+def is_input_fusible(instruction: Instruction) -> bool:
+    """``IsInputFusible``."""
+    if not instruction.is_fusible or traits(instruction).plain or instruction.op == "bitcast" or instruction.kind in ("kCustom", "triton"):
+        return False
+    if instruction.op == "scatter" or (instruction.body is not None and instruction.body.root.op == "scatter"):
+        return True
+    return any(is_real_reduction(root, hero) or tiled_transpose(hero) is not None for root, hero in heroes_of(instruction))
 
 
 def members(instruction: Instruction) -> Iterator[Instruction]:
@@ -180,7 +195,7 @@ def traits(instruction: Instruction) -> Traits:
             plain = plain and not reductions
         elif op in ("transpose", "copy"):
             moves = moves or _moves_minor(member)
-            plain = plain and not tiled_transpose(member)
+            plain = plain and tiled_transpose(member) is None
         elif op == "scatter":
             plain = False
         elif op in UNROLLED_NEVER or (op == "concatenate" and len(member.operands) > MAX_UNROLLED_PIECES):
@@ -191,10 +206,7 @@ def traits(instruction: Instruction) -> Traits:
 
 def _moves_minor(instruction: Instruction) -> bool:
     """Whether a transpose, and not one of something repeated, puts another dimension last."""
-    if instruction.op not in ("transpose", "copy") or not instruction.dims or not instruction.operands[0].minor:
-        return False
-    axes = instruction.attrs["dimensions"] if instruction.op == "transpose" else tuple(range(len(instruction.dims)))
-    if axes[instruction.minor[0]] == instruction.operands[0].minor[0]:
+    if not moves_minor(instruction):
         return False
     source = instruction.operands[0]
     while True:

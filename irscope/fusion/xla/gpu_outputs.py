@@ -9,12 +9,13 @@ from dataclasses import dataclass
 
 from irscope.fusion.xla.above import Above
 from irscope.fusion.xla.gpu_cost import CostModel
-from irscope.fusion.xla.gpu_kinds import Emitter, heroes_of, is_real_reduction, kind_of, members
+from irscope.fusion.xla.gpu_kinds import heroes_of, is_real_reduction, kind_with, members
 from irscope.fusion.xla.gpu_rules import fits_budget, is_full
 from irscope.fusion.xla.inplace import in_place_operands
 from irscope.fusion.xla.instructions import Computation, Instruction
 from irscope.fusion.xla.joining import join_outputs
-from irscope.fusion.xla.shapes import is_unnested_reduction, squeezed, tiled_transpose, transpose_form, transpose_is_bitcast
+from irscope.fusion.xla.shapes import is_unnested_reduction
+from irscope.fusion.xla.transposes import squeezed, tiled_transpose, transpose_is_bitcast
 from irscope.graph import TensorType
 
 SMALL = 1024
@@ -75,7 +76,7 @@ class _Joiner:
         candidates = [consumer for consumer in producer.users if self._takes(producer, consumer)] if _may_give(producer) else []
         if candidates:
             chosen = max(candidates, key=_rank)
-            self._join(chosen, producer, kind(chosen) if chosen.body is not None else _kind_of(chosen, producer))
+            self._join(chosen, producer, kind_with(chosen, producer))
 
     def _join(self, kept: Instruction, other: Instruction, kind: str) -> None:
         self.joined.append((other.name, kept.name))
@@ -136,8 +137,8 @@ class _Loop:
             over = hero.operands[0]
             first = next(leaf for leaf in hero.type.leaves() if isinstance(leaf, TensorType))
             reduces = (first.shape, over.dims, over.minor, tuple(hero.attrs["dimensions"]))
-        elif tiled_transpose(hero):
-            over, moves = hero.operands[0], transpose_form(hero)
+        elif (tiled := tiled_transpose(hero)) is not None:
+            over, moves = hero.operands[0], tiled.form
         parts = () if over.is_array else tuple((leaf.shape, leaf.layout) for leaf in over.type.leaves() if isinstance(leaf, TensorType))
         in_memory = tuple(over.dims[d] for d in squeezed(over)) if over.is_array else ()
         return _Loop(reduces, moves, over.dims, over.minor, parts, in_memory, over.elements)
@@ -170,14 +171,18 @@ def has_outputs(instruction: Instruction) -> bool:
 
 
 def kind(instruction: Instruction) -> str:
-    """XLA's kind of a fusion: ``kInput`` where reductions, transposes or scatters decide how it runs."""
-    if instruction.node is not None or instruction.kind == "kCustom":
-        return instruction.kind
-    return _kind_of(instruction, None)
+    """XLA's kind of a kernel, or of what is none yet."""
+    return instruction.kind if instruction.body is not None else kind_with(instruction, None)
 
 
-def _kind_of(consumer: Instruction, producer: Instruction | None) -> str:
-    return "kLoop" if kind_of(consumer, producer) is Emitter.LOOP else "kInput"
+def one_loop(first: Instruction, second: Instruction) -> bool:
+    """``ShapesCompatibleForMultiOutputFusion``: whether one loop can compute the results of both."""
+    return _Loop.of(first).takes(_Loop.of(second))
+
+
+def is_input_reduction(kernel: Instruction) -> bool:
+    """``IsInputFusibleReduction``: a kernel made for one of its reductions."""
+    return any(is_real_reduction(root, hero) for root, hero in heroes_of(kernel))
 
 
 def is_output_root(instruction: Instruction) -> bool:
@@ -207,7 +212,7 @@ def _is_nested_variadic(instruction: Instruction) -> bool:
 
 def _is_decisive(root: Instruction, hero: Instruction) -> bool:
     """Whether a root is computed as its hero wants: a reduction made for it, a tiled transpose."""
-    return is_real_reduction(root, hero) or tiled_transpose(hero)
+    return is_real_reduction(root, hero) or tiled_transpose(hero) is not None
 
 
 def _hero(kernel: Instruction) -> Instruction:
@@ -245,16 +250,26 @@ def _slice_of(parent: Instruction, reader: Instruction) -> tuple[tuple[int, int,
 
 
 def _may_give(producer: Instruction) -> bool:
-    """``IsProducerMultiOutputFusible``, and more readers than one (a single reader has refused it already)."""
-    if has_outputs(producer) or not producer.is_fusible or not producer.users or producer.op == "bitcast":
+    """Whether a reader may compute a value that is stored: it has more readers than one (a single one has refused it already)."""
+    if not producer.users or producer.op == "bitcast":
         return False
     if len(producer.users) == 1 and not has_outputs(next(iter(producer.users))):
         return False
-    if in_place_operands(producer):
+    return can_give(producer)
+
+
+def can_give(producer: Instruction) -> bool:
+    """``IsProducerMultiOutputFusible``: a loop of one result that turns nothing and writes nothing in place."""
+    if has_outputs(producer) or not producer.is_fusible or in_place_operands(producer):
         return False
     if producer.body is not None:
         loops = kind(producer) == "kLoop"
     else:
         loops = (producer.is_elementwise and bool(producer.operands) and producer.op != "copy") or producer.op in LOOPS \
-            or (producer.op == "reduce" and producer.is_array) or (producer.op == "copy" and not tiled_transpose(producer))
-    return loops and not any(m.op in ("copy", "transpose") and m.is_array and not transpose_is_bitcast(m) for m in members(producer))
+            or (producer.op == "reduce" and producer.is_array) or (producer.op == "copy" and tiled_transpose(producer) is None)
+    return loops and not is_turning(producer)
+
+
+def is_turning(kernel: Instruction) -> bool:
+    """``IsPhysicallyTransposing``: a copy, or a transpose that moves anything."""
+    return any(m.op == "copy" or (m.op == "transpose" and not transpose_is_bitcast(m)) for m in members(kernel))

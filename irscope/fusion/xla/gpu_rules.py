@@ -10,7 +10,8 @@ from irscope.fusion.xla.gpu_kinds import Emitter, kind_of, members, traits
 from irscope.fusion.xla.inplace import WORDS, conflict
 from irscope.fusion.xla.instructions import Computation, Instruction
 from irscope.fusion.xla.refusal import Refusal, Rule
-from irscope.fusion.xla.shapes import is_unnested_reduction, reduction_dims, tiled_transpose
+from irscope.fusion.xla.shapes import is_unnested_reduction, reduction_dims
+from irscope.fusion.xla.transposes import tiled_transpose
 from irscope.graph import TensorType
 
 FUSIBLE = frozenset((
@@ -115,7 +116,7 @@ class GpuRules:
             return self._triton(producer, consumer)
         if is_free_bitcast(consumer):
             return Refusal(BITCAST)
-        if refusal := _scatter(producer, consumer):
+        if refusal := scatter_refusal(producer, consumer):
             return refusal
         if _reduces(producer) and _reduces(consumer):
             return Refusal(TWO_REDUCTIONS)
@@ -143,7 +144,7 @@ class GpuRules:
 
 def _budget(producer: Instruction, consumer: Instruction, device: Device, into: bool = True) -> Refusal | None:
     """``FusionFitsInBudget``; ``into`` says that the producer goes into the consumer, else both stay results."""
-    needed, limit = _shared_memory(producer) + _shared_memory(consumer), device.shared_memory
+    needed, limit = shared_memory(producer) + shared_memory(consumer), device.shared_memory
     if needed > limit:
         rule = Rule(SHARED_MEMORY.name, f"shared memory usage would be over the budget of {limit}B", SHARED_MEMORY.cause,
                     SHARED_MEMORY.way_out)
@@ -210,7 +211,8 @@ def _splits_rows(instruction: Instruction) -> bool:
     return bool(ours and theirs) and ours[-1] != theirs[-1]
 
 
-def _scatter(producer: Instruction, consumer: Instruction) -> Refusal | None:
+def scatter_refusal(producer: Instruction, consumer: Instruction) -> Refusal | None:
+    """``CanEmitInputFusedScatter``: a scatter writes its first operand in place."""
     if _is_scatter(producer):
         return Refusal(INTO_SCATTER_RESULT)
     if not _is_scatter(consumer):
@@ -239,7 +241,7 @@ def _reduces(instruction: Instruction) -> bool:
     return known.significant
 
 
-def _shared_memory(instruction: Instruction) -> int:
+def shared_memory(instruction: Instruction) -> int:
     """Bytes of shared memory that the parts of a kernel would take."""
     known = traits(instruction)
     if known.shared_memory is None:
@@ -249,9 +251,10 @@ def _shared_memory(instruction: Instruction) -> int:
 
 def _shared_by(part: Instruction) -> int:
     if part.op == "reduce" and is_unnested_reduction(part):
-        width = _width(part.operands[0]) * (len(part.operands) // 2)
+        width = sum(map(_width, part.operands[:len(part.operands) // 2]))
         return 32 * width if reduction_dims(part)[0] else 32 * (4 * 32 + 1) * width
-    return 32 * 33 * _width(part) if tiled_transpose(part) else 0
+    tiled = tiled_transpose(part)
+    return tiled.shared_memory if tiled is not None else 0
 
 
 def _width(instruction: Instruction) -> int:

@@ -45,7 +45,7 @@ def join_outputs(computation: Computation, kept: Instruction, other: Instruction
         parameter_of_other = take_parameter(fusion, other)
         assert parameter_of_other is not None and len(made) == 1
         parameter_of_other.replace_uses(made[0])
-    _set_outputs(computation, fusion, [*outputs, *made], [*own, *([other.type] if other.is_array else other.type.leaves())])
+    set_outputs(computation, fusion, [*outputs, *made], [*own, *([other.type] if other.is_array else other.type.leaves())])
     for user in outside:
         if user is fusion:
             continue
@@ -53,14 +53,14 @@ def join_outputs(computation: Computation, kept: Instruction, other: Instruction
             user.attrs = {**user.attrs, "index": first + int(user.attrs["index"])}
             user.replace_operand(other, fusion)
         else:
-            user.replace_operand(other, _part(computation, fusion, first, made[0]))
+            user.replace_operand(other, part_of(computation, fusion, first, made[0]))
     if computation.root is other:
         computation.root = fusion
     computation.remove(other)
     return fusion
 
 
-def _set_outputs(computation: Computation, fusion: Instruction, outputs: list[Instruction], types: list[Type]) -> None:
+def set_outputs(computation: Computation, fusion: Instruction, outputs: list[Instruction], types: list[Type]) -> None:
     """Give a fusion these results; who read its only one before reads a part now."""
     body = fusion.body
     assert body is not None
@@ -71,13 +71,13 @@ def _set_outputs(computation: Computation, fusion: Instruction, outputs: list[In
         users = list(fusion.users)
         alone = body.root
         for user in users:
-            user.replace_operand(fusion, _part(computation, fusion, 0, alone))
+            user.replace_operand(fusion, part_of(computation, fusion, 0, alone))
     body.root = Instruction("tuple", TupleType(tuple(types)), outputs)
     body.instructions[body.root] = None
     fusion.set_type(body.root.type)
 
 
-def _part(computation: Computation, fusion: Instruction, number: int, like: Instruction) -> Instruction:
+def part_of(computation: Computation, fusion: Instruction, number: int, like: Instruction) -> Instruction:
     """The instruction that takes one result out of a fusion, made where there is none."""
     for user in fusion.users:
         if user.op == "get-tuple-element" and user.attrs["index"] == number and user.node is None:

@@ -6,11 +6,6 @@ from math import prod
 from irscope.fusion.xla.instructions import Instruction
 
 WARP = 32
-MIN_TILED = 16
-"""A tiled transpose swaps dimensions of at least this size (``kMinDimensionToTransposeTiled``) ..."""
-MIN_TILED_SMALL = 8
-"""... or of at least this size (``kMinDimensionToTransposeTiled2``), when their product is at least ``MIN_TILED_TOTAL``."""
-MIN_TILED_TOTAL = 64 * 128
 RACE_FREE_ROW = 1024 * 16
 """The longest row that one block reduces alone."""
 RACE_FREE_BATCH = 8
@@ -80,54 +75,3 @@ def is_race_free(reduce: Instruction) -> bool:
     if rows:
         return minor <= RACE_FREE_ROW and batch <= RACE_FREE_BATCH
     return middle <= RACE_FREE_COLUMN
-
-
-def squeezed(instruction: Instruction) -> list[int]:
-    """Dimensions by memory, without those of size 1."""
-    return [d for d in by_memory(instruction.dims, instruction.minor) if instruction.dims[d] != 1]
-
-
-def transpose_is_bitcast(instruction: Instruction) -> bool:
-    """Whether a transpose or copy leaves every element where it is in memory."""
-    source = instruction.operands[0]
-    if instruction.op == "transpose":
-        axes = instruction.attrs["dimensions"]
-        return [axes[d] for d in squeezed(instruction)] == squeezed(source)
-    return squeezed(instruction) == squeezed(source)
-
-
-def tiled_transpose(instruction: Instruction) -> bool:
-    """Whether a transpose (or a copy into another layout) goes through tiles in shared memory."""
-    if instruction.op not in ("transpose", "copy") or not instruction.is_array or transpose_is_bitcast(instruction):
-        return False
-    source = instruction.operands[0]
-    axes = instruction.attrs["dimensions"] if instruction.op == "transpose" else tuple(range(len(source.dims)))
-    mine, theirs = [axes[d] for d in squeezed(instruction)], squeezed(source)
-    if not mine or mine[-1] == theirs[-1]:
-        return False
-    a, b = source.dims[theirs[-1]], source.dims[mine[-1]]
-    for run in range(1, len(mine)):
-        # Neighbours in both orders count as one dimension.
-        if mine[-run - 1:] and run < len(theirs) and mine[-run] != theirs[-1] and _follows(theirs, mine[-run - 1], mine[-run]):
-            b *= source.dims[mine[-run - 1]]
-        else:
-            break
-    for run in range(1, len(theirs)):
-        if _follows(mine, theirs[-run - 1], theirs[-run]):
-            a *= source.dims[theirs[-run - 1]]
-        else:
-            break
-    return (a >= MIN_TILED and b >= MIN_TILED) or (a >= MIN_TILED_SMALL and b >= MIN_TILED_SMALL and a * b >= MIN_TILED_TOTAL)
-
-
-def transpose_form(instruction: Instruction) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Sizes of the operand of a transpose (or copy) as they lie in memory, and where each goes."""
-    source = instruction.operands[0]
-    axes = instruction.attrs["dimensions"] if instruction.op == "transpose" else tuple(range(len(source.dims)))
-    theirs = squeezed(source)
-    return tuple(source.dims[d] for d in theirs), tuple(theirs.index(axes[d]) for d in squeezed(instruction))
-
-
-def _follows(order: list[int], first: int, second: int) -> bool:
-    place = order.index(first)
-    return place + 1 < len(order) and order[place + 1] == second

@@ -1,0 +1,97 @@
+"""XLA's pass that gives the results of a kernel twice: copies of what a kernel writes are written by that kernel (``CopyFusion``).
+
+It runs late, on the entry alone, where XLA has inserted copies so that results do not share a buffer. (copy_fusion.cc)
+"""
+from __future__ import annotations
+
+from irscope.fusion.xla.gpu_device import Device
+from irscope.fusion.xla.gpu_rules import MAX_BUFFERS, fits_budget
+from irscope.fusion.xla.instructions import Computation, Instruction
+from irscope.fusion.xla.joining import part_of, set_outputs
+from irscope.fusion.xla.shapes import is_unnested_reduction
+from irscope.graph import TensorType
+
+
+def fuse_copies(computation: Computation, device: Device) -> list[tuple[str, str]]:
+    """Put copies into the kernels whose results they copy, in place; the pairs (copy, kernel)."""
+    fused: list[tuple[str, str]] = []
+    for fusion in computation.post_order():
+        if fusion.op != "fusion" or fusion.body is None or fusion.kind in ("kCustom", "triton") or not _computes_alike(fusion.body):
+            continue
+        root, outputs = fusion.body.root, _outputs(fusion.body)
+        if is_unnested_reduction(root) or root.op == "scatter" or (root.op == "tuple" and all(o.op == "slice" for o in outputs)):
+            continue
+        chains = [chain for user in fusion.users if (chain := _copy_behind(fusion, user, outputs, device))]
+        updates = sum(o.op == "dynamic-update-slice" for o in outputs)
+        if not chains or (updates and updates == len(outputs)) or len(outputs) + len(chains) > MAX_BUFFERS:
+            continue
+        fused += [(chain[-1].name, fusion.name) for chain in chains]
+        _write_twice(computation, fusion, chains)
+    return fused
+
+
+def _computes_alike(body: Computation) -> bool:
+    """Whether all that depends on what a kernel reads is elementwise (or a bitcast), so that it may write where it reads."""
+    seen: set[Instruction] = set()
+    stack = list(body.params)
+    while stack:
+        for user in stack.pop().users:
+            if (not user.is_elementwise or user.op == "copy") and user.op not in ("bitcast", "tuple"):
+                return False
+            if user not in seen:
+                seen.add(user)
+                stack.append(user)
+    return True
+
+
+def _outputs(body: Computation) -> list[Instruction]:
+    return list(body.root.operands) if body.root.op == "tuple" else [body.root]
+
+
+def _copy_behind(fusion: Instruction, user: Instruction, outputs: list[Instruction], device: Device) -> list[Instruction]:
+    """The way from a reader of a kernel to a copy of its result; empty where there is none that it could write."""
+    chain = [user]
+    if user.op == "get-tuple-element" and len(user.users) == 1:
+        if is_unnested_reduction(outputs[int(user.attrs["index"])]):
+            return []
+        chain.append(next(iter(user.users)))
+    if chain[-1].op == "bitcast" and len(chain[-1].users) == 1:
+        chain.append(next(iter(chain[-1].users)))
+    copy = chain[-1]
+    if copy.op != "copy" or not isinstance(copy.type, TensorType) or copy.predecessors:
+        return []
+    source = copy.operands[0]
+    alike = copy.same_dims_and_layout(source) and copy.dtype == source.dtype
+    return chain if alike and fits_budget(fusion, copy, device) else []
+
+
+def _write_twice(computation: Computation, fusion: Instruction, chains: list[list[Instruction]]) -> None:
+    """Compute the copies inside the kernel; who read a copy reads a part of the kernel's results."""
+    body = fusion.body
+    assert body is not None
+    fusion.traits = None
+    outputs = _outputs(body)
+    first = len(outputs)
+    made = []
+    for chain in chains:
+        inner = outputs[int(chain[0].attrs["index"])] if chain[0].op == "get-tuple-element" else body.root
+        for step in chain[chain[0].op == "get-tuple-element":]:
+            copy = step.clone()
+            copy.operands = [inner]
+            inner.users[copy] = None
+            body.instructions[copy] = None
+            inner = copy
+        made.append(inner)
+    own = [fusion.type] if fusion.is_array else list(fusion.type.leaves())
+    gone = [(chain[-1], list(reversed(chain))) for chain in chains]
+    set_outputs(computation, fusion, [*outputs, *made], [*own, *(m.type for m in made)])
+    for number, (copy, steps) in enumerate(gone):
+        part = part_of(computation, fusion, first + number, made[number])
+        copy.replace_uses(part)
+        if computation.root is copy:
+            computation.root = part
+        for step in steps:
+            if not step.users:
+                computation.remove(step)
+    for step in [user for user in fusion.users if user.op == "get-tuple-element" and not user.users and user is not computation.root]:
+        computation.remove(step)

@@ -1,0 +1,140 @@
+"""Transposes and copies into another layout, as XLA's GPU emitters see them: which need a tile in shared memory, and what kind of tile.
+
+``GetDescriptionForTiledTransposeEmitter``, ``GetPackedTransposeTileSizes`` (ir_emission_utils.cc).
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from irscope.fusion.xla.instructions import Instruction
+from irscope.fusion.xla.shapes import WARP, by_memory
+from irscope.graph import TensorType
+
+MIN_TILED = 16
+"""A tiled transpose swaps dimensions of at least this size (``kMinDimensionToTransposeTiled``) ..."""
+MIN_TILED_SMALL = 8
+"""... or of at least this size (``kMinDimensionToTransposeTiled2``), when their product is at least ``MIN_TILED_TOTAL``."""
+MIN_TILED_TOTAL = 64 * 128
+"""``kMinTotalDimensionsToTransposeTiled``."""
+MAX_MINOR_BITS = 64
+"""A fastest dimension that stays where it is becomes part of the tile up to this size (``kMaxBitsInMostMinorDimension``)."""
+BANK_BITS = 32
+"""The width of a bank of shared memory: narrower elements are packed."""
+MIN_PACKED = 10
+"""Rows and columns, in words of a bank, from which on elements are packed (``kNumMinPopulatedRowsOrColumns``)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tiled:
+    """A transpose through tiles: ``dims`` of the result by memory, neighbours that stay together counted as one; result dimension ``i`` is
+    operand dimension ``axes[i]``; ``tile`` along each; ``shared_memory`` in bytes for a block."""
+
+    dims: tuple[int, ...]
+    axes: tuple[int, ...]
+    tile: tuple[int, ...]
+    shared_memory: int
+
+    @property
+    def form(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """What two transposes of one kernel must agree on."""
+        return self.dims, self.axes
+
+    @property
+    def blocks(self) -> int:
+        """How many tiles cover the result."""
+        count = 1
+        for size, by in zip(self.dims, self.tile, strict=True):
+            count *= -(-size // by)
+        return count
+
+
+def squeezed(instruction: Instruction) -> list[int]:
+    """Dimensions by memory, without those of size 1."""
+    return [d for d in by_memory(instruction.dims, instruction.minor) if instruction.dims[d] != 1]
+
+
+def axes_of(instruction: Instruction) -> tuple[int, ...]:
+    """The operand's dimension that each dimension of a transpose or copy is."""
+    return tuple(instruction.attrs["dimensions"]) if instruction.op == "transpose" else tuple(range(len(instruction.dims)))
+
+
+def transpose_is_bitcast(instruction: Instruction) -> bool:
+    """Whether a transpose or copy leaves every element where it is in memory."""
+    axes = axes_of(instruction)
+    return [axes[d] for d in squeezed(instruction)] == squeezed(instruction.operands[0])
+
+
+def moves_minor(instruction: Instruction) -> bool:
+    """Whether a transpose or copy puts another dimension last in memory (``TransposesMinorDimension``)."""
+    if instruction.op not in ("transpose", "copy") or not instruction.is_array:
+        return False
+    source = instruction.operands[0]
+    if instruction.op == "copy":
+        return squeezed(instruction)[-1:] != squeezed(source)[-1:]
+    order, axes = by_memory(source.dims, source.minor), axes_of(instruction)
+    last = next((d for d in reversed(by_memory(instruction.dims, instruction.minor)) if instruction.dims[d] != 1), None)
+    return last is not None and any(source.dims[d] != 1 for d in order[order.index(axes[last]) + 1:])
+
+
+def tiled_transpose(instruction: Instruction) -> Tiled | None:
+    """How a transpose (or a copy into another layout) goes through tiles in shared memory; None where it does not."""
+    if instruction.op not in ("transpose", "copy") or not isinstance(instruction.type, TensorType) or transpose_is_bitcast(instruction):
+        return None
+    dims, axes = _normalised(instruction)
+    bits = max(8, instruction.type.dtype.bits) if instruction.type.dtype.name == "pred" else instruction.type.dtype.bits
+    packed = _packed(dims, axes, bits)
+    if packed is not None:
+        return packed
+    last = len(dims) - 1
+    below = axes[last] == last
+    source = axes.index(last - 1 if below else last)
+    width = bits * (dims[last] if below else 1)
+    a, b = dims[source], dims[last - 1 if below else last]
+    if below:
+        tiled = width <= MAX_MINOR_BITS and width * min(a, b) >= 8 * MIN_TILED
+    else:
+        tiled = bits != 4 and ((a >= MIN_TILED and b >= MIN_TILED)
+                               or (a >= MIN_TILED_SMALL and b >= MIN_TILED_SMALL and a * b >= MIN_TILED_TOTAL))
+    if not tiled:
+        return None
+    tile = [1] * len(dims)
+    tile[source] = tile[last - 1 if below else last] = WARP
+    if below:
+        tile[last] = dims[last]
+    return Tiled(dims, axes, tuple(tile), -(-WARP * (WARP + 1) * width // 8))
+
+
+def _normalised(instruction: Instruction) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Sizes of the result by memory and the operand's dimension of each; without sizes of 1, neighbours in both as one."""
+    axes, source = axes_of(instruction), instruction.operands[0]
+    place = {d: i for i, d in enumerate(squeezed(source))}
+    runs: list[tuple[int, int, int]] = []
+    for d in squeezed(instruction):
+        at, size = place[axes[d]], instruction.dims[d]
+        if runs and runs[-1][1] + 1 == at:
+            runs[-1] = (runs[-1][0], at, runs[-1][2] * size)
+        else:
+            runs.append((at, at, size))
+    rank = {start: i for i, start in enumerate(sorted(run[0] for run in runs))}
+    return tuple(run[2] for run in runs), tuple(rank[run[0]] for run in runs)
+
+
+def _packed(dims: tuple[int, ...], axes: tuple[int, ...], bits: int) -> Tiled | None:
+    """Elements narrower than a bank, packed: dimensions that change places at the end, with one that both have before it as it is."""
+    last = len(dims) - 1
+    if bits >= BANK_BITS or axes[last] == last:
+        return None
+    vector = BANK_BITS // bits
+    side = WARP * vector
+    source = axes.index(last)
+    between = last > 0 and axes[last - 1] == last - 1
+    columns = min(dims[source], side)
+    beside = min(dims[last - 1], side // columns) if between else 1
+    rows = min(dims[last], side)
+    if min(rows, columns * beside) < MIN_PACKED * vector or rows % vector or columns * beside % vector or dims[last] % rows % vector:
+        return None
+    tile = [1] * len(dims)
+    tile[source], tile[last] = columns, rows
+    if between:
+        tile[last - 1] = beside
+    return Tiled(dims, axes, tuple(tile), WARP * (BANK_BITS // 8) * WARP * vector)
