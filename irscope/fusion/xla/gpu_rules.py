@@ -33,7 +33,7 @@ PRODUCER = Rule(
 CONSUMER = Rule(
     "consumer-not-fusible", "the consumer is not fusible",
     "XLA's GPU emitters compute nothing inside a {consumer_op}: {consumer} reads {producer} from memory",
-    "apply {producer} to the result of {consumer} instead, where the arithmetic allows it (a scale behind a product); else none")
+    "none while {consumer} is a {consumer_op}")
 HEROLESS = Rule("triton-heroless", "triton heroless fusion is not enabled", "neither {producer} nor {consumer} is a Triton kernel",
                 "none is needed: the emitters that are no Triton decide")
 NOT_TILED = Rule(
