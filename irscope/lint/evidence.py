@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from functools import cached_property
 
 from irscope.analysis.summary import describe_type, source_line
+from irscope.fusion import Group, Plan
 from irscope.graph import Graph, Kind, Node
 from irscope.lint.context import Context
 from irscope.lint.estimate import Works
@@ -76,24 +77,25 @@ class Evidence:
         return Step(node.name, node.op.name, kind, node.loc, source_line(self.context.module, node), here)
 
     @cached_property
-    def _kernels(self) -> dict[Node, list[tuple[int, float, float, float]]]:
-        """For each node of the text the kernels that compute it: their number, microseconds, bytes and launches in one run."""
-        context = self.context
-        planned = context.planned
-        if planned is None:
-            return {}
-        works = Works(context.machine)
-        times = {graph.name: n for graph, n in planned.survey.calls.times.items()}
-        found: dict[Node, list[tuple[int, float, float, float]]] = {}
-        number = 0
-        for plan in planned.plans:
-            runs = times.get(plan.graph.name, 1.0)
+    def _kernels(self) -> dict[Node, list[tuple[Plan, Group]]]:
+        """For each node of the text the kernels that compute it."""
+        found: dict[Node, list[tuple[Plan, Group]]] = {}
+        for plan in self.context.planned.plans if self.context.planned is not None else ():
             for group in plan.groups:
-                number += 1
-                cost = number, runs * planned.kernel_us(plan.graph, group, works), runs * planned.moved(plan.graph, group), runs
-                for node in {own for node in group.nodes if (own := self._own(node, plan.graph)) is not None}:
-                    found.setdefault(node, []).append(cost)
+                for node in dict.fromkeys(self._own(node, plan.graph) for node in group.nodes):
+                    if node is not None:
+                        found.setdefault(node, []).append((plan, group))
         return found
+
+    @cached_property
+    def _runs(self) -> dict[str, float]:
+        """How often each graph that was planned runs in one run of the module."""
+        planned = self.context.planned
+        return {graph.name: n for graph, n in planned.survey.calls.times.items()} if planned is not None else {}
+
+    @cached_property
+    def _works(self) -> Works:
+        return Works(self.context.machine)
 
     def _own(self, node: Node, graph: Graph) -> Node | None:
         """The node of the text that a node of a plan stands for."""
@@ -104,11 +106,16 @@ class Evidence:
 
     def _costs(self, nodes: list[Node]) -> dict[str, float] | None:
         """What the kernels of some nodes cost in one run of the module; None where no kernel computes them, or none can be told."""
-        kernels = {cost[0]: cost for node in nodes if node.op.kind is not Kind.LEAF for cost in self._kernels.get(node, ())}
-        if not kernels:
+        planned = self.context.planned
+        kernels = {group: plan for node in nodes if node.op.kind is not Kind.LEAF for plan, group in self._kernels.get(node, ())}
+        if planned is None or not kernels:
             return None
-        us = sum(cost[1] for cost in kernels.values())
+        us = moved = launches = 0.0
+        for group, plan in kernels.items():
+            runs = self._runs.get(plan.graph.name, 1.0)
+            us += runs * planned.kernel_us(plan.graph, group, self._works)
+            moved += runs * planned.moved(plan.graph, group)
+            launches += runs
         total = self.context.total_us or 0.0
         share = {"share": round(min(1.0, us / total), 4)} if total else {}
-        moved, launches = sum(cost[2] for cost in kernels.values()), sum(cost[3] for cost in kernels.values())
         return {"us": round(us, 3), "bytes": moved, "kernels": launches, **share}

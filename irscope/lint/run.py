@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from irscope.graph import Module, Reading
+from irscope.graph.collector import collector_paused
 from irscope.lint.context import Context
 from irscope.lint.evidence import Evidence
 from irscope.lint.primitives import lint_primitives
@@ -21,10 +22,15 @@ def lint_module(module: Module, rules: Iterable[type[Rule]] | None = None, setti
 
 def lint_context(context: Context, rules: Iterable[type[Rule]] | None = None) -> list[Finding]:
     """The same for a module whose facts are kept for more questions."""
+    with collector_paused():
+        return _found(context, default_rules() if rules is None else rules)
+
+
+def _found(context: Context, rules: Iterable[type[Rule]]) -> list[Finding]:
     findings: list[Finding] = []
     structural = []
     sound = context.sound
-    for rule in default_rules() if rules is None else rules:
+    for rule in rules:
         if rule.judges_types:
             findings += found_by(context, rule)
         elif not rule.structural or sound.primitive is None or sound.primitive is sound.module:
