@@ -23,6 +23,9 @@ from irscope.source import UserError
 CUTS = frozenset(("xla.sdy.GlobalToLocalShape", "SPMDFullToShardShape"))
 JOINS = frozenset(("xla.sdy.LocalToGlobalShape", "SPMDShardToFullShape"))
 
+MAX_DEVICES = 1024
+"""As many as ``--partitions`` takes."""
+
 _MESH = re.compile(r'"?([\w.$\-]+)"?\s*=\s*#sdy\.mesh<\[([^\]]*)\](?:,\s*device_ids=\[([\d,\s]*)\])?>')
 _INLINE = re.compile(r'mesh<\[([^\]]*)\](?:,\s*device_ids=\[([\d,\s]*)\])?>')
 _AXIS = re.compile(r'"([^"]+)"\s*=\s*(\d+)')
@@ -69,15 +72,15 @@ def devices_of(module: Module, node: Node) -> int:
 
 def shards_of(module: Module, node: Node) -> list[Shards]:
     """How a boundary cuts each of its values. Raises UserError where its sharding is of no known form."""
-    ranks = [len(_shape(t)) for t in ([o.type for o in node.operands] if cuts(node) else parts(node.type))]
+    shapes = [_shape(t) for t in ([o.type for o in node.operands] if cuts(node) else parts(node.type))]
     raw = module.raw(node)
     try:
         if target_of(node).startswith("xla.sdy"):
-            found = _of_shardy(module, raw["frontend_attributes"].replace('\\"', '"'), ranks)
+            found = _of_shardy(module, raw["frontend_attributes"].replace('\\"', '"'))
         else:
             told = module.raw(node.operands[0]) if cuts(node) else raw
             found = [_of_tiles(told["sharding"])]
-        if len(found) == len(ranks) and all(len(s.counts) == rank for s, rank in zip(found, ranks, strict=True)):
+        if len(found) == len(shapes) == len(node.operands) == len(parts(node.type)) and all(map(_divides, found, shapes)):
             return found
     except (KeyError, ValueError, IndexError):
         pass
@@ -109,8 +112,14 @@ def _shape(t: Type) -> tuple[object, ...]:
     return t.shape if isinstance(t, TensorType) else ()
 
 
-def _of_shardy(module: Module, text: str, ranks: list[int]) -> list[Shards]:
-    """What the attributes of a boundary say; only its manual axes cut. A value of rank 0 may be left out of a mesh's tiles."""
+def _divides(shards: Shards, shape: tuple[object, ...]) -> bool:
+    if len(shards.counts) != len(shape):
+        return False
+    return all(isinstance(n, int) and n % count == 0 for n, count in zip(shape, shards.counts, strict=True))
+
+
+def _of_shardy(module: Module, text: str) -> list[Shards]:
+    """What the attributes of a boundary say; only its manual axes cut."""
     named = {m[1]: (m[2], m[3]) for m in _MESH.finditer(str(module.attrs.get("frontend_attributes", "")).replace('\\"', '"'))}
     by_hand = _MANUAL.search(text)
     manual = {m[1] for m in _NAME.finditer(by_hand[1])} if by_hand else set()
@@ -125,13 +134,20 @@ def _of_shardy(module: Module, text: str, ranks: list[int]) -> list[Shards]:
             if any(part for _, part in names):
                 raise ValueError("a part of an axis")
             dims.append([name for name, _ in names if name in manual])
-        listed = [int(i) for i in ids.split(",")] if ids else list(range(prod(sizes.values())))
+        listed = _devices(prod(sizes.values()), [int(i) for i in ids.split(",")] if ids else None)
         places: list[tuple[int, ...]] = [()] * len(listed)
         for at, device in zip(product(*map(range, sizes.values())), listed, strict=True):
             place = dict(zip(sizes, at, strict=True))
             places[device] = tuple(_number([place[a] for a in dim], [sizes[a] for a in dim]) for dim in dims)
         found.append(Shards(tuple(prod(sizes[a] for a in dim) for dim in dims), tuple(places)))
     return found
+
+
+def _devices(count: int, listed: list[int] | None) -> list[int]:
+    """The devices of a mesh in its order; raises ValueError where they are not 0, 1, 2, ... or too many to simulate."""
+    if not 0 < count <= MAX_DEVICES or sorted(listed or range(count)) != list(range(count)):
+        raise ValueError("no devices to simulate")
+    return listed or list(range(count))
 
 
 def _number(digits: list[int], bases: list[int]) -> int:
@@ -146,14 +162,16 @@ def _of_tiles(text: str) -> Shards:
     m = _TILES.search(text)
     if m is None:
         raise ValueError("no tiles")
-    tiles = [int(n) for n in m[1].split(",")]
+    tiles = [int(n) for n in m[1].split(",") if n]
     if m[4]:
-        order = [int(n) for n in m[4].split(",")]
+        order = _devices(prod(tiles), [int(n) for n in m[4].split(",") if n])
     else:
-        sizes = [int(n) for n in m[2].split(",")]
+        sizes = [int(n) for n in m[2].split(",") if n]
+        _devices(prod(sizes), None)
         perm = [int(n) for n in m[3].split(",")] if m[3] else list(range(len(sizes)))
         strides = [prod(sizes[i + 1:]) for i in range(len(sizes))]
-        order = [sum(a * strides[p] for a, p in zip(at, perm, strict=True)) for at in product(*(range(sizes[p]) for p in perm))]
+        order = _devices(prod(tiles), [sum(a * strides[p] for a, p in zip(at, perm, strict=True))
+                                       for at in product(*(range(sizes[p]) for p in perm))])
     rank = len(tiles) - ("last_tile_dim_replicate" in text) - _subgroups(text)
     places: list[tuple[int, ...]] = [()] * len(order)
     for at, device in zip(product(*map(range, tiles)), order, strict=True):

@@ -17,6 +17,7 @@ from irscope.graph.dtypes import U32
 from irscope.ops import get
 from irscope.ops.collective import replica_groups
 from irscope.ops.faults import TypeFault
+from irscope.ops.infer import plain
 from irscope.ops.tensors import Tensors
 from irscope.source import UserError
 
@@ -67,7 +68,10 @@ class _Devices:
         for node in self.graph.nodes:
             if node not in self.values:
                 self.builder.at = node.origin or (node,)
-                self.values[node] = self._node(node, [self.values[o] for o in node.operands])
+                try:
+                    self.values[node] = self._node(node, [self.values[o] for o in node.operands])
+                except TypeFault as fault:  # groups of several sizes leave devices with arrays of several shapes
+                    raise UserError(f"%{node.name}, run by {self.devices} devices: {fault.message}", fault.help) from None
         root = self.values[self.graph.result()]
         self.made.root = root[0] if self.global_ else self._tuple(root)
         return self.made
@@ -121,6 +125,9 @@ class _Devices:
             made = [[manual.cut(self.t, o[d], s, d) for o, s in zip(operands, shards, strict=True)] for d in range(self.devices)]
         else:
             made = [[manual.joined(self.t, s, o) for o, s in zip(operands, shards, strict=True)]] * self.devices
+        for value, t in zip(made[0], manual.parts(node.type), strict=False):
+            if not isinstance(t, TensorType) or self.t.shape(value) != t.shape:
+                raise UserError(f"%{node.name}: its sharding gives {plain(value.type)}, but it is declared {plain(t)}")
         return [self._tuple(values) if isinstance(node.type, TupleType) else values[0] for values in made]
 
     # ------------------------------------------------------------------ in step

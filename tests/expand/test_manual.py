@@ -58,7 +58,9 @@ def test_shardings_are_read() -> None:
     assert boundary('<@mesh, [{"b"}, {"a"}]>', '"a"') == [Shards((1, 2), ((0, 0), (0, 0), (0, 1), (0, 1)))]
 
 
-@pytest.mark.parametrize("sharding", ['<@mesh, [{"a":(1)2}, {}]>', '<@missing, [{"a"}, {}]>', '<@mesh, [{"a"}]>', '<@mesh, [{"q"}, {}]>', "none"])
+@pytest.mark.parametrize("sharding", ['<@mesh, [{"a":(1)2}, {}]>', '<@missing, [{"a"}, {}]>', '<@mesh, [{"a"}]>', '<@mesh, [{"q"}, {}]>', "none",
+                                      '<mesh<["a"=2], device_ids=[0,7]>, [{"a"}, {}]>', '<mesh<["a"=3]>, [{"a"}, {}]>',
+                                      '<mesh<["a"=99999, "q"=99999]>, [{}, {}]>', '<mesh<["a"=0]>, [{"a"}, {}]>'])
 def test_shardings_of_no_known_form_are_told(sharding: str) -> None:
     with pytest.raises(UserError, match="%s: the sharding by which it cuts or joins is of no form that irscope knows"):
         boundary(sharding, '"a", "q"')
@@ -75,3 +77,11 @@ def test_a_mesh_of_one_device_cuts_nothing(cli: Cli, tmp_path: Path) -> None:
     np.savez(tmp_path / "x.npz", x=np.array([1, 2], np.float32), y=np.zeros(3, np.float32))
     np.savez(tmp_path / "want.npz", out0=np.array([1, 2], np.float32))
     assert cli("compile-and-run", path, "--inputs", tmp_path / "x.npz", "--expect", tmp_path / "want.npz", "--check").exit_code == 0
+
+
+def test_a_shard_of_another_shape_than_declared_is_told(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "wrong.hlo"
+    path.write_text((DATA / "shard_map_axes.pre.hlo").read_text().replace("ROOT shard_map.7 = f32[2,8]", "ROOT shard_map.7 = f32[2,16]"))
+    run = cli("compile-and-run", path, "--partitions", 8)
+    assert run.exit_code == 2
+    assert "its sharding gives f32[2,8], but it is declared f32[2,16]" in run.stderr

@@ -71,6 +71,12 @@ def test_devices_that_are_not_there_are_told(given: list[np.ndarray]) -> None:
         devices("ROOT r = f32[4,2] all-reduce(p), to_apply=add, replica_groups={{0,3}}", given[:2], 2)
 
 
+def test_groups_of_several_sizes_are_told(given: list[np.ndarray]) -> None:
+    with pytest.raises(UserError, match="%r, run by 4 devices: operands of add disagree on shape"):
+        devices("s = f32[2,2] reduce-scatter(p), dimensions={0}, to_apply=add, replica_groups={{0,1},{2},{3}}\n"
+                "  ROOT r = f32[2,2] all-reduce(s), to_apply=add", given)
+
+
 def test_what_is_not_simulated_is_refused(given: list[np.ndarray]) -> None:
     with pytest.raises(UserError, match="does not simulate"):
         devices("t = token[] after-all()\n  ROOT o = token[] outfeed(p, t)", given)
