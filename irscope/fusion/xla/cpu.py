@@ -21,9 +21,9 @@ class Outcome:
     refusals: dict[tuple[str, Instruction], Refusal] = field(default_factory=dict)
 
 
-def run(computation: Computation, release: CpuRelease = LATEST) -> Outcome:
-    """Fuse a computation in place, as a release of XLA does."""
-    rules = CpuRules(computation, release)
+def run(computation: Computation, release: CpuRelease = LATEST, rules: CpuRules | None = None) -> Outcome:
+    """Fuse a computation in place, as a release of XLA does; other ``rules`` may take the place of those of its CPU compiler."""
+    rules = rules or CpuRules(computation, release)
     outcome = Outcome(computation)
     queue: list[Instruction | None] = list(computation.post_order())
     unfusible = globally_unfusible([i for i in queue if i is not None], rules)

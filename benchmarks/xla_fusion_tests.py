@@ -1,0 +1,335 @@
+"""How often irscope decides as XLA's own tests of its fusion passes want: ``python benchmarks/xla_fusion_tests.py CORPUS``.
+
+CORPUS has a folder for each case, called FAMILY__TEST, with ``before.hlo`` and ``expected.json``: whether the pass changed the module
+(``pass_changed_module``), what functions answered (``predicate_results``), the test's assertions and FileCheck lines, verbatim.
+(``xla_test_cases`` of the ground truth that was handed to the project; Apache-2.0, read in place.)
+
+Three things are judged, where the test states them: whether the module changed; what assertions say of the result that can be read
+mechanically (matchers of the root, of what a fusion computes, its kind, counts of opcodes); FileCheck lines, against the module
+printed as XLA prints it. A case agrees when all of them do. What is not read (the verifier, tiles, shardings) is counted.
+"""
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from xla_tests.any_rules import AnyRules
+from xla_tests.predicates import answer, is_answered
+from xla_tests.printing import Checked, check, printed
+
+from irscope.api import load
+from irscope.fusion.xla import cpu, gpu
+from irscope.fusion.xla.copying import fuse_copies
+from irscope.fusion.xla.gpu_cost import CostModel
+from irscope.fusion.xla.gpu_device import DEVICES
+from irscope.fusion.xla.gpu_outputs import has_outputs, join_kernels, kind
+from irscope.fusion.xla.instructions import Computation, Instruction
+from irscope.fusion.xla.stage import computations
+from irscope.fusion.xla_gpu import marked
+from irscope.graph import Module
+
+DEVICE = DEVICES["h100"]
+WHY_NOT = {
+    "gpu-gemm": "a rewriter in front of the fusion pass makes Triton kernels of products; irscope keeps those that the text has",
+    "gpu-softmax": "a rewriter in front of the fusion pass makes Triton kernels of softmax; irscope keeps those that the text has",
+    "legacy-gpu-horizontal-input": "a pass that XLA's GPU pipeline no longer runs, without a successor",
+    "legacy-gpu-horizontal-loop": "a pass that XLA's GPU pipeline no longer runs, without a successor",
+    "legacy-gpu-instruction": "replaced by priority-fusion, which decides by time: judged by today's rules, in its own row",
+    "legacy-gpu-merger": "replaced by priority-fusion, which decides by time: judged by today's rules, in its own row",
+}
+JUDGED_BY_TODAY = ("legacy-gpu-instruction", "legacy-gpu-merger")
+
+
+@dataclass
+class Result:
+    """The module behind a pass: its computations, the entry last, and whether anything was done."""
+
+    computations: list[Computation]
+    changed: bool
+    told: dict[str, Instruction] = field(default_factory=dict)
+    decisions: list[tuple[str, str]] = field(default_factory=list)
+
+    @property
+    def root(self) -> Instruction:
+        return self.computations[-1].root
+
+    def fusions(self) -> list[Instruction]:
+        return [i for c in self.computations for i in c.post_order() if i.op == "fusion"]
+
+
+def by_cpu(module: Module) -> Result:
+    made = [Computation.of(graph) for graph in computations(module)]
+    done = [cpu.run(computation).fused for computation in made]
+    return Result(made, any(done))
+
+
+def by_any(module: Module) -> Result:
+    """The pass that compilers derive theirs from, by its own rules."""
+    made = [Computation.of(graph) for graph in computations(module)]
+    done = [cpu.run(computation, rules=AnyRules(computation)).fused for computation in made]
+    return Result(made, any(done))
+
+
+def by_gpu(module: Module) -> Result:
+    made = [marked(module, Computation.of(graph)) for graph in computations(module)]
+    done = [pair for computation in made for pair in gpu.run(computation, DEVICE).fused]
+    return Result(made, bool(done), decisions=done)
+
+
+def by_joining(module: Module) -> Result:
+    made = [marked(module, Computation.of(graph)) for graph in computations(module)]
+    done = [join_kernels(computation, CostModel(DEVICE)) for computation in made]
+    return Result(made, any(done))
+
+
+def by_copying(module: Module) -> Result:
+    made = [marked(module, Computation.of(graph)) for graph in computations(module)]
+    return Result(made, bool(fuse_copies(made[-1], DEVICE)))
+
+
+PASSES: dict[str, Callable[[Module], Result]] = {
+    "cpu-instruction": by_cpu, "cpu-multi-output": by_cpu, "generic-instruction": by_any, "gpu-priority": by_gpu,
+    "gpu-multi-output": by_joining, "gpu-copy": by_copying, "legacy-gpu-instruction": by_gpu, "legacy-gpu-merger": by_gpu}
+
+RUN = re.compile(r"^\s*(EXPECT|ASSERT)_(TRUE|FALSE)\(.*\.Run\(|^\s*EXPECT_THAT\(.*\.Run\(.*IsOkAndHolds\((true|false)\)", re.DOTALL)
+MATCH = re.compile(r"^\s*(?:EXPECT|ASSERT)_THAT\(\s*([^,]+?),\s*(?:GmockMatch\()?((?:op|m)::.*)$", re.DOTALL)
+KIND = re.compile(r"EXPECT_EQ\((\w+)->fusion_kind\(\), HloInstruction::FusionKind::(k\w+)\)")
+TRITON = re.compile(r"(?:EXPECT|ASSERT)_TRUE\(IsGenericTritonFusion\(\*(\w+)\)\)")
+SEVERAL = re.compile(r"(?:EXPECT|ASSERT)_TRUE\((\w+)->IsMultiOutputFusion\(\)\)")
+COUNT = re.compile(r"EXPECT_EQ\(Count\(\*module, HloOpcode::k(\w+)\), (\d+)\)")
+OUTPUTS = re.compile(r"EXPECT_EQ\((\d+), (?:CountMultiOutputFusions\(.*|multi_output_fusion_count)\)")
+SAME = re.compile(r"EXPECT_(EQ|NE)\((\w+), (\w+)\)")
+NAMES = {"Exp": "exponential", "Sqrt": "sqrt", "Abs": "abs", "Slice": "slice"}
+
+
+def opcode(name: str) -> str:
+    """``GetTupleElement``: get-tuple-element."""
+    return NAMES.get(name) or re.sub(r"(?<!^)(?=[A-Z])", "-", name).lower()
+
+
+def parsed(text: str) -> tuple[str, str, list[object]]:
+    """A matcher as (opcode, name that it binds, operands); what follows it is left."""
+    made, _ = _matcher(text, 0)
+    return made
+
+
+def _matcher(text: str, at: int) -> tuple[tuple[str, str, list[object]], int]:
+    found = re.compile(r"\s*(?:op|m)::(\w+)\(").match(text, at)
+    assert found is not None, text[at:]
+    at, bound, operands = found.end(), "", list[object]()
+    while text[at] != ")":
+        if text[at] in ", \n":
+            at += 1
+        elif text.startswith(("m::", "op::"), at):
+            one, at = _matcher(text, at)
+            operands.append(one)
+        else:
+            word = re.compile(r"&?\w+|/\*.*?\*/").match(text, at)
+            assert word is not None, text[at:]
+            bound, at = (word[0][1:] if word[0][0] == "&" else bound), word.end()
+    return (opcode(found[1]), bound, operands), at + 1
+
+
+def fits(instruction: Instruction, wanted: tuple[str, str, list[object]], bound: dict[str, Instruction]) -> bool:
+    op, name, operands = wanted
+    if instruction.op != op:
+        return False
+    if name:
+        bound[name] = instruction
+    if not operands:
+        return True
+    return len(operands) == len(instruction.operands) and all(
+        fits(o, w, bound) for o, w in zip(instruction.operands, operands, strict=True))  # type: ignore[arg-type]
+
+
+def subject(text: str, result: Result) -> Instruction | None:
+    """The instruction that an assertion speaks of."""
+    whole = re.sub(r"\s+", "", text)
+    for end in ("->fused_expression_root()", "->fused_instructions_computation()->root_instruction()"):
+        if whole.endswith(end):
+            inner = subject(whole.removesuffix(end), result)
+            return inner.body.root if inner is not None and inner.body is not None else None
+    operand = re.fullmatch(r"(.+)->operand\((\d+)\)", whole)
+    if operand:
+        outer = subject(operand[1], result)
+        return outer.operands[int(operand[2])] if outer is not None else None
+    if whole in result.told:
+        return result.told[whole]
+    if whole in ("root", "entry_root", "module->entry_computation()->root_instruction()"):
+        return result.root
+    if whole == "called_root":
+        return result.computations[0].root
+    several = [f for f in result.fusions() if has_outputs(f)] or result.fusions()
+    return several[0] if whole in ("fusion", "fused_convert_fusion") and several else None
+
+
+def judged(assertion: str, result: Result) -> str | None:
+    """What is wrong by one assertion: empty where nothing is, None where it is not read."""
+    if found := MATCH.match(assertion):
+        instruction = subject(found[1], result)
+        if instruction is None:
+            return None
+        return "" if fits(instruction, parsed(found[2]), result.told) else f"{found[1]} is {shown(instruction)}, not {found[2][:90]}"
+    if found := KIND.search(assertion):
+        instruction = subject(found[1], result)
+        if instruction is None:
+            return None
+        return "" if kind_of(instruction) == found[2] else f"{found[1]} is {kind_of(instruction)}, not {found[2]}"
+    if found := TRITON.search(assertion):
+        instruction = subject(found[1], result)
+        return None if instruction is None else "" if instruction.kind == "triton" else f"{found[1]} is no Triton kernel"
+    if found := SEVERAL.search(assertion):
+        instruction = subject(found[1], result)
+        return None if instruction is None else "" if has_outputs(instruction) else f"{found[1]} has one result"
+    if found := COUNT.search(assertion):
+        bodies = [*result.computations, *(f.body for f in result.fusions() if f.body is not None)]
+        count = sum(i.op == opcode(found[1]) for c in bodies for i in c.instructions)
+        return "" if count == int(found[2]) else f"{count} {opcode(found[1])}, not {found[2]}"
+    if found := OUTPUTS.search(assertion):
+        count = sum(map(has_outputs, result.fusions()))
+        return "" if count == int(found[1]) else f"{count} kernels of several results, not {found[1]}"
+    if found := SAME.search(assertion):
+        both = result.told.get(found[2]), result.told.get(found[3])
+        return None if None in both else "" if (both[0] is both[1]) == (found[1] == "EQ") else f"{found[2]} and {found[3]}"
+    return None
+
+
+def kind_of(fusion: Instruction) -> str:
+    return "kCustom" if fusion.kind == "triton" else kind(fusion)
+
+
+def shown(instruction: Instruction) -> str:
+    return f"{instruction.op}({', '.join(o.op for o in instruction.operands)})"
+
+
+def is_run(assertion: str) -> bool:
+    """Whether an assertion runs the pass: the verifier and the removal of dead code are run too."""
+    return RUN.search(assertion) is not None and not re.search(r"verifier\(\)|HloDCE\(\)|TupleSimplifier\(\)", assertion)
+
+
+def runs(assertions: list[str]) -> list[list[str]]:
+    """The assertions of each run of the pass, beginning with the one that runs it."""
+    made: list[list[str]] = [[]]
+    for assertion in assertions:
+        if is_run(assertion) and any(map(is_run, made[-1])):
+            made.append([])
+        made[-1].append(assertion)
+    return made
+
+
+@dataclass
+class Verdict:
+    """What was judged of a case, what is wrong, how many assertions were not read, and why the case is not judged at all."""
+
+    stated: int = 0
+    wrong: list[str] = field(default_factory=list)
+    unread: int = 0
+    left_out: str = ""
+
+
+def needs_a_flag(text: str, expected: dict[str, Any]) -> bool:
+    """Whether a test wants Triton kernels where the text has none: by default XLA adds to those that there are."""
+    wanted = any(TRITON.search(a) for a in expected["assertions"]) or any("kind=kCustom" in line for line in expected["check_lines"])
+    return wanted and "__triton" not in text
+
+
+def is_stated_by_a_run(expected: dict[str, Any]) -> bool:
+    """Whether a test runs the pass, and says whether anything changed or what came out."""
+    return bool(expected["check_lines"]) or expected["pass_changed_module"] is not None or (expected["predicate_results"] is not None \
+        and any("Run(" in a for a in expected["assertions"]))
+
+
+def on_h100(assertions: list[str]) -> list[str]:
+    """Without what is stated of a B200 with a flag that unrolls further: the second of two configurations."""
+    first = next((a for a in assertions if "EXPECT_EQ(config," in a), None)
+    return [a for a in assertions if "EXPECT_EQ(config," not in a or a is first]
+
+
+def judge(folder: Path) -> Verdict:
+    family, test = folder.name.split("__")
+    expected = json.loads((folder / "expected.json").read_text())
+    verdict = Verdict()
+    module = load((folder / "before.hlo").read_text()).module()
+    if needs_a_flag((folder / "before.hlo").read_text(), expected):
+        verdict.left_out = "it wants Triton kernels of a text without any: a flag that is off by default (triton_heroless_priority_fusion)"
+        return verdict
+    if family == "gpu-fusible":
+        for assertion in on_h100(expected["assertions"]):
+            told = answer(assertion, module, test)
+            verdict.stated += told is not None
+            verdict.unread += told is None and is_answered(assertion)
+            if told:
+                verdict.wrong.append(told)
+        return verdict
+    if not is_stated_by_a_run(expected):
+        verdict.left_out = "it runs no pass whose outcome it states"
+        return verdict
+    result = PASSES[family](module)
+    parts = runs(expected["assertions"])
+    number = re.search(r"_(\d)$", test)
+    part = parts[int(number[1])] if number and len(parts) > int(number[1]) else parts[0]
+    changed = expected["pass_changed_module"]
+    if changed == "several-runs":
+        run = next((found for a in part if is_run(a) and (found := RUN.search(a))), None)
+        changed = None if run is None else "TRUE" in (run[2], str(run[3]).upper())
+    elif changed is None and (expected["predicate_results"] or [None])[0] is not None and "fused_something" in " ".join(part):
+        changed = expected["predicate_results"][0]
+    if changed is not None:
+        verdict.stated += 1
+        if changed != result.changed:
+            pairs = ", ".join(f"{a} into {b}" for a, b in result.decisions[:4])
+            verdict.wrong.append(f"fused: {pairs or 'something'}" if result.changed else "nothing is fused")
+    if expected["pass_changed_module"] != "several-runs" or changed:
+        for assertion in part:
+            told = judged(assertion, result)
+            verdict.stated += told is not None
+            verdict.unread += told is None and RUN.search(assertion) is None
+            if told:
+                verdict.wrong.append(told)
+    lines = expected["check_lines"]
+    if lines:
+        checked: Checked = check(lines, printed(result.computations, kind_of))
+        verdict.stated += 1
+        if checked.failed:
+            verdict.wrong.append(f"FileCheck: {checked.failed}")
+    return verdict
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("corpus", type=Path)
+    args = parser.parse_args()
+    families: dict[str, list[Path]] = {}
+    for folder in sorted(args.corpus.iterdir()):
+        if (folder / "expected.json").is_file():
+            families.setdefault(folder.name.split("__")[0], []).append(folder)
+    print(f"{'family':28} {'cases':>5} {'stated':>6} {'agree':>5}  not read")
+    total = [0, 0, 0]
+    told: list[str] = []
+    left_out: list[str] = []
+    for family in sorted(families, key=lambda f: (f.startswith("legacy"), f)):
+        folders = families[family]
+        if family not in PASSES and family != "gpu-fusible":
+            print(f"{family:28} {len(folders):5} not modelled: {WHY_NOT[family]}")
+            continue
+        verdicts = {folder: judge(folder) for folder in folders}
+        stated = [v for v in verdicts.values() if v.stated]
+        agree = sum(not v.wrong for v in stated)
+        print(f"{family:28} {len(folders):5} {len(stated):6} {agree:5}  {sum(v.unread for v in verdicts.values())} assertions")
+        if family not in JUDGED_BY_TODAY:
+            total = [a + b for a, b in zip(total, (len(folders), len(stated), agree), strict=True)]
+        told += [f"{folder.name}: {'; '.join(v.wrong)}" for folder, v in verdicts.items() if v.wrong]
+        left_out += [f"{folder.name}: {v.left_out or 'it states nothing that is read'}" for folder, v in verdicts.items() if not v.stated]
+    print(f"{'all but legacy':28} {total[0]:5} {total[1]:6} {total[2]:5}  {total[2] / max(1, total[1]):.1%}")
+    for title, lines in (("differ", told), ("not judged", left_out)):
+        print(f"\n{title}:")
+        print("\n".join(lines))
+
+
+if __name__ == "__main__":
+    main()
