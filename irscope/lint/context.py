@@ -112,7 +112,9 @@ class Context:
         if self.inner is not self:
             return self.inner.planned
         try:
-            return Planned(self.primitive, self.settings.policy, self.settings.device)
+            # HLO has its calls written out only; other formats are expanded all the way.
+            expanded = self.module.format != "hlo" and bool(self.module.attrs.get("primitive"))
+            return Planned(self.primitive, self.settings.policy, self.settings.device, expanded)
         except (UserError, ValueError):
             return None
 

@@ -23,13 +23,14 @@ APART = ("all", "some", "none")
 _NAME = re.compile(r"%([\w.\-]+)")
 
 
-def plans(module: Module, policy: str, device: str | None = None) -> list[Plan]:
+def plans(module: Module, policy: str, device: str | None = None, expanded: bool = False) -> list[Plan]:
     """What a policy makes of the entry and of what it calls. HLO is judged as written where the policy wants that, else its primitives.
 
+    ``expanded``: the module was made by :func:`expand`, which need not be done again.
     Raises UserError for a text whose types do not hold together.
     """
     try:
-        return _plans(module, policy, device)
+        return _plans(module, policy, device, expanded)
     except (TypeFault, ValueError, LookupError, AssertionError) as fault:
         faults = [finding for finding in check_types(module) if finding.severity is Severity.ERROR]
         if not faults:
@@ -37,13 +38,13 @@ def plans(module: Module, policy: str, device: str | None = None) -> list[Plan]:
         raise UserError("what this text says does not hold together, so nothing can be fused in it", findings=faults) from fault
 
 
-def _plans(module: Module, policy: str, device: str | None) -> list[Plan]:
+def _plans(module: Module, policy: str, device: str | None, expanded: bool) -> list[Plan]:
     chosen = policy_named(policy)
     if device is not None and compiler_of(policy) != "xla-gpu":
         raise UserError(f"--device {device} means nothing to the policy {policy}", "it belongs to xla-gpu")
     if isinstance(chosen, AsWritten):
         return chosen.plan_module(module if module.format in getattr(chosen, "reads", ("hlo",)) else expand(module), device)
-    primitive = expand(module)
+    primitive = module if expanded else expand(module)
     scalar = Context(primitive).scalar_bodies
     return [chosen.plan(graph) for graph in callees_first(primitive, primitive.main()) if graph not in scalar]
 

@@ -33,10 +33,10 @@ def runs_bodies(node: Node) -> bool:
 class Planned:
     """A module under a policy. ``plans`` are callees first; the last is the entry's. Raises UserError where the policy cannot judge."""
 
-    def __init__(self, module: Module, policy: str, device: str | None = None) -> None:
+    def __init__(self, module: Module, policy: str, device: str | None = None, expanded: bool = False) -> None:
         self.module, self.policy, self.device = module, policy, device
         try:
-            self.plans: list[Plan] = plans(module, policy, device)
+            self.plans: list[Plan] = plans(module, policy, device, expanded)
         except _STUMBLES:
             faults = [finding(module, g, f) for g in module.graphs.values() for f in check_graph(g) if f.severity is Severity.ERROR]
             if not faults:
