@@ -52,12 +52,12 @@ WAYS: dict[Refusal, str] = {
     Refusal.READ_TWICE: "compute PRODUCER a second time for the other order",
     Refusal.STORED_FOR_OTHERS: "compute PRODUCER a second time for CONSUMER alone",
     Refusal.OTHER_LOOPS: "compute PRODUCER at the shape at which CONSUMER's kernel runs",
-    Refusal.MOVED: "have CONSUMER read PRODUCER in the order in which it is written, and move the result instead",
-    Refusal.RESHAPED: "reshape the result of the epilogue instead of PRODUCER",
+    Refusal.MOVED: "have CONSUMER read PRODUCER in the order in which it is written, and let the next kernel move the result",
+    Refusal.RESHAPED: "let the epilogue work on the shape of PRODUCER, and the next kernel reshape its result",
     Refusal.ONE_ANCHOR: "none: a kernel holds one contraction, convolution or window",
     Refusal.CYCLE: "compute PRODUCER a second time for CONSUMER alone",
     Refusal.LONG_ROW: "shorter rows: reduce in two steps, the first over parts that stay in the caches",
-    Refusal.TOO_LARGE: "give back a value in between, which parts the kernel in two",
+    Refusal.TOO_LARGE: "none: larger kernels compile slowly and gain nothing",
     Refusal.SEVERAL_RESULTS: "none while PRODUCER is one of several results of an operator",
 }
 """The smallest edit that would have an edge fused; ``none`` where there is no such edit of the graph."""

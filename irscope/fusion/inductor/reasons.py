@@ -89,12 +89,9 @@ def named(node: Node) -> str:
 def _call(told: Told, node: Node, producer: Node) -> Reason:
     """``node`` is a call of a library, the producer of the edge or what reads it."""
     name = written(node).op.name
-    multiplies = node.op.name in ("dot", "add") or "conv" in name
     edit = f"none while {named(node)} is a call of a library"
-    if node is producer and multiplies and "conv" not in name:
+    if node is producer and node.op.name in ("dot", "add") and "conv" not in name:
         edit = "torch.compile(mode='max-autotune') has products made from templates, which take pointwise operators behind them"
-    elif node is not producer and multiplies:
-        edit = f"apply {named(producer)} to the result of {named(node)} instead, where the arithmetic allows it (a scale); else none"
     main = next((n for n in told.program.home[node].nodes if n.op.name in OF_A_LIBRARY), node)
     part = "" if written(main) is written(node) else f" is part of {written(main).op.name} {named(main)}, which"
     cause = f"{name} {named(node)}{part} is a call of a library: Inductor fuses nothing into it and nothing behind it"

@@ -52,7 +52,7 @@ CONCATENATE = Rule(
 NOT_PROFITABLE = Rule(
     "not-profitable", "Fusion is not profitable.",
     "{producer} is expensive and {consumer} reads its elements more than once, so that fusing would compute it again and again",
-    "none is needed where {producer} is small; else compute it at the size it is read at")
+    "compute {producer} at the size at which it is read; where it is small, none is needed")
 ROOT = Rule("root", "not fusing into the output of the root instruction", "{producer} is the result of the computation",
             "give {consumer}'s result back instead, or both in a tuple")
 EXPENSIVE_TWICE = Rule(
@@ -80,7 +80,7 @@ MAJOR_REDUCTION = Rule(
 NO_CASE = Rule(
     "no-case", "Not fusing: not found a fusible case",
     "{consumer}, a {consumer_op}, is no loop that XLA's CPU emitter can compute operands in; it reads them from memory",
-    "apply {producer} to the result of {consumer} instead, where the arithmetic allows it (a scale behind a product); else none")
+    "none while {consumer} is a {consumer_op}: XLA's CPU compiler fuses nothing into it, and little behind it")
 IN_PLACE: dict[str, Rule] = {
     words: Rule("in-place", words,
                 "{consumer} writes into a buffer that {producer} also touches; fused, it could overwrite what is still read",

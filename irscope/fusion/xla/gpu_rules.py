@@ -25,7 +25,7 @@ MAX_BUFFERS = 96
 """``MaxOperandsAndOutputsPerFusion``."""
 
 ROOT = Rule("root", "not fusing into the output of the root instruction", "{producer} is the result of the computation",
-            "give {consumer}'s result back instead, or both in a tuple")
+            "compute {producer} a second time for {consumer}")
 PRODUCER = Rule(
     "producer-not-fusible", "the producer is not fusible",
     "XLA's GPU emitters compute no {producer_op} inside another kernel; {producer} is a kernel or library call of its own",
@@ -60,7 +60,7 @@ SCATTER_BUFFER = Rule("scatter-buffer", "do not fuse into the in-place operand o
                       "scatter into zeros, and combine the result with {producer} behind it")
 SCATTER_SHARED = Rule("scatter-shared", "Producer uses the in-place operand of a scatter",
                       "{consumer} updates a buffer in place that {producer} reads",
-                      "compute {producer} from a copy of the buffer")
+                      "none while {producer} reads the buffer that {consumer} updates")
 TWO_REDUCTIONS = Rule(
     "reduce-after-reduce", "both the producer and the consumer contain a reduce",
     "both {producer} and {consumer}'s kernel reduce, and XLA computes one significant reduction behind another in two kernels",
