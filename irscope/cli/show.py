@@ -28,6 +28,7 @@ COLOURS = ("class", "cost", "dtype", "fusion", "findings")
 @click.option("--by", type=click.Choice(["auto", "scope", "graph"]), default="auto", show_default=True,
               help="Tree by the scopes of the user's program, or by computation.")
 @click.option("--color-by", type=click.Choice(COLOURS), default="class", show_default=True, help="What the colours of a drawing mean.")
+@click.option("--lint", "lint", is_flag=True, help="Judge it too, and mark what the rules find: in drawings, on the page, above the tree.")
 @click.option("--dark", is_flag=True, help="Draw on a dark ground.")
 @click.option("--max-nodes", type=click.IntRange(1), default=None, metavar="N",
               help="How many boxes a drawing may have before it is folded.")
@@ -37,8 +38,8 @@ COLOURS = ("class", "cost", "dtype", "fusion", "findings")
 @binding_options
 def command(files: tuple[str, ...], format_: str | None, output: str, around: str | None, radius: int, between: tuple[str, str] | None,
             where: str | None, graph_: str | None, module_: str | None, pass_: str | None, depth: int | None, by: str, color_by: str,
-            dark: bool, max_nodes: int | None, all_: bool, width: int | None, from_: str | None, shapes: dict[str, tuple[int, ...]],
-            dtypes: dict[str, str]) -> int:
+            lint: bool, dark: bool, max_nodes: int | None, all_: bool, width: int | None, from_: str | None,
+            shapes: dict[str, tuple[int, ...]], dtypes: dict[str, str]) -> int:
     """Summary and tree of a dump; also text, DOT, SVG, PNG, HTML and json.
 
     A folder written by XLA's --xla_dump_to shows its modules and what each pass changed; so does a log of TVM's passes.
@@ -47,6 +48,7 @@ def command(files: tuple[str, ...], format_: str | None, output: str, around: st
     Examples:
       irscope show model.hlo
       irscope show model.hlo -o model.svg --color-by cost
+      irscope show model.hlo -o model.html --lint
       irscope show model.hlo --around %fusion.3 --radius 1
       irscope show model.hlo --where 'op=dot and traffic>1MB'
     """
@@ -55,7 +57,7 @@ def command(files: tuple[str, ...], format_: str | None, output: str, around: st
 
     wanted = Wanted(around, radius, between or None, where, graph_, module_)
     return show(Request(once_stdin(files), format_ or _by_suffix(output), output, wanted, depth, by, color_by, dark, max_nodes, all_, width,
-                        from_, shapes, dtypes, pass_))
+                        from_, shapes, dtypes, pass_, lint or color_by == "findings"))
 
 
 def _by_suffix(output: str) -> str:

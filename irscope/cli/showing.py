@@ -37,6 +37,8 @@ class Request:
     dtypes: dict[str, str]
     pass_: str | None = None
     """Of a log of passes the snapshot behind this one, or of this number."""
+    lint: bool = False
+    """What the rules find belongs to what is shown."""
 
     def without_module(self) -> Request:
         """The request for one text of a folder, in which the module has been found already."""
@@ -111,6 +113,11 @@ def choices_of(request: Request, reading: Reading) -> list[Choice]:
         from irscope.expand.bind import bind_types
 
         modules = [bind_types(module, request.shapes, request.dtypes) for module in modules]
+    # What the rules find stands with what the reader found, and is shown wherever that is.
+    if request.lint:
+        from irscope.lint.run import lint_module
+
+        reading.findings += [finding for module in modules for finding in lint_module(module)]
     return [choose(module, request.wanted, several) for module in modules]
 
 

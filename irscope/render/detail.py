@@ -11,6 +11,7 @@ from irscope.analysis.survey import Survey
 from irscope.graph import Graph, Node, TupleType, bytes_of
 from irscope.render.folding import MANY_PARAMETERS, Fold, folding, n_boxes, text_of
 from irscope.render.labels import headline, inside_text, shape_text
+from irscope.render.marks import Marks
 from irscope.render.units import bytes_, flops, plural, short
 from irscope.render.view import Box, Cluster, Link, Options, View, stub_crowds
 
@@ -30,6 +31,14 @@ class _Place:
     picked: set[Node] | None = None
     boxes: dict[int, Box] = field(default_factory=dict)
     bodies: dict[int, _Place] = field(default_factory=dict)
+
+    def box_of(self, node: Node) -> Box | None:
+        """The box of a node; None where it has none of its own."""
+        return self.boxes.get(node.index)
+
+    def is_drawn(self, node: Node) -> bool:
+        """Whether the drawing shows a node: in a box, or as text in those of its users."""
+        return self.picked is None or node in self.picked or self.folds[node.index] is Fold.TEXT
 
 
 def detail_view(survey: Survey, graph: Graph, options: Options) -> View:
@@ -62,6 +71,9 @@ class _Detail:
             self._link(place, links)
         self.view.links = list(links.values())
         self._mark_results(top)
+        marks, opened = Marks(options.findings), {place.graph for place in self._places}
+        for place in self._places:
+            marks.put(place.graph, place.box_of, opened, place.is_drawn)
         stub_crowds(self.view)
         for box in self.view.boxes:
             if len(box.inputs) > MAX_INPUTS:
@@ -89,7 +101,6 @@ class _Detail:
             box.tooltip = "\n".join(t for t in (f"%{node.name} = {describe_type(node.type)}", scope, source, box.tooltip) if t)
             if node is self.options.centre:
                 box.tags.add("centre")
-            box.severity = self.options.severities.get(node.name, "")
             place.boxes[node.index] = box
             self.view.boxes.append(box)
 

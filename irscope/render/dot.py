@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from html import escape
 from math import log2
 
+from irscope.render.marks import found_lines, tooltip_of
 from irscope.render.theme import Colours, Theme, box_colours, class_colours, theme
 from irscope.render.view import Box, Cluster, View
 from irscope.source import UserError
@@ -139,10 +140,12 @@ def _boxes(view: View, names: dict[Box, str], color_by: str, colours: Theme) -> 
 def _box_attributes(box: Box, colours: Colours) -> str:
     rows = [f"<b>{escape(box.title)}</b>" + (f" <b>&#215;{box.times}</b>" if box.times > 1 else "")]
     rows += [f'<font point-size="9">{escape(line)}</font>' for line in box.lines if line]
+    rows += [f'<font point-size="9"><b>{escape(line)}</b></font>' for line in found_lines(box)]
     rows += [f'<font point-size="9"><i>&#8592; {escape(text)}</i></font>' for text in box.inputs]
     style = "filled,rounded" + (",dashed" if "open" in box.tags else "")
-    wide = ", penwidth=3" if "centre" in box.tags else ", penwidth=2, peripheries=2" if "result" in box.tags else ""
-    tip = f", tooltip={_quote(box.tooltip)}" if box.tooltip else ""
+    wide = ", penwidth=3" if "centre" in box.tags or box.findings else ", penwidth=2, peripheries=2" if "result" in box.tags else ""
+    told = tooltip_of(box)
+    tip = f", tooltip={_quote(told)}" if told else ""
     ident = f", id={_quote(box.key)}" if box.key else ""
     return (f' [label=<{"<br/>".join(rows)}>, style="{style}", fillcolor="{colours.fill}", color="{colours.border}",'
             f' fontcolor="{colours.text}"{wide}{tip}{ident}]')

@@ -24,17 +24,16 @@ class DrawingOptions:
 
 def view_of(reading: Reading, choice: Choice, options: DrawingOptions) -> View:
     """The boxes and links of a choice."""
-    severities = {f.node: str(f.severity) for f in sorted(reading.findings, key=lambda f: f.severity) if f.node}
     limit = options.max_boxes or MAX_BOXES
     if choice.picked is not None and len(choice.picked) > limit:
         raise UserError(f"{len(choice.picked):,} nodes are too many to read in a drawing (the limit is {limit})",
                         "a smaller --radius, a narrower --where, or --max-nodes N; --format tree lists them")
     if choice.picked is not None or fits(choice.graph, limit):
-        detailed = Options(limit, depth=options.depth, picked=choice.picked, centre=choice.centre, severities=severities)
+        detailed = Options(limit, depth=options.depth, picked=choice.picked, centre=choice.centre, findings=reading.findings)
         view = detail_view(choice.survey, choice.graph, detailed)
     else:
         limit = options.max_boxes or MAX_OVERVIEW
-        folded = Options(limit, generous=options.max_boxes is not None, depth=options.depth, severities=severities)
+        folded = Options(limit, generous=options.max_boxes is not None, depth=options.depth, findings=reading.findings)
         view = overview(choice.survey, choice.graph, folded)
     if choice.what:
         view.notes.insert(0, choice.what)

@@ -12,6 +12,7 @@ from irscope.analysis.survey import Survey
 from irscope.graph import Graph, Node, bytes_of
 from irscope.render.folding import Fold, folding, text_of
 from irscope.render.labels import headline, inside_text, shape_text
+from irscope.render.marks import Marks
 from irscope.render.units import bytes_, flops, plural, short
 from irscope.render.view import Box, Cluster, Link, Options, View, stub_crowds
 
@@ -44,6 +45,7 @@ class _Overview:
         self._n = 0
         self._opened: list[Section] = []
         self._open(survey.outline_of(graph))
+        Marks(options.findings).put(graph, lambda node: self.box_of[node.index])
         self._link()
         stub_crowds(self.view)
         for box in self.view.boxes:
@@ -156,7 +158,6 @@ class _Overview:
         box.inputs = [text for text in texts if text]
         box.cost = estimate(survey.costs.flops(node, graph), survey.costs.traffic(node, graph)) * self.times
         box.tooltip = "\n".join(t for t in (str(node)[:300], survey.module.scope(node)) if t)
-        box.severity = self.options.severities.get(node.name, "")
         return box
 
     def _map_copies(self, section: Section) -> None:

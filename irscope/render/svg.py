@@ -6,6 +6,7 @@ from html import escape
 from itertools import pairwise
 
 from irscope.render.layout import Placed, layered
+from irscope.render.marks import found_lines, tooltip_of
 from irscope.render.theme import Colours, Theme, box_colours, theme
 from irscope.render.view import Box, View
 
@@ -63,7 +64,8 @@ def _legend(names: list[str], top: float, colours: Theme) -> Iterator[str]:
 def _texts(box: Box) -> list[str]:
     title = box.title + (f" ×{box.times}" if box.times > 1 else "")
     frame = [box.cluster.title] if box.cluster is not None else []
-    return [title, *(line for line in box.lines if line), *(f"← {text}" for text in box.inputs), *(f"in {text}" for text in frame)]
+    said = [title, *(line for line in box.lines if line), *found_lines(box)]
+    return [*said, *(f"← {text}" for text in box.inputs), *(f"in {text}" for text in frame)]
 
 
 def _edge(placed: Placed, i: int, a: int, b: int, heights: list[float], colours: Theme) -> str:
@@ -82,8 +84,8 @@ def _edge(placed: Placed, i: int, a: int, b: int, heights: list[float], colours:
 def _box(box: Box, texts: list[str], x: float, y: float, width: float, height: float, colours: Colours) -> Iterator[str]:
     left, top = x - width / 2, y - height / 2
     dashed = ' stroke-dasharray="5 3"' if "open" in box.tags else ""
-    stroke = 3 if "centre" in box.tags else 2 if "result" in box.tags else 1
-    yield f"<g><title>{escape(box.tooltip or box.title)}</title>"
+    stroke = 3 if "centre" in box.tags or box.findings else 2 if "result" in box.tags else 1
+    yield f"<g><title>{escape(tooltip_of(box) or box.title)}</title>"
     yield (f'<rect x="{left:.1f}" y="{top:.1f}" width="{width:.1f}" height="{height:.1f}" rx="6" fill="{colours.fill}"'
            f' stroke="{colours.border}" stroke-width="{stroke}"{dashed}/>')
     for i, line in enumerate(texts):

@@ -1,9 +1,10 @@
 """Colours of drawings: by class of work after XLA's graph dumper, by cost, by dtype; on light and on dark ground."""
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from zlib import crc32
 
+from irscope.render.marks import severity_of
 from irscope.render.view import Box
 
 
@@ -62,6 +63,7 @@ DARK = Theme("#0d1117", "#e6edf3", "#8b949e", "#8b949e", "#161b22", "#30363d", {
 
 # Told apart by those who see no red or no green as well (after Okabe and Ito, lightened so that black text reads).
 _PALETTE = ("#9ad0f5", "#f5c77e", "#8fd6b8", "#f2e88f", "#a9b8e8", "#eea98b", "#e3b4d0", "#c9c9c9")
+_ALARM = {"error": "#cf222e", "warning": "#e36209", "info": "#0969da"}
 _SEVERITY = {"error": "#ffb3ad", "warning": "#ffe08a", "info": "#cfe3ff"}
 
 
@@ -90,7 +92,12 @@ def severity(name: str, theme: Theme) -> Colours:
 
 
 def box_colours(box: Box, color_by: str, most: float, theme: Theme) -> Colours:
-    """The colours of a box; ``most`` is the cost of the costliest one in the drawing."""
+    """The colours of a box; ``most`` is the cost of the costliest one in the drawing. A box with findings has the border of the worst."""
+    colours = _ground(box, color_by, most, theme)
+    return replace(colours, border=_ALARM[severity_of(box)]) if box.findings else colours
+
+
+def _ground(box: Box, color_by: str, most: float, theme: Theme) -> Colours:
     if color_by == "cost":
         return heat(box.cost / most)
     if color_by == "dtype" and box.node is not None:
@@ -98,7 +105,7 @@ def box_colours(box: Box, color_by: str, most: float, theme: Theme) -> Colours:
     if color_by == "fusion" and box.graph is not None:
         return of_name(box.node.name if box.node is not None and box.node.op.name == "fusion" else box.graph.name)
     if color_by == "findings":
-        return severity(box.severity, theme)
+        return severity(severity_of(box), theme)
     return class_colours(box.work, theme)
 
 

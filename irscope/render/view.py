@@ -1,10 +1,11 @@
 """What a drawing shows: boxes, links and clusters, before any of them has a place or a colour."""
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from irscope.graph import Graph, Node
+from irscope.source import Finding
 
 MAX_BOXES = 100
 """More boxes than this are a wall: sections stay closed instead."""
@@ -28,7 +29,7 @@ class Cluster:
 @dataclass(slots=True, eq=False)
 class Box:
     """A node, or a closed section. ``inputs`` are operands that are written instead of drawn; ``tags`` say what is special:
-    ``centre`` (asked for), ``open`` (some operands are not in the drawing), ``result``."""
+    ``centre`` (asked for), ``open`` (some operands are not in the drawing), ``result``. ``findings`` are those about what it shows."""
 
     title: str
     work: str
@@ -41,7 +42,7 @@ class Box:
     cost: float = 0.0
     times: int = 1
     tags: set[str] = field(default_factory=set)
-    severity: str = ""
+    findings: list[Finding] = field(default_factory=list)
     key: str = ""
 
 
@@ -69,7 +70,8 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What to draw. ``picked`` limits it to these nodes; ``centre`` is the one that was asked for; ``depth`` how many levels open.
+    """What to draw. ``picked`` limits it to these nodes; ``centre`` is the one that was asked for; ``depth`` how many levels open;
+    ``findings`` are marked where they are.
 
     ``generous`` opens what says little, too: the user asked for many boxes.
     """
@@ -79,7 +81,7 @@ class Options:
     depth: int | None = None
     picked: Collection[Node] | None = None
     centre: Node | None = None
-    severities: Mapping[str, str] = field(default_factory=dict)
+    findings: Sequence[Finding] = ()
 
 
 def stub_crowds(view: View) -> None:

@@ -1,0 +1,65 @@
+"""Findings on a drawing: which box each is about, and the words in that box."""
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Container, Iterable
+
+from irscope.graph import Graph, Node
+from irscope.render.view import Box
+from irscope.source import Finding
+
+MAX_LINES = 3
+"""Kinds of findings that are named in one box."""
+MAX_TOLD = 6
+"""Findings of one box that are told whole where the reader points at it."""
+
+
+class Marks:
+    """Findings by the node that they are about; what is about no node of the text has no place on a drawing."""
+
+    def __init__(self, findings: Iterable[Finding] = ()) -> None:
+        self._of: dict[tuple[str, str], list[Finding]] = {}
+        for finding in findings:
+            if finding.node:
+                self._of.setdefault((finding.graph, finding.node), []).append(finding)
+
+    def put(self, graph: Graph, box_of: Callable[[Node], Box | None], opened: Container[Graph] = (),
+            is_drawn: Callable[[Node], bool] = lambda node: True) -> None:
+        """Hand the findings about the nodes of a graph to the boxes that show them, or else those that take their values.
+
+        A box answers for the bodies that are not ``opened`` in the drawing. A finding that names no graph is about every node of that name.
+        """
+        if not self._of:
+            return
+        users = graph.users()
+        shown: dict[int, Box] = {}
+        for node in reversed(graph.nodes):
+            box = box_of(node) or next((shown[user.index] for user in users[node.index] if user.index in shown), None)
+            if box is None or not is_drawn(node):
+                continue
+            shown[node.index] = box
+            box.findings += self._of.get((graph.name, node.name), []) + self._of.get(("", node.name), [])
+            for body in node.bodies:
+                if body not in opened:
+                    box.findings += [finding for inner in body.nodes for finding in self._of.get((body.name, inner.name), [])]
+
+
+def severity_of(box: Box) -> str:
+    """The worst that was found in a box; empty where nothing was."""
+    return str(max(finding.severity for finding in box.findings)) if box.findings else ""
+
+
+def found_lines(box: Box) -> list[str]:
+    """``DTY003 cast-ping-pong``, a line each kind of finding, the worst first."""
+    worst = sorted(box.findings, key=lambda finding: (-finding.severity, finding.code))
+    kinds = Counter(f"{finding.code} {finding.name}".rstrip() for finding in worst)
+    lines = [kind if n == 1 else f"{kind} ×{n}" for kind, n in kinds.items()]
+    more = len(lines) - MAX_LINES
+    return lines[:MAX_LINES] + ([f"and {more} more"] if more > 0 else [])
+
+
+def tooltip_of(box: Box) -> str:
+    """What a box is, and what was found in it."""
+    told = [f"{finding.severity}[{finding.code}]: {finding.message}" for finding in box.findings[:MAX_TOLD]]
+    more = len(box.findings) - MAX_TOLD
+    return "\n".join([*([box.tooltip] if box.tooltip else []), *told, *([f"and {more} more findings"] if more > 0 else [])])
