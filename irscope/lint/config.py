@@ -5,24 +5,28 @@ from __future__ import annotations
 import datetime
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from irscope.fusion import policy_named
 from irscope.lint.demands import parse_size
+from irscope.lint.gate import check_rule
+from irscope.lint.gates.expect_dtype import DTYPES
+from irscope.lint.machine import machine_named
 from irscope.source import Severity, SourceText, UserError, did_you_mean
 
 NAMES = ("irscope.toml", "pyproject.toml")
 """In one folder the first wins."""
 
 _DEMANDS = {
-    "policy": "text", "device": "text", "machine": "text", "max-kernels": "count", "max-traffic": "size", "max-memory": "size",
-    "require-fused": "texts", "expect-dtype": "text", "where": "text",
+    "policy": "policy", "device": "text", "machine": "machine", "max-kernels": "count", "max-traffic": "size", "max-memory": "size",
+    "require-fused": "texts", "expect-dtype": "dtype", "where": "text",
 }  # fmt: skip
-_LINT = {"select": "texts", "ignore": "texts", "fail-on": "severity", **_DEMANDS}
+_LINT = {"select": "rules", "ignore": "rules", "fail-on": "severity", **_DEMANDS}
 _SUPPRESS = {
-    "rule": "text", "reason": "text", "until": "date", "path": "text", "scope": "text", "node": "text", "source": "text",
+    "rule": "rule", "reason": "text", "until": "date", "path": "text", "scope": "text", "node": "text", "source": "text",
 }  # fmt: skip
 _EQUALITY = {
     "inputs": "text", "weights": "text", "constants": "text", "expect": "text", "previous": "text", "rtol": "number", "atol": "number",
@@ -31,7 +35,7 @@ _EQUALITY = {
 _CHECK = {"models": "texts", "lint": "flag", "baseline": "text", "model": "list", **_DEMANDS, **_EQUALITY}
 _MODEL = {"path": "text", **_DEMANDS, **_EQUALITY}
 _TOP = {**_LINT, "format": "text", "baseline": "text", "per-path": "table", "per-scope": "table", "suppress": "list", "check": "table"}
-_SCOPE = {"ignore": "texts"}
+_SCOPE = {"ignore": "rules"}
 
 KEYS = {"": _TOP, "per-path": _LINT, "per-scope": _SCOPE, "suppress": _SUPPRESS, "check": _CHECK, "check.model": _MODEL}
 """The tables and their keys, each with the sort of its value."""
@@ -165,24 +169,46 @@ class _Reader:
         right, wanted = _SORTS[sort]
         if not right(value):
             raise self.fault(key, f"{key} in {title} is {value!r}", f"it takes {wanted}")
-        if sort == "texts":
-            return (value,) if isinstance(value, str) else tuple(value)
+        if sort in ("texts", "rules"):
+            value = (value,) if isinstance(value, str) else tuple(value)
         if sort == "date" and isinstance(value, str):
             return datetime.date.fromisoformat(value)
         if sort == "date" and isinstance(value, datetime.datetime):
             return value.date()
         if sort == "severity":
             return Severity[value.upper()]
-        try:
-            return parse_size(value) if sort == "size" else value
-        except UserError as error:
-            raise self.fault(key, error.message, error.help) from None
+        for word in value if isinstance(value, tuple) else (value,):
+            try:
+                if sort in _CHECKS:
+                    _CHECKS[sort](word)
+            except UserError as error:
+                message = error.message if sort == "size" else f"{key} in {title}: {error.message}"
+                raise self.fault(key, message, error.help, word) from None
+        return parse_size(value) if sort == "size" else value
 
-    def fault(self, key: str, message: str, help: str = "") -> UserError:
-        """The error, with the line on which the key stands first."""
-        found = re.search(rf"^[\s\[]*(?:[\w.\-]*\.)?[\"']?{re.escape(key)}[\"']?\s*[=\]]", self.source.text, re.M) if key else None
+    def fault(self, key: str, message: str, help: str = "", word: object = None) -> UserError:
+        """The error, with the line on which the word stands in quotes, or else the key stands first."""
+        quoted = re.search(rf"[\"']{re.escape(word)}[\"']", self.source.text) if isinstance(word, str) else None
+        named = rf"^[\s\[]*(?:[\w.\-]*\.)?[\"']?{re.escape(key)}[\"']?\s*[=\]]"
+        found = quoted or (re.search(named, self.source.text, re.M) if key else None)
         line = f":{self.source.text.count(chr(10), 0, found.end()) + 1}" if found else ""
         return UserError(f"{self.source.name}{line}: {message}", help)
+
+
+def _known_rule(word: str) -> None:
+    if word.upper() != "ALL":
+        check_rule(word)
+
+
+def _known_machine(word: str) -> None:
+    """The file of a table lies beside the settings, and is read when it is needed."""
+    if not word.endswith(".toml"):
+        machine_named(word)
+
+
+def _known_dtype(word: str) -> None:
+    if word not in DTYPES:
+        raise UserError(f"{word!r} cannot be expected", did_you_mean(word, DTYPES) or f"one of {', '.join(DTYPES)} can")
 
 
 def _is_texts(value: Any) -> bool:
@@ -206,6 +232,11 @@ def _is_count(value: Any) -> bool:
 _SORTS: dict[str, tuple[Any, str]] = {
     "text": (lambda v: isinstance(v, str), "a text"),
     "texts": (_is_texts, "a list of texts"),
+    "rules": (_is_texts, "a list of codes, names or families of rules"),
+    "rule": (lambda v: isinstance(v, str), "a code, a name or a family of rules"),
+    "policy": (lambda v: isinstance(v, str), "the name of a fusion policy"),
+    "machine": (lambda v: isinstance(v, str), "the name of a machine, or its TOML file"),
+    "dtype": (lambda v: isinstance(v, str), "the name of an element type"),
     "count": (_is_count, "a whole number from 0"),
     "number": (lambda v: isinstance(v, int | float) and not isinstance(v, bool) and v >= 0, "a number from 0"),
     "size": (lambda v: isinstance(v, str) or _is_count(v), "a number of bytes, or a size such as '1.5GiB'"),
@@ -215,3 +246,8 @@ _SORTS: dict[str, tuple[Any, str]] = {
     "table": (lambda v: isinstance(v, dict), "a table"),
     "list": (lambda v: isinstance(v, list), "a list of tables: [[...]]"),
 }
+
+_CHECKS: dict[str, Callable[[Any], object]] = {
+    "rules": _known_rule, "rule": check_rule, "policy": policy_named, "machine": _known_machine, "dtype": _known_dtype, "size": parse_size,
+}  # fmt: skip
+"""What raises UserError for a word that means nothing."""

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import re
 from functools import cache
 from typing import ClassVar
 
 from irscope.graph import Graph, Module, Node
 from irscope.lint.context import Context
-from irscope.lint.rule import Rule, all_rules
+from irscope.lint.rule import Rule, all_rules, find_rule
 from irscope.source import Finding, Note, Severity
+
+READERS = re.compile(r"(HLO|TSC|RLY)(\d{3})?$")
+"""Codes of what readers say: they have no page."""
 
 
 class Gate(Rule):
@@ -45,3 +49,9 @@ def all_gates() -> tuple[type[Gate], ...]:
 def all_documented() -> tuple[type[Rule], ...]:
     """Rules and gates, by code: what has a page."""
     return tuple(sorted((*all_rules(), *all_gates()), key=lambda rule: rule.code))
+
+
+def check_rule(word: str) -> None:
+    """Raise UserError for a word that means no rule."""
+    if not READERS.match(word.upper()) and not any(rule.code.startswith(word.upper()) for rule in all_documented()):
+        find_rule(word, all_documented())

@@ -16,6 +16,7 @@ from irscope.lint.context import Context
 from irscope.lint.demands import Demands
 from irscope.lint.edges import told
 from irscope.lint.fusion import answer, judge_by_log, remarks, version_of
+from irscope.lint.gate import check_rule
 from irscope.lint.gates.fusion_regression import FusionRegression, record
 from irscope.lint.planned import Planned
 from irscope.lint.report import FileReport, Report
@@ -23,7 +24,7 @@ from irscope.lint.rule import Rule, all_rules, select
 from irscope.lint.run import lint_context
 from irscope.lint.settings import ScalarLoops
 from irscope.lint.stages import stages
-from irscope.lint.suppress import Suppressor, check_rule, fits_path, fits_rule
+from irscope.lint.suppress import Suppressor, fits_path, fits_rule
 from irscope.source import Finding, Severity, UserError
 
 

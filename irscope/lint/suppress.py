@@ -3,30 +3,18 @@
 from __future__ import annotations
 
 import datetime
-import re
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from irscope.graph import Module
 from irscope.lint.config import Config, Suppression
-from irscope.lint.gate import all_documented
 from irscope.lint.gates.suppressions import ExpiredSuppression, UnusedSuppression
-from irscope.lint.rule import find_rule
-from irscope.source import Finding, UserError
-
-READERS = re.compile(r"(HLO|TSC|RLY)(\d{3})?$")
-"""Codes of what readers say: they have no page."""
+from irscope.source import Finding
 
 
 def fits_rule(word: str, finding: Finding) -> bool:
     """Whether a code, a name or the letters of a family mean the rule of a finding."""
     return word.lower() == finding.name or finding.code.startswith(word.upper())
-
-
-def check_rule(word: str) -> None:
-    """Raise UserError for a word that means no rule."""
-    if not READERS.match(word.upper()) and not any(rule.code.startswith(word.upper()) for rule in all_documented()):
-        find_rule(word, all_documented())
 
 
 def fits_path(pattern: str, file: str, folder: Path) -> bool:
@@ -65,17 +53,6 @@ class Suppressor:
     def __init__(self, config: Config, today: datetime.date) -> None:
         self.config, self.today = config, today
         self._files: list[str] = []
-        for one in config.suppressions:
-            try:
-                check_rule(one.rule)
-            except UserError as error:
-                raise UserError(f"{config.source.name}: suppress: {error.message}", error.help) from None
-        for pattern, table in config.per_scope.items():
-            for word in table.get("ignore", ()):
-                try:
-                    check_rule(word)
-                except UserError as error:
-                    raise UserError(f"{config.source.name}: per-scope.{pattern!r}: {error.message}", error.help) from None
 
     def remaining(self, file: str, findings: list[Finding], modules: list[Module]) -> list[Finding]:
         """The findings of a file that nobody has accepted."""

@@ -392,7 +392,7 @@ def test_the_action_annotates_summarises_and_ends_as_the_check_does(repo: Path, 
 def test_a_policy_that_stumbles_over_types_that_do_not_fit_says_so(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import irscope.lint.planned as planned
 
-    def stumble(module: Module, policy: str, device: str | None) -> list[object]:
+    def stumble(module: Module, policy: str, device: str | None, expanded: bool = False) -> list[object]:
         raise IndexError("tuple index out of range")
 
     monkeypatch.setattr(planned, "plans", stumble)

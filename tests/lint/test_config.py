@@ -119,6 +119,12 @@ def test_an_expired_suppression_hides_nothing_and_is_told(tmp_path: Path) -> Non
     ('[check]\nmodel = [{max-kernels = 2}]', "a [[check.model]] has no path", "exports/model.hlo"),
     ('[per-path."a/*"]\nselekt = ["ALG"]', "has no key 'selekt'", "did you mean select?"),
     ("select = [", "irscope.toml: ", "TOML"),
+    ('fail-on = "error"\nselect = ["ALG", "ALG02X"]', ":2: select in the top of the file: there is no rule ALG02X", "did you mean ALG002?"),
+    ('[per-scope."a/*"]\nignore = ["dead-cod"]', ":2: ignore in [per-scope.'a/*']: there is no rule dead-cod", "did you mean dead-code?"),
+    ('[[suppress]]\nreason = "x"\nrule = "ALG02X"', ":3: rule in [suppress]: there is no rule ALG02X", "did you mean ALG002?"),
+    ('[per-path."a/*"]\npolicy = "xla-gup"', ":2: policy in [per-path.'a/*']: there is no fusion policy 'xla-gup'", "did you mean xla-gpu?"),
+    ('[check]\nmachine = "h200"', ":2: machine in [check]: there is no machine 'h200'", "did you mean h100?"),
+    ('expect-dtype = "bf61"', ":1: expect-dtype in the top of the file: 'bf61' cannot be expected", "did you mean bf16?"),
 ])
 def test_what_is_wrong_in_the_settings_is_told_with_its_line(tmp_path: Path, text: str, message: str, help: str) -> None:
     with pytest.raises(UserError) as error:
