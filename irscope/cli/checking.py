@@ -78,12 +78,20 @@ def run(request: Request) -> int:
     print_report(report, request.format_ or format_of(config), request.output)
     failed = [file.file for file in reports if file.fails or not file.readable]
     others = f"; not {', '.join(failed)}" if failed else ""
-    click.echo(f"{len(reports)} models, {len(reports) - len(failed)} as demanded{others}", err=True)
+    click.echo(f"{len(reports)} models, {len(reports) - len(failed)} as demanded{others}{_accepted(session, baseline)}", err=True)
     if request.exit_zero:
         return OK
     if any(not file.readable for file in report.files):
         return USAGE
     return FINDINGS if not request.write_baseline and any(file.fails for file in report.files) else OK
+
+
+def _accepted(session: Session, baseline: str | None) -> str:
+    """What the baseline kept out of the report, and what it holds that is mended: a broken demand that was accepted is said to be so."""
+    if not session.accepted and not session.stale:
+        return ""
+    stale = f", and {session.stale} more that are gone: --write-baseline makes it anew" if session.stale else ""
+    return f"; accepted by {_shown(baseline or '')}: {session.accepted}{stale}"
 
 
 def _models(config: Config, check: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:

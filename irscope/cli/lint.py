@@ -151,6 +151,8 @@ def command(
         store(write_baseline, session.acceptable(), session.fusion)
         click.echo(f"{write_baseline}: {len(session.acceptable())} findings accepted", err=True)
     print_report(report, format_, output)
+    if session.accepted:
+        click.echo(f"accepted by the baseline: {session.accepted}", err=True)
     if exit_zero:
         return OK
     if broken or any(not file.readable for file in report.files):

@@ -67,9 +67,9 @@ def read_fusion(path: str) -> dict[str, dict[str, Any]]:
     return told
 
 
-def unknown_to(baseline: Counter[str], findings: Iterable[Finding]) -> list[Finding]:
-    """The findings beyond those that the baseline accepts."""
-    left, new = Counter(baseline), []
+def unknown_to(left: Counter[str], findings: Iterable[Finding]) -> list[Finding]:
+    """The findings beyond those that are left to be accepted; what is accepted is taken out of ``left``, so that it holds for one file."""
+    new = []
     for finding in findings:
         print_ = fingerprint(finding)
         if left[print_] > 0:

@@ -63,6 +63,7 @@ class Session:
         if baseline is None and not options.fresh and config is not None and "baseline" in config.top:
             baseline = config.resolve(config.top["baseline"])
         self._accepted: Counter[str] | None = read_baseline(baseline) if baseline else None
+        self.accepted = 0
         self._before = read_fusion(baseline) if baseline else {}
         self._rules: dict[tuple[tuple[str, ...], tuple[str, ...]], list[type[Rule]]] = {}
         self._chosen(config.top if config is not None else {})
@@ -100,7 +101,9 @@ class Session:
         if self._accepted is not None:
             # Regressions are measured against the same file; they cannot be accepted by it.
             kept = [f for f in report.findings if f.code == FusionRegression.code]
-            report.findings = [*unknown_to(self._accepted, [f for f in report.findings if f.code != FusionRegression.code]), *kept]
+            known = [f for f in report.findings if f.code != FusionRegression.code]
+            report.findings = [*unknown_to(self._accepted, known), *kept]
+            self.accepted += len(known) + len(kept) - len(report.findings)
         self._files.append(report)
         return report
 
@@ -134,6 +137,11 @@ class Session:
         if self.options.log is not None:
             return self.options.log.compiler
         return version_of(self._demands({}).policy) if self.options.why else ""
+
+    @property
+    def stale(self) -> int:
+        """How many findings that the baseline accepts were not there."""
+        return self._accepted.total() if self._accepted is not None else 0
 
     def acceptable(self) -> list[Finding]:
         """What a baseline may accept: findings about models; neither wrong results nor faults of the settings."""

@@ -9,6 +9,7 @@ import pytest
 import irscope
 from irscope.lint import lint_reading
 from irscope.lint.baseline import fingerprint, read_baseline, unknown_to, write_baseline
+from irscope.lint.session import Options, Session
 from irscope.source import UserError
 
 TEXT = """HloModule m
@@ -47,3 +48,14 @@ def test_equal_layers_are_all_accepted(tmp_path: Path) -> None:
     assert len({fingerprint(finding) for finding in found}) < len(found)
     write_baseline(str(tmp_path / "b.json"), found)
     assert unknown_to(read_baseline(str(tmp_path / "b.json")), found) == []
+
+
+def test_what_is_accepted_once_is_accepted_once_in_all_files(tmp_path: Path) -> None:
+    path = str(tmp_path / "b.json")
+    first = lint_reading(irscope.load(TEXT.format(dead="exp.3")))
+    write_baseline(path, first)
+    session = Session(Options(baseline=path))
+    assert session.add("a.hlo", irscope.load(TEXT.format(dead="exp.3"))).findings == []
+    again = session.add("b.hlo", irscope.load(TEXT.format(dead="exp.3"))).findings
+    assert [f.code for f in again] == [f.code for f in first]
+    assert (session.accepted, session.stale) == (len(first), 0)

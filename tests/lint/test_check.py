@@ -304,7 +304,14 @@ def test_a_baseline_of_a_project_accepts_and_measures(project: Path, cli: Cli) -
     assert "--write-baseline makes it" in missing.stderr
     assert cli("check", "--write-baseline").exit_code == 0
     assert set(read_fusion("base.json")) == {"exports/a.hlo", "exports/b.hlo"}
-    assert cli("check").stdout == "no findings\n"
+    accepted = cli("check")
+    assert accepted.stdout == "no findings\n"
+    assert "accepted by base.json: " in accepted.stderr
+    assert "gone" not in accepted.stderr
+    text = (project / "pyproject.toml").read_text()
+    (project / "pyproject.toml").write_text(text.replace("max-kernels = 2", "max-kernels = 9"))
+    assert "more that are gone: --write-baseline makes it anew" in cli("check").stderr
+    (project / "pyproject.toml").write_text(text)
     (project / "exports" / "a.hlo").write_text(APART)
     assert "FUS019" in cli("check", "--format", "concise").stdout
 
