@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from irscope.graph import Reading
     from irscope.lint.config import Config
     from irscope.lint.report import Report
+    from irscope.lint.session import Session
 
 AUDITS = ("dtype", "shape", "layout", "memory", "parallel")
 FORMATS = ("full", "concise", "json", "jsonl", "sarif", "github", "gitlab", "junit", "markdown")
@@ -51,6 +52,7 @@ FORMATS = ("full", "concise", "json", "jsonl", "sarif", "github", "gitlab", "jun
 @click.option("--expect-dtype", type=click.Choice(["f32", "f16", "bf16", "int8"]), help="A finding where operators run in another dtype.")
 @click.option("--where", metavar="QUERY", help="With --expect-dtype: only the nodes that the query picks.")
 @click.option("--audit", type=click.Choice(AUDITS), help="Print a table instead of findings.")
+@click.option("--fix", "fix_", is_flag=True, help="Mend what passes can mend in one file, and write the program to -o FILE.")
 @click.option("--config", "config_file", metavar="FILE", help="Settings (default: the nearest irscope.toml or pyproject.toml).")
 @click.option("--isolated", is_flag=True, help="Ignore all settings of the project.")
 @binding_options
@@ -81,6 +83,7 @@ def command(
     expect_dtype: str | None,
     where: str | None,
     audit: str | None,
+    fix_: bool,
     config_file: str | None,
     isolated: bool,
     shapes: dict[str, tuple[int, ...]],
@@ -97,6 +100,7 @@ def command(
       irscope lint model.hlo --why-not-fused --fusion-log vlog.txt  by XLA's own log
       irscope lint model.hlo --max-kernels 12 --require-fused 'dot,add,max*'
       irscope lint model.hlo --audit memory
+      irscope lint model.hlo --fix -o mended.hlo        what passes can mend, and what is left
     """
     from irscope.api import scalar_loops
     from irscope.lint.baseline import write_baseline as store
@@ -144,6 +148,8 @@ def command(
 
         options.log = load_log(fusion_log)
     session = Session(options, config)
+    if fix_:
+        return _fix(paths, read, session, output, exit_zero, other=format_ != format_of(config) or why or bool(write_baseline))
     broken = _each(paths, read, session.add)
     report = session.report()
     report.everything = all_
@@ -158,6 +164,18 @@ def command(
     if broken or any(not file.readable for file in report.files):
         return USAGE
     return FINDINGS if not write_baseline and any(file.fails for file in report.files) else OK
+
+
+def _fix(
+    paths: tuple[str, ...], read: Callable[[str], Reading], session: Session, output: str | None, exit_zero: bool, other: bool
+) -> int:
+    from irscope.cli.fixing import fix
+
+    if len(paths) != 1 or os.path.isdir(paths[0]):
+        raise UserError("--fix mends one file", "irscope lint FILE --fix -o MENDED")
+    if other:
+        raise UserError("--fix writes the program, and no report", "run irscope lint on what it wrote")
+    return fix(read(paths[0]), paths[0], session, output, exit_zero)
 
 
 def _each(paths: tuple[str, ...], read: Callable[[str], Reading], work: Callable[[str, Reading], object]) -> bool:

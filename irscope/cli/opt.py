@@ -81,7 +81,7 @@ def command(file: str, from_: str | None, passes: str, infer: bool, loads: tuple
         broke += [step.name] if wrong else []
         steps.append(step)
         module = step.after
-    _write(_printed(module, to, style, types or infer), output)
+    _write(printed(module, to, style, types or infer), output)
     if timing:
         _tell_times(steps)
     if bisect:
@@ -156,10 +156,11 @@ def _same(verifier: Verifier, before: Module, after: Module, rtol: float, prefix
 def _show(when: str, name: str, module: Module, wanted: tuple[str, ...]) -> None:
     """The graph around a pass, as TVM's PassPrintingInstrument prints it: such a log is read back by ``irscope show``."""
     if name in wanted or "all" in wanted:
-        click.echo(f"Print IR {when}: {name}\n{_printed(module, None)}\n", err=True)
+        click.echo(f"Print IR {when}: {name}\n{printed(module, None)}\n", err=True)
 
 
-def _printed(module: Module, to: str | None, style: str | None = None, types: bool = False) -> str:
+def printed(module: Module, to: str | None = None, style: str | None = None, types: bool = False) -> str:
+    """A module as text, in the IR that it came in or another."""
     from irscope.formats import format_named
 
     if module.format == "relay" and to in (None, "relay"):
