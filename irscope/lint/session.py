@@ -15,6 +15,7 @@ from irscope.lint.config import Config
 from irscope.lint.context import Context
 from irscope.lint.demands import Demands
 from irscope.lint.edges import told
+from irscope.lint.evidence import Evidence
 from irscope.lint.fusion import answer, judge_by_log, remarks, version_of
 from irscope.lint.gate import check_rule
 from irscope.lint.gates.fusion_regression import FusionRegression, record
@@ -205,6 +206,7 @@ class Session:
             self.fusion[key] = record(planned, version)
         if planned is not None and before is not None:
             findings += FusionRegression.judge(planned, version, before)
+        Evidence(context.sound).complete(findings)
         return findings
 
 
