@@ -77,8 +77,12 @@ class Surroundings:
         return Region(self.graph, nodes, results or nodes[-1:])
 
     def _beside(self, nodes: list[Node]) -> list[int]:
-        """The kernels that give these nodes their operands or read their values, also through what no kernel computes."""
+        """The kernels that give these nodes their operands or read their values, also through what no kernel computes.
+
+        A number that these kernels hold, as thousands may, and what many compute for themselves, makes no kernel a neighbour.
+        """
         found: dict[int, None] = {}
+        nodes = [node for node in nodes if node.op.name not in LEAVES and len(self._of[node.index]) <= SHARED]
         for step in (lambda n: n.operands, lambda n: self.users[n.index]):
             seen = set(nodes)
             todo = list(nodes)

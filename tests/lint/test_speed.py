@@ -7,6 +7,8 @@ import time
 import irscope
 from irscope.lint import Context
 from irscope.lint.run import lint_context
+from irscope.lint.settings import Settings
+from irscope.lint.stages import stages
 from tests.lint.test_claims import layers
 
 
@@ -25,3 +27,27 @@ def test_time_grows_with_the_graph_and_no_faster() -> None:
     assert large < 25 * small
     assert context.claims is not None
     assert len(context.claims._known) < 40
+
+
+def shared_numbers(n: int) -> str:
+    """Layers that all read the same numbers, each with a value that two kernels want."""
+    lines = ["HloModule m", "", "sum { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT s = f32[] add(a, b) }", "", "ENTRY e {",
+             "x0 = f32[64,64]{1,0} parameter(0)", "zero = f32[] constant(0)", "k = f32[] constant(0.5)"]
+    for i in range(n):
+        lines += [f"s{i} = f32[64]{{0}} reduce(x{i}, zero), dimensions={{1}}, to_apply=sum",
+                  f"k{i} = f32[64]{{0}} broadcast(k), dimensions={{}}", f"m{i} = f32[64]{{0}} multiply(s{i}, k{i})",
+                  f"b{i} = f32[64,64]{{1,0}} broadcast(m{i}), dimensions={{0}}", f"d{i} = f32[64,64]{{1,0}} subtract(x{i}, b{i})",
+                  f"y{i} = f32[64,64]{{1,0}} dot(d{i}, d{i}), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}",
+                  f"x{i + 1} = f32[64,64]{{1,0}} tanh(y{i})"]
+    return "\n  ".join(lines) + f"\n  ROOT r = f32[64,64]{{1,0}} negate(x{n})\n}}\n"
+
+
+def test_numbers_that_all_kernels_hold_make_them_no_neighbours() -> None:
+    def table(n: int) -> float:
+        context = Context(irscope.load(shared_numbers(n), format="hlo").module(), Settings(policy="xla-cpu"))
+        begin = time.process_time()
+        assert stages(context) is not None
+        return time.process_time() - begin
+
+    small = min(table(40) for _ in range(2))
+    assert table(800) < 45 * small
