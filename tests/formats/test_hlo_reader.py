@@ -122,6 +122,36 @@ def test_types_that_are_left_out_are_inferred() -> None:
     assert [str(n.type) for n in main.nodes[1:]] == ["(f32[2,3], f32[2,3])", "f32[2,3]", "f32[2,3]", "pred[2,3]"]
 
 
+LYING = """HloModule m
+id { ROOT a = f32[4,3]{0,1:T(2,2)} parameter(0) }
+less { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = pred[] compare(a, b), direction=LT }
+ENTRY e {
+  x = f32[4,3]{0,1:T(2,2)} parameter(0)
+  y = f32[4,3]{1,0} parameter(1)
+  p = pred[4,3]{0,1} parameter(2)
+  q = f32[2,4,5]{0,2,1} parameter(3)
+  c = c64[4,3]{0,1} parameter(4)
+  z = f32[] constant(0)
+  u = f32[2,4,5] parameter(5)
+  ROOT r = """
+
+
+@pytest.mark.parametrize(("right_side", "type"), [
+    ("negate(x)", "f32[4,3]{0,1:T(2,2)}"), ("add(x, y)", "f32[4,3]{0,1:T(2,2)}"), ("add(y, x)", "f32[4,3]{1,0}"),
+    ("compare(x, y), direction=LT", "pred[4,3]{0,1:T(2,2)}"), ("real(c)", "f32[4,3]{0,1}"), ("select(p, x, y)", "f32[4,3]{0,1}"),
+    ("clamp(z, x, z)", "f32[4,3]{0,1:T(2,2)}"), ("transpose(x), dimensions={1,0}", "f32[3,4]{1,0:T(2,2)}"),
+    ("transpose(q), dimensions={2,0,1}", "f32[5,2,4]{1,0,2}"), ("reverse(x), dimensions={0}", "f32[4,3]{0,1:T(2,2)}"),
+    ("transpose(u), dimensions={2,0,1}", "f32[5,2,4]{0,2,1}"), ("transpose(u), dimensions={0,1,2}", "f32[2,4,5]"),
+    ("tuple(x, y)", "(f32[4,3]{0,1:T(2,2)}, f32[4,3]{1,0})"), ("call(x), to_apply=id", "f32[4,3]{0,1:T(2,2)}"),
+    ("sort(x), dimensions={0}, to_apply=less", "f32[4,3]{0,1:T(2,2)}"), ("pad(x, z), padding=0_0x0_0", "f32[4,3]"),
+    ("concatenate(x, x), dimensions={0}", "f32[8,3]"),
+])
+def test_types_that_are_left_out_lie_as_xla_lays_them(right_side: str, type: str) -> None:
+    assert str(fine(LYING + right_side + "\n}\n").main().result().type) == type
+
+
 def test_async_sugar_is_a_computation() -> None:
     module = fine(FORMS["asynchronous"])
     nodes = {n.name: n for n in module.main().nodes}

@@ -18,13 +18,13 @@ from irscope.formats.hlo.faults import (
     STRAY_OPERAND,
     UNKNOWN_OPCODE,
 )
+from irscope.formats.hlo.inferred import infer
 from irscope.formats.hlo.lexer import Cursor
 from irscope.formats.hlo.literals import read_literal
 from irscope.formats.hlo.opcodes import OPCODES, Opcode, opcode_named
-from irscope.formats.hlo.types import begins_type, compatible, is_possible, refuse_element_type
+from irscope.formats.hlo.types import begins_type, compatible, refuse_element_type
 from irscope.graph import NO_ATTRS, UNKNOWN, Node, TensorType, TupleType, Type
 from irscope.ops.attrs import Literal
-from irscope.ops.faults import TypeFault
 from irscope.source import Note, did_you_mean
 
 COMPACTED = "the text was printed with compact operands (...), which leaves operands out"
@@ -285,25 +285,6 @@ def _step_over_literal(cursor: Cursor) -> None:
         if cursor.kind == "end":
             cursor.refuse("expected ')' behind the value of the constant")
         cursor.next()
-
-
-def infer(assembly: Assembly, node: Node, word: str, word_at: int) -> Type:
-    """The type that the text leaves out."""
-    if any(operand.type is UNKNOWN for operand in node.operands):
-        return UNKNOWN
-    message, help = f"the type of {word} is left out, and cannot be told from its operands", f"write it before {word}"
-    if node.op.infer is not None:
-        try:
-            type = node.op.infer(node)
-            if is_possible(type):
-                return assembly.types.keep(type)
-            message = f"the type of {word} is left out, and what follows from its operands, {type}, is too large"
-        except TypeFault as fault:
-            message, help = f"the type of {word} is left out, and does not follow: {fault.message}", fault.help
-        except (IndexError, KeyError, ValueError, AttributeError, TypeError, ArithmeticError):
-            pass  # operands or attributes are missing, which is told; the type cannot follow
-    assembly.tell(MISSING_TYPE, message, word_at, len(word), help, node.name)
-    return UNKNOWN
 
 
 def _unknown(assembly: Assembly, word: str, at: int, name: str) -> Opcode:
