@@ -66,6 +66,8 @@ class Flows:
 
         A policy copies a producer into the kernel of each slice; each of them computes its own part.
         """
+        if len(group.nodes) == 1:
+            return dict.fromkeys((*group.nodes, *group.outputs), 1.0)
         inside = self._inside(group)
         for node in group.outputs:
             inside[node] = 1.0

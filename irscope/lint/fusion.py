@@ -70,10 +70,11 @@ def judge(module: Module, policy: str, device: str | None = None, pair: tuple[st
 
 
 def answer(
-    module: Module, policy: str, device: str | None = None, pair: tuple[str, str] | None = None
+    module: Module, policy: str, device: str | None = None, pair: tuple[str, str] | None = None, context: Context | None = None
 ) -> tuple[list[EdgeVerdict], dict[EdgeVerdict, Kernel]]:
-    """The verdicts, and where a pair was asked for and is fused, the kernel that computes both."""
-    made = plans(module, policy, device)
+    """The verdicts, and where a pair was asked for and is fused, the kernel that computes both. ``context`` may have the plans already."""
+    planned = context.planned if context is not None and context.primitive is module else None
+    made = planned.plans if planned is not None else plans(module, policy, device)
     told = _asked(module, [verdict for plan in made for verdict in _in_the_text(module, plan)], policy, pair)
     if pair is None:
         return told, {}

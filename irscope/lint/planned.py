@@ -106,11 +106,17 @@ class Planned:
 
     def flow(self, graph: Graph, group: Group) -> tuple[float, float]:
         """Bytes that one kernel reads, and that it writes. Kernels that write one value piece by piece share its bytes."""
-        if self.starts_nothing(group):
-            return 0.0, 0.0
-        pieces = max((self._writers.get(node, 1) for node in group.outputs), default=1)
-        read, written = self._flow(graph, group)
-        return read / pieces, written / pieces
+        known = self._known.get(group)
+        if known is None:
+            read, written = (0.0, 0.0) if self.starts_nothing(group) else self._flow(graph, group)
+            pieces = max((self._writers.get(node, 1) for node in group.outputs), default=1) if self._writers else 1
+            known = self._known[group] = (read / pieces, written / pieces)
+        return known
+
+    @cached_property
+    def _known(self) -> dict[Group, tuple[float, float]]:
+        """What each kernel was found to move."""
+        return {}
 
     @cached_property
     def _writers(self) -> Counter[Node]:
@@ -119,7 +125,7 @@ class Planned:
         return Counter({node: n for node, n in found.items() if n > 1})
 
     def _flow(self, graph: Graph, group: Group) -> tuple[float, float]:
-        fusions = {self.fusion_of.get(id(node)) for node in group.nodes}
+        fusions = {self.fusion_of.get(id(node)) for node in group.nodes} if self.fusion_of else {None}
         if len(group.nodes) == 1 or (len(fusions) == 1 and None not in fusions):
             # A kernel that the text has already: what a policy makes of it are the nodes of the fusion's body.
             node = fusions.pop() or group.nodes[0]
@@ -136,8 +142,12 @@ class Planned:
 
     def us(self, machine: Machine) -> float:
         """The estimated time of one run on a machine: all kernels one after the other, loops by their trips, of branches the longest."""
-        works = Works(machine)
-        return self._in_one_run(lambda graph, group: self.kernel_us(graph, group, works))
+        if self._timed is None or self._timed[0] is not machine:
+            works = Works(machine)
+            self._timed = (machine, self._in_one_run(lambda graph, group: self.kernel_us(graph, group, works)))
+        return self._timed[1]
+
+    _timed: tuple[Machine, float] | None = None
 
     def _in_one_run(self, of: Callable[[Graph, Group], float]) -> float:
         """The sum over all kernels: bodies of loops count by their trips, of the ways of a branch the one with the largest sum."""

@@ -113,7 +113,7 @@ class Session:
         missing: UserError | None = None
         for context in contexts:
             try:
-                edges, kernels = answer(context.module, demands.policy, demands.device, self.options.pair)
+                edges, kernels = answer(context.module, demands.policy, demands.device, self.options.pair, context)
             except UserError as error:
                 if self.options.pair is None or len(contexts) == 1:
                     raise

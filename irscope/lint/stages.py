@@ -11,6 +11,7 @@ from irscope.analysis.cost import is_free
 from irscope.expand.expand import inline
 from irscope.fusion import Group, Plan
 from irscope.graph import Graph, Kind, Module, Node, TensorType, callees_first
+from irscope.graph.collector import collector_paused
 from irscope.lint.claims import CANNOT
 from irscope.lint.context import Context
 from irscope.lint.edits import Edit, built, together
@@ -48,6 +49,11 @@ class Stages:
 
 def stages(context: Context) -> Stages | None:
     """The four columns; None where the module cannot be planned (open shapes, operators that are not known)."""
+    with collector_paused():
+        return _stages(context)
+
+
+def _stages(context: Context) -> Stages | None:
     planned, primitive = context.planned, context.primitive
     if planned is None or primitive is None:
         return None
