@@ -53,3 +53,27 @@ def test_a_long_chain_is_rewritten_without_recursion() -> None:
     lines = ["x0 = f32[4] parameter(0)"] + [f"x{i} = f32[4] {('negate', 'cosine', 'tanh')[i % 3]}(x{i - 1})" for i in range(1, count)]
     text = "HloModule m\nENTRY e {\n" + "\n".join(lines) + f"\nROOT r = f32[4] abs(x{count - 1})\n}}\n"
     assert len(rewritten(text).main().nodes) == count + 1
+
+
+@pytest.mark.parametrize(("constant", "expected"), [("{ { {2304} } }", 1), ("{...}", 2)])
+def test_a_division_by_a_constant_of_one_element_and_three_axes_is_inverted_once(constant: str, expected: int) -> None:
+    """``1 / c`` is a quotient by a constant too: it was inverted again in every round, 66 products long."""
+    text = f"""HloModule m, entry_computation_layout={{(f32[1,7,1]{{2,1,0}})->f32[1,7,1]{{2,1,0}}}}
+
+add {{ a = f32[] parameter(0)
+ b = f32[] parameter(1)
+ ROOT r = f32[] add(a, b) }}
+ENTRY e {{
+ p = f32[1,7,1]{{2,1,0}} parameter(0)
+ z = f32[] constant(0)
+ s = f32[1,1]{{1,0}} reduce(p, z), dimensions={{1}}, to_apply=add
+ x = f32[1,1,1]{{2,1,0}} reshape(s)
+ c = f32[1,1,1]{{2,1,0}} constant({constant})
+ d = f32[1,1,1]{{2,1,0}} divide(x, c)
+ b = f32[1,1]{{1,0}} reshape(d)
+ bb = f32[1,7,1]{{2,1,0}} broadcast(b), dimensions={{0,2}}
+ ROOT r = f32[1,7,1]{{2,1,0}} add(p, bb)
+}}
+"""
+    found = operators(rewritten(text))
+    assert found.count("multiply") + found.count("divide") == expected

@@ -7,6 +7,7 @@ from math import frexp
 from irscope.fusion.canonicalise.terms import Body, Term
 from irscope.fusion.canonicalise.values import (
     COMPLEX,
+    array_of,
     broadcast_scalar_constant,
     is_all,
     is_floating,
@@ -17,6 +18,7 @@ from irscope.fusion.canonicalise.values import (
     scalar_of,
     unwrapped,
 )
+from irscope.ops.attrs import Literal
 
 
 def abs_(body: Body, term: Term) -> bool:
@@ -186,8 +188,17 @@ def _inverted(body: Body, term: Term) -> bool:
     """Division by a constant, or by something that is spread: multiply by what is inverted before it is spread."""
     a, b = term.operands
     constant = b.operands[0] if b.op == "broadcast" else b
-    if a.op != "constant" and constant.op == "constant":
-        inverse = body.elementwise("divide", (body.full(1, constant, term), constant), term)
+    # What is one already is inverted: where the text elides the constant, nothing folds the quotient, and it would be inverted for ever.
+    if a.op != "constant" and constant.op == "constant" and not is_all(a.operands[0] if a.op == "reshape" else a, 1):
+        array = array_of(constant)
+        if array is None:
+            inverse = body.elementwise("divide", (body.full(1, constant, term), constant), term)
+        else:  # XLA inverts the numbers at once (``InvertConstant``)
+            import numpy as np
+
+            with np.errstate(all="ignore"):
+                literal = Literal.of((np.ones_like(array) / array).astype(array.dtype), constant.type)
+            inverse = body.make("constant", constant.type, (), {"literal": literal}, term)
         if b.op == "broadcast":
             inverse = body.broadcast(inverse, b.dims, b.attrs["dimensions"], term)
         return body.become(term, "multiply", (a, inverse))
