@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import islice, pairwise
@@ -57,8 +57,8 @@ class RequireFused(Gate):
         if not chains:
             help = _where_it_ends(atoms, words)
             return [cls.broken(planned.module, f"no chain {pattern} in the graph that {planned.policy} looks at", help=help)]
-        apart = [chain for chain in chains if not frozenset.intersection(*(atom.kernels for atom in chain))]
-        findings = [cls._told(planned, pattern, chain, len(chains)) for chain in apart[:MAX_SHOWN]]
+        apart = _places(chain for chain in chains if not frozenset.intersection(*(atom.kernels for atom in chain)))
+        findings = [cls._told(planned, pattern, chain, len(_places(chains))) for chain in apart[:MAX_SHOWN]]
         if len(apart) > MAX_SHOWN:
             findings.append(cls.broken(planned.module, f"{len(apart) - MAX_SHOWN} more chains {pattern} are apart"))
         return findings
@@ -165,6 +165,14 @@ def _chains(atoms: _Atoms, words: list[str]) -> Iterator[tuple[_Atom, ...]]:
             for after in _next(chain[-1]):
                 if meant(after, words[len(chain)]):
                     open_chains.append((*chain, after))
+
+
+def _places(chains: Iterable[tuple[_Atom, ...]]) -> list[tuple[_Atom, ...]]:
+    """One chain for each place in the text: several primitives may stand for one operator."""
+    found: dict[tuple[Node, ...], tuple[_Atom, ...]] = {}
+    for chain in chains:
+        found.setdefault(tuple(written(atom.node) for atom in chain), chain)
+    return list(found.values())
 
 
 def _where_it_ends(atoms: _Atoms, words: list[str]) -> str:
