@@ -29,6 +29,8 @@ COLOURS = ("class", "cost", "dtype", "fusion", "findings")
               help="Tree by the scopes of the user's program, or by computation.")
 @click.option("--color-by", type=click.Choice(COLOURS), default="class", show_default=True, help="What the colours of a drawing mean.")
 @click.option("--lint", "lint", is_flag=True, help="Judge it too, and mark what the rules find: in drawings, on the page, above the tree.")
+@click.option("--policy", metavar="NAME", help="In a drawing, frame the kernels that this fusion policy makes (irscope list policies).")
+@click.option("--device", metavar="NAME", help="With --policy xla-gpu: h100, a100, b200, or a file with XLA's target text.")
 @click.option("--dark", is_flag=True, help="Draw on a dark ground.")
 @click.option("--max-nodes", type=click.IntRange(1), default=None, metavar="N",
               help="How many boxes a drawing may have before it is folded.")
@@ -38,8 +40,8 @@ COLOURS = ("class", "cost", "dtype", "fusion", "findings")
 @binding_options
 def command(files: tuple[str, ...], format_: str | None, output: str, around: str | None, radius: int, between: tuple[str, str] | None,
             where: str | None, graph_: str | None, module_: str | None, pass_: str | None, depth: int | None, by: str, color_by: str,
-            lint: bool, dark: bool, max_nodes: int | None, all_: bool, width: int | None, from_: str | None,
-            shapes: dict[str, tuple[int, ...]], dtypes: dict[str, str]) -> int:
+            lint: bool, policy: str | None, device: str | None, dark: bool, max_nodes: int | None, all_: bool, width: int | None,
+            from_: str | None, shapes: dict[str, tuple[int, ...]], dtypes: dict[str, str]) -> int:
     """Summary and tree of a dump; also text, DOT, SVG, PNG, HTML and json.
 
     A folder written by XLA's --xla_dump_to shows its modules and what each pass changed; so does a log of TVM's passes.
@@ -49,6 +51,7 @@ def command(files: tuple[str, ...], format_: str | None, output: str, around: st
       irscope show model.hlo
       irscope show model.hlo -o model.svg --color-by cost
       irscope show model.hlo -o model.html --lint
+      irscope show model.hlo -o kernels.svg --policy xla-cpu
       irscope show model.hlo --around %fusion.3 --radius 1
       irscope show model.hlo --where 'op=dot and traffic>1MB'
     """
@@ -57,7 +60,8 @@ def command(files: tuple[str, ...], format_: str | None, output: str, around: st
 
     wanted = Wanted(around, radius, between or None, where, graph_, module_)
     return show(Request(once_stdin(files), format_ or _by_suffix(output), output, wanted, depth, by, color_by, dark, max_nodes, all_, width,
-                        from_, shapes, dtypes, pass_, lint or color_by == "findings"))
+                        from_, shapes, dtypes, pass_, lint or color_by == "findings",
+                        policy, device))
 
 
 def _by_suffix(output: str) -> str:

@@ -15,6 +15,8 @@ from irscope.source import Severity, UserError
 
 TEXTS = ("tree", "text", "json")
 """Formats that hold several files, one after the other."""
+DRAWN = ("dot", "svg", "png", "pdf")
+"""Formats that are pictures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,9 @@ class Request:
     """Of a log of passes the snapshot behind this one, or of this number."""
     lint: bool = False
     """What the rules find belongs to what is shown."""
+    policy: str | None = None
+    """The fusion policy whose kernels a drawing frames, on ``device``."""
+    device: str | None = None
 
     def without_module(self) -> Request:
         """The request for one text of a folder, in which the module has been found already."""
@@ -47,6 +52,11 @@ class Request:
 
 def show(request: Request) -> int:
     """Show each file; the status is 2 when one of them could not be read whole."""
+    if request.policy is None and request.device is not None:
+        raise UserError(f"--device {request.device} says nothing without a policy", "--policy xla-gpu")
+    if request.policy is not None and request.format not in DRAWN:
+        raise UserError(f"--policy {request.policy} frames kernels in a drawing",
+                        "-o FILE.svg, .png, .pdf or .dot; or irscope lint --why-not-fused")
     if request.format not in TEXTS:
         if len(request.files) > 1:
             raise UserError(f"a drawing shows one file, and {len(request.files)} were given", "call irscope once for each")
@@ -167,6 +177,13 @@ def draw_choice(request: Request, reading: Reading, choice: Choice) -> None:
     from irscope.render.drawing import DrawingOptions, drawing
 
     options = DrawingOptions(request.color_by, request.dark, request.max_nodes, request.depth)
+    if request.policy is not None:
+        from irscope.lint.asked import kernels_by_node
+        from irscope.lint.fusion import plans, version_of
+
+        module = choice.survey.module
+        kernels = kernels_by_node(module, plans(module, request.policy, request.device))
+        options = replace(options, kernels=kernels, kernels_of=version_of(request.policy))
     with Progress("drawing"):
         data = drawing(reading, choice, request.format, options)
     write_bytes(request.output, data, request.files)

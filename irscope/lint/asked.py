@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import pairwise
@@ -75,6 +75,32 @@ def _kernel(module: Module, plans: list[Plan], edge: EdgeVerdict) -> Kernel | No
 def _names(node: Node) -> list[str]:
     """What a node of a plan is called in the text: by the operator it comes from, by itself, by the others it stands for."""
     return list(dict.fromkeys((written(node).name, node.name, *(origin.name for origin in node.origin))))
+
+
+def kernels_by_node(module: Module, plans: Iterable[Plan]) -> dict[Node, tuple[str, ...]]:
+    """For each node of the text the kernels that compute it, each called after the node of the text that it ends in.
+
+    What is cheap to compute again stands in several. One operator of the text that is several to the policy stands in the kernels of all.
+    """
+    named = {(graph.name, node.name): node for graph in module.graphs.values() for node in graph.nodes}
+    anywhere = {node.name: node for node in named.values()}
+    found: dict[Node, dict[str, None]] = {}
+    for plan in plans:
+        for group in plan.groups:
+            own = [_own(named, anywhere, plan.graph, node) for node in group.nodes]
+            root = _own(named, anywhere, plan.graph, group.root)
+            for node in own:
+                if node is not None:
+                    found.setdefault(node, {})[root.name if root is not None else group.root.name] = None
+    return {node: tuple(kernels) for node, kernels in found.items()}
+
+
+def _own(named: Mapping[tuple[str, str], Node], anywhere: Mapping[str, Node], graph: Graph, node: Node) -> Node | None:
+    """The node of the text that a node of a plan stands for."""
+    for name in _names(node):
+        if (found := named.get((graph.name, name)) or anywhere.get(name)) is not None:
+            return found
+    return None
 
 
 def must_exist(module: Module, name: str, others: Iterable[str]) -> None:

@@ -1,7 +1,8 @@
 """The drawing of a graph node by node: small graphs, and the surroundings of a node."""
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from irscope.analysis.calls import BodyUse, body_use, is_fusion
@@ -31,6 +32,7 @@ class _Place:
     picked: set[Node] | None = None
     boxes: dict[int, Box] = field(default_factory=dict)
     bodies: dict[int, _Place] = field(default_factory=dict)
+    kernels: dict[str, Cluster] = field(default_factory=dict)
 
     def box_of(self, node: Node) -> Box | None:
         """The box of a node; None where it has none of its own."""
@@ -71,6 +73,7 @@ class _Detail:
             self._link(place, links)
         self.view.links = list(links.values())
         self._mark_results(top)
+        self._unframe()
         marks, opened = Marks(options.findings), {place.graph for place in self._places}
         for place in self._places:
             marks.put(place.graph, place.box_of, opened, place.is_drawn)
@@ -81,6 +84,16 @@ class _Detail:
         if picked is not None:
             left = sum(1 for node in graph.nodes if node not in picked and not node.synthetic)
             self.view.notes.append(f"{plural(left, 'node')} of {graph.name} not shown; dashed boxes have operands among them")
+
+    def _unframe(self) -> None:
+        """Take away the frames of kernels that would stand around one box, or around none."""
+        inside = Counter(box.cluster for box in self.view.boxes)
+        framed = {cluster: place for place in self._places for cluster in place.kernels.values()}
+        alone = {cluster for cluster in framed if inside[cluster] < 2 and not any(frame.parent is cluster for frame in self.view.clusters)}
+        self.view.clusters = [cluster for cluster in self.view.clusters if cluster not in alone]
+        for box in self.view.boxes:
+            if box.cluster in alone:
+                box.cluster = box.cluster.parent if box.cluster is not None else None
 
     def _fill(self, place: _Place) -> None:
         survey, graph = self.survey, place.graph
@@ -99,10 +112,23 @@ class _Detail:
             source = source_line(survey.module, node)
             scope = survey.module.scope(node)
             box.tooltip = "\n".join(t for t in (f"%{node.name} = {describe_type(node.type)}", scope, source, box.tooltip) if t)
+            self._frame(place, box, self.options.kernels.get(node, ()))
             if node is self.options.centre:
                 box.tags.add("centre")
             place.boxes[node.index] = box
             self.view.boxes.append(box)
+
+    def _frame(self, place: _Place, box: Box, kernels: Sequence[str]) -> None:
+        """Put a box into the frame of the kernel that computes it; where several do, that is said instead."""
+        if len(kernels) > 1:
+            box.lines.append(f"in {len(kernels)} kernels")
+        elif kernels:
+            box.kernel = kernels[0]
+            cluster = place.kernels.get(box.kernel)
+            if cluster is None:
+                cluster = place.kernels[box.kernel] = Cluster(f"kernel of %{short(box.kernel, MAX_NAME)}", place.cluster, "fusion")
+                self.view.clusters.append(cluster)
+            box.cluster = cluster
 
     def _open_bodies(self, top: _Place) -> None:
         """Open bodies while boxes are left, the costliest caller first; fusions when all of them fit, for a drawing of one kind."""

@@ -1,9 +1,10 @@
 """From a choice of nodes to a finished drawing: node by node where that fits, an overview of sections elsewhere."""
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
-from irscope.graph import Reading
+from irscope.graph import Node, Reading
 from irscope.query.choose import Choice
 from irscope.render.detail import detail_view, fits
 from irscope.render.dot import can_draw, dot_text, draw
@@ -14,12 +15,17 @@ from irscope.source import UserError
 
 @dataclass(frozen=True, slots=True)
 class DrawingOptions:
-    """How to draw: what the colours mean, on which ground, how many boxes at most, how deep to open."""
+    """How to draw: what the colours mean, on which ground, how many boxes at most, how deep to open.
+
+    ``kernels`` says for each node which kernels of the policy ``kernels_of`` compute it.
+    """
 
     color_by: str = "class"
     dark: bool = False
     max_boxes: int | None = None
     depth: int | None = None
+    kernels: Mapping[Node, Sequence[str]] = field(default_factory=dict)
+    kernels_of: str = ""
 
 
 def view_of(reading: Reading, choice: Choice, options: DrawingOptions) -> View:
@@ -29,12 +35,17 @@ def view_of(reading: Reading, choice: Choice, options: DrawingOptions) -> View:
         raise UserError(f"{len(choice.picked):,} nodes are too many to read in a drawing (the limit is {limit})",
                         "a smaller --radius, a narrower --where, or --max-nodes N; --format tree lists them")
     if choice.picked is not None or fits(choice.graph, limit):
-        detailed = Options(limit, depth=options.depth, picked=choice.picked, centre=choice.centre, findings=reading.findings)
+        detailed = Options(limit, depth=options.depth, picked=choice.picked, centre=choice.centre, findings=reading.findings,
+                           kernels=options.kernels)
         view = detail_view(choice.survey, choice.graph, detailed)
+        if options.kernels:
+            view.notes.insert(0, f"frames are kernels under {options.kernels_of}")
     else:
         limit = options.max_boxes or MAX_OVERVIEW
         folded = Options(limit, generous=options.max_boxes is not None, depth=options.depth, findings=reading.findings)
         view = overview(choice.survey, choice.graph, folded)
+        if options.kernels:
+            view.notes.append(f"too large to frame the kernels of {options.kernels_of}: --around NODE, --where, --max-nodes")
     if choice.what:
         view.notes.insert(0, choice.what)
     return view

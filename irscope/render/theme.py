@@ -102,6 +102,8 @@ def _ground(box: Box, color_by: str, most: float, theme: Theme) -> Colours:
         return heat(box.cost / most)
     if color_by == "dtype" and box.node is not None:
         return of_name(str(box.node.type).partition("[")[0].lstrip("("))
+    if color_by == "fusion" and box.kernel:
+        return of_name(box.kernel)
     if color_by == "fusion" and box.graph is not None:
         return of_name(box.node.name if box.node is not None and box.node.op.name == "fusion" else box.graph.name)
     if color_by == "findings":

@@ -1,7 +1,7 @@
 """What a drawing shows: boxes, links and clusters, before any of them has a place or a colour."""
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from irscope.graph import Graph, Node
@@ -44,6 +44,7 @@ class Box:
     tags: set[str] = field(default_factory=set)
     findings: list[Finding] = field(default_factory=list)
     key: str = ""
+    kernel: str = ""
 
 
 @dataclass(slots=True, eq=False)
@@ -71,7 +72,7 @@ class View:
 @dataclass(frozen=True, slots=True)
 class Options:
     """What to draw. ``picked`` limits it to these nodes; ``centre`` is the one that was asked for; ``depth`` how many levels open;
-    ``findings`` are marked where they are.
+    ``findings`` are marked where they are; ``kernels`` (for each node those that compute it) are framed.
 
     ``generous`` opens what says little, too: the user asked for many boxes.
     """
@@ -82,6 +83,7 @@ class Options:
     picked: Collection[Node] | None = None
     centre: Node | None = None
     findings: Sequence[Finding] = ()
+    kernels: Mapping[Node, Sequence[str]] = field(default_factory=dict)
 
 
 def stub_crowds(view: View) -> None:
