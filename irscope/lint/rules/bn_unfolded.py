@@ -11,7 +11,7 @@ from irscope.lint.edits import Edit, Site
 from irscope.lint.findings import RuleFinding
 from irscope.lint.quantised import products, stored
 from irscope.lint.rule import Fix, Fixture, Rule
-from irscope.lint.savings import human_bytes
+from irscope.lint.savings import counted, human_bytes
 from irscope.lint.values import MOVES, behind, dims, number, size
 from irscope.source import Note, Severity
 
@@ -160,7 +160,7 @@ class BnUnfolded(Rule):
             return
         node, chain, scales = max(found, key=lambda f: size(f[0]))
         weights = stored(node.operands[1])
-        more = f"; so are {len(found) - 1} more products" if len(found) > 1 else ""
+        more = f"; so {'is' if len(found) == 2 else 'are'} {counted(len(found) - 1, 'more product')}" if len(found) > 1 else ""
         yield context.finding(
             self,
             chain[-1],

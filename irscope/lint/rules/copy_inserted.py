@@ -109,7 +109,8 @@ class CopyInserted(Rule):
             node, graph = copies[0]
             source = node.operands[0]
             total = sum(size(n) for n, _ in copies)
-            more = f"; {len(copies) - 1} more such copies, {human_bytes(total)} in all" if len(copies) > 1 else ""
+            such = "more such copy" if len(copies) == 2 else "more such copies"
+            more = f"; {len(copies) - 1} {such}, {human_bytes(total)} in all" if len(copies) > 1 else ""
             yield context.finding(
                 self,
                 node,

@@ -8,7 +8,7 @@ from irscope.graph import Graph, Node, TensorType, bytes_of, live, reachable
 from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
-from irscope.lint.savings import saving
+from irscope.lint.savings import counted, saving
 from irscope.source import Severity
 
 CHEAP = frozenset(("constant", "iota", "tuple", "get-tuple-element", "broadcast", "parameter"))
@@ -136,7 +136,7 @@ class DeadCode(Rule):
                 if all(n.op.name in CHEAP for n in kept):
                     continue
                 written = sum(bytes_of(n.type) for n in kept)
-                more = f", with {len(kept) - 1} more nodes that are kept for it" if len(kept) > 1 else ""
+                more = f", with {counted(len(kept) - 1, 'more node')} kept for it" if len(kept) > 1 else ""
                 yield context.finding(
                     self,
                     node,

@@ -8,6 +8,7 @@ from irscope.graph import DynamicDim, Graph, Node, TensorType, bytes_of
 from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
+from irscope.lint.savings import counted
 from irscope.source import Note, Severity
 
 
@@ -122,7 +123,7 @@ class DynamicDimBlocks(Rule):
             self,
             node,
             graph,
-            f"%{node.name} is {type}: its {where} is open, and {len(tainted)} values take that on",
+            f"%{node.name} is {type}: its {where} is open, which reaches {counted(len(tainted), 'value')}",
             severity=Severity.WARNING if inner or summed is not None or axes != [0] else Severity.INFO,
             notes=(Note(f"%{summed.name} sums over an open dimension", summed.loc),) if summed is not None else (),
             help="pad to a few fixed lengths and compile for each",

@@ -10,7 +10,7 @@ from irscope.lint.context import Context
 from irscope.lint.edits import Edit, Site
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fix, Fixture, Rule
-from irscope.lint.savings import human_bytes
+from irscope.lint.savings import counted, human_bytes
 from irscope.lint.values import written
 from irscope.source import Note, Severity
 
@@ -174,7 +174,8 @@ class Float64Leak(Rule):
             self,
             node,
             graph,
-            f"{dtype} begins here, in a graph without {dtype} inputs, and spreads to {len(spread)} nodes ({human_bytes(wasted)} too much)",
+            f"{dtype} begins here, in a graph without {dtype} inputs, and spreads to {counted(len(spread), 'node')}"
+            f" ({human_bytes(wasted)} too much)",
             notes=tuple(Note(f"%{n.name} ({n.op.name}) meets it", n.loc) for n in [n for n in origins if n is not node][:LISTED]),
             help="give the literal or the conversion the element type of its neighbours",
             severity=None if any(not _is_number(n.type) for n in spread) else Severity.INFO,

@@ -9,6 +9,7 @@ from irscope.graph import Graph, Node, TensorType
 from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
+from irscope.lint.savings import counted
 from irscope.source import Note, Severity
 
 LONG = 1024
@@ -134,7 +135,7 @@ class HalfAccumulation(Rule):
     def _finding(self, context: Context, graph: Graph, nodes: list[Node], dtype: str, reduces: bool) -> RuleFinding:
         """One finding for all sums of a graph in one type, or all products, at the longest."""
         node = max(nodes, key=_terms)
-        more = f"; {len(nodes) - 1} more {'sums' if reduces else 'products'} like it" if len(nodes) > 1 else ""
+        more = f"; {counted(len(nodes) - 1, 'more sum' if reduces else 'more product')} like it" if len(nodes) > 1 else ""
         return context.finding(
             self,
             node,
