@@ -7,9 +7,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from irscope.fusion.xla.gpu_cost import unroll_factor
 from irscope.fusion.xla.gpu_device import DEVICES
 from irscope.fusion.xla.gpu_kinds import kind_with, traits
+from irscope.fusion.xla.gpu_launch import unroll_factor
 from irscope.fusion.xla.gpu_outputs import can_give, is_input_reduction, is_output_root, is_turning, one_loop
 from irscope.fusion.xla.gpu_rules import shared_memory
 from irscope.fusion.xla.instructions import Computation, Instruction

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from irscope.fusion.policy import AsWritten, policy_named
-from irscope.fusion.xla import gpu_cost, gpu_rules, shapes, transposes
+from irscope.fusion.xla import gpu_cost, gpu_launch, gpu_rules, shapes, transposes
 from irscope.fusion.xla.gpu_cost import CostModel
 from irscope.fusion.xla.gpu_device import DEVICES, device_named, device_of
 from irscope.fusion.xla.gpu_rules import GpuRules
@@ -185,7 +185,7 @@ def gain(device: str, instructions: str, header: str, producer: str) -> tuple[fl
 
 THRESHOLDS = [
     (gpu_rules, "SIGNIFICANT", 1), (gpu_rules, "MAX_REDUCTIONS", 1), (gpu_cost, "LAUNCH", 10),
-    (gpu_cost, "OVERLAP", 0.04), (gpu_cost, "UNEVEN_CONCATENATION", 50), (gpu_cost, "ROW_THREADS", 128), (gpu_cost, "THREADS", 64),
+    (gpu_cost, "OVERLAP", 0.04), (gpu_cost, "UNEVEN_CONCATENATION", 50), (gpu_launch, "ROW_THREADS", 128), (gpu_launch, "THREADS", 64),
     (shapes, "WARP", 1)]
 
 
@@ -280,6 +280,7 @@ def test_a_kernel_names_at_most_96_buffers(monkeypatch: pytest.MonkeyPatch) -> N
     assert buffers(94) == {""}
     assert buffers(95) == {"", "too-many-buffers"}
     monkeypatch.setattr(gpu_rules, "MAX_BUFFERS", 97)
+    monkeypatch.setattr(policy_named("xla-gpu"), "_last", None)
     assert buffers(95) == {""}
 
 

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 from typing import Any
 
-from irscope.fusion.xla.instructions import check, graph_has_side_effect
+from irscope.fusion.xla.effects import graph_has_side_effect
+from irscope.fusion.xla.instructions import check
 from irscope.graph import DTYPES, NO_ATTRS, Graph, Node, TensorType, TupleType, Type
 from irscope.graph.walk import callees_first_of, post_order
 from irscope.ops import get

@@ -6,9 +6,10 @@ from heapq import heappop, heappush
 from irscope.fusion.xla.cpu import Outcome
 from irscope.fusion.xla.gpu_cost import CostModel
 from irscope.fusion.xla.gpu_device import Device
-from irscope.fusion.xla.gpu_kinds import kind_with
+from irscope.fusion.xla.gpu_kinds import kind_with, traits_of_both
 from irscope.fusion.xla.gpu_rules import NO_USERS, ONLY_BITCASTS, SLOWER, GpuRules, is_free_bitcast, is_fusible, is_triton, scatter_refusal
-from irscope.fusion.xla.instructions import Computation, Instruction, fuse_into, merge_into
+from irscope.fusion.xla.instructions import Computation, Instruction, fuse_into
+from irscope.fusion.xla.merging import merge_into
 from irscope.fusion.xla.refusal import Refusal
 
 NEVER = float("-inf")
@@ -136,7 +137,6 @@ class _Queue:
         for consumer in consumers:
             if is_free_bitcast(consumer):
                 continue
-            self._forget(consumer)
             self.outcome.fused.append((producer.name, consumer.name))
             fusion = self._into(producer, consumer)
             changed.pop(consumer, None)
@@ -158,6 +158,7 @@ class _Queue:
         kind = "triton" if triton else kind_with(consumer, producer)
         fusion = consumer
         if consumer.body is None:
+            self._forget(consumer)
             fusion = self.computation.wrap(consumer, kind)
             self.number[fusion] = len(self.number)
             self.priority.pop(consumer, None)
@@ -165,14 +166,19 @@ class _Queue:
                 self.whole[fusion] = self.whole[consumer]
             if consumer in self.blocked:
                 self.blocked.add(fusion)
+        before = self.cost.before(producer, fusion)
+        both = traits_of_both(producer, fusion)
+        self._forget(fusion)
         if producer.body is not None:
             merge_into(fusion, producer)
         else:
             fuse_into(fusion, producer)
-        fusion.kind = kind
+        fusion.kind, fusion.traits = kind, both
         if triton and not fusion.tile:
             fusion.tile, fusion.warps = producer.tile, producer.warps
         self._forget(fusion)
+        if before is not None:
+            self.cost.after(fusion, before)
         return fusion
 
     def _forget(self, instruction: Instruction) -> None:

@@ -2,15 +2,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import zip_longest
 from math import ceil
 
 from irscope.fusion.xla.gpu_cycles import cycles
 from irscope.fusion.xla.gpu_device import Device
-from irscope.fusion.xla.gpu_kinds import Emitter, heroes_of, kind_of, traits
+from irscope.fusion.xla.gpu_kinds import kind_of
+from irscope.fusion.xla.gpu_launch import launch, reads_coalesced
 from irscope.fusion.xla.instructions import Instruction
-from irscope.fusion.xla.shapes import WARP, reduction_dims
-from irscope.fusion.xla.transposes import tiled_transpose
+from irscope.fusion.xla.shapes import WARP
 from irscope.graph import Graph, TensorType
 
 LAUNCH = 1000.0
@@ -23,18 +22,15 @@ MAX_IR = 10000
 """``kMaxIRSize``. (jaxlib 0.10.2 does not count splits of blocks: its library has no such words, and its test wants such code fused.)"""
 UNEVEN_CONCATENATION = 400.0
 """Work of an element of a concatenation, for each piece whose size is no multiple of a warp: both branches are taken."""
-ROW_THREADS = 256
-"""Threads of a block that reduces rows: short rows share it."""
-ROW_THREADS_LONG = 1024
-ROW_TILE = 16
-"""Elements of a row that one thread adds."""
-THREADS = 128
-"""Threads of a block of a loop."""
 
 
 @dataclass(slots=True)
 class Facts:
-    """What the cost analysis knows of one instruction: per operand how often it is used and the bytes read; work; size of its code."""
+    """What the cost analysis knows of one instruction: per operand how often it is used and the bytes read; work; size of its code.
+
+    Of a fusion, ``share`` and ``times`` say how often it computes an element, and how often it has the code, of what is read at indices of
+    its own; ``roots`` from which of these each operand is read at the same indices. ``exact``: all of it in whole numbers.
+    """
 
     flops: float
     used: list[float]
@@ -44,6 +40,20 @@ class Facts:
     emitted: tuple[float, ...] = ()
     roots: tuple[frozenset[Instruction], ...] = ()
     share: dict[Instruction, float] | None = None
+    times: dict[Instruction, float] | None = None
+    exact: bool = False
+
+
+@dataclass(slots=True)
+class Before:
+    """A producer and the kernel that is about to take it in: facts and operands of both, and which operand the producer is."""
+
+    producer: Facts
+    fusion: Facts
+    operands: list[Instruction]
+    theirs: list[Instruction]
+    number: int
+    plain: bool
 
 
 @dataclass(slots=True)
@@ -87,7 +97,7 @@ class CostModel:
         self._runs: dict[Instruction, Run] = {}
         self._sums: dict[Instruction, Sums] = {}
         self._bodies: dict[int, float] = {}
-        self._plain: dict[Instruction, Facts] = {}
+        self._plain: dict[object, Facts] = {}
 
     def forget(self, instruction: Instruction) -> None:
         """Drop what was known of an instruction that changed, or goes."""
@@ -117,8 +127,9 @@ class CostModel:
         found = self._runs.get(instruction)
         if found is None:
             facts = self.facts(instruction)
-            blocks, threads = launch(self.device, None, instruction)
-            coalesced = reads_coalesced(kind_of(instruction), instruction, None)
+            kind = kind_of(instruction)
+            blocks, threads = launch(self.device, None, instruction, kind)
+            coalesced = reads_coalesced(kind, instruction, None)
             read = sum(self._read(o, facts.read[i], blocks, coalesced) for i, o in enumerate(instruction.operands)
                        if o.is_array)
             write = _time(facts.written, self.device.bandwidth)
@@ -137,9 +148,10 @@ class CostModel:
         a, b = self.facts(producer), self.facts(consumer)
         number = consumer.operands.index(producer)
         used = b.used[number]
-        blocks, threads = launch(self.device, producer, consumer)
+        kind = kind_of(consumer, producer)
+        blocks, threads = launch(self.device, producer, consumer, kind)
         compute = self._compute(mine.flops * used + theirs.flops, blocks, threads)
-        coalesced = reads_coalesced(kind_of(consumer, producer), producer, consumer)
+        coalesced = reads_coalesced(kind, producer, consumer)
         read = 0.0
         for operand in dict.fromkeys((*producer.operands, *(o for o in consumer.operands if o is not producer))):
             if not operand.is_array:
@@ -198,6 +210,45 @@ class CostModel:
             found = self._of_fusion(instruction) if instruction.body is not None else self._of_plain(instruction)
             self._facts[instruction] = found
         return found
+
+    def before(self, producer: Instruction, fusion: Instruction) -> Before | None:
+        """What a kernel and what it takes in are, for :meth:`after`; None where the whole must be looked at anew.
+
+        That is so where work is not all in whole numbers, or the producer computes something at indices of its own.
+        """
+        if fusion.kind == "triton" or producer.kind == "triton":
+            return None
+        a, b = self.facts(producer), self.facts(fusion)
+        alike = producer.is_elementwise if producer.body is None else a.exact and a.share is not None and len(a.share) == 1
+        if not alike or not b.exact or not producer.operands:
+            return None
+        return Before(a, b, list(producer.operands), list(fusion.operands), fusion.operands.index(producer), producer.body is None)
+
+    def after(self, fusion: Instruction, before: Before) -> None:
+        """The facts of a kernel that has taken a producer in, from those of both: a long chain is not walked again at each step."""
+        a, b, number = before.producer, before.fusion, before.number
+        assert b.share is not None and b.times is not None
+        mine, copies = b.roots[number], b.emitted[number]
+        known = {operand: i for i, operand in enumerate(before.theirs) if i != number}
+        taken = set(before.operands)
+        inside = 1.0 if before.plain else a.code - len(a.emitted)
+        code = b.code - copies + copies * inside
+        used, emitted, roots = [], [], []
+        for operand in fusion.operands:
+            place = known.get(operand)
+            if place is not None and operand not in taken:
+                used.append(b.used[place])
+                emitted.append(b.emitted[place])
+                roots.append(b.roots[place])
+                continue
+            both = mine if place is None else mine | b.roots[place]
+            used.append(sum(b.share[r] for r in both))
+            emitted.append(sum(b.times[r] for r in both))
+            roots.append(both)
+            code += emitted[-1] - (b.emitted[place] if place is not None else 0.0)
+        self._facts[fusion] = Facts(
+            b.flops + b.used[number] * a.flops, used, [o.size * u for o, u in zip(fusion.operands, used, strict=True)], b.written, code,
+            tuple(emitted), tuple(roots), b.share, b.times, True)
 
     def too_large(self, producer: Instruction, consumer: Instruction) -> str:
         """Why the code of both would be too large, in numbers; empty when it would not."""
@@ -258,6 +309,7 @@ class CostModel:
         times: dict[Instruction, float] = {root: 1.0}
         roots: dict[Instruction, set[Instruction]] = {root: {root}}
         flops = code = 0.0
+        exact = True
         if fusion.kind == "triton":
             return self._of_tiles(fusion)
         used: dict[Instruction, float] = {}
@@ -267,13 +319,15 @@ class CostModel:
             usage = sum(share[r] for r in mine)
             copies = sum(times[r] for r in mine)
             used[instruction], emitted[instruction] = usage, copies
+            exact = exact and usage % 1 == 0
             code += copies
             if instruction.op == "parameter":
                 continue
-            facts = self._plain.get(instruction)
+            key = instruction.node or instruction
+            facts = self._plain.get(key)
             if facts is None:
-                facts = self.facts(instruction) if instruction.body is not None else self._of_plain(instruction)
-                self._plain[instruction] = facts
+                facts = self._of_fusion(instruction) if instruction.body is not None else self._of_plain(instruction)
+                self._plain[key] = facts
             flops += usage * facts.flops
             through = instruction.is_elementwise or instruction.op in ("tuple", "get-tuple-element")
             for number, operand in enumerate(instruction.operands):
@@ -288,7 +342,7 @@ class CostModel:
         outputs = root.operands if root.op == "tuple" else (root,)
         written = sum(float((o.operands[1] if o.op == "dynamic-update-slice" else o).size) for o in outputs)
         return Facts(flops, [used[p] for p in body.params], [p.size * used[p] for p in body.params], written, code,
-                     tuple(emitted[p] for p in body.params), tuple(frozenset(roots[p]) for p in body.params), share)
+                     tuple(emitted[p] for p in body.params), tuple(frozenset(roots[p]) for p in body.params), share, times, exact)
 
     def _of_tiles(self, fusion: Instruction) -> Facts:
         """A Triton kernel holds what it works on: everything is computed and read once."""
@@ -329,55 +383,3 @@ def _overlap(compute: float, memory: float) -> float:
 
 def _parts(instruction: Instruction) -> int:
     return sum(1 for _ in instruction.type.leaves())
-
-
-
-def launch(device: Device, producer: Instruction | None, consumer: Instruction) -> tuple[int, int]:
-    """Blocks and threads of a block of a kernel."""
-    kind = kind_of(consumer, producer)
-    if kind is Emitter.TRITON:
-        kernel = consumer if producer is None or consumer.kind == "triton" else producer
-        blocks = 1
-        for size, by in zip_longest(consumer.dims, kernel.tile[:len(consumer.dims)], fillvalue=1):
-            blocks *= -(-size // max(1, by))
-        return blocks, kernel.warps * WARP
-    if kind is Emitter.REDUCTION:
-        hero = heroes_of(consumer, producer)[0][1]
-        rows, (batch, middle, minor) = reduction_dims(hero)
-        if rows:
-            across = minor if minor < WARP else min(ROW_THREADS_LONG, ceil(ceil(minor / ROW_TILE) / WARP) * WARP)
-            beside = 1 if across * 2 > ROW_THREADS else middle if middle * across <= ROW_THREADS else ROW_THREADS // across
-            return max(1, -(-middle // beside)), across * beside
-        vector = 2 if minor % 2 == 0 and minor >= 2 * WARP else 1
-        return max(1, batch * -(-minor // (WARP * vector))), 1024
-    if kind is Emitter.TRANSPOSE:
-        tiled = next(t for _, hero in heroes_of(consumer, producer) if (t := tiled_transpose(hero)) is not None)
-        return max(1, tiled.blocks), THREADS
-    count = max(1, _elements(consumer) // unroll_factor(device, producer, consumer))
-    threads = min(THREADS, count)
-    return -(-count // threads), threads
-
-
-def unroll_factor(device: Device, producer: Instruction | None, consumer: Instruction) -> int:
-    """How many elements one thread of a loop computes (``ComputeLoopFusionConfig``): several where there is work for every thread."""
-    count = _elements(consumer)
-    if count < device.threads or traits(consumer).unroll_stops or (producer is not None and traits(producer).unroll_stops):
-        return 1
-    return 4 if count % 4 == 0 else 2 if count % 2 == 0 else 1
-
-
-def _elements(kernel: Instruction) -> int:
-    """Elements of the first result of a kernel."""
-    outputs = kernel.body is not None and kernel.body.root.op == "tuple"
-    return kernel.body.root.operands[0].elements if outputs and kernel.body is not None else kernel.elements
-
-
-def reads_coalesced(kind: Emitter, producer: Instruction, consumer: Instruction | None) -> bool:
-    """XLA's ``IsReadCoalescedHeuristic``."""
-    if kind is not Emitter.TRANSPOSE:
-        for part in (producer, consumer):
-            if part is not None and traits(part).moves_minor:
-                return False
-    if kind is Emitter.REDUCTION and consumer is not None:
-        return not (kind_of(producer) is Emitter.REDUCTION and kind_of(consumer) is Emitter.REDUCTION)
-    return True

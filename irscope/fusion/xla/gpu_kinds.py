@@ -167,13 +167,15 @@ MAX_UNROLLED_PIECES = 10
 class Traits:
     """What a kernel holds, kept until something is fused into it.
 
-    ``plain``: nothing that asks for an emitter of its own. ``moves_minor``: a transpose of the fastest dimension.
-    ``unroll_stops``: something that XLA does not unroll. ``reductions``: how many deserve a kernel. ``significant``, ``shared_memory``:
+    ``plain``: nothing that asks for an emitter of its own. ``moves_minor``: a transpose of the fastest dimension; ``turns``: one that may
+    read something repeated, so that it matters what else the kernel holds. ``unroll_stops``: something that XLA does not unroll.
+    ``reductions``: how many deserve a kernel. ``significant``, ``shared_memory``:
     what the rules ask of all parts, kept once it was asked.
     """
 
     plain: bool
     moves_minor: bool
+    turns: bool
     unroll_stops: bool
     reductions: int
     emitter: Emitter | None = None
@@ -183,10 +185,10 @@ class Traits:
 
 def traits(instruction: Instruction) -> Traits:
     """The traits of a kernel."""
-    known = instruction.traits
-    if isinstance(known, Traits):
+    known: Traits | None = instruction.traits
+    if known is not None:
         return known
-    plain, moves, stops, reductions = True, False, False, 0
+    plain, moves, turns, stops, reductions = True, False, False, False, 0
     for member in members(instruction):
         op = member.op
         if op == "reduce":
@@ -194,14 +196,26 @@ def traits(instruction: Instruction) -> Traits:
             stops = stops or not member.is_array
             plain = plain and not reductions
         elif op in ("transpose", "copy"):
+            turns = turns or moves_minor(member)
             moves = moves or _moves_minor(member)
             plain = plain and tiled_transpose(member) is None
         elif op == "scatter":
             plain = False
         elif op in UNROLLED_NEVER or (op == "concatenate" and len(member.operands) > MAX_UNROLLED_PIECES):
             stops = True
-    found = instruction.traits = Traits(plain, moves, stops, reductions)
+    found = instruction.traits = Traits(plain, moves, turns, stops, reductions)
     return found
+
+
+def traits_of_both(producer: Instruction, fusion: Instruction) -> Traits | None:
+    """The traits that a kernel will have with a producer inside; None where that must be looked at anew: transposes see what they read."""
+    a, b = traits(producer), traits(fusion)
+    if a.turns or b.turns:
+        return None
+    memory = None if a.shared_memory is None or b.shared_memory is None else a.shared_memory + b.shared_memory
+    significant = True if a.significant or b.significant else False if a.significant is b.significant is False else None
+    return Traits(a.plain and b.plain, False, False, a.unroll_stops or b.unroll_stops, a.reductions + b.reductions, None, significant,
+                  memory)
 
 
 def _moves_minor(instruction: Instruction) -> bool:

@@ -10,7 +10,8 @@ from math import prod
 from typing import Any
 
 from irscope.formats.hlo.assembly import SPOILT
-from irscope.fusion.xla.opcodes import ALWAYS_FUSIBLE, COLLECTIVES, ELEMENTWISE, NEVER_FUSIBLE, SIDE_EFFECTS
+from irscope.fusion.xla.effects import graph_has_side_effect, is_effect
+from irscope.fusion.xla.opcodes import ALWAYS_FUSIBLE, ELEMENTWISE, NEVER_FUSIBLE
 from irscope.graph import UNKNOWN, Graph, Node, TensorType, Type
 from irscope.source import UserError
 
@@ -130,7 +131,7 @@ class Instruction:
     def has_side_effect(self) -> bool:
         """XLA's ``HasSideEffect``, which looks into the computations that are called too."""
         if self.effect is None:
-            self.effect = _has_side_effect(self.op, self.attrs) or any(graph_has_side_effect(g) for g in self.bodies)
+            self.effect = is_effect(self.op, self.attrs) or any(graph_has_side_effect(g) for g in self.bodies)
         return self.effect
 
     def replace_operand(self, old: Instruction, new: Instruction) -> None:
@@ -301,28 +302,6 @@ def fuse_into(fusion: Instruction, producer: Instruction) -> Instruction:
     return _copy_into(fusion, producer)
 
 
-def merge_into(fusion: Instruction, producer: Instruction) -> None:
-    """Copy the body of ``producer``, a fusion that is an operand of ``fusion``, into the body of ``fusion``."""
-    fusion.traits = None
-    body, source = fusion.body, producer.body
-    assert body is not None and source is not None
-    fusion.absorbed += producer.absorbed if producer.node is None else (*producer.absorbed, producer.node)
-    copies: dict[Instruction, Instruction] = {}
-    for inner, outer in zip(source.params, producer.operands, strict=True):
-        copies[inner] = parameter_of(fusion, outer)
-    for instruction in source.post_order():
-        if instruction not in copies:
-            copy = copies[instruction] = instruction.clone()
-            for operand in instruction.operands:
-                inner = copies[operand]
-                copy.operands.append(inner)
-                inner.users[copy] = None
-            body.instructions[copy] = None
-    parameter = take_parameter(fusion, producer)
-    assert parameter is not None
-    parameter.replace_uses(copies[source.root])
-
-
 def parameter_of(fusion: Instruction, operand: Instruction) -> Instruction:
     """The parameter of a fusion that stands for an operand, made where there is none."""
     body, inside = fusion.body, fusion.inside
@@ -376,25 +355,3 @@ def _copy_into(fusion: Instruction, source: Instruction) -> Instruction:
         copy.operands.append(parameter)
         parameter.users[copy] = None
     return copy
-
-
-def _has_side_effect(op: str, attrs: Mapping[str, Any]) -> bool:
-    if op in SIDE_EFFECTS or op == "rng" or op == "rng-get-and-update-state":
-        return True
-    if op in COLLECTIVES:
-        return bool(attrs.get("constrain_layout")) or (attrs.get("channel_id") is not None and not attrs.get("use_global_device_ids"))
-    return op == "custom-call" and bool(attrs.get("custom_call_has_side_effect"))
-
-
-def graph_has_side_effect(graph: Graph) -> bool:
-    """Whether any instruction of a graph, or of the graphs that it calls, has side effects."""
-    pending, seen = [graph], {id(graph)}
-    while pending:
-        for node in pending.pop().nodes:
-            if _has_side_effect(node.op.name, node.attrs):
-                return True
-            for body in node.bodies:
-                if id(body) not in seen:
-                    seen.add(id(body))
-                    pending.append(body)
-    return False

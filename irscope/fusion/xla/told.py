@@ -49,7 +49,7 @@ def groups_of(computation: Computation) -> list[Group]:
 
 def _members(kernel: Instruction) -> list[Instruction]:
     """What a kernel computes, as far as the text has it."""
-    return [kernel] if kernel.body is None else [i for i in kernel.body.instructions if i.node is not None]
+    return [kernel] if kernel.body is None else [i for i in kernel.body.post_order() if i.node is not None]
 
 
 def from_text(plan: Plan, unfused: Outcome) -> None:

@@ -1,0 +1,104 @@
+"""Kernels that grow: what is known of them step by step is what a walk over the whole finds, and a long chain takes linear time."""
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from irscope.fusion.xla import gpu, gpu_cost
+from irscope.fusion.xla.gpu_cost import Before, CostModel
+from irscope.fusion.xla.gpu_device import DEVICES
+from irscope.fusion.xla.gpu_kinds import traits
+from irscope.fusion.xla.instructions import Computation, Instruction
+from tests.fusion.xla_texts import ADD, module
+
+
+def program(seed: int, length: int = 120) -> str:
+    """Arithmetic, reductions, broadcasts, transposes, slices and concatenations of arrays of 64 by 32, read by one another at random."""
+    pick = random.Random(seed)
+    lines = ["x0 = f32[64,32] parameter(0)", "x1 = f32[64,32] parameter(1)", "z = f32[] constant(0)"]
+    arrays, rows = ["x0", "x1"], list[str]()
+    for i in range(length):
+        a, b, kind = pick.choice(arrays[-6:]), pick.choice(arrays), pick.randrange(8)
+        if kind < 2:
+            lines.append(f"v{i} = f32[64,32] {pick.choice(('negate', 'tanh', 'exponential'))}({a})")
+        elif kind < 4:
+            lines.append(f"v{i} = f32[64,32] {pick.choice(('add', 'divide'))}({a}, {b})")
+        elif kind == 4:
+            lines.append(f"r{i} = f32[64] reduce({a}, z), dimensions={{1}}, to_apply=add")
+            rows.append(f"r{i}")
+            continue
+        elif kind == 5 and rows:
+            lines.append(f"v{i} = f32[64,32] broadcast({pick.choice(rows)}), dimensions={{0}}")
+        elif kind == 6:
+            lines += [f"t{i} = f32[32,64] transpose({a}), dimensions={{1,0}}", f"v{i} = f32[64,32] reshape(t{i})"]
+        else:
+            lines += [f"cut{i} = f32[32,32] slice({a}), slice={{[0:32], [0:32]}}",
+                      f"v{i} = f32[64,32] concatenate(cut{i}, cut{i}), dimensions={{0}}"]
+        arrays.append(f"v{i}")
+    ends = [*arrays[-3:], *rows[-2:]]
+    types = ", ".join("f32[64]" if end in rows else "f32[64,32]" for end in ends)
+    return "\n".join([*lines, f"ROOT out = ({types}) tuple({', '.join(ends)})"])
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_step_by_step_as_by_the_whole(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    after, into = CostModel.after, gpu._Queue._into
+    steps = 0
+
+    def checked(self: CostModel, fusion: Instruction, before: Before) -> None:
+        nonlocal steps
+        after(self, fusion, before)
+        made, walked = self._facts[fusion], self._of_fusion(fusion)
+        assert (made.flops, made.used, made.read, made.written, made.code, made.emitted) \
+            == (walked.flops, walked.used, walked.read, walked.written, walked.code, walked.emitted)
+        steps += 1
+
+    def sound(self: gpu._Queue, producer: Instruction, consumer: Instruction) -> Instruction:
+        fusion = into(self, producer, consumer)
+        known, fusion.traits = fusion.traits, None
+        if known is not None:
+            found = traits(fusion)
+            assert (known.plain, known.moves_minor, known.unroll_stops, known.reductions) \
+                == (found.plain, found.moves_minor, found.unroll_stops, found.reductions)
+        assert fusion.body is not None
+        assert len(fusion.body.params) == len(fusion.operands) == len(set(fusion.operands))
+        for inner in fusion.body.instructions:
+            assert all(operand in fusion.body.instructions and inner in operand.users for operand in inner.operands)
+            assert all(inner in user.operands for user in inner.users)
+        return fusion
+
+    monkeypatch.setattr(CostModel, "after", checked)
+    monkeypatch.setattr(gpu._Queue, "_into", sound)
+    gpu.run(Computation.of(module(program(seed), ADD).main()), DEVICES["h100"])
+    assert steps > 5
+
+
+@pytest.mark.parametrize("line", ["v{i} = f32[64] {op}(v{j})", "v{i} = f32[64] {two}(v{j}, v0)"], ids=["unary", "with a shared operand"])
+def test_a_long_chain_is_not_walked_at_each_step(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    length, walked = 2000, 0
+    post_order = Computation.post_order
+
+    def counted(self: Computation) -> list[Instruction]:
+        nonlocal walked
+        order = post_order(self)
+        walked += len(order)
+        return order
+
+    lines = ["v0 = f32[64] parameter(0)"]
+    lines += [line.format(i=i, j=i - 1, op=("negate", "tanh", "abs")[i % 3], two=("add", "multiply")[i % 2]) for i in range(1, length)]
+    text = "\n".join([*lines[:-1], "ROOT " + lines[-1]])
+    computation = Computation.of(module(text).main())
+    monkeypatch.setattr(Computation, "post_order", counted)
+    gpu.run(computation, DEVICES["h100"])
+    assert [i.op for i in computation.instructions] == ["parameter", "fusion"]
+    assert walked < 15 * length
+
+
+def test_a_kernel_grows_up_to_the_limit_of_its_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpu_cost, "MAX_IR", 500)
+    lines = ["v0 = f32[64] parameter(0)", *(f"v{i} = f32[64] negate(v{i - 1})" for i in range(1, 1000))]
+    computation = Computation.of(module("\n".join([*lines[:-1], "ROOT " + lines[-1]])).main())
+    gpu.run(computation, DEVICES["h100"])
+    sizes = [len(i.body.instructions) for i in computation.instructions if i.body is not None]
+    assert max(sizes) <= 500 and len(sizes) == 3 and sum(sizes) == 999 + 3
