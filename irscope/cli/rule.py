@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from irscope.cli.fixing import NEEDS_OPTIONS
 from irscope.lint.gate import Gate, all_documented
 from irscope.lint.rule import Fix, Rule, find_rule
 from irscope.source import UserError
@@ -47,7 +48,7 @@ def command(code: str | None, all_: bool, format_: str) -> None:
 
 
 def as_dict(rule: type[Rule]) -> dict[str, Any]:
-    """A rule with its documentation by heading; a gate names the option that asks for it, and works on every format."""
+    """A rule with its documentation by heading; a gate names the option that asks for it."""
     return {
         "code": rule.code,
         "name": rule.name,
@@ -58,7 +59,7 @@ def as_dict(rule: type[Rule]) -> dict[str, Any]:
         "policies": list(rule.policies),
         "fix": str(rule.fix),
         "passes": list(rule.passes),
-        "formats": [] if issubclass(rule, Gate) else sorted({f.format for f in rule.bad}),
+        "formats": list(rule.formats) if issubclass(rule, Gate) else sorted({f.format for f in rule.bad}),
         "option": rule.option if issubclass(rule, Gate) else None,
     }
 
@@ -73,7 +74,8 @@ def as_text(rule: type[Rule]) -> str:
         lines += ["", section.heading, body]
     lines += ["", "Fix", f"  {FIXES[rule.fix]}"]
     if rule.passes:
-        lines.append(f"  irscope opt --passes {','.join(rule.passes)} makes it in some of the cases")
+        runs = "" if NEEDS_OPTIONS.issuperset(rule.passes) else ", and irscope lint --fix runs it"
+        lines.append(f"  irscope opt --passes {','.join(rule.passes)} makes it in some of the cases{runs}")
     return "\n".join(lines)
 
 

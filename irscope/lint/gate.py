@@ -18,11 +18,15 @@ READERS = re.compile(r"(HLO|TSC|RLY)(\d{3})?$")
 
 
 class Gate(Rule):
-    """A demand. It documents itself as a rule does; what it finds is an error, because somebody asked for it."""
+    """A demand. It documents itself as a rule does; what it finds is an error, because somebody asked for it.
+
+    ``formats`` are those of the models that it judges; empty for what is told of the settings and of whole projects.
+    """
 
     severity: ClassVar[Severity] = Severity.ERROR
     timed: ClassVar[bool] = False
     option: ClassVar[str]
+    formats: ClassVar[tuple[str, ...]] = ("hlo", "relay", "torchscript")
 
     @classmethod
     def broken(

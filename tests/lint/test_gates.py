@@ -48,6 +48,7 @@ APART = {
     "m.relay": RELAY.replace("%1 = nn.relu(%0)", "%1 = sort(%0, axis=0);\n  %2 = nn.relu(%1)").replace("exp(%1)", "exp(%2)"),
 }  # fmt: skip
 """The same with a sort behind the product, which no policy fuses."""
+FORMATS = {"hlo", "relay", "torchscript"}
 CHAIN = {"m.hlo": "dot,maximum,exponential", "m.txt": "linear,relu,exp", "m.relay": "nn.dense,relu,exp"}
 BROKEN = {
     "KRN003": (["--max-kernels", "0"], ["--max-kernels", "1"]),
@@ -101,3 +102,4 @@ def test_a_fusion_that_is_lost_is_told_and_one_that_is_kept_is_not(folder: Path,
 def test_these_are_all_gates_that_look_at_a_model() -> None:
     elsewhere = {"CFG001", "CFG002", "CHK001", "CHK002"}  # what they tell is about the settings and whole projects
     assert {gate.code for gate in all_gates()} - elsewhere == {*BROKEN, "FUS018", "FUS019"}
+    assert all(set(gate.formats) == (set() if gate.code in elsewhere else FORMATS) for gate in all_gates())

@@ -33,6 +33,7 @@ class ResultsDiffer(Gate):
     """
 
     code, name, option = "CHK001", "results-differ", "check"
+    formats = ()
 
 
 class UnusableModel(Gate):
@@ -59,3 +60,4 @@ class UnusableModel(Gate):
     """
 
     code, name, option = "CHK002", "unusable-model", "check"
+    formats = ()

@@ -32,6 +32,7 @@ class UnusedSuppression(Gate):
     """
 
     code, name, severity, option = "CFG001", "unused-suppression", Severity.WARNING, "suppress"
+    formats = ()
 
 
 class ExpiredSuppression(Gate):
@@ -59,3 +60,4 @@ class ExpiredSuppression(Gate):
     """
 
     code, name, severity, option = "CFG002", "expired-suppression", Severity.WARNING, "suppress"
+    formats = ()
