@@ -16,7 +16,7 @@ JOBS ?= 2
 # What `make test` passes on to pytest: make test ARGS='tests/cli -k pipe'
 ARGS ?=
 
-.PHONY: help setup demo test slow oracle lint types bench bench-nets bench-read fuzz golden ci clean
+.PHONY: help setup demo test slow oracle lint types bench bench-nets bench-read fuzz lint-counts golden ci clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -68,6 +68,9 @@ bench-read: $(READY)  ## reading HLO: instructions a second and bytes an instruc
 
 fuzz: $(READY)  ## mutated dumps: the readers may find faults in them, and nothing else
 	@$(BIN)/python benchmarks/fuzz.py samples $(ARGS)
+
+lint-counts: $(READY)  ## what every lint rule finds in all dumps of CORPUS=FOLDER, as docs/lint/findings.md
+	@$(BIN)/python benchmarks/lint_counts.py --corpus $(CORPUS) --jobs $(JOBS) --out docs/lint/findings.md > /dev/null
 
 golden: $(READY)  ## write the golden files anew; read them as a diff afterwards
 	@$(BIN)/python -m pytest -q --update-golden $(ARGS)

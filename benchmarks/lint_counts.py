@@ -1,8 +1,10 @@
-"""How many findings each lint rule has on folders of dumps: ``python benchmarks/lint_counts.py FOLDER... [--out docs/lint/findings.md]``.
+"""How many findings each lint rule has on folders of dumps: ``python benchmarks/lint_counts.py NAME=FOLDER... [--out PAGE]``.
 
 Every rule is run, also those that are off by default, weighed as ``irscope lint`` weighs them; rules that tell the refusals of one compiler
-are run under its policy too. The page shows errors, warnings and information by format, so that a change of a rule shows as a change of
-the page; ``--show CODE`` prints what one rule finds instead, ``--times`` the CPU time of each rule.
+are run under its policy too. Each NAME is a column of the page (a folder without one is a column by itself), HLO from before and behind
+XLA's passes apart, so that a change of a rule shows as a change of the page. ``make lint-counts CORPUS=FOLDER`` has the columns that
+docs/lint/findings.md shows: run it when a rule, a policy or a reader has changed, and read the difference before it is committed.
+``--show CODE`` prints what one rule finds instead, ``--times`` the CPU time of each rule.
 """
 from __future__ import annotations
 
@@ -24,21 +26,52 @@ SUFFIXES = (".hlo", ".txt", ".relay", ".ir")
 FORMATS = {"hlo": "HLO", "torchscript": "TorchScript", "relay": "Relay"}
 LARGEST = 4 << 20
 """Bytes of a dump beyond which it is left out: a few giants would take longer than all others."""
+COMPILES = "VEC001"
+LARGEST_COMPILED = 128 << 10
+"""Bytes of a dump beyond which it is not compiled, which the rule on vectors asks for."""
+COLUMNS = {
+    "jax": ("hlo/gen_jax",),
+    "keras": ("hlo/gen_keras",),
+    "own": ("hlo/hand", "hlo/variants", "hlo/dump", "hlo/scale", "relay/own"),
+    "fusion": ("fusion/xla_cpu", "fusion/xla_cpu_adv", "fusion/xla_gpu_h100", "fusion/xla_gpu_a100", "fusion/xla_gpu_h100_big"),
+    "xla": ("hlo/xla_files",),
+    "xla-tests": ("hlo/xla_tests", "hlo/newer", "hlo/old_2020", "fusion/xla_test_cases"),
+    "models": ("torchscript/text", "torchscript/full"),
+    "run": ("torchscript/exec", "relay/run"),
+    "torch-1.13": ("torchscript/text_1.13.1",),
+    "torch-tests": ("torchscript/torch_tests",),
+    "special": ("torchscript/special", "torchscript/verbosity"),
+    "wild": ("torchscript/wild",),
+    "nets": ("relay/big",),
+    "passes": ("relay/pairs",),
+    "positive": ("relay/pos",),
+    "doc": ("relay/doc",),
+}
+"""The columns of the page, and which folders of a corpus each counts; folders that are not there are passed by."""
+RAW, OPTIMISED = frozenset(("pre", "raw", "before")), frozenset(("opt", "after", "after_mof", "final"))
+"""Parts of the names of HLO dumps from before and from behind XLA's passes."""
 PAGE = """# What the rules find
 
-Findings of each rule over the dumps that irscope is tested with, so that a change of a rule shows as a change of this page.
-Made by `python benchmarks/lint_counts.py FOLDER... --out docs/lint/findings.md`; under policies of XLA only the rules that tell their
-refusals. Every cell is errors / warnings / information.
+Findings of each rule over the dumps that irscope is tested with, all rules selected, so that a change of a rule shows as a change of this
+page. Made by `make lint-counts CORPUS=FOLDER` in ten minutes on one core: to be run when a rule, a policy or a reader has changed, and
+to be read as a difference. `python benchmarks/lint_counts.py FOLDER... --show CODE` prints what a rule finds. What rules find in the
+samples is in `tests/lint/golden/findings.txt`, finding by finding; `make test` holds that.
 
-{head}
+`2e 5w 14` are two errors, five warnings and 14 findings for information. Under the policies of XLA only the rules that tell their refusals
+are run. Rules that are off until they are selected have brackets. Dumps with faults, as tests of compilers have, are counted as they are;
+texts that cannot be read are left out.
+"""
 
-| code | rule | on | policy | {formats} | files |
-|---|---|---|---|{rules}---|"""
+
+Told = dict[tuple[str, str], Counter[str]]
+Counted = tuple[str, int, Told, dict[str, float]]
+"""Of one file the format, its operations, how many findings of which severity each rule has under a policy, and the time of each rule."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folders", nargs="+")
+    parser.add_argument("folders", nargs="*", metavar="NAME=FOLDER")
+    parser.add_argument("--corpus", metavar="FOLDER", help="the columns of docs/lint/findings.md, from this folder")
     parser.add_argument("--out", help="write the table as a page")
     parser.add_argument("--show", help="print the findings of this rule")
     parser.add_argument("--limit", type=int, default=20, help="with --show: how many")
@@ -46,32 +79,92 @@ def main() -> None:
     parser.add_argument("--times", action="store_true", help="print the CPU time of each rule")
     parser.add_argument("--jobs", type=int, default=2)
     given = parser.parse_args()
-    files = [str(path) for folder in given.folders for path in dumps(Path(folder))]
+    words = given.folders + [f"{name}={given.corpus}/{one}" for name, known in COLUMNS.items() for one in known if given.corpus]
+    files = [(str(path), name) for name, folders in _columns(words).items() for folder in folders for path in dumps(folder)]
     if given.show:
-        _show(files, given.show.upper(), given.policy or POLICY, given.limit)
+        _show([path for path, _ in files], given.show.upper(), given.policy or POLICY, given.limit)
         return
-    counts: Counter[tuple[str, str, str, str]] = Counter()
-    hit: Counter[tuple[str, str]] = Counter()
-    sizes: Counter[str] = Counter()
+    table = Table()
     seconds: dict[str, float] = defaultdict(float)
     with ProcessPoolExecutor(given.jobs) as pool:
-        for found in pool.map(_one, files, chunksize=8):
-            if found is None:
-                continue
-            format, nodes, told, times = found
-            sizes[format] += 1
-            sizes[format + " operations"] += nodes
-            for code, spent in times.items():
-                seconds[code] += spent
-            for (policy, code), severities in told.items():
-                hit[code, policy] += 1
-                counts.update({(code, policy, format, severity): n for severity, n in severities.items()})
-    page = _page(given.folders, counts, hit, sizes)
+        for (path, name), found in zip(files, pool.map(_one, [path for path, _ in files], chunksize=8), strict=True):
+            if found is not None:
+                table.add(found, name + stage(path, found[0]))
+                for code, spent in found[3].items():
+                    seconds[code] += spent
+    page = table.page()
     print(page)
     if given.times:
         print("\n".join(f"{code} {spent:8.2f} s" for code, spent in sorted(seconds.items(), key=lambda row: -row[1])))
     if given.out:
         Path(given.out).write_text(page + "\n", encoding="utf-8")
+
+
+def _columns(words: list[str]) -> dict[str, list[Path]]:
+    """The folders of each column; ``NAME=FOLDER`` may come several times."""
+    found: dict[str, list[Path]] = {}
+    for word in words:
+        name, equals, folder = word.rpartition("=")
+        path = Path(folder)
+        found.setdefault(name if equals else path.resolve().name, []).append(path)
+    return found
+
+
+def stage(path: str, format: str) -> str:
+    """`` raw`` or `` optimised`` for HLO whose name tells it; else the empty string."""
+    parts = set(Path(path).name.split("."))
+    if format != "hlo" or not parts & (RAW | OPTIMISED):
+        return ""
+    return " raw" if parts & RAW else " optimised"
+
+
+class Table:
+    """What was counted: for each format and column its files and operations, for each rule and policy its findings by severity."""
+
+    def __init__(self) -> None:
+        self.sizes: dict[tuple[str, str], list[int]] = {}
+        self.counts: Counter[tuple[str, str, str, str, str]] = Counter()
+
+    def add(self, found: Counted, column: str) -> None:
+        """Count one file."""
+        format, nodes, told, _ = found
+        size = self.sizes.setdefault((format, column), [0, 0])
+        size[0] += 1
+        size[1] += nodes
+        for (policy, code), severities in told.items():
+            self.counts.update({(code, policy, format, column, severity): n for severity, n in severities.items()})
+
+    def page(self) -> str:
+        """The page, a table a format."""
+        lines = [PAGE]
+        for format, title in FORMATS.items():
+            columns = [column for known, column in self.sizes if known == format]
+            if columns:
+                lines += [f"## {title}", "", *self._format(format, columns), ""]
+        return "\n".join(lines).rstrip()
+
+    def _format(self, format: str, columns: list[str]) -> list[str]:
+        sizes = [self.sizes[format, column] for column in columns]
+        lines = ["| rule | | under | " + " | ".join(columns) + " |", "|---|---|---|" + "---|" * len(columns)]
+        lines.append("| | files | | " + " | ".join(str(files) for files, _ in sizes) + " |")
+        lines.append("| | operations | | " + " | ".join(str(nodes) for _, nodes in sizes) + " |")
+        silent: dict[str, None] = {}
+        told = set()
+        for policy, rule in sorted(jobs(), key=lambda job: (job[1].code, job[0] != POLICY, job[0])):
+            cells = [self._cell(rule.code, policy, format, column) for column in columns]
+            if any(cells):
+                told.add(rule.code)
+                code = rule.code if rule.default else f"({rule.code})"
+                lines.append(f"| {code} | {rule.name} | {policy} | {' | '.join(cells)} |")
+            else:
+                silent[rule.code] = None
+        silent = {code: None for code in silent if code not in told}
+        return [*lines, "", f"Without a finding: {', '.join(silent) or 'none'}."]
+
+    def _cell(self, code: str, policy: str, format: str, column: str) -> str:
+        signs = {"error": "e", "warning": "w", "info": ""}
+        told = {sign: self.counts[code, policy, format, column, severity] for severity, sign in signs.items()}
+        return " ".join(f"{n}{sign}" for sign, n in told.items() if n)
 
 
 def dumps(folder: Path) -> list[Path]:
@@ -99,6 +192,8 @@ def findings_of(path: str) -> tuple[str, int, list[tuple[str, Finding]], dict[st
             continue
         contexts: dict[str, Context] = {}
         for policy, rule in jobs():
+            if rule.code == COMPILES and len(module.source.text) > LARGEST_COMPILED:
+                continue
             context = contexts.setdefault(policy, Context(module, Settings(policy, loops=scalar_loops)))
             begin = time.process_time()
             found += [(policy, finding) for finding in lint_context(context, [rule])]
@@ -106,10 +201,7 @@ def findings_of(path: str) -> tuple[str, int, list[tuple[str, Finding]], dict[st
     return reading.format, sum(len(g.nodes) for m in reading.modules for g in m.graphs.values()), found, times
 
 
-Told = dict[tuple[str, str], Counter[str]]
-
-
-def _one(path: str) -> tuple[str, int, Told, dict[str, float]] | None:
+def _one(path: str) -> Counted | None:
     try:
         found = findings_of(path)
     except Exception as error:  # a defect, which is named; the other files are counted all the same
@@ -132,24 +224,6 @@ def _show(files: list[str], code: str, policy: str, limit: int) -> None:
                 if shown <= limit:
                     print(f"{finding.headline()}  saves {finding.saves}")
     print(f"{shown} findings of {code} under {policy}")
-
-
-def _page(
-    folders: list[str], counts: Counter[tuple[str, str, str, str]], hit: Counter[tuple[str, str]], sizes: Counter[str]
-) -> str:
-    formats = [format for format in FORMATS if sizes[format]]
-    heads = [f"{FORMATS[f]}: {sizes[f]} files, {sizes[f + ' operations']} operations" for f in formats]
-    names = ", ".join(f"{Path(f).resolve().parent.name}/{Path(f).resolve().name}" for f in folders)
-    columns = " | ".join(FORMATS[f] for f in formats)
-    lines = [PAGE.format(head=f"{'; '.join(heads)} ({names}).", formats=columns, rules="---|" * len(formats))]
-    for policy, rule in sorted(jobs(), key=lambda job: (job[1].code, job[0] != POLICY, job[0])):
-        cells = []
-        for format in formats:
-            told = [counts[rule.code, policy, format, severity] for severity in ("error", "warning", "info")]
-            cells.append(" / ".join(map(str, told)) if any(told) else "")
-        on = "on" if rule.default else ""
-        lines.append(f"| {rule.code} | {rule.name} | {on} | {policy} | {' | '.join(cells)} | {hit[rule.code, policy] or ''} |")
-    return "\n".join(lines)
 
 
 if __name__ == "__main__":
