@@ -34,6 +34,8 @@ class Flows:
         wanted = self.wanted(group)
         updates = self._updates(group, wanted)
         given = set(group.inputs)
+        if self._is_rewritten(group):
+            return float(sum(bytes_of(node.type) for node in group.inputs))
         parts: dict[Node, float] = {}
         whole: dict[Node, float] = {}
         for user, share in wanted.items():
@@ -50,6 +52,13 @@ class Flows:
             if node.op.name != "constant" or not isinstance(node.type, TensorType) or node.type.shape:
                 total += min(bytes_of(node.type), parts.get(node, 0.0) + whole.get(node, 0.0))
         return total
+
+    def _is_rewritten(self, group: Group) -> bool:
+        """Whether the policy rewrote the graph: nodes take what the kernel has in another form, and none takes one of its inputs."""
+        known = {*group.nodes, *group.outputs, *group.inputs}
+        direct = {operand for user in (*group.nodes, *group.outputs) for operand in self._operands(user, known)}
+        hidden = any(node.op.kind is not Kind.LEAF and node not in known for node in direct)
+        return hidden and any(node not in direct and node.op.name != "constant" for node in group.inputs)
 
     def written(self, group: Group) -> float:
         """Bytes of the values that leave a kernel; of a buffer that it updates in place, the update."""

@@ -9,11 +9,13 @@ import pytest
 import irscope
 from irscope.graph import Module, Node
 from irscope.lint.claims import Claim, Claims, tidied
+from irscope.lint.context import Context
 from irscope.lint.edits import Edit, Site, built, together
 from irscope.lint.machine import machine_named
 from irscope.lint.planned import Planned
 from irscope.lint.rule import find_rule
 from irscope.lint.run import lint_module
+from irscope.lint.settings import Settings
 
 SORTED = """HloModule m
 
@@ -252,3 +254,22 @@ def test_double_precision_around_a_call_is_claimed_once() -> None:
     half = CPU.product_us(2 * 128 * 512 * 512, "f64") / 2
     assert found[0].saves is not None
     assert found[0].saves["us"] > half / 2
+
+
+def test_a_kernel_of_a_rewritten_graph_reads_its_inputs_once() -> None:
+    """XLA cancels the two transposes: the kernel's nodes take values that it has in another form, and its input none of them takes."""
+    text = """HloModule m, entry_computation_layout={(f32[64,32]{1,0})->f32[64,32]{1,0}}
+ENTRY main {
+  x = f32[64,32]{1,0} parameter(0)
+  t = f32[32,64]{0,1} transpose(x), dimensions={1,0}
+  h = f32[32,64]{0,1} tanh(t)
+  c = f32[] constant(2)
+  b = f32[32,64]{1,0} broadcast(c), dimensions={}
+  m = f32[32,64]{0,1} multiply(h, b)
+  ROOT r = f32[64,32]{1,0} transpose(m), dimensions={1,0}
+}
+"""
+    planned = Context(irscope.load(text).module(), Settings(policy="xla-cpu")).planned
+    assert planned is not None
+    ((graph, group),) = [(plan.graph, group) for plan in planned.plans for group in plan.groups]
+    assert planned.flow(graph, group) == (64 * 32 * 4, 64 * 32 * 4)
