@@ -221,9 +221,19 @@ def test_of_what_is_information_people_read_the_first_few_and_programs_all() -> 
     assert all(f"number {i}" in whole for i in range(8)) and "--all" not in whole
 
 
+def test_people_read_equal_findings_of_equal_layers_once(cli: Cli, samples: Path) -> None:
+    file = str(samples / "transformer.pre.hlo")
+    few, whole = (cli("lint", file, "--exit-zero", "--isolated", *more).stdout for more in ((), ("--all",)))
+    times = [int(n) for n in re.findall(r"^  (\d+) times: also at %", few, re.M)]
+    assert times
+    assert few.count("info[") - len(times) + sum(times) == whole.count("info[")
+    assert " times: also at" not in whole
+    assert few.splitlines()[-1] == whole.splitlines()[-1]
+
+
 def test_all_of_a_file_is_shown_on_request(cli: Cli, samples: Path) -> None:
     file = str(samples / "transformer.pre.hlo")
-    few, whole = cli("lint", file, "--exit-zero"), cli("lint", file, "--exit-zero", "--all")
+    few, whole = (cli("lint", file, "--exit-zero", "--select", "ALL", *more) for more in ((), ("--all",)))
     assert "more for information, which --all shows" in few.stdout and "--all" not in whole.stdout
     assert whole.stdout.count("info[") > few.stdout.count("info[") == 5
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from irscope.lint.baseline import fingerprint
 from irscope.lint.edges import Edge, folded
 from irscope.lint.report import FileReport, Report
 from irscope.lint.savings import human_bytes, human_us
@@ -15,7 +16,7 @@ FIRST = 5
 EDGES = 20
 """Kinds of unfused edges that are shown of a file unless all are asked for, the costliest first."""
 LIKE = 3
-"""Edges of one kind that are named beside the first."""
+"""Edges or findings of one kind that are named beside the first."""
 
 
 def write(report: Report) -> str:
@@ -27,14 +28,38 @@ def write(report: Report) -> str:
 
 
 def _findings(file: FileReport, everything: bool) -> list[str]:
-    """Errors and warnings, and of what is information the first few: what would save most."""
-    shown = [f for f in file.findings if f.severity > Severity.INFO]
-    infos = [f for f in file.findings if f.severity is Severity.INFO]
+    """Errors and warnings, and of what is information the first few: what would save most. Equal findings, as layers have, are one."""
+    groups = [[finding] for finding in file.findings] if everything else alike(file.findings)
+    shown = [group for group in groups if group[0].severity > Severity.INFO]
+    infos = [group for group in groups if group[0].severity is Severity.INFO]
     first = infos if everything else infos[:FIRST]
-    blocks = [_finding(finding) for finding in (*shown, *first)]
-    if len(first) < len(infos):
-        blocks.append(f"{file.file}: {len(infos) - len(first)} more for information, which --all shows")
+    blocks = [_finding(group[0]) + _others(group) for group in (*shown, *first)]
+    left = sum(len(group) for group in infos[len(first) :])
+    if left:
+        blocks.append(f"{file.file}: {left} more for information, which --all shows")
     return blocks
+
+
+def alike(findings: Sequence[Finding]) -> list[list[Finding]]:
+    """Findings of one rule about equal operators together; the worst first, then what saves most in all."""
+    found: dict[tuple[Severity, str], list[Finding]] = {}
+    for finding in findings:
+        found.setdefault((finding.severity, fingerprint(finding)), []).append(finding)
+    return sorted(found.values(), key=lambda group: (-group[0].severity, -_us(group)))
+
+
+def _us(findings: Sequence[Finding]) -> float:
+    return sum((finding.saves or {}).get("us", 0.0) for finding in findings)
+
+
+def _others(group: Sequence[Finding]) -> str:
+    """Where the same was found again, and what mending all of it would save."""
+    if len(group) == 1:
+        return ""
+    names = ", ".join(f"%{finding.node}" for finding in group[1 : 1 + LIKE])
+    more = f" and {len(group) - 1 - LIKE} more" if len(group) - 1 > LIKE else ""
+    us = _us(group)
+    return f"\n  {len(group)} times: also at {names}{more}" + (f"; about {human_us(us)} in all" if us else "")
 
 
 def statistics(report: Report) -> str:
