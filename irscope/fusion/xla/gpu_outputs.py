@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from irscope.fusion.xla.above import Above
 from irscope.fusion.xla.gpu_cost import CostModel
-from irscope.fusion.xla.gpu_kinds import heroes_of, is_real_reduction, kind_with, members
+from irscope.fusion.xla.gpu_kinds import heroes_of, is_real_reduction, kind_with, members, traits_of_both
 from irscope.fusion.xla.gpu_rules import fits_budget, is_full
 from irscope.fusion.xla.inplace import in_place_operands
 from irscope.fusion.xla.instructions import Computation, Instruction
@@ -65,10 +65,12 @@ class _Joiner:
         for place, other in enumerate(others):
             if is_full(kept):
                 return left + others[place:]
-            if self._may_join(kept, other, parent):
-                self._join(kept, other, "kInput" if "kInput" in (kind(kept), kind(other)) else "kLoop")
-            else:
+            if not self._may_join(kept, other, parent):
                 left.append(other)
+                continue
+            loop, both = self._loop(kept).beside(self._loop(other)), traits_of_both(other, kept)
+            self._join(kept, other, "kInput" if "kInput" in (kind(kept), kind(other)) else "kLoop")
+            self.loops[kept], kept.traits = loop, both
         return left
 
     def join_reader(self, producer: Instruction) -> None:
@@ -142,6 +144,10 @@ class _Loop:
         parts = () if over.is_array else tuple((leaf.shape, leaf.layout) for leaf in over.type.leaves() if isinstance(leaf, TensorType))
         in_memory = tuple(over.dims[d] for d in squeezed(over)) if over.is_array else ()
         return _Loop(reduces, moves, over.dims, over.minor, parts, in_memory, over.elements)
+
+    def beside(self, other: _Loop) -> _Loop:
+        """The loop of a kernel that gives the results of both: that of its first reduction or transposition, else of its first result."""
+        return other if self.reduces is None and self.moves is None and (other.reduces, other.moves) != (None, None) else self
 
     def takes(self, other: _Loop) -> bool:
         """Whether both are one loop: the same shape, or one that lies alike in memory."""
