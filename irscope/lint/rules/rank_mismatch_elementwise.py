@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import dropwhile
 
 from irscope.graph import Graph, Kind, Node, TensorType
 from irscope.lint.context import Context
@@ -16,7 +17,8 @@ class RankMismatchElementwise(Rule):
 
     ## What it does
     Finds elementwise operators with one operand that is a broadcast of a tensor of lower rank, and one that has the full rank.
-    A vector along the last axis (a bias), scalars, and what was just reduced (the mean of a normalisation) are not told.
+    A vector along the last axis (a bias), scalars, what was just reduced (the mean of a normalisation) and what has axes of length one
+    written out (``keepdims``) are not told.
     When both operands are vectors stretched along different axes, the result is an outer product: that is a warning.
 
     ## Why is this bad?
@@ -105,6 +107,16 @@ class RankMismatchElementwise(Rule):
               ROOT r = f32[64,128] add(x, b)
             }
         """),
+        Fixture.hlo("""
+            ENTRY e {
+              x = f32[2,63,768] parameter(0)
+              s = f32[2,63,1] parameter(1)
+              b = f32[2,63,1] broadcast(s), dimensions={0,1,2}
+              t = f32[2,63] reshape(b)
+              w = f32[2,63,768] broadcast(t), dimensions={0,1}
+              ROOT r = f32[2,63,768] multiply(x, w)
+            }
+        """),
         Fixture.torchscript("""
             graph(%x : Float(8, 16, 32), %b : Float(32)):
               %one : int = prim::Constant[value=1]()
@@ -115,8 +127,8 @@ class RankMismatchElementwise(Rule):
 
     def check(self, context: Context) -> Iterator[RuleFinding]:
         for graph in context.array_graphs:
-            if graph in context.inlined:
-                continue
+            if graph in context.inlined or (context.optimised and context.module.format == "hlo"):
+                continue  # what a compiler has simplified no longer says how the program wrote its axes
             for node, type in context.tensors(graph):
                 if node.op.dialect in ("relay", "torchscript"):
                     yield from self._by_itself(context, graph, node, type)
@@ -186,7 +198,26 @@ def _stretched(node: Node) -> Node | None:
         if len(inner) != 1:
             break
         at = inner[0]
-    return None if at.op.kind is Kind.REDUCTION or at.op.name in ("iota", "constant") else small
+    if at.op.kind is Kind.REDUCTION or at.op.name in ("iota", "constant"):
+        return None
+    return None if _has_all_axes(small, node.type) else small
+
+
+def _has_all_axes(small: Node, full: TensorType) -> bool:
+    """Whether the program gave the tensor all axes before it was stretched: JAX keeps them as reshapes and broadcasts of equal size.
+
+    Axes of length one in front may be what aligning ranks has put there; those elsewhere somebody wrote (``keepdims``, ``[:, None]``).
+    """
+    at = small
+    while at.op.name in ("reshape", "bitcast", "broadcast") and at.operands:
+        at = at.operands[0]
+        type = at.type
+        if not isinstance(type, TensorType) or not isinstance(small.type, TensorType) or type.elements != small.type.elements:
+            return False
+        if type.rank == full.rank:
+            inside = list(dropwhile(lambda pair: pair[0] == 1, zip(type.shape, full.shape, strict=True)))
+            return any(own == 1 and wide != 1 for own, wide in inside)
+    return False
 
 
 def _outer(a: Node, b: Node) -> bool:
