@@ -40,8 +40,8 @@ class AsWritten(Protocol):
     def plan_module(self, module: Module, device: str | None = None) -> list[Plan]:
         """A plan for each computation that the entry runs. Raises UserError for a device that the policy does not know."""
 
-    def remarks(self, module: Module) -> list[str]:
-        """How sure the verdicts on this module are: what about its text is not what the compiler's pass would see."""
+    def remarks(self, module: Module, device: str | None = None) -> list[str]:
+        """How sure the verdicts on this module are: what about its text, or the device, is not what the compiler's pass would see."""
 
 
 def compiler_of(name: str) -> str:

@@ -30,7 +30,7 @@ class Tvm:
         return [self.plan(g) for g in callees_first(module, module.main())
                 if id(g) not in scalar and not {"Primitive", "Compiler"} & g.notes.get("attrs", {}).keys()]
 
-    def remarks(self, module: Module) -> list[str]:
+    def remarks(self, module: Module, device: str | None = None) -> list[str]:
         """What is not as TVM would see it."""
         if module.format != "relay":
             return [f"TVM fuses Relay; the kinds of {module.format} operators stand in for those of Relay's"]

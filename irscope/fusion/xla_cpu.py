@@ -49,7 +49,7 @@ class XlaCpuPolicy:
         with collector_paused():
             return [self.plan(graph) for graph in computations(module)]
 
-    def remarks(self, module: Module) -> list[str]:
+    def remarks(self, module: Module, device: str | None = None) -> list[str]:
         """See :mod:`irscope.fusion.xla.stage`."""
         signs, canonical = self._rewritten(module)
         told = other_release(module, self.release)

@@ -14,6 +14,7 @@ from irscope.fusion.plan import Plan
 from irscope.fusion.xla.copying import fuse_copies
 from irscope.fusion.xla.gpu import run
 from irscope.fusion.xla.gpu_cost import CostModel
+from irscope.fusion.xla.gpu_cycles import CYCLES
 from irscope.fusion.xla.gpu_device import Device, device_named
 from irscope.fusion.xla.gpu_outputs import join_kernels
 from irscope.fusion.xla.instructions import Computation, Instruction
@@ -57,9 +58,13 @@ class XlaGpuPolicy:
             from_text(plan, run(marked(module, taken_apart(graph)), device))
         return _tell_joined(plan)
 
-    def remarks(self, module: Module) -> list[str]:
-        """See :mod:`irscope.fusion.xla.stage`."""
-        return remarks(module, self.version, "before_priority-fusion")
+    def remarks(self, module: Module, device: str | None = None) -> list[str]:
+        """See :mod:`irscope.fusion.xla.stage`; and what is not known of a device."""
+        told, chosen = remarks(module, self.version, "before_priority-fusion"), device_named(device)
+        if chosen.capability not in CYCLES:
+            told.append(f"{chosen.name} ({chosen.capability}): XLA has measured no cycles of instructions on it and takes those of H100 "
+                        "(sm_90), as here; these verdicts were compared with no compilation for it")
+        return told
 
 
 def _planned(graph: Graph, computation: Computation, device: Device, entry: bool = False) -> Plan:

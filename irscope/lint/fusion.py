@@ -55,10 +55,10 @@ def version_of(policy: str) -> str:
     return chosen.version if isinstance(chosen, AsWritten) else chosen.name
 
 
-def remarks(module: Module, policy: str) -> list[str]:
-    """How far a policy that works on the text as written can be trusted on this text."""
+def remarks(module: Module, policy: str, device: str | None = None) -> list[str]:
+    """How far a policy that works on the text as written can be trusted on this text, and for this device."""
     chosen = policy_named(policy)
-    return chosen.remarks(module) if isinstance(chosen, AsWritten) else []
+    return chosen.remarks(module, device) if isinstance(chosen, AsWritten) else []
 
 
 def judge(module: Module, policy: str, device: str | None = None, pair: tuple[str, str] | None = None) -> list[EdgeVerdict]:

@@ -92,7 +92,8 @@ class Session:
                 report.remarks += notes
         elif self.options.why:
             self._edges(report, judged, demands)
-            report.remarks = [remark for module in reading.modules if module.entry for remark in remarks(module, demands.policy)]
+            report.remarks = [remark for module in reading.modules if module.entry
+                              for remark in remarks(module, demands.policy, demands.device)]
             if self.options.pair is None:
                 report.stages = [columns for context in judged if (columns := stages(context)) is not None]
         ignored = (*self.options.ignore, *table.get("ignore", ()))

@@ -11,7 +11,7 @@ from irscope.fusion.xla.gpu_cost import CostModel
 from irscope.fusion.xla.gpu_device import DEVICES, device_named, device_of
 from irscope.fusion.xla.gpu_rules import GpuRules
 from irscope.fusion.xla.instructions import Computation
-from irscope.lint.fusion import judge
+from irscope.lint.fusion import judge, remarks
 from irscope.source import UserError
 from tests.fusion.xla_texts import ADD, module, read_by_many, verdicts, why
 
@@ -340,6 +340,25 @@ def test_devices_by_name_and_by_text(tmp_path: Path) -> None:
         device_of("gpu_device_info {}", "x")
     with pytest.raises(UserError, match="no device"):
         judge(module("ROOT x = f32[4] parameter(0)"), "xla-gpu", "h1000")
+
+
+def test_an_answer_for_a_device_without_measured_cycles_says_whose_they_are(tmp_path: Path) -> None:
+    """By its name, and by a target text of its capability; for the others there is nothing to say."""
+    some = module("x = f32[4]{0} parameter(0)\n ROOT n = f32[4]{0} negate(x)")
+    assert remarks(some, "xla-gpu") == remarks(some, "xla-gpu", "a100") == []
+    assert "b200 (sm_100): XLA has measured no cycles of instructions on it and takes those of H100" in remarks(some, "xla-gpu", "b200")[0]
+    path = tmp_path / "blackwell.txtpb"
+    path.write_text("""gpu_device_info {
+        threads_per_core_limit: 2048
+        shared_memory_per_block: 49152
+        core_count: 142
+        fpus_per_core: 128
+        memory_bandwidth: 1792000000000
+        l2_cache_size: 134217728
+        clock_rate_ghz: 2.6
+        cuda_compute_capability { major: 12 }
+    }""")
+    assert "blackwell (sm_120)" in remarks(some, "xla-gpu", str(path))[0]
 
 
 @pytest.mark.parametrize("policy", ["xla-cpu", "xla-gpu"])

@@ -66,7 +66,7 @@ class InductorPolicy:
         applied = {id(body) for g in primitive.graphs.values() for node in g.nodes if node.op.name in APPLIED for body in node.bodies}
         return [self.plan(graph) for graph in callees_first(primitive, primitive.main()) if id(graph) not in applied]
 
-    def remarks(self, module: Module) -> list[str]:
+    def remarks(self, module: Module, device: str | None = None) -> list[str]:
         """What about this text torch.compile would see otherwise."""
         if module.format != "torchscript":
             return [f"{module.format} operators stand in for those of PyTorch"]
