@@ -43,10 +43,16 @@ def _plans(module: Module, policy: str, device: str | None, expanded: bool) -> l
     if device is not None and compiler_of(policy) != "xla-gpu":
         raise UserError(f"--device {device} means nothing to the policy {policy}", "it belongs to xla-gpu")
     if isinstance(chosen, AsWritten):
-        return chosen.plan_module(module if module.format in getattr(chosen, "reads", ("hlo",)) else expand(module), device)
+        return chosen.plan_module(module if _reads(policy, module) else expand(module), device)
     primitive = module if expanded else expand(module)
     scalar = Context(primitive).scalar_bodies
     return [chosen.plan(graph) for graph in callees_first(primitive, primitive.main()) if graph not in scalar]
+
+
+def _reads(policy: str, module: Module) -> bool:
+    """Whether a policy judges the operators of the text, rather than its primitives. HLO is its own primitives, but for what it calls."""
+    chosen = policy_named(policy)
+    return module.format in getattr(chosen, "reads", ("hlo",)) if isinstance(chosen, AsWritten) else module.format == "hlo"
 
 
 def version_of(policy: str) -> str:
@@ -73,7 +79,7 @@ def answer(
     module: Module, policy: str, device: str | None = None, pair: tuple[str, str] | None = None, context: Context | None = None
 ) -> tuple[list[EdgeVerdict], dict[EdgeVerdict, Kernel]]:
     """The verdicts, and where a pair was asked for and is fused, the kernel that computes both. ``context`` may have the plans already."""
-    planned = context.planned if context is not None and context.primitive is module else None
+    planned = context.planned if context is not None and (context.primitive is module or not _reads(policy, module)) else None
     made = planned.plans if planned is not None else plans(module, policy, device)
     told = _asked(module, [verdict for plan in made for verdict in _in_the_text(module, plan)], policy, pair)
     if pair is None:

@@ -151,9 +151,11 @@ def _lifted(context: Context) -> tuple[Planned, dict[str, int]] | None:
         for finding in rule().check(context):
             if isinstance(finding, RuleFinding) and finding.edit is not None and finding.at and (finding.saves or {}).get("us"):
                 edits.setdefault(finding.code, []).append((finding.at[0], finding.edit))
-    found = _edited(context, edits)
     before, machine = context.planned, context.machine
-    if found is None or before is None:
+    if before is None:
+        return None
+    found = _edited(context, edits) if edits else before
+    if found is None:
         return None
     if found.us(machine) > before.us(machine):
         found, edits = _one_by_one(context, before, edits)
