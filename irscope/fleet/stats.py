@@ -11,7 +11,7 @@ from irscope.analysis.survey import Survey
 from irscope.fleet.pool import map_files
 from irscope.formats.detect import decode, read
 from irscope.graph import Reading, TensorType, TupleType, Type
-from irscope.source import Severity, UserError
+from irscope.source import Finding, Severity, UserError
 from irscope.source.files import read_bytes
 
 
@@ -24,12 +24,13 @@ class SignatureValue(TypedDict):
 
 
 class Stats(TypedDict, total=False):
-    """What is said of one file; the keys are a promise of the command line."""
+    """What is said of one file; the keys are a promise of the command line. ``help`` says what to do about ``error``, to people alone."""
 
     file: str
     format: str | None
     ok: bool
     error: str | None
+    help: str
     graphs: int
     nodes: int
     ops: dict[str, int]
@@ -52,7 +53,7 @@ def stats_of_file(file: str, from_: str | None = None, signature: bool = False) 
         reading = read(decode(read_bytes(file), file), from_)
         return stats_of_reading(reading, file, signature)
     except UserError as error:
-        return _failed(file, _error_of(error), from_)
+        return _failed(file, _error_of(error), from_, error.help)
     except (MemoryError, RecursionError) as error:
         return _failed(file, f"1:1: too much for this machine ({type(error).__name__})", from_)
     except Exception as error:
@@ -68,10 +69,13 @@ def stats_of_reading(reading: Reading, file: str, signature: bool = False) -> St
         ops.update(survey.ops)
     entries = [s.entry for s in surveys if s.entry is not None]
     record = Stats(
-        file=file, format=reading.format, ok=reading.ok, error=None if reading.ok else first_error(reading),
+        file=file, format=reading.format, ok=reading.ok, error=None if reading.ok else _told(first_error(reading)),
         graphs=sum(len(s.module.graphs) for s in surveys), nodes=sum(ops.values()), ops=dict(ops.most_common()),
         parameters=sum(len(entry.params) for entry in entries), parameter_bytes=sum(s.parameter_bytes() for s in surveys),
         flops=round(sum(s.totals.flops for s in surveys)), bytes=round(sum(s.totals.bytes for s in surveys)))
+    wrong = first_error(reading)
+    if not reading.ok and wrong is not None and wrong.help:
+        record["help"] = wrong.help
     if signature:
         entry = surveys[0].entry if surveys else None
         record["inputs"] = [_signature(v) for v in inputs(entry)]
@@ -79,12 +83,14 @@ def stats_of_reading(reading: Reading, file: str, signature: bool = False) -> St
     return record
 
 
-def first_error(reading: Reading) -> str:
-    """``line:col: message`` of the first error in a text."""
-    for finding in reading.findings:
-        if finding.severity is Severity.ERROR:
-            return f"{finding.place() or '1:1'}: {finding.message}"
-    return "1:1: nothing was read"
+def first_error(reading: Reading) -> Finding | None:
+    """The first error in a text."""
+    return next((finding for finding in reading.findings if finding.severity is Severity.ERROR), None)
+
+
+def _told(error: Finding | None) -> str:
+    """``line:col: message``."""
+    return f"{error.place() or '1:1'}: {error.message}" if error is not None else "1:1: nothing was read"
 
 
 def _signature(value: Value) -> SignatureValue:
@@ -102,9 +108,12 @@ def _error_of(error: UserError) -> str:
     return f"1:1: {error.message}"
 
 
-def _failed(file: str, error: str, format: str | None = None) -> Stats:
-    return Stats(file=file, format=format, ok=False, error=error, graphs=0, nodes=0, ops={}, parameters=0, parameter_bytes=0, flops=0,
-                 bytes=0)
+def _failed(file: str, error: str, format: str | None = None, help: str = "") -> Stats:
+    record = Stats(file=file, format=format, ok=False, error=error, graphs=0, nodes=0, ops={}, parameters=0, parameter_bytes=0, flops=0,
+                   bytes=0)
+    if help:
+        record["help"] = help
+    return record
 
 
 def _died(file: str) -> Stats:

@@ -20,6 +20,11 @@ class Writer(Protocol):
     def end(self) -> None: ...
 
 
+def _object(record: Record) -> str:
+    """The promised keys; what to do about an error is for people."""
+    return json.dumps({key: value for key, value in record.items() if key != "help"}, ensure_ascii=False)
+
+
 class JsonLines:
     """One object a line."""
 
@@ -28,7 +33,7 @@ class JsonLines:
 
     def add(self, record: Record) -> None:
         self.failed += not record["ok"]
-        self.stream.write(json.dumps(record, ensure_ascii=False) + "\n")
+        self.stream.write(_object(record) + "\n")
         self.stream.flush()
 
     def end(self) -> None:
@@ -43,7 +48,7 @@ class Json:
 
     def add(self, record: Record) -> None:
         self.failed += not record["ok"]
-        self.stream.write(("[\n " if self._n == 0 else ",\n ") + json.dumps(record, ensure_ascii=False))
+        self.stream.write(("[\n " if self._n == 0 else ",\n ") + _object(record))
         self._n += 1
 
     def end(self) -> None:
@@ -57,6 +62,7 @@ class Table:
         self.stream, self.paint, self.failed, self._n = stream, paint, 0, 0
         self._sums: dict[str, int] = dict.fromkeys(("graphs", "nodes", "parameters", "parameter_bytes", "flops", "bytes"), 0)
         self._name = max(20, paint.width - 62)
+        self._helped: set[str] = set()
 
     def add(self, record: Record) -> None:
         if self._n == 0:
@@ -67,6 +73,7 @@ class Table:
         if not record["ok"] and not record["nodes"]:
             self.failed += 1
             self.stream.write(f"{name:<{self._name}}  {self.paint(self._error(record), 'red')}\n")
+            self._help(record)
             return
         for key in self._sums:
             self._sums[key] += record[key]
@@ -74,10 +81,18 @@ class Table:
         if not record["ok"]:
             self.failed += 1
             self.stream.write("  " + self.paint(self._error(record), "red") + "\n")
+            self._help(record)
 
     def end(self) -> None:
         if self._n > 1:
             self.stream.write(self.paint(self._row(f"{count(self._n)} files", self._sums), "bold") + "\n")
+
+    def _help(self, record: Record) -> None:
+        """What to do about an error; of many files with the same one it is said below the first."""
+        help = str(record.get("help", ""))
+        if help and help not in self._helped:
+            self._helped.add(help)
+            self.stream.write(self.paint("    help: " + help.replace("\n", "\n          "), "dim") + "\n")
 
     def _error(self, record: Record) -> str:
         return short(str(record["error"]), max(30, self.paint.width - 4)) if self.paint.colour else str(record["error"])

@@ -64,3 +64,13 @@ def test_a_folder_without_dumps_is_told(tmp_path: Path, cli: Cli) -> None:
     result = cli("stats", tmp_path)
     assert result.exit_code == 2
     assert "no dump in" in result.stderr
+
+
+def test_the_table_says_what_to_do_once(tmp_path: Path, cli: Cli) -> None:
+    for name in ("a.hlo", "b.hlo"):
+        (tmp_path / name).write_text("HloModule m\n\nENTRY e {\n  ROOT x = ")
+    (tmp_path / "c.hlo").write_text("")
+    told = cli("stats", tmp_path).stdout
+    assert told.count("    help: was the dump cut off?\n") == 1
+    assert told.count("    help: was the program that wrote it stopped") == 1
+    assert '"help"' not in cli("stats", tmp_path, "--format", "json").stdout
