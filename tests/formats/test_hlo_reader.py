@@ -152,6 +152,12 @@ def test_types_that_are_left_out_lie_as_xla_lays_them(right_side: str, type: str
     assert str(fine(LYING + right_side + "\n}\n").main().result().type) == type
 
 
+def test_a_layout_that_is_none_is_not_handed_on() -> None:
+    got = reading("HloModule m\nENTRY e {\n  x = f32[4,3]{0,0} parameter(0)\n  n = negate(x)\n  ROOT t = tuple(x, n)\n}\n")
+    assert got.ok and [f.code for f in got.findings] == ["HLO029"]
+    assert str(got.module().main().result().type) == "(f32[4,3], f32[4,3])"
+
+
 def test_async_sugar_is_a_computation() -> None:
     module = fine(FORMS["asynchronous"])
     nodes = {n.name: n for n in module.main().nodes}

@@ -89,7 +89,7 @@ class TypeTable:
             order = tuple(map(int, m[3].split(","))) if m[3] else ()
         except ValueError:
             return None
-        if (m[3] is not None and not _is_order(order, len(dims))) or any(d > MAX_DIMENSION for d in dims if isinstance(d, int)):
+        if (m[3] is not None and not is_order(order, len(dims))) or any(d > MAX_DIMENSION for d in dims if isinstance(d, int)):
             return None
         return self.keep(TensorType(DTYPES[m[1]], dims, Layout(order) if m[3] else None))
 
@@ -137,7 +137,7 @@ class TypeTable:
         if len(order) != rank:
             raise Refused(TYPE_SYNTAX, f"the layout orders {len(order)} dimensions, but the type has {rank}", begin, end - begin,
                           "a layout lists every dimension, the fastest first: {1,0} is row-major for two")
-        if order and not _is_order(tuple(order), rank):
+        if order and not is_order(tuple(order), rank):
             message = f"the layout must list each of the dimensions 0 to {rank - 1} once"
             if self._tell is None:
                 raise Refused(TYPE_SYNTAX, message, begin, end - begin)
@@ -212,7 +212,7 @@ def opens_layout(cursor: Cursor) -> bool:
     return kind == "int" or (kind == "mark" and (value == ":" or value == "}"))
 
 
-def _is_order(order: tuple[int, ...], rank: int) -> bool:
+def is_order(order: tuple[int, ...], rank: int) -> bool:
     return len(order) == rank and sorted(order) == list(range(rank))
 
 
