@@ -21,6 +21,8 @@ class XlaCpuPolicy:
     """See the module. XLA changes its rules from month to month; ``release`` is the one whose decisions these are."""
 
     name = "xla-cpu"
+    elsewhere = "--policy xla-gpu judges as XLA does on h100, a100, b200 or the device of a target text"
+    """What to do for other devices."""
 
     def __init__(self, release: CpuRelease = LATEST) -> None:
         self.release = release

@@ -41,7 +41,8 @@ def plans(module: Module, policy: str, device: str | None = None, expanded: bool
 def _plans(module: Module, policy: str, device: str | None, expanded: bool) -> list[Plan]:
     chosen = policy_named(policy)
     if device is not None and compiler_of(policy) != "xla-gpu":
-        raise UserError(f"--device {device} means nothing to the policy {policy}", "it belongs to xla-gpu")
+        hint = getattr(chosen, "elsewhere", "it belongs to xla-gpu")
+        raise UserError(f"--device {device} means nothing to the policy {policy}", hint)
     if isinstance(chosen, AsWritten):
         return chosen.plan_module(module if _reads(policy, module) else expand(module), device)
     primitive = module if expanded else expand(module)

@@ -48,7 +48,7 @@ def test_xla_says_why_and_the_policy_says_what_that_means() -> None:
     apart = edges["exp.1", "mul.6"]
     assert (apart.fused, apart.reason, apart.rule) == ("none", "Fusion is not profitable.", "not-profitable")
     assert "%exp.1 is expensive" in apart.cause and "%exp.1 is from /src/oracle/models.py:100" in apart.cause
-    assert notes[-1] == "xla-cpu@jaxlib-0.10.2 agrees with the log on 2 of 2 edges"
+    assert notes[-1] == "xla-cpu@jaxlib-0.10.2 agrees with the log on 2 of 2 edges, and keeps apart 1 of the 1 that the log does"
 
 
 def test_one_producer_in_two_kernels() -> None:
@@ -66,7 +66,7 @@ def test_where_the_policy_would_say_otherwise_the_log_stands() -> None:
     edges, notes = told("cpu_exp", "\n".join(kept))
     other = edges["mul.6", "mul.7"]
     assert (other.fused, other.rule) == ("none", "disagreement") and "would have fused it" in other.cause
-    assert "agrees with the log on 1 of 2 edges" in notes[-1]
+    assert "agrees with the log on 1 of 2 edges, and keeps apart 1 of the 2 that the log does" in notes[-1]
 
 
 def test_a_log_of_several_programs_is_read_for_the_one_that_fits() -> None:

@@ -1,9 +1,13 @@
 """The policy inductor: what is stored, what is joined, and the reasons that are given."""
 from __future__ import annotations
 
+import pytest
+
 from irscope.api import load
 from irscope.fusion import policy_named
 from irscope.fusion.policy import AsWritten
+from irscope.lint.fusion import judge
+from irscope.source import UserError
 from tests.fusion.inductor_texts import graph, plan, tensor, verdict
 
 
@@ -59,3 +63,9 @@ def test_another_order_of_elements_keeps_kernels_apart() -> None:
 def test_a_number_that_is_repeated_needs_no_dimensions() -> None:
     text = "HloModule m\n\nENTRY e {\n  p = f32[] parameter(0)\n  b = f32[4,8] broadcast(p)\n  n = f32[4,8] negate(b)\n  ROOT r = f32[4,8] abs(n)\n}\n"
     assert verdict(plan(load(text).module()), "n", "r").fused == "all"
+
+
+def test_a_device_is_refused_with_what_to_do() -> None:
+    with pytest.raises(UserError, match="--device h100 means nothing to the policy inductor") as caught:
+        judge(graph({"a": tensor(8)}, "e = aten::exp(%a)", "e"), "inductor", "h100")
+    assert "TORCH_LOGS=fusion" in caught.value.help and "--fusion-log" in caught.value.help

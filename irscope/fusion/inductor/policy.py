@@ -41,6 +41,9 @@ class InductorPolicy:
 
     name = "inductor"
     version = f"inductor@{VERSION}"
+    elsewhere = "it decides as torch.compile does on a CPU; for a GPU run the program with TORCH_LOGS=fusion, and give that log by " \
+        "--fusion-log (docs/fusion/logs.md), or ask --policy xla-gpu"
+    """What to do for devices that are not simulated."""
     def plan(self, graph: Graph) -> Plan:
         """The kernels of one primitive graph."""
         prepared = self.prepared(graph)

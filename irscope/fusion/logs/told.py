@@ -121,8 +121,11 @@ def _places(module: Module, *ends: Node | None) -> str:
 
 
 def _agreement(own: Sequence[EdgeVerdict], told: Sequence[EdgeVerdict], version: str) -> list[str]:
-    apart = sum(a.fused != b.fused for a, b in zip(own, told))
-    return [f"{version} agrees with the log on {len(own) - apart} of {len(own)} edges"] if own else []
+    """How many edges the policy sees as the log does, and how many of those that are apart: most edges fuse, whoever is asked."""
+    right = sum(a.fused == b.fused for a, b in zip(own, told))
+    apart = [a.fused for a, b in zip(own, told) if b.fused == "none"]
+    kept = f", and keeps apart {apart.count('none')} of the {len(apart)} that the log does" if apart else ""
+    return [f"{version} agrees with the log on {right} of {len(own)} edges{kept}"] if own else []
 
 
 # ---------------------------------------------------------------- Inductor
