@@ -11,7 +11,7 @@ from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Rule
 from irscope.lint.savings import human_bytes, saving
-from irscope.lint.values import is_annotation, size
+from irscope.lint.values import is_annotation, size, written
 from irscope.source import Note
 
 LISTED = 3
@@ -56,7 +56,9 @@ def blocked(context: Context, rules: Collection[str] = ()) -> Iterator[Blocked]:
                 continue
             ends = [nodes.get((verdict.computation, name)) for name in (verdict.producer, verdict.consumer)]
             own = [context.own(end, verdict.computation) if end is not None else None for end in ends]
-            if own[0] is not None and own[1] is not None and not (is_annotation(own[0]) or is_annotation(own[1])):
+            if own[0] is None or own[1] is None or written(own[0]) is written(own[1]):
+                continue  # between the primitives of one operator of the text nobody can do anything
+            if not (is_annotation(own[0]) or is_annotation(own[1])):
                 yield Blocked(own[0], own[1], context.homes[own[1]], verdict)
 
 

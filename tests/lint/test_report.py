@@ -231,9 +231,15 @@ def test_people_read_equal_findings_of_equal_layers_once(cli: Cli, samples: Path
     assert few.splitlines()[-1] == whole.splitlines()[-1]
 
 
-def test_all_of_a_file_is_shown_on_request(cli: Cli, samples: Path) -> None:
-    file = str(samples / "transformer.pre.hlo")
-    few, whole = (cli("lint", file, "--exit-zero", "--select", "ALL", *more) for more in ((), ("--all",)))
+def test_all_of_a_file_is_shown_on_request(cli: Cli, tmp_path: Path) -> None:
+    """Six operators of different kinds, each computed twice."""
+    names = ("exponential", "tanh", "sine", "cosine", "log", "sqrt")
+    twice = "".join(f"  {name}.{i} = f32[64,64] {name}(x)\n" for name in names for i in (1, 2))
+    results = ", ".join(f"{name}.{i}" for name in names for i in (1, 2))
+    types = ", ".join(["f32[64,64]"] * 12)
+    file = str(tmp_path / "m.hlo")
+    Path(file).write_text(f"HloModule m\n\nENTRY e {{\n  x = f32[64,64] parameter(0)\n{twice}  ROOT r = ({types}) tuple({results})\n}}\n")
+    few, whole = cli("lint", file, "--exit-zero", "--select", "ALG002"), cli("lint", file, "--exit-zero", "--select", "ALG002", "--all")
     assert "more for information, which --all shows" in few.stdout and "--all" not in whole.stdout
     assert whole.stdout.count("info[") > few.stdout.count("info[") == 5
 
