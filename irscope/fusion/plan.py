@@ -24,7 +24,8 @@ class Group:
     * ``whole``: one node that stands alone (sort, scatter, while, a custom call).
 
     ``space`` is what the loops run over; of ``rows`` groups, the first ``rows`` axes of it are the rows and the others one row.
-    ``chains`` says for each output by which views the loops reach it (None: iteration i is element i).
+    ``chains`` says for each output by which views the loops reach it (None: iteration i is element i). ``aside`` are nodes that the kernel
+    only prepares or finishes, as by a conversion that the compiler puts beside a product; another kernel does their work.
     """
 
     kind: str
@@ -36,6 +37,7 @@ class Group:
     rows: int = 0
     chains: dict[Node, Chain | None] = field(default_factory=dict)
     parts: tuple[Group, ...] = ()
+    aside: frozenset[Node] = frozenset()
 
     @property
     def root(self) -> Node:

@@ -109,7 +109,7 @@ class Planned:
         known = self._known.get(group)
         if known is None:
             read, written = (0.0, 0.0) if self.starts_nothing(group) else self._flow(graph, group)
-            pieces = max((self._writers.get(node, 1) for node in group.outputs), default=1) if self._writers else 1
+            pieces = max((self._writers.get(node, 1) for node in group.outputs), default=1) if self._writers and not group.aside else 1
             known = self._known[group] = (read / pieces, written / pieces)
         return known
 
@@ -121,7 +121,7 @@ class Planned:
     @cached_property
     def _writers(self) -> Counter[Node]:
         """How many kernels write each value, where several do."""
-        found = Counter(node for plan in self.plans for group in plan.groups for node in group.outputs)
+        found = Counter(node for plan in self.plans for group in plan.groups for node in group.outputs if node not in group.aside)
         return Counter({node: n for node, n in found.items() if n > 1})
 
     def _flow(self, graph: Graph, group: Group) -> tuple[float, float]:
@@ -169,7 +169,7 @@ class Planned:
             return 0.0
         read, written = self.flow(graph, group)
         read += sum(scattered(node) for node in group.nodes)
-        computing = sum(works.us(node) * share for node, share in self._flows.wanted(group).items())
+        computing = sum(works.us(node) * share for node, share in self._flows.wanted(group).items() if node not in group.aside)
         return works.machine.launch(self.policy) + max(works.machine.move_us(read, written), computing)
 
     def costliest(self, n: int = 3) -> list[tuple[Group, float]]:

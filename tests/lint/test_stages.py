@@ -362,3 +362,13 @@ def test_what_a_loop_writes_in_place_and_picks_out_of_its_state_counts_alone(pol
     row = 64 * 4
     assert fused[2] <= captured[2] < 10 * 8 * row
     assert fused[1] <= captured[1]
+
+
+def test_a_product_that_is_computed_wide_counts_once() -> None:
+    """XLA's CPU compiler converts the operands of a product of halves, multiplies, and converts back: three kernels, one product."""
+    text = "HloModule m, entry_computation_layout={(bf16[512,512], bf16[512,512])->bf16[512,512]}\n\nENTRY e {\n" \
+           "  x = bf16[512,512] parameter(0)\n  w = bf16[512,512] parameter(1)\n  t = bf16[512,512] negate(x)\n" \
+           "  d = bf16[512,512] dot(t, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n  ROOT r = bf16[512,512] tanh(d)\n}\n"
+    _, captured, fused, _ = told(text, settings=Settings(policy="xla-cpu")).stages
+    product = machine_named("cpu").product_us(2 * 512.0**3, "bf16")
+    assert product < fused.us < captured.us + product / 2

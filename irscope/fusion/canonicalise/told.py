@@ -6,12 +6,14 @@ from dataclasses import replace
 
 from irscope.fusion.canonicalise.canonical import Canonical
 from irscope.fusion.plan import EdgeVerdict, Group, Plan
-from irscope.graph import Graph, Node
+from irscope.graph import Graph, Kind, Node
 
 UNTOLD = frozenset(("parameter", "constant", "get-tuple-element", "tuple"))
 """Nodes whose edges are no fusion that anybody asks for."""
 SIMPLIFIED = "simplified"
 """The rule of an edge that XLA's simplification removes before anything is fused."""
+MOVED = frozenset((Kind.ELEMENTWISE, Kind.BROADCAST, Kind.INJECTIVE))
+"""Kinds of instructions that do not do the work of a product or convolution which they are put beside."""
 MAX_STEPS = 64
 """Nodes that are looked at between two nodes whose edge XLA made a path of."""
 
@@ -72,8 +74,10 @@ def _group(group: Group, nodes: list[Node]) -> Group:
     here = set(nodes)
     outputs = [node for node in _origins(group.outputs) if node in here]
     anchor = next((node for node in (group.anchor.origin if group.anchor is not None else ()) if node in here), None)
+    worked = {node.origin[0] for node in group.nodes if node.origin and node.op.kind not in MOVED}
+    aside = frozenset(node for node in nodes if node.op.kind is Kind.CONTRACTION and node not in worked)
     return replace(group, nodes=nodes, outputs=outputs or nodes[-1:], inputs=[n for n in _origins(group.inputs) if n not in here],
-                   anchor=anchor, chains={})
+                   anchor=anchor, chains={}, aside=aside)
 
 
 def _origins(nodes: Iterable[Node]) -> list[Node]:
