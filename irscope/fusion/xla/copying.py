@@ -78,7 +78,7 @@ def _write_twice(computation: Computation, fusion: Instruction, chains: list[lis
         for step in chain[chain[0].op == "get-tuple-element":]:
             copy = step.clone()
             copy.operands = [inner]
-            inner.users[copy] = None
+            inner.users.add(copy)
             body.instructions[copy] = None
             inner = copy
         made.append(inner)

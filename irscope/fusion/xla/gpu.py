@@ -101,7 +101,7 @@ class _Queue:
             return True
         unasked = self.unasked.get(producer)
         if unasked is None:
-            unasked = self.unasked[producer] = dict(users)
+            unasked = self.unasked[producer] = dict.fromkeys(users)
         while unasked:
             user, _ = unasked.popitem()
             if user in users and not is_free_bitcast(user) and self._refusal(producer, user) is not None:

@@ -112,7 +112,7 @@ class CostModel:
         """Nanoseconds without and with fusing ``producer`` into all its users."""
         sums = self._sums.get(producer)
         if sums is None:
-            sums = self._sums[producer] = Sums(dict(producer.users))
+            sums = self._sums[producer] = Sums(dict.fromkeys(producer.users))
         users = producer.users
         for user in sums.changed:
             if user in users:

@@ -12,6 +12,7 @@ from typing import Any
 from irscope.formats.hlo.assembly import SPOILT
 from irscope.fusion.xla.effects import graph_has_side_effect, is_effect
 from irscope.fusion.xla.opcodes import ALWAYS_FUSIBLE, ELEMENTWISE, NEVER_FUSIBLE
+from irscope.fusion.xla.users import Users
 from irscope.graph import UNKNOWN, Graph, Node, TensorType, Type
 from irscope.source import UserError
 
@@ -37,7 +38,7 @@ class Instruction:
                  attrs: Mapping[str, Any] = NO_ATTRS) -> None:
         self.op = op
         self.operands = list(operands)
-        self.users: dict[Instruction, None] = {}
+        self.users = Users()
         self.node = node
         self.attrs = attrs
         self.bodies: tuple[Graph, ...] = node.bodies if node is not None else ()
@@ -55,7 +56,7 @@ class Instruction:
         self.places: dict[Instruction, list[int]] | None = None
         self.set_type(type)
         for operand in self.operands:
-            operand.users[self] = None
+            operand.users.add(self)
 
     def clone(self, op: str | None = None) -> Instruction:
         """An instruction of the same type (with ``op`` given: of another opcode, and of no node) that reads and is read by nothing."""
@@ -66,7 +67,7 @@ class Instruction:
         else:
             made.op, made.node, made.attrs, made.bodies = op, None, NO_ATTRS, ()
             made.body, made.kind = None, ""
-        made.operands, made.users = [], {}
+        made.operands, made.users = [], Users()
         made.order = -1
         made.predecessors = ()
         made.absorbed = ()
@@ -143,8 +144,8 @@ class Instruction:
             for number, operand in enumerate(operands):
                 if operand is old:
                     operands[number] = new
-        old.users.pop(self, None)
-        new.users[self] = None
+        old.users.discard(self)
+        new.users.add(self)
         if self.inside is not None:
             parameter = self.inside[new] = self.inside.pop(old)
             parameter.outside = new
@@ -168,7 +169,7 @@ class Instruction:
     def detach(self) -> None:
         """Stop reading operands."""
         for operand in self.operands:
-            operand.users.pop(self, None)
+            operand.users.discard(self)
 
     def same_dims_and_layout(self, other: Instruction) -> bool:
         """``Shape::Equal().IgnoreElementType()``."""
@@ -314,7 +315,7 @@ def parameter_of(fusion: Instruction, operand: Instruction) -> Instruction:
     body.params.append(parameter)
     body.instructions[parameter] = None
     fusion.operands.append(operand)
-    operand.users[fusion] = None
+    operand.users.add(fusion)
     if inside is not None:
         inside[operand] = parameter
         parameter.outside = operand
@@ -331,7 +332,7 @@ def take_parameter(fusion: Instruction, operand: Instruction) -> Instruction | N
     parameter = body.params.pop(number)
     body.instructions.pop(parameter)
     del fusion.operands[number]
-    operand.users.pop(fusion, None)
+    operand.users.discard(fusion)
     if inside is not None:
         del inside[operand]
     return parameter
@@ -353,5 +354,5 @@ def _copy_into(fusion: Instruction, source: Instruction) -> Instruction:
     for operand in source.operands:
         parameter = parameter_of(fusion, operand)
         copy.operands.append(parameter)
-        parameter.users[copy] = None
+        parameter.users.add(copy)
     return copy

@@ -25,7 +25,7 @@ def join_outputs(computation: Computation, kept: Instruction, other: Instruction
         for operand in other.operands:
             parameter = parameter_of(fusion, operand)
             inner.operands.append(parameter)
-            parameter.users[inner] = None
+            parameter.users.add(inner)
         body.instructions[inner] = None
         made = [inner]
     else:
@@ -38,7 +38,7 @@ def join_outputs(computation: Computation, kept: Instruction, other: Instruction
             copy = copies[instruction] = instruction.clone()
             for operand in instruction.operands:
                 copy.operands.append(copies[operand])
-                copies[operand].users[copy] = None
+                copies[operand].users.add(copy)
             body.instructions[copy] = None
         made = [copies[o] for o in theirs.root.operands] if theirs.root.op == "tuple" else [copies[theirs.root]]
     if other in fusion.operands:
@@ -85,6 +85,6 @@ def part_of(computation: Computation, fusion: Instruction, number: int, like: In
     part = like.clone("get-tuple-element")
     part.attrs = {"index": number}
     part.operands = [fusion]
-    fusion.users[part] = None
+    fusion.users.add(part)
     computation.instructions[part] = None
     return part

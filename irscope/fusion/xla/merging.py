@@ -32,7 +32,7 @@ def _copied(fusion: Instruction, producer: Instruction) -> Instruction:
             for operand in instruction.operands:
                 inner = copies[operand]
                 copy.operands.append(inner)
-                inner.users[copy] = None
+                inner.users.add(copy)
             body.instructions[copy] = None
     return copies[source.root]
 
@@ -46,7 +46,7 @@ def _moved(fusion: Instruction, producer: Instruction) -> Instruction:
         number = fusion.operands.index(outer) if outer in fusion.operands else len(fusion.operands)
         if number == len(fusion.operands):
             fusion.operands.append(outer)
-            outer.users[fusion] = None
+            outer.users.add(fusion)
             body.params.append(inner)
         else:
             mine = body.params[number]
