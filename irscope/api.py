@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from irscope.formats.detect import decode, read
 from irscope.graph import Module, Reading
+from irscope.query.origins import with_origins
 from irscope.source import SourceText, UserError
 from irscope.source.files import read_bytes, read_large_text
 
@@ -26,14 +27,14 @@ def load(path_or_text: str | bytes | os.PathLike[str], *, format: str | None = N
     ['parameter', 'negate']
     """
     if isinstance(path_or_text, str) and "\n" in path_or_text:
-        return read(SourceText(name or "<text>", path_or_text), format)
+        return with_origins(read(SourceText(name or "<text>", path_or_text), format))
     if isinstance(path_or_text, bytes):
-        return read(decode(path_or_text, name or "<bytes>"), format)
+        return with_origins(read(decode(path_or_text, name or "<bytes>"), format))
     path = os.fspath(path_or_text)
     large = read_large_text(path)
     if large is not None:
-        return read(SourceText(name or path, large), format)
-    return read(decode(read_bytes(path), name or path), format)
+        return with_origins(read(SourceText(name or path, large), format))
+    return with_origins(read(decode(read_bytes(path), name or path), format))
 
 
 def compile(what: Reading | str | bytes | os.PathLike[str], *, weights: Mapping[str, Any] | None = None,
