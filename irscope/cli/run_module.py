@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from irscope.cli.progress import Progress
-from irscope.graph import Module
+from irscope.graph import Module, Node
 from irscope.source import UserError
 
 if TYPE_CHECKING:
@@ -116,7 +116,19 @@ def _filled(request: Request, module: Module, files: Files) -> Module:
         else:
             near = did_you_mean(node.name, files.constants)
             more = f" (and {len(elided) - 1} more)" if len(elided) > 1 else ""
-            raise UserError(f"the text elides the value of the constant %{node.name}, {type}{more}",
-                            near or "--constants C.npz gives it by name, --fill-elided draws it; XLA prints large constants with "
-                            "--xla_dump_large_constants=true, jax with print_large_constants")
+            raise _elided(module, node, f"the text elides the value of the constant %{node.name}, {type}{more}",
+                          near or "--constants C.npz gives it by name, --fill-elided draws it; XLA prints large constants with "
+                          "--xla_dump_large_constants=true, jax with print_large_constants")
     return bind_constants(module, values)
+
+
+def _elided(module: Module, node: Node, message: str, help: str) -> UserError:
+    """The error for a constant without a value, with its place in the text and the user's own line."""
+    from irscope.source import Finding, Severity
+
+    if node.loc < 0 or not module.source.text:
+        return UserError(message, help)
+    stack = module.call_stack(node)
+    finding = Finding("KRN001", "cannot-run", Severity.ERROR, message, module.source, node.loc, len(node.name), node=node.name,
+                      graph=module.entry, help=help, source_line=str(stack[0]) if stack else "")
+    return UserError(f"the constant %{node.name} has no value", findings=[finding])

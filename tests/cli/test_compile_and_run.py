@@ -232,3 +232,14 @@ def test_a_sum_that_is_rounded_to_half_precision_may_land_one_step_away(cli: Cli
     assert result.exit_code == 0, result.stderr
     strict = cli("compile-and-run", samples / "conv_cast_relu.relay", "--check", "--rtol", 1e-9)
     assert strict.exit_code == 1
+
+
+def test_a_constant_without_a_value_is_told_at_its_place(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "elided.hlo"
+    path.write_text('HloModule m\nENTRY e {\n  a = f32[99] parameter(0)\n'
+                    '  c = f32[99] constant({...}), metadata={source_file="/u/m.py" source_line=3}\n  ROOT s = f32[99] add(a, c)\n}\n')
+    run = cli("compile-and-run", path)
+    assert run.exit_code == 2
+    for words in ("elided.hlo:4:3: error[KRN001]: the text elides the value of the constant %c, f32[99]", "from: /u/m.py:3",
+                  "--constants C.npz gives it by name", "error: the constant %c has no value"):
+        assert words in run.stderr
