@@ -32,9 +32,16 @@ class Works:
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
         self._bodies: dict[Graph, float] = {}
+        self._nodes: dict[Node, float] = {}
 
     def us(self, node: Node) -> float:
         """The time of one node's arithmetic, were its operands at hand."""
+        known = self._nodes.get(node)
+        if known is None:
+            known = self._nodes[node] = self._of(node)
+        return known
+
+    def _of(self, node: Node) -> float:
         if node.op.name == "fusion" and node.bodies:
             return self._body(node.bodies[0])
         if is_free(node):

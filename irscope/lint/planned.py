@@ -165,12 +165,23 @@ class Planned:
 
     def kernel_us(self, graph: Graph, group: Group, works: Works) -> float:
         """The estimated time of one kernel: it starts, and then moves bytes or computes, whichever takes longer."""
+        known = self._kernel_us.get(group)
+        if known is None or known[0] is not works.machine:
+            known = self._kernel_us[group] = (works.machine, self._one_kernel_us(graph, group, works))
+        return known[1]
+
+    def _one_kernel_us(self, graph: Graph, group: Group, works: Works) -> float:
         if self.starts_nothing(group):
             return 0.0
         read, written = self.flow(graph, group)
         read += sum(scattered(node) for node in group.nodes)
         computing = sum(works.us(node) * share for node, share in self._flows.wanted(group).items() if node not in group.aside)
         return works.machine.launch(self.policy) + max(works.machine.move_us(read, written), computing)
+
+    @cached_property
+    def _kernel_us(self) -> dict[Group, tuple[Machine, float]]:
+        """What was found already, by which machine; a kernel of thousands of nodes is asked about by many findings."""
+        return {}
 
     def costliest(self, n: int = 3) -> list[tuple[Group, float]]:
         """The kernels of the entry that move most."""
