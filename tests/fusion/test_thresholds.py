@@ -7,7 +7,7 @@ import pytest
 
 import irscope
 from irscope.expand import expand
-from irscope.fusion import attention, fits, policy_named, tvm_kinds, tvm_walk, weights
+from irscope.fusion import attention, fits, policy_named, tvm_kinds, weights
 from irscope.fusion import irscope as own
 from irscope.fusion.tvm import POLICY as TVM
 from irscope.fusion.tvm_kinds import KINDS, TvmKind
@@ -135,7 +135,6 @@ def test_every_kind_matters(kind: TvmKind, other: TvmKind, monkeypatch: pytest.M
     name = REPRESENTATIVES[kind].partition("(")[0]
     assert KINDS.get(name, TvmKind.OPAQUE) is kind
     monkeypatch.setitem(tvm_kinds.KINDS, name, other)
-    monkeypatch.setitem(tvm_walk.KINDS, name, other)
     same = kind is other or (kind, other) == (TvmKind.ELEMWISE, TvmKind.BROADCAST)
     assert (fused() == FUSED) == same
 
