@@ -11,6 +11,7 @@ from irscope.fusion.xla.gpu_cost import CostModel
 from irscope.fusion.xla.gpu_device import DEVICES, device_named, device_of
 from irscope.fusion.xla.gpu_rules import GpuRules
 from irscope.fusion.xla.instructions import Computation
+from irscope.fusion.xla_gpu import marked
 from irscope.lint.fusion import judge, remarks
 from irscope.source import UserError
 from tests.fusion.xla_texts import ADD, module, read_by_many, verdicts, why
@@ -167,6 +168,9 @@ TIMES: list[tuple[str, str, str, str, float, float]] = [
      "ROOT r = f32[128] reduce(m, z), dimensions={0}, to_apply=add", ADD, "m", 2.15575, 1.26475),
     ("h100", "x = f32[2,4,16,16] parameter(0)\n y = f32[2,4,16,16] parameter(1)\n s = f32[2,4,16,16] subtract(x, y)\n"
      "ROOT c = f32[2,4,16,32] concatenate(s, y), dimensions={3}", "", "s", 2.2215, 1.20525),
+    # a value that its reader reads twice
+    ("h100", "x = f32[256,512] parameter(0)\n y = f32[256,512] parameter(1)\n a = f32[256,512] add(x, y)\n"
+     "ROOT m = f32[256,512] multiply(a, a)", "", "a", 2.94, 1.47125),
     ("a100", "x = f32[2,4,16,16] parameter(0)\n y = f32[2,4,16,16] parameter(1)\n s = f32[2,4,16,16] subtract(x, y)\n"
      "ROOT c = f32[2,4,16,32] concatenate(s, y), dimensions={3}", "", "s", 2.5955, 1.57175),
 ]
@@ -181,6 +185,34 @@ def gain(device: str, instructions: str, header: str, producer: str) -> tuple[fl
     computation = Computation.of(module(instructions, header).main())
     found = next(i for i in computation.instructions if i.name == producer)
     return CostModel(DEVICES[device]).gain(found)
+
+
+@pytest.mark.parametrize("device, apart, fused", [("h100", 7.19475, 5.891), ("a100", 8.604, 7.096)])
+def test_a_triton_kernel_that_is_read_twice_reads_for_it_twice(device: str, apart: float, fused: float) -> None:
+    """As XLA logged it for a normalisation that four multiplications read."""
+    config = TRITON.replace('"1","64"', '"1","512"').replace('"num_warps":"1"', '"num_warps":"2"')
+    header = ADD + """
+        row { p = f32[256,512] parameter(0)
+              z = f32[] constant(0)
+              r = f32[256] reduce(p, z), dimensions={1}, to_apply=add
+              k = f32[] constant(0.001953125)
+              l = f32[256] broadcast(k), dimensions={}
+              m = f32[256] multiply(r, l)
+              b = f32[256,512] broadcast(m), dimensions={0}
+              ROOT d = f32[256,512] subtract(p, b) }"""
+    text = f"""
+        x = f32[256,512] parameter(0)
+        y = f32[256,512] parameter(1)
+        n = f32[256,512] fusion(x), kind=kCustom, calls=row, {config}
+        s = f32[256,512] multiply(n, n)
+        a = f32[256,512] multiply(n, y)
+        b = f32[256,512] multiply(n, y)
+        c = f32[256,512] multiply(n, y)
+        ROOT t = (f32[256,512], f32[256,512], f32[256,512], f32[256,512]) tuple(s, a, b, c)"""
+    made = module(text, header)
+    computation = marked(made, Computation.of(made.main()))
+    producer = next(i for i in computation.instructions if i.name == "n")
+    assert [t / 1000 for t in CostModel(DEVICES[device]).gain(producer)] == pytest.approx([apart, fused], abs=0.0011)
 
 
 THRESHOLDS = [

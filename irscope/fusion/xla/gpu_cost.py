@@ -150,7 +150,10 @@ class CostModel:
         used = b.used[number]
         kind = kind_of(consumer, producer)
         blocks, threads = launch(self.device, producer, consumer, kind)
-        compute = self._compute(mine.flops * used + theirs.flops, blocks, threads)
+        # Who reads a value twice, as in x * x, is thought to compute it twice, but to read for it once.
+        tiled = producer.kind == "triton"
+        times = used if consumer.body is not None or tiled else sum(b.used[i] for i, o in enumerate(consumer.operands) if o is producer)
+        compute = self._compute(mine.flops * times + theirs.flops, blocks, threads)
         coalesced = reads_coalesced(kind, producer, consumer)
         read = 0.0
         for operand in dict.fromkeys((*producer.operands, *(o for o in consumer.operands if o is not producer))):
@@ -162,6 +165,8 @@ class CostModel:
             if ours and other:
                 common = operand.size * self._common(producer, consumer, operand, number)
             read += self._read(operand, round(ours * used) + other - round(common), blocks, coalesced)
+            if tiled and consumer.body is None and ours:
+                read += (consumer.operands.count(producer) - 1) * self._read(operand, round(ours * used), blocks, coalesced)
         return _overlap(compute, read + theirs.write + more)
 
     def _common(self, producer: Instruction, consumer: Instruction, operand: Instruction, number: int) -> float:
