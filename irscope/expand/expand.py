@@ -38,15 +38,16 @@ STARTED = {"all-reduce-start": "all-reduce", "all-gather-start": "all-gather", "
 """Operators that begin something; on one machine they do it at once."""
 
 
-def expand(module: Module) -> Module:
+def expand(module: Module, outline: bool = False) -> Module:
     """The primitive graphs of what the entry runs, in a new module. Raises UserError when inlining would not end.
 
-    A TorchScript program is run with the shapes that its text says; UserError where they are not enough.
+    A TorchScript program is run with the shapes that its text says; UserError where they are not enough. ``outline``: nobody will run the
+    result, so that a tensor whose value the text elides may be a parameter of its type.
     """
     if module.format == "torchscript" and not module.attrs.get("primitive"):
         from irscope.expand.torchscript import Given, run_program
 
-        module = run_program(module, Given())
+        module = run_program(module, Given(outline=outline))
         module.attrs["primitive"] = True
     if module.format == "relay" and not module.attrs.get("primitive"):
         from irscope.expand.relay import run_program as run_relay

@@ -91,7 +91,7 @@ class Context:
         if hlo and (self.optimised or not any(node.op.name == "call" for graph in self.graphs for node in graph.nodes)):
             return self.module
         try:
-            expanded = inline(self.module) if hlo else expand(self.module)
+            expanded = inline(self.module) if hlo else expand(self.module, outline=True)
             expanded.main().result()
         except (UserError, ValueError):
             return None

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from irscope.analysis.types import check_types
 from irscope.expand import expand
+from irscope.formats.torchscript.values import TensorText
 from irscope.fusion import AsWritten, EdgeVerdict, Plan, compiler_of, policy_named
 from irscope.fusion.logs.events import FusionLog
 from irscope.graph import Module, callees_first
@@ -44,8 +45,8 @@ def _plans(module: Module, policy: str, device: str | None, expanded: bool) -> l
         hint = getattr(chosen, "elsewhere", "it belongs to xla-gpu")
         raise UserError(f"--device {device} means nothing to the policy {policy}", hint)
     if isinstance(chosen, AsWritten):
-        return chosen.plan_module(module if _reads(policy, module) else expand(module), device)
-    primitive = module if expanded else expand(module)
+        return chosen.plan_module(module if _reads(policy, module) else expand(module, outline=True), device)
+    primitive = module if expanded else expand(module, outline=True)
     scalar = Context(primitive).scalar_bodies
     return [chosen.plan(graph) for graph in callees_first(primitive, primitive.main()) if graph not in scalar]
 
@@ -65,7 +66,18 @@ def version_of(policy: str) -> str:
 def remarks(module: Module, policy: str, device: str | None = None) -> list[str]:
     """How far a policy that works on the text as written can be trusted on this text, and for this device."""
     chosen = policy_named(policy)
-    return chosen.remarks(module, device) if isinstance(chosen, AsWritten) else []
+    return elided(module) + (chosen.remarks(module, device) if isinstance(chosen, AsWritten) else [])
+
+
+def elided(module: Module) -> list[str]:
+    """That some tensors are known by their types alone; empty where all values are in the text."""
+    if module.format != "torchscript":
+        return []
+    constants = [node for graph in module.graphs.values() for node in graph.nodes if node.op.name == "prim::Constant"]
+    hidden = [f"%{node.name}" for node in constants if isinstance(value := node.attrs.get("value"), TensorText) and value.elided]
+    names = ", ".join(hidden[:3])
+    return [f"the text elides the values of {len(hidden)} constants ({names}): they are taken for inputs of their types, which is all that "
+            "fusion asks of them"] if hidden else []
 
 
 def judge(module: Module, policy: str, device: str | None = None, pair: tuple[str, str] | None = None) -> list[EdgeVerdict]:

@@ -56,7 +56,8 @@ def _tensor_constant(program: Program, node: Node, text: TensorText) -> Any:
     if text.elided and str(node.type) == "Tensor[]" and path != node.name:
         return program.flat_weights(path.rpartition(".")[0], node)
     if text.elided:
-        if isinstance(node.type, TensorType) and node.type.is_static and node.name in program.given.weights:
+        if isinstance(node.type, TensorType) and node.type.is_static \
+                and (program.given.outline or node.name in program.given.weights):
             return program.weight(node.name, node)
         raise UserError(f"the text elides the value of constant %{node.name} ({node.type}){program.where(node)}",
                         f"give it by --constants FILE.npz as {node.name!r}, or print traced.inlined_graph and give --weights")

@@ -38,7 +38,8 @@ class Given:
     """What the user gives: input types or numbers by name, weights by state-dict path, values of elided constants by value name.
 
     ``measure`` runs a graph whose result is one integer over the actual inputs: sizes that depend on data are taken from it.
-    ``limit`` is how many operators the program may have when it is unrolled.
+    ``limit`` is how many operators the program may have when it is unrolled. ``outline``: a constant whose value the text elides is a
+    parameter of its type, for those who only look at the program.
     """
 
     inputs: Mapping[str, TensorType | int | float | bool | str | None] = field(default_factory=dict)
@@ -46,6 +47,7 @@ class Given:
     constants: Mapping[str, Array] = field(default_factory=dict)
     measure: Callable[[Graph], int] | None = None
     limit: int = MAX_NODES
+    outline: bool = False
 
 
 def run_program(module: Module, given: Given) -> Module:

@@ -132,7 +132,7 @@ def _agreement(own: Sequence[EdgeVerdict], told: Sequence[EdgeVerdict], version:
 
 def _by_inductor(module: Module, log: FusionLog) -> tuple[list[EdgeVerdict], list[str]]:
     policy = InductorPolicy()
-    graph = expand(module).main()
+    graph = expand(module, outline=True).main()
     names = {node.name: node for g in module.graphs.values() for node in g.nodes}
     own = policy.plan(graph).verdicts
     told = policy.prepared(graph)
