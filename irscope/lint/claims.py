@@ -21,6 +21,11 @@ from irscope.source import UserError
 MAX_REGIONS = 1000
 """Different surroundings that are planned in one module; what is found beyond them claims nothing."""
 
+LARGE = 500
+"""Nodes of a region that is large: four times what regions grow to, so that single kernels must be."""
+MAX_LARGE = 20_000
+"""Nodes in large regions that are planned in one module; 1,500 nodes take inductor's rules a third of a second."""
+
 TIDY = ("irscope", "xla-cpu", "xla-gpu")
 """Policies whose compilers tidy a graph before they fuse: equal nodes are shared, nothing is computed for nobody."""
 TIDIED = ("simplify-algebra", "share-equal", "simplify-algebra", "remove-dead")
@@ -65,6 +70,8 @@ class Claims:
         self._surroundings: dict[Graph, Surroundings | None] = {}
         self._shapes = Shapes()
         self._known: dict[object, Claim | None] = {}
+        self._before: dict[object, Claim] = {}
+        self._large = 0
 
     def of(self, graph: Graph, users: list[list[Node]], edit: Edit) -> Claim | None:
         """What an edit of one run of a graph brings; None where that cannot be told. ``users`` are those of the graph's nodes."""
@@ -77,8 +84,15 @@ class Claims:
         region = surroundings.around(edit.nodes)
         key = self._shapes.key(surroundings, region, edit)
         if key not in self._known:
-            self._known[key] = self._planned(region, edit) if len(self._known) < MAX_REGIONS else None
+            self._known[key] = self._planned(region, edit, key[:3]) if len(self._known) < MAX_REGIONS and self._fits(region) else None
         return self._known[key]
+
+    def _fits(self, region: Region) -> bool:
+        """Whether a region is small, or few were so large: kernels of thousands of nodes are not planned again and again."""
+        if len(region.nodes) <= LARGE:
+            return True
+        self._large += len(region.nodes)
+        return self._large <= MAX_LARGE
 
     def _apart(self, graph: Graph) -> Plan | None:
         """The plan of a graph that was written out where it is called, as it is by itself."""
@@ -90,12 +104,19 @@ class Claims:
         except CANNOT:
             return None
 
-    def _planned(self, region: Region, edit: Edit) -> Claim | None:
+    def _planned(self, region: Region, edit: Edit, key: object) -> Claim | None:
+        """The difference of two plans; ``key`` is equal where regions are, whatever is changed in them."""
+        tidy = self._as_written and not edit.apart
         try:
-            before, after = (self._plan(region, change, self._as_written and not edit.apart) for change in (None, edit))
+            if (key, tidy) not in self._before:
+                self._before[key, tidy] = self._costs(self._plan(region, None, tidy))
+            before, after = self._before[key, tidy], self._costs(self._plan(region, edit, tidy))
         except CANNOT:
             return None
-        return Claim(before.kernels - after.kernels, before.traffic - after.traffic, before.us(self.machine) - after.us(self.machine))
+        return Claim(before.kernels - after.kernels, before.bytes - after.bytes, before.us - after.us)
+
+    def _costs(self, planned: Planned) -> Claim:
+        return Claim(planned.kernels, planned.traffic, planned.us(self.machine))
 
     def _plan(self, region: Region, edit: Edit | None, tidy: bool) -> Planned:
         part = self.whole.module.derived()

@@ -13,6 +13,7 @@ from irscope.lint.context import Context
 from irscope.lint.edits import Edit, Site, built, together
 from irscope.lint.machine import machine_named
 from irscope.lint.planned import Planned
+from irscope.lint.regions import Region
 from irscope.lint.rule import find_rule
 from irscope.lint.run import lint_module
 from irscope.lint.settings import Settings
@@ -273,3 +274,24 @@ ENTRY main {
     assert planned is not None
     ((graph, group),) = [(plan.graph, group) for plan in planned.plans for group in plan.groups]
     assert planned.flow(graph, group) == (64 * 32 * 4, 64 * 32 * 4)
+
+
+def test_kernels_of_thousands_of_nodes_are_not_planned_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One kernel of 1,000 steps, in which 60 different changes are tried: the plan of what stands there is made once."""
+    steps = [f"  a{i + 1} = f32[8] {('negate', 'abs', 'floor')[i % 3]}(a{i})" for i in range(1000)]
+    text = "HloModule m\n\nENTRY e {\n  a0 = f32[8] parameter(0)\n" + "\n".join(steps) + "\n  ROOT r = f32[8] tanh(a1000)\n}\n"
+    module, nodes = read(text)
+    made: list[int] = []
+    plan = Claims._plan
+
+    def counted(self: Claims, region: Region, edit: Edit | None, tidy: bool) -> Planned:
+        made.append(len(region.nodes))
+        return plan(self, region, edit, tidy)
+
+    monkeypatch.setattr(Claims, "_plan", counted)
+    claims = Claims(Planned(module, "xla-cpu"), CPU)
+    found = [claims.of(module.main(), module.main().users(), Edit.use(nodes[f"a{i + 1}"], nodes[f"a{i}"])) for i in range(1, 61)]
+    tried = [claim for claim in found if claim is not None]
+    assert found[0] is not None and found[-1] is None
+    assert len(tried) == 20_000 // made[0]
+    assert len(made) == len(tried) + 1
