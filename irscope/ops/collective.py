@@ -145,6 +145,10 @@ def _infer_all_gather_start(node: Node) -> Type:
     return TupleType((together(some(node)), together(gathered(node, started=True))))
 
 
+MANY = 64
+"""From here on copies are a broadcast: a concatenation has an operand for each."""
+
+
 def _tiles(node: Node, results: Sequence[TensorType]) -> list[int]:
     along = node.attrs["dimensions"][0]
     return [r.dims()[along] // max(1, t.dims()[along]) for r, t in zip(results, arrays(node), strict=True)]
@@ -166,8 +170,21 @@ def _all_gather_start(run: Run, node: Node, *operands: Any) -> Any:
 def _repeated(builder: Builder, node: Node, operands: Sequence[Node], results: Sequence[TensorType]) -> Node:
     made = []
     for x, n in zip(operands, _tiles(node, results), strict=True):
-        made.append(x if n == 1 else builder.add(get("concatenate"), (x,) * n, {"dimensions": node.attrs["dimensions"]}))
+        if n > MANY:
+            made.append(_side_by_side(builder, x, n, node.attrs["dimensions"][0]))
+        else:
+            made.append(x if n == 1 else builder.add(get("concatenate"), (x,) * n, {"dimensions": node.attrs["dimensions"]}))
     return as_one(builder, made)
+
+
+def _side_by_side(builder: Builder, x: Node, n: int, along: int) -> Node:
+    """``n`` times the same array, one behind the other: broadcast along a new dimension in front of one that it then joins."""
+    assert isinstance(x.type, TensorType)
+    dims = x.type.dims()
+    apart = TensorType(x.type.dtype, (*dims[:along], n, *dims[along:]))
+    whole = TensorType(x.type.dtype, (*dims[:along], n * dims[along], *dims[along + 1:]))
+    kept = tuple(i + (i >= along) for i in range(len(dims)))
+    return builder.add(get("reshape"), (builder.add(get("broadcast"), (x,), {"dimensions": kept}, apart),), {}, whole)
 
 
 all_gather = declare(Op(

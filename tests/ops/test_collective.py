@@ -18,6 +18,8 @@ X = np.arange(8, dtype=np.float32).reshape(4, 2)
     ("s = f32[4,2] all-reduce-start(x), to_apply=add\nROOT r = f32[4,2] all-reduce-done(s)", X),
     ("ROOT r = f32[8,2] all-gather(x), dimensions={0}, replica_groups={{0,1}}", np.concatenate([X, X])),
     ("s = (f32[4,2], f32[4,4]) all-gather-start(x), dimensions={1}\nROOT r = f32[4,4] all-gather-done(s)", np.concatenate([X, X], 1)),
+    ("ROOT r = f32[400,2] all-gather(x), dimensions={0}", np.concatenate([X] * 100)),
+    ("ROOT r = f32[4,200] all-gather(x), dimensions={1}", np.concatenate([X] * 100, 1)),
     ("ROOT r = f32[2,2] reduce-scatter(x), dimensions={0}, to_apply=add, replica_groups={{0,1}}", X[:2]),
     ("ROOT r = f32[4,2] all-to-all(x), dimensions={0}, replica_groups={{0,1}}", X),
     ("ROOT r = f32[4,2] collective-permute(x), source_target_pairs={{0,0}}", X),
@@ -57,3 +59,9 @@ def test_faults(text: str, words: tuple[str, ...]) -> None:
     with pytest.raises(TypeFault) as fault:
         root.op.infer(root)
     assert all(word in fault.value.message for word in words), fault.value.message
+
+
+def test_copies_beyond_number_are_no_operands() -> None:
+    """A thousand million devices in one dimension: the text may be wrong, but it is told in no time."""
+    module = expand(typed(read("ENTRY e { x = f32[4,2] parameter(0)\nROOT r = f32[4,2147483648] all-gather(x), dimensions={1} }")))
+    assert max(len(node.operands) for node in module.main().nodes) <= 1
