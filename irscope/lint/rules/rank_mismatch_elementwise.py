@@ -9,6 +9,7 @@ from irscope.graph import Graph, Kind, Node, TensorType
 from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
+from irscope.lint.values import dims
 from irscope.source import Severity
 
 
@@ -109,6 +110,16 @@ class RankMismatchElementwise(Rule):
         """),
         Fixture.hlo("""
             ENTRY e {
+              x = f32[1,112,112,64] parameter(0)
+              s = f32[1,1,1,64] parameter(1)
+              b = f32[1,1,1,64] broadcast(s), dimensions={0,1,2,3}
+              t = f32[1,64] reshape(b)
+              w = f32[1,112,112,64] broadcast(t), dimensions={0,3}
+              ROOT r = f32[1,112,112,64] multiply(x, w)
+            }
+        """),
+        Fixture.hlo("""
+            ENTRY e {
               x = f32[2,63,768] parameter(0)
               s = f32[2,63,1] parameter(1)
               b = f32[2,63,1] broadcast(s), dimensions={0,1,2}
@@ -141,7 +152,7 @@ class RankMismatchElementwise(Rule):
                 (first, small), full = stretched[0], [o for o in node.operands if o.op.name != "broadcast"]
                 axes = first.attrs.get("dimensions", ())
                 if full:
-                    if len(axes) == 1 and axes[0] == type.rank - 1:
+                    if {axis for axis, length in zip(axes, dims(small), strict=False) if length != 1} == {type.rank - 1}:
                         continue
                     yield context.finding(
                         self,
