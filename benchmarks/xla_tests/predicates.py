@@ -27,6 +27,7 @@ ONE: dict[str, Callable[[Instruction], bool]] = {
     "MayCausePerformanceDropIfUnrolled": lambda i: traits(i).unroll_stops,
 }
 CALL = re.compile(r"^\s*EXPECT_(TRUE|FALSE)\((\w+)\(\s*\*?([\w>()-]+?)(?:,\s*\*?([\w>()-]+?))?\)\)$")
+UNROLLED = re.compile(r"(?:config(_on_b200)?, |H100SXM.*?, (?=\d+\)$)|(B200SXM).*?, )(\d+)\)$", re.DOTALL)
 OPERAND = re.compile(r"^(\w+)->operand\((\d+)\)$")
 SHORT = {"dus": "dynamic-update-slice", "div": "divide", "exp": "exponential"}
 TRUTH = {"TRUE": True, "FALSE": False}
@@ -51,9 +52,10 @@ def answer(assertion: str, module: Module, test: str) -> str | None:
         return _told(assertion, shared_memory(entry.root), eval(product, {"__builtins__": {}}))
     if "ChooseFusionKind" in assertion:
         return _told(assertion, kind_with(entry.root, entry.root.operands[0]), "kInput")
-    if ("ComputeLoopFusionConfig" in assertion and "H100" in assertion) or re.match(r"\s*EXPECT_EQ\(config, ", assertion):
-        number = int(assertion.rstrip(") ").rsplit(",", 1)[1])
-        return _told(assertion, unroll_factor(DEVICES["h100"], None, entry.root), number)
+    unrolled = UNROLLED.search(assertion)
+    if unrolled:
+        device = DEVICES["b200" if unrolled[1] or unrolled[2] else "h100"]
+        return _told(assertion, unroll_factor(device, None, entry.root), int(unrolled[3]))
     found = CALL.match(assertion.strip())
     if found is None:
         return None

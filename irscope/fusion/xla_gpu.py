@@ -14,7 +14,7 @@ from irscope.fusion.plan import Plan
 from irscope.fusion.xla.copying import fuse_copies
 from irscope.fusion.xla.gpu import run
 from irscope.fusion.xla.gpu_cost import CostModel
-from irscope.fusion.xla.gpu_cycles import CYCLES
+from irscope.fusion.xla.gpu_cycles import CYCLES, UNMEASURED
 from irscope.fusion.xla.gpu_device import Device, device_named
 from irscope.fusion.xla.gpu_outputs import join_kernels
 from irscope.fusion.xla.instructions import Computation, Instruction
@@ -62,8 +62,8 @@ class XlaGpuPolicy:
         """See :mod:`irscope.fusion.xla.stage`; and what is not known of a device."""
         told, chosen = remarks(module, self.version, "before_priority-fusion"), device_named(device)
         if chosen.capability not in CYCLES:
-            told.append(f"{chosen.name} ({chosen.capability}): XLA has measured no cycles of instructions on it and takes those of H100 "
-                        "(sm_90), as here; these verdicts were compared with no compilation for it")
+            told.append(f"{chosen.name} ({chosen.capability}): XLA has measured no cycles of instructions on it and takes those of "
+                        f"{UNMEASURED}, as here")
         return told
 
 

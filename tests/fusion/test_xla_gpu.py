@@ -168,6 +168,11 @@ TIMES: list[tuple[str, str, str, str, float, float]] = [
      "ROOT r = f32[128] reduce(m, z), dimensions={0}, to_apply=add", ADD, "m", 2.15575, 1.26475),
     ("h100", "x = f32[2,4,16,16] parameter(0)\n y = f32[2,4,16,16] parameter(1)\n s = f32[2,4,16,16] subtract(x, y)\n"
      "ROOT c = f32[2,4,16,32] concatenate(s, y), dimensions={3}", "", "s", 2.2215, 1.20525),
+    # Blackwell: cycles of its own, and more elements a thread where they are narrow
+    ("b200", "x = f32[256,256] parameter(0)\n y = f32[256,256] parameter(1)\n a = f32[256,256] add(x, y)\n"
+     "ROOT s = f32[256,256] sine(a)", "", "a", 2.978, 1.883),
+    ("b200", "c = f16[] parameter(0)\n x = f16[1024,128,4] parameter(1)\n b = f16[1024,128,4] broadcast(c), dimensions={}\n"
+     "ROOT a = f16[1024,128,4] add(x, b)", "", "b", 2.582, 1.3085),
     # a value that its reader reads twice
     ("h100", "x = f32[256,512] parameter(0)\n y = f32[256,512] parameter(1)\n a = f32[256,512] add(x, y)\n"
      "ROOT m = f32[256,512] multiply(a, a)", "", "a", 2.94, 1.47125),
@@ -292,8 +297,21 @@ def test_kernels_of_the_text_are_explained_by_what_is_inside_them() -> None:
     assert verdict.rule == "reduce-epilogue" and "with %m behind it" in verdict.cause
 
 
+@pytest.mark.parametrize("device, line, factor", [
+    ("h100", "f16[2048,1024] negate(x)", 4), ("b200", "f16[2048,1024] negate(x)", 8), ("b200", "f32[2048,1024] negate(x)", 4),
+    ("b200", "s8[2048,1024] negate(x)", 16), ("b200", "s8[2048,1024] reverse(x), dimensions={0}", 8), ("h100", "f16[2048,1023] negate(x)", 4), ("b200", "f16[1023,1022] negate(x)", 2),
+    ("b200", "f16[333,1001] negate(x)", 1), ("b200", "f16[256,1024] negate(x)", 1),
+    ("b200", "f16[2048,256,4] transpose(x), dimensions={1,0,2}", 4), ("b200", "f16[2048,256,8] transpose(x), dimensions={1,0,2}", 8)])
+def test_how_many_elements_a_thread_computes(device: str, line: str, factor: int) -> None:
+    """By the number of elements, and on Blackwell by how many stay side by side, up to 128 bits."""
+    type_, dims = line.split(" ")[0], line.split("[")[1].split("]")[0].split(",")
+    source = f"{type_.split('[')[0]}[{','.join((dims[1], dims[0], *dims[2:]) if 'transpose' in line else dims)}]"
+    computation = Computation.of(module(f"x = {source} parameter(0)\n ROOT n = {line}").main())
+    assert gpu_launch.unroll_factor(DEVICES[device], None, computation.root) == factor
+
+
 def test_devices_differ() -> None:
-    """The A100 has no measured cycles for an exponential, so that computing it twice seems free."""
+    """Each was measured by itself, and reads and computes at its own pace."""
     text = """
         x = f32[4194304] parameter(0)
         e = f32[4194304] tanh(x)
@@ -375,10 +393,9 @@ def test_devices_by_name_and_by_text(tmp_path: Path) -> None:
 
 
 def test_an_answer_for_a_device_without_measured_cycles_says_whose_they_are(tmp_path: Path) -> None:
-    """By its name, and by a target text of its capability; for the others there is nothing to say."""
+    """By the capability in its target text; for the others there is nothing to say."""
     some = module("x = f32[4]{0} parameter(0)\n ROOT n = f32[4]{0} negate(x)")
-    assert remarks(some, "xla-gpu") == remarks(some, "xla-gpu", "a100") == []
-    assert "b200 (sm_100): XLA has measured no cycles of instructions on it and takes those of H100" in remarks(some, "xla-gpu", "b200")[0]
+    assert remarks(some, "xla-gpu") == remarks(some, "xla-gpu", "a100") == remarks(some, "xla-gpu", "b200") == []
     path = tmp_path / "blackwell.txtpb"
     path.write_text("""gpu_device_info {
         threads_per_core_limit: 2048
@@ -390,7 +407,8 @@ def test_an_answer_for_a_device_without_measured_cycles_says_whose_they_are(tmp_
         clock_rate_ghz: 2.6
         cuda_compute_capability { major: 12 }
     }""")
-    assert "blackwell (sm_120)" in remarks(some, "xla-gpu", str(path))[0]
+    assert "blackwell (sm_120): XLA has measured no cycles of instructions on it and takes those of sm_86" \
+        in remarks(some, "xla-gpu", str(path))[0]
 
 
 @pytest.mark.parametrize("policy", ["xla-cpu", "xla-gpu"])

@@ -1,10 +1,123 @@
-"""Clock cycles of one element of an elementwise instruction, as XLA measured them (hlo_op_profiles_data.h)."""
+"""Clock cycles of one element of an elementwise instruction, as XLA measured them (hlo_op_profiles_data.h, as jaxlib 0.10.2 holds it)."""
 from __future__ import annotations
 
 DEFAULT = 3
 """What nobody measured."""
 
-_SM90: dict[str, dict[str, int]] = {
+Cycles = dict[str, dict[str, int]]
+
+_SM60: Cycles = {
+    "s8": {"add": 2, "divide": 426, "multiply": 5, "power": 216},
+    "s16": {"add": 2, "divide": 420, "multiply": 5, "power": 216},
+    "s32": {"add": 2, "divide": 444, "multiply": 14, "power": 417},
+    "s64": {"add": 2, "divide": 1018, "multiply": 82, "power": 1569},
+    "u8": {"add": 2, "divide": 299, "multiply": 5, "power": 213},
+    "u16": {"add": 2, "divide": 307, "multiply": 5, "power": 216},
+    "u32": {"add": 2, "divide": 189, "multiply": 14, "power": 420},
+    "u64": {"add": 2, "divide": 888, "multiply": 79, "power": 1548},
+    "f16": {"add": 11, "atan2": 675, "cbrt": 233, "cosine": 532, "divide": 68, "exponential": 142, "exponential-minus-one": 364,
+            "log": 325, "log-plus-one": 373, "multiply": 11, "power": 1012, "rsqrt": 100, "sine": 497, "sqrt": 100, "subtract": 11,
+            "tanh": 458},
+    "f32": {"add": 11, "atan2": 663, "cbrt": 213, "cosine": 494, "divide": 35, "exponential": 109, "exponential-minus-one": 337,
+            "log": 284, "log-plus-one": 328, "multiply": 11, "power": 988, "rsqrt": 71, "sine": 473, "sqrt": 71, "subtract": 11,
+            "tanh": 426},
+    "f64": {"add": 14, "atan2": 1169, "cbrt": 645, "cosine": 1427, "divide": 565, "exponential": 405, "exponential-minus-one": 544,
+            "log": 441, "log-plus-one": 784, "multiply": 14, "power": 2682, "rsqrt": 355, "sine": 1640, "sqrt": 417, "subtract": 14,
+            "tanh": 473},
+    "c64": {"add": 20, "atan2": 16282, "cosine": 1128, "divide": 760, "exponential": 1021, "exponential-minus-one": 991, "log": 1107,
+            "log-plus-one": 994, "multiply": 65, "power": 8335, "rsqrt": 2158, "sine": 1139, "sqrt": 2934, "subtract": 20, "tanh": 1883},
+    "c128": {"add": 20, "atan2": 22278, "cosine": 4302, "divide": 3194, "exponential": 3665, "exponential-minus-one": 3656, "log": 2057,
+             "log-plus-one": 1806, "multiply": 65, "power": 17893, "rsqrt": 6135, "sine": 4169, "sqrt": 8595, "subtract": 20,
+             "tanh": 5294},
+}
+
+_SM70: Cycles = {
+    "s8": {"divide": 336, "multiply": 9, "power": 189},
+    "s16": {"divide": 345, "multiply": 9, "power": 183},
+    "s32": {"divide": 287, "multiply": 3, "power": 104},
+    "s64": {"add": 3, "divide": 685, "multiply": 12, "power": 376},
+    "u8": {"divide": 293, "multiply": 9, "power": 189},
+    "u16": {"divide": 293, "multiply": 9, "power": 183},
+    "u32": {"divide": 113, "multiply": 3, "power": 104},
+    "u64": {"add": 3, "divide": 599, "multiply": 12, "power": 376},
+    "f16": {"add": 9, "atan2": 449, "cbrt": 226, "cosine": 425, "divide": 73, "exponential": 128, "exponential-minus-one": 241,
+            "log": 232, "log-plus-one": 266, "multiply": 9, "power": 709, "rsqrt": 122, "sine": 425, "sqrt": 122, "subtract": 9,
+            "tanh": 284},
+    "f32": {"add": 6, "atan2": 406, "cbrt": 189, "cosine": 373, "divide": 21, "exponential": 79, "exponential-minus-one": 205, "log": 180,
+            "log-plus-one": 217, "multiply": 6, "power": 673, "rsqrt": 76, "sine": 373, "sqrt": 76, "subtract": 6, "tanh": 269},
+    "f64": {"add": 15, "atan2": 973, "cbrt": 599, "cosine": 624, "divide": 501, "exponential": 358, "exponential-minus-one": 410,
+            "log": 318, "log-plus-one": 633, "multiply": 15, "power": 2099, "rsqrt": 263, "sine": 618, "sqrt": 324, "subtract": 15,
+            "tanh": 406},
+    "c64": {"add": 12, "atan2": 8151, "cosine": 780, "divide": 480, "exponential": 722, "exponential-minus-one": 703, "log": 758,
+            "log-plus-one": 654, "multiply": 42, "power": 8105, "rsqrt": 3261, "sine": 789, "sqrt": 6282, "subtract": 12, "tanh": 1924},
+    "c128": {"add": 15, "atan2": 15355, "cosine": 1808, "divide": 2423, "exponential": 1487, "exponential-minus-one": 1334, "log": 1805,
+             "log-plus-one": 1618, "multiply": 45, "power": 9810, "rsqrt": 7261, "sine": 2013, "sqrt": 8237, "subtract": 15,
+             "tanh": 6343},
+}
+
+_SM75: Cycles = {
+    "s8": {"divide": 360, "power": 336},
+    "s16": {"divide": 357, "power": 339},
+    "s32": {"divide": 296},
+    "s64": {"divide": 979, "power": 495},
+    "u8": {"divide": 293, "power": 334},
+    "u16": {"divide": 290, "power": 336},
+    "u32": {"divide": 118},
+    "u64": {"divide": 812, "power": 515},
+    "f16": {"atan2": 414, "cbrt": 792, "cosine": 815, "divide": 74, "exponential": 132, "exponential-minus-one": 342, "log": 239,
+            "log-plus-one": 239, "logistic": 262, "power": 1120, "rsqrt": 126, "sine": 794, "sqrt": 123, "tanh": 175},
+    "f32": {"atan2": 414, "cbrt": 783, "cosine": 737, "exponential": 83, "exponential-minus-one": 319, "log": 201, "log-plus-one": 218,
+            "logistic": 181, "power": 1085, "rsqrt": 74, "sine": 717, "sqrt": 74, "tanh": 167},
+    "f64": {"add": 95, "atan2": 3744, "cbrt": 6494, "cosine": 1800, "divide": 1915, "exponential": 1630, "exponential-minus-one": 1929,
+            "log": 596, "log-plus-one": 1774, "logistic": 2430, "multiply": 95, "power": 5538, "rsqrt": 705, "sine": 1805, "sqrt": 984,
+            "subtract": 95, "tanh": 1535},
+    "c64": {"atan2": 4847, "cosine": 1702, "exponential": 1503, "exponential-minus-one": 1474, "log": 835, "log-plus-one": 737,
+            "power": 3219, "rsqrt": 2232, "sine": 1632, "sqrt": 2989, "tanh": 2263},
+    "c128": {"add": 95, "atan2": 38206, "cosine": 6474, "divide": 8040, "exponential": 4962, "exponential-minus-one": 4037, "log": 7286,
+             "log-plus-one": 6848, "multiply": 273, "power": 18550, "rsqrt": 10748, "sine": 5391, "sqrt": 15981, "subtract": 97,
+             "tanh": 9653},
+}
+
+_SM80: Cycles = {
+    "s8": {"divide": 417},
+    "s16": {"divide": 468},
+    "s64": {"divide": 1094},
+    "u8": {"divide": 420, "power": 417},
+    "u16": {"divide": 391, "power": 454},
+    "u64": {"divide": 908, "power": 744},
+    "f16": {"cbrt": 1195, "log": 321, "log-plus-one": 346, "sqrt": 124, "tanh": 499},
+    "f32": {"log": 259, "power": 1221, "tanh": 504},
+    "f64": {"atan2": 1080, "cbrt": 1638, "divide": 831, "exponential-minus-one": 572, "log": 699, "log-plus-one": 1223, "power": 1861,
+            "rsqrt": 329, "sine": 597, "sqrt": 397, "tanh": 733},
+    "c64": {"atan2": 6618, "log": 1037, "log-plus-one": 1029, "power": 4131},
+    "c128": {"atan2": 13564, "cosine": 2309, "divide": 3037, "log": 2371, "log-plus-one": 2405, "power": 6054, "rsqrt": 3945,
+             "sine": 2284, "sqrt": 5304, "tanh": 3618},
+}
+
+_SM86: Cycles = {
+    "s8": {"divide": 370, "power": 392},
+    "s16": {"divide": 367, "power": 396},
+    "s32": {"divide": 306},
+    "s64": {"divide": 918, "power": 601},
+    "u8": {"divide": 306, "power": 388},
+    "u16": {"divide": 302, "power": 399},
+    "u32": {"divide": 115},
+    "u64": {"divide": 838, "power": 604},
+    "f16": {"atan2": 482, "cbrt": 925, "cosine": 691, "exponential": 108, "exponential-minus-one": 396, "log": 266, "log-plus-one": 284,
+            "logistic": 226, "power": 975, "rsqrt": 97, "sqrt": 97, "tanh": 212},
+    "f32": {"atan2": 486, "cbrt": 867, "cosine": 662, "exponential": 86, "exponential-minus-one": 381, "log": 244, "log-plus-one": 262,
+            "logistic": 176, "power": 925, "rsqrt": 75, "sine": 662, "sqrt": 75, "tanh": 190},
+    "f64": {"add": 97, "atan2": 3747, "cbrt": 6339, "cosine": 1717, "divide": 2016, "exponential": 1652, "exponential-minus-one": 1900,
+            "log": 608, "log-plus-one": 2073, "logistic": 2412, "multiply": 97, "power": 5511, "rsqrt": 698, "sine": 1789, "sqrt": 986,
+            "subtract": 97, "tanh": 1609},
+    "c64": {"atan2": 5353, "divide": 687, "exponential": 1360, "exponential-minus-one": 1400, "log": 950, "log-plus-one": 842,
+            "power": 3351, "rsqrt": 2383, "sqrt": 3193},
+    "c128": {"add": 97, "atan2": 39027, "cosine": 6613, "divide": 7941, "exponential": 4028, "exponential-minus-one": 4161, "log": 7599,
+             "log-plus-one": 6962, "multiply": 270, "power": 18205, "rsqrt": 11318, "sine": 5878, "sqrt": 15606, "subtract": 97,
+             "tanh": 9939},
+}
+
+_SM90: Cycles = {
     "s8": {"divide": 356, "multiply": 7, "power": 122},
     "s16": {"divide": 364, "multiply": 7, "power": 122},
     "s32": {"divide": 297, "multiply": 3, "power": 71},
@@ -13,32 +126,81 @@ _SM90: dict[str, dict[str, int]] = {
     "u16": {"divide": 304, "multiply": 7, "power": 126},
     "u32": {"divide": 122, "multiply": 3, "power": 71},
     "u64": {"divide": 629, "multiply": 11, "power": 253},
-    "f16": {"cbrt": 201, "cosine": 997, "exponential": 102, "exponential-minus-one": 217, "log": 182, "log-plus-one": 245, "rsqrt": 95,
-            "sine": 993, "sqrt": 95, "tanh": 502, "add": 7, "atan2": 451, "divide": 43, "multiply": 7, "power": 526, "subtract": 7},
-    "f32": {"cbrt": 178, "cosine": 978, "exponential": 79, "exponential-minus-one": 190, "log": 166, "log-plus-one": 229, "rsqrt": 75,
-            "sine": 958, "sqrt": 75, "tanh": 467, "add": 7, "atan2": 431, "divide": 19, "multiply": 3, "power": 510, "subtract": 7},
-    "f64": {"cbrt": 586, "cosine": 558, "exponential": 376, "exponential-minus-one": 712, "log": 815, "log-plus-one": 1259,
-            "rsqrt": 277, "sine": 554, "sqrt": 332, "tanh": 431, "add": 15, "atan2": 930, "divide": 526, "multiply": 15, "power": 2205,
-            "subtract": 15},
-    "c64": {"cosine": 2415, "exponential": 641, "exponential-minus-one": 2055, "log": 756, "log-plus-one": 633, "rsqrt": 3148,
-            "sine": 2324, "sqrt": 4344, "tanh": 2379, "add": 7, "atan2": 6462, "divide": 498, "multiply": 79, "power": 5532,
-            "subtract": 7},
+    "f16": {"add": 7, "atan2": 451, "cbrt": 201, "cosine": 997, "divide": 43, "exponential": 102, "exponential-minus-one": 217,
+            "log": 182, "log-plus-one": 245, "multiply": 7, "power": 526, "rsqrt": 95, "sine": 993, "sqrt": 95, "subtract": 7,
+            "tanh": 502},
+    "f32": {"add": 7, "atan2": 431, "cbrt": 178, "cosine": 978, "divide": 19, "exponential": 79, "exponential-minus-one": 190, "log": 166,
+            "log-plus-one": 229, "multiply": 3, "power": 510, "rsqrt": 75, "sine": 958, "sqrt": 75, "subtract": 7, "tanh": 467},
+    "f64": {"add": 15, "atan2": 930, "cbrt": 586, "cosine": 558, "divide": 526, "exponential": 376, "exponential-minus-one": 712,
+            "log": 815, "log-plus-one": 1259, "multiply": 15, "power": 2205, "rsqrt": 277, "sine": 554, "sqrt": 332, "subtract": 15,
+            "tanh": 431},
+    "c64": {"add": 7, "atan2": 6462, "cosine": 2415, "divide": 498, "exponential": 641, "exponential-minus-one": 2055, "log": 756,
+            "log-plus-one": 633, "multiply": 79, "power": 5532, "rsqrt": 3148, "sine": 2324, "sqrt": 4344, "subtract": 7, "tanh": 2379},
+    "c128": {"add": 15, "atan2": 13131, "cosine": 1750, "divide": 2280, "exponential": 1342, "exponential-minus-one": 1275, "log": 2455,
+             "log-plus-one": 2403, "multiply": 39, "power": 8363, "rsqrt": 5500, "sine": 1999, "sqrt": 6636, "subtract": 15,
+             "tanh": 4613},
 }
 
-_SM80: dict[str, dict[str, int]] = {
-    "s8": {"divide": 417}, "s16": {"divide": 468}, "s64": {"divide": 1094}, "u8": {"divide": 420, "power": 417},
-    "u16": {"divide": 391, "power": 454}, "u64": {"divide": 908, "power": 744},
-    "f16": {"cbrt": 1195, "log": 321, "log-plus-one": 346, "sqrt": 124, "tanh": 499},
-    "f32": {"log": 259, "tanh": 504, "power": 1221},
-    "f64": {"cbrt": 1638, "exponential-minus-one": 572, "log": 699, "log-plus-one": 1223, "rsqrt": 329, "sine": 597, "sqrt": 397,
-            "tanh": 733, "atan2": 1080, "divide": 831, "power": 1861},
-    "c64": {"log": 1037, "log-plus-one": 1029, "atan2": 6618, "power": 4131},
+_SM100: Cycles = {
+    "s8": {"divide": 373, "multiply": 7, "power": 153},
+    "s16": {"divide": 369, "multiply": 7, "power": 145},
+    "s32": {"divide": 306, "multiply": 3, "power": 172},
+    "s64": {"divide": 730, "multiply": 11, "power": 298},
+    "u8": {"divide": 302, "multiply": 7, "power": 153},
+    "u16": {"divide": 302, "multiply": 7, "power": 149},
+    "u32": {"divide": 125, "multiply": 3, "power": 172},
+    "u64": {"divide": 628, "multiply": 11, "power": 298},
+    "f16": {"add": 7, "atan2": 400, "cbrt": 200, "cosine": 1017, "divide": 43, "erf": 161, "exponential": 106,
+            "exponential-minus-one": 216, "log": 102, "log-plus-one": 216, "logistic": 220, "multiply": 7, "power": 451, "rsqrt": 98,
+            "sine": 1006, "sqrt": 98, "subtract": 7, "tanh": 141},
+    "f32": {"add": 7, "atan2": 373, "cbrt": 180, "cosine": 1002, "divide": 23, "erf": 161, "exponential": 82,
+            "exponential-minus-one": 196, "log": 165, "log-plus-one": 200, "logistic": 176, "multiply": 7, "power": 463, "rsqrt": 74,
+            "sine": 990, "sqrt": 74, "subtract": 7, "tanh": 137},
+    "f64": {"add": 15, "atan2": 829, "cbrt": 569, "cosine": 538, "divide": 483, "erf": 746, "exponential": 314,
+            "exponential-minus-one": 385, "log": 844, "log-plus-one": 793, "logistic": 428, "multiply": 15, "power": 1796, "rsqrt": 231,
+            "sine": 534, "sqrt": 294, "subtract": 15, "tanh": 459},
+    "c64": {"add": 11, "atan2": 6346, "cosine": 2511, "divide": 330, "exponential": 695, "exponential-minus-one": 864, "log": 703,
+            "log-plus-one": 664, "logistic": 2314, "multiply": 31, "power": 5285, "rsqrt": 2507, "sine": 2440, "sqrt": 4271,
+            "subtract": 11, "tanh": 2444},
+    "c128": {"add": 15, "atan2": 13310, "cosine": 1862, "divide": 2338, "exponential": 1375, "exponential-minus-one": 1513, "log": 3859,
+             "log-plus-one": 5985, "logistic": 5973, "multiply": 39, "power": 8685, "rsqrt": 5792, "sine": 1878, "sqrt": 6602,
+             "subtract": 15, "tanh": 4519},
 }
 
-CYCLES: dict[str, dict[str, dict[str, int]]] = {"sm_80": _SM80, "sm_90": _SM90}
+_SM103: Cycles = {
+    "s8": {"add": 4, "divide": 372, "multiply": 8, "popcnt": 37, "subtract": 4},
+    "s16": {"add": 4, "divide": 380, "multiply": 8, "popcnt": 37, "subtract": 4},
+    "s32": {"add": 4, "divide": 302, "multiply": 8, "popcnt": 37, "subtract": 4},
+    "s64": {"add": 12, "divide": 1068, "multiply": 12, "popcnt": 37, "subtract": 12},
+    "u8": {"add": 4, "divide": 298, "multiply": 8, "popcnt": 37, "subtract": 4},
+    "u16": {"add": 4, "divide": 293, "multiply": 8, "popcnt": 37, "subtract": 4},
+    "u32": {"add": 4, "divide": 136, "multiply": 8, "popcnt": 37, "subtract": 4},
+    "u64": {"add": 12, "divide": 890, "multiply": 12, "popcnt": 33, "subtract": 12},
+    "f16": {"add": 8, "atan2": 451, "cbrt": 198, "cosine": 442, "divide": 49, "erf": 235, "exponential": 111,
+            "exponential-minus-one": 186, "log": 120, "log-plus-one": 219, "logistic": 244, "multiply": 8, "round-nearest-afz": 66,
+            "round-nearest-even": 62, "rsqrt": 111, "sine": 372, "sqrt": 111, "subtract": 8, "tan": 372, "tanh": 149},
+    "f32": {"add": 8, "atan2": 438, "cbrt": 173, "cosine": 347, "divide": 24, "erf": 190, "exponential": 86, "exponential-minus-one": 144,
+            "log": 186, "log-plus-one": 211, "logistic": 202, "multiply": 8, "round-nearest-afz": 57, "round-nearest-even": 33,
+            "rsqrt": 78, "sine": 376, "sqrt": 78, "subtract": 8, "tan": 405, "tanh": 140},
+    "f64": {"add": 136, "atan2": 5464, "cbrt": 2248, "cosine": 2782, "divide": 2028, "erf": 6276, "exponential": 2322,
+            "exponential-minus-one": 2802, "log": 488, "log-plus-one": 3369, "logistic": 3142, "multiply": 132, "round-nearest-afz": 364,
+            "round-nearest-even": 136, "rsqrt": 939, "sine": 2761, "sqrt": 1465, "subtract": 132, "tan": 3502, "tanh": 2094},
+    "c64": {"add": 12, "atan2": 6582, "cosine": 761, "divide": 335, "exponential": 823, "exponential-minus-one": 894, "log": 695,
+            "log-plus-one": 741, "logistic": 2852, "multiply": 33, "rsqrt": 2976, "sine": 790, "sqrt": 4375, "subtract": 12, "tan": 1771,
+            "tanh": 1668},
+    "c128": {"add": 277, "atan2": 63780, "cosine": 10312, "divide": 14299, "exponential": 11749, "exponential-minus-one": 10076,
+             "log": 14022, "log-plus-one": 16025, "logistic": 27390, "multiply": 832, "rsqrt": 18369, "sine": 10399, "sqrt": 29046,
+             "subtract": 285, "tan": 16137, "tanh": 16191},
+}
+
+CYCLES: dict[str, Cycles] = {
+    "sm_60": _SM60, "sm_70": _SM70, "sm_75": _SM75, "sm_80": _SM80,
+    "sm_86": _SM86, "sm_90": _SM90, "sm_100": _SM100, "sm_103": _SM103}
 """By compute capability, element type and opcode. What a GPU was not measured for takes the default, not the cycles of another GPU."""
+UNMEASURED = "sm_86"
+"""Whose cycles XLA takes for a GPU that it has none of (``GetProfile``; a compilation for an sm_89 logged times by these)."""
 
 
 def cycles(capability: str, op: str, dtype: str) -> int:
-    """Cycles of one element on a GPU; those of sm_90 where a GPU was not measured at all."""
-    return CYCLES.get(capability, _SM90).get(dtype, {}).get(op, DEFAULT)
+    """Cycles of one element on a GPU."""
+    return CYCLES.get(capability, CYCLES[UNMEASURED]).get(dtype, {}).get(op, DEFAULT)

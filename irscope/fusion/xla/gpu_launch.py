@@ -5,10 +5,11 @@ from itertools import zip_longest
 from math import ceil
 
 from irscope.fusion.xla.gpu_device import Device
-from irscope.fusion.xla.gpu_kinds import Emitter, heroes_of, kind_of, traits
+from irscope.fusion.xla.gpu_kinds import Emitter, heroes_of, kind_of, members, traits
 from irscope.fusion.xla.instructions import Instruction
 from irscope.fusion.xla.shapes import WARP, reduction_dims
-from irscope.fusion.xla.transposes import tiled_transpose
+from irscope.fusion.xla.transposes import normalised, tiled_transpose, transpose_is_bitcast
+from irscope.graph import TensorType
 
 ROW_THREADS = 256
 """Threads of a block that reduces rows: short rows share it."""
@@ -17,6 +18,14 @@ ROW_TILE = 16
 """Elements of a row that one thread adds."""
 THREADS = 128
 """Threads of a block of a loop."""
+MAX_UNROLLED = 4
+"""Elements that one thread of a loop computes (``MaxUnrollFactor``) ..."""
+WIDE_LOADS = frozenset(("sm_100", "sm_103"))
+VECTOR_BITS = 128
+"""... on Blackwell as many as fill a load of 128 bits ..."""
+MAX_UNROLLED_WIDE = 8
+"""... and 8 where a kernel moves elements: XLA's test of a pad wants 8 of 8 bits; arithmetic on 8 bits was logged with 16."""
+SIDE_BY_SIDE = frozenset("parameter constant broadcast iota bitcast reshape tuple get-tuple-element".split())
 
 
 def launch(device: Device, producer: Instruction | None, consumer: Instruction, kind: Emitter) -> tuple[int, int]:
@@ -39,23 +48,43 @@ def launch(device: Device, producer: Instruction | None, consumer: Instruction, 
     if kind is Emitter.TRANSPOSE:
         tiled = next(t for _, hero in heroes_of(consumer, producer) if (t := tiled_transpose(hero)) is not None)
         return max(1, tiled.blocks), THREADS
-    count = max(1, _elements(consumer) // unroll_factor(device, producer, consumer))
+    count = max(1, _first(consumer).elements // unroll_factor(device, producer, consumer))
     threads = min(THREADS, count)
     return -(-count // threads), threads
 
 
 def unroll_factor(device: Device, producer: Instruction | None, consumer: Instruction) -> int:
     """How many elements one thread of a loop computes (``ComputeLoopFusionConfig``): several where there is work for every thread."""
-    count = _elements(consumer)
+    count = _first(consumer).elements
     if count < device.threads or traits(consumer).unroll_stops or (producer is not None and traits(producer).unroll_stops):
         return 1
-    return 4 if count % 4 == 0 else 2 if count % 2 == 0 else 1
+    most = MAX_UNROLLED
+    type_ = _first(consumer).type
+    if device.capability in WIDE_LOADS and isinstance(type_, TensorType):
+        wide = VECTOR_BITS // type_.dtype.bits
+        most = max(most, min(_contiguous(part, wide) for part in (producer, consumer) if part is not None))
+    while count % most:
+        most //= 2
+    return most
 
 
-def _elements(kernel: Instruction) -> int:
-    """Elements of the first result of a kernel."""
-    outputs = kernel.body is not None and kernel.body.root.op == "tuple"
-    return kernel.body.root.operands[0].elements if outputs and kernel.body is not None else kernel.elements
+def _contiguous(kernel: Instruction, wide: int) -> int:
+    """So many elements, or fewer, that a thread finds side by side: no reduction, and behind a transpose no more than stay together."""
+    for member in members(kernel):
+        if member.op == "reduce":
+            return 1
+        if not member.is_elementwise and member.op not in SIDE_BY_SIDE:
+            wide = min(wide, MAX_UNROLLED_WIDE)
+        if member.op in ("transpose", "copy") and member.is_array and not transpose_is_bitcast(member):
+            dims, axes = normalised(member)
+            wide = min(wide, dims[-1] if axes[-1] == len(axes) - 1 else 1)
+    return wide
+
+
+def _first(kernel: Instruction) -> Instruction:
+    """What gives the first result of a kernel."""
+    root = kernel if kernel.body is None else kernel.body.root
+    return root.operands[0] if kernel.body is not None and root.op == "tuple" else root
 
 
 def reads_coalesced(kind: Emitter, producer: Instruction, consumer: Instruction | None) -> bool:

@@ -80,7 +80,7 @@ def tiled_transpose(instruction: Instruction) -> Tiled | None:
     """How a transpose (or a copy into another layout) goes through tiles in shared memory; None where it does not."""
     if instruction.op not in ("transpose", "copy") or not isinstance(instruction.type, TensorType) or transpose_is_bitcast(instruction):
         return None
-    dims, axes = _normalised(instruction)
+    dims, axes = normalised(instruction)
     bits = max(8, instruction.type.dtype.bits) if instruction.type.dtype.name == "pred" else instruction.type.dtype.bits
     packed = _packed(dims, axes, bits)
     if packed is not None:
@@ -104,7 +104,7 @@ def tiled_transpose(instruction: Instruction) -> Tiled | None:
     return Tiled(dims, axes, tuple(tile), -(-WARP * (WARP + 1) * width // 8))
 
 
-def _normalised(instruction: Instruction) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def normalised(instruction: Instruction) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Sizes of the result by memory and the operand's dimension of each; without sizes of 1, neighbours in both as one."""
     axes, source = axes_of(instruction), instruction.operands[0]
     place = {d: i for i, d in enumerate(squeezed(source))}
