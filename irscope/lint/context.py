@@ -18,7 +18,7 @@ from irscope.lint.findings import RuleFinding
 from irscope.lint.machine import Machine
 from irscope.lint.settings import Settings
 from irscope.lint.values import uniform_axes
-from irscope.source import Note, Severity, UserError
+from irscope.source import Finding, Note, Severity, UserError
 
 if TYPE_CHECKING:
     from irscope.lint.claims import Claim, Claims
@@ -37,6 +37,7 @@ class Context:
         self.settings = settings or Settings()
         self._users: dict[Graph, list[list[Node]]] = {}
         self._uniform: dict[Graph, list[frozenset[int]]] = {}
+        self._checked: dict[type[Rule], list[Finding]] = {}
 
     @cached_property
     def sound(self) -> Context:
@@ -69,6 +70,12 @@ class Context:
     def array_graphs(self) -> list[Graph]:
         """The graphs that work on whole arrays: all but reducers and comparators."""
         return [g for g in self.graphs if g not in self.scalar_bodies]
+
+    def checked(self, rule: type[Rule]) -> list[Finding]:
+        """What one rule finds here, each place by itself; it looks once."""
+        if rule not in self._checked:
+            self._checked[rule] = list(rule().check(self))
+        return self._checked[rule]
 
     def users(self, node: Node, graph: Graph) -> list[Node]:
         """The nodes of ``graph`` that take the value of ``node``."""

@@ -79,7 +79,15 @@ class Planned:
 
     def starts_nothing(self, group: Group) -> bool:
         """Whether a group is no kernel that anything starts: it names values, or runs bodies whose kernels count by themselves."""
-        return all(is_free(node) or origin(node).op.name == "bitcast" or self._runs(node) for node in group.nodes)
+        known = self._idle.get(group)
+        if known is None:
+            known = self._idle[group] = all(is_free(n) or origin(n).op.name == "bitcast" or self._runs(n) for n in group.nodes)
+        return known
+
+    @cached_property
+    def _idle(self) -> dict[Group, bool]:
+        """Which kernels were found to start nothing."""
+        return {}
 
     def _runs(self, node: Node) -> bool:
         """Whether a node only runs bodies, and these have plans of their own."""

@@ -148,7 +148,7 @@ def _lifted(context: Context) -> tuple[Planned, dict[str, int]] | None:
     """
     edits: Edits = {}
     for rule in _rewriting(context.settings.compiler):
-        for finding in rule().check(context):
+        for finding in context.checked(rule):
             if isinstance(finding, RuleFinding) and finding.edit is not None and finding.at and (finding.saves or {}).get("us"):
                 edits.setdefault(finding.code, []).append((finding.at[0], finding.edit))
     before, machine = context.planned, context.machine

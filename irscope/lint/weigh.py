@@ -23,7 +23,7 @@ def found_by(context: Context, rule: type[Rule]) -> list[Finding]:
     """What one rule finds: the places of one user operator made one finding, as severe as what mending it saves."""
     if rule.policies and context.settings.compiler not in rule.policies:
         return []
-    found = merged(context, rule().check(context))
+    found = merged(context, context.checked(rule))
     if rule.only_gains:
         found = [finding for finding in found if _gains(finding)]
     return [_cut(context, finding) for finding in found]
