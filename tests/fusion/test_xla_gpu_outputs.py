@@ -75,6 +75,10 @@ SIBLINGS: list[tuple[str, tuple[str, str], list[list[str]]]] = [
                                      ("f32[128]", "ROOT b = f32[128] slice(p), slice={[127:255]}")), [["slice", "slice"]]),
     ("halves of a small array", two("f32[254]", ("f32[127]", "ROOT a = f32[127] slice(p), slice={[0:127]}"),
                                     ("f32[127]", "ROOT b = f32[127] slice(p), slice={[127:254]}")), [["slice", "slice"]]),
+    ("halves of one byte less than large", two("s8[1023]", ("s8[511]", "ROOT a = s8[511] slice(p), slice={[0:511]}"),
+                                               ("s8[511]", "ROOT b = s8[511] slice(p), slice={[511:1022]}")), [["slice", "slice"]]),
+    ("halves of just large", two("s8[1024]", ("s8[512]", "ROOT a = s8[512] slice(p), slice={[0:512]}"),
+                                 ("s8[512]", "ROOT b = s8[512] slice(p), slice={[512:1024]}")), []),
     ("updates in place", two("f32[64]", ("f32[64]", update("a", 3)), ("f32[64]", update("b", 5))), []),
 ]
 
