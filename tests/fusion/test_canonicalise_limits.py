@@ -59,6 +59,7 @@ def behind(steps: int) -> list[str]:
 
 NUMBERS: list[tuple[object, str, Callable[[int], list[str]], int]] = [
     (reductions, "TREE_WINDOW", summed, 33), (library, "MIN_CHANNELS", convolved, 17), (library, "MIN_ELEMENTS", large, 4096),
+    (library, "MIN_DOT", multiplied, 8),
     (fold, "MAX_FOLDED", padded, (1 << 16) + 1),
 ]
 
