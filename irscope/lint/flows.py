@@ -54,7 +54,12 @@ class Flows:
         return total
 
     def _is_rewritten(self, group: Group) -> bool:
-        """Whether the policy rewrote the graph: nodes take what the kernel has in another form, and none takes one of its inputs."""
+        """Whether the policy rewrote the graph: nodes take what the kernel has in another form, and none takes one of its inputs.
+
+        A text that holds fusions already is judged as it stands.
+        """
+        if self._given:
+            return False
         known = {*group.nodes, *group.outputs, *group.inputs}
         direct = {operand for user in (*group.nodes, *group.outputs) for operand in self._operands(user, known)}
         hidden = any(node.op.kind is not Kind.LEAF and node not in known for node in direct)

@@ -216,6 +216,23 @@ def test_a_kernel_over_parts_of_two_fusions_reads_through_their_parameters() -> 
     assert fused[2] < captured[2] and fused[3] < captured[3] < eager[3]
 
 
+def test_a_kernel_of_the_text_that_another_fusion_joins_still_takes_rows_of_the_table() -> None:
+    """The second fusion also slices an operand of its own, so that a part of its inputs is read through its parameters only."""
+    text = FUSED.replace("""  q = f32[32,64] parameter(0)
+  b = f32[2048] bitcast(q)
+  ROOT n = f32[2048] negate(b)
+""", """  q = f32[32,64] parameter(0)
+  o = f32[4096] parameter(1)
+  b = f32[2048] bitcast(q)
+  s = f32[2048] slice(o), slice={[0:2048]}
+  ROOT n = f32[2048] add(b, s)
+""").replace("i = s32[32]{0} parameter(1)\n  f =", "i = s32[32]{0} parameter(1)\n  y = f32[4096]{0} parameter(2)\n  f =")
+    text = text.replace("c = f32[32,64]{1,0} copy(f)\n  ROOT k = f32[2048]{0} fusion(c)", "ROOT k = f32[2048]{0} fusion(f, y)")
+    _, _, fused, _ = planned(text, "xla-gpu")
+    rows = 32 * 64 * 4
+    assert fused[:3] == (1, 1, rows + 32 * 4 + 2048 * 4 + rows)
+
+
 SCANNED = """HloModule m
 
 step {
