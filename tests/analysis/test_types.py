@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import pytest
 
+import irscope
 from irscope.analysis.types import check_types
 from irscope.source import Finding, Severity
 from tests.ops.running import read
@@ -138,6 +139,15 @@ RULES = {
         'r = (f32[], u32[], token[]) recv(t), channel_id=1, frontend_attributes={_xla_send_recv_source_target_pairs="{{0,1}}"}\n'
         'ROOT d = (f32[], token[]) recv-done(r), channel_id=1 }',
 }
+
+
+@pytest.mark.parametrize("sharding", ["devices=[2,2]0,1,2,{}", "devices=[2,{}]<=[{}]", "maximal device={}", "devices=[2,2]<=[{}]"])
+def test_devices_beyond_any_number_stop_nothing(sharding: str) -> None:
+    text = "HloModule m, num_partitions=4\nENTRY e { x = f32[4,2] parameter(0), sharding={SHARDING}\nROOT n = f32[4,2] negate(x) }"
+    text = text.replace("SHARDING", sharding.replace("{}", "9" * 5000)).replace("negate(x)", "negate(x), sharding={devices=[4,1,2]0,1,2,3}")
+    reading = irscope.load(text)
+    assert not reading.ok
+    assert any("3 tile dimensions" in fault.message or "4,1,2" in fault.message for fault in check_types(reading.module()))
 
 
 @pytest.mark.parametrize("words", RULES)

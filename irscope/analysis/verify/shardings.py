@@ -10,9 +10,11 @@ from irscope.analysis.verify.texts import Texts, inside, split
 from irscope.graph import Graph, Module, Node, TensorType, TupleType, Type
 
 TILES = re.compile(r"devices=\[([\d,\s]+)\](?:<=\[([\d,\s]+)\]|((?:\s*-?\d+\s*,?)*))")
-NUMBER = re.compile(r"-?\d+")
+NUMBER = re.compile(r"-?\d{1,18}")  # longer runs of digits count no devices
+MOST = 10 ** 18
+"""As far as devices are counted."""
 LAST = re.compile(r"last_tile_dims=\{([^}]*)\}")
-DEVICE = re.compile(r"\bdevice=(-?\d+)")
+DEVICE = re.compile(r"\bdevice=(-?\d{1,18})")
 METADATA = re.compile(r",?\s*metadata=\{.*\}(?=[\s}]*$)", re.DOTALL)
 
 
@@ -53,7 +55,7 @@ def _fits(node: Node, t: Type, text: str, partitions: int) -> Iterator[Fault]:
         yield Fault(node, f"the sharding {text} of %{node.name} has {rank} tile dimensions, but {t} has {t.rank}",
                     "one tile dimension for each dimension of the value, behind them those of subgroups")
     listed = [int(n) for n in NUMBER.findall(m[3] or "")]
-    count = prod(int(n) for n in NUMBER.findall(m[2])) if m[2] else len(listed)
+    count = min(prod(int(n) for n in NUMBER.findall(m[2])), MOST) if m[2] else len(listed)
     if listed and len(set(listed)) != len(listed):
         yield Fault(node, f"the sharding {text} of %{node.name} names a device twice")
     wrong = next((d for d in listed if d < 0 or (partitions > 1 and d >= partitions)), None)
