@@ -10,13 +10,13 @@ from irscope.source import UserError
 from tests.fusion.xla_texts import ADD, concatenation, many_reductions, many_slices, module, verdicts, why
 
 
-def vector_product(size: int) -> str:
+def vector_product(size: int, dtype: str = "f32") -> str:
     """A matrix that is computed, times a vector of ``size`` elements."""
     return f"""
-        m = f32[4,{size}] parameter(0)
-        n = f32[4,{size}] negate(m)
-        v = f32[{size}] parameter(1)
-        ROOT d = f32[4] dot(n, v), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}"""
+        m = {dtype}[4,{size}] parameter(0)
+        n = {dtype}[4,{size}] negate(m)
+        v = {dtype}[{size}] parameter(1)
+        ROOT d = {dtype}[4] dot(n, v), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}"""
 
 
 def update(start: int, read: int, size: int = 4, move: str = "slice") -> str:
@@ -104,6 +104,8 @@ CASES: list[tuple[str, str, str, str]] = [
     # matrix times vector
     (vector_product(4095), "n d", "fused", ""),
     (vector_product(4096), "n d", "no-case", ""),
+    (vector_product(16383, "s8"), "n d", "fused", ""),
+    (vector_product(16384, "s8"), "n d", "no-case", ""),
     # in place
     (update(2, 2), "s n", "fused", ""),
     (update(2, 3), "n u", "fused", ""),
