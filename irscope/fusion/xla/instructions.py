@@ -14,6 +14,7 @@ from irscope.fusion.xla.effects import graph_has_side_effect, is_effect
 from irscope.fusion.xla.opcodes import ALWAYS_FUSIBLE, ELEMENTWISE, NEVER_FUSIBLE
 from irscope.fusion.xla.users import Users
 from irscope.graph import UNKNOWN, Graph, Node, TensorType, Type
+from irscope.graph.walk import post_order
 from irscope.source import UserError
 
 NO_ATTRS: Mapping[str, Any] = {}
@@ -220,25 +221,8 @@ class Computation:
 
     def post_order(self) -> list[Instruction]:
         """XLA's ``MakeInstructionPostOrder``: depth first from every instruction without users, in the order of the text."""
-        done: dict[Instruction, bool] = {}
-        order: list[Instruction] = []
-        for start in self.instructions:
-            if start.users:
-                continue
-            stack = [start]
-            while stack:
-                current = stack[-1]
-                state = done.get(current)
-                if state is not None:
-                    stack.pop()
-                    if not state:
-                        done[current] = True
-                        order.append(current)
-                    continue
-                done[current] = False
-                stack += [o for o in reversed(current.operands) if o not in done]
-                stack += [o for o in current.predecessors if o not in done]
-        return order
+        return post_order((i for i in self.instructions if not i.users),
+                          lambda i: [*reversed(i.predecessors), *i.operands] if i.predecessors else i.operands)
 
     def remove(self, instruction: Instruction) -> None:
         """Drop an instruction that nobody reads."""
