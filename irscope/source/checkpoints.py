@@ -6,6 +6,7 @@ read by a machine of our own that knows tensors and containers, and calls nothin
 from __future__ import annotations
 
 import pickletools
+import warnings
 import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -109,7 +110,10 @@ class _Archive:
 
     def tensors(self) -> dict[str, Array]:
         """All tensors by path."""
-        value = Machine(self.archive.read(self.pickle), self._persistent, self._tensor).run()
+        with warnings.catch_warnings():
+            # A damaged name may hold what Python takes for an escape sequence, and would tell its own author about.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            value = Machine(self.archive.read(self.pickle), self._persistent, self._tensor).run()
         found = dict(_leaves(_state_dict(value)))
         if found and all(name.startswith("module.") for name in found):
             found = {name.removeprefix("module."): array for name, array in found.items()}  # what DataParallel puts in front

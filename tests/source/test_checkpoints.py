@@ -4,6 +4,7 @@ from __future__ import annotations
 import io
 import os
 import pickle
+import warnings
 import zipfile
 from pathlib import Path
 from typing import Any, ClassVar
@@ -117,6 +118,18 @@ def test_tensors_stay_inside_their_storage(tmp_path: Path) -> None:
         path = archive(tmp_path / f"{n}.pt", tensor_pickle(size, stride, offset), **{"0": content})
         with pytest.raises(UserError):
             read_arrays(path)
+
+
+def test_a_damaged_name_is_refused_without_a_warning(tmp_path: Path) -> None:
+    path = tmp_path / "w.pt"
+    with zipfile.ZipFile(path, "w") as out, zipfile.ZipFile(DATA / "state.pt") as file:
+        for name in file.namelist():
+            content = file.read(name)
+            out.writestr(name, content.replace(b"_rebuild_tensor_v2", b"_rebuild\\ensor_v2") if name.endswith("data.pkl") else content)
+    with warnings.catch_warnings(record=True) as told, pytest.raises(UserError):
+        warnings.simplefilter("always")
+        read_arrays(str(path))
+    assert not told
 
 
 @settings(max_examples=150, deadline=None)
