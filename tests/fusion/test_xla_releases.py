@@ -72,8 +72,7 @@ def test_what_each_release_decides(instructions: str, edge: str, now: str, then:
 def decided(policy: str, name: str) -> tuple[list[tuple[str, str, str]], list[tuple[str, str, str]]]:
     """What the policy says of the edges of a given program, and what jaxlib 0.4.38 logged."""
     text = load(GIVEN / f"{name}.hlo").module()
-    release = policy_named(policy)
-    assert release in RELEASES.values()
+    release = next(one for one in RELEASES.values() if one is policy_named(policy))
     run = Replay([text.main()], load_log(str(GIVEN / f"{name}.log")).runs[0])
     verdicts = [v for plan in release.plan_as_written(text) for v in plan.verdicts if v.consumer in run.nodes and v.producer in run.nodes]
     told = [v for v in verdicts if run.knows(run.nodes[v.consumer]) and run.nodes[v.producer].op.name not in ("parameter", "constant")]
