@@ -18,7 +18,8 @@ from irscope.fusion.xla.gpu_cycles import CYCLES, UNMEASURED
 from irscope.fusion.xla.gpu_device import Device, device_named
 from irscope.fusion.xla.gpu_outputs import join_kernels
 from irscope.fusion.xla.instructions import Computation, Instruction
-from irscope.fusion.xla.stage import computations, remarks
+from irscope.fusion.xla.releases import LATEST
+from irscope.fusion.xla.stage import computations, other_release, remarks
 from irscope.fusion.xla.told import from_text, groups_of, opened, plan_of, taken_apart
 from irscope.graph import Graph, Module
 from irscope.graph.collector import collector_paused
@@ -60,7 +61,8 @@ class XlaGpuPolicy:
 
     def remarks(self, module: Module, device: str | None = None) -> list[str]:
         """See :mod:`irscope.fusion.xla.stage`; and what is not known of a device."""
-        told, chosen = remarks(module, self.version, "before_priority-fusion"), device_named(device)
+        told, chosen = other_release(module, LATEST, "xla-gpu"), device_named(device)
+        told += remarks(module, self.version, "before_priority-fusion")
         if chosen.capability not in CYCLES:
             told.append(f"{chosen.name} ({chosen.capability}): XLA has measured no cycles of instructions on it and takes those of "
                         f"{UNMEASURED}, as here")

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
+from irscope import __version__
 from irscope.analysis.types import check_types
 from irscope.expand import expand
 from irscope.formats.torchscript.values import TensorText
@@ -58,9 +59,9 @@ def _reads(policy: str, module: Module) -> bool:
 
 
 def version_of(policy: str) -> str:
-    """The policy by name, and the release of the compiler that it follows where it follows one."""
+    """The policy by name, and the release of the compiler that it follows: of irscope's own, irscope's."""
     chosen = policy_named(policy)
-    return chosen.version if isinstance(chosen, AsWritten) else chosen.name
+    return chosen.version if isinstance(chosen, AsWritten) else f"{chosen.name}@{__version__}"
 
 
 def remarks(module: Module, policy: str, device: str | None = None) -> list[str]:

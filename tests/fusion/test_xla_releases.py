@@ -1,15 +1,18 @@
 """Older releases of XLA's CPU fusion pass: what each decides otherwise, and how a text shows whose dump it is."""
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
+from irscope import __version__
 from irscope.api import load
 from irscope.fusion import policy_named, releases_of
 from irscope.fusion.logs.told import load_log
 from irscope.fusion.logs.xla_replay import Replay
 from irscope.fusion.logs.xla_vlog import read
+from irscope.fusion.policy import POLICIES
 from irscope.fusion.xla_cpu import RELEASES
 from irscope.lint.context import Context
 from irscope.lint.fusion import remarks, version_of
@@ -135,6 +138,19 @@ def test_a_dump_of_another_release_is_told_apart(metadata: str, release: str) ->
         told = [line for line in remarks(text, policy) if "another release" in line]
         assert len(told) == (0 if own else 1)
         assert own or f"--policy xla-cpu@{release} decides as that one" in told[0]
+
+
+@pytest.mark.parametrize("metadata, release", WRITTEN)
+def test_xla_gpu_tells_such_a_dump_too_and_knows_one_release(metadata: str, release: str) -> None:
+    text = load(HEAD + f"  ROOT t = f32[4]{{0}} tanh(x), {metadata}\n}}\n").module()
+    told = [line for line in remarks(text, "xla-gpu") if "another release" in line]
+    assert len(told) == (release != "jaxlib-0.10.2")
+    assert all("xla-gpu knows the rules of jaxlib-0.10.2 alone" in line for line in told)
+
+
+def test_every_policy_names_its_version() -> None:
+    assert version_of("irscope") == f"irscope@{__version__}"
+    assert all(re.fullmatch(rf"{name}@[\w.\-]+", version_of(name)) for name in POLICIES)
 
 
 def test_a_text_without_metadata_is_of_no_release() -> None:

@@ -48,8 +48,10 @@ def remarks(module: Module, version: str, dump: str) -> list[str]:
     return told
 
 
-def other_release(module: Module, release: CpuRelease) -> list[str]:
+def other_release(module: Module, release: CpuRelease, policy: str = "xla-cpu") -> list[str]:
     """That a text looks like the dump of another release than the one that judges it; empty where nothing shows that.
+
+    Under ``xla-cpu`` with the policy that decides as that one; ``xla-gpu`` knows one release.
 
     Only texts that XLA printed are looked at (their first line has ``entry_computation_layout``). jaxlib 0.4.38 writes the place in the
     user's program into each instruction (``source_file="..." source_line=4``) and ``jit(main)`` into its name; 0.10.2 numbers the places.
@@ -62,8 +64,8 @@ def other_release(module: Module, release: CpuRelease) -> list[str]:
         return []
     sign = "its metadata numbers the places in the program" if frames else "its metadata names files and lines, or jit(main)"
     near = next(name for name, other in CPU_RELEASES.items() if other.frames == frames)
-    return [f"the text looks like a dump of another release than {release.name}, as {near} writes them ({sign}): "
-            f"--policy xla-cpu@{near} decides as that one"]
+    instead = f"--policy xla-cpu@{near} decides as that one" if policy == "xla-cpu" else f"{policy} knows the rules of {release.name} alone"
+    return [f"the text looks like a dump of another release than {release.name}, as {near} writes them ({sign}): {instead}"]
 
 
 def early_remarks(module: Module, version: str, dump: str, signs: Sequence[str], unfollowed: Sequence[str], more: str = "") -> list[str]:
