@@ -4,6 +4,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Protocol, cast, runtime_checkable
 
+from irscope import __version__
 from irscope.fusion.plan import Plan
 from irscope.graph import Graph, Module
 from irscope.source import UserError, did_you_mean
@@ -50,12 +51,12 @@ def compiler_of(name: str) -> str:
 
 
 def releases_of(name: str) -> dict[str, Policy]:
-    """The releases of a compiler's policy by name (``jaxlib-0.10.2``); empty for a policy that follows no compiler's releases."""
+    """The releases of a compiler's policy by name (``jaxlib-0.10.2``); irscope's own policy has the version of irscope."""
     module = import_module(POLICIES[name])
     if hasattr(module, "RELEASES"):
         return dict(module.RELEASES)
     latest = cast(Policy, module.POLICY)
-    return {latest.version.partition("@")[2]: latest} if isinstance(latest, AsWritten) else {}
+    return {latest.version.partition("@")[2] if isinstance(latest, AsWritten) else __version__: latest}
 
 
 def policy_named(name: str) -> Policy:
@@ -69,6 +70,5 @@ def policy_named(name: str) -> Policy:
     known = releases_of(compiler)
     if release not in known:
         names = " and ".join(f"{compiler}@{one}" for one in known)
-        hint = f"there is {names}" if known else f"it follows no releases: --policy {compiler}"
-        raise UserError(f"{compiler} is not known as of {release or 'no release'}", hint)
+        raise UserError(f"{compiler} is not known as of {release or 'no release'}", f"there is {names}")
     return known[release]

@@ -151,6 +151,7 @@ def test_xla_gpu_tells_such_a_dump_too_and_knows_one_release(metadata: str, rele
 def test_every_policy_names_its_version() -> None:
     assert version_of("irscope") == f"irscope@{__version__}"
     assert all(re.fullmatch(rf"{name}@[\w.\-]+", version_of(name)) for name in POLICIES)
+    assert all(policy_named(version_of(name)) is policy_named(name) for name in POLICIES)
 
 
 def test_a_text_without_metadata_is_of_no_release() -> None:
