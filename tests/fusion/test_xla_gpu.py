@@ -1,19 +1,15 @@
 """The policy xla-gpu: every rule with a case that it hits and one that it just lets pass, and times as XLA logged them."""
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from irscope.fusion.policy import AsWritten, policy_named
 from irscope.fusion.xla import gpu_cost, gpu_launch, gpu_rules, shapes, transposes
 from irscope.fusion.xla.gpu_cost import CostModel
-from irscope.fusion.xla.gpu_device import DEVICES, device_named, device_of
+from irscope.fusion.xla.gpu_device import DEVICES
 from irscope.fusion.xla.gpu_rules import GpuRules
 from irscope.fusion.xla.instructions import Computation
 from irscope.fusion.xla_gpu import marked
-from irscope.lint.fusion import judge, remarks
-from irscope.source import UserError
 from tests.fusion.xla_texts import ADD, module, read_by_many, verdicts, why
 
 TRITON = 'backend_config={"fusion_backend_config":{"kind":"__triton","block_level_fusion_config":' \
@@ -297,31 +293,6 @@ def test_kernels_of_the_text_are_explained_by_what_is_inside_them() -> None:
     assert verdict.rule == "reduce-epilogue" and "with %m behind it" in verdict.cause
 
 
-@pytest.mark.parametrize("device, line, factor", [
-    ("h100", "f16[2048,1024] negate(x)", 4), ("b200", "f16[2048,1024] negate(x)", 8), ("b200", "f32[2048,1024] negate(x)", 4),
-    ("b200", "s8[2048,1024] negate(x)", 16), ("b200", "s8[2048,1024] reverse(x), dimensions={0}", 8), ("h100", "f16[2048,1023] negate(x)", 4), ("b200", "f16[1023,1022] negate(x)", 2),
-    ("b200", "f16[333,1001] negate(x)", 1), ("b200", "f16[256,1024] negate(x)", 1),
-    ("b200", "f16[2048,256,4] transpose(x), dimensions={1,0,2}", 4), ("b200", "f16[2048,256,8] transpose(x), dimensions={1,0,2}", 8)])
-def test_how_many_elements_a_thread_computes(device: str, line: str, factor: int) -> None:
-    """By the number of elements, and on Blackwell by how many stay side by side, up to 128 bits."""
-    type_, dims = line.split(" ")[0], line.split("[")[1].split("]")[0].split(",")
-    source = f"{type_.split('[')[0]}[{','.join((dims[1], dims[0], *dims[2:]) if 'transpose' in line else dims)}]"
-    computation = Computation.of(module(f"x = {source} parameter(0)\n ROOT n = {line}").main())
-    assert gpu_launch.unroll_factor(DEVICES[device], None, computation.root) == factor
-
-
-def test_devices_differ() -> None:
-    """Each was measured by itself, and reads and computes at its own pace."""
-    text = """
-        x = f32[4194304] parameter(0)
-        e = f32[4194304] tanh(x)
-        s = f32[2097152] slice(e), slice={[0:2097152]}
-        n = f32[4194304] negate(e)
-        ROOT t = (f32[2097152], f32[4194304]) tuple(s, n)"""
-    times = {name: gain(name, text, "", "e") for name in ("h100", "a100", "b200")}
-    assert len(set(times.values())) == 3
-
-
 def buffers(operands: int) -> set[str]:
     return {v.rule for v in verdicts("xla-gpu", wide(operands)).values()}
 
@@ -367,48 +338,6 @@ def test_a_transpose_that_only_renames_dimensions_is_a_bitcast() -> None:
     text = "x = f32[16,32]{1,0} parameter(0)\n ROOT t = f32[32,16]{0,1} transpose(x), dimensions={1,0}"
     transpose = Computation.of(module(text).main()).root
     assert transposes.transpose_is_bitcast(transpose) and transposes.tiled_transpose(transpose) is None
-
-
-def test_devices_by_name_and_by_text(tmp_path: Path) -> None:
-    assert device_named(None) is device_named("H100") is DEVICES["h100"]
-    text = """gpu_device_info {
-        threads_per_core_limit: 2048
-        shared_memory_per_block: 49152
-        core_count: 108
-        fpus_per_core: 64
-        memory_bandwidth: 2039040000000
-        l2_cache_size: 41943040
-        clock_rate_ghz: 1.41
-        cuda_compute_capability { major: 8 }
-    }"""
-    made = device_of(text, "a100")
-    assert made == DEVICES["a100"]
-    path = tmp_path / "mine.txtpb"
-    path.write_text(text)
-    assert device_named(str(path)).cores == 108
-    with pytest.raises(UserError, match="no core_count"):
-        device_of("gpu_device_info {}", "x")
-    with pytest.raises(UserError, match="no device"):
-        judge(module("ROOT x = f32[4] parameter(0)"), "xla-gpu", "h1000")
-
-
-def test_an_answer_for_a_device_without_measured_cycles_says_whose_they_are(tmp_path: Path) -> None:
-    """By the capability in its target text; for the others there is nothing to say."""
-    some = module("x = f32[4]{0} parameter(0)\n ROOT n = f32[4]{0} negate(x)")
-    assert remarks(some, "xla-gpu") == remarks(some, "xla-gpu", "a100") == remarks(some, "xla-gpu", "b200") == []
-    path = tmp_path / "blackwell.txtpb"
-    path.write_text("""gpu_device_info {
-        threads_per_core_limit: 2048
-        shared_memory_per_block: 49152
-        core_count: 142
-        fpus_per_core: 128
-        memory_bandwidth: 1792000000000
-        l2_cache_size: 134217728
-        clock_rate_ghz: 2.6
-        cuda_compute_capability { major: 12 }
-    }""")
-    assert "blackwell (sm_120): XLA has measured no cycles of instructions on it and takes those of sm_86" \
-        in remarks(some, "xla-gpu", str(path))[0]
 
 
 @pytest.mark.parametrize("policy", ["xla-cpu", "xla-gpu"])
