@@ -14,7 +14,7 @@ import argparse
 import json
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from xla_tests.predicates import answer, is_answered
 from xla_tests.printing import Checked, check, printed
 
 from irscope.api import load
-from irscope.fusion.xla import cpu, gpu
+from irscope.fusion.xla import cpu, gpu, softmax
 from irscope.fusion.xla.copying import fuse_copies
 from irscope.fusion.xla.gpu_cost import CostModel
 from irscope.fusion.xla.gpu_device import DEVICES
@@ -36,7 +36,6 @@ from irscope.graph import Module
 DEVICE = DEVICES["h100"]
 WHY_NOT = {
     "gpu-gemm": "a rewriter in front of the fusion pass makes Triton kernels of products; irscope keeps those that the text has",
-    "gpu-softmax": "a rewriter in front of the fusion pass makes Triton kernels of softmax; irscope keeps those that the text has",
     "legacy-gpu-horizontal-input": "a pass that XLA's GPU pipeline no longer runs, without a successor",
     "legacy-gpu-horizontal-loop": "a pass that XLA's GPU pipeline no longer runs, without a successor",
     "legacy-gpu-instruction": "replaced by priority-fusion, which decides by time: judged by today's rules, in its own row",
@@ -87,6 +86,13 @@ def by_joining(module: Module) -> Result:
     return Result(made, any(done))
 
 
+def by_softmax(module: Module) -> Result:
+    """The rewriter of normalisations, without its cost model, as the tests run it."""
+    made = [marked(module, Computation.of(graph)) for graph in computations(module)]
+    done = [softmax.rewrite(computation, DEVICE) for computation in made]
+    return Result(made, any(done))
+
+
 def by_copying(module: Module) -> Result:
     made = [marked(module, Computation.of(graph)) for graph in computations(module)]
     return Result(made, bool(fuse_copies(made[-1], DEVICE)))
@@ -94,10 +100,11 @@ def by_copying(module: Module) -> Result:
 
 PASSES: dict[str, Callable[[Module], Result]] = {
     "cpu-instruction": by_cpu, "cpu-multi-output": by_cpu, "generic-instruction": by_any, "gpu-priority": by_gpu,
-    "gpu-multi-output": by_joining, "gpu-copy": by_copying, "legacy-gpu-instruction": by_gpu, "legacy-gpu-merger": by_gpu}
+    "gpu-multi-output": by_joining, "gpu-copy": by_copying, "gpu-softmax": by_softmax,
+    "legacy-gpu-instruction": by_gpu, "legacy-gpu-merger": by_gpu}
 
 RUN = re.compile(r"^\s*(EXPECT|ASSERT)_(TRUE|FALSE)\(.*\.Run\(|^\s*EXPECT_THAT\(.*\.Run\(.*IsOkAndHolds\((true|false)\)", re.DOTALL)
-MATCH = re.compile(r"^\s*(?:EXPECT|ASSERT)_THAT\(\s*([^,]+?),\s*(?:GmockMatch\()?((?:op|m)::.*)$", re.DOTALL)
+MATCH = re.compile(r"^\s*(?:EXPECT|ASSERT)_THAT\(\s*([^,]+?),\s*(?:GmockMatch\(\s*)?((?:op|m)::.*)$", re.DOTALL)
 KIND = re.compile(r"EXPECT_EQ\((\w+)->fusion_kind\(\), HloInstruction::FusionKind::(k\w+)\)")
 TRITON = re.compile(r"(?:EXPECT|ASSERT)_TRUE\(IsGenericTritonFusion\(\*(\w+)\)\)")
 SEVERAL = re.compile(r"(?:EXPECT|ASSERT)_TRUE\((\w+)->IsMultiOutputFusion\(\)\)")
@@ -105,6 +112,15 @@ COUNT = re.compile(r"EXPECT_EQ\(Count\(\*module, HloOpcode::k(\w+)\), (\d+)\)")
 OUTPUTS = re.compile(r"EXPECT_EQ\((\d+), (?:CountMultiOutputFusions\(.*|multi_output_fusion_count)\)")
 SAME = re.compile(r"EXPECT_(EQ|NE)\((\w+), (\w+)\)")
 NAMES = {"Exp": "exponential", "Sqrt": "sqrt", "Abs": "abs", "Slice": "slice"}
+
+
+PREDICATE = re.compile(r"\s*\.WithPredicate\((\w+)\)?")
+TILED = "tiled-fusion"
+"""A fusion that says how it is tiled."""
+PRE_AMPERE = replace(DEVICE, capability="sm_70")
+"""A device that ``kVolta, 0`` stands for."""
+DECISIONS = re.compile(r'HasSubstr\(\s*"([^"]+)"')
+MATCHED = re.compile(r"EXPECT_EQ\((un)?matched, (\d+)\)")
 
 
 def opcode(name: str) -> str:
@@ -132,12 +148,20 @@ def _matcher(text: str, at: int) -> tuple[tuple[str, str, list[object]], int]:
             word = re.compile(r"&?\w+|/\*.*?\*/").match(text, at)
             assert word is not None, text[at:]
             bound, at = (word[0][1:] if word[0][0] == "&" else bound), word.end()
-    return (opcode(found[1]), bound, operands), at + 1
+    at += 1
+    predicate = PREDICATE.match(text, at)
+    if predicate is None:
+        return (opcode(found[1]), bound, operands), at
+    assert opcode(found[1]) == "fusion" and predicate[1] == "HasBlockLevelFusionConfig", text
+    return (TILED, bound, operands), predicate.end()
 
 
 def fits(instruction: Instruction, wanted: tuple[str, str, list[object]], bound: dict[str, Instruction]) -> bool:
     op, name, operands = wanted
-    if instruction.op != op:
+    if op == TILED:
+        if instruction.op != "fusion" or instruction.kind != "triton" or not instruction.tile:
+            return False
+    elif instruction.op != op:
         return False
     if name:
         bound[name] = instruction
@@ -250,6 +274,32 @@ def by_device(assertions: list[str]) -> list[str]:
     return [a if a is first else a.replace("EXPECT_EQ(config,", "EXPECT_EQ(config_on_b200,") for a in assertions]
 
 
+def by_answers(module: Module, assertions: list[str]) -> Verdict:
+    """What the rewriter of normalisations answers for each instruction, and whether it refuses a device."""
+    verdict = Verdict()
+    instructions = Computation.of(computations(module)[-1]).post_order()
+    matcher = softmax.Matcher()
+    refused = [d.words for d in map(matcher.decide, instructions) if isinstance(d, softmax.Refused)]
+    for assertion in assertions:
+        wanted = DECISIONS.findall(assertion)
+        if "FAILED_PRECONDITION" in assertion:
+            verdict.stated += 1
+            words = "".join(re.findall(r'"([^"]+)"', assertion))
+            if words not in softmax.bails_out(PRE_AMPERE):
+                verdict.wrong.append(f"{softmax.bails_out(PRE_AMPERE)!r}, not {words!r}")
+        elif wanted:
+            verdict.stated += 1
+            verdict.wrong += [f"{words!r}, none of {wanted}" for words in refused if not any(one in words for one in wanted)]
+        elif counted := MATCHED.search(assertion):
+            verdict.stated += 1
+            count = len(refused) if counted[1] else len(instructions) - len(refused)
+            if count != int(counted[2]):
+                verdict.wrong.append(f"{count} {counted[1] or ''}matched, not {counted[2]}")
+        else:
+            verdict.unread += 1
+    return verdict
+
+
 def judge(folder: Path) -> Verdict:
     family, test = folder.name.split("__")
     expected = json.loads((folder / "expected.json").read_text())
@@ -266,6 +316,8 @@ def judge(folder: Path) -> Verdict:
             if told:
                 verdict.wrong.append(told)
         return verdict
+    if family == "gpu-softmax" and expected["pass_changed_module"] is None:
+        return by_answers(module, expected["assertions"])
     if not is_stated_by_a_run(expected):
         verdict.left_out = "it runs no pass whose outcome it states"
         return verdict

@@ -18,6 +18,7 @@ from irscope.fusion.xla.gpu_cycles import CYCLES, UNMEASURED
 from irscope.fusion.xla.gpu_device import Device, device_named
 from irscope.fusion.xla.gpu_outputs import join_kernels
 from irscope.fusion.xla.instructions import Computation, Instruction
+from irscope.fusion.xla.normalised import normalisations
 from irscope.fusion.xla.releases import LATEST
 from irscope.fusion.xla.stage import computations, other_release, remarks
 from irscope.fusion.xla.told import from_text, groups_of, opened, plan_of, taken_apart
@@ -60,9 +61,10 @@ class XlaGpuPolicy:
         return _tell_joined(plan)
 
     def remarks(self, module: Module, device: str | None = None) -> list[str]:
-        """See :mod:`irscope.fusion.xla.stage`; and what is not known of a device."""
+        """See :mod:`irscope.fusion.xla.stage`; what XLA's softmax rewriter takes before; and what is not known of a device."""
         told, chosen = other_release(module, LATEST, "xla-gpu"), device_named(device)
         told += remarks(module, self.version, "before_priority-fusion")
+        told += normalisations(module, chosen)
         if chosen.capability not in CYCLES:
             told.append(f"{chosen.name} ({chosen.capability}): XLA has measured no cycles of instructions on it and takes those of "
                         f"{UNMEASURED}, as here")

@@ -137,7 +137,7 @@ class GpuRules:
                 if not _in_triton(instruction):
                     rule = Rule(NOT_TRITON.name, f"Unsupported opcode {instruction.op}", NOT_TRITON.cause, NOT_TRITON.way_out)
                     return Refusal(rule, f"{instruction.op} {instruction.name}")
-                if instruction.op in ("bitcast", "reshape") and _splits_rows(instruction):
+                if instruction.op in ("bitcast", "reshape") and splits_rows(instruction):
                     return Refusal(NOT_TILED, f"{list(instruction.operands[0].dims)} to {list(instruction.dims)}")
         return None
 
@@ -205,7 +205,7 @@ def _in_triton(instruction: Instruction) -> bool:
     return instruction.op in TRITON or (instruction.op == "reduce" and instruction.is_array)
 
 
-def _splits_rows(instruction: Instruction) -> bool:
+def splits_rows(instruction: Instruction) -> bool:
     """Whether a reshape merges the last dimension with others or splits it: a tile that holds whole rows then has no simple shape."""
     ours, theirs = [[d for d in i.dims if d != 1] for i in (instruction, instruction.operands[0])]
     return bool(ours and theirs) and ours[-1] != theirs[-1]

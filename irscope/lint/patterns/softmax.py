@@ -50,7 +50,7 @@ def found(context: Context) -> Iterator[Composite]:
     for softmax, graph in softmaxes(context):
         if graph in context.inlined:
             continue
-        parts = (softmax.exponential, softmax.total)
+        parts = tuple(part for part in (softmax.exponential, softmax.total, softmax.largest) if part is not None)
         yield Composite("softmax", graph, softmax.result, parts, _shift(softmax))
         yield from _attention(context, graph, softmax)
 

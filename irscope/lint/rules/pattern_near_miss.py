@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
-from irscope.lint.patterns import composites
+from irscope.lint.patterns import Composite, composites
+from irscope.lint.rewritten import Rewriter
 from irscope.lint.rule import Fixture, Rule
 from irscope.source import Note, Severity
 
@@ -24,6 +25,21 @@ _SOFTMAX = """
               b = f32[8,8] broadcast(t), dimensions={{0}}
               q = f32[8,8] divide(y, b)
               ROOT r = f32[8,16] dot(q, v), lhs_contracting_dims={{{2}}}, rhs_contracting_dims={{0}}
+            }}
+        """
+_LOGITS = """
+            ENTRY e {{
+              x = f32[8,{1}] parameter(0)
+              i = f32[] parameter(1)
+              z = f32[] constant(0)
+              p = f32[] constant(-inf)
+              m = f32[8] reduce(x, {0}), dimensions={{1}}, to_apply=max
+              n = f32[8,{1}] broadcast(m), dimensions={{0}}
+              d = f32[8,{1}] subtract(x, n)
+              y = f32[8,{1}] exponential(d)
+              t = f32[8] reduce(y, z), dimensions={{1}}, to_apply=sum
+              b = f32[8,{1}] broadcast(t), dimensions={{0}}
+              ROOT q = f32[8,{1}] divide(y, b)
             }}
         """
 _GELU = """
@@ -84,6 +100,9 @@ class PatternNearMiss(Rule):
     * a product, its bias and a GELU, or a convolution, its normalisation and a ReLU, with a conversion or transposition between them, or
       along another axis than the channels.
 
+    Under `--policy xla-gpu` it also tells softmaxes and normalisations of HLO, canonical ones too, that XLA's softmax rewriter does not
+    make Triton kernels of, in XLA's words; whether XLA's cost model agrees to the others is not simulated.
+
     ## Why is this bad?
     Kernels for whole composites match the canonical form alone, so a near miss runs as a dozen operators. And it is often a mistake: where
     the shift of a softmax changes along its sum, or nothing of an embedding is negated, the result is wrong.
@@ -111,18 +130,24 @@ class PatternNearMiss(Rule):
         Fixture.hlo(_GELU.format("0.0347", "0.79788456"), "t"),
         Fixture.torchscript(_TURNED.format("cat(%parts, %last)", "%a, %b"), "cat"),
         Fixture.relay(_RMS.format("%1 = mean(%0, axis=[-1], keepdims=True);", "%3 = rsqrt(%1);"), "3"),
+        Fixture.hlo(_LOGITS.format("p", 32768), "x", policy="xla-gpu"),
+        Fixture.hlo(_LOGITS.format("i", 512), "m", policy="xla-gpu"),
     )
     good = (
         Fixture.hlo(_SOFTMAX.format("1", "0", "1")),
         Fixture.hlo(_GELU.format("0.044715", "0.79788456")),
         Fixture.torchscript(_TURNED.format("cat(%parts, %last)", "%n, %a")),
         Fixture.relay(_RMS.format("%1 = mean(%0, axis=[-1], keepdims=True);\n  %2 = add(%1, 1e-06f);", "%3 = rsqrt(%2);")),
+        Fixture.hlo(_LOGITS.format("p", 512), policy="xla-gpu"),
+        Fixture.hlo(_LOGITS.format("p", 32768)),
     )
 
     def check(self, context: Context) -> Iterator[RuleFinding]:
+        rewriter = Rewriter(context)
         for found in composites(context):
             odd = found.odd
             if odd is None:
+                yield from self._apart(context, rewriter, found)
                 continue
             yield context.finding(
                 self,
@@ -130,6 +155,21 @@ class PatternNearMiss(Rule):
                 found.graph,
                 f"this is {found.article} {found.what}, but {odd.says}",
                 severity=None if odd.wrong else Severity.INFO,
-                notes=tuple(Note(f"%{node.name} {role}", node.loc) for node, role in odd.others),
+                notes=tuple(Note(f"%{node.name} {role}", node.loc) for node, role in odd.others) + rewriter.notes(found),
                 help=odd.help,
             )
+
+    def _apart(self, context: Context, rewriter: Rewriter, found: Composite) -> Iterator[RuleFinding]:
+        """A canonical softmax or normalisation that XLA's rewriter does not take."""
+        answer = rewriter.answer(found)
+        if answer is None or answer.refused is None:
+            return
+        yield context.finding(
+            self,
+            answer.node,
+            found.graph,
+            f"XLA's softmax rewriter does not make one kernel of this {found.what}: {answer.refused}",
+            severity=Severity.INFO,
+            notes=(Note(f"%{answer.reduce.name} is the reduction", answer.reduce.loc),),
+            help=answer.help,
+        )

@@ -1,0 +1,374 @@
+"""XLA's ``SoftmaxRewriterTriton``: normalisations that become Triton kernels, before ``priority-fusion`` (jaxlib 0.10.2).
+
+The pass looks for *diamonds*: a producer, a reduction of its rows, a broadcast back along them, and an elementwise operation of the
+producer with that. Between the four may stand chains of what costs nothing in a tile that holds whole rows (bitcasts, unary operations,
+binary ones of a value with itself or with a splat). Each diamond becomes a kernel; ``priority-fusion`` then joins those that follow each
+other.
+
+A reshape or a broadcast that only adds dimensions of one counts as the bitcast that XLA has made of it by then. Whether XLA's cost model
+expects a gain is not simulated: what is taken here XLA takes where it does.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from irscope.fusion.xla.gpu_device import Device
+from irscope.fusion.xla.gpu_rules import splits_rows
+from irscope.fusion.xla.instructions import Computation, Instruction, fuse_into
+from irscope.fusion.xla.refusal import Refusal, Rule
+from irscope.fusion.xla.triton import lacking
+
+MAX_TILE = 1048576
+"""Elements of a tensor in Triton (``kMaxTensorNumElements``); each dimension counts as the next power of two."""
+REGISTERS = 65536
+"""Registers of a block on compute capabilities 8.0 to 10.3 (``registers_per_block_limit``)."""
+SHARE = 0.4
+"""Of those, what XLA lets a tile take (``kFractionOfRegistersAvailableToStoreTile``): rows of 16,384 fit."""
+WARPS = ((512, 1), (1024, 2), (16384, 4), (32768, 8), (65536, 16))
+"""Elements of a tile, up to which so many warps compute it (``GetNumWarps``); 32 beyond."""
+AMPERE = 80
+"""The compute capability from which on XLA writes Triton kernels."""
+NEAR = 64
+"""Instructions behind a reduction among which the one that ends its diamond is looked for; the composites of a model have ten at most."""
+
+BACK = "the value that is divided, scaled or shifted has to be the first operand, and what is broadcast back the second"
+NOT_BINARY = Rule("softmax-root", "Root is not elementwise binary.", "{producer} is a {producer_op}: no diamond ends there",
+                  "end the normalisation in one elementwise operation of the value with what is broadcast back")
+ROOT_UNSUPPORTED = Rule("softmax-root-unsupported", "Root is not supported for Triton instruction.",
+                        "Triton computes no {producer_op} of this type", "compute it in f32")
+NO_BROADCAST = Rule("softmax-no-broadcast", "Could not find a trivial connection from root to a broadcast.",
+                    "the second operand of {consumer} leads to {producer}, a {producer_op}, before it leads to a broadcast; " + BACK,
+                    "swap the operands, or move {producer} in front of the reduction or behind {consumer}")
+NO_REDUCTION = Rule("softmax-no-reduction", "Could not find a trivial connection from matched broadcast to a reduction.",
+                    "what {consumer} takes back comes through {producer}, a {producer_op} that is read elsewhere too, or that is no unary "
+                    "operation and none with a splat", "compute {producer} once more, or behind {consumer}")
+LAYOUT = Rule("softmax-layout", "Broadcast or reduce have non-default layouts.", "{producer} does not lie row by row in memory",
+              "reduce along the dimension that is the fastest in memory")
+REDUCTION = Rule("softmax-reduction", "", "Triton computes no such reduction as {producer}", "reduce one array along one dimension, in f32")
+NOT_ROWS = Rule("softmax-not-rows", "The reductions in the diamond must reduce 1 dimension and that dimension must be the last dimension "
+                "of the operand.", "{producer} reduces another dimension than the last",
+                "transpose, so that the reduced dimension is the last")
+IDENTITY = Rule("softmax-identity", "Reduction identity is not a constant or a supported convert of a constant.",
+                "{producer} begins with a value that is computed", "begin {producer} with a constant")
+SHARED = Rule("softmax-shared", "More than one use of broadcast or reduce.", "{producer} is read by others beside this normalisation",
+              "compute {producer} again for the others")
+WRONG_BROADCAST = Rule("softmax-broadcast", "Broadcast is not along the reduction dimension.",
+                       "{producer} repeats the result along other dimensions than the one that was reduced",
+                       "broadcast along the last dimension")
+PRODUCER_LAYOUT = Rule("softmax-producer-layout", "Producer has non-default layout.", "{producer} does not lie row by row in memory",
+                       "normalise along the dimension that is the fastest in memory")
+NOT_CONNECTED = Rule("softmax-producer", "Producer is not trivially connected.",
+                     "the first operand of {consumer} is not made of {producer}, whose rows are reduced, by steps that cost nothing",
+                     "combine what is broadcast back with the value that was reduced")
+NOT_TILED = Rule("softmax-not-tiled", "Cannot tile the diamond pattern",
+                 "{producer} gives rows another length: a tile of rows has no simple shape there",
+                 "reshape before or behind the normalisation")
+TOO_LONG = Rule("softmax-too-long", "SymbolicTileAnalysis failed: No valid tilings found.",
+                "a row of {producer} is more than a tensor of Triton may hold", "normalise shorter rows, or in two steps")
+SPILLS = Rule("softmax-spills", "Run time estimate for without applying the custom normalization rewrite is faster.",
+              "a kernel holds whole rows, and one of {producer} does not fit into the registers of a block",
+              "normalise shorter rows; XLA reduces such rows in kernels of their own")
+
+RULES = (NOT_BINARY, ROOT_UNSUPPORTED, NO_BROADCAST, NO_REDUCTION, LAYOUT, REDUCTION, NOT_ROWS, IDENTITY, SHARED, WRONG_BROADCAST,
+         PRODUCER_LAYOUT, NOT_CONNECTED, NOT_TILED, TOO_LONG, SPILLS)
+"""All rules in test order. XLA's last test of the way from producer to root, ``Unsupported root-producer connection.`` (more than one
+reader of the root's first operand), never fails: an operand with other readers has failed the one before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Diamond:
+    """``root`` combines ``producer`` with what ``broadcast`` gives back of ``reduce``."""
+
+    root: Instruction
+    producer: Instruction
+    broadcast: Instruction
+    reduce: Instruction
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Why no diamond ends in ``root``: the rule, the instruction to blame, numbers; ``reduce`` is its reduction, where one was found."""
+
+    rule: Rule
+    root: Instruction
+    at: Instruction
+    numbers: str = ""
+    reduce: Instruction | None = None
+    more: str = ""
+
+    @property
+    def words(self) -> str:
+        """XLA's words."""
+        return self.rule.words + self.more
+
+    @property
+    def cause(self) -> str:
+        """The cause in a sentence."""
+        assert self.at.node is not None and self.root.node is not None
+        return Refusal(self.rule, self.numbers).cause(self.at.node, self.root.node)
+
+    @property
+    def way_out(self) -> str:
+        """The smallest edit."""
+        assert self.at.node is not None and self.root.node is not None
+        return Refusal(self.rule).way_out(self.at.node, self.root.node)
+
+
+Decision = Diamond | Refused
+
+
+def bails_out(device: Device) -> str:
+    """The words with which the pass refuses a device; empty where it runs."""
+    number = device.capability.removeprefix("sm_")
+    if not number.isdecimal() or int(number) >= AMPERE:
+        return ""
+    return "Triton support is only enabled for Ampere GPUs (compute capability 8.0) and up, but got compute capability " \
+        f"{number[:-1]}.{number[-1]}."
+
+
+class Matcher:
+    """The diamonds of one computation. Ends of chains are kept, so that all instructions together take linear time."""
+
+    def __init__(self) -> None:
+        self._ends: dict[Instruction, Instruction] = {}
+
+    def decide(self, root: Instruction) -> Decision:
+        """Whether a diamond ends in an instruction; the tests in XLA's order, then whether a tile can hold its rows."""
+        if not root.is_elementwise or len(root.operands) != 2:
+            return Refused(NOT_BINARY, root, root)
+        if lack := lacking(root):
+            return Refused(ROOT_UNSUPPORTED, root, root, lack)
+        broadcast = self.end(root.operands[1])
+        if broadcast.op != "broadcast":
+            return Refused(NO_BROADCAST, root, broadcast)
+        reduce = self.end(broadcast.operands[0])
+        if reduce.op != "reduce":
+            return Refused(NO_REDUCTION, root, reduce)
+        refused = _refused(root, broadcast, reduce)
+        if refused is not None:
+            return refused
+        producer = self.end(reduce.operands[0])
+        if not has_default_layout(producer):
+            return Refused(PRODUCER_LAYOUT, root, producer, reduce=reduce)
+        if not _connected(producer, root.operands[0]):
+            return Refused(NOT_CONNECTED, root, producer, reduce=reduce)
+        found = Diamond(root, producer, broadcast, reduce)
+        return _untiled(found) or found
+
+    def end(self, instruction: Instruction) -> Instruction:
+        """The first instruction above (or this one) that is not trivially fusible."""
+        ends, way = self._ends, []
+        while instruction not in ends and is_trivial(instruction):
+            way.append(instruction)
+            instruction = next_above(instruction)
+        end = ends.get(instruction, instruction)
+        for one in way:
+            ends[one] = end
+        return end
+
+
+def _refused(root: Instruction, broadcast: Instruction, reduce: Instruction) -> Refused | None:
+    """What is wrong with the broadcast or the reduction of a diamond."""
+    for one in (broadcast, reduce):
+        if not has_default_layout(one):
+            return Refused(LAYOUT, root, one, reduce=reduce)
+    if lack := lacking(reduce):
+        return Refused(REDUCTION, root, reduce, reduce=reduce, more=lack)
+    source, gone = reduce.operands[0], tuple(reduce.attrs["dimensions"])
+    if gone != (len(source.dims) - 1,):
+        return Refused(NOT_ROWS, root, reduce, f"dimension {gone[0]} of {len(source.dims)}", reduce)
+    identity = reduce.operands[1]
+    if identity.op != "constant" and not (identity.op == "convert" and identity.operands[0].op == "constant" and not lacking(identity)):
+        return Refused(IDENTITY, root, reduce, f"%{identity.name}", reduce)
+    for one in (broadcast, reduce):
+        if len(one.users) != 1:
+            return Refused(SHARED, root, one, f"{len(one.users)} readers", reduce)
+    if len(broadcast.dims) - 1 in broadcast.attrs.get("dimensions", ()):
+        return Refused(WRONG_BROADCAST, root, broadcast, reduce=reduce)
+    return None
+
+
+def _untiled(diamond: Diamond) -> Refused | None:
+    """Why no tile holds whole rows of a diamond."""
+    source = diamond.reduce.operands[0]
+    for instruction in members(diamond):
+        wide = instruction.op in ("bitcast", "reshape") and instruction.elements == source.elements
+        if wide and splits_rows(instruction):
+            numbers = f"{list(instruction.operands[0].dims)} to {list(instruction.dims)}"
+            return Refused(NOT_TILED, diamond.root, instruction, numbers, diamond.reduce)
+    tile = padded(source.dims[-1])
+    if tile > MAX_TILE:
+        return Refused(TOO_LONG, diamond.root, source, f"{tile} > {MAX_TILE} elements", diamond.reduce)
+    if tile > SHARE * REGISTERS:
+        return Refused(SPILLS, diamond.root, source, f"{tile} > {int(SHARE * REGISTERS)} elements", diamond.reduce)
+    return None
+
+
+def padded(size: int) -> int:
+    """The next power of two."""
+    return 1 << max(0, size - 1).bit_length()
+
+
+def has_default_layout(instruction: Instruction) -> bool:
+    """Whether an array lies row by row in memory; a text without layouts means that."""
+    return instruction.is_array and instruction.minor == tuple(range(len(instruction.dims) - 1, -1, -1))
+
+
+def is_splat(instruction: Instruction) -> bool:
+    """A broadcast of a number, or of any parameter."""
+    if instruction.op != "broadcast":
+        return False
+    source = instruction.operands[0]
+    return source.op == "parameter" or (source.op == "constant" and source.dims == ())
+
+
+def _is_unary(instruction: Instruction) -> bool:
+    return instruction.is_elementwise and len(instruction.operands) == 1
+
+
+def is_view(instruction: Instruction) -> bool:
+    """A bitcast, or what XLA has made one of by then: a reshape, and a broadcast that repeats nothing."""
+    if instruction.op == "bitcast":
+        return True
+    source = instruction.operands[0] if instruction.operands else None
+    if source is None or not has_default_layout(source):
+        return False
+    dimensions = tuple(instruction.attrs.get("dimensions", ()))
+    return instruction.op == "reshape" or (
+        instruction.op == "broadcast" and instruction.elements == source.elements and source.dims != ()
+        and dimensions == tuple(sorted(dimensions)))
+
+
+def is_trivial(instruction: Instruction) -> bool:
+    """XLA's ``IsTriviallyFusible``: it makes a kernel of whole rows neither read nor write more."""
+    operands = instruction.operands
+    if len(instruction.users) > 1 or not has_default_layout(instruction):
+        return False
+    if is_view(instruction):
+        return True
+    if not instruction.is_elementwise or instruction.op == "fusion" or not 1 <= len(operands) <= 2:
+        return False
+    if len(operands) == 2 and operands[0] is not operands[1] and is_splat(operands[0]) == is_splat(operands[1]):
+        return False
+    return not lacking(instruction)
+
+
+def next_above(instruction: Instruction) -> Instruction:
+    """The operand that a chain goes on with: the first that is no splat."""
+    operands = instruction.operands
+    return operands[1] if len(operands) > 1 and is_splat(operands[0]) else operands[0]
+
+
+def _connected(producer: Instruction, consumer: Instruction) -> bool:
+    """XLA's ``IsTriviallyConnectedProducerOf``: behind an instruction of the producer's opcode it goes on with the first operand."""
+    while consumer is not producer:
+        if not is_trivial(consumer):
+            return False
+        consumer = consumer.operands[0] if consumer.op == producer.op else next_above(consumer)
+    return True
+
+
+def members(diamond: Diamond) -> list[Instruction]:
+    """What the kernel of a diamond computes, each behind what reads it: all above the root up to the producer and parameters."""
+    order: list[Instruction] = []
+    done: set[Instruction] = {diamond.producer}
+    stack: list[tuple[Instruction, bool]] = [(diamond.root, False)]
+    while stack:
+        instruction, left = stack.pop()
+        if left:
+            order.append(instruction)
+        elif instruction not in done and instruction.op != "parameter":
+            done.add(instruction)
+            stack.append((instruction, True))
+            stack += [(operand, False) for operand in instruction.operands]
+    order.reverse()
+    return order
+
+
+def diamonds(computation: Computation) -> list[Diamond]:
+    """The diamonds of a computation that XLA would make kernels of, in post-order."""
+    matcher = Matcher()
+    return [found for i in computation.post_order() if isinstance(found := matcher.decide(i), Diamond)]
+
+
+def rewrite(computation: Computation, device: Device) -> list[Instruction]:
+    """Put a Triton kernel in place of each diamond, the last first, as XLA does; the kernels are returned."""
+    made: list[Instruction] = []
+    for diamond in reversed(diamonds(computation) if not bails_out(device) else ()):
+        if diamond.root not in computation.instructions:
+            continue
+        inside = members(diamond)
+        kernel = computation.wrap(diamond.root, "triton")
+        for instruction in inside[1:]:
+            fuse_into(kernel, instruction)
+            if not instruction.users and instruction is not computation.root:
+                computation.remove(instruction)
+        row = diamond.reduce.operands[0].dims[-1]
+        kernel.tile = tuple(row if i == len(kernel.dims) - 1 else 1 for i in range(len(kernel.dims)))
+        kernel.warps = next((warps for size, warps in WARPS if padded(row) <= size), 32)
+        made.append(kernel)
+    return made
+
+
+def of_reductions(computation: Computation) -> dict[Instruction, Decision]:
+    """For each reduction that is broadcast back, the diamond that takes it, or the refusal that came nearest to one."""
+    matcher = Matcher()
+    told: dict[Instruction, Decision] = {}
+    for reduce in computation.post_order():
+        if reduce.op != "reduce":
+            continue
+        best: tuple[int, Decision] | None = None
+        for root in _roots(reduce):
+            found = matcher.decide(root)
+            if isinstance(found, Diamond):
+                if found.reduce is reduce:
+                    best = len(RULES), found
+                    break
+                continue
+            if found.reduce in (None, reduce) and (best is None or RULES.index(found.rule) > best[0]):
+                best = RULES.index(found.rule), found
+        if best is not None:
+            told[reduce] = best[1]
+    return told
+
+
+def _roots(reduce: Instruction) -> Iterator[Instruction]:
+    """Where a diamond may end: the first operations of two operands behind what is broadcast back of a reduction."""
+    pending: list[tuple[Instruction, bool]] = [(reduce, False)]
+    seen: set[Instruction] = set()
+    for instruction, wide in pending:
+        for user in instruction.users:
+            if user in seen or len(seen) >= NEAR:
+                continue
+            seen.add(user)
+            if is_view(user) or _is_unary(user):
+                pending.append((user, wide))
+            elif user.op == "broadcast":
+                pending.append((user, True))
+            elif user.is_elementwise and wide:
+                yield user
+            elif user.is_elementwise:
+                pending.append((user, False))
+
+
+def chains(found: Sequence[Diamond]) -> list[list[Diamond]]:
+    """Diamonds that follow each other, in post-order: the producer of one is the root of another, or made of it by unary operations.
+
+    XLA makes a kernel of each; ``priority-fusion`` then joins the kernels of a chain where that gains time.
+    """
+    by_root: dict[Instruction, list[Diamond]] = {}
+    made: list[list[Diamond]] = []
+    for diamond in found:
+        source = diamond.producer
+        for _ in range(NEAR):
+            if source in by_root or not (is_view(source) or _is_unary(source)):
+                break
+            source = source.operands[0]
+        chain = by_root.get(source)
+        if chain is None or chain[-1].root is not source:
+            chain = []
+            made.append(chain)
+        chain.append(diamond)
+        by_root[diamond.root] = chain
+    return made

@@ -1,0 +1,91 @@
+"""What XLA's Triton emitter computes: opcodes by element type (``xla/backends/gpu/codegen/triton/support.cc``)."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from irscope.fusion.xla.instructions import Instruction
+from irscope.fusion.xla.opcodes import ELEMENTWISE
+from irscope.graph import Graph, TensorType, Type
+
+TYPES = frozenset("pred s4 s8 s16 s32 s64 f16 bf16 f32 f64 f8e5m2 f8e4m3fn".split())
+"""``IsTritonSupportedDataType`` on NVIDIA's devices."""
+EIGHT = frozenset(("f8e5m2", "f8e4m3fn"))
+NARROW = frozenset(("f16", "bf16", "f32"))
+"""What a float of 8 bits is converted from and to."""
+FLOATS = frozenset(("f16", "bf16", "f32", "f64"))
+SIGNED = frozenset(("s8", "s16", "s32", "s64"))
+FOUR_BITS_INTO = frozenset(("s8", "f16", "bf16", "f32", "f64"))
+"""What an integer of 4 bits is converted to; nothing is converted to it."""
+OF_FLOATS = frozenset(("abs copy negate reduce-precision cosine floor log-plus-one sqrt tanh acosh exponential exponential-minus-one cbrt "
+                       "erf log tan ceil rsqrt sine add compare maximum minimum multiply subtract atan2 remainder power select "
+                       "clamp").split())
+"""Division is computed in f32 and f64 alone: XLA has widened the others by then."""
+OF_INTEGERS = frozenset("abs copy negate not add compare maximum minimum multiply subtract divide and or xor select clamp".split())
+OF_PREDICATES = frozenset("not copy add compare maximum minimum multiply and or xor select clamp".split())
+OF_EIGHT = frozenset("abs copy reduce-precision select".split())
+MOVED = frozenset("parameter broadcast bitcast reshape slice transpose".split())
+
+
+def lacking(instruction: Instruction) -> str:
+    """What Triton lacks of an instruction, in XLA's words; empty where it computes it. Tiles are another question."""
+    types = [o.type for o in instruction.operands]
+    if instruction.op != "reduce":
+        return _lacking(instruction.op, instruction.type, types)
+    if words := _of_types(instruction.type, types):
+        return words
+    if instruction.dtype in EIGHT:
+        return "F8E4M3FN and F8E5M2 are not supported for reductions."
+    if not all(map(_computes, instruction.bodies)):
+        return "Unsupported reduction computation by Triton."
+    if len(instruction.attrs["dimensions"]) != 1 or len(instruction.operands) != 2:
+        return "Reduction is not a row-reduction of a single operand."
+    return ""
+
+
+def _computes(reducer: Graph) -> bool:
+    return not any(_lacking(n.op.name, n.type, [o.type for o in n.operands]) for n in reducer.nodes)
+
+
+def _of_types(type: Type, operands: Sequence[Type]) -> str:
+    if _name(type) not in TYPES:
+        return "Unsupported output data type."
+    return "" if all(_name(o) in TYPES for o in operands) else "Unsupported input data type."
+
+
+def _lacking(op: str, type: Type, operands: Sequence[Type]) -> str:
+    if op == "convert":
+        return _conversion(_name(operands[0]), _name(type))
+    if words := _of_types(type, operands):
+        return words
+    if op == "constant":
+        scalar = isinstance(type, TensorType) and all(d == 1 for d in type.shape)
+        return "" if scalar else "Only scalar constants are supported in Triton."
+    if op in MOVED or op == "iota":
+        return "S4 is not supported." if _name(type) == "s4" and op != "parameter" else ""
+    if op not in ELEMENTWISE or not operands:
+        return f"Unsupported instruction opcode {op}"
+    return "" if op in _elementwise(_name(operands[-1])) else "Unsupported elementwise operation."
+
+
+def _elementwise(dtype: str) -> frozenset[str]:
+    """What is computed elementwise of a type; comparisons and selections are told by their last operand."""
+    if dtype in ("f32", "f64"):
+        return OF_FLOATS | {"divide"}
+    if dtype in FLOATS:
+        return OF_FLOATS
+    if dtype in SIGNED:
+        return OF_INTEGERS
+    if dtype == "pred":
+        return OF_PREDICATES
+    return OF_EIGHT if dtype in EIGHT else frozenset()
+
+
+def _conversion(source: str, target: str) -> str:
+    eight = source in EIGHT or target in EIGHT
+    fits = source in TYPES and target in TYPES and target != "s4" and (source != "s4" or target in FOUR_BITS_INTO) and (
+        not eight or source == target or {source, target} == EIGHT or not NARROW.isdisjoint((source, target)))
+    return "" if fits else f"Unsupported conversion in Triton: {source} to {target}"
+
+
+def _name(type: Type) -> str:
+    return type.dtype.name if isinstance(type, TensorType) else ""

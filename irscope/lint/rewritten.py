@@ -1,0 +1,68 @@
+"""What XLA's softmax rewriter makes of a composite that was recognised, under the policy ``xla-gpu``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from irscope.fusion.xla.gpu_device import device_named
+from irscope.fusion.xla.instructions import Computation
+from irscope.fusion.xla.softmax import Decision, Diamond, bails_out, of_reductions
+from irscope.graph import Graph, Node
+from irscope.lint.context import Context
+from irscope.lint.patterns import Composite
+from irscope.source import Note, UserError
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """``refused`` are XLA's words and the cause, None where every reduction is taken; ``node`` is to blame, ``reduce`` what it is about."""
+
+    node: Node
+    reduce: Node
+    refused: str | None = None
+    help: str = ""
+
+
+class Rewriter:
+    """Asks the rewriter about the graphs of a module, each once."""
+
+    def __init__(self, context: Context) -> None:
+        self._asked = context.settings.compiler == "xla-gpu" and context.module.format == "hlo"
+        self._device = device_named(context.settings.device) if self._asked else None
+        self._known: dict[Graph, dict[Node, Decision]] = {}
+
+    def answer(self, found: Composite) -> Answer | None:
+        """What becomes of a composite; None under other policies, and where none of its reductions is broadcast back."""
+        if self._device is None:
+            return None
+        told = self._of(found.graph)
+        reductions = sorted((node for node in found.nodes if node in told), key=lambda node: node.index)
+        if not reductions:
+            return None
+        first = reductions[0]
+        if words := bails_out(self._device):
+            return Answer(first, first, words, "compile for a newer device")
+        for node in reductions:
+            decision = told[node]
+            if not isinstance(decision, Diamond) and decision.at.node is not None:
+                return Answer(decision.at.node, node, f'"{decision.words}": {decision.cause}', decision.way_out)
+        return Answer(first, first)
+
+    def notes(self, found: Composite) -> tuple[Note, ...]:
+        """What becomes of a near miss, as notes under what is odd about it."""
+        answer = self.answer(found)
+        if answer is None:
+            return ()
+        if answer.refused is None:
+            says = "XLA's softmax rewriter makes Triton kernels of its reductions all the same, where its cost model agrees"
+            return (Note(says, answer.node.loc),)
+        return (Note(f"XLA's softmax rewriter does not take %{answer.reduce.name}: {answer.refused}", answer.node.loc),)
+
+    def _of(self, graph: Graph) -> dict[Node, Decision]:
+        if graph not in self._known:
+            try:
+                decisions = of_reductions(Computation.of(graph))
+            except UserError:
+                decisions = {}
+            self._known[graph] = {reduce.node: decision for reduce, decision in decisions.items() if reduce.node is not None}
+        return self._known[graph]
