@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from irscope.fusion.xla.gpu_device import device_named
-from irscope.fusion.xla.instructions import Computation
-from irscope.fusion.xla.softmax import Decision, Diamond, bails_out, of_reductions
-from irscope.graph import Graph, Node
+from irscope.fusion.xla.normalised import decisions, in_text
+from irscope.fusion.xla.softmax import Decision, Diamond, bails_out
+from irscope.graph import Node
 from irscope.lint.context import Context
 from irscope.lint.patterns import Composite
 from irscope.source import Note, UserError
@@ -24,19 +24,21 @@ class Answer:
 
 
 class Rewriter:
-    """Asks the rewriter about the graphs of a module, each once."""
+    """Asks the rewriter about a module, once, when the first composite is there to be asked about."""
 
     def __init__(self, context: Context) -> None:
         self._asked = context.settings.compiler == "xla-gpu" and context.module.format == "hlo"
         self._device = device_named(context.settings.device) if self._asked else None
-        self._known: dict[Graph, dict[Node, Decision]] = {}
+        self._context = context
+        self._known: dict[Node, Decision] | None = None
 
     def answer(self, found: Composite) -> Answer | None:
         """What becomes of a composite; None under other policies, and where none of its reductions is broadcast back."""
         if self._device is None:
             return None
-        told = self._of(found.graph)
-        reductions = sorted((node for node in found.nodes if node in told), key=lambda node: node.index)
+        told = self._decisions()
+        own = {mine: node for node in found.nodes if (mine := self._context.own(node, found.graph.name)) in told and mine is not None}
+        reductions = sorted(own, key=lambda node: own[node].index)
         if not reductions:
             return None
         first = reductions[0]
@@ -45,7 +47,7 @@ class Rewriter:
         for node in reductions:
             decision = told[node]
             if not isinstance(decision, Diamond) and decision.at.node is not None:
-                return Answer(decision.at.node, node, f'"{decision.words}": {decision.cause}', decision.way_out)
+                return Answer(in_text(decision.at.node), node, f'"{decision.words}": {decision.cause}', decision.way_out)
         return Answer(first, first)
 
     def notes(self, found: Composite) -> tuple[Note, ...]:
@@ -58,11 +60,10 @@ class Rewriter:
             return (Note(says, answer.node.loc),)
         return (Note(f"XLA's softmax rewriter does not take %{answer.reduce.name}: {answer.refused}", answer.node.loc),)
 
-    def _of(self, graph: Graph) -> dict[Node, Decision]:
-        if graph not in self._known:
+    def _decisions(self) -> dict[Node, Decision]:
+        if self._known is None:
             try:
-                decisions = of_reductions(Computation.of(graph))
+                self._known = dict(decisions(self._context.module))
             except UserError:
-                decisions = {}
-            self._known[graph] = {reduce.node: decision for reduce, decision in decisions.items() if reduce.node is not None}
-        return self._known[graph]
+                self._known = {}
+        return self._known

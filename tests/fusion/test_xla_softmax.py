@@ -244,3 +244,15 @@ def test_the_policy_says_what_is_rewritten_before_it() -> None:
     (left,) = normalisations(module(changed(("divide(x, b)", "divide(b, x)")), ADD), H100)
     assert "takes 0 of 1" in left and 'not %r: "Could not find a trivial connection from root to a broadcast."' in left
     assert not [r for r in remarks(module(SOFTMAX, ADD + MAX), "xla-cpu") if "SoftmaxRewriterTriton" in r]
+
+
+@pytest.mark.parametrize(("steps", "told"), [(softmax.NEAR - 2, 1), (softmax.NEAR - 1, 0)])
+def test_what_lies_far_behind_a_reduction_is_no_normalisation(steps: int, told: int) -> None:
+    """The broadcast and the root count too."""
+    chain = "\n".join(f"v{i} = f32[16] negate({f'v{i - 1}' if i else 'r'})" for i in range(steps))
+    text = changed(("broadcast(r)", f"broadcast(v{steps - 1})"), ("b =", f"{chain}\nb ="))
+    assert len(softmax.of_reductions(entry(text))) == told and len(softmax.diamonds(entry(text))) == 1
+
+
+def test_near_is_sixty_four() -> None:
+    assert softmax.NEAR == 64

@@ -1,30 +1,56 @@
 """What XLA's softmax rewriter makes of the normalisations of a text, told in sentences."""
 from __future__ import annotations
 
+from functools import lru_cache
+
+from irscope.fusion.canonicalise import canonicalise, early_signs
 from irscope.fusion.xla.gpu_device import Device
-from irscope.fusion.xla.instructions import Computation, Instruction
-from irscope.fusion.xla.softmax import Diamond, Refused, bails_out, chains, of_reductions
+from irscope.fusion.xla.instructions import Computation
+from irscope.fusion.xla.softmax import Decision, Diamond, Refused, bails_out, chains, of_reductions
 from irscope.fusion.xla.stage import computations
-from irscope.graph import Module
+from irscope.graph import Module, Node
+from irscope.graph.collector import collector_paused
+from irscope.source import UserError
 
 SHOWN = 4
 """Normalisations that are named; a model repeats them layer by layer."""
 
 
+@lru_cache(maxsize=1)
+def decisions(module: Module) -> list[tuple[Node, Decision]]:
+    """What becomes of each reduction of an HLO module that is broadcast back, with its node in the text.
+
+    A text from before XLA's rewriting is rewritten first as XLA's CPU compiler would: what its GPU compiler does to normalisations is the
+    same. Raises UserError where the text leaves out what decides.
+    """
+    with collector_paused():
+        judged = canonicalise(module).module if early_signs(module) else module
+        made: list[tuple[Node, Decision]] = []
+        for graph in computations(judged):
+            for reduce, decision in of_reductions(Computation.of(graph)).items():
+                if reduce.node is not None:
+                    made.append((in_text(reduce.node), decision))
+    return made
+
+
+def in_text(node: Node) -> Node:
+    """The node of the text that a rewritten one stands for."""
+    return node.origin[0] if node.origin else node
+
+
 def normalisations(module: Module, device: Device) -> list[str]:
-    """One remark on what the rewriter takes and what it leaves; none where no reduction is broadcast back, or XLA has run it already."""
+    """One remark on what the rewriter takes and what it leaves; none where no reduction is broadcast back, where XLA has run it
+    already, and where the text leaves out what decides."""
     if module.format != "hlo" or '"__triton' in module.source.text:
         return []
     if words := bails_out(device):
         return [f"XLA's softmax rewriter makes no kernel of a normalisation on {device.name}: {words}"]
-    taken: list[Diamond] = []
-    left: list[tuple[Instruction, Refused]] = []
-    for graph in computations(module):
-        for reduce, decision in of_reductions(Computation.of(graph)).items():
-            if isinstance(decision, Diamond):
-                taken.append(decision)
-            else:
-                left.append((reduce, decision))
+    try:
+        told = decisions(module)
+    except UserError:
+        return []
+    taken = [decision for _, decision in told if isinstance(decision, Diamond)]
+    left = [(reduce, decision) for reduce, decision in told if isinstance(decision, Refused)]
     if not taken and not left:
         return []
     parts = [f"XLA's softmax rewriter (SoftmaxRewriterTriton), which runs before this pass, takes {len(taken)} of "

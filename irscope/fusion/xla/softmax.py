@@ -25,8 +25,8 @@ REGISTERS = 65536
 """Registers of a block on compute capabilities 8.0 to 10.3 (``registers_per_block_limit``)."""
 SHARE = 0.4
 """Of those, what XLA lets a tile take (``kFractionOfRegistersAvailableToStoreTile``): rows of 16,384 fit."""
-WARPS = ((512, 1), (1024, 2), (16384, 4), (32768, 8), (65536, 16))
-"""Elements of a tile, up to which so many warps compute it (``GetNumWarps``); 32 beyond."""
+WARPS = ((512, 1), (1024, 2), (16384, 4))
+"""Elements of a tile, up to which so many warps compute it (``GetNumWarps``); longer rows do not fit into the registers."""
 AMPERE = 80
 """The compute capability from which on XLA writes Triton kernels."""
 NEAR = 64
@@ -306,7 +306,7 @@ def rewrite(computation: Computation, device: Device) -> list[Instruction]:
                 computation.remove(instruction)
         row = diamond.reduce.operands[0].dims[-1]
         kernel.tile = tuple(row if i == len(kernel.dims) - 1 else 1 for i in range(len(kernel.dims)))
-        kernel.warps = next((warps for size, warps in WARPS if padded(row) <= size), 32)
+        kernel.warps = next(warps for size, warps in WARPS if padded(row) <= size)
         made.append(kernel)
     return made
 
