@@ -13,6 +13,7 @@ from irscope.lint.fusion import remarks
 from irscope.lint.settings import Settings
 from irscope.source import Severity
 
+SAMPLES = Path(__file__).parents[2] / "samples"
 FOLDER = Path(__file__).parent / "patterns"
 """Small programs of our own, as jax 0.10.2 printed them before XLA's rewriting."""
 NORMALISED = """HloModule m
@@ -78,3 +79,9 @@ def test_a_near_miss_says_what_becomes_of_it() -> None:
     assert any("does not take %m" in note.text and "that dimension must be the last dimension" in note.text for note in found.notes)
     (elsewhere,) = told(text, "xla-cpu")
     assert len(elsewhere.notes) == len(found.notes) - 1
+
+
+def test_reductions_of_early_texts_stay_whole() -> None:
+    """XLA's CPU compiler cuts long rows into tiles before it fuses; its GPU compiler does not, and takes every normalisation of a transformer."""
+    (note,) = [line for line in remarks(irscope.load(SAMPLES / "transformer.pre.hlo").module(), "xla-gpu") if "softmax rewriter" in line]
+    assert "takes 18 of 18 reductions that are broadcast back" in note

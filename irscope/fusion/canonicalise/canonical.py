@@ -1,6 +1,7 @@
 """A module as XLA would have rewritten it before fusing, and the way between its nodes and those of the text."""
 from __future__ import annotations
 
+from collections.abc import Callable, Container
 from dataclasses import dataclass, field
 
 from irscope.fusion.canonicalise.pipeline import run_cpu
@@ -18,14 +19,14 @@ class Canonical:
     nodes: dict[Term, Node] = field(default_factory=dict, repr=False)
 
 
-def canonicalise(module: Module) -> Canonical:
-    """The module as XLA's CPU compiler would have rewritten it."""
+def canonicalise(module: Module, rewrite: Callable[[Body, Container[Node]], None] = run_cpu) -> Canonical:
+    """The module as XLA's CPU compiler would have rewritten it, or as ``rewrite`` does (:mod:`irscope.fusion.canonicalise.pipeline`)."""
     made = module.derived()
     result = Canonical(made)
     body = Body.of(module.main())
     kept = {node for graph in module.graphs.values() for node in graph.nodes
             if node.op.name == "call" and 'inlineable="false"' in str(module.raw(node).get("frontend_attributes", ""))}
-    run_cpu(body, kept)
+    rewrite(body, kept)
     taken = {node.name: 0 for graph in module.graphs.values() for node in graph.nodes}
     graphs: dict[Body, Graph] = {}
     for inner in body.everything():

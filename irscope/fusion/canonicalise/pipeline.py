@@ -55,14 +55,29 @@ def run_cpu(body: Body, kept: Container[Node] = ()) -> None:
         call_library(inner)
 
 
-def _simplify(body: Body) -> None:
-    """XLA's simplification pipeline, until nothing changes."""
+def run_common(body: Body, kept: Container[Node] = ()) -> None:
+    """Rewrite a body as XLA does for every target: no reduction in tiles, no library, no floats computed wide."""
+    for inner in body.everything():
+        inline_calls(inner, kept)
+    for inner in body.everything():
+        expand_operators(inner)
+        wrap_branches(inner)
+    _simplify(body, tiled=False)
+    for inner in body.everything():
+        share(inner)
+        open_barriers(inner)
+        inner.sweep()
+        assign_layouts(inner)
+
+
+def _simplify(body: Body, tiled: bool = True) -> None:
+    """XLA's simplification pipeline, until nothing changes; ``tiled``: with reductions in tiles, as on the CPU."""
     for _ in range(MAX_ROUNDS):
         changed = False
         for inner in body.everything():
             changed = simplify(inner) or changed
             changed = simplify_gathers(inner) or changed
-            changed = split_reductions(inner, takes_reduction) or changed
+            changed = (tiled and split_reductions(inner, takes_reduction)) or changed
             changed = simplify_loops(inner) or changed
             changed = simplify_branches(inner) or changed
             inner.sweep()

@@ -4,6 +4,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from irscope.fusion.canonicalise import canonicalise, early_signs
+from irscope.fusion.canonicalise.pipeline import run_common
 from irscope.fusion.xla.gpu_device import Device
 from irscope.fusion.xla.instructions import Computation
 from irscope.fusion.xla.softmax import Decision, Diamond, Refused, bails_out, chains, of_reductions
@@ -20,11 +21,11 @@ SHOWN = 4
 def decisions(module: Module) -> list[tuple[Node, Decision]]:
     """What becomes of each reduction of an HLO module that is broadcast back, with its node in the text.
 
-    A text from before XLA's rewriting is rewritten first as XLA's CPU compiler would: what its GPU compiler does to normalisations is the
-    same. Raises UserError where the text leaves out what decides.
+    A text from before XLA's rewriting is rewritten first as XLA does for every target. Raises UserError where the text leaves out what
+    decides.
     """
     with collector_paused():
-        judged = canonicalise(module).module if early_signs(module) else module
+        judged = canonicalise(module, run_common).module if early_signs(module) else module
         made: list[tuple[Node, Decision]] = []
         for graph in computations(judged):
             for reduce, decision in of_reductions(Computation.of(graph)).items():
