@@ -54,7 +54,7 @@ class XlaCpuPolicy:
     def remarks(self, module: Module, device: str | None = None) -> list[str]:
         """See :mod:`irscope.fusion.xla.stage`."""
         signs, canonical = self._rewritten(module)
-        told = other_release(module, self.release)
+        told = other_release(module, self.version)
         if canonical is not None:
             return told + early_remarks(module, self.version, "before_fusion", signs, unfollowed(module), self._rewriting)
         return told + remarks(module, self.version, "before_fusion")

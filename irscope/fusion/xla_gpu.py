@@ -25,8 +25,6 @@ from irscope.fusion.xla.told import from_text, groups_of, opened, plan_of, taken
 from irscope.graph import Graph, Module
 from irscope.graph.collector import collector_paused
 
-VERSION = "jaxlib-0.10.2"
-"""The release whose decisions these are; XLA changes them from month to month."""
 JOINED = "the pass behind this one (MultiOutputFusion) joins both kernels into one of several results, so that nothing is read back"
 
 
@@ -34,7 +32,7 @@ class XlaGpuPolicy:
     """See the module."""
 
     name = "xla-gpu"
-    version = f"xla-gpu@{VERSION}"
+    version = f"xla-gpu@{LATEST.name}"
 
     def __init__(self) -> None:
         self._last: tuple[list[Graph], Device, list[Plan]] | None = None
@@ -62,7 +60,7 @@ class XlaGpuPolicy:
 
     def remarks(self, module: Module, device: str | None = None) -> list[str]:
         """See :mod:`irscope.fusion.xla.stage`; what XLA's softmax rewriter takes before; and what is not known of a device."""
-        told, chosen = other_release(module, LATEST, "xla-gpu"), device_named(device)
+        told, chosen = other_release(module, self.version), device_named(device)
         told += remarks(module, self.version, "before_priority-fusion")
         told += normalisations(module, chosen)
         if chosen.capability not in CYCLES:
