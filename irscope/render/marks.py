@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable
 
 from irscope.graph import Graph, Node
+from irscope.graph.walk import callees_first_of
 from irscope.render.view import Box
 from irscope.source import Finding
 
@@ -27,7 +28,7 @@ class Marks:
             is_drawn: Callable[[Node], bool] = lambda node: True) -> None:
         """Hand the findings about the nodes of a graph to the boxes that show them, or else those that take their values.
 
-        A box answers for the bodies that are not ``opened`` in the drawing. A finding that names no graph is about every node of that name.
+        A box answers for the bodies that are not ``opened`` in the drawing, and for all that these call. A finding that names no graph is about every node of that name.
         """
         if not self._of:
             return
@@ -39,9 +40,8 @@ class Marks:
                 continue
             shown[node.index] = box
             box.findings += self._of.get((graph.name, node.name), []) + self._of.get(("", node.name), [])
-            for body in node.bodies:
-                if body not in opened:
-                    box.findings += [finding for inner in body.nodes for finding in self._of.get((body.name, inner.name), [])]
+            for body in callees_first_of([body for body in node.bodies if body not in opened]):
+                box.findings += [finding for inner in body.nodes for finding in self._of.get((body.name, inner.name), [])]
 
 
 def severity_of(box: Box) -> str:

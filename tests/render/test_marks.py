@@ -59,6 +59,32 @@ def test_a_closed_fusion_answers_for_what_is_in_it_and_an_open_one_does_not() ->
     assert box_of(opened, "sum").findings == findings
 
 
+def test_a_closed_loop_answers_for_what_its_body_calls_and_an_open_one_leaves_that_to_the_call() -> None:
+    facts = survey("""HloModule m
+inner {
+  p = f32[4] parameter(0)
+  ROOT deep = f32[4] tanh(p)
+}
+outer {
+  q = f32[4] parameter(0)
+  ROOT call = f32[4] call(q), to_apply=inner
+}
+ENTRY main {
+  x = f32[4] parameter(0)
+  n = f32[4] negate(x)
+  ROOT top = f32[4] call(n), to_apply=outer
+}
+""")
+    graph = facts.module.main()
+    findings = [found("deep", "inner")]
+    closed = detail_view(facts, graph, Options(depth=0, findings=findings))
+    assert box_of(closed, "top").findings == findings
+    opened = detail_view(facts, graph, Options(findings=findings))
+    assert [box.node.name for box in opened.boxes if box.findings and box.node] == ["deep"]
+    half = detail_view(facts, graph, Options(depth=1, findings=findings))
+    assert [box.node.name for box in half.boxes if box.findings and box.node] == ["call"]
+
+
 def test_nothing_is_told_of_what_was_not_picked() -> None:
     facts = survey(FUSED)
     graph = facts.module.main()
