@@ -138,6 +138,14 @@ class Context:
         written = ((node, plan.graph.name) for plan in self.planned.plans for group in plan.groups for node in group.outputs)
         return {own for node, name in written if (own := self.own(node, name)) is not None}
 
+    def find(self, graph: str, name: str) -> Node | None:
+        """The node of a name in the graph of a name, else in any graph; None where the text has none."""
+        return self._named.get((graph, name)) or self._anywhere.get(name)
+
+    @cached_property
+    def _anywhere(self) -> dict[str, Node]:
+        return {node.name: node for graph in self.graphs for node in graph.nodes}
+
     @cached_property
     def _named(self) -> dict[tuple[str, str], Node]:
         return {(graph.name, node.name): node for graph in self.graphs for node in graph.nodes}

@@ -11,7 +11,7 @@ from irscope.analysis.calls import Calls
 from irscope.analysis.scopes import split_scope
 from irscope.analysis.summary import describe_type, source_line
 from irscope.fusion.plan import EdgeVerdict
-from irscope.graph import Graph, Node, bytes_of
+from irscope.graph import Node, bytes_of
 from irscope.lint.asked import Kernel
 from irscope.lint.context import Context
 from irscope.lint.values import in_library
@@ -56,17 +56,9 @@ class Edge:
 def told(context: Context, verdicts: Iterable[EdgeVerdict], kernels: Mapping[EdgeVerdict, Kernel] | None = None) -> list[Edge]:
     """The verdicts on edges of a module, in their order, with what a reader wants to know."""
     verdicts = list(verdicts)
-    named: dict[tuple[str, str], tuple[Graph, Node]] = {}
-    anywhere: dict[str, tuple[Graph, Node]] = {}
-    for graph in context.module.graphs.values():
-        for node in graph.nodes:
-            named[graph.name, node.name] = anywhere[node.name] = graph, node
     stored = Counter((v.computation, v.producer) for v in verdicts if v.fused != "all")
     times = Calls(context.module).times
     ends: dict[Node, str] = {}
-
-    def at(computation: str, name: str) -> tuple[Graph, Node] | None:
-        return named.get((computation, name)) or anywhere.get(name)
 
     def source(node: Node) -> str:
         if node not in ends:
@@ -75,22 +67,22 @@ def told(context: Context, verdicts: Iterable[EdgeVerdict], kernels: Mapping[Edg
 
     edges = []
     for verdict in verdicts:
-        first, second = at(verdict.computation, verdict.producer), at(verdict.computation, verdict.consumer)
-        ops = _operator(context, first[1]) if first else "", _operator(context, second[1]) if second else ""
+        node, reader = context.find(verdict.computation, verdict.producer), context.find(verdict.computation, verdict.consumer)
+        ops = _operator(context, node) if node else "", _operator(context, reader) if reader else ""
         kernel = kernels.get(verdict) if kernels else None
-        carries = describe_type(first[1].type) if first else ""
-        if verdict.fused == "all" or first is None:
+        carries = describe_type(node.type) if node else ""
+        if verdict.fused == "all" or node is None:
             edges.append(Edge(verdict, ops, carries, kernel=kernel))
             continue
-        graph, node = first
+        graph = context.homes[node]
         alone = stored[verdict.computation, verdict.producer] == 1 and node is not graph.root
         size, runs = float(bytes_of(node.type)), times.get(graph, 1.0)
         read = size if verdict.fused == "none" else 0.0
         written = size if alone else 0.0
         launch = context.machine.launch(context.settings.policy) if alone and verdict.fused == "none" else 0.0
         us = runs * (context.machine.move_us(read, written) + launch)
-        sources = source(node), source(second[1]) if second else ""
-        place = context.module.source.place(second[1].loc) if second and second[1].loc >= 0 else None
+        sources = source(node), source(reader) if reader else ""
+        place = context.module.source.place(reader.loc) if reader and reader.loc >= 0 else None
         edges.append(Edge(verdict, ops, carries, runs * (read + written), round(us, 3), sources, place, kernel))
     return edges
 

@@ -41,14 +41,6 @@ class Evidence:
                 finding.costs = self._costs(nodes)
 
     @cached_property
-    def _homes(self) -> dict[tuple[str, str], Node]:
-        return {(graph.name, node.name): node for graph in self.context.graphs for node in graph.nodes}
-
-    @cached_property
-    def _anywhere(self) -> dict[str, Node]:
-        return {node.name: node for graph in self.context.graphs for node in graph.nodes}
-
-    @cached_property
     def _types(self) -> dict[Node, str]:
         """The types of the results of operators whose own type the text leaves open: those of the last primitive made of each."""
         inner = self.context.inner
@@ -63,7 +55,7 @@ class Evidence:
         edit = finding.edit if isinstance(finding, RuleFinding) else None
         told = [finding.message, *(note.text for note in finding.notes)]
         names = [finding.node, *(name for text in told for name in _NAME.findall(text))]
-        found = [self._homes.get((finding.graph, name)) or self._anywhere.get(name) for name in names]
+        found = [self.context.find(finding.graph, name) for name in names]
         found += [written(node) for node in (edit.nodes if edit is not None else ())]
         nodes = list(dict.fromkeys(node for node in found if node is not None and node in self._places))
         if len(nodes) == 1:
@@ -102,7 +94,7 @@ class Evidence:
         origin = written(node)
         if origin in self._places:
             return origin
-        return self._homes.get((graph.name, node.name))
+        return self.context.own(node, graph.name)
 
     def _costs(self, nodes: list[Node]) -> dict[str, float] | None:
         """What the kernels of some nodes cost in one run of the module; None where no kernel computes them, or none can be told."""

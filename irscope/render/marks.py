@@ -28,7 +28,8 @@ class Marks:
             is_drawn: Callable[[Node], bool] = lambda node: True) -> None:
         """Hand the findings about the nodes of a graph to the boxes that show them, or else those that take their values.
 
-        A box answers for the bodies that are not ``opened`` in the drawing, and for all that these call. A finding that names no graph is about every node of that name.
+        A box answers for the bodies that are not ``opened`` in the drawing, and for all that these call. A finding that names no graph is
+        about every node of that name.
         """
         if not self._of:
             return
