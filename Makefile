@@ -16,7 +16,7 @@ JOBS ?= 2
 # What `make test` passes on to pytest: make test ARGS='tests/cli -k pipe'
 ARGS ?=
 
-.PHONY: help setup demo test slow oracle lint types bench bench-nets bench-read fuzz lint-counts golden ci clean
+.PHONY: help setup demo test browser oracle lint types bench bench-nets bench-read fuzz lint-counts golden ci clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -46,8 +46,9 @@ demo: $(READY)  ## the main job on the samples: tree, PNG, SVG, findings, a comp
 test: $(READY)  ## the tests (make test ARGS='tests/cli -k pipe')
 	@$(BIN)/python -m pytest -q -n $(JOBS) $(ARGS)
 
-slow: $(READY)  ## the tests that take minutes
-	@$(BIN)/python -m pytest -q -m slow $(ARGS)
+browser: $(READY)  ## the page in a real Chromium, driven by Playwright (the machine's, or: .venv/bin/playwright install chromium)
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[browser]'
+	@$(BIN)/python -m pytest -q -m browser $(ARGS)
 
 oracle: $(READY)  ## compare with jax and torch, where they are installed (.venv/bin/pip install jax torch)
 	@$(BIN)/python -m pytest -q -m oracle $(ARGS)

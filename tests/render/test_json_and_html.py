@@ -1,4 +1,4 @@
-"""The json of a module, and the page: what a program, and what a browser finds in it."""
+"""The json of a module, and what is packed into the page (tests/browser opens it)."""
 from __future__ import annotations
 
 import base64
@@ -6,20 +6,13 @@ import gzip
 import io
 import json
 import re
-import shutil
-import subprocess
-from pathlib import Path
 from typing import Any
-
-import pytest
 
 from irscope import api
 from irscope.analysis.survey import Survey
 from irscope.render.html import html_page
 from irscope.render.json import write_json
 from tests.analysis.texts import FUSED, LOOP, layers, survey
-
-PAGE = Path(__file__).resolve().parents[2] / "irscope" / "render" / "page"
 
 
 def as_json(text: str) -> dict[str, Any]:
@@ -95,27 +88,3 @@ def test_repeated_layers_are_drawn_once() -> None:
     block = next(row for row in main["sections"] if row[2] == 40)
     assert block[3] == 40 * 4 + 1 + 40
     assert len(main["same"]) == 39 * 5
-
-
-@pytest.mark.oracle
-def test_the_page_lays_out_in_a_javascript_engine(tmp_path: Path) -> None:
-    """Runs the page's model on real data with node: every visible place gets coordinates, before and after opening sections."""
-    node = shutil.which("node")
-    assert node is not None, "this test needs node"
-    data = packed(html_page(survey(layers(60, scoped=True))), "data")
-    (tmp_path / "data.json").write_text(data)
-    program = (PAGE / "layout.js").read_text() + (PAGE / "model.js").read_text() + """
-const data = JSON.parse(require("fs").readFileSync(process.argv[2], "utf8")), g = new GraphModel(data, 0);
-const counts = [];
-for (let round = 0; round < 5; round++) {
-  const view = g.layout();
-  for (const item of view.items.values()) if (!(item.x >= 0 && item.y >= 0 && item.x <= view.width && item.y <= view.height)) throw new Error("outside: " + JSON.stringify(item));
-  for (const link of view.links) if (!view.items.has(link.a) || !view.items.has(link.b)) throw new Error("a link to nowhere");
-  counts.push(view.items.size);
-  for (let s = 0; s < g.parent.length; s++) if (g.open.has(g.parent[s])) { g.open.add(s); }
-}
-console.log(JSON.stringify(counts));
-"""
-    (tmp_path / "run.js").write_text(program)
-    done = subprocess.run([node, str(tmp_path / "run.js"), str(tmp_path / "data.json")], capture_output=True, text=True, check=True)
-    assert json.loads(done.stdout) == [1, 4, 4, 4, 4]
