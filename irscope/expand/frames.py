@@ -89,6 +89,16 @@ class Framed(Tensors):
         finally:
             self.frame, self.builder = before, before.builder
 
+    @contextmanager
+    def placed(self, at: tuple[Node, ...]) -> Iterator[None]:
+        """What is built until the block ends stems from these nodes of the program."""
+        builder, before = self.builder, self.builder.at
+        builder.at = at
+        try:
+            yield
+        finally:
+            builder.at = before
+
     def own(self, node: Node) -> Node:
         """The node belongs to the frame that is being built."""
         self._owner[node] = self.frame

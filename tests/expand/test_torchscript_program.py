@@ -364,3 +364,17 @@ def test_more_recurrent_layers_than_parameters_are_refused_at_once() -> None:
     """, "%self : __torch__.M, %x : Float(5, 1, 3), %s : Float(1, 1, 4)")
     with pytest.raises(UserError, match="layers in 1 directions have more than 2 parameters"):
         run(text, x=np.zeros((5, 1, 3), np.float32), s=np.zeros((1, 1, 4), np.float32))
+
+
+def test_what_a_view_is_made_of_stems_from_the_view_not_from_its_reader() -> None:
+    text = graph("""
+    %zero : int = prim::Constant[value=0]()
+    %one : int = prim::Constant[value=1]()
+    %t : Tensor = aten::transpose(%x, %zero, %one)
+    %u : Tensor = aten::unsqueeze(%t, %zero)
+    %y : Tensor = aten::exp(%u)
+    return (%y)
+""")
+    made = primitive(text, {"x": np.zeros((2, 3), np.float32)}).main()
+    assert [(n.op.name, n.origin[0].op.name) for n in made.nodes if n.op.name != "parameter"] == [
+        ("transpose", "aten::transpose"), ("reshape", "aten::unsqueeze"), ("exponential", "aten::exp")]

@@ -193,12 +193,8 @@ class Program:
         """What one node of the program is, or the call that gives it."""
         if self.t.built > MAX_NODES:
             raise UserError(f"the program grows beyond {MAX_NODES} nodes while its functions are inlined{self.where(node)}")
-        before = self.t.builder.at
-        self.t.builder.at = (node,)
-        try:
+        with self.t.placed((node,)):
             return self._value(node, values)
-        finally:
-            self.t.builder.at = before
 
     def _value(self, node: Node, values: list[Any]) -> Any:
         match node.op.name:

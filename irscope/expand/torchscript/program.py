@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from irscope.expand.torchscript import constants, control, inputs, numbers, python_values, structure, weights
 from irscope.expand.torchscript.frames import FramedTorch
-from irscope.formats.torchscript.abstract import ModuleRef, Scalar, Tensor
+from irscope.formats.torchscript.abstract import ModuleRef, ReadView, Scalar, Tensor, WriteView
 from irscope.formats.torchscript.operators import overloads
 from irscope.formats.torchscript.types import TorchTensorType
 from irscope.graph import Graph, Module, NamedType, Node, TensorType, TupleType, Type, dtype_of
@@ -238,13 +238,20 @@ class Program:
         return self.t.size_from_data(value.node) if isinstance(value, Scalar) else value
 
     def _view(self, function: Callable[..., Any], arguments: list[Any]) -> Any:
-        """A view: ``function(t, x, ...)`` gives (read, write), or a list of such pairs."""
-        base, rest = arguments[0], [structure.node_of(a) for a in arguments[1:]]
+        """A view: ``function(t, x, ...)`` gives (read, write), or a list of such pairs.
+
+        It is read when something needs it, perhaps after a write through another name; what is built then still stems from the view.
+        """
+        base, rest, at = arguments[0], [structure.node_of(a) for a in arguments[1:]], self.t.builder.at
+
+        def handle(read: ReadView, write: WriteView) -> Tensor:
+            def read_here(of: Node) -> Node:
+                with self.t.placed(at):
+                    return read(of)
+            return Tensor(None, base, read_here, write)
+
         made = function(self.t, base.get(), *rest)
-        if isinstance(made, list):
-            return [Tensor(None, base, read, write) for read, write in made]
-        read, write = made
-        return Tensor(None, base, read, write)
+        return [handle(*pair) for pair in made] if isinstance(made, list) else handle(*made)
 
     def _in_place(self, node: Node, name: str, values: list[Any]) -> Any:
         """``relu_``: what ``relu`` gives, in the type and shape of the tensor that is written."""

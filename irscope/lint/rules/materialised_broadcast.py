@@ -111,7 +111,7 @@ class MaterialisedBroadcast(Rule):
               %y : Float(4, 8, 256) = aten::bmm(%x, %e)
               return (%y)
         """,
-            "y",
+            "e",
         ),
         Fixture.relay(
             """

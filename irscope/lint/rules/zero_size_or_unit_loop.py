@@ -85,7 +85,7 @@ class ZeroSizeOrUnitLoop(Rule):
               %y : Float(0, 16) = aten::tanh(%e)
               return (%y)
         """,
-            "y",
+            "e",
         ),
         Fixture.relay(
             """
