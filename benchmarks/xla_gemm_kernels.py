@@ -1,0 +1,114 @@
+"""How often irscope makes the Triton kernels of products that XLA makes, over folders with XLA's dumps.
+
+``python benchmarks/xla_gemm_kernels.py DEVICE FOLDER...``. A FOLDER has a folder for each program with dumps from before and after XLA's
+pass ``triton-gemm-rewriter`` (``XLA_FLAGS="--xla_dump_to=D --xla_dump_hlo_as_text --xla_dump_hlo_pass_re=.*triton-gemm-rewriter.*"``;
+jaxlib 0.10.2's plugin compiles without a device for a target text, too). DEVICE is h100, a100, b200 or a target text. Told of all programs:
+
+* **kernels**: programs whose Triton kernels hold the same instructions, read as many arrays and give the same results;
+* **words**: where the folder has XLA's log (``vlog.txt``, of ``TF_CPP_VMODULE=gemm_fusion=5``), how many of its refusals are told in
+  its words of the same instruction, and how many are told that it does not log.
+"""
+from __future__ import annotations
+
+import argparse
+import re
+from collections import Counter
+from collections.abc import Hashable
+from pathlib import Path
+
+import irscope
+from irscope.fusion.xla.gemm.products import PRODUCTS, Product, rewrite
+from irscope.fusion.xla.gpu_device import Device, device_named
+from irscope.fusion.xla.instructions import Computation, Instruction
+from irscope.fusion.xla.stage import computations
+from irscope.fusion.xla_gpu import marked
+
+REFUSED = re.compile(r"gemm_fusion\.cc:\d+\] Not fusing %(\S+) = .*? to the (?:out|in)put due to the decision: (.*)")
+LEFT = re.compile(r"gemm_fusion\.cc:\d+\] Not fusing: (.*)")
+
+
+def read(path: Path) -> list[Computation]:
+    module = irscope.load(path.read_text()).module()
+    return [marked(module, Computation.of(graph)) for graph in computations(module)]
+
+
+def kernels(made: list[Computation]) -> Counter[Hashable]:
+    """The Triton kernels with a product, by what they hold, read and give."""
+    found: Counter[Hashable] = Counter()
+    for kernel in (i for computation in made for i in computation.instructions if i.body is not None):
+        assert kernel.body is not None
+        inside = list(kernel.body.instructions)
+        if any(i.op in PRODUCTS for i in inside):
+            held = Counter((i.op, i.dtype, i.dims) for i in inside if i.op != "parameter")
+            found[kernel.dims, tuple(sorted(held.items())), tuple(sorted((p.dtype, p.dims) for p in kernel.operands))] += 1
+    return found
+
+
+def words(products: list[Product]) -> Counter[tuple[str, str]]:
+    """What is refused around products, by instruction and XLA's words, where it has any."""
+    told: Counter[tuple[str, str]] = Counter()
+    for product in products:
+        if product.no is not None and product.no.words:
+            told["", product.no.words] += 1
+        for asked in product.asked:
+            if asked.no is not None and asked.no.words:
+                told[(asked.consumer if asked.behind else asked.producer).name, asked.no.words] += 1
+    return told
+
+
+def logged(text: str) -> Counter[tuple[str, str]]:
+    """The same of XLA's log."""
+    told: Counter[tuple[str, str]] = Counter()
+    for line in text.splitlines():
+        if found := REFUSED.search(line):
+            told[found[1], found[2]] += 1
+        elif found := LEFT.search(line):
+            told["", found[1]] += 1
+    return told
+
+
+def shown(instruction: Instruction) -> str:
+    return f"{instruction.name} ({instruction.op})"
+
+
+def judged(folder: Path, device: Device) -> tuple[bool, Counter[str], list[str]] | None:
+    """Whether the kernels are the same, the counts of words, and what differs; None where a dump is missing."""
+    before = next(iter(sorted(folder.glob("*before_triton-gemm-rewriter*.txt"))), None)
+    if before is None:
+        return None
+    after = next(iter(sorted(folder.glob("*after_triton-gemm-rewriter*.txt"))), before)
+    made = read(before)
+    products = [product for computation in made for product in rewrite(computation, device)]
+    ours, theirs = kernels(made), kernels(read(after))
+    told = [f"only here: {key}" for key in ours - theirs] + [f"only XLA: {key}" for key in theirs - ours]
+    count = Counter(kernels=sum(theirs.values()), products=len(products))
+    log = folder / "vlog.txt"
+    if log.is_file():
+        mine, its = words(products), logged(log.read_text(errors="replace"))
+        count += Counter(right=sum((mine & its).values()), logged=sum(its.values()), more=sum((mine - its).values()))
+        told += [f"words only here: {key}" for key in mine - its] + [f"words only XLA: {key}" for key in its - mine]
+    return ours == theirs, count, told
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("device")
+    parser.add_argument("folder", type=Path, nargs="+")
+    args = parser.parse_args()
+    device = device_named(args.device)
+    total: Counter[str] = Counter()
+    for folder in (program for top in args.folder for program in sorted(top.iterdir()) if program.is_dir()):
+        found = judged(folder, device)
+        if found is None:
+            continue
+        same, count, told = found
+        total += Counter(programs=1, same=same) + count
+        if told:
+            print(f"{folder.name}:")
+            print("\n".join(f"    {line}" for line in told))
+    print(f"{device.name}: {total['programs']} programs, kernels alike in {total['same']}; {total['kernels']} kernels; XLA's words "
+          f"{total['right']} of {total['logged']}, {total['more']} more")
+
+
+if __name__ == "__main__":
+    main()

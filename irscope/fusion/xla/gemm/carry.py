@@ -1,0 +1,270 @@
+"""How instructions carry the order of a tensor on, from their result to their operands or from an operand to their result.
+
+What a kernel of a product reads lies in memory as some order of pieces (:mod:`irscope.fusion.xla.gemm.orders`). An elementwise operation
+reads its operands as its result lies; a transpose swaps pieces, a reshape cuts them anew, a broadcast drops some, a slice reads a part of
+one (``GetPropagatedDimOrders`` of triton_tiling_propagation.cc). Where that has no simple answer the instruction stays outside.
+"""
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+
+from irscope.fusion.xla.gemm.orders import Order, Piece
+from irscope.fusion.xla.gemm.rules import (
+    BITCAST,
+    BROADCAST,
+    BROADCAST_UP,
+    CONCATENATION,
+    NOT_BITCAST,
+    SHARED_PATH,
+    SLICE_UP,
+    SPLIT_CONCATENATION,
+    SPLIT_SLICE,
+    TO_SCALAR,
+    TRIVIAL,
+    UNEVEN_CONCATENATION,
+    UNIMPLEMENTED,
+    No,
+)
+from irscope.fusion.xla.gemm.support import computes
+from irscope.fusion.xla.instructions import Instruction
+
+CONCATENATED = 64
+"""What the size of each part of a concatenation is a multiple of (``kMinConcatFragmentSize``): no tile is larger there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """What is asked of one side of a product: the dimension that survives, the one that may lie in two places (-1: none), and how long the
+    contracted one is. ``DotProperties`` of triton_tiling_propagation.h."""
+
+    kept: int
+    splittable: int
+    contracted: int
+
+
+Orders = list[Order]
+"""One for each operand, or one for the result."""
+
+
+def to_operands(instruction: Instruction, order: Order, side: Side) -> Orders | No:
+    """The orders of an instruction's operands, given that of its result."""
+    op = instruction.op
+    if op != "parameter" and any(user.op in ("concatenate", "dynamic-slice") for user in instruction.users):
+        return No(SHARED_PATH)
+    if op == "parameter" or (op == "constant" and instruction.is_array and not instruction.dims):
+        return []
+    if op in ("transpose", "copy", "broadcast", "slice"):
+        return _moved(instruction, order, [instruction.operands[0]])
+    if instruction.operands and computes(op, instruction.operands[0].dtype):
+        return [order] * len(instruction.operands)
+    if op in ("bitcast", "reshape"):
+        return _reshaped(instruction, order, instruction.operands[0])
+    if op == "concatenate":
+        return _unconcatenated(instruction, order, side)
+    return No(UNIMPLEMENTED, op=op)
+
+
+def to_result(instruction: Instruction, order: Order) -> Orders | No:
+    """The order of an instruction's result, given that of its first operand."""
+    op = instruction.op
+    if op in ("transpose", "copy"):
+        return _moved(instruction, order, [instruction], upwards=False)
+    if op == "broadcast":
+        return No(BROADCAST_UP)
+    if instruction.operands and computes(op, instruction.operands[0].dtype):
+        return [order]
+    if op == "slice":
+        return No(SLICE_UP)
+    return _reshaped(instruction, order, instruction) if op in ("bitcast", "reshape") else No(UNIMPLEMENTED, op=op)
+
+
+def _reshaped(instruction: Instruction, order: Order, target: Instruction) -> Orders | No:
+    """The pieces of a tensor cut anew along the dimensions of another that holds the same elements in the same order of memory."""
+    if instruction.op == "reshape" and not is_bitcast(instruction):
+        return No(NOT_BITCAST)
+    sizes = [target.dims[d] for d in target.minor]
+    numbers = f"{list(instruction.operands[0].dims)} to {list(instruction.dims)}"
+    pieces: list[Piece] = []
+    become: list[list[int]] = []
+    at, open_ = 0, 1
+    """``open_`` is how much of the dimension before ``at`` no piece fills yet."""
+    for piece in order.pieces:
+        mine: list[int] = []
+        become.append(mine)
+        if open_ >= piece.count:
+            if open_ % piece.count:
+                return No(BITCAST, numbers=numbers)
+            mine.append(len(pieces))
+            pieces.append(piece)
+            open_ //= piece.count
+            continue
+        rest = piece.count
+        while rest > 1:
+            size = open_ if open_ > 1 else sizes[at] if at < len(sizes) else 0
+            at += open_ == 1
+            taken = min(size, rest)
+            if not size or piece.is_sliced or (rest % size if open_ > 1 else size > rest and size % rest):
+                return No(BITCAST, numbers=numbers)
+            open_ = size // rest if size > rest else 1
+            mine.append(len(pieces))
+            pieces.append(Piece.whole(piece.label, taken))
+            rest //= taken
+    if open_ != 1 or any(size != 1 for size in sizes[at:]):
+        return No(BITCAST, numbers=numbers)
+    if pieces:
+        for _ in sizes[at:]:
+            become[-1].append(len(pieces))
+            pieces.append(Piece.whole(pieces[-1].label, 1))
+    by_label = {label: tuple(new for old in numbers_ for new in become[old]) for label, numbers_ in order.by_label.items()}
+    return [Order(tuple(pieces), {label: found for label, found in by_label.items() if found})]
+
+
+def _moved(instruction: Instruction, order: Order, targets: list[Instruction], upwards: bool = True) -> Orders | No:
+    """The pieces of a tensor after a transpose, copy, broadcast, slice or concatenation, one order for each of ``targets``."""
+    source = instruction if upwards else instruction.operands[0]
+    if instruction.op == "slice" and instruction.elements == 1:
+        return No(TO_SCALAR)
+    groups = _by_dimension(order, source)
+    if groups is None:
+        return No(TRIVIAL)
+    made: Orders = []
+    before = 0
+    for target in targets:
+        pieces = list(order.pieces)
+        if instruction.op == "concatenate":
+            along = instruction.attrs["dimensions"][0]
+            group = groups[along]
+            if len(group) != 1 or pieces[group[0]].is_sliced:
+                return No(CONCATENATION)
+            size = target.dims[along]
+            part = Piece(pieces[group[0]].label, size, -before, size)
+            before += size
+            made.append(_laid_out(target, groups, pieces, order, {along: part}))
+            continue
+        if instruction.op == "slice":
+            for dim, ((start, limit, _), group) in enumerate(zip(instruction.attrs["slice"], groups, strict=True)):
+                if limit - start == target.dims[dim]:
+                    continue
+                if len(group) > 1:
+                    return No(SPLIT_SLICE, numbers=f"dimension {dim}")
+                old = pieces[group[0]]
+                pieces[group[0]] = Piece(old.label, target.dims[dim], old.start + start, old.sliced)
+        placed = [groups[n] for n in _sources(instruction, len(target.dims), upwards)]
+        if instruction.op == "broadcast" and _drops_part(placed, pieces, order):
+            return No(BROADCAST)
+        made.append(_laid_out(target, placed, pieces, order, {}))
+    return made
+
+
+def _sources(instruction: Instruction, rank: int, upwards: bool) -> list[int]:
+    """Which dimension of the known side each dimension of the other is."""
+    if instruction.op == "broadcast":
+        return list(instruction.attrs.get("dimensions", ()))
+    if instruction.op != "transpose":
+        return list(range(rank))
+    swapped = list(instruction.attrs["dimensions"])
+    if not upwards:
+        return swapped
+    return sorted(range(rank), key=swapped.__getitem__)
+
+
+def _by_dimension(order: Order, tensor: Instruction) -> list[list[int]] | None:
+    """For each dimension of a tensor the numbers of its pieces; None where they do not match."""
+    if len(order.pieces) < len(tensor.dims):
+        return None
+    groups: list[list[int]] = [[] for _ in tensor.dims]
+    at = 0
+    for dim in tensor.minor:
+        size = 1
+        while not groups[dim] or size < tensor.dims[dim]:
+            if at == len(order.pieces):
+                return None
+            size *= order.pieces[at].count
+            groups[dim].append(at)
+            at += 1
+        if size != tensor.dims[dim]:
+            return None
+    return groups
+
+
+def _laid_out(target: Instruction, groups: list[list[int]], pieces: list[Piece], order: Order, parts: dict[int, Piece]) -> Order:
+    """Pieces in the order in which the dimensions of ``target`` lie; ``parts`` replace whole dimensions, and have no place in theirs."""
+    laid: list[Piece] = []
+    become: dict[int, int] = {}
+    for dim in target.minor:
+        if dim in parts:
+            laid.append(parts[dim])
+            continue
+        for number in groups[dim]:
+            become[number] = len(laid)
+            laid.append(pieces[number])
+    by_label = {label: tuple(become[n] for n in numbers if n in become) for label, numbers in order.by_label.items()}
+    return Order(tuple(laid), {label: found for label, found in by_label.items() if found})
+
+
+def _drops_part(placed: list[list[int]], pieces: list[Piece], order: Order) -> bool:
+    """Whether a broadcast repeats one piece of a dimension and keeps another."""
+    kept = {number for group in placed for number in group}
+    labels = {pieces[number].label for number in kept if pieces[number].count > 1}
+    return any(label in labels and any(n not in kept and pieces[n].count > 1 for n in numbers)
+               for label, numbers in order.by_label.items())
+
+
+def _unconcatenated(instruction: Instruction, order: Order, side: Side) -> Orders | No:
+    along = instruction.attrs["dimensions"][0]
+    if len(order.by_label.get(side.kept, ())) > 1:
+        return No(SPLIT_CONCATENATION)
+    if _dimension_labelled(instruction, order, side.kept) != along:
+        return No(CONCATENATION)
+    for operand in instruction.operands:
+        if operand.dims[along] % CONCATENATED:
+            return No(UNEVEN_CONCATENATION, numbers=f"%{operand.name} has {operand.dims[along]}")
+    return _moved(instruction, order, list(instruction.operands))
+
+
+def _dimension_labelled(tensor: Instruction, order: Order, label: int) -> int | None:
+    """The dimension of a tensor that has a piece of a dimension of the product."""
+    at = 0
+    for dim in tensor.minor:
+        size = 1
+        while size < tensor.dims[dim] and at < len(order.pieces):
+            size *= order.pieces[at].count
+            if order.pieces[at].label == label:
+                return dim
+            at += 1
+    return None
+
+
+def is_bitcast(reshape: Instruction) -> bool:
+    """Whether a reshape keeps every element where it is (``ShapeUtil::ReshapeIsBitcast``): each group of dimensions of equal size
+    lies row by row, with the same step, on both sides."""
+    sides = reshape.operands[0], reshape
+    if any(not i.is_array for i in sides):
+        return False
+    runs = [_runs(i) for i in sides]
+    at, products = [0, 0], [1, 1]
+    begun = [0, 0]
+    while at[0] < len(runs[0]) or at[1] < len(runs[1]):
+        smaller = 0 if (products[0] <= products[1] and at[0] < len(runs[0])) or at[1] == len(runs[1]) else 1
+        products[smaller] *= runs[smaller][at[smaller]][0]
+        at[smaller] += 1
+        if products[0] == products[1]:
+            groups = [runs[s][begun[s]:at[s]] for s in (0, 1)]
+            if not all(map(_contiguous, groups)) or groups[0][-1][1] != groups[1][-1][1]:
+                return False
+            begun, products = list(at), [1, 1]
+    return True
+
+
+def _runs(tensor: Instruction) -> list[tuple[int, int]]:
+    """(size, step in memory) of the dimensions larger than one, slowest first as they are written."""
+    steps, step = {}, 1
+    for dim in tensor.minor:
+        steps[dim] = step
+        step *= tensor.dims[dim]
+    return [(size, steps[dim]) for dim, size in enumerate(tensor.dims) if size != 1]
+
+
+def _contiguous(group: list[tuple[int, int]]) -> bool:
+    return all(step == size * inner for (_, step), (size, inner) in itertools.pairwise(group))

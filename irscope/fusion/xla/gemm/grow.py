@@ -1,0 +1,213 @@
+"""The kernel of a product, grown from it: toward the operands, breadth first, then toward what reads it, one reader after the other.
+
+XLA's ``FuseTowardOperands`` and ``FuseTowardUsers`` (gemm_fusion.cc). What an operand of the product is made of is copied for that operand:
+a value that both sides read is read twice. Every instruction that was asked about is remembered with what was decided.
+"""
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from irscope.fusion.xla.gemm.carry import Side
+from irscope.fusion.xla.gemm.orders import Order, frozen, order_of, strides_of
+from irscope.fusion.xla.gemm.rules import DYNAMIC_SLICE, NOTHING_READ, PARAMETERS, READERS, No
+from irscope.fusion.xla.gemm.splits import NO_SPLIT, combined
+from irscope.fusion.xla.gemm.worth import Carried, as_input, as_output, carried
+from irscope.fusion.xla.gpu_device import Device
+from irscope.fusion.xla.instructions import Computation, Instruction
+
+LIMIT = 4
+"""Arrays that one operand of a product is made of inside the kernel (``TritonFusionAnalysis::kMaxParameterPerDotOperand``)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One edge next to a product: ``producer`` goes into the kernel with ``consumer``, or does not, and why.
+
+    ``behind`` says that the kernel grew toward ``consumer``; otherwise it grew toward ``producer``.
+    """
+
+    producer: Instruction
+    consumer: Instruction
+    no: No | None
+    behind: bool = False
+
+
+@dataclass(slots=True)
+class Kernel:
+    """What a kernel computes (``body``), what it reads, and which instruction of the text it stands for."""
+
+    dot: Instruction
+    body: Computation
+    inputs: list[Instruction] = field(default_factory=list)
+    output: Instruction | None = None
+    asked: list[Asked] = field(default_factory=list)
+    inside: list[Instruction] = field(default_factory=list)
+
+    def copy(self, instruction: Instruction, operands: Sequence[Instruction]) -> Instruction:
+        """An instruction of the text inside the kernel."""
+        made = Instruction(instruction.op, instruction.type, operands, instruction.node, instruction.attrs)
+        made.kind, made.body, made.bodies = instruction.kind, instruction.body, instruction.bodies
+        self.body.instructions[made] = None
+        self.inside.append(instruction)
+        return made
+
+    def read(self, instruction: Instruction) -> Instruction:
+        """A parameter for an instruction outside; one more even where there is one already."""
+        made = instruction.clone("parameter")
+        self.body.params.append(made)
+        self.body.instructions[made] = None
+        self.inputs.append(instruction)
+        return made
+
+
+def side_of(dot: Instruction, number: int) -> Side:
+    """What is asked of an operand of a product; of a scaled product the third and fourth are the scales."""
+    which = "lhs" if number == 0 else "rhs"
+    contracted = tuple(dot.attrs.get(f"{which}_contracting_dims", ()))
+    batch = tuple(dot.attrs.get(f"{which}_batch_dims", ()))
+    operand = dot.operands[number]
+    kept = [d for d in range(len(operand.dims)) if d not in contracted and d not in batch]
+    length = 1
+    for d in contracted:
+        length *= operand.dims[d]
+    only = kept[0] if len(kept) == 1 else -1
+    return Side(only, only if number == 0 and not dot.attrs.get("lhs_batch_dims") else -1, length)
+
+
+def grown(dot: Instruction, device: Device, root: Instruction) -> Kernel:
+    """The kernel of a product that Triton computes. ``root`` is the result of the computation that it stands in."""
+    kernel = Kernel(dot, Computation(f"gemm_fusion_{dot.name}_computation"))
+    split = NO_SPLIT
+    operands = []
+    for number, operand in enumerate(dot.operands):
+        side = side_of(dot, number)
+        tree = _tree(operand, order_of(operand), LIMIT, side, NO_SPLIT, device, dot, kernel.asked)
+        operands.append(_copied(tree, kernel))
+        split = tree.split if number == 0 else split
+    kernel.body.root = kernel.copy(dot, operands)
+    _grow_down(kernel, split, device, root)
+    return kernel
+
+
+@dataclass(slots=True)
+class _Node:
+    instruction: Instruction
+    order: Order
+    reader: Instruction
+    fused: bool = False
+    operands: list[int] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Tree:
+    nodes: list[_Node]
+    split: int
+
+
+def _tree(top: Instruction, order: Order, limit: int | None, side: Side, split: int, device: Device, reader: Instruction,
+          asked: list[Asked]) -> _Tree:
+    """What the kernel computes of an instruction and of what it reads, breadth first.
+
+    One that would make the kernel read too many arrays waits until others have made them fewer.
+    """
+    nodes = [_Node(top, order, reader)]
+    known: dict[object, int] = {(top, frozen(strides_of(order))): 0}
+    edge = {0}
+    queue = deque((0,))
+    waited = 0
+    while len(queue) > waited:
+        number = queue.popleft()
+        node = nodes[number]
+        if limit is not None and len(edge) + _more_arrays(node.instruction) > limit:
+            queue.append(number)
+            waited += 1
+            continue
+        waited = 0
+        if node.instruction.op == "parameter":
+            continue
+        found: Carried | No = No(DYNAMIC_SLICE) if node.instruction.op == "dynamic-slice" else \
+            as_input(node.instruction, node.order, side, device)
+        both = found if isinstance(found, No) else combined(split, found.split)
+        if isinstance(found, No) or isinstance(both, No):
+            asked.append(Asked(node.instruction, node.reader, both if isinstance(both, No) else None))
+            continue
+        split = both
+        edge.discard(number)
+        asked.append(Asked(node.instruction, node.reader, None))
+        for operand, below in zip(node.instruction.operands, found.orders, strict=False):
+            key = operand, frozen(strides_of(below))
+            place = known.get(key)
+            if place is None:
+                place = known[key] = len(nodes)
+                nodes.append(_Node(operand, below, node.instruction))
+                edge.add(place)
+                queue.append(place)
+            node.operands.append(place)
+        node.fused = True
+    for number in queue:
+        if nodes[number].instruction.op != "parameter":
+            asked.append(Asked(nodes[number].instruction, nodes[number].reader, No(PARAMETERS, numbers=str(limit))))
+    return _Tree(nodes, split)
+
+
+def _more_arrays(instruction: Instruction) -> int:
+    """Arrays that the kernel reads more for computing an instruction."""
+    if instruction.op == "parameter" or (instruction.op == "constant" and instruction.dims):
+        return 0
+    return len(instruction.operands) - 1
+
+
+def _copied(tree: _Tree, kernel: Kernel) -> Instruction:
+    """Put what was decided of a tree into the kernel, operands first; its top is returned."""
+    made: dict[int, Instruction] = {}
+    stack = [0]
+    while stack:
+        number = stack[-1]
+        node = tree.nodes[number]
+        missing = [n for n in node.operands if n not in made] if node.fused else []
+        if number in made or not missing:
+            stack.pop()
+            if number not in made:
+                made[number] = kernel.copy(node.instruction, [made[n] for n in node.operands]) if node.fused \
+                    else kernel.read(node.instruction)
+            continue
+        stack.append(missing[0])
+    return made[0]
+
+
+def _grow_down(kernel: Kernel, split: int, device: Device, root: Instruction) -> None:
+    """Take in what reads the product, as long as one instruction does, with what else it reads."""
+    dot = kernel.dot
+    side = Side(-1, 0 if split > NO_SPLIT else -1, side_of(dot, 0).contracted)
+    last, order = dot, order_of(dot)
+    while True:
+        kernel.output = last
+        user = next(iter(last.users), None)
+        if user is None or len(last.users) != 1:
+            kernel.asked += [Asked(last, reader, No(READERS, numbers=f"{len(last.users)} readers"), True) for reader in last.users]
+            if user is None:
+                kernel.asked.append(Asked(last, last, No(NOTHING_READ), True))
+            return
+        found = as_output(user, last, order, side, device, root)
+        both = found if isinstance(found, No) else combined(split, found.split)
+        above: Carried | No | None = None
+        if not isinstance(found, No) and not isinstance(both, No) and len(user.operands) > 1:
+            above = carried(user, found.orders[0], side)
+            both = above if isinstance(above, No) else combined(both, above.split)
+        if isinstance(found, No) or isinstance(both, No):
+            kernel.asked.append(Asked(last, user, both if isinstance(both, No) else None, True))
+            return
+        kernel.asked.append(Asked(last, user, None, True))
+        split = both
+        operands = []
+        for number, operand in enumerate(user.operands):
+            if operand is last or not isinstance(above, Carried):
+                operands.append(kernel.body.root)
+                continue
+            tree = _tree(operand, above.orders[number], None, side, split, device, user, kernel.asked)
+            split = tree.split
+            operands.append(_copied(tree, kernel))
+        kernel.body.root = kernel.copy(user, operands)
+        last, order = user, found.orders[0]

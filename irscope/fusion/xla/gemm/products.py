@@ -1,0 +1,130 @@
+"""XLA's ``GemmFusion`` (pass ``triton-gemm-rewriter``) over a computation: which products become Triton kernels, and what goes with them.
+
+It runs before layouts are assigned and before ``priority-fusion``. Behind it the autotuner may still take a kernel apart and call cuBLAS;
+what that decides depends on measurements on the device, and is not simulated.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from irscope.fusion.xla.gemm.grow import Asked, Kernel, grown
+from irscope.fusion.xla.gemm.rules import FOUR_BITS, PURE, TINY, UNSUPPORTED, No
+from irscope.fusion.xla.gemm.steps import reads_batch_first
+from irscope.fusion.xla.gemm.support import unsupported
+from irscope.fusion.xla.gpu_device import Device
+from irscope.fusion.xla.instructions import Computation, Instruction
+from irscope.fusion.xla.softmax import bails_out
+
+SMALL = 100
+"""Elements of both operands without batch below which a float product is left to a loop (``xla_gpu_gemm_rewrite_size_threshold``)."""
+LOOPED = frozenset(("f16", "f32", "bf16"))
+"""Results that XLA's loop emitter computes (``IsDotSupportedByClassicalEmitters``)."""
+BARE = frozenset(("bitcast", "dot", "parameter", "reshape"))
+"""What makes a kernel a product and nothing else."""
+PRODUCTS = frozenset(("dot", "scaled-dot"))
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """XLA's options: whether a product with nothing around it becomes a kernel too (``xla_gpu_triton_gemm_any``, on by default), and the
+    size below which none is made."""
+
+    any_product: bool = True
+    small: int = SMALL
+
+
+DEFAULT = Settings()
+
+
+@dataclass(slots=True)
+class Product:
+    """What becomes of a product: its kernel, or why none is made. ``asked`` are the edges around it, those inside the kernel first."""
+
+    dot: Instruction
+    kernel: Kernel | None
+    no: No | None = None
+
+    @property
+    def asked(self) -> list[Asked]:
+        """The edges around the product that were looked at."""
+        return self.kernel.asked if self.kernel is not None else []
+
+    @property
+    def is_made(self) -> bool:
+        """Whether the product becomes a Triton kernel."""
+        return self.no is None
+
+
+def product_of(dot: Instruction, root: Instruction, device: Device, settings: Settings = DEFAULT) -> Product:
+    """What XLA makes of a product as it stands now. ``root`` is the result of its computation."""
+    if dot.op == "dot":
+        if (small := _small(dot)) < settings.small and dot.dtype in LOOPED:
+            return Product(dot, None, No(TINY, numbers=f"{small} < {settings.small} elements"))
+        if (no := unsupported(dot, device)) is not None:
+            return Product(dot, None, no)
+    elif any(not operand.is_array for operand in dot.operands):
+        return Product(dot, None, No(UNSUPPORTED))
+    kernel = grown(dot, device, root)
+    if dot.op == "dot":
+        if any(i.dtype == "s4" for i in kernel.inputs) and any(reads_batch_first(dot, n) for n in (0, 1)):
+            return Product(dot, kernel, No(FOUR_BITS))
+        chosen = str(dot.attrs.get("algorithm", "dot_unset")).lower().startswith(("dot_bf16_bf16_f32", "dot_tf32", "dot_f32_f32_f32"))
+        if not settings.any_product and not chosen and all(i.op in BARE for i in kernel.body.instructions):
+            return Product(dot, kernel, No(PURE))
+    return Product(dot, kernel)
+
+
+def _small(dot: Instruction) -> int:
+    """Elements of both operands, batches left out (``IsMatrixMultiplicationTooSmallForRewriting``)."""
+    total = 0
+    for number, which in enumerate(("lhs", "rhs")):
+        elements = 1
+        batch = dot.attrs.get(f"{which}_batch_dims", ())
+        for d, size in enumerate(dot.operands[number].dims):
+            elements *= 1 if d in batch else size
+        total += elements
+    return total
+
+
+def rewrite(computation: Computation, device: Device, settings: Settings = DEFAULT) -> list[Product]:
+    """Put Triton kernels in place of the products of a computation, in post-order, as XLA does; what became of each is returned."""
+    if bails_out(device):
+        return []
+    made = []
+    for dot in computation.post_order():
+        if dot.op not in PRODUCTS or dot not in computation.instructions:
+            continue
+        product = product_of(dot, computation.root, device, settings)
+        made.append(product)
+        if product.is_made and product.kernel is not None:
+            put(computation, product.kernel)
+    return made
+
+
+def put(computation: Computation, kernel: Kernel) -> Instruction:
+    """A kernel in place of the instruction whose value it gives; what nobody reads any more is dropped."""
+    output = kernel.output
+    assert output is not None
+    fusion = Instruction("fusion", kernel.body.root.type, kernel.inputs, None)
+    fusion.kind, fusion.body = "triton", kernel.body
+    computation.instructions[fusion] = None
+    output.replace_uses(fusion)
+    if computation.root is output:
+        computation.root = fusion
+    drop(computation, (output,))
+    return fusion
+
+
+def drop(computation: Computation, tops: Iterable[Instruction]) -> None:
+    """Remove instructions that nobody reads, and all that was read by them alone; parameters stay."""
+    pending = list(tops)
+    while pending:
+        instruction = pending.pop()
+        if instruction.users or instruction is computation.root or instruction.op == "parameter" or \
+                instruction not in computation.instructions or instruction.has_side_effect:
+            continue
+        operands = list(dict.fromkeys(instruction.operands))
+        computation.remove(instruction)
+        pending += operands
+

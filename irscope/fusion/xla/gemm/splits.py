@@ -1,0 +1,67 @@
+"""Which orders a Triton kernel of a product can step along, and what it asks of the rest of the kernel.
+
+Each dimension of the product has to lie in one stretch of memory; the rows of a product without batch may lie in two, with other
+dimensions between, if they are split at the same place everywhere in the kernel (``GetRequirementsIfSupportedOrder``,
+``CombineDotRequirements`` of triton_tiling_propagation.cc).
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from irscope.fusion.xla.gemm.carry import Side
+from irscope.fusion.xla.gemm.orders import Order
+from irscope.fusion.xla.gemm.rules import CONFLICT, INNER_SLICE, SECOND_SPLIT, SPLIT, TRANSPOSED, No
+
+NO_SPLIT = 1
+"""The size of the slow part of split rows where they are not split (``kNoSplitRequirement``)."""
+
+
+def split_by(orders: Iterable[Order], side: Side) -> int | No:
+    """The size of the slow part of the rows that orders ask for, or why a kernel cannot step along them."""
+    split = NO_SPLIT
+    for order in orders:
+        asked = _split_by(order, side)
+        if isinstance(asked, No):
+            return asked
+        both = combined(split, asked)
+        if isinstance(both, No):
+            return both
+        split = both
+    return split
+
+
+def combined(one: int, other: int) -> int | No:
+    """What two parts of a kernel ask for together."""
+    if one == other or other == NO_SPLIT:
+        return one
+    return other if one == NO_SPLIT else No(CONFLICT, numbers=f"{one} and {other}")
+
+
+def _split_by(order: Order, side: Side) -> int | No:
+    split = NO_SPLIT
+    for label, numbers in sorted(order.by_label.items()):
+        if any(order.pieces[n].is_sliced for n in numbers[:-1]):
+            return No(INNER_SLICE)
+        last = -1
+        stretches = 0
+        at = 0
+        while at < len(numbers):
+            size = order.pieces[numbers[at]].count
+            while at + 1 < len(numbers) and numbers[at + 1] == numbers[at] + 1:
+                at += 1
+                size *= order.pieces[numbers[at]].count
+            if size == 1:
+                at += 1
+                continue
+            if last > numbers[at]:
+                return No(TRANSPOSED)
+            stretches += 1
+            if stretches > 1 and label != side.splittable:
+                return No(SPLIT, numbers=f"dimension {label}")
+            if stretches > 2:
+                return No(SECOND_SPLIT)
+            if stretches == 2:
+                split = size
+            last = numbers[at]
+            at += 1
+    return split

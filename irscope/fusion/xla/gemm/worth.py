@@ -1,0 +1,143 @@
+"""Whether an instruction goes into the kernel of a product: whether the kernel can, and whether XLA expects to gain by it.
+
+``GetPropagatedDimOrdersAndRequirementsIfProfitablyFusible`` of triton_tiling_propagation.cc, test by test in XLA's order.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from irscope.fusion.xla.gemm.carry import Orders, Side, to_operands, to_result
+from irscope.fusion.xla.gemm.orders import Order
+from irscope.fusion.xla.gemm.rules import INPUT, OUTPUT, PAD, POWER, REDUCTION, SEVERAL_INPUTS, TUPLE, No
+from irscope.fusion.xla.gemm.splits import split_by
+from irscope.fusion.xla.gemm.support import lacking
+from irscope.fusion.xla.gpu_device import Device
+from irscope.fusion.xla.instructions import Instruction
+
+TOLERANCE = 1024
+"""Bytes that a kernel may read or write more for taking an instruction in (``kIoToleranceBytes``)."""
+SHORT = 1024
+"""The longest contracted dimension for which a slice of a shared value is cut inside the kernel: found by compiling (1,025 is too long)."""
+REDUCTIONS = frozenset(("reduce", "all-reduce", "all-reduce-start", "all-reduce-done"))
+MOVED_ALONE = frozenset(("bitcast", "transpose", "reshape"))
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """The orders on the other side of an instruction, and the split of the rows that they ask for."""
+
+    orders: Orders
+    split: int
+
+
+def carried(instruction: Instruction, order: Order, side: Side, upwards: bool = True) -> Carried | No:
+    """How an instruction carries an order on, as far as a kernel can follow it; whether that pays is not asked."""
+    orders = to_operands(instruction, order, side) if upwards else to_result(instruction, order)
+    if isinstance(orders, No):
+        return orders
+    split = split_by(orders, side)
+    return split if isinstance(split, No) else Carried(orders, split)
+
+
+def as_input(instruction: Instruction, order: Order, side: Side, device: Device) -> Carried | No:
+    """Whether an instruction that the kernel reads goes into it."""
+    no = _unfit(instruction, device)
+    if no is not None:
+        return no
+    found = carried(instruction, order, side)
+    if isinstance(found, No):
+        return found
+    if not _repeats(instruction, found.orders, side, device) and not is_worth_reading(instruction, side):
+        more = more_bytes(instruction)
+        return No(INPUT, numbers="" if more is None else f"{more} more bytes > {TOLERANCE}")
+    return found
+
+
+def as_output(instruction: Instruction, source: Instruction, order: Order, side: Side, device: Device, root: Instruction) -> Carried | No:
+    """Whether ``instruction``, the only reader of ``source``, goes into the kernel that computes it."""
+    no = _unfit(instruction, device)
+    if no is not None:
+        return no
+    found = carried(instruction, order, side, upwards=False)
+    if isinstance(found, No):
+        return found
+    where = instruction.operands.index(source)
+    for number, operand in enumerate(instruction.operands):
+        if number != where and not _is_outside(operand):
+            return No(SEVERAL_INPUTS, numbers=f"%{operand.name} is a {operand.op}")
+    more = more_bytes(instruction)
+    if more is None or (more < -TOLERANCE and not _ends(instruction, root)):
+        return No(OUTPUT, numbers="" if more is None else f"{-more} more bytes > {TOLERANCE}")
+    return found
+
+
+def _unfit(instruction: Instruction, device: Device) -> No | None:
+    op = instruction.op
+    if op in ("tuple", "get-tuple-element"):
+        return No(TUPLE)
+    if op in REDUCTIONS:
+        return No(REDUCTION)
+    if op == "pad":
+        return No(PAD)
+    if op == "power" and len(instruction.users) > 1:
+        return No(POWER)
+    return lacking(instruction, device)
+
+
+def _repeats(instruction: Instruction, orders: Orders, side: Side, device: Device) -> bool:
+    """Whether one of two operands of an elementwise operation is a repeated parameter or constant, which costs nothing to read."""
+    if not instruction.is_elementwise or len(instruction.operands) != 2:
+        return False
+    return any(operand.op == "broadcast" and operand.operands[0].op in ("parameter", "constant")
+               and isinstance(as_input(operand, order, side, device), Carried)
+               for operand, order in zip(instruction.operands, orders, strict=True))
+
+
+def more_bytes(instruction: Instruction) -> int | None:
+    """Bytes that an instruction reads beyond those that it gives; None where it reads a tuple."""
+    if not all(operand.is_array for operand in instruction.operands):
+        return None
+    return sum(operand.size for operand in instruction.operands) - instruction.size
+
+
+def is_worth_reading(instruction: Instruction, side: Side) -> bool:
+    """XLA's ``IsInputWorthFusing``: whether the kernel reads little more for computing an instruction, or nobody else needs it."""
+    more, operands = more_bytes(instruction), instruction.operands
+    if more is None:
+        return False
+    if more <= TOLERANCE:
+        return True
+    if len(instruction.users) > 1:
+        return False
+    if instruction.op == "slice" and (operands[0].op in ("parameter", "constant") or _cuts_shared(instruction, side)):
+        return True
+    return instruction.op != "multiply" and all(o.op in ("parameter", "constant") and len(o.users) <= 1 for o in operands)
+
+
+def _cuts_shared(cut: Instruction, side: Side) -> bool:
+    """Whether a slice cuts a value that others read too, and not all of them in slices of the same sizes, which another pass joins."""
+    source = cut.operands[0]
+    while source.op in MOVED_ALONE and len(source.users) == 1:
+        source = source.operands[0]
+    return side.contracted <= SHORT and len(source.users) > 1 and any(u.op != "slice" or u.dims != cut.dims for u in source.users)
+
+
+def _is_outside(operand: Instruction) -> bool:
+    """A parameter, or one that is repeated; a repeated number, whatever computes it."""
+    if operand.op == "broadcast":
+        return not operand.operands[0].dims or _is_parameter(operand.operands[0])
+    return _is_parameter(operand)
+
+
+def _is_parameter(instruction: Instruction) -> bool:
+    """XLA's ``IsEffectiveParameter``."""
+    while instruction.op in ("bitcast", "get-tuple-element"):
+        instruction = instruction.operands[0]
+    return instruction.op == "parameter"
+
+
+def _ends(instruction: Instruction, root: Instruction) -> bool:
+    """Whether no other instruction could take this one in: it is the result, or only part of it."""
+    if instruction is root:
+        return True
+    return len(instruction.users) == 1 and root.op == "tuple" and root in instruction.users
