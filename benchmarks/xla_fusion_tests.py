@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from xla_tests import older
 from xla_tests.any_rules import AnyRules
 from xla_tests.predicates import answer, is_answered
 from xla_tests.printing import Checked, check, printed
@@ -36,12 +37,7 @@ from irscope.graph import Module
 DEVICE = DEVICES["h100"]
 WHY_NOT = {
     "gpu-gemm": "a rewriter in front of the fusion pass makes Triton kernels of products; irscope keeps those that the text has",
-    "legacy-gpu-horizontal-input": "a pass that XLA's GPU pipeline no longer runs, without a successor",
-    "legacy-gpu-horizontal-loop": "a pass that XLA's GPU pipeline no longer runs, without a successor",
-    "legacy-gpu-instruction": "replaced by priority-fusion, which decides by time: judged by today's rules, in its own row",
-    "legacy-gpu-merger": "replaced by priority-fusion, which decides by time: judged by today's rules, in its own row",
 }
-JUDGED_BY_TODAY = ("legacy-gpu-instruction", "legacy-gpu-merger")
 
 
 @dataclass
@@ -100,8 +96,7 @@ def by_copying(module: Module) -> Result:
 
 PASSES: dict[str, Callable[[Module], Result]] = {
     "cpu-instruction": by_cpu, "cpu-multi-output": by_cpu, "generic-instruction": by_any, "gpu-priority": by_gpu,
-    "gpu-multi-output": by_joining, "gpu-copy": by_copying, "gpu-softmax": by_softmax,
-    "legacy-gpu-instruction": by_gpu, "legacy-gpu-merger": by_gpu}
+    "gpu-multi-output": by_joining, "gpu-copy": by_copying, "gpu-softmax": by_softmax}
 
 RUN = re.compile(r"^\s*(EXPECT|ASSERT)_(TRUE|FALSE)\(.*\.Run\(|^\s*EXPECT_THAT\(.*\.Run\(.*IsOkAndHolds\((true|false)\)", re.DOTALL)
 MATCH = re.compile(r"^\s*(?:EXPECT|ASSERT)_THAT\(\s*([^,]+?),\s*(?:GmockMatch\(\s*)?((?:op|m)::.*)$", re.DOTALL)
@@ -110,6 +105,8 @@ TRITON = re.compile(r"(?:EXPECT|ASSERT)_TRUE\(IsGenericTritonFusion\(\*(\w+)\)\)
 SEVERAL = re.compile(r"(?:EXPECT|ASSERT)_TRUE\((\w+)->IsMultiOutputFusion\(\)\)")
 COUNT = re.compile(r"EXPECT_EQ\(Count\(\*module, HloOpcode::k(\w+)\), (\d+)\)")
 OUTPUTS = re.compile(r"EXPECT_EQ\((\d+), (?:CountMultiOutputFusions\(.*|multi_output_fusion_count)\)")
+HELD = re.compile(r"EXPECT_EQ\((\d+), operand(\d)->fused_instruction_count\(\)\)")
+KINDS = re.compile(r"EXPECT_EQ\((input|loop)_fusion_count, (\d+)\)|EXPECT_EQ\(.*->instructions\(\), IsFusion\), (\d+)\)")
 SAME = re.compile(r"EXPECT_(EQ|NE)\((\w+), (\w+)\)")
 NAMES = {"Exp": "exponential", "Sqrt": "sqrt", "Abs": "abs", "Slice": "slice"}
 
@@ -144,6 +141,10 @@ def _matcher(text: str, at: int) -> tuple[tuple[str, str, list[object]], int]:
         elif text.startswith(("m::", "op::"), at):
             one, at = _matcher(text, at)
             operands.append(one)
+        elif text[at] == "(":
+            one, at = _matcher(text, at + 1)
+            operands.append(one)
+            at += 1
         else:
             word = re.compile(r"&?\w+|/\*.*?\*/").match(text, at)
             assert word is not None, text[at:]
@@ -217,6 +218,13 @@ def judged(assertion: str, result: Result) -> str | None:
     if found := OUTPUTS.search(assertion):
         count = sum(map(has_outputs, result.fusions()))
         return "" if count == int(found[1]) else f"{count} kernels of several results, not {found[1]}"
+    if found := HELD.search(assertion):
+        body = result.root.operands[int(found[2])].body
+        return None if body is None else "" if len(body.instructions) == int(found[1]) else f"{len(body.instructions)}, not {found[1]}"
+    if found := KINDS.search(assertion):
+        wanted, limit = "k" + (found[1] or "").capitalize(), int(found[2] or found[3])
+        count = sum(f.kind.startswith(wanted) for f in result.fusions() if f in result.computations[-1].instructions)
+        return "" if count == limit else f"{count} fusions {wanted}, not {limit}"
     if found := SAME.search(assertion):
         both = result.told.get(found[2]), result.told.get(found[3])
         return None if None in both else "" if (both[0] is both[1]) == (found[1] == "EQ") else f"{found[2]} and {found[3]}"
@@ -233,7 +241,8 @@ def shown(instruction: Instruction) -> str:
 
 def is_run(assertion: str) -> bool:
     """Whether an assertion runs the pass: the verifier and the removal of dead code are run too."""
-    return RUN.search(assertion) is not None and not re.search(r"verifier\(\)|HloDCE\(\)|TupleSimplifier\(\)", assertion)
+    return RUN.search(assertion) is not None and older.FUSED_BEFORE not in assertion \
+        and not re.search(r"verifier\(\)|HloDCE\(\)|TupleSimplifier\(\)", assertion)
 
 
 def runs(assertions: list[str]) -> list[list[str]]:
@@ -321,7 +330,11 @@ def judge(folder: Path) -> Verdict:
     if not is_stated_by_a_run(expected):
         verdict.left_out = "it runs no pass whose outcome it states"
         return verdict
-    result = PASSES[family](module)
+    if family in older.FAMILIES:
+        made, done = older.run(family, module, expected["assertions"], expected["comments"])
+        result = Result(made, bool(done), decisions=done)
+    else:
+        result = PASSES[family](module)
     parts = runs(expected["assertions"])
     number = re.search(r"_(\d)$", test)
     part = parts[int(number[1])] if number and len(parts) > int(number[1]) else parts[0]
@@ -366,18 +379,17 @@ def main() -> None:
     left_out: list[str] = []
     for family in sorted(families, key=lambda f: (f.startswith("legacy"), f)):
         folders = families[family]
-        if family not in PASSES and family != "gpu-fusible":
+        if family not in (*PASSES, *older.FAMILIES, "gpu-fusible"):
             print(f"{family:28} {len(folders):5} not modelled: {WHY_NOT[family]}")
             continue
         verdicts = {folder: judge(folder) for folder in folders}
         stated = [v for v in verdicts.values() if v.stated]
         agree = sum(not v.wrong for v in stated)
         print(f"{family:28} {len(folders):5} {len(stated):6} {agree:5}  {sum(v.unread for v in verdicts.values())} assertions")
-        if family not in JUDGED_BY_TODAY:
-            total = [a + b for a, b in zip(total, (len(folders), len(stated), agree), strict=True)]
+        total = [a + b for a, b in zip(total, (len(folders), len(stated), agree), strict=True)]
         told += [f"{folder.name}: {'; '.join(v.wrong)}" for folder, v in verdicts.items() if v.wrong]
         left_out += [f"{folder.name}: {v.left_out or 'it states nothing that is read'}" for folder, v in verdicts.items() if not v.stated]
-    print(f"{'all but legacy':28} {total[0]:5} {total[1]:6} {total[2]:5}  {total[2] / max(1, total[1]):.1%}")
+    print(f"{'all':28} {total[0]:5} {total[1]:6} {total[2]:5}  {total[2] / max(1, total[1]):.1%}")
     for title, lines in (("differ", told), ("not judged", left_out)):
         print(f"\n{title}:")
         print("\n".join(lines))

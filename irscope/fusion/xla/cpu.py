@@ -1,10 +1,11 @@
-"""XLA's CPU fusion pass on one computation: greedy, consumers first, what was fused is looked at again."""
+"""XLA's CPU fusion pass on one computation: greedy, consumers first, what was fused is looked at again. So was its GPU pass once."""
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 
-from irscope.fusion.xla.cpu_rules import CAN_NOT_DUPLICATE, CONSUMER_NOT_FUSIBLE, LASTING, NOT_FUSIBLE, CpuRules
+from irscope.fusion.xla.asking import Rules
+from irscope.fusion.xla.cpu_rules import CAN_NOT_DUPLICATE, CONSUMER_NOT_FUSIBLE, NOT_FUSIBLE, CpuRules
 from irscope.fusion.xla.instructions import Computation, Instruction
 from irscope.fusion.xla.refusal import Refusal
 from irscope.fusion.xla.releases import LATEST, CpuRelease
@@ -21,12 +22,12 @@ class Outcome:
     refusals: dict[tuple[str, Instruction], Refusal] = field(default_factory=dict)
 
 
-def run(computation: Computation, release: CpuRelease = LATEST, rules: CpuRules | None = None) -> Outcome:
+def run(computation: Computation, release: CpuRelease = LATEST, rules: Rules | None = None) -> Outcome:
     """Fuse a computation in place, as a release of XLA does; other ``rules`` may take the place of those of its CPU compiler."""
     rules = rules or CpuRules(computation, release)
     outcome = Outcome(computation)
     queue: list[Instruction | None] = list(computation.post_order())
-    unfusible = globally_unfusible([i for i in queue if i is not None], rules)
+    unfusible = globally_unfusible([i for i in queue if i is not None], rules) if rules.may_duplicate else {}
     place = {instruction: i for i, instruction in enumerate(queue) if instruction is not None}
     while queue:
         consumer = queue.pop()
@@ -68,7 +69,7 @@ class _Kernel:
                 self.fresh.append((-place[operand], number, operand))
         heapify(self.fresh)
 
-    def take(self, number: int, producer: Instruction, rules: CpuRules) -> None:
+    def take(self, number: int, producer: Instruction, rules: Rules) -> None:
         """Put an operand into the kernel, and ask for those that come with it."""
         changed = self.fusion.body is None
         before = len(self.fusion.operands)
@@ -84,7 +85,7 @@ class _Kernel:
                 heappush(self.fresh, (-self.place[operand], 0, operand))
 
 
-def _fuse_one(kernel: _Kernel, rules: CpuRules, unfusible: dict[Instruction, str], outcome: Outcome) -> Instruction | None:
+def _fuse_one(kernel: _Kernel, rules: Rules, unfusible: dict[Instruction, str], outcome: Outcome) -> Instruction | None:
     """Fuse the first operand of a kernel that may be fused, the last in the queue first; None when none may."""
     asked: list[tuple[int, int, Instruction]] = []
     old = iter(kernel.again)
@@ -108,11 +109,11 @@ def _fuse_one(kernel: _Kernel, rules: CpuRules, unfusible: dict[Instruction, str
             kernel.take(number, producer, rules)
             return producer
         outcome.refusals[producer.name, consumer] = refusal
-        if refusal.rule not in LASTING:
+        if refusal.rule not in rules.lasting:
             asked.append(entry)
 
 
-def _refusal(rules: CpuRules, unfusible: dict[Instruction, str], consumer: Instruction, number: int,
+def _refusal(rules: Rules, unfusible: dict[Instruction, str], consumer: Instruction, number: int,
              producer: Instruction) -> Refusal | None:
     if not producer.is_fusible:
         return Refusal(NOT_FUSIBLE)

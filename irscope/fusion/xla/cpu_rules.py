@@ -105,6 +105,9 @@ WRITES_IN_PLACE = frozenset(("tuple", "dynamic-update-slice", "scatter"))
 class CpuRules:
     """``CpuInstructionFusion::ShouldFuse`` of a release on one computation."""
 
+    lasting = LASTING
+    may_duplicate = True
+
     def __init__(self, computation: Computation, release: CpuRelease = LATEST) -> None:
         self.computation = computation
         self.release = release

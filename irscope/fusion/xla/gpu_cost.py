@@ -6,7 +6,7 @@ from math import ceil
 
 from irscope.fusion.xla.gpu_cycles import cycles
 from irscope.fusion.xla.gpu_device import Device
-from irscope.fusion.xla.gpu_kinds import kind_of
+from irscope.fusion.xla.gpu_kinds import Emitter, kind_of
 from irscope.fusion.xla.gpu_launch import launch, reads_coalesced
 from irscope.fusion.xla.instructions import Instruction
 from irscope.fusion.xla.shapes import WARP
@@ -128,13 +128,13 @@ class CostModel:
         if found is None:
             facts = self.facts(instruction)
             kind = kind_of(instruction)
-            blocks, threads = launch(self.device, None, instruction, kind)
+            blocks, threads = self._launch(None, instruction, kind)
             coalesced = reads_coalesced(kind, instruction, None)
             read = sum(self._read(o, facts.read[i], blocks, coalesced) for i, o in enumerate(instruction.operands)
                        if o.is_array)
-            write = _time(facts.written, self.device.bandwidth)
+            write = duration(facts.written, self.device.bandwidth)
             compute = self._compute(facts.flops, blocks, threads)
-            found = self._runs[instruction] = Run(facts.flops, facts.written, write, _overlap(compute, read + write))
+            found = self._runs[instruction] = Run(facts.flops, facts.written, write, self._combined(compute, read + write))
         return found
 
     def with_output(self, producer: Instruction, consumer: Instruction) -> tuple[float, float]:
@@ -149,7 +149,7 @@ class CostModel:
         number = consumer.operands.index(producer)
         used = b.used[number]
         kind = kind_of(consumer, producer)
-        blocks, threads = launch(self.device, producer, consumer, kind)
+        blocks, threads = self._launch(producer, consumer, kind)
         # Who reads a value twice, as in x * x, is thought to compute it twice, but to read for it once.
         tiled = producer.kind == "triton"
         times = used if consumer.body is not None or tiled else sum(b.used[i] for i, o in enumerate(consumer.operands) if o is producer)
@@ -167,7 +167,7 @@ class CostModel:
             read += self._read(operand, round(ours * used) + other - round(common), blocks, coalesced)
             if tiled and consumer.body is None and ours:
                 read += (consumer.operands.count(producer) - 1) * self._read(operand, round(ours * used), blocks, coalesced)
-        return _overlap(compute, read + theirs.write + more)
+        return self._combined(compute, read + theirs.write + more)
 
     def _common(self, producer: Instruction, consumer: Instruction, operand: Instruction, number: int) -> float:
         """How much of an operand both read at the same index."""
@@ -186,6 +186,9 @@ class CostModel:
         both = facts.roots[number] & facts.roots[consumer.operands.index(operand)]
         return sum(facts.share[r] for r in both)
 
+    def _launch(self, producer: Instruction | None, consumer: Instruction, kind: Emitter) -> tuple[int, int]:
+        return launch(self.device, producer, consumer, kind)
+
     def _read(self, operand: Instruction, total: float, blocks: int, coalesced: bool) -> float:
         device = self.device
         net = min(operand.size, total)
@@ -199,12 +202,16 @@ class CostModel:
         else:
             again *= rate
         limit = blocks * device.clock * 1e9 * device.transactions
-        return _time(net, min(first, limit)) + _time(total - net, min(again, limit))
+        return duration(net, min(first, limit)) + duration(total - net, min(again, limit))
 
     def _compute(self, flops: float, blocks: int, threads: int) -> float:
         device = self.device
         units = min(blocks, device.cores) * min(threads, device.fpus)
-        return _ticks(flops / max(1, int(device.clock * 2 * units)))
+        return ticks(flops / max(1, int(device.clock * 2 * units)))
+
+    def _combined(self, compute: float, memory: float) -> float:
+        """Nanoseconds of computing and of memory access, as far as the one hides behind the other."""
+        return compute + memory - ticks(min(compute, memory) * OVERLAP)
 
     # ---- work
 
@@ -373,17 +380,14 @@ class CostModel:
         return found
 
 
-def _ticks(nanoseconds: float) -> float:
+def ticks(nanoseconds: float) -> float:
     """XLA keeps durations in quarters of a nanosecond."""
     return int(nanoseconds * 4 + 0.5) / 4
 
 
-def _time(bytes_: float, bandwidth: float) -> float:
-    return _ticks(bytes_ / bandwidth * 1e9) if bytes_ else 0.0
-
-
-def _overlap(compute: float, memory: float) -> float:
-    return compute + memory - _ticks(min(compute, memory) * OVERLAP)
+def duration(bytes_: float, bandwidth: float) -> float:
+    """Nanoseconds that bytes take at so many bytes a second."""
+    return ticks(bytes_ / bandwidth * 1e9) if bytes_ else 0.0
 
 
 def _parts(instruction: Instruction) -> int:

@@ -16,6 +16,8 @@ ROW_THREADS = 256
 ROW_THREADS_LONG = 1024
 ROW_TILE = 16
 """Elements of a row that one thread adds."""
+COLUMN_THREADS = 1024
+"""Threads of a block that reduces columns."""
 THREADS = 128
 """Threads of a block of a loop."""
 MAX_UNROLLED = 4
@@ -44,7 +46,7 @@ def launch(device: Device, producer: Instruction | None, consumer: Instruction, 
             beside = 1 if across * 2 > ROW_THREADS else middle if middle * across <= ROW_THREADS else ROW_THREADS // across
             return max(1, -(-middle // beside)), across * beside
         vector = 2 if minor % 2 == 0 and minor >= 2 * WARP else 1
-        return max(1, batch * -(-minor // (WARP * vector))), 1024
+        return max(1, batch * -(-minor // (WARP * vector))), COLUMN_THREADS
     if kind is Emitter.TRANSPOSE:
         tiled = next(t for _, hero in heroes_of(consumer, producer) if (t := tiled_transpose(hero)) is not None)
         return max(1, tiled.blocks), THREADS

@@ -41,7 +41,7 @@ class _Joiner:
     def __init__(self, computation: Computation, cost: CostModel) -> None:
         self.computation, self.cost = computation, cost
         self.joined: list[tuple[str, str]] = []
-        self.loops: dict[Instruction, _Loop] = {}
+        self.loops: dict[Instruction, Loop] = {}
         self.above = Above(computation)
 
     def join_siblings(self, parent: Instruction) -> None:
@@ -87,10 +87,10 @@ class _Joiner:
             self.loops.pop(changed, None)
         self.above.join(kept, other, join_outputs(self.computation, kept, other, kind))
 
-    def _loop(self, kernel: Instruction) -> _Loop:
+    def _loop(self, kernel: Instruction) -> Loop:
         found = self.loops.get(kernel)
         if found is None:
-            found = self.loops[kernel] = _Loop.of(kernel)
+            found = self.loops[kernel] = Loop.of(kernel)
         return found
 
     def _may_join(self, first: Instruction, second: Instruction, parent: Instruction) -> bool:
@@ -113,7 +113,7 @@ class _Joiner:
 
 
 @dataclass(frozen=True, slots=True)
-class _Loop:
+class Loop:
     """What decides whether one loop can compute the results of two kernels (``ShapesCompatibleForMultiOutputFusion``).
 
     ``reduces`` and ``moves`` say how the hero reduces or transposes (None: it does not), ``shape`` and ``layout`` what the loop runs over,
@@ -129,9 +129,9 @@ class _Loop:
     elements: int
 
     @staticmethod
-    def of(kernel: Instruction) -> _Loop:
+    def of(kernel: Instruction) -> Loop:
         """The loop of a kernel."""
-        hero = _hero(kernel)
+        hero = hero_of(kernel)
         reduces: Hashable = None
         moves: Hashable = None
         over = hero
@@ -143,13 +143,13 @@ class _Loop:
             over, moves = hero.operands[0], tiled.form
         parts = () if over.is_array else tuple((leaf.shape, leaf.layout) for leaf in over.type.leaves() if isinstance(leaf, TensorType))
         in_memory = tuple(over.dims[d] for d in squeezed(over)) if over.is_array else ()
-        return _Loop(reduces, moves, over.dims, over.minor, parts, in_memory, over.elements)
+        return Loop(reduces, moves, over.dims, over.minor, parts, in_memory, over.elements)
 
-    def beside(self, other: _Loop) -> _Loop:
+    def beside(self, other: Loop) -> Loop:
         """The loop of a kernel that gives the results of both: that of its first reduction or transposition, else of its first result."""
         return other if self.reduces is None and self.moves is None and (other.reduces, other.moves) != (None, None) else self
 
-    def takes(self, other: _Loop) -> bool:
+    def takes(self, other: Loop) -> bool:
         """Whether both are one loop: the same shape, or one that lies alike in memory."""
         if None not in (self.reduces, other.reduces) and self.reduces != other.reduces:
             return False
@@ -183,7 +183,7 @@ def kind(instruction: Instruction) -> str:
 
 def one_loop(first: Instruction, second: Instruction) -> bool:
     """``ShapesCompatibleForMultiOutputFusion``: whether one loop can compute the results of both."""
-    return _Loop.of(first).takes(_Loop.of(second))
+    return Loop.of(first).takes(Loop.of(second))
 
 
 def is_input_reduction(kernel: Instruction) -> bool:
@@ -202,12 +202,12 @@ def is_output_root(instruction: Instruction) -> bool:
 
 def _is_sibling(instruction: Instruction) -> bool:
     """``IsSiblingFusionCandidate``."""
-    if not instruction.users or not is_output_root(instruction) or _is_nested_variadic(instruction):
+    if not instruction.users or not is_output_root(instruction) or is_nested_variadic(instruction):
         return False
     return not has_outputs(instruction) or all(user.op == "get-tuple-element" for user in instruction.users)
 
 
-def _is_nested_variadic(instruction: Instruction) -> bool:
+def is_nested_variadic(instruction: Instruction) -> bool:
     """``IsNestableVariadicReduction``: a reduction of several arrays that is computed in a loop."""
     if instruction.is_array:
         return False
@@ -221,7 +221,7 @@ def _is_decisive(root: Instruction, hero: Instruction) -> bool:
     return is_real_reduction(root, hero) or tiled_transpose(hero) is not None
 
 
-def _hero(kernel: Instruction) -> Instruction:
+def hero_of(kernel: Instruction) -> Instruction:
     """``GetRealHeroForMultiOutputFusion``."""
     if kernel.body is None:
         return kernel

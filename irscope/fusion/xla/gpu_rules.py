@@ -122,7 +122,7 @@ class GpuRules:
             return Refusal(TWO_REDUCTIONS)
         if kind_of(producer) is Emitter.REDUCTION and kind_of(consumer, producer) is Emitter.LOOP:
             return Refusal(EPILOGUE)
-        if refusal := _budget(producer, consumer, self.cost.device):
+        if refusal := budget_refusal(producer, consumer, self.cost.device):
             return refusal
         if numbers := self.cost.too_large(producer, consumer):
             return Refusal(CODE, numbers)
@@ -142,7 +142,7 @@ class GpuRules:
         return None
 
 
-def _budget(producer: Instruction, consumer: Instruction, device: Device, into: bool = True) -> Refusal | None:
+def budget_refusal(producer: Instruction, consumer: Instruction, device: Device, into: bool = True) -> Refusal | None:
     """``FusionFitsInBudget``; ``into`` says that the producer goes into the consumer, else both stay results."""
     needed, limit = shared_memory(producer) + shared_memory(consumer), device.shared_memory
     if needed > limit:
@@ -165,7 +165,7 @@ def _budget(producer: Instruction, consumer: Instruction, device: Device, into: 
 
 def fits_budget(first: Instruction, second: Instruction, device: Device) -> bool:
     """Whether one kernel can give the results of both."""
-    return _budget(first, second, device, into=False) is None
+    return budget_refusal(first, second, device, into=False) is None
 
 
 def is_full(kernel: Instruction) -> bool:

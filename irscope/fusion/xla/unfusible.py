@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from math import prod
 
-from irscope.fusion.xla.cpu_rules import CpuRules
+from irscope.fusion.xla.asking import Rules
 from irscope.fusion.xla.instructions import Instruction
 from irscope.graph import TensorType
 
@@ -44,7 +44,7 @@ class Ways:
         return known[target]
 
 
-def globally_unfusible(post_order: list[Instruction], rules: CpuRules) -> dict[Instruction, str]:
+def globally_unfusible(post_order: list[Instruction], rules: Rules) -> dict[Instruction, str]:
     """The instructions that must not be duplicated, each with the way that is closed to it."""
     for place, instruction in enumerate(post_order):
         instruction.order = place
@@ -78,7 +78,7 @@ def reads_more_than_it_gives(instruction: Instruction) -> bool:
     return sum(_size(o) for o in dict.fromkeys(instruction.operands)) > _size(instruction)
 
 
-def _closed_way(producer: Instruction, rules: CpuRules, refused: dict[Instruction, str]) -> str:
+def _closed_way(producer: Instruction, rules: Rules, refused: dict[Instruction, str]) -> str:
     """The first edge on a way from ``producer`` to one of its readers that is not fused; empty when all ways are open."""
     ways = Ways(producer)
     seen: set[Instruction] = set()

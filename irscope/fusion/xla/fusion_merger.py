@@ -1,0 +1,128 @@
+"""XLA's pass behind its older GPU fusion pass: a kernel goes into all the kernels that read it, or into none (``FusionMerger``).
+
+As of jaxlib 0.4.35 (fusion_merger.cc, gpu_fusible.cc).
+"""
+from __future__ import annotations
+
+from irscope.fusion.xla.gpu_kinds import kind_with
+from irscope.fusion.xla.gpu_outputs import Loop, is_input_reduction, is_turning
+from irscope.fusion.xla.gpu_rules import CODE, budget_refusal
+from irscope.fusion.xla.instructions import Computation, Instruction
+from irscope.fusion.xla.merging import merge_into
+from irscope.fusion.xla.older_cost import MergerCost
+from irscope.fusion.xla.pairs import finishes, pair_refusal
+from irscope.fusion.xla.refusal import Refusal, Rule
+
+MOSTLY = 0.5
+"""A kernel that turns this share of its elements turns most of them."""
+
+NO_LOOP = Rule("not-a-loop", "not a loop fusion",
+               "{producer}'s kernel is made for a reduction, a transposition or a scatter, and goes into no other",
+               "none while {producer} is a {producer_op}")
+BITCAST = Rule("bitcast-consumer", "not fusing bitcast ops", "some reader of {producer} only gives it another shape, which is no kernel",
+               "let the reader take {producer} as it is, and reshape its result")
+CUSTOM = Rule("library-call", "not fusing custom fusions", "some reader of {producer} is a library call or Triton kernel",
+              "none in this graph: XLA made that reader before it fused")
+REDUCTIONS = Rule("other-reduction", "tiled reductions with different shapes",
+                  "{producer}'s kernel and its reader's reduce arrays of different shapes", "reduce both in the same way")
+TRANSPOSES = Rule("other-transpose", "tiled transposes with different shapes",
+                  "{producer}'s kernel and its reader's turn arrays of different shapes", "turn both in the same way")
+BOTH = Rule("reduce-and-transpose", "MOF-fusion of a transpose and a reduction",
+            "one of {producer}'s kernel and its reader's reduces, and the other turns: one kernel has tiles for one of them alone",
+            "reduce along the dimension as it lies in memory")
+UNTILED = Rule("untiled", "tiled transpose would become untiled",
+               "{consumer}'s kernel reads what {producer} turns by more than steps that take each element once",
+               "turn the array where it is read")
+MOSTLY_TURNED = Rule("uncoalesced", "would read mostly uncoalesced",
+                     "a reader of {producer} reduces, and {producer}'s kernel turns most of what it reads",
+                     "reduce along the dimension as it lies in memory, and turn the result")
+SLOWER = Rule("slower", "will execute slower if fused",
+              "XLA's cost model expects that computing {producer} in all its readers takes longer than reading it",
+              "none is needed if the estimate is right; else compute {producer} where it is small")
+
+RULES: tuple[Rule, ...] = (NO_LOOP, BITCAST, CUSTOM, REDUCTIONS, TRANSPOSES, BOTH, UNTILED, MOSTLY_TURNED, SLOWER)
+"""The rules of this pass alone, in test order: those of a pair stand before MOSTLY_TURNED, budget and code size behind it."""
+
+
+class Merger:
+    """``FusionInstructionMerger`` on one computation. ``merged`` are the pairs (producer, reader) that became one, in order."""
+
+    def __init__(self, computation: Computation, cost: MergerCost) -> None:
+        self.computation, self.cost = computation, cost
+        self.merged: list[tuple[str, str]] = []
+
+    def run(self) -> None:
+        """Merge kernels in place, producers first."""
+        for producer in self.computation.post_order():
+            if producer.body is not None and producer.users and self.refusal(producer) is None:
+                self._merge(producer)
+
+    def refusal(self, producer: Instruction) -> Refusal | None:
+        """Why a kernel goes into none of its readers; None when it goes into all."""
+        if producer.kind != "kLoop":
+            return Refusal(NO_LOOP)
+        mine = Loop.of(producer)
+        for user in producer.users:
+            refusal = Refusal(BITCAST) if user.op == "bitcast" else Refusal(CUSTOM) if user.kind in ("kCustom", "triton") \
+                else _apart(mine, Loop.of(user), producer, user) or pair_refusal(producer, user)
+            if refusal is not None:
+                return _of_one(refusal, producer, user)
+        if any(map(is_input_reduction, producer.users)) and turns_most(producer):
+            return Refusal(MOSTLY_TURNED)
+        for user in producer.users:
+            if refusal := budget_refusal(producer, user, self.cost.device):
+                return _of_one(refusal, producer, user)
+        for user in producer.users:
+            if numbers := self.cost.too_large(producer, user):
+                rule = Rule(CODE.name, f"if merged with {user.name} will generate huge IR", CODE.cause, CODE.way_out)
+                return _of_one(Refusal(rule, numbers), producer, user)
+        apart, fused = self.cost.gain(producer)
+        return Refusal(SLOWER, f"{fused / 1000:.2f} us fused > {apart / 1000:.2f} us apart") if fused > apart else None
+
+    def _merge(self, producer: Instruction) -> None:
+        for user in list(producer.users):
+            self.merged.append((producer.name, user.name))
+            self.cost.forget(user)
+            fusion = user if user.body is not None else self.computation.wrap(user, kind_with(user, producer))
+            merge_into(fusion, producer)
+            self.cost.forget(fusion)
+        self.cost.forget(producer)
+        self.computation.remove(producer)
+
+
+def _of_one(refusal: Refusal, producer: Instruction, user: Instruction) -> Refusal:
+    if len(producer.users) == 1:
+        return refusal
+    numbers = [refusal.numbers] if refusal.numbers else []
+    return Refusal(refusal.rule, ", ".join([*numbers, f"into all its readers or none, and this one is %{user.name}"]))
+
+
+def _apart(mine: Loop, theirs: Loop, producer: Instruction, user: Instruction) -> Refusal | None:
+    """``FusionHeroesAreCompatible``: what decides how the two kernels run does not go together."""
+    if None not in (mine.reduces, theirs.reduces) and mine.reduces != theirs.reduces:
+        return Refusal(REDUCTIONS)
+    if None not in (mine.moves, theirs.moves) and mine.moves != theirs.moves:
+        return Refusal(TRANSPOSES)
+    if None not in (mine.moves, theirs.reduces) or None not in (mine.reduces, theirs.moves):
+        return Refusal(BOTH)
+    if mine.moves is not None and user.body is not None and not _straight(user.body.params[user.operands.index(producer)]):
+        return Refusal(UNTILED)
+    return None
+
+
+def _straight(parameter: Instruction) -> bool:
+    """Whether one way leads from a parameter to the result of its kernel, by steps that take each element once and read nothing else."""
+    current = parameter
+    while current.users:
+        if len(current.users) > 1:
+            return False
+        current = next(iter(current.users))
+        if current.users and not finishes(current):
+            return False
+    return current is not parameter
+
+
+def turns_most(kernel: Instruction) -> bool:
+    """``TransposesMostData``: instructions that turn an array give together half as many elements as the kernel, or more."""
+    assert kernel.body is not None
+    return sum(i.elements for i in kernel.body.instructions if is_turning(i)) >= MOSTLY * kernel.elements

@@ -1,0 +1,257 @@
+"""XLA's pass that computed small kernels side by side in one, though they share nothing (``HorizontalLoopFusion``).
+
+It ran behind the other fusion passes, and saves launches (horizontal_loop_fusion.cc, gpu_fusible.cc). Kernels of one shape become one loop
+of several results; the rest one kernel that writes all results into one array and gives slices of it.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from irscope.fusion.xla.gpu_kinds import members
+from irscope.fusion.xla.gpu_outputs import is_nested_variadic
+from irscope.fusion.xla.instructions import Computation, Instruction, parameter_of
+from irscope.fusion.xla.joining import part_of
+from irscope.graph import Layout, TensorType, TupleType
+
+MAX_ELEMENTS = 8192 * 8192
+"""Elements of a result, and instructions of a kernel, from which on a launch is no longer what a kernel costs (``kShapeThreshold``,
+``kInstrCountThreshold``): in a loop ..."""
+MAX_INSTRUCTIONS = 128
+MAX_ELEMENTS_SLICED = 128 * 2048
+"""... and where results are slices of one array."""
+MAX_INSTRUCTIONS_SLICED = 30
+MAX_RESULTS_SLICED = 32
+"""A kernel has less results than this (``kMaxFusionBatchSize``): slices of one array, ..."""
+MAX_RESULTS_PLAIN = 64
+"""... or results of a loop whose first part is a single instruction; one whose first part is a kernel has a limit for each release."""
+MAX_PARAMETERS = 4000
+"""Bytes that the pointers of a kernel may take (``kMaxCudaParamSize``)."""
+POINTER = 8
+PARTS = frozenset(("get-tuple-element",))
+SHAPES = frozenset(("get-tuple-element", "bitcast"))
+
+
+@dataclass(frozen=True, slots=True)
+class SideBySide:
+    """What a release asks of kernels that it joins.
+
+    ``entry``: only those of the entry are joined. ``alike``: they have as many instructions, lie row by row in memory, and share no
+    parameter; else only those whose results become slices share none, and bitcasts between them and their reader do not matter.
+    ``results``: one loop has less than these.
+    """
+
+    entry: bool
+    alike: bool
+    results: int
+
+
+JAXLIB_0_4_35 = SideBySide(entry=True, alike=True, results=8)
+JAXLIB_0_4_38 = SideBySide(entry=False, alike=False, results=32)
+
+
+def join_side_by_side(computation: Computation, release: SideBySide) -> list[tuple[str, str]]:
+    """Join kernels that one reader reads, in place; the pairs that were joined (a kernel, the first of those that it was joined with)."""
+    joined: list[tuple[str, str]] = []
+    pending = computation.post_order()
+    while pending:
+        consumer = pending.pop()
+        for sliced in (False, True):
+            if consumer in computation.instructions:
+                for group in _groups(consumer, computation.root, sliced, release):
+                    joined += [(kernel.name, group[0].name) for kernel in group[1:]]
+                    pending.append(_join(computation, group, sliced))
+    return joined
+
+
+def _groups(consumer: Instruction, root: Instruction, sliced: bool, release: SideBySide) -> list[list[Instruction]]:
+    """The kernels that ``consumer`` reads and that become one, several at a time."""
+    trivial = PARTS if release.alike else SHAPES
+    found = [kernel for kernel in dict.fromkeys(behind(operand, trivial) for operand in consumer.operands) if _is_candidate(kernel)]
+    readers = set(found)
+    chosen = [kernel for kernel in found if only_read_by(kernel, consumer, root, trivial) and _is_small(kernel, sliced)
+              and (not release.alike or _is_row_major(kernel)) and not ((sliced or release.alike) and _shares(kernel, readers))]
+    chosen.sort(key=lambda k: (outputs_of(k)[0].dtype, len(outputs_of(k)), count_of(k), outputs_of(k)[0].elements))
+    groups: list[list[Instruction]] = []
+    while chosen:
+        count = _together(chosen, sliced, release)
+        if count > 1:
+            groups.append(chosen[:count])
+        chosen = chosen[count:]
+    return groups
+
+
+def _together(kernels: list[Instruction], sliced: bool, release: SideBySide) -> int:
+    """How many kernels from the first on fit together, one at least."""
+    first = outputs_of(kernels[0])
+    limit = MAX_RESULTS_SLICED if sliced else release.results if kernels[0].op == "fusion" else MAX_RESULTS_PLAIN
+    results = pointers = 0
+    for count, kernel in enumerate(kernels):
+        outputs = outputs_of(kernel)
+        results += len(outputs)
+        if outputs[0].dtype != first[0].dtype or len(outputs) != len(first) or results >= limit \
+                or (release.alike and count_of(kernel) != count_of(kernels[0])) \
+                or not (sliced or outputs[0].same_dims_and_layout(first[0])):
+            return max(1, count)
+        pointers += len(kernel.operands) + len(outputs)
+        if pointers * POINTER >= MAX_PARAMETERS:
+            return max(1, count)
+    return len(kernels)
+
+
+def behind(operand: Instruction, trivial: frozenset[str] = PARTS) -> Instruction:
+    """What a value is a part of (``LatestNonGteAncestor``), or another shape of (``LatestNonTrivialAncestor``)."""
+    while operand.op in trivial:
+        operand = operand.operands[0]
+    return operand
+
+
+def only_read_by(kernel: Instruction, consumer: Instruction, root: Instruction, trivial: frozenset[str] = PARTS) -> bool:
+    """``IsConsumerTheOnlyNonRootUser``: nobody else reads a kernel, but for the result of the computation."""
+    pending = [kernel]
+    while pending:
+        for user in pending.pop().users:
+            if user.op in trivial and user is not consumer:
+                pending.append(user)
+            elif user is not consumer and user is not root:
+                return False
+    return True
+
+
+def outputs_of(kernel: Instruction) -> list[Instruction]:
+    """``GetOutputsOfFusible``."""
+    root = kernel if kernel.body is None else kernel.body.root
+    return list(root.operands) if kernel.body is not None and root.op == "tuple" else [root]
+
+
+def count_of(kernel: Instruction) -> int:
+    """``GetInstrCountOfFusible``, parameters counted."""
+    return 1 if kernel.body is None else len(kernel.body.instructions)
+
+
+def _is_candidate(kernel: Instruction) -> bool:
+    """``IsFusibleCandidate``."""
+    if kernel.predecessors or is_nested_variadic(kernel):
+        return False
+    if kernel.is_elementwise and kernel.operands:
+        return True
+    return kernel.kind == "kLoop" and len({output.dtype for output in outputs_of(kernel)}) == 1
+
+
+def _is_small(kernel: Instruction, sliced: bool) -> bool:
+    """``IsProfitableFusionCandidate``: it takes no longer than its launch."""
+    elements, count = (MAX_ELEMENTS_SLICED, MAX_INSTRUCTIONS_SLICED) if sliced else (MAX_ELEMENTS, MAX_INSTRUCTIONS)
+    return outputs_of(kernel)[0].elements <= elements and (kernel.body is None or count_of(kernel) <= count)
+
+
+def _shares(kernel: Instruction, others: set[Instruction]) -> bool:
+    """Whether a parameter of the computation is read by one of the others too."""
+    return any(operand.op == "parameter" and any(user is not kernel and user in others for user in operand.users)
+               for operand in kernel.operands)
+
+
+def _is_row_major(kernel: Instruction) -> bool:
+    """``HasOnlyRowMajorLayout``."""
+    return all(not part.is_array or list(part.minor) == sorted(part.minor, reverse=True) for part in members(kernel))
+
+
+def _join(computation: Computation, kernels: list[Instruction], sliced: bool) -> Instruction:
+    """One kernel in place of several; who read them reads parts of it."""
+    body = Computation("")
+    fusion = Instruction("fusion", TupleType(()), ())
+    fusion.kind, fusion.body, fusion.inside = ("kInput" if sliced else "kLoop"), body, {}
+    computation.instructions[fusion] = None
+    results = [_copied(fusion, kernel) for kernel in kernels]
+    made = _sliced(body, results) if sliced else [output for outputs in results for output in outputs]
+    body.root = _new(body, Instruction("tuple", TupleType(tuple(m.type for m in made)), made))
+    fusion.set_type(body.root.type)
+    number = 0
+    for kernel, outputs in zip(kernels, results, strict=True):
+        parts = []
+        for output in outputs:
+            part = part_of(computation, fusion, number, made[number])
+            number += 1
+            parts.append(part if len(output.dims) == 1 else _new(computation, Instruction("bitcast", output.type, [part])))
+        _replace(computation, kernel, parts)
+    return fusion
+
+
+def _copied(fusion: Instruction, kernel: Instruction) -> list[Instruction]:
+    """Copy what a kernel computes into another; the copies of its results."""
+    body = fusion.body
+    assert body is not None
+    copies: dict[Instruction, Instruction] = {}
+    if kernel.body is None:
+        copies = {operand: parameter_of(fusion, operand) for operand in kernel.operands}
+        order, outputs = [kernel], [kernel]
+    else:
+        fusion.absorbed += kernel.absorbed if kernel.node is None else (*kernel.absorbed, kernel.node)
+        for parameter, operand in zip(kernel.body.params, kernel.operands, strict=True):
+            copies[parameter] = parameter_of(fusion, operand)
+        order, outputs = kernel.body.post_order(), outputs_of(kernel)
+    for instruction in order:
+        if instruction not in copies and not (kernel.body is not None and instruction is kernel.body.root and instruction.op == "tuple"):
+            copy = copies[instruction] = _new(body, instruction.clone())
+            for operand in instruction.operands:
+                copy.operands.append(copies[operand])
+                copies[operand].users.add(copy)
+    return [copies[output] for output in outputs]
+
+
+def _sliced(body: Computation, results: list[list[Instruction]]) -> list[Instruction]:
+    """Write the results number i of all kernels into one array, and take slices out of it; in the order of kernels, then results."""
+    slices: dict[tuple[int, int], Instruction] = {}
+    for place in range(len(results[0])):
+        flat = []
+        for outputs in results:
+            output = outputs[place]
+            flat.append(output if len(output.dims) == 1 else _new(body, Instruction("reshape", _flat(output, output.elements), [output])))
+        whole = Instruction("concatenate", _flat(flat[0], sum(f.elements for f in flat)), flat, attrs={"dimensions": (0,)})
+        _new(body, whole)
+        start = 0
+        for kernel, part in enumerate(flat):
+            attrs = {"slice": ((start, start + part.elements, 1),)}
+            start += part.elements
+            slices[kernel, place] = _new(body, Instruction("slice", _flat(part, part.elements), [whole], attrs=attrs))
+    return [slices[key] for key in sorted(slices)]
+
+
+def sliced_out(output: Instruction) -> Instruction:
+    """What a slice that this pass made gives: the result that was written there; anything else is itself."""
+    if output.op != "slice" or output.node is not None or output.operands[0].op != "concatenate":
+        return output
+    start, at = output.attrs["slice"][0][0], 0
+    for part in output.operands[0].operands:
+        if at == start:
+            return part.operands[0] if part.op == "reshape" and part.node is None else part
+        at += part.elements
+    return output
+
+
+def _flat(like: Instruction, elements: int) -> TensorType:
+    assert isinstance(like.type, TensorType)
+    return TensorType(like.type.dtype, (elements,), Layout((0,)))
+
+
+def _new(computation: Computation, instruction: Instruction) -> Instruction:
+    computation.instructions[instruction] = None
+    return instruction
+
+
+def _replace(computation: Computation, kernel: Instruction, parts: list[Instruction]) -> None:
+    """Who reads a kernel, or a part of its results, reads what stands for it."""
+    if kernel.is_array:
+        kernel.replace_uses(parts[0])
+        if computation.root is kernel:
+            computation.root = parts[0]
+    else:
+        for user in [u for u in kernel.users if u.op == "get-tuple-element"]:
+            user.replace_uses(parts[int(user.attrs["index"])])
+            if computation.root is user:
+                computation.root = parts[int(user.attrs["index"])]
+            computation.remove(user)
+        if kernel.users or computation.root is kernel:
+            whole = _new(computation, Instruction("tuple", kernel.type, parts))
+            kernel.replace_uses(whole)
+            if computation.root is kernel:
+                computation.root = whole
+    computation.remove(kernel)

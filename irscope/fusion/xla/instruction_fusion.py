@@ -1,0 +1,160 @@
+"""The fusion pass of XLA's GPU compiler before priority fusion: greedy, run once without and once with copying (``GpuInstructionFusion``).
+
+The tests are those of jaxlib 0.4.35 (instruction_fusion.cc, gpu_fusible.cc), in the order in which it makes them; the engine that asks
+them is the one under ``xla-cpu``.
+"""
+from __future__ import annotations
+
+from math import prod
+
+from irscope.fusion.xla.copies import Copies
+from irscope.fusion.xla.cpu_rules import always_duplicable, is_expensive
+from irscope.fusion.xla.gpu_device import Device
+from irscope.fusion.xla.gpu_kinds import kind_with, members
+from irscope.fusion.xla.gpu_outputs import is_input_reduction, is_turning
+from irscope.fusion.xla.gpu_rules import budget_refusal
+from irscope.fusion.xla.instructions import Computation, Instruction, fuse_into
+from irscope.fusion.xla.pairs import pair_refusal
+from irscope.fusion.xla.refusal import Refusal, Rule
+from irscope.fusion.xla.releases import OLD
+from irscope.fusion.xla.reuse import ReusedOperands
+from irscope.fusion.xla.shapes import is_unnested_reduction
+
+CHEAP_FLOATS = frozenset("divide sqrt rsqrt exponential".split())
+"""Cheap on a GPU in f32 and f16 (``GpuInstructionFusion::IsExpensive``)."""
+MAX_INPUTS = 10
+"""What computes one element of more than this many is not computed again and again (``kMaxInputsPerOutput``)."""
+
+PRODUCER_IS_FUSION = Rule(
+    "producer-is-fusion", "the producer is a fusion",
+    "{producer} is a kernel already; this pass puts single instructions into kernels, the one behind it kernels into kernels",
+    "none is needed: the pass behind decides")
+CUSTOM = Rule("library-call", "the consumer is a custom fusion", "{consumer} is a library call or Triton kernel; nothing fuses into it",
+              "none in this graph: XLA made {consumer} before it fused")
+REUSED = Rule(
+    "not-profitable", "the producer is expensive, and the consumer reuses inputs",
+    "{producer} is expensive and {consumer} reads its elements more than once, so that fusing would compute it again and again",
+    "compute {producer} at the size at which it is read; where it is small, none is needed")
+UNCOALESCED = Rule(
+    "uncoalesced", "fusing the producer would break read coalescing",
+    "{consumer} reduces, and {producer} turns what it reads: neighbours would no longer read neighbours",
+    "reduce along the dimension as it lies in memory, and turn the result")
+HEAVY = Rule(
+    "heavy", "the fusion would create a heavy computation",
+    "each element of {producer} is made of many, and {consumer}'s kernel would compute elements of it again",
+    "read {producer} by steps that take each element once")
+ROOT = Rule("root", "not fusing into the output of the root instruction", "{producer} is the result of the computation",
+            "compute {producer} a second time for {consumer}")
+SHARED = Rule(
+    "no-copies", "fusion pass cannot duplicate",
+    "{producer} has other readers, and the first of the two passes copies nothing",
+    "none is needed: the second pass decides")
+EXPENSIVE_TWICE = Rule(
+    "expensive-twice", "expensive producer would be duplicated",
+    "{producer} is expensive and has other readers, which would each compute it again",
+    "let {consumer} be its only reader, or compute {producer} twice in the program")
+COPIES = Rule(
+    "code-duplication", "the fusion would result in an overly large code duplication",
+    "the kernel of {consumer} reads {producer} at so many different indices that its code would be written too often",
+    "read {producer} by one slice or gather instead of many")
+
+RULES: tuple[Rule, ...] = (PRODUCER_IS_FUSION, CUSTOM, REUSED, UNCOALESCED, HEAVY, ROOT, SHARED, EXPENSIVE_TWICE, COPIES)
+"""The rules of this pass alone, in test order: those of a pair stand between UNCOALESCED and HEAVY, those of the budget before COPIES."""
+
+
+class InstructionRules:
+    """``GpuInstructionFusion::ShouldFuse`` on one computation; ``may_duplicate`` says which of the two runs it is."""
+
+    lasting = frozenset((PRODUCER_IS_FUSION, CUSTOM, ROOT))
+
+    def __init__(self, computation: Computation, device: Device, may_duplicate: bool) -> None:
+        self.computation = computation
+        self.device = device
+        self.may_duplicate = may_duplicate
+        self.reused = ReusedOperands()
+        self.copies: dict[Instruction, Copies] = {}
+
+    def refusal(self, consumer: Instruction, producer: Instruction, number: int) -> Refusal | None:
+        """Why an operand does not go into ``consumer``; None when it does."""
+        if producer.op == "fusion":
+            return Refusal(PRODUCER_IS_FUSION)
+        if consumer.kind in ("kCustom", "triton"):
+            return Refusal(CUSTOM)
+        costly = costs_much(producer)
+        if costly and producer in self.reused.of(consumer):
+            return Refusal(REUSED, f"{producer.op} of {producer.elements} elements, read by {consumer.op}")
+        if is_turning(producer) and is_input_reduction(consumer):
+            return Refusal(UNCOALESCED)
+        if refusal := pair_refusal(producer, consumer):
+            return refusal
+        if numbers := heavy(producer, consumer):
+            return Refusal(HEAVY, numbers)
+        if producer is self.computation.root:
+            return Refusal(ROOT)
+        if len(producer.users) > 1 and (costly or not self.may_duplicate) and not always_duplicable(producer):
+            return Refusal(EXPENSIVE_TWICE if self.may_duplicate else SHARED, f"{producer.op} with {len(producer.users)} readers")
+        if refusal := budget_refusal(producer, consumer, self.device):
+            return refusal
+        if consumer.body is not None and (numbers := self._copies(consumer).too_many(producer)):
+            return Refusal(COPIES, numbers)
+        return None
+
+    def fuse(self, producer: Instruction, consumer: Instruction) -> Instruction:
+        """Put ``producer`` into the kernel of ``consumer``, which is returned (a new fusion where it was none)."""
+        kind = kind_with(consumer, producer)
+        fusion = self.computation.wrap(consumer, kind) if consumer.body is None else consumer
+        fusion.kind = kind
+        self.reused.fusing(producer, fusion)
+        copies = self._copies(fusion)
+        readers = copies.take_operand(producer)
+        copies.add(fuse_into(fusion, producer), readers)
+        return fusion
+
+    def _copies(self, fusion: Instruction) -> Copies:
+        found = self.copies.get(fusion)
+        if found is None:
+            found = self.copies[fusion] = Copies(fusion)
+        return found
+
+
+def costs_much(instruction: Instruction) -> bool:
+    """``GpuInstructionFusion::IsExpensive``: as for any compiler, but divisions, roots and exponentials in f32 and f16 are cheap."""
+    return not (instruction.op in CHEAP_FLOATS and instruction.dtype in ("f32", "f16")) and is_expensive(instruction, OLD)
+
+
+def heavy(producer: Instruction, consumer: Instruction) -> str:
+    """``CreatesHeavyComputation``: of how many elements a producer makes one, where a consumer would compute that again; else empty."""
+    inputs = max(map(_inputs_of_one, members(producer)))
+    if inputs <= MAX_INPUTS:
+        return ""
+    if consumer.body is None:
+        again = _reads_again(consumer)
+    else:
+        start = consumer.body.params[consumer.operands.index(producer)]
+        again, seen, stack = False, {start}, [start]
+        while stack and not again:
+            current = stack.pop()
+            again = _reads_again(current)
+            stack += [user for user in current.users if user not in seen]
+            seen.update(current.users)
+    return f"{inputs} > {MAX_INPUTS} elements make one" if again else ""
+
+
+def _inputs_of_one(instruction: Instruction) -> int:
+    """``IsExpensiveToRepeat``: how many elements are made into one by a window, or by a reduction that has no kernel made for it."""
+    if instruction.op == "reduce-window":
+        return prod(instruction.attrs["window"].size)
+    if instruction.op == "reduce" and not is_unnested_reduction(instruction):
+        results = instruction.elements // sum(1 for _ in instruction.type.leaves())
+        return instruction.operands[0].elements // max(1, results)
+    return 1
+
+
+def _reads_again(instruction: Instruction) -> bool:
+    """``IfFusedReadsElementsMultipleTimes``."""
+    if instruction.op in ("gather", "broadcast"):
+        return instruction.elements > instruction.operands[0].elements
+    if instruction.op == "reduce-window":
+        window = instruction.attrs["window"]
+        return any(size > stride for size, stride in zip(window.size, window.stride, strict=True))
+    return False

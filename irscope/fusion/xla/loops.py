@@ -1,0 +1,37 @@
+"""What one loop of XLA's GPU compiler can compute, for itself, for a reader, or with a producer inside (gpu_fusible.cc)."""
+from __future__ import annotations
+
+from irscope.fusion.xla.gpu_kinds import is_input_fusible
+from irscope.fusion.xla.instructions import Instruction
+from irscope.fusion.xla.transposes import tiled_transpose
+
+LOOPS = frozenset("bitcast broadcast concatenate dynamic-slice dynamic-update-slice gather pad reduce-window reshape reverse slice "
+                  "transpose".split())
+"""Beside elementwise instructions, what a loop computes on either side of an edge (``IsUniversallyLoopFusible``)."""
+
+
+def in_any_loop(instruction: Instruction) -> bool:
+    """``IsUniversallyLoopFusible``: a loop can compute it, before or behind others."""
+    if instruction.op == "copy":
+        return tiled_transpose(instruction) is None
+    if instruction.is_elementwise and instruction.operands:
+        return True
+    return instruction.kind == "kLoop" if instruction.op == "fusion" else instruction.op in LOOPS
+
+
+def for_reader(producer: Instruction) -> bool:
+    """``IsLoopFusibleAsProducer``: a loop can compute it for what reads it."""
+    if producer.op in ("iota", "constant"):
+        return True
+    if producer.op == "reduce":
+        return producer.is_array
+    return producer.is_fusible and in_any_loop(producer)
+
+
+def with_producer(consumer: Instruction) -> bool:
+    """``IsLoopFusibleAsConsumer``: a loop can compute it with a producer inside."""
+    if not consumer.is_fusible or consumer.op == "bitcast":
+        return False
+    if consumer.op == "reduce" or (consumer.kind == "kInput" and not is_input_fusible(consumer)):
+        return True
+    return in_any_loop(consumer)

@@ -1,0 +1,116 @@
+"""How XLA's fusion merger estimates times, and how large it thinks that code becomes (``GpuPerformanceModel::EstimateRunTimes``).
+
+Other than priority fusion, which compares whole kernels, it compares what changes: reading the producer's result again, against computing
+the producer in each reader and reading there what it reads. As of jaxlib 0.4.35 (gpu_performance_model*.cc, gpu_hlo_cost_analysis.cc).
+"""
+from __future__ import annotations
+
+from irscope.fusion.xla.gpu_cost import L1_SPEEDUP, L2_SPEEDUP, LAUNCH, MAX_IR, UNEVEN_CONCATENATION, CostModel, Facts, duration, ticks
+from irscope.fusion.xla.gpu_device import Device
+from irscope.fusion.xla.gpu_kinds import Emitter, heroes_of, kind_of
+from irscope.fusion.xla.gpu_launch import COLUMN_THREADS
+from irscope.fusion.xla.instructions import Instruction
+from irscope.fusion.xla.opcodes import EMITTED_AGAIN
+from irscope.fusion.xla.shapes import WARP, reduction_dims
+
+EVEN_CONCATENATION = 6.0
+"""Work of an element of a concatenation whose pieces are whole warps: a comparison and a branch."""
+MAX_SPLITS = 10
+"""``kMaxBasicBlockSplitsPerFusion``: each may double the code."""
+
+
+class MergerCost(CostModel):
+    """Times and sizes as the merger sees them. ``vectors``: reductions of columns load two elements at once, as XLA's emitters do since it
+    writes them in MLIR (``xla_gpu_mlir_emitter_level`` from 4 on, the default of jaxlib 0.4.35)."""
+
+    def __init__(self, device: Device, vectors: bool = True) -> None:
+        super().__init__(device)
+        self.vectors = vectors
+
+    def gain(self, producer: Instruction) -> tuple[float, float]:
+        """Nanoseconds without and with fusing ``producer`` into all its users, as far as fusing changes them."""
+        mine, facts = self.run(producer), self.facts(producer)
+        apart = LAUNCH * (len(producer.users) + 1) + mine.time
+        fused = LAUNCH * len(producer.users)
+        for consumer in producer.users:
+            number = consumer.operands.index(producer)
+            used = self.facts(consumer).used[number]
+            blocks, _ = self._launch(None, consumer, kind_of(consumer))
+            total = round(mine.written * used)
+            apart += self._again(min(mine.written, total), total, blocks)
+            blocks, threads = self._launch(producer, consumer, kind_of(consumer, producer))
+            read = 0.0
+            for place, operand in enumerate(producer.operands):
+                bytes_ = facts.read[place]
+                common = self._common(producer, consumer, operand, number) if operand in consumer.operands else 0.0
+                read += self._again(round(bytes_ / max(facts.used[place], 1.0)), bytes_ * (used - common), blocks)
+            fused += self._combined(self._compute(mine.flops * used, blocks, threads), read)
+        return apart, fused
+
+    def _launch(self, producer: Instruction | None, consumer: Instruction, kind: Emitter) -> tuple[int, int]:
+        if kind is Emitter.REDUCTION and not self.vectors:
+            rows, (batch, _, minor) = reduction_dims(heroes_of(consumer, producer)[0][1])
+            if not rows:
+                return max(1, batch * -(-minor // WARP)), COLUMN_THREADS
+        return super()._launch(producer, consumer, kind)
+
+    def _compute(self, flops: float, blocks: int, threads: int) -> float:
+        """A unit is thought to do whole operations in a nanosecond (``ComputeTime``)."""
+        device = self.device
+        units = min(blocks, device.cores) * min(threads, device.fpus)
+        return ticks(flops / max(1, int(device.clock * 2) * units))
+
+    def _combined(self, compute: float, memory: float) -> float:
+        """The shorter hides wholly behind the longer (``GpuPerformanceModelOptions``)."""
+        return max(compute, memory)
+
+    def _again(self, net: float, total: float, blocks: int) -> float:
+        """``ReadTime``: of bytes that are in the caches, as far as they fit."""
+        device = self.device
+        bandwidth = device.bandwidth
+        if net < device.l2:
+            bandwidth *= L2_SPEEDUP
+            if net < device.l1_per_core * device.cores:
+                bandwidth *= L1_SPEEDUP
+        return duration(total, min(bandwidth, blocks * device.clock * 1e9 * device.transactions))
+
+    def too_large(self, producer: Instruction, consumer: Instruction) -> str:
+        """Why the code of both would be too large, in numbers; empty when it would not."""
+        a, b = self.facts(producer), self.facts(consumer)
+        times = b.emitted[consumer.operands.index(producer)] if consumer.body is not None else 1.0
+        splits = times * self.splits(producer) + self.splits(consumer)
+        if splits > MAX_SPLITS:
+            return f"{splits:.0f} > {MAX_SPLITS} instructions that split a block of code"
+        code = (a.code * times + b.code) * 2 ** splits
+        return f"{code:.0f} instructions of IR > {MAX_IR}" if code > MAX_IR else ""
+
+    def _of_plain(self, instruction: Instruction) -> Facts:
+        """A concatenation is thought to read each piece once, and to be uneven by its first piece alone (``HandleConcatenate``)."""
+        facts = super()._of_plain(instruction)
+        if instruction.op == "concatenate":
+            axis = instruction.attrs["dimensions"][0]
+            uneven = axis and instruction.operands[0].dims[axis] % WARP
+            facts.flops = (UNEVEN_CONCATENATION if uneven else EVEN_CONCATENATION) * instruction.elements
+            facts.used = [1.0] * len(instruction.operands)
+        return facts
+
+    def splits(self, kernel: Instruction) -> float:
+        """How many instructions of a kernel, each as often as it is emitted, start a block of code (``IrBasicBlockSplitCount``)."""
+        if kernel.body is None:
+            return float(kernel.op in EMITTED_AGAIN)
+        root, total = kernel.body.root, 0.0
+        times = {root: 1.0}
+        roots: dict[Instruction, set[Instruction]] = {root: {root}}
+        for instruction in reversed(kernel.body.post_order()):
+            mine = roots.setdefault(instruction, set())
+            copies = sum(times[r] for r in mine)
+            total += copies * (instruction.op in EMITTED_AGAIN)
+            alike = instruction.is_elementwise or instruction.op in ("tuple", "get-tuple-element")
+            for operand in instruction.operands:
+                theirs = roots.setdefault(operand, set())
+                if alike:
+                    theirs |= mine
+                else:
+                    theirs.add(operand)
+                    times[operand] = times.get(operand, 0.0) + copies
+        return total

@@ -1,0 +1,93 @@
+"""Whether a producer may go into a consumer at all, for XLA's passes before priority fusion (``IsProducerConsumerFusible``).
+
+Those of jaxlib 0.4.35 (gpu_fusible.cc); priority fusion took the same tests over and parted them.
+"""
+from __future__ import annotations
+
+from irscope.fusion.xla.gpu_kinds import heroes_of, is_input_fusible, is_real_reduction, members
+from irscope.fusion.xla.gpu_outputs import has_outputs, is_input_reduction
+from irscope.fusion.xla.gpu_rules import IN_PLACE, scatter_refusal
+from irscope.fusion.xla.inplace import conflict
+from irscope.fusion.xla.instructions import Instruction
+from irscope.fusion.xla.loops import for_reader, with_producer
+from irscope.fusion.xla.refusal import Refusal, Rule
+from irscope.fusion.xla.shapes import is_race_free
+from irscope.fusion.xla.transposes import tiled_transpose, transpose_is_bitcast
+
+NOT_IN_LOOPS = Rule(
+    "not-loop-fusible", "the producer is not loop-fusible",
+    "XLA's GPU loops compute no {producer_op} for what reads it; {producer} is a kernel or a call of its own",
+    "none while {producer} is a {producer_op}; what follows it is fused with what reads it")
+NOT_RACE_FREE = Rule(
+    "reduce-epilogue", "Reduction output fusion only works for race free reductions",
+    "{producer} is added up by several blocks, so that its result is complete only when all of them are done",
+    "reduce in two steps, or over shorter rows")
+EPILOGUE = Rule(
+    "reduce-epilogue", "Reductions from/to continuous dims epilogue not fusible",
+    "XLA finishes a reduction only by steps that read nothing else, and {consumer}'s kernel has another",
+    "let {consumer} read {producer} alone, or apply its other operand before the reduction")
+ONE_READER = Rule(
+    "reduce-shared", "reduction output fusion only works for single user",
+    "{producer} is a reduction with several readers; XLA finishes a reduction inside its kernel for one of them alone",
+    "let one instruction read {producer}, and the others its result")
+NOT_A_CONSUMER = Rule(
+    "consumer-not-fusible", "the consumer is not input-fusible and not loop-fusible",
+    "XLA's GPU loops compute nothing inside a {consumer_op}: {consumer} reads {producer} from memory",
+    "none while {consumer} is a {consumer_op}")
+SEVERAL_RESULTS = Rule(
+    "several-results", "the producer is not fusible as it is a multi-output fusion",
+    "{producer} gives several results, and a kernel that does is put into no other", "give each result by a kernel of its own")
+CONSTANT = Rule(
+    "constant", "not fusing constant",
+    "a constant goes into a kernel when it has one element and the kernel is one already: {consumer} alone would gain nothing",
+    "none is needed: a constant that is read from memory is read from the cache")
+
+RULES: tuple[Rule, ...] = (NOT_IN_LOOPS, NOT_RACE_FREE, EPILOGUE, ONE_READER, NOT_A_CONSUMER, SEVERAL_RESULTS, CONSTANT)
+"""In test order; the rules for scatters stand before NOT_A_CONSUMER, those for updates in place last."""
+
+
+def pair_refusal(producer: Instruction, consumer: Instruction) -> Refusal | None:
+    """Why a producer does not go into a consumer; None when it may."""
+    if not for_reader(producer) and not _is_tiled(producer):
+        return Refusal(NOT_IN_LOOPS)
+    if is_input_reduction(producer):
+        if not is_race_free(_reduction(producer)):
+            return Refusal(NOT_RACE_FREE)
+        if not all(finishes(member) for member in members(consumer)):
+            return Refusal(EPILOGUE)
+        if len(producer.users) > 1:
+            return Refusal(ONE_READER, f"{len(producer.users)} readers")
+    if refusal := scatter_refusal(producer, consumer):
+        return refusal
+    if not is_input_fusible(consumer) and not with_producer(consumer):
+        return Refusal(NOT_A_CONSUMER)
+    if has_outputs(producer):
+        return Refusal(SEVERAL_RESULTS)
+    if producer.op == "constant" and (consumer.op != "fusion" or any(d != 1 for d in producer.dims)):
+        return Refusal(CONSTANT)
+    if words := conflict(producer, consumer):
+        return Refusal(IN_PLACE[words])
+    return None
+
+
+def _is_tiled(producer: Instruction) -> bool:
+    """``IsInputFusibleTranspose``."""
+    if producer.op == "bitcast" or producer.kind in ("kCustom", "triton"):
+        return False
+    return any(tiled_transpose(hero) is not None for _, hero in heroes_of(producer))
+
+
+def _reduction(kernel: Instruction) -> Instruction:
+    """The reduction that a kernel is made for."""
+    return next(hero for root, hero in heroes_of(kernel) if is_real_reduction(root, hero))
+
+
+def finishes(step: Instruction) -> bool:
+    """Whether a step of a consumer can be done where a reduction ends: it reads nothing else, and moves nothing (``IsIntermediate``)."""
+    if step.op == "parameter":
+        return True
+    if len(step.operands) != 1:
+        return False
+    if step.op == "copy":
+        return step.same_dims_and_layout(step.operands[0])
+    return step.is_elementwise or step.op in ("bitcast", "reshape") or (step.op == "transpose" and transpose_is_bitcast(step))
