@@ -7,6 +7,8 @@ jaxlib 0.10.2's plugin compiles without a device for a target text, too). DEVICE
 * **kernels**: programs whose Triton kernels hold the same instructions, read as many arrays and give the same results;
 * **words**: where the folder has XLA's log (``vlog.txt``, of ``TF_CPP_VMODULE=gemm_fusion=5``), how many of its refusals are told in
   its words of the same instruction, and how many are told that it does not log.
+
+``--second`` judges the second version of the pass (compiled with ``--xla_gpu_experimental_gemm_fusion_v2=true``), which logs no words.
 """
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ from collections.abc import Hashable
 from pathlib import Path
 
 import irscope
-from irscope.fusion.xla.gemm.products import PRODUCTS, Product, rewrite
+from irscope.fusion.xla.gemm.products import PRODUCTS, Product, Settings, rewrite
 from irscope.fusion.xla.gpu_device import Device, device_named
 from irscope.fusion.xla.instructions import Computation, Instruction
 from irscope.fusion.xla.stage import computations
@@ -52,7 +54,7 @@ def words(products: list[Product]) -> Counter[tuple[str, str]]:
             told["", product.no.words] += 1
         for asked in product.asked:
             if asked.no is not None and asked.no.words:
-                told[(asked.consumer if asked.behind else asked.producer).name, asked.no.words] += 1
+                told[named(asked.consumer if asked.behind else asked.producer), asked.no.words] += 1
     return told
 
 
@@ -67,23 +69,26 @@ def logged(text: str) -> Counter[tuple[str, str]]:
     return told
 
 
-def shown(instruction: Instruction) -> str:
-    return f"{instruction.name} ({instruction.op})"
+def named(instruction: Instruction) -> str:
+    """The name that XLA gives a kernel that it has made by then; of anything else its own."""
+    if instruction.kind != "triton" or instruction.body is None:
+        return instruction.name
+    return next((f"gemm_fusion_{i.name}" for i in instruction.body.instructions if i.op in PRODUCTS), instruction.name)
 
 
-def judged(folder: Path, device: Device) -> tuple[bool, Counter[str], list[str]] | None:
+def judged(folder: Path, device: Device, settings: Settings) -> tuple[bool, Counter[str], list[str]] | None:
     """Whether the kernels are the same, the counts of words, and what differs; None where a dump is missing."""
     before = next(iter(sorted(folder.glob("*before_triton-gemm-rewriter*.txt"))), None)
     if before is None:
         return None
     after = next(iter(sorted(folder.glob("*after_triton-gemm-rewriter*.txt"))), before)
     made = read(before)
-    products = [product for computation in made for product in rewrite(computation, device)]
+    products = [product for computation in made for product in rewrite(computation, device, settings)]
     ours, theirs = kernels(made), kernels(read(after))
     told = [f"only here: {key}" for key in ours - theirs] + [f"only XLA: {key}" for key in theirs - ours]
     count = Counter(kernels=sum(theirs.values()), products=len(products))
     log = folder / "vlog.txt"
-    if log.is_file():
+    if log.is_file() and not settings.by_tiles:
         mine, its = words(products), logged(log.read_text(errors="replace"))
         count += Counter(right=sum((mine & its).values()), logged=sum(its.values()), more=sum((mine - its).values()))
         told += [f"words only here: {key}" for key in mine - its] + [f"words only XLA: {key}" for key in its - mine]
@@ -94,11 +99,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("device")
     parser.add_argument("folder", type=Path, nargs="+")
+    parser.add_argument("--second", action="store_true")
     args = parser.parse_args()
     device = device_named(args.device)
     total: Counter[str] = Counter()
     for folder in (program for top in args.folder for program in sorted(top.iterdir()) if program.is_dir()):
-        found = judged(folder, device)
+        found = judged(folder, device, Settings(by_tiles=args.second))
         if found is None:
             continue
         same, count, told = found

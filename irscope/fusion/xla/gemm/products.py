@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from irscope.fusion.xla.gemm.bitcasts import bitcast_of, form_of
 from irscope.fusion.xla.gemm.grow import Asked, Kernel, grown
-from irscope.fusion.xla.gemm.rules import FOUR_BITS, PURE, TINY, UNSUPPORTED, No
+from irscope.fusion.xla.gemm.rules import FOUR_BITS, PURE, TINY, No
+from irscope.fusion.xla.gemm.search import searched
 from irscope.fusion.xla.gemm.steps import reads_batch_first
 from irscope.fusion.xla.gemm.support import unsupported
 from irscope.fusion.xla.gpu_device import Device
@@ -28,10 +30,11 @@ PRODUCTS = frozenset(("dot", "scaled-dot"))
 @dataclass(frozen=True, slots=True)
 class Settings:
     """XLA's options: whether a product with nothing around it becomes a kernel too (``xla_gpu_triton_gemm_any``, on by default), and the
-    size below which none is made."""
+    size below which none is made; ``by_tiles`` is the pass's second version (:mod:`irscope.fusion.xla.gemm.search`)."""
 
     any_product: bool = True
     small: int = SMALL
+    by_tiles: bool = False
 
 
 DEFAULT = Settings()
@@ -56,18 +59,18 @@ class Product:
         return self.no is None
 
 
-def product_of(dot: Instruction, root: Instruction, device: Device, settings: Settings = DEFAULT) -> Product:
-    """What XLA makes of a product as it stands now. ``root`` is the result of its computation."""
+def product_of(dot: Instruction, computation: Computation, device: Device, settings: Settings = DEFAULT) -> Product:
+    """What XLA makes of a product of a computation as it stands now."""
     if dot.op == "dot":
         if (small := _small(dot)) < settings.small and dot.dtype in LOOPED:
             return Product(dot, None, No(TINY, numbers=f"{small} < {settings.small} elements"))
         if (no := unsupported(dot, device)) is not None:
             return Product(dot, None, no)
-    elif any(not operand.is_array for operand in dot.operands):
-        return Product(dot, None, No(UNSUPPORTED))
-    kernel = grown(dot, device, root)
+        if settings.by_tiles:
+            return Product(dot, searched(dot, computation))
+    kernel = grown(dot, device, computation.root)
     if dot.op == "dot":
-        if any(i.dtype == "s4" for i in kernel.inputs) and any(reads_batch_first(dot, n) for n in (0, 1)):
+        if any(i.dtype == "s4" for i in kernel.inputs) and reads_batch_first(dot, computation.root):
             return Product(dot, kernel, No(FOUR_BITS))
         chosen = str(dot.attrs.get("algorithm", "dot_unset")).lower().startswith(("dot_bf16_bf16_f32", "dot_tf32", "dot_f32_f32_f32"))
         if not settings.any_product and not chosen and all(i.op in BARE for i in kernel.body.instructions):
@@ -95,7 +98,7 @@ def rewrite(computation: Computation, device: Device, settings: Settings = DEFAU
     for dot in computation.post_order():
         if dot.op not in PRODUCTS or dot not in computation.instructions:
             continue
-        product = product_of(dot, computation.root, device, settings)
+        product = product_of(dot, computation, device, settings)
         made.append(product)
         if product.is_made and product.kernel is not None:
             put(computation, product.kernel)
@@ -109,9 +112,13 @@ def put(computation: Computation, kernel: Kernel) -> Instruction:
     fusion = Instruction("fusion", kernel.body.root.type, kernel.inputs, None)
     fusion.kind, fusion.body = "triton", kernel.body
     computation.instructions[fusion] = None
-    output.replace_uses(fusion)
+    new = fusion
+    if form_of(fusion) != form_of(output):
+        new = bitcast_of(fusion, form_of(output))
+        computation.instructions[new] = None
+    output.replace_uses(new)
     if computation.root is output:
-        computation.root = fusion
+        computation.root = new
     drop(computation, (output,))
     return fusion
 

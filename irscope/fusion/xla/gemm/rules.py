@@ -85,6 +85,8 @@ SEVERAL_INPUTS = Rule("gemm-several-inputs", "Has multiple inputs - not properly
                       "numbers, go into a kernel behind the product", "compute the other side first, or apply it to an operand")
 OUTPUT = Rule("gemm-output-worth", "Not obviously profitable to fuse as output.", "{consumer} gives more bytes than it reads",
               "widen the type where the value is read")
+UNTILED = Rule("gemm-untiled", "", "no box of its result needs a box of its operand: a kernel that works by tiles cannot compute it",
+               "split or merge dimensions, one at a time")
 PARAMETERS = Rule("gemm-parameters", "", "one operand of a product may read {limit} arrays, and {producer} would make them more",
                   "combine the arrays in a kernel before")
 READERS = Rule("gemm-several-readers", "", "{producer} is read more than once, so that it has to be written to memory",
@@ -94,7 +96,7 @@ NOTHING_READ = Rule("gemm-nothing-read", "", "{producer} is the result")
 RULES = (TINY, UNSUPPORTED, FORM, FOUR_BITS, PURE, TUPLE, REDUCTION, PAD, POWER, OPCODE, OUTPUT_TYPE, INPUT_TYPE, ELEMENTWISE, RETYPED,
          SHARED_PATH, DYNAMIC_SLICE, BROADCAST_UP, SLICE_UP, NOT_BITCAST, UNIMPLEMENTED, BITCAST, TO_SCALAR, TRIVIAL, CONCATENATION,
          SPLIT_CONCATENATION, UNEVEN_CONCATENATION, SPLIT_SLICE, BROADCAST, CONFLICT, INNER_SLICE, TRANSPOSED, SECOND_SPLIT, SPLIT, INPUT,
-         SEVERAL_INPUTS, OUTPUT, PARAMETERS, READERS)
+         SEVERAL_INPUTS, OUTPUT, UNTILED, PARAMETERS, READERS)
 """All of them. XLA has three more that never say no: it reaches no reduction (``Unsupported reduction.``, ``Only row reductions are
 supported.``) and nothing else (``Function called on a wrong instruction.``) where it asks them."""
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from irscope.fusion.xla.gemm.carry import Side
 from irscope.fusion.xla.gemm.grow import side_of
 from irscope.fusion.xla.gemm.orders import Order, Strides, order_of, strides_of
-from irscope.fusion.xla.gemm.rules import No
+from irscope.fusion.xla.gemm.rules import READERS, No
 from irscope.fusion.xla.gemm.splits import NO_SPLIT, combined
 from irscope.fusion.xla.gemm.worth import carried
 from irscope.fusion.xla.instructions import Instruction
@@ -55,12 +55,44 @@ def _stepped(origin: Instruction, orders: dict[Instruction, Order], side: Side, 
     return scope
 
 
-def reads_batch_first(dot: Instruction, number: int) -> bool:
-    """Whether an array of four bits that an operand is made of has the product's batch dimension as its fastest: a byte then holds
-    elements of two batches."""
-    batch = tuple(dot.attrs.get(f"{'lhs' if number == 0 else 'rhs'}_batch_dims", ()))
-    scope = operand_steps(dot, number) if batch else None
-    if not isinstance(scope, Scope):
+def steps(dot: Instruction, root: Instruction) -> list[Scope] | No:
+    """How a kernel with the result ``root`` steps over each operand of a product, then over its result and what else it reads; or why
+    it cannot. XLA asks it of a product that stands in no kernel yet, too."""
+    scopes: list[Scope] = []
+    for number in range(len(dot.operands)):
+        scope = operand_steps(dot, number)
+        if isinstance(scope, No):
+            return scope
+        scopes.append(scope)
+    side = Side(-1, 0 if scopes[0].split > NO_SPLIT else -1, side_of(dot, 0).contracted)
+    output, split = dot, scopes[0].split
+    orders = {dot: order_of(dot)}
+    while output is not root:
+        if len(output.users) != 1:
+            return No(READERS, numbers=f"{len(output.users)} readers")
+        user = next(iter(output.users))
+        found = carried(user, orders[output], side, upwards=False)
+        both = found if isinstance(found, No) else combined(split, found.split)
+        if isinstance(found, No) or isinstance(both, No):
+            return both if isinstance(both, No) else No(READERS)
+        split, orders[user] = both, found.orders[0]
+        output = user
+    result = Scope({output: strides_of(orders[output])}, split=split)
+    if output is not dot:
+        above = _stepped(output, orders, side, split, dot)
+        if isinstance(above, No):
+            return above
+        result = above
+    return [*scopes, result]
+
+
+def reads_batch_first(dot: Instruction, root: Instruction) -> bool:
+    """Whether an array of four bits that a product reads has the batch dimension as its fastest: a byte then holds elements of two
+    batches. Where XLA cannot tell how the product is stepped over, it does not ask."""
+    batches = [tuple(dot.attrs.get(f"{which}_batch_dims", ())) for which in ("lhs", "rhs")]
+    scopes = steps(dot, root) if all(batches) else No(READERS)
+    if isinstance(scopes, No):
         return False
-    return any(stretches[0].stride == 1 for parameter in scope.parameters if parameter.dtype == "s4"
+    return any(stretches[0].stride == 1 for scope, batch in zip(scopes, batches, strict=False)
+               for parameter in scope.parameters if parameter.dtype == "s4"
                for stretches in (scope.strides[parameter].get(batch[0]),) if stretches)

@@ -19,7 +19,6 @@ TOLERANCE = 1024
 SHORT = 1024
 """The longest contracted dimension for which a slice of a shared value is cut inside the kernel: found by compiling (1,025 is too long)."""
 REDUCTIONS = frozenset(("reduce", "all-reduce", "all-reduce-start", "all-reduce-done"))
-MOVED_ALONE = frozenset(("bitcast", "transpose", "reshape"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +114,10 @@ def is_worth_reading(instruction: Instruction, side: Side) -> bool:
 
 
 def _cuts_shared(cut: Instruction, side: Side) -> bool:
-    """Whether a slice cuts a value that others read too, and not all of them in slices of the same sizes, which another pass joins."""
+    """Whether a slice cuts a value, transposed or not, that others read too, and not all of them in slices of the same sizes, which
+    another pass joins. Reshapes and bitcasts in between were seen to be refused."""
     source = cut.operands[0]
-    while source.op in MOVED_ALONE and len(source.users) == 1:
+    while source.op == "transpose" and len(source.users) == 1:
         source = source.operands[0]
     return side.contracted <= SHORT and len(source.users) > 1 and any(u.op != "slice" or u.dims != cut.dims for u in source.users)
 

@@ -1,0 +1,126 @@
+"""The second version of XLA's GemmFusion (``xla_gpu_experimental_gemm_fusion_v2``, off by default in jaxlib 0.10.2).
+
+It first marks out everything around a product that Triton computes, moves the bitcasts in there away from the product, and then takes
+in what can be computed tile by tile: operands breadth first, then readers. It asks for no gain.
+"""
+from __future__ import annotations
+
+from collections import deque
+
+from irscope.fusion.xla.gemm.bitcasts import Form, bitcast_of, form_of
+from irscope.fusion.xla.gemm.grow import LIMIT, Asked, Kernel
+from irscope.fusion.xla.gemm.rules import UNTILED, No
+from irscope.fusion.xla.gemm.shepherd import Origins, Shepherd
+from irscope.fusion.xla.gemm.tiles import untiled
+from irscope.fusion.xla.instructions import Computation, Instruction, fuse_into
+from irscope.fusion.xla.merging import merge_into
+from irscope.fusion.xla.triton import lacking
+
+OUTSIDE = frozenset("fusion dot parameter reduce dynamic-slice scaled-dot".split())
+"""What is never part of the kernel, whatever Triton computes (``AllowedInGemmFusion``; dynamic slices are not enabled yet)."""
+
+
+def searched(dot: Instruction, computation: Computation) -> Kernel:
+    """The kernel that is found around a product that Triton computes. Bitcasts that it leaves outside are put into ``computation``."""
+    space, origins, inner = _space(dot)
+    Shepherd(space, inner, origins).move()
+    asked: list[Asked] = []
+    fusion = space.wrap(inner, "triton")
+    _take_operands(space, fusion, list(fusion.operands), asked)
+    output = dot
+    while fusion is not space.root:
+        user = next(iter(fusion.users))
+        if words := untiled(user):
+            asked.append(Asked(output, origins.get(user, user), No(UNTILED, words), True))
+            break
+        reads = len(fusion.operands)
+        output = origins[user]
+        fusion = _take_user(space, fusion, user)
+        if len(fusion.operands) > reads:
+            _take_operands(space, fusion, list(fusion.operands), asked)
+    body = fusion.body
+    assert body is not None
+    Shepherd(body, next(i for i in body.instructions if i.op == "dot"), {}).move()
+    kernel = Kernel(dot, body, asked=asked, output=output, inside=[i for i in body.instructions if i.op != "parameter"])
+    kernel.inputs = [_outside(operand, form_of(parameter), origins, computation)
+                     for operand, parameter in zip(fusion.operands, body.params, strict=True)]
+    return kernel
+
+
+def _is_included(instruction: Instruction) -> bool:
+    if instruction.op in OUTSIDE or not instruction.is_fusible or not instruction.is_array:
+        return False
+    if instruction.op in ("concatenate", "pad"):
+        high = all(low == 0 and inside == 0 for low, _, inside in instruction.attrs.get("padding", ()))
+        return instruction.dtype != "s4" and high
+    return not lacking(instruction)
+
+
+def _space(dot: Instruction) -> tuple[Computation, Origins, Instruction]:
+    """A copy of all around a product that Triton computes; what each copy is of, and the product in it."""
+    output = dot
+    while len(output.users) == 1 and _is_included(next(iter(output.users))):
+        output = next(iter(output.users))
+    space = Computation(f"{dot.name}_fusion_search_space")
+    copies: dict[Instruction, Instruction] = {}
+    stack = [output]
+    while stack:
+        old = stack[-1]
+        if old in copies:
+            stack.pop()
+            continue
+        inside = old is dot or _is_included(old)
+        missing = [o for o in old.operands if o not in copies] if inside else []
+        if missing:
+            stack.append(missing[0])
+            continue
+        new = old.clone() if inside else old.clone("parameter")
+        copies[old] = new
+        space.instructions[new] = None
+        if not inside:
+            space.params.append(new)
+        for operand in old.operands if inside else ():
+            new.operands.append(copies[operand])
+            copies[operand].users.add(new)
+        stack.pop()
+    space.root = copies[output]
+    return space, {new: old for old, new in copies.items()}, copies[dot]
+
+
+def _take_operands(space: Computation, fusion: Instruction, candidates: list[Instruction], asked: list[Asked]) -> None:
+    """Take in what a kernel reads, breadth first, until it reads too many arrays."""
+    queue = deque(candidates)
+    while queue and len(fusion.operands) < 2 * LIMIT:
+        candidate = queue.popleft()
+        if fusion not in candidate.users or candidate.op == "parameter":
+            continue
+        if words := untiled(candidate):
+            asked.append(Asked(candidate, fusion, No(UNTILED, words)))
+            continue
+        fuse_into(fusion, candidate)
+        queue.extend(candidate.operands)
+        if not candidate.users:
+            space.remove(candidate)
+
+
+def _take_user(space: Computation, fusion: Instruction, user: Instruction) -> Instruction:
+    """The kernel that computes a reader with what it reads; it takes the place of the reader."""
+    made = space.wrap(user, "triton")
+    merge_into(made, fusion)
+    fusion.detach()
+    space.instructions.pop(fusion, None)
+    return made
+
+
+def _outside(operand: Instruction, form: Form, origins: Origins, computation: Computation) -> Instruction:
+    """What a kernel reads, in the text: the instruction of it, through a bitcast where the kernel reads another form."""
+    added = 0
+    while operand not in origins:
+        operand = operand.operands[0]
+        added += 1
+    outside = origins[operand]
+    added += form_of(outside) != form
+    for _ in range(added):
+        outside = bitcast_of(outside, form)
+        computation.instructions[outside] = None
+    return outside

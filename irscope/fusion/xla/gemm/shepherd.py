@@ -1,0 +1,145 @@
+"""Bitcasts moved away from a product: above what its operands are made of, below what reads it (``ShepherdBitcastsAwayFromDot``).
+
+At a parameter of the computation a bitcast vanishes, and the parameter takes its form; so does one that is the result.
+"""
+from __future__ import annotations
+
+from irscope.fusion.xla.gemm.bitcasts import (
+    Form,
+    Moved,
+    bitcast_above_broadcast,
+    bitcast_above_transpose,
+    bitcast_of,
+    broadcast_above_bitcast,
+    form_of,
+    reform,
+    transpose_above_bitcast,
+)
+from irscope.fusion.xla.instructions import Computation, Instruction
+
+BITCASTS = frozenset(("bitcast", "reshape"))
+Origins = dict[Instruction, Instruction]
+"""For each instruction of a search space the one of the text that it stands for; bitcasts that were added stand for none."""
+
+
+class Shepherd:
+    """Moves the bitcasts of one computation."""
+
+    def __init__(self, computation: Computation, dot: Instruction, origins: Origins) -> None:
+        self._computation = computation
+        self._dot = dot
+        self._origins = origins
+
+    def move(self) -> None:
+        """Move every bitcast as far as it goes.
+
+        One that cannot move is tried again when another comes to stand beside it: all readers of a parameter move together or not at all.
+        """
+        behind = self._behind()
+        pending = [i for i in reversed(self._computation.post_order()) if i.op in BITCASTS]
+        while pending:
+            bitcast = pending.pop()
+            if bitcast not in self._computation.instructions:
+                continue
+            moved = self._sink(bitcast, behind) if bitcast in behind else self._hoist(bitcast)
+            for new in reversed(moved):
+                pending += [user for operand in new.operands[:1] for user in operand.users if user.op in BITCASTS and user is not new]
+                pending.append(new)
+
+    def _behind(self) -> set[Instruction]:
+        found: set[Instruction] = set()
+        pending = [self._dot]
+        for instruction in pending:
+            for user in instruction.users:
+                if user not in found:
+                    found.add(user)
+                    pending.append(user)
+        return found
+
+    def _hoist(self, bitcast: Instruction) -> list[Instruction]:
+        """Swap a bitcast with its operand; the bitcasts that stand above it then."""
+        source, form = bitcast.operands[0], form_of(bitcast)
+        if source.op == "parameter":
+            if all(u.op in BITCASTS and form_of(u) == form for u in source.users):
+                readers = list(source.users)
+                reform(source, form)
+                for reader in readers:
+                    self._replace(reader, source)
+            return []
+        if source.op in ("broadcast", "transpose"):
+            found = (bitcast_above_broadcast if source.op == "broadcast" else bitcast_above_transpose)(source, form)
+            if found is None:
+                return []
+            above = self._add(bitcast_of(source.operands[0], found[0]))
+            self._take_place(bitcast, source, [above], form, found)
+            return [above]
+        if source.op == "constant":
+            if source.elements == 1:
+                self._take_place(bitcast, source, [], form)
+            return []
+        if not source.is_elementwise or source.op == "fusion":
+            return []
+        moved = [self._add(bitcast_of(operand, form)) for operand in source.operands]
+        self._take_place(bitcast, source, moved, form)
+        return moved
+
+    def _sink(self, bitcast: Instruction, behind: set[Instruction]) -> list[Instruction]:
+        """Swap a bitcast with its reader; the bitcasts that stand around that then."""
+        computation, source = self._computation, bitcast.operands[0]
+        if bitcast is computation.root:
+            computation.root = source
+            computation.remove(bitcast)
+            return []
+        if len(bitcast.users) != 1:
+            return []
+        user, form = next(iter(bitcast.users)), form_of(source)
+        found: Moved | None = None
+        if user.op in ("broadcast", "transpose"):
+            found = (broadcast_above_bitcast if user.op == "broadcast" else transpose_above_bitcast)(user, form)
+            if found is None:
+                return []
+            operands, added = [source], []
+        elif user.is_elementwise and user.op != "fusion":
+            added = [self._add(bitcast_of(operand, form)) for operand in user.operands if operand is not bitcast]
+            others = iter(added)
+            operands = [source if operand is bitcast else next(others) for operand in user.operands]
+        else:
+            return []
+        inner = self._like(user, operands, found[0] if found else form, found)
+        below = self._add(bitcast_of(inner, form_of(user)))
+        behind |= {inner, below, *(a for a in added if a.operands[0] in behind)}
+        if user in self._origins:
+            self._origins[inner] = self._origins[below] = self._origins[user]
+        self._replace(user, below)
+        return [*added, below]
+
+    def _take_place(self, bitcast: Instruction, source: Instruction, operands: list[Instruction], form: Form, moved: Moved | None = None,
+                    ) -> None:
+        """``source`` of the form of ``bitcast`` in its place."""
+        new = self._like(source, operands, form, moved)
+        if source in self._origins:
+            self._origins[new] = self._origins[source]
+        self._replace(bitcast, new)
+
+    def _like(self, old: Instruction, operands: list[Instruction], form: Form, moved: Moved | None) -> Instruction:
+        new = Instruction(old.op, old.type, operands, old.node, old.attrs if moved is None else {**old.attrs, "dimensions": moved[1]})
+        return self._add(reform(new, form))
+
+    def _add(self, instruction: Instruction) -> Instruction:
+        self._computation.instructions[instruction] = None
+        return instruction
+
+    def _replace(self, old: Instruction, new: Instruction) -> None:
+        """``new`` in place of ``old``; what nobody reads any more is dropped."""
+        computation = self._computation
+        old.replace_uses(new)
+        if computation.root is old:
+            computation.root = new
+        pending = [old]
+        while pending:
+            dead = pending.pop()
+            if dead.users or dead is computation.root or dead.op == "parameter" or dead not in computation.instructions:
+                continue
+            operands = list(dict.fromkeys(dead.operands))
+            computation.remove(dead)
+            pending += operands

@@ -1,0 +1,27 @@
+"""Which instructions a kernel can compute tile by tile (``SymbolicTileAnalysis``), as far as products ask for it.
+
+A tile is a box of the result; what is needed of an operand has to be a box with fixed steps too. A reshape keeps boxes where it splits
+dimensions or merges them; where it does both at once it does not.
+"""
+from __future__ import annotations
+
+from itertools import pairwise
+
+from irscope.fusion.canonicalise.dimensions import common_factors
+from irscope.fusion.xla.gemm.bitcasts import form_of
+from irscope.fusion.xla.instructions import Instruction
+
+
+def untiled(instruction: Instruction) -> str:
+    """XLA's words for what has no tiles; empty where a kernel computes an instruction tile by tile."""
+    if instruction.op in ("reshape", "bitcast") and not _keeps_boxes(instruction):
+        return "Bailing out on reshape"
+    return "Bailing out on" if instruction.op == "pad" else ""
+
+
+def _keeps_boxes(reshape: Instruction) -> bool:
+    before, after = (form_of(i).in_memory for i in (reshape.operands[0], reshape))
+    for (a, b), (c, d) in pairwise(common_factors(before, after)):
+        if min(sum(size != 1 for size in before[a:c]), sum(size != 1 for size in after[b:d])) > 1:
+            return False
+    return True
