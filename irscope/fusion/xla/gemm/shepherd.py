@@ -41,10 +41,10 @@ class Shepherd:
             bitcast = pending.pop()
             if bitcast not in self._computation.instructions:
                 continue
-            moved = self._sink(bitcast, behind) if bitcast in behind else self._hoist(bitcast)
-            for new in reversed(moved):
-                pending += [user for operand in new.operands[:1] for user in operand.users if user.op in BITCASTS and user is not new]
-                pending.append(new)
+            again = self._sink(bitcast, behind) if bitcast in behind else self._hoist(bitcast)
+            for near in reversed(again):
+                pending += [user for i in (near, *near.operands[:1]) for user in i.users if user.op in BITCASTS]
+                pending += [i for i in (near, *near.operands[:1]) if i.op in BITCASTS]
 
     def _behind(self) -> set[Instruction]:
         found: set[Instruction] = set()
@@ -57,7 +57,7 @@ class Shepherd:
         return found
 
     def _hoist(self, bitcast: Instruction) -> list[Instruction]:
-        """Swap a bitcast with its operand; the bitcasts that stand above it then."""
+        """Swap a bitcast with its operand; what stands beside bitcasts that may move now."""
         source, form = bitcast.operands[0], form_of(bitcast)
         if source.op == "parameter":
             if all(u.op in BITCASTS and form_of(u) == form for u in source.users):
@@ -65,31 +65,28 @@ class Shepherd:
                 reform(source, form)
                 for reader in readers:
                     self._replace(reader, source)
+                return [source]
             return []
         if source.op in ("broadcast", "transpose"):
             found = (bitcast_above_broadcast if source.op == "broadcast" else bitcast_above_transpose)(source, form)
             if found is None:
                 return []
             above = self._add(bitcast_of(source.operands[0], found[0]))
-            self._take_place(bitcast, source, [above], form, found)
-            return [above]
+            return [self._take_place(bitcast, source, [above], form, found), above]
         if source.op == "constant":
-            if source.elements == 1:
-                self._take_place(bitcast, source, [], form)
-            return []
+            return [self._take_place(bitcast, source, [], form)] if source.elements == 1 else []
         if not source.is_elementwise or source.op == "fusion":
             return []
         moved = [self._add(bitcast_of(operand, form)) for operand in source.operands]
-        self._take_place(bitcast, source, moved, form)
-        return moved
+        return [self._take_place(bitcast, source, moved, form), *moved]
 
     def _sink(self, bitcast: Instruction, behind: set[Instruction]) -> list[Instruction]:
-        """Swap a bitcast with its reader; the bitcasts that stand around that then."""
+        """Swap a bitcast with its reader; what stands beside bitcasts that may move now."""
         computation, source = self._computation, bitcast.operands[0]
         if bitcast is computation.root:
             computation.root = source
             computation.remove(bitcast)
-            return []
+            return [source]
         if len(bitcast.users) != 1:
             return []
         user, form = next(iter(bitcast.users)), form_of(source)
@@ -111,15 +108,16 @@ class Shepherd:
         if user in self._origins:
             self._origins[inner] = self._origins[below] = self._origins[user]
         self._replace(user, below)
-        return [*added, below]
+        return [*added, inner, below]
 
     def _take_place(self, bitcast: Instruction, source: Instruction, operands: list[Instruction], form: Form, moved: Moved | None = None,
-                    ) -> None:
-        """``source`` of the form of ``bitcast`` in its place."""
+                    ) -> Instruction:
+        """``source`` of the form of ``bitcast`` in its place, which is returned."""
         new = self._like(source, operands, form, moved)
         if source in self._origins:
             self._origins[new] = self._origins[source]
         self._replace(bitcast, new)
+        return new
 
     def _like(self, old: Instruction, operands: list[Instruction], form: Form, moved: Moved | None) -> Instruction:
         new = Instruction(old.op, old.type, operands, old.node, old.attrs if moved is None else {**old.attrs, "dimensions": moved[1]})
