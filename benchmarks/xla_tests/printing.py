@@ -6,11 +6,21 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from irscope.fusion.xla.instructions import Computation, Instruction
-from irscope.graph import TensorType, Type
+from irscope.graph import Node, TensorType, Type
+
+PRODUCTS = ("dot", "scaled-dot")
+KERNEL = {"triton": '{"kind":"__triton_gemm"}'}
+"""What XLA writes down of a Triton kernel of a product."""
+Metadata = Callable[[Node], str]
 
 
-def printed(computations: list[Computation], kind_of: Callable[[Instruction], str]) -> str:
-    """Bodies of fusions in front of the computation that has them, the entry last."""
+def no_metadata(node: Node) -> str:
+    """What is printed of a node where the text is not at hand."""
+    return ""
+
+
+def printed(computations: list[Computation], kind_of: Callable[[Instruction], str], metadata: Metadata = no_metadata) -> str:
+    """Bodies of fusions in front of the computation that has them, the entry last; ``metadata`` of products is printed too."""
     names: dict[Instruction, str] = {}
     lines: list[str] = []
     for computation in computations:
@@ -19,11 +29,11 @@ def printed(computations: list[Computation], kind_of: Callable[[Instruction], st
             if fusion.body is not None:
                 params = ", ".join(f"{_name(p, names)}: {_type(p.type, False)}" for p in fusion.body.params)
                 lines.append(f"%{_called(fusion)} ({params}) -> {_type(fusion.type, False)} {{")
-                lines += [_line(i, fusion.body, names, kind_of) for i in _parameters_first(fusion.body)]
+                lines += [_line(i, fusion.body, names, kind_of, metadata) for i in _parameters_first(fusion.body)]
                 lines.append("}")
         entry = computation is computations[-1]
         lines.append(f"{'ENTRY ' if entry else ''}%{computation.name} () -> {_type(computation.root.type, False)} {{")
-        lines += [_line(i, computation, names, kind_of) for i in order]
+        lines += [_line(i, computation, names, kind_of, metadata) for i in order]
         lines.append("}")
     return "\n".join(lines)
 
@@ -48,7 +58,8 @@ def _name(instruction: Instruction, names: dict[Instruction, str]) -> str:
     return names[instruction]
 
 
-def _line(instruction: Instruction, owner: Computation, names: dict[Instruction, str], kind_of: Callable[[Instruction], str]) -> str:
+def _line(instruction: Instruction, owner: Computation, names: dict[Instruction, str], kind_of: Callable[[Instruction], str],
+          metadata: Metadata) -> str:
     op = instruction.op
     operands = ", ".join(f"%{_name(o, names)}" for o in instruction.operands)
     more = ""
@@ -58,6 +69,12 @@ def _line(instruction: Instruction, owner: Computation, names: dict[Instruction,
         operands = "0"
     elif op == "fusion":
         more = f", kind={kind_of(instruction)}, calls=%{_called(instruction)}" if instruction.body is not None else ""
+        if instruction.body is not None and any(i.op in PRODUCTS for i in instruction.body.instructions):
+            more += f", backend_config={KERNEL.get(instruction.kind, '{}')}"
+    elif op in PRODUCTS:
+        more = "".join(f", {key}={{{','.join(map(str, value))}}}" for key, value in instruction.attrs.items() if key.endswith("_dims"))
+        told = metadata(instruction.node) if instruction.node is not None else ""
+        more += f", metadata={told}" if told else ""
     elif "dimensions" in instruction.attrs:
         more = f", dimensions={{{','.join(map(str, instruction.attrs['dimensions']))}}}"
     if op == "reduce" and instruction.bodies:
@@ -86,29 +103,45 @@ CLONE = ".clone.1"
 """What XLA adds to the name of a copy; names are no outcome."""
 NAMED = re.compile(r"(?<=[(\s])[\w.]+(?=: )")
 """A parameter in the head of a computation."""
+NUMBERED = re.compile(r"(?<=%)[\w-]+\.\d+")
+"""A name that XLA made unique."""
 
 
 def check(lines: list[str], text: str) -> Checked:
-    """FileCheck: each line is looked for behind the one before it; ``-NEXT`` on the next line, ``-NOT`` nowhere behind."""
-    module = text.split("\n")
+    """FileCheck: each line is looked for behind the one before it; ``-NEXT`` on the next line, ``-SAME`` on the same, neighbouring
+    ``-DAG`` in any order, ``-NOT`` nowhere between the lines around it."""
     at = 0
+    nowhere: list[tuple[str, str]] = []
+    together: tuple[int, int] | None = None
+    """Where neighbouring ``-DAG`` lines are looked for from, and where the last of them ends."""
     bound: dict[str, str] = {}
     for line in lines:
         found = KEY.match(line)
         if found is None:
             continue
-        how, count, pattern = found[1] or "", int(found[2] or 1), NAMED.sub("{{[^ ]+}}", found[3].replace(CLONE, ""))
+        how, count = found[1] or "", int(found[2] or 1)
+        pattern = NUMBERED.sub("{{[^ ,)]+}}", NAMED.sub("{{[^ ]+}}", found[3].replace(CLONE, "")))
         if how == "-NOT":
-            if any(re.search(_regex(pattern, bound), rest) for rest in module[at:]):
-                return Checked(line.strip())
+            nowhere.append((line.strip(), pattern))
             continue
+        if how != "-DAG":
+            together = None
         for _ in range(count):
-            places = range(at, at + 1) if how == "-NEXT" else range(at, len(module))
-            hit = next(((n, m) for n in places if n < len(module) and (m := re.search(_regex(pattern, bound), module[n]))), None)
-            if hit is None:
-                return Checked(line.strip())
-            at = hit[0] + 1
-            bound |= {name: value for name, value in hit[1].groupdict().items() if value is not None}
+            start = together[0] if together is not None else at
+            first, last = start, len(text)
+            if how in ("-NEXT", "-SAME"):
+                ends = [n for n in (text.find("\n", at), text.find("\n", text.find("\n", at) + 1)) if n >= 0]
+                first, last = (ends[0] + 1, (*ends, len(text))[1]) if how == "-NEXT" else (at, ends[0])
+            hit = re.compile(_regex(pattern, bound)).search(text, first, last)
+            if hit is None or any(re.compile(_regex(not_, bound)).search(text, at, hit.start()) for _, not_ in nowhere):
+                return Checked(line.strip() if hit is None else nowhere[0][0])
+            nowhere = []
+            at = max(hit.end(), together[1]) if together is not None else hit.end()
+            if how == "-DAG":
+                together = start, at
+            bound |= {name: value for name, value in hit.groupdict().items() if value is not None}
+    if any(re.compile(_regex(not_, bound)).search(text, at) for _, not_ in nowhere):
+        return Checked(nowhere[0][0])
     return Checked()
 
 
