@@ -2,7 +2,8 @@
 
 The graph is looked at as it is written: XLA decides on the HLO that stands right before its ``priority-fusion`` pass. Triton kernels that
 it has made by then are kept and added to; cuBLAS and cuDNN calls are walls. The kernels of a plan are those behind ``multi_output_fusion``;
-the verdicts on edges are those of ``priority-fusion``.
+the verdicts on edges are those of ``priority-fusion``. Older releases joined kernels side by side behind both, and before priority fusion
+other passes decided (:mod:`irscope.fusion.xla.releases`).
 """
 from __future__ import annotations
 
@@ -11,15 +12,18 @@ from dataclasses import replace
 from operator import is_
 
 from irscope.fusion.plan import Plan
+from irscope.fusion.xla import gpu, older_gpu
 from irscope.fusion.xla.copying import fuse_copies
-from irscope.fusion.xla.gpu import run
+from irscope.fusion.xla.cpu import Outcome
 from irscope.fusion.xla.gpu_cost import CostModel
 from irscope.fusion.xla.gpu_cycles import CYCLES, UNMEASURED
 from irscope.fusion.xla.gpu_device import Device, device_named
 from irscope.fusion.xla.gpu_outputs import join_kernels
 from irscope.fusion.xla.instructions import Computation, Instruction
+from irscope.fusion.xla.multiplied import multiplications, tell_products
 from irscope.fusion.xla.normalised import normalisations
-from irscope.fusion.xla.releases import LATEST
+from irscope.fusion.xla.older_cost import EarlierCost, MergerCost
+from irscope.fusion.xla.releases import GPU_LATEST, GPU_RELEASES, GpuRelease
 from irscope.fusion.xla.stage import computations, other_release, remarks
 from irscope.fusion.xla.told import from_text, groups_of, opened, plan_of, taken_apart
 from irscope.graph import Graph, Module
@@ -29,17 +33,18 @@ JOINED = "the pass behind this one (MultiOutputFusion) joins both kernels into o
 
 
 class XlaGpuPolicy:
-    """See the module."""
+    """See the module. ``release`` is the one whose decisions these are."""
 
     name = "xla-gpu"
-    version = f"xla-gpu@{LATEST.name}"
 
-    def __init__(self) -> None:
+    def __init__(self, release: GpuRelease = GPU_LATEST) -> None:
+        self.release = release
+        self.version = f"xla-gpu@{release.name}"
         self._last: tuple[list[Graph], Device, list[Plan]] | None = None
 
     def plan(self, graph: Graph) -> Plan:
         """The kernels of one graph on an H100."""
-        return _tell_joined(_planned(graph, Computation.of(graph), device_named(None)))
+        return _tell_joined(self._planned(graph, Computation.of(graph), device_named(None)))
 
     def plan_module(self, module: Module, device: str | None = None) -> list[Plan]:
         """A plan for every computation that runs on the device. The last ones are kept: who lints a text asks for them more than once."""
@@ -48,37 +53,50 @@ class XlaGpuPolicy:
         if last is not None and last[1] == chosen and len(last[0]) == len(graphs) and all(map(is_, last[0], graphs)):
             return list(last[2])
         with collector_paused():
-            plans = [self._plan(module, graph, chosen) for graph in graphs]
+            plans = tell_products([self._plan(module, graph, chosen) for graph in graphs], module, chosen)
         self._last = (graphs, chosen, plans)
         return list(plans)
 
     def _plan(self, module: Module, graph: Graph, device: Device) -> Plan:
-        plan = _planned(graph, marked(module, Computation.of(graph)), device, graph is module.main())
+        plan = self._planned(graph, marked(module, Computation.of(graph)), device, graph is module.main())
         if any(opened(node) for node in graph.nodes):
-            from_text(plan, run(marked(module, taken_apart(graph)), device))
+            from_text(plan, self._fused(marked(module, taken_apart(graph)), device))
         return _tell_joined(plan)
 
+    def _planned(self, graph: Graph, computation: Computation, device: Device, entry: bool = False) -> Plan:
+        """What the passes make of a computation: those that fuse, then those that join kernels; of the entry the one that joins copies."""
+        plan = plan_of(graph, self._fused(computation, device))
+        older = not self.release.by_priority
+        if older:
+            older_gpu.drop_dead(computation)
+        joined = join_kernels(computation, self._cost(device))
+        if self.release.sides is not None:
+            joined += older_gpu.join_all(computation, device, self.release.sides, entry)
+        if entry and not older:
+            joined += fuse_copies(computation, device)
+        if joined or older:
+            plan.groups = groups_of(computation)
+        return plan
+
+    def _fused(self, computation: Computation, device: Device) -> Outcome:
+        """What the passes that fuse make of a computation, in place."""
+        return gpu.run(computation, device, self._cost(device)) if self.release.by_priority else older_gpu.run(computation, device)
+
+    def _cost(self, device: Device) -> CostModel:
+        if not self.release.by_priority:
+            return MergerCost(device)
+        return EarlierCost(device) if self.release.whole_rate else CostModel(device)
+
     def remarks(self, module: Module, device: str | None = None) -> list[str]:
-        """See :mod:`irscope.fusion.xla.stage`; what XLA's softmax rewriter takes before; and what is not known of a device."""
+        """See :mod:`irscope.fusion.xla.stage`; what XLA's rewriters of normalisations and products take before; what is not known of a
+        device."""
         told, chosen = other_release(module, self.version), device_named(device)
         told += remarks(module, self.version, "before_priority-fusion")
-        told += normalisations(module, chosen)
+        told += normalisations(module, chosen) + multiplications(module, chosen)
         if chosen.capability not in CYCLES:
             told.append(f"{chosen.name} ({chosen.capability}): XLA has measured no cycles of instructions on it and takes those of "
                         f"{UNMEASURED}, as here")
         return told
-
-
-def _planned(graph: Graph, computation: Computation, device: Device, entry: bool = False) -> Plan:
-    """What the passes make of a computation: the one that fuses, the one that joins kernels, and of the entry the one that joins copies."""
-    outcome = run(computation, device)
-    plan = plan_of(graph, outcome)
-    joined = join_kernels(computation, CostModel(device))
-    if entry:
-        joined += fuse_copies(computation, device)
-    if joined:
-        plan.groups = groups_of(computation)
-    return plan
 
 
 def _tell_joined(plan: Plan) -> Plan:
@@ -114,3 +132,5 @@ def _mark_triton(instruction: Instruction, config: str) -> None:
 
 
 POLICY = XlaGpuPolicy()
+RELEASES = {name: POLICY if release is GPU_LATEST else XlaGpuPolicy(release) for name, release in GPU_RELEASES.items()}
+"""The policy of each release, by its name; the latest first."""

@@ -25,13 +25,18 @@ def decisions(module: Module) -> list[tuple[Node, Decision]]:
     decides.
     """
     with collector_paused():
-        judged = canonicalise(module, run_common).module if early_signs(module) else module
         made: list[tuple[Node, Decision]] = []
-        for graph in computations(judged):
+        for graph in computations(judged(module)):
             for reduce, decision in of_reductions(Computation.of(graph)).items():
                 if reduce.node is not None:
                     made.append((in_text(reduce.node), decision))
     return made
+
+
+@lru_cache(maxsize=1)
+def judged(module: Module) -> Module:
+    """A module as XLA's rewriters before ``priority-fusion`` see it: rewritten as for every target, where it is from before that."""
+    return canonicalise(module, run_common).module if early_signs(module) else module
 
 
 def in_text(node: Node) -> Node:

@@ -42,15 +42,16 @@ DEFAULT = Settings()
 
 @dataclass(slots=True)
 class Product:
-    """What becomes of a product: its kernel, or why none is made. ``asked`` are the edges around it, those inside the kernel first."""
+    """What becomes of a product: its kernel, or why none is made. ``readers`` are those that it had then."""
 
     dot: Instruction
     kernel: Kernel | None
     no: No | None = None
+    readers: tuple[Instruction, ...] = ()
 
     @property
     def asked(self) -> list[Asked]:
-        """The edges around the product that were looked at."""
+        """The edges around the product that were looked at, whether or not the kernel was made in the end."""
         return self.kernel.asked if self.kernel is not None else []
 
     @property
@@ -99,6 +100,7 @@ def rewrite(computation: Computation, device: Device, settings: Settings = DEFAU
         if dot.op not in PRODUCTS or dot not in computation.instructions:
             continue
         product = product_of(dot, computation, device, settings)
+        product.readers = tuple(dot.users)
         made.append(product)
         if product.is_made and product.kernel is not None:
             put(computation, product.kernel)

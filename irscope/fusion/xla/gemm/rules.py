@@ -77,9 +77,14 @@ SECOND_SPLIT = Rule("gemm-second-split", "2nd split of a splittable dimension.",
 SPLIT = Rule("gemm-split", "Unsupported split of a dimension.",
              "a dimension of the product lies in two places, with another dimension between; only the rows of a product without batch may",
              SPLIT_OUT)
-INPUT = Rule("gemm-input-worth", "Not obviously profitable to fuse as input.",
-             "the kernel would read more than {producer} gives, and {producer} or what it reads is needed elsewhere too",
-             "compute {producer} for this product alone, from values that nobody else reads")
+NOT_WORTH = "Not obviously profitable to fuse as input."
+MORE = "{producer} reads more bytes than it gives, which the kernel would read in its place, and "
+INPUT = Rule("gemm-input-computed", NOT_WORTH, MORE + "not all that it reads are arrays that nobody else needs",
+             "compute {producer} from parameters that are read once, or apply it where its operands are computed")
+INPUT_SHARED = Rule("gemm-input-shared", NOT_WORTH, MORE + "it is read elsewhere too, so that it is computed anyway",
+                    "compute {producer} for this product alone")
+INPUT_PRODUCT = Rule("gemm-input-multiplied", NOT_WORTH, MORE + "XLA leaves a multiplication of two arrays outside whoever reads it",
+                     "multiply by a repeated row, column or number, or scale the result of the product")
 SEVERAL_INPUTS = Rule("gemm-several-inputs", "Has multiple inputs - not properly analyzed yet.",
                       "{consumer} combines the product with a value that is computed: only arrays from outside, and repeated arrays or "
                       "numbers, go into a kernel behind the product", "compute the other side first, or apply it to an operand")
@@ -96,7 +101,7 @@ NOTHING_READ = Rule("gemm-nothing-read", "", "{producer} is the result")
 RULES = (TINY, UNSUPPORTED, FORM, FOUR_BITS, PURE, TUPLE, REDUCTION, PAD, POWER, OPCODE, OUTPUT_TYPE, INPUT_TYPE, ELEMENTWISE, RETYPED,
          SHARED_PATH, DYNAMIC_SLICE, BROADCAST_UP, SLICE_UP, NOT_BITCAST, UNIMPLEMENTED, BITCAST, TO_SCALAR, TRIVIAL, CONCATENATION,
          SPLIT_CONCATENATION, UNEVEN_CONCATENATION, SPLIT_SLICE, BROADCAST, CONFLICT, INNER_SLICE, TRANSPOSED, SECOND_SPLIT, SPLIT, INPUT,
-         SEVERAL_INPUTS, OUTPUT, UNTILED, PARAMETERS, READERS)
+         INPUT_SHARED, INPUT_PRODUCT, SEVERAL_INPUTS, OUTPUT, UNTILED, PARAMETERS, READERS)
 """All of them. XLA has three more that never say no: it reaches no reduction (``Unsupported reduction.``, ``Only row reductions are
 supported.``) and nothing else (``Function called on a wrong instruction.``) where it asks them."""
 

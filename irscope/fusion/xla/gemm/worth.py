@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from irscope.fusion.xla.gemm.carry import Orders, Side, to_operands, to_result
 from irscope.fusion.xla.gemm.orders import Order
-from irscope.fusion.xla.gemm.rules import INPUT, OUTPUT, PAD, POWER, REDUCTION, SEVERAL_INPUTS, TUPLE, No
+from irscope.fusion.xla.gemm.rules import INPUT, INPUT_PRODUCT, INPUT_SHARED, OUTPUT, PAD, POWER, REDUCTION, SEVERAL_INPUTS, TUPLE, No
 from irscope.fusion.xla.gemm.splits import split_by
 from irscope.fusion.xla.gemm.support import lacking
 from irscope.fusion.xla.gpu_device import Device
@@ -48,7 +48,8 @@ def as_input(instruction: Instruction, order: Order, side: Side, device: Device)
         return found
     if not _repeats(instruction, found.orders, side, device) and not is_worth_reading(instruction, side):
         more = more_bytes(instruction)
-        return No(INPUT, numbers="" if more is None else f"{more} more bytes > {TOLERANCE}")
+        rule = INPUT_SHARED if len(instruction.users) > 1 else INPUT_PRODUCT if instruction.op == "multiply" else INPUT
+        return No(rule, numbers="" if more is None else f"{more} more bytes > {TOLERANCE}")
     return found
 
 

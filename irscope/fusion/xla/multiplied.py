@@ -1,0 +1,186 @@
+"""What XLA's GemmFusion makes of the matrix products of a text, told in sentences and edge by edge."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from irscope.fusion.plan import EdgeVerdict, Plan
+from irscope.fusion.xla.gemm.grow import Asked
+from irscope.fusion.xla.gemm.products import Product, rewrite
+from irscope.fusion.xla.gemm.rules import No
+from irscope.fusion.xla.gpu_device import Device
+from irscope.fusion.xla.instructions import Computation, Instruction
+from irscope.fusion.xla.normalised import in_text, judged
+from irscope.fusion.xla.softmax import bails_out
+from irscope.fusion.xla.stage import computations
+from irscope.graph import Module, Node
+from irscope.graph.collector import collector_paused
+from irscope.source import UserError
+
+PASS = "XLA's GemmFusion, which runs before this pass"
+SHOWN = 3
+"""Products that are named; a model repeats them layer by layer."""
+SMALL = 4
+"""Instructions that are named in front of a product, and behind it."""
+RUN_BEFORE = ('"__triton_gemm', "__cublas$")
+"""What a text holds where XLA has run the pass already, or given products to cuBLAS."""
+THEN = ("afterwards XLA's autotuner times each of these kernels on the device, and may have cuBLAS compute the product, with what is "
+        "around it in kernels of its own, which is not simulated")
+UNTOLD = frozenset(("parameter", "constant", "broadcast"))
+"""What is not named among what a kernel takes in: it costs nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """One edge next to a product of the text: ``dot`` is the product; ``no`` why it stays outside of its kernel (None: both are inside)."""
+
+    graph: str
+    producer: Node
+    consumer: Node
+    dot: Node
+    no: No | None
+    is_made: bool
+
+    @property
+    def cause(self) -> str:
+        """What the pass decides of the edge, and why."""
+        dot = f"%{self.dot.name}"
+        if self.no is None:
+            return f"{PASS}, computes both in the Triton kernel of {dot}, so that nothing is written between"
+        words = f'"{self.no.words}": ' if self.no.words else ""
+        why = self.no.cause(self.producer, self.consumer) if self.is_made else self.no.cause(self.dot, self.dot)
+        left = f"leaves it outside of the Triton kernel of {dot}" if self.is_made else f"makes no Triton kernel of {dot}"
+        return f"{PASS}, {left}: {words}{why}"
+
+    @property
+    def way_out(self) -> str:
+        """The smallest edit that would have both in one kernel; empty where none is known."""
+        if self.no is None:
+            return "none is needed"
+        return self.no.way_out(self.producer, self.consumer) if self.is_made else self.no.way_out(self.dot, self.dot)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What becomes of the products of a module, in the order of the text, and of the edges around them."""
+
+    products: tuple[Product, ...]
+    edges: tuple[Edge, ...]
+
+
+@lru_cache(maxsize=1)
+def told_of(module: Module, device: Device) -> Told:
+    """What the pass makes of a module; nothing where it has no products, where XLA has run the pass already, where it does not run on the
+    device, and where the text leaves out what decides.
+
+    A text from before XLA's rewriting is rewritten first as XLA does for every target.
+    """
+    if module.format != "hlo" or any(sign in module.source.text for sign in RUN_BEFORE) or bails_out(device):
+        return Told((), ())
+    if not any(node.op.name == "dot" for graph in module.graphs.values() for node in graph.nodes):
+        return Told((), ())
+    products: list[Product] = []
+    edges: list[Edge] = []
+    try:
+        with collector_paused():
+            for graph in computations(judged(module)):
+                for product in rewrite(Computation.of(graph), device):
+                    products.append(product)
+                    edges += _edges(graph.name, product)
+    except UserError:
+        return Told((), ())
+    return Told(tuple(products), tuple(edges))
+
+
+def _edges(graph: str, product: Product) -> Iterator[Edge]:
+    dot = _node(product.dot)
+    if dot is None:
+        return
+    asked = product.asked
+    if not product.is_made:
+        asked = [Asked(operand, product.dot, product.no) for operand in product.dot.operands] + \
+            [Asked(product.dot, user, product.no) for user in product.readers]
+    for one in asked:
+        producer, consumer = _node(one.producer), _node(one.consumer)
+        if producer is not None and consumer is not None and producer is not consumer:
+            yield Edge(graph, producer, consumer, dot, one.no, product.is_made)
+
+
+def _node(instruction: Instruction) -> Node | None:
+    """The node of the text; of a kernel that was made before, the one whose value it gives."""
+    while instruction.node is None and instruction.body is not None:
+        instruction = instruction.body.root
+    return in_text(instruction.node) if instruction.node is not None else None
+
+
+def tell_products(plans: list[Plan], module: Module, device: Device) -> list[Plan]:
+    """Say of the edges that stay apart next to a product what the pass before decides of them; XLA's words of this pass stay.
+
+    An instruction that several products ask about counts as outside where one of them leaves it there.
+    """
+    known: dict[tuple[str, str, str], Edge] = {}
+    for edge in told_of(module, device).edges:
+        key = edge.graph, edge.producer.name, edge.consumer.name
+        if key not in known or (known[key].no is None and edge.no is not None):
+            known[key] = edge
+    return [replace(plan, verdicts=[_told(verdict, known) for verdict in plan.verdicts]) for plan in plans] if known else plans
+
+
+def _told(verdict: EdgeVerdict, known: dict[tuple[str, str, str], Edge]) -> EdgeVerdict:
+    edge = known.get((verdict.computation, verdict.producer, verdict.consumer))
+    if edge is None or verdict.fused != "none":
+        return verdict
+    return replace(verdict, cause=edge.cause, counterfactual=edge.way_out)
+
+
+def multiplications(module: Module, device: Device) -> list[str]:
+    """One remark on which products become Triton kernels, with what; none where the text has no products or XLA has run the pass."""
+    products = told_of(module, device).products
+    if not products:
+        return []
+    made = [p for p in products if p.is_made]
+    left = [p for p in products if not p.is_made]
+    parts = [f"{PASS}, makes a Triton kernel of {len(made)} of {len(products)} matrix products"]
+    if made:
+        parts[0] += ": " + _some([_shown(p) for p in made])
+        parts.append(THEN + "; the kernels told here are those without it")
+    if left:
+        parts.append("not of " + _some([_refused(p) for p in left]))
+    return ["; ".join(parts)]
+
+
+def _shown(product: Product) -> str:
+    """A product with what goes into its kernel."""
+    before: dict[str, None] = {}
+    behind: dict[str, None] = {}
+    for asked in product.asked:
+        if asked.no is None:
+            node = _node(asked.consumer if asked.behind else asked.producer)
+            if node is not None and node.op.name not in UNTOLD:
+                (behind if asked.behind else before)[node.name] = None
+    parts = [f"{_named(list(names))} {where}" for names, where in ((before, "in front"), (behind, "behind")) if names]
+    return f"%{_name(product)} with {' and '.join(parts)}" if parts else f"%{_name(product)} alone"
+
+
+def _refused(product: Product) -> str:
+    node, no = _node(product.dot), product.no
+    if node is None or no is None:
+        return f"%{_name(product)}"
+    words = f'"{no.words}", ' if no.words else ""
+    return f"%{node.name} ({words}{no.cause(node, node)})"
+
+
+def _name(product: Product) -> str:
+    node = _node(product.dot)
+    return node.name if node is not None else product.dot.name
+
+
+def _named(names: list[str]) -> str:
+    more = f" and {len(names) - SMALL} more" if len(names) > SMALL else ""
+    return ", ".join(f"%{name}" for name in names[:SMALL]) + more
+
+
+def _some(parts: list[str]) -> str:
+    more = f" and {len(parts) - SHOWN} more" if len(parts) > SHOWN else ""
+    return "; ".join(parts[:SHOWN]) + more
