@@ -4,7 +4,7 @@ from __future__ import annotations
 import pytest
 
 from irscope.fusion.policy import AsWritten, policy_named
-from irscope.fusion.xla import gpu_cost, gpu_launch, gpu_rules, shapes, transposes
+from irscope.fusion.xla import gpu_cost, gpu_launch, gpu_rules, reduction_launch, shapes, transposes
 from irscope.fusion.xla.gpu_cost import CostModel
 from irscope.fusion.xla.gpu_device import DEVICES
 from irscope.fusion.xla.gpu_rules import GpuRules
@@ -218,7 +218,7 @@ def test_a_triton_kernel_that_is_read_twice_reads_for_it_twice(device: str, apar
 
 THRESHOLDS = [
     (gpu_rules, "SIGNIFICANT", 1), (gpu_rules, "MAX_REDUCTIONS", 1), (gpu_cost, "LAUNCH", 10),
-    (gpu_cost, "OVERLAP", 0.04), (gpu_cost, "UNEVEN_CONCATENATION", 50), (gpu_launch, "ROW_THREADS", 128), (gpu_launch, "THREADS", 64),
+    (gpu_cost, "OVERLAP", 0.04), (gpu_cost, "UNEVEN_CONCATENATION", 50), (reduction_launch, "THREADS", 128), (gpu_launch, "THREADS", 64),
     (shapes, "WARP", 1)]
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import ceil
 
+from irscope.fusion.xla.durations import duration, single, ticks
 from irscope.fusion.xla.gpu_cycles import cycles
 from irscope.fusion.xla.gpu_device import Device
 from irscope.fusion.xla.gpu_kinds import Emitter, kind_of
 from irscope.fusion.xla.gpu_launch import launch, reads_coalesced
 from irscope.fusion.xla.instructions import Instruction
-from irscope.fusion.xla.shapes import WARP
+from irscope.fusion.xla.shapes import WARP, window_reductions
 from irscope.graph import Graph, TensorType
 
 LAUNCH = 1000.0
@@ -20,8 +21,11 @@ OVERLAP = 0.95
 """The share of the shorter of computing and memory access that hides behind the longer (``kMemoryComputeParallelism``)."""
 MAX_IR = 10000
 """``kMaxIRSize``. (jaxlib 0.10.2 does not count splits of blocks: its library has no such words, and its test wants such code fused.)"""
+EVEN_CONCATENATION = 6.0
+"""Work of an element of a concatenation: a comparison and a branch ..."""
 UNEVEN_CONCATENATION = 400.0
-"""Work of an element of a concatenation, for each piece whose size is no multiple of a warp: both branches are taken."""
+"""... and where it is not along the first dimension and the first piece is no multiple of a warp: both branches are taken
+(``GpuHloCostAnalysis::HandleConcatenate``)."""
 
 
 @dataclass(slots=True)
@@ -201,13 +205,13 @@ class CostModel:
                 again *= L1_SPEEDUP
         else:
             again *= rate
-        limit = blocks * device.clock * 1e9 * device.transactions
+        limit = blocks * single(device.clock) * 1e9 * device.transactions
         return duration(net, min(first, limit)) + duration(total - net, min(again, limit))
 
     def _compute(self, flops: float, blocks: int, threads: int) -> float:
         device = self.device
         units = min(blocks, device.cores) * min(threads, device.fpus)
-        return ticks(flops / max(1, int(device.clock * 2 * units)))
+        return ticks(single(single(flops) / max(1, int(single(device.clock) * 2 * units))))
 
     def _combined(self, compute: float, memory: float) -> float:
         """Nanoseconds of computing and of memory access, as far as the one hides behind the other."""
@@ -277,7 +281,9 @@ class CostModel:
         read = list(map(float, sizes))
         written = float(instruction.size)
         flops = 0.0
-        if instruction.is_elementwise and op not in ("copy", "constant"):
+        if op == "map":
+            flops = float(self._body(instruction) * out)
+        elif instruction.is_elementwise and op not in ("copy", "constant"):
             flops = float(cycles(self.device.capability, op, instruction.dtype) * out)
         elif op == "bitcast":
             read[0] = written = 0.0
@@ -285,32 +291,30 @@ class CostModel:
             used[0] = out / max(1, counts[0])
             read[0] = written
         elif op == "dynamic-update-slice":
-            used[0], read[0] = 0.0, 0.0
+            # Who reads the result does not see what of the buffer was written over.
+            used[0], read[0] = 1 - counts[1] / max(1, out), 0.0
             written = float(sizes[1])
+        elif op == "scatter":
+            results = len(sizes) // 2
+            for i in range(results):
+                read[i] = float(sizes[results + 1 + i])
+            written = float(sum(sizes[results + 1:]))
+            flops = float(self._body(instruction) * counts[results + 1])
         elif op == "concatenate":
             axis = instruction.attrs["dimensions"][0]
-            flops, uneven = 6.0 * out, False
-            for i, operand in enumerate(instruction.operands if axis else ()):
-                size = operand.dims[axis]
-                up = -(-size // WARP) * WARP
-                used[i] = up / max(1, size)
-                if size < up:
-                    flops = (flops if uneven else 0.0) + UNEVEN_CONCATENATION * out
-                    uneven = True
+            even = not axis or instruction.operands[0].dims[axis] % WARP == 0
+            flops = (EVEN_CONCATENATION if even else UNEVEN_CONCATENATION) * out
         elif op == "reduce":
-            inputs = len(sizes) // 2
-            flops = float(self._body(instruction) * (counts[0] - instruction.elements // max(1, _parts(instruction))))
-            for i in range(inputs, len(sizes)):
-                used[i], read[i] = float(out), float(sizes[i] * out)
+            each = out // max(1, _parts(instruction))
+            flops = float(self._body(instruction) * (counts[0] - each))
+            for i in range(len(sizes) // 2, len(sizes)):
+                used[i], read[i] = float(each), float(sizes[i] * each)
         elif op == "reduce-window":
-            window = 1
-            for size in instruction.attrs["window"].size:
-                window *= size
-            inputs = len(sizes) // 2
-            flops = float(self._body(instruction) * (window - 1) * out)
-            for i in range(inputs):
-                used[i] = out * window / max(1, counts[i])
-                read[i] = float(out * window * sizes[i] // max(1, counts[i]))
+            each = out // max(1, _parts(instruction))
+            window, times = window_reductions(instruction, each)
+            flops = float(self._body(instruction) * times)
+            used[0] = each * window / max(1, counts[0])
+            read[0] = float(each * window * sizes[0] // max(1, counts[0]))
         return Facts(flops, used, read, written)
 
     def _of_fusion(self, fusion: Instruction) -> Facts:
@@ -378,16 +382,6 @@ class CostModel:
                     found += cycles(self.device.capability, node.op.name, node.type.dtype.name)
             self._bodies[id(graph)] = found
         return found
-
-
-def ticks(nanoseconds: float) -> float:
-    """XLA keeps durations in quarters of a nanosecond."""
-    return int(nanoseconds * 4 + 0.5) / 4
-
-
-def duration(bytes_: float, bandwidth: float) -> float:
-    """Nanoseconds that bytes take at so many bytes a second."""
-    return ticks(bytes_ / bandwidth * 1e9) if bytes_ else 0.0
 
 
 def _parts(instruction: Instruction) -> int:

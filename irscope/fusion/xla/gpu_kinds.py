@@ -1,7 +1,7 @@
 """Which of XLA's GPU emitters a kernel would use, and the instruction that decides it (hlo_fusion_analysis.cc)."""
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from math import prod
@@ -18,11 +18,12 @@ class Emitter(Enum):
     REDUCTION = "reduction"
     TRANSPOSE = "transpose"
     SCATTER = "scatter"
+    CONCATENATE = "concatenate"
     TRITON = "triton"
     CUSTOM = "custom"
 
 
-class _Whole:
+class Whole:
     """A consumer with (or without) a producer inside, walked as if they were one kernel already."""
 
     def __init__(self, consumer: Instruction, producer: Instruction | None) -> None:
@@ -46,6 +47,33 @@ class _Whole:
             return None
         return producer if producer.body is None else producer.body.root
 
+    def users(self, instruction: Instruction) -> Iterable[Instruction]:
+        """Who reads an instruction inside the kernel."""
+        consumer, producer = self.consumer, self.producer
+        if instruction is not producer and (producer is None or producer.body is None or instruction is not producer.body.root):
+            alone = instruction is consumer or (consumer.body is not None and instruction is consumer.body.root)
+            return () if alone else instruction.users
+        assert producer is not None
+        return (consumer,) if consumer.body is None else consumer.body.params[consumer.operands.index(producer)].users
+
+    def readers(self, source: Instruction) -> Iterable[Instruction]:
+        """Who reads, inside the kernel, what an operand of one of its instructions stands for."""
+        outer = self._outer(source)
+        for part in (self.producer, self.consumer):
+            if part is None or outer not in part.operands:
+                continue
+            if part.body is None:
+                yield part
+            else:
+                yield from part.body.params[part.operands.index(outer)].users
+
+    def _outer(self, source: Instruction) -> Instruction:
+        """What a parameter stands for outside of the kernel."""
+        for part in (self.consumer, self.producer):
+            if part is not None and part.body is not None and source in part.body.instructions:
+                return part.operands[part.body.params.index(source)]
+        return source
+
 
 def _is_intermediate(instruction: Instruction, operands: int = 1) -> bool:
     if not 0 < len(instruction.operands) <= operands:
@@ -59,8 +87,8 @@ def _is_intermediate(instruction: Instruction, operands: int = 1) -> bool:
     return instruction.is_elementwise and instruction.op != "copy"
 
 
-def _hero(whole: _Whole, root: Instruction) -> Instruction:
-    """The instruction that decides how a root is computed: past trivial steps a reduction or a transpose, else the root."""
+def _hero(whole: Whole, root: Instruction) -> Instruction:
+    """The instruction that decides how a root is computed: past trivial steps a reduction, transpose or concatenation, or the root."""
     hero = root
     while _is_intermediate(hero):
         below = whole.operand(hero)
@@ -69,34 +97,48 @@ def _hero(whole: _Whole, root: Instruction) -> Instruction:
         hero = below
     if hero.op == "reduce":
         return hero
-    found = _transpose_below(whole, hero)
-    return found if found is not None else root
+    return _only_below(whole, hero, lambda i: tiled_transpose(i) is not None) or _only_below(whole, hero, lambda i: i.op == "concatenate") \
+        or root
 
 
-def _transpose_below(whole: _Whole, start: Instruction) -> Instruction | None:
-    """The one tiled transpose that a root reaches through elementwise steps."""
+def _only_below(whole: Whole, start: Instruction, wanted: Callable[[Instruction], bool]) -> Instruction | None:
+    """The one wanted instruction that a root reaches through elementwise steps, unless a kernel of it is also read by other steps."""
     found: Instruction | None = None
     stack, seen = [start], {start}
     while stack:
         current = stack.pop()
-        if tiled_transpose(current) is not None:
+        if wanted(current):
             if found is not None and found is not current:
                 return None
             found = current
             continue
-        if not (current.is_elementwise or current.op == "bitcast"):
+        if not _is_intermediate(current, 3):
             continue
         for number in range(len(current.operands)):
             below = whole.operand(current, number)
             if below is not None and below not in seen:
                 seen.add(below)
                 stack.append(below)
-    return found
+    return None if found is None or _leads_through_others(whole, found) else found
+
+
+def _leads_through_others(whole: Whole, hero: Instruction) -> bool:
+    """Whether a step that is not elementwise stands between a hero and some result of the kernel."""
+    stack, seen = [hero], {hero}
+    while stack:
+        for user in whole.users(stack.pop()):
+            if user in seen:
+                continue
+            if user.op != "tuple" and not _is_intermediate(user, 3):
+                return True
+            seen.add(user)
+            stack.append(user)
+    return False
 
 
 def heroes_of(consumer: Instruction, producer: Instruction | None = None) -> list[tuple[Instruction, Instruction]]:
     """Each root of a kernel with its hero, real reduction heroes first."""
-    whole = _Whole(consumer, producer)
+    whole = Whole(consumer, producer)
     pairs = [(root, _hero(whole, root)) for root in whole.roots()]
     return sorted(pairs, key=lambda pair: not is_real_reduction(*pair))
 
@@ -134,11 +176,15 @@ def _kind_of(consumer: Instruction, producer: Instruction | None) -> Emitter:
         return Emitter.TRANSPOSE
     if root.op == "scatter":
         return Emitter.SCATTER
+    if len(pairs) == 1 and hero.op == "concatenate" and len(hero.operands) <= MAX_PIECES:
+        return Emitter.CONCATENATE
     return Emitter.LOOP
 
 
 def kind_with(consumer: Instruction, producer: Instruction | None) -> str:
-    """``ChooseFusionKind``: ``kInput`` where a reduction, a transposition or a scatter decides how the kernel of one of the two runs."""
+    """``ChooseKind``: ``kInput`` where a reduction, a transposition, a scatter or a concatenation decides how the kernel runs."""
+    if kind_of(consumer, producer) is Emitter.CONCATENATE:
+        return "kInput"
     return "kInput" if is_input_fusible(consumer) or (producer is not None and is_input_fusible(producer)) else "kLoop"
 
 
@@ -159,6 +205,8 @@ def members(instruction: Instruction) -> Iterator[Instruction]:
         yield from instruction.body.instructions
 
 
+MAX_PIECES = 4
+"""Pieces of a concatenation up to which each has a loop of its own in one kernel (``UseConcatenateFusion``)."""
 UNROLLED_NEVER = frozenset("reduce-window sort dot sine cosine tan power atan2".split())
 MAX_UNROLLED_PIECES = 10
 
@@ -201,7 +249,10 @@ def traits(instruction: Instruction) -> Traits:
             plain = plain and tiled_transpose(member) is None
         elif op == "scatter":
             plain = False
-        elif op in UNROLLED_NEVER or (op == "concatenate" and len(member.operands) > MAX_UNROLLED_PIECES):
+        elif op == "concatenate":
+            plain = plain and len(member.operands) > MAX_PIECES
+            stops = stops or len(member.operands) > MAX_UNROLLED_PIECES
+        elif op in UNROLLED_NEVER:
             stops = True
     found = instruction.traits = Traits(plain, moves, turns, stops, reductions)
     return found

@@ -2,22 +2,17 @@
 from __future__ import annotations
 
 from itertools import zip_longest
-from math import ceil
+from math import gcd, prod
 
 from irscope.fusion.xla.gpu_device import Device
 from irscope.fusion.xla.gpu_kinds import Emitter, heroes_of, kind_of, members, traits
+from irscope.fusion.xla.gpu_updates import updated
 from irscope.fusion.xla.instructions import Instruction
-from irscope.fusion.xla.shapes import WARP, reduction_dims
+from irscope.fusion.xla.reduction_launch import reduction_launch
+from irscope.fusion.xla.shapes import WARP
 from irscope.fusion.xla.transposes import normalised, tiled_transpose, transpose_is_bitcast
 from irscope.graph import TensorType
 
-ROW_THREADS = 256
-"""Threads of a block that reduces rows: short rows share it."""
-ROW_THREADS_LONG = 1024
-ROW_TILE = 16
-"""Elements of a row that one thread adds."""
-COLUMN_THREADS = 1024
-"""Threads of a block that reduces columns."""
 THREADS = 128
 """Threads of a block of a loop."""
 MAX_UNROLLED = 4
@@ -26,7 +21,8 @@ WIDE_LOADS = frozenset(("sm_100", "sm_103"))
 VECTOR_BITS = 128
 """... on Blackwell as many as fill a load of 128 bits ..."""
 MAX_UNROLLED_WIDE = 8
-"""... and 8 where a kernel moves elements: XLA's test of a pad wants 8 of 8 bits; arithmetic on 8 bits was logged with 16."""
+"""... and 8 where a kernel moves elements, or reads wider ones than it makes: XLA's test of a pad wants 8 of 8 bits, and so much was logged
+of comparisons; arithmetic on 8 bits was logged with 16."""
 SIDE_BY_SIDE = frozenset("parameter constant broadcast iota bitcast reshape tuple get-tuple-element".split())
 
 
@@ -39,25 +35,54 @@ def launch(device: Device, producer: Instruction | None, consumer: Instruction, 
             blocks *= -(-size // max(1, by))
         return blocks, kernel.warps * WARP
     if kind is Emitter.REDUCTION:
-        hero = heroes_of(consumer, producer)[0][1]
-        rows, (batch, middle, minor) = reduction_dims(hero)
-        if rows:
-            across = minor if minor < WARP else min(ROW_THREADS_LONG, ceil(ceil(minor / ROW_TILE) / WARP) * WARP)
-            beside = 1 if across * 2 > ROW_THREADS else middle if middle * across <= ROW_THREADS else ROW_THREADS // across
-            return max(1, -(-middle // beside)), across * beside
-        vector = 2 if minor % 2 == 0 and minor >= 2 * WARP else 1
-        return max(1, batch * -(-minor // (WARP * vector))), COLUMN_THREADS
+        return reduction_launch(device, producer, consumer, heroes_of(consumer, producer)[0][1])
     if kind is Emitter.TRANSPOSE:
         tiled = next(t for _, hero in heroes_of(consumer, producer) if (t := tiled_transpose(hero)) is not None)
         return max(1, tiled.blocks), THREADS
-    count = max(1, _first(consumer).elements // unroll_factor(device, producer, consumer))
+    if kind is Emitter.SCATTER:
+        return _scattered(device, producer, consumer)
+    over = _largest_piece(producer, consumer) if kind is Emitter.CONCATENATE else updated(producer, consumer)
+    elements = over.elements if over is not None else _results(consumer)
+    return _in_loop(elements, unroll_factor(device, producer, consumer, elements))
+
+
+def _in_loop(elements: int, by: int) -> tuple[int, int]:
+    """Blocks and threads of a loop over elements, so many a thread (``CalculateLaunchDimensions``)."""
+    count = max(1, elements // by)
     threads = min(THREADS, count)
     return -(-count // threads), threads
 
 
-def unroll_factor(device: Device, producer: Instruction | None, consumer: Instruction) -> int:
-    """How many elements one thread of a loop computes (``ComputeLoopFusionConfig``): several where there is work for every thread."""
-    count = _first(consumer).elements
+def _largest_piece(producer: Instruction | None, consumer: Instruction) -> Instruction:
+    """Over what a kernel of a concatenation loops."""
+    return max(heroes_of(consumer, producer)[0][1].operands, key=lambda piece: piece.elements)
+
+
+def _scattered(device: Device, producer: Instruction | None, consumer: Instruction) -> tuple[int, int]:
+    """A scatter loops over its updates; where they come in the order of their places, each warp adds up some of one place."""
+    scatter = _first(consumer)
+    results = len(scatter.operands) // 2
+    target, places, update = scatter.operands[0], scatter.operands[results], scatter.operands[results + 1]
+    slices, each = (update.dims or (1,))[0], prod(update.dims[1:])
+    warps = THREADS // WARP
+    if scatter.attrs.get("indices_are_sorted") and not scatter.attrs.get("unique_indices") and slices > warps * device.cores:
+        named = places.dims[1] if len(places.dims) > 1 else 1
+        possible = prod(n - k + 1 for n, k in list(zip(target.dims, update.dims[1:], strict=False))[:named])
+        a_warp = -(-slices // max(warps * device.cores, possible))
+        wide = VECTOR_BITS // places.type.dtype.bits if isinstance(places.type, TensorType) else 1
+        if named == 1 and a_warp > wide:
+            a_warp = -(-a_warp // wide) * wide
+        return -(-slices // (a_warp * warps)), THREADS
+    return _in_loop(update.elements, gcd(each, unroll_factor(device, producer, consumer, update.elements)))
+
+
+def unroll_factor(device: Device, producer: Instruction | None, consumer: Instruction, count: int | None = None) -> int:
+    """How many elements one thread of a loop computes (``ComputeLoopFusionConfig``): several where there is work for every thread.
+
+    ``count`` are the elements of the loop; by default those of the first result.
+    """
+    if count is None:
+        count = _results(consumer)
     if count < device.threads or traits(consumer).unroll_stops or (producer is not None and traits(producer).unroll_stops):
         return 1
     most = MAX_UNROLLED
@@ -75,7 +100,8 @@ def _contiguous(kernel: Instruction, wide: int) -> int:
     for member in members(kernel):
         if member.op == "reduce":
             return 1
-        if not member.is_elementwise and member.op not in SIDE_BY_SIDE:
+        if (not member.is_elementwise and member.op not in SIDE_BY_SIDE) or any(o.size * member.elements > member.size * o.elements
+                                                                                for o in member.operands):
             wide = min(wide, MAX_UNROLLED_WIDE)
         if member.op in ("transpose", "copy") and member.is_array and not transpose_is_bitcast(member):
             dims, axes = normalised(member)
@@ -87,6 +113,12 @@ def _first(kernel: Instruction) -> Instruction:
     """What gives the first result of a kernel."""
     root = kernel if kernel.body is None else kernel.body.root
     return root.operands[0] if kernel.body is not None and root.op == "tuple" else root
+
+
+def _results(kernel: Instruction) -> int:
+    """Elements of the first result of a kernel; a reduction may give several at once."""
+    first = _first(kernel)
+    return first.elements // max(1, sum(1 for _ in first.type.leaves()))
 
 
 def reads_coalesced(kind: Emitter, producer: Instruction, consumer: Instruction | None) -> bool:

@@ -5,12 +5,13 @@ the producer in each reader and reading there what it reads. As of jaxlib 0.4.35
 """
 from __future__ import annotations
 
-from irscope.fusion.xla.gpu_cost import L1_SPEEDUP, L2_SPEEDUP, LAUNCH, MAX_IR, UNEVEN_CONCATENATION, CostModel, Facts, duration, ticks
+from irscope.fusion.xla.durations import duration, ticks
+from irscope.fusion.xla.gpu_cost import L1_SPEEDUP, L2_SPEEDUP, LAUNCH, MAX_IR, UNEVEN_CONCATENATION, CostModel, Facts
 from irscope.fusion.xla.gpu_device import Device
 from irscope.fusion.xla.gpu_kinds import Emitter, heroes_of, kind_of
-from irscope.fusion.xla.gpu_launch import COLUMN_THREADS
 from irscope.fusion.xla.instructions import Instruction
 from irscope.fusion.xla.opcodes import EMITTED_AGAIN
+from irscope.fusion.xla.reduction_launch import COLUMN_THREADS
 from irscope.fusion.xla.shapes import WARP, reduction_dims
 
 EVEN_CONCATENATION = 6.0

@@ -75,3 +75,19 @@ def is_race_free(reduce: Instruction) -> bool:
     if rows:
         return minor <= RACE_FREE_ROW and batch <= RACE_FREE_BATCH
     return middle <= RACE_FREE_COLUMN
+
+
+def window_reductions(instruction: Instruction, out: int) -> tuple[int, int]:
+    """Elements of a window, and how often it is reduced in all.
+
+    A window of one dimension that shows the whole of it to every result is taken for a reduction that is repeated along it.
+    """
+    window = instruction.attrs["window"]
+    count = prod(window.size)
+    wide = [d for d, n in enumerate(window.size) if n != 1]
+    padded = [d for d in range(len(window.size)) if window.pad_low[d] or window.pad_high[d]]
+    if len(wide) == len(padded) == 1 and wide == padded and instruction.is_array:
+        low, high, whole = window.pad_low[wide[0]], window.pad_high[wide[0]], instruction.dims[wide[0]]
+        if low and low == high and count == 2 * low + 1 and low == whole - 1:
+            return whole, out // whole + whole - 1
+    return count, (count - 1) * out

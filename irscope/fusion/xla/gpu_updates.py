@@ -1,0 +1,67 @@
+"""Kernels that write into the buffer they read: a loop over what is written, not over the whole (in_place_dynamic_update_slice.cc)."""
+from __future__ import annotations
+
+from irscope.fusion.xla.gpu_kinds import Whole
+from irscope.fusion.xla.instructions import Instruction
+
+
+def updated(producer: Instruction | None, consumer: Instruction) -> Instruction | None:
+    """The update that a kernel of updates in place loops over; None where it writes its whole results.
+
+    XLA's ``CanEmitFusedDynamicUpdateSliceInPlace``, which here, before buffers are assigned, takes for granted that a result may lie where
+    its operand lies: each result is an update of one shape, of something from outside that is read nowhere but at the places written.
+    """
+    whole = Whole(consumer, producer)
+    updates = [_update_of(whole, root) for root in whole.roots()]
+    first = updates[0]
+    if first is None:
+        return None
+    shape = first.operands[1]
+    for update in updates:
+        if update is None or not _same_shape(update.operands[1], shape):
+            return None
+        if not _leads_out(whole, update) or not _is_safe(whole, update, shape):
+            return None
+    return shape
+
+
+def _same_shape(a: Instruction, b: Instruction) -> bool:
+    return a.dims == b.dims and a.dtype == b.dtype and a.minor == b.minor
+
+
+def _update_of(whole: Whole, root: Instruction) -> Instruction | None:
+    """The update that a result is, behind nothing but a bitcast."""
+    found: Instruction | None = root
+    if root.op == "bitcast":
+        found = whole.operand(root)
+    return found if found is not None and found.op == "dynamic-update-slice" else None
+
+
+def _leads_out(whole: Whole, update: Instruction) -> bool:
+    """Whether an update is read by one bitcast at most."""
+    readers = list(whole.users(update))
+    while readers:
+        if len(readers) > 1 or readers[0].op not in ("bitcast", "tuple"):
+            return False
+        readers = list(whole.users(readers[0]))
+    return True
+
+
+def _is_safe(whole: Whole, update: Instruction, shape: Instruction) -> bool:
+    """Whether nothing of the buffer is read in the kernel but where the update writes."""
+    below = whole.operand(update)
+    if below is not None and (below.op != "bitcast" or whole.operand(below) is not None):
+        return False
+    stack, seen = list(whole.readers((below or update).operands[0])), {update}
+    while stack:
+        reader = stack.pop()
+        if reader in seen:
+            continue
+        seen.add(reader)
+        if reader.op == "dynamic-slice" and reader.operands[0] is update.operands[0] and _same_shape(reader, shape):
+            if shape.elements != 1 and reader.operands[1:] != update.operands[2:]:
+                return False
+        elif not reader.is_elementwise and reader.op not in ("bitcast", "tuple"):
+            return False
+        stack += whole.users(reader)
+    return True
