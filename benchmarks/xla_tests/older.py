@@ -4,17 +4,19 @@ from __future__ import annotations
 from irscope.fusion.xla import cpu
 from irscope.fusion.xla.fusion_merger import Merger
 from irscope.fusion.xla.gpu_device import Device
-from irscope.fusion.xla.horizontal_loops import JAXLIB_0_4_35, join_side_by_side
+from irscope.fusion.xla.horizontal_loops import join_side_by_side
 from irscope.fusion.xla.horizontal_reductions import join_reductions
 from irscope.fusion.xla.instruction_fusion import InstructionRules
 from irscope.fusion.xla.instructions import Computation
 from irscope.fusion.xla.older_cost import MergerCost
+from irscope.fusion.xla.releases import SideBySide
 from irscope.fusion.xla.stage import computations
 from irscope.graph import Module
 
 FAMILIES = ("legacy-gpu-instruction", "legacy-gpu-merger", "legacy-gpu-horizontal-loop", "legacy-gpu-horizontal-input")
 DEVICE = Device("rtx_a6000", 84, 128, 1.41, 768e9, 6 * 1024 * 1024, threads_per_core=1536, capability="sm_89")
 """The device that the tests name (``RTXA6000DeviceInfo``)."""
+SIDES = SideBySide(later=False, results=8)
 WITHOUT_COPIES = "may_duplicate=*/false"
 """Of the two runs of instruction fusion the one that does not copy; the tests mean the other, where they do not say."""
 EARLIER_EMITTERS = "MLIR reduction emitter"
@@ -40,7 +42,7 @@ def run(family: str, module: Module, assertions: list[str], comments: list[str])
         _fuse(made, copies=False)
         _fuse(made, copies=True)
     done: list[tuple[str, str]] = []
-    while joined := join_side_by_side(made[-1], JAXLIB_0_4_35):
+    while joined := join_side_by_side(made[-1], SIDES):
         done += joined
     return made, done
 

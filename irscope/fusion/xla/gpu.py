@@ -16,9 +16,9 @@ NEVER = float("-inf")
 FIRST = float("inf")
 
 
-def run(computation: Computation, device: Device) -> Outcome:
-    """Fuse a computation in place."""
-    queue = _Queue(computation, device)
+def run(computation: Computation, device: Device, cost: CostModel | None = None) -> Outcome:
+    """Fuse a computation in place; ``cost`` is the cost model of the device, where it is not today's."""
+    queue = _Queue(computation, device, cost)
     queue.run()
     return queue.outcome
 
@@ -26,9 +26,9 @@ def run(computation: Computation, device: Device) -> Outcome:
 class _Queue:
     """The producers that may be fused, the one with the largest gain first."""
 
-    def __init__(self, computation: Computation, device: Device) -> None:
+    def __init__(self, computation: Computation, device: Device, cost: CostModel | None = None) -> None:
         self.computation = computation
-        self.cost = CostModel(device)
+        self.cost = cost or CostModel(device)
         self.rules = GpuRules(computation, self.cost)
         self.outcome = Outcome(computation)
         self.heap: list[tuple[float, int, Instruction]] = []

@@ -5,12 +5,11 @@ of several results; the rest one kernel that writes all results into one array a
 """
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from irscope.fusion.xla.gpu_kinds import members
 from irscope.fusion.xla.gpu_outputs import is_nested_variadic
 from irscope.fusion.xla.instructions import Computation, Instruction, parameter_of
 from irscope.fusion.xla.joining import part_of
+from irscope.fusion.xla.releases import SideBySide
 from irscope.graph import Layout, TensorType, TupleType
 
 MAX_ELEMENTS = 8192 * 8192
@@ -31,24 +30,6 @@ PARTS = frozenset(("get-tuple-element",))
 SHAPES = frozenset(("get-tuple-element", "bitcast"))
 
 
-@dataclass(frozen=True, slots=True)
-class SideBySide:
-    """What a release asks of kernels that it joins.
-
-    ``entry``: only those of the entry are joined. ``alike``: they have as many instructions, lie row by row in memory, and share no
-    parameter; else only those whose results become slices share none, and bitcasts between them and their reader do not matter.
-    ``results``: one loop has less than these.
-    """
-
-    entry: bool
-    alike: bool
-    results: int
-
-
-JAXLIB_0_4_35 = SideBySide(entry=True, alike=True, results=8)
-JAXLIB_0_4_38 = SideBySide(entry=False, alike=False, results=32)
-
-
 def join_side_by_side(computation: Computation, release: SideBySide) -> list[tuple[str, str]]:
     """Join kernels that one reader reads, in place; the pairs that were joined (a kernel, the first of those that it was joined with)."""
     joined: list[tuple[str, str]] = []
@@ -65,11 +46,12 @@ def join_side_by_side(computation: Computation, release: SideBySide) -> list[tup
 
 def _groups(consumer: Instruction, root: Instruction, sliced: bool, release: SideBySide) -> list[list[Instruction]]:
     """The kernels that ``consumer`` reads and that become one, several at a time."""
-    trivial = PARTS if release.alike else SHAPES
-    found = [kernel for kernel in dict.fromkeys(behind(operand, trivial) for operand in consumer.operands) if _is_candidate(kernel)]
+    trivial = SHAPES if release.later else PARTS
+    found = [kernel for kernel in dict.fromkeys(behind(operand, trivial) for operand in consumer.operands)
+             if _is_candidate(kernel) or (release.later and _concatenates(kernel))]
     readers = set(found)
     chosen = [kernel for kernel in found if only_read_by(kernel, consumer, root, trivial) and _is_small(kernel, sliced)
-              and (not release.alike or _is_row_major(kernel)) and not ((sliced or release.alike) and _shares(kernel, readers))]
+              and (release.later or _is_row_major(kernel)) and not _shares(kernel, readers, sliced, release)]
     chosen.sort(key=lambda k: (outputs_of(k)[0].dtype, len(outputs_of(k)), count_of(k), outputs_of(k)[0].elements))
     groups: list[list[Instruction]] = []
     while chosen:
@@ -89,7 +71,7 @@ def _together(kernels: list[Instruction], sliced: bool, release: SideBySide) -> 
         outputs = outputs_of(kernel)
         results += len(outputs)
         if outputs[0].dtype != first[0].dtype or len(outputs) != len(first) or results >= limit \
-                or (release.alike and count_of(kernel) != count_of(kernels[0])) \
+                or (not release.later and count_of(kernel) != count_of(kernels[0])) \
                 or not (sliced or outputs[0].same_dims_and_layout(first[0])):
             return max(1, count)
         pointers += len(kernel.operands) + len(outputs)
@@ -139,14 +121,22 @@ def _is_candidate(kernel: Instruction) -> bool:
 
 def _is_small(kernel: Instruction, sliced: bool) -> bool:
     """``IsProfitableFusionCandidate``: it takes no longer than its launch."""
-    elements, count = (MAX_ELEMENTS_SLICED, MAX_INSTRUCTIONS_SLICED) if sliced else (MAX_ELEMENTS, MAX_INSTRUCTIONS)
+    count = MAX_INSTRUCTIONS_SLICED if sliced else MAX_INSTRUCTIONS
+    elements = MAX_ELEMENTS_SLICED if sliced or _concatenates(kernel) else MAX_ELEMENTS
     return outputs_of(kernel)[0].elements <= elements and (kernel.body is None or count_of(kernel) <= count)
 
 
-def _shares(kernel: Instruction, others: set[Instruction]) -> bool:
-    """Whether a parameter of the computation is read by one of the others too."""
-    return any(operand.op == "parameter" and any(user is not kernel and user in others for user in operand.users)
-               for operand in kernel.operands)
+def _shares(kernel: Instruction, others: set[Instruction], sliced: bool, release: SideBySide) -> bool:
+    """Whether a parameter of the computation, or later a part of a tuple, is read by one of the others too, and that matters."""
+    if release.later and not sliced and outputs_of(kernel)[0].op != "dynamic-update-slice":
+        return False
+    return any((operand.op == "parameter" or (release.later and operand.op in PARTS))
+               and any(user is not kernel and user in others for user in operand.users) for operand in kernel.operands)
+
+
+def _concatenates(kernel: Instruction) -> bool:
+    """``IsConcatenationInputFusion``."""
+    return kernel.kind == "kInput" and kernel.body is not None and kernel.body.root.op == "concatenate"
 
 
 def _is_row_major(kernel: Instruction) -> bool:

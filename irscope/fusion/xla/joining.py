@@ -45,7 +45,8 @@ def join_outputs(computation: Computation, kept: Instruction, other: Instruction
         parameter_of_other = take_parameter(fusion, other)
         assert parameter_of_other is not None and len(made) == 1
         parameter_of_other.replace_uses(made[0])
-    set_outputs(computation, fusion, [*outputs, *made], [*own, *([other.type] if other.is_array else other.type.leaves())])
+    if computation.root is other or any(user is not fusion for user in outside):
+        set_outputs(computation, fusion, [*outputs, *made], [*own, *([other.type] if other.is_array else other.type.leaves())])
     for user in outside:
         if user is fusion:
             continue

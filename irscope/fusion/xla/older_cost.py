@@ -1,7 +1,8 @@
-"""How XLA's fusion merger estimates times, and how large it thinks that code becomes (``GpuPerformanceModel::EstimateRunTimes``).
+"""How XLA estimated times at the end of 2024, and what its fusion merger made of that (``GpuPerformanceModel::EstimateRunTimes``).
 
-Other than priority fusion, which compares whole kernels, it compares what changes: reading the producer's result again, against computing
-the producer in each reader and reading there what it reads. As of jaxlib 0.4.35 (gpu_performance_model*.cc, gpu_hlo_cost_analysis.cc).
+Other than priority fusion, which compares whole kernels, the merger compares what changes: reading the producer's result again, against
+computing the producer in each reader and reading there what it reads. As of jaxlib 0.4.35 and, but for the merger, 0.4.38
+(gpu_performance_model*.cc, gpu_hlo_cost_analysis.cc).
 """
 from __future__ import annotations
 
@@ -20,7 +21,27 @@ MAX_SPLITS = 10
 """``kMaxBasicBlockSplitsPerFusion``: each may double the code."""
 
 
-class MergerCost(CostModel):
+class EarlierCost(CostModel):
+    """The cost model under priority fusion, as it was."""
+
+    def _compute(self, flops: float, blocks: int, threads: int) -> float:
+        """A unit is thought to do whole operations in a nanosecond (``ComputeTime``)."""
+        device = self.device
+        units = min(blocks, device.cores) * min(threads, device.fpus)
+        return ticks(flops / max(1, int(device.clock * 2) * units))
+
+    def _of_plain(self, instruction: Instruction) -> Facts:
+        """A concatenation is thought to read each piece once, and to be uneven by its first piece alone (``HandleConcatenate``)."""
+        facts = super()._of_plain(instruction)
+        if instruction.op == "concatenate":
+            axis = instruction.attrs["dimensions"][0]
+            uneven = axis and instruction.operands[0].dims[axis] % WARP
+            facts.flops = (UNEVEN_CONCATENATION if uneven else EVEN_CONCATENATION) * instruction.elements
+            facts.used = [1.0] * len(instruction.operands)
+        return facts
+
+
+class MergerCost(EarlierCost):
     """Times and sizes as the merger sees them. ``vectors``: reductions of columns load two elements at once, as XLA's emitters do since it
     writes them in MLIR (``xla_gpu_mlir_emitter_level`` from 4 on, the default of jaxlib 0.4.35)."""
 
@@ -30,10 +51,18 @@ class MergerCost(CostModel):
 
     def gain(self, producer: Instruction) -> tuple[float, float]:
         """Nanoseconds without and with fusing ``producer`` into all its users, as far as fusing changes them."""
+        return self._into(producer, list(producer.users))
+
+    def with_output(self, producer: Instruction, consumer: Instruction) -> tuple[float, float]:
+        """The same of one user, whose kernel then writes what the producer gives, too."""
+        apart, fused = self._into(producer, [consumer])
+        return apart, fused + self.run(producer).write
+
+    def _into(self, producer: Instruction, consumers: list[Instruction]) -> tuple[float, float]:
         mine, facts = self.run(producer), self.facts(producer)
-        apart = LAUNCH * (len(producer.users) + 1) + mine.time
-        fused = LAUNCH * len(producer.users)
-        for consumer in producer.users:
+        apart = LAUNCH * (len(consumers) + 1) + mine.time
+        fused = LAUNCH * len(consumers)
+        for consumer in consumers:
             number = consumer.operands.index(producer)
             used = self.facts(consumer).used[number]
             blocks, _ = self._launch(None, consumer, kind_of(consumer))
@@ -54,12 +83,6 @@ class MergerCost(CostModel):
             if not rows:
                 return max(1, batch * -(-minor // WARP)), COLUMN_THREADS
         return super()._launch(producer, consumer, kind)
-
-    def _compute(self, flops: float, blocks: int, threads: int) -> float:
-        """A unit is thought to do whole operations in a nanosecond (``ComputeTime``)."""
-        device = self.device
-        units = min(blocks, device.cores) * min(threads, device.fpus)
-        return ticks(flops / max(1, int(device.clock * 2) * units))
 
     def _combined(self, compute: float, memory: float) -> float:
         """The shorter hides wholly behind the longer (``GpuPerformanceModelOptions``)."""
@@ -84,16 +107,6 @@ class MergerCost(CostModel):
             return f"{splits:.0f} > {MAX_SPLITS} instructions that split a block of code"
         code = (a.code * times + b.code) * 2 ** splits
         return f"{code:.0f} instructions of IR > {MAX_IR}" if code > MAX_IR else ""
-
-    def _of_plain(self, instruction: Instruction) -> Facts:
-        """A concatenation is thought to read each piece once, and to be uneven by its first piece alone (``HandleConcatenate``)."""
-        facts = super()._of_plain(instruction)
-        if instruction.op == "concatenate":
-            axis = instruction.attrs["dimensions"][0]
-            uneven = axis and instruction.operands[0].dims[axis] % WARP
-            facts.flops = (UNEVEN_CONCATENATION if uneven else EVEN_CONCATENATION) * instruction.elements
-            facts.used = [1.0] * len(instruction.operands)
-        return facts
 
     def splits(self, kernel: Instruction) -> float:
         """How many instructions of a kernel, each as often as it is emitted, start a block of code (``IrBasicBlockSplitCount``)."""

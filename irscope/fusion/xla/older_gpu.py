@@ -1,8 +1,8 @@
 """The fusion passes of XLA's GPU compiler before priority fusion, one behind the other, on one computation.
 
 jaxlib ran them by default until 0.4.25; until 0.4.35 they could still be had by ``--xla_gpu_enable_priority_fusion=false``, and as of that
-release they are modelled (fusion_pipeline.cc): twice instruction fusion, first without copying, then the merger. Behind it stand
-``MultiOutputFusion``, as today, and the two passes that join kernels side by side, which ran behind priority fusion too for a while.
+release they are modelled (fusion_pipeline.cc): twice instruction fusion, first without copying, then the merger, ``MultiOutputFusion`` and
+the two passes that join kernels side by side.
 """
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ from irscope.fusion.xla import cpu
 from irscope.fusion.xla.cpu import Outcome
 from irscope.fusion.xla.fusion_merger import Merger
 from irscope.fusion.xla.gpu_device import Device
-from irscope.fusion.xla.horizontal_loops import SideBySide, join_side_by_side
+from irscope.fusion.xla.horizontal_loops import join_side_by_side
 from irscope.fusion.xla.horizontal_reductions import join_reductions
 from irscope.fusion.xla.instruction_fusion import InstructionRules
 from irscope.fusion.xla.instructions import Computation, Instruction
 from irscope.fusion.xla.older_cost import MergerCost
 from irscope.fusion.xla.refusal import Refusal
+from irscope.fusion.xla.releases import SideBySide
 
 
 def run(computation: Computation, device: Device) -> Outcome:
-    """Fuse a computation in place."""
+    """Fuse a computation in place: producers into readers, kernels into kernels."""
     first = cpu.run(computation, rules=InstructionRules(computation, device, may_duplicate=False))
     second = cpu.run(computation, rules=InstructionRules(computation, device, may_duplicate=True))
     merger = Merger(computation, MergerCost(device))
@@ -40,12 +41,20 @@ def _told(rules: InstructionRules, producer: Instruction, consumer: Instruction)
     return rules.refusal(consumer, producer, consumer.operands.index(producer)) if producer.body is None else None
 
 
-def join(computation: Computation, device: Device, release: SideBySide, entry: bool) -> list[tuple[str, str]]:
+def drop_dead(computation: Computation) -> None:
+    """Drop what nobody reads and nobody would miss (``HloDCE``): XLA joins no such kernels with others."""
+    for instruction in reversed(computation.post_order()):
+        if not instruction.users and instruction is not computation.root and instruction.op != "parameter" \
+                and not instruction.has_side_effect:
+            computation.remove(instruction)
+
+
+def join_all(computation: Computation, device: Device, release: SideBySide, entry: bool) -> list[tuple[str, str]]:
     """Join kernels side by side in place, until there are no more; the pairs that were joined, in order."""
     joined: list[tuple[str, str]] = []
     made = [("", "")]
     while made:
-        made = join_side_by_side(computation, release) if entry or not release.entry else []
+        made = join_side_by_side(computation, release) if entry or release.later else []
         made += join_reductions(computation, device)
         joined += made
     return joined

@@ -1,10 +1,12 @@
-"""What differs between releases of XLA's CPU fusion pass: the tests that one makes and another does not.
+"""What differs between releases of XLA's fusion passes: the tests that one makes and another does not.
 
 Of jaxlib 0.10.2 the source was read (cpu_instruction_fusion.cc) and its log replayed. Of jaxlib 0.4.38 the log was replayed over 229
-programs; each field below is a difference that showed there, and with all of them nothing else differs (docs/fusion/xla.md has figures).
+programs; each field of a CPU release is a difference that showed there, and with all of them nothing else differs. The GPU releases were
+compared with what the plugins of jaxlib 0.4.35 and 0.4.38 made of 209 and 210 programs (docs/fusion/xla.md has all figures).
 """
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 
@@ -32,3 +34,48 @@ OLD = CpuRelease("jaxlib-0.4.38", concatenations=False, reduction_limit=False, m
                  frames=False)
 CPU_RELEASES: dict[str, CpuRelease] = {release.name: release for release in (LATEST, OLD)}
 """By name; the first is the one that ``xla-cpu`` means."""
+
+
+@dataclass(frozen=True, slots=True)
+class SideBySide:
+    """What a release asks of kernels that it joins though they share nothing (horizontal_loop_fusion.cc).
+
+    ``later``: as jaxlib 0.4.38 does it, in all computations, not in the entry alone; bitcasts between kernels and their reader do not
+    matter, kernels that concatenate are taken too, and they need not have as many instructions nor lie row by row in memory; only those
+    whose results become slices, or update in place, must not share a parameter. ``results``: one loop has less than these.
+    """
+
+    later: bool
+    results: int
+
+
+@dataclass(frozen=True, slots=True)
+class GpuRelease:
+    """One release of the GPU passes by name.
+
+    ``by_priority``: priority fusion decides; else instruction fusion and the merger, which a release may have besides
+    (``--xla_gpu_enable_priority_fusion=false``). ``whole_rate``: its cost model lets a unit do whole operations in a nanosecond and looks
+    at the first piece of a concatenation alone. ``sides``: how it joins kernels side by side, None where it does not. ``frames``: as of a
+    CPU release. ``dump``: how the names of its dumps from before fusion end. ``more``: what else to know of its answers.
+    """
+
+    name: str
+    by_priority: bool = True
+    whole_rate: bool = False
+    sides: SideBySide | None = None
+    frames: bool = True
+    dump: str = "before_priority-fusion"
+    more: str = ""
+
+
+GPU_LATEST = GpuRelease(LATEST.name)
+GPU_0_4_38 = GpuRelease("jaxlib-0.4.38", whole_rate=True, sides=SideBySide(later=True, results=32), frames=False)
+GPU_0_4_35 = GpuRelease(
+    "jaxlib-0.4.35-instruction-fusion", by_priority=False, whole_rate=True, sides=SideBySide(later=False, results=8), frames=False,
+    dump="before_fusion",
+    more="these are the passes that jaxlib 0.4.35 runs with --xla_gpu_enable_priority_fusion=false, and was compared with; jaxlib ran "
+         "earlier versions of them by default until 0.4.25, which were not compared: confidence near for 0.4.35, low for those")
+GPU_RELEASES: dict[str, GpuRelease] = {release.name: release for release in (GPU_LATEST, GPU_0_4_38, GPU_0_4_35)}
+"""By name; the first is the one that ``xla-gpu`` means."""
+RELEASES: Mapping[str, Mapping[str, CpuRelease | GpuRelease]] = {"xla-cpu": CPU_RELEASES, "xla-gpu": GPU_RELEASES}
+"""The releases of each compiler's policy."""

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 from irscope.fusion.plan import EdgeVerdict, Group, Plan
 from irscope.fusion.xla.cpu import Outcome
+from irscope.fusion.xla.horizontal_loops import sliced_out
 from irscope.fusion.xla.instructions import Computation, Instruction, has_body
 from irscope.fusion.xla.refusal import Refusal
 from irscope.graph import Graph, Node
@@ -111,7 +112,7 @@ def _group(kernel: Instruction, members: list[Instruction]) -> Group:
     nodes = list(dict.fromkeys(m.node for m in members if m.node is not None))
     inside = set(nodes)
     root = kernel if kernel.body is None else kernel.body.root
-    outputs = [o.node for o in (root.operands if root.op == "tuple" else (root,)) if o.node is not None]
+    outputs = [n for o in (root.operands if root.op == "tuple" else (root,)) if (n := sliced_out(o).node) is not None]
     inputs = list(dict.fromkeys(o for n in nodes for o in n.operands if o not in inside and o.op.name != "constant"))
     reductions = [n for n in nodes if n.op.name == "reduce"]
     kind = "whole" if kernel.body is None and not kernel.is_elementwise else "reduction" if reductions else "map"
