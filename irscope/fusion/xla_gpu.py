@@ -53,34 +53,37 @@ class XlaGpuPolicy:
         if last is not None and last[1] == chosen and len(last[0]) == len(graphs) and all(map(is_, last[0], graphs)):
             return list(last[2])
         with collector_paused():
-            plans = tell_products([self._plan(module, graph, chosen) for graph in graphs], module, chosen)
+            plans = [self._plan(module, graph, chosen) for graph in graphs]
+            if self.release is GPU_LATEST:
+                plans = tell_products(plans, module, chosen)
         self._last = (graphs, chosen, plans)
         return list(plans)
 
     def _plan(self, module: Module, graph: Graph, device: Device) -> Plan:
         plan = self._planned(graph, marked(module, Computation.of(graph)), device, graph is module.main())
         if any(opened(node) for node in graph.nodes):
-            from_text(plan, self._fused(marked(module, taken_apart(graph)), device))
+            from_text(plan, self.fuse(marked(module, taken_apart(graph)), device))
         return _tell_joined(plan)
 
     def _planned(self, graph: Graph, computation: Computation, device: Device, entry: bool = False) -> Plan:
-        """What the passes make of a computation: those that fuse, then those that join kernels; of the entry the one that joins copies."""
-        plan = plan_of(graph, self._fused(computation, device))
-        older = not self.release.by_priority
-        if older:
+        plan = plan_of(graph, self.fuse(computation, device))
+        before = len(computation.instructions)
+        if self.join(computation, device, entry) or len(computation.instructions) != before:
+            plan.groups = groups_of(computation)
+        return plan
+
+    def fuse(self, computation: Computation, device: Device) -> Outcome:
+        """What the passes that fuse make of a computation, in place."""
+        return gpu.run(computation, device, self._cost(device)) if self.release.by_priority else older_gpu.run(computation, device)
+
+    def join(self, computation: Computation, device: Device, entry: bool) -> list[tuple[str, str]]:
+        """What the passes behind make of it, in place: those that join kernels, and of the entry the one that joins copies."""
+        if not self.release.by_priority:
             older_gpu.drop_dead(computation)
         joined = join_kernels(computation, self._cost(device))
         if self.release.sides is not None:
             joined += older_gpu.join_all(computation, device, self.release.sides, entry)
-        if entry and not older:
-            joined += fuse_copies(computation, device)
-        if joined or older:
-            plan.groups = groups_of(computation)
-        return plan
-
-    def _fused(self, computation: Computation, device: Device) -> Outcome:
-        """What the passes that fuse make of a computation, in place."""
-        return gpu.run(computation, device, self._cost(device)) if self.release.by_priority else older_gpu.run(computation, device)
+        return joined + fuse_copies(computation, device) if entry and self.release.by_priority else joined
 
     def _cost(self, device: Device) -> CostModel:
         if not self.release.by_priority:
@@ -88,11 +91,14 @@ class XlaGpuPolicy:
         return EarlierCost(device) if self.release.whole_rate else CostModel(device)
 
     def remarks(self, module: Module, device: str | None = None) -> list[str]:
-        """See :mod:`irscope.fusion.xla.stage`; what XLA's rewriters of normalisations and products take before; what is not known of a
-        device."""
+        """See :mod:`irscope.fusion.xla.stage`; of the latest release what XLA's rewriters of normalisations and products take before; how
+        sure an older one is; what is not known of a device."""
         told, chosen = other_release(module, self.version), device_named(device)
-        told += remarks(module, self.version, "before_priority-fusion")
-        told += normalisations(module, chosen) + multiplications(module, chosen)
+        told += remarks(module, self.version, self.release.dump)
+        if self.release is GPU_LATEST:
+            told += normalisations(module, chosen) + multiplications(module, chosen)
+        if self.release.more:
+            told.append(f"{self.version}: {self.release.more}")
         if chosen.capability not in CYCLES:
             told.append(f"{chosen.name} ({chosen.capability}): XLA has measured no cycles of instructions on it and takes those of "
                         f"{UNMEASURED}, as here")

@@ -141,11 +141,12 @@ def test_a_dump_of_another_release_is_told_apart(metadata: str, release: str) ->
 
 
 @pytest.mark.parametrize("metadata, release", WRITTEN)
-def test_xla_gpu_tells_such_a_dump_too_and_knows_one_release(metadata: str, release: str) -> None:
+def test_xla_gpu_tells_such_a_dump_too(metadata: str, release: str) -> None:
     text = load(HEAD + f"  ROOT t = f32[4]{{0}} tanh(x), {metadata}\n}}\n").module()
-    told = [line for line in remarks(text, "xla-gpu") if "another release" in line]
-    assert len(told) == (release != "jaxlib-0.10.2")
-    assert all("xla-gpu knows the rules of jaxlib-0.10.2 alone" in line for line in told)
+    for policy in ("xla-gpu", "xla-gpu@jaxlib-0.4.38", "xla-gpu@jaxlib-0.4.35-instruction-fusion"):
+        told = [line for line in remarks(text, policy) if "another release" in line]
+        assert len(told) == ((policy == "xla-gpu") != (release == "jaxlib-0.10.2"))
+        assert all(f"--policy xla-gpu@{release} decides as that one" in line for line in told)
 
 
 def test_every_policy_names_its_version() -> None:

@@ -4,7 +4,7 @@ As of jaxlib 0.4.35 (fusion_merger.cc, gpu_fusible.cc).
 """
 from __future__ import annotations
 
-from irscope.fusion.xla.gpu_kinds import kind_with
+from irscope.fusion.xla.gpu_kinds import earlier_kind
 from irscope.fusion.xla.gpu_outputs import Loop, is_input_reduction, is_turning
 from irscope.fusion.xla.gpu_rules import CODE, budget_refusal
 from irscope.fusion.xla.instructions import Computation, Instruction
@@ -83,7 +83,7 @@ class Merger:
         for user in list(producer.users):
             self.merged.append((producer.name, user.name))
             self.cost.forget(user)
-            fusion = user if user.body is not None else self.computation.wrap(user, kind_with(user, producer))
+            fusion = user if user.body is not None else self.computation.wrap(user, earlier_kind(user, producer))
             merge_into(fusion, producer)
             self.cost.forget(fusion)
         self.cost.forget(producer)

@@ -183,8 +183,11 @@ def _kind_of(consumer: Instruction, producer: Instruction | None) -> Emitter:
 
 def kind_with(consumer: Instruction, producer: Instruction | None) -> str:
     """``ChooseKind``: ``kInput`` where a reduction, a transposition, a scatter or a concatenation decides how the kernel runs."""
-    if kind_of(consumer, producer) is Emitter.CONCATENATE:
-        return "kInput"
+    return "kInput" if kind_of(consumer, producer) is Emitter.CONCATENATE else earlier_kind(consumer, producer)
+
+
+def earlier_kind(consumer: Instruction, producer: Instruction | None) -> str:
+    """``ChooseFusionKind``: the same, but that of a concatenation is a loop as any other."""
     return "kInput" if is_input_fusible(consumer) or (producer is not None and is_input_fusible(producer)) else "kLoop"
 
 

@@ -10,7 +10,7 @@ from math import prod
 from irscope.fusion.xla.copies import Copies
 from irscope.fusion.xla.cpu_rules import always_duplicable, is_expensive
 from irscope.fusion.xla.gpu_device import Device
-from irscope.fusion.xla.gpu_kinds import kind_with, members
+from irscope.fusion.xla.gpu_kinds import earlier_kind, members
 from irscope.fusion.xla.gpu_outputs import is_input_reduction, is_turning
 from irscope.fusion.xla.gpu_rules import budget_refusal
 from irscope.fusion.xla.instructions import Computation, Instruction, fuse_into
@@ -101,7 +101,7 @@ class InstructionRules:
 
     def fuse(self, producer: Instruction, consumer: Instruction) -> Instruction:
         """Put ``producer`` into the kernel of ``consumer``, which is returned (a new fusion where it was none)."""
-        kind = kind_with(consumer, producer)
+        kind = earlier_kind(consumer, producer)
         fusion = self.computation.wrap(consumer, kind) if consumer.body is None else consumer
         fusion.kind = kind
         self.reused.fusing(producer, fusion)

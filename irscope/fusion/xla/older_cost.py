@@ -7,7 +7,7 @@ computing the producer in each reader and reading there what it reads. As of jax
 from __future__ import annotations
 
 from irscope.fusion.xla.durations import duration, ticks
-from irscope.fusion.xla.gpu_cost import L1_SPEEDUP, L2_SPEEDUP, LAUNCH, MAX_IR, UNEVEN_CONCATENATION, CostModel, Facts
+from irscope.fusion.xla.gpu_cost import L1_SPEEDUP, L2_SPEEDUP, LAUNCH, MAX_IR, CostModel
 from irscope.fusion.xla.gpu_device import Device
 from irscope.fusion.xla.gpu_kinds import Emitter, heroes_of, kind_of
 from irscope.fusion.xla.instructions import Instruction
@@ -15,8 +15,6 @@ from irscope.fusion.xla.opcodes import EMITTED_AGAIN
 from irscope.fusion.xla.reduction_launch import COLUMN_THREADS
 from irscope.fusion.xla.shapes import WARP, reduction_dims
 
-EVEN_CONCATENATION = 6.0
-"""Work of an element of a concatenation whose pieces are whole warps: a comparison and a branch."""
 MAX_SPLITS = 10
 """``kMaxBasicBlockSplitsPerFusion``: each may double the code."""
 
@@ -29,16 +27,6 @@ class EarlierCost(CostModel):
         device = self.device
         units = min(blocks, device.cores) * min(threads, device.fpus)
         return ticks(flops / max(1, int(device.clock * 2) * units))
-
-    def _of_plain(self, instruction: Instruction) -> Facts:
-        """A concatenation is thought to read each piece once, and to be uneven by its first piece alone (``HandleConcatenate``)."""
-        facts = super()._of_plain(instruction)
-        if instruction.op == "concatenate":
-            axis = instruction.attrs["dimensions"][0]
-            uneven = axis and instruction.operands[0].dims[axis] % WARP
-            facts.flops = (UNEVEN_CONCATENATION if uneven else EVEN_CONCATENATION) * instruction.elements
-            facts.used = [1.0] * len(instruction.operands)
-        return facts
 
 
 class MergerCost(EarlierCost):

@@ -1,6 +1,6 @@
 """The fusion passes of XLA's GPU compiler before priority fusion, one behind the other, on one computation.
 
-jaxlib ran them by default until 0.4.25; until 0.4.35 they could still be had by ``--xla_gpu_enable_priority_fusion=false``, and as of that
+jaxlib ran them by default until 0.4.24; until 0.4.35 they could still be had by ``--xla_gpu_enable_priority_fusion=false``, and as of that
 release they are modelled (fusion_pipeline.cc): twice instruction fusion, first without copying, then the merger, ``MultiOutputFusion`` and
 the two passes that join kernels side by side.
 """

@@ -74,7 +74,7 @@ GPU_0_4_35 = GpuRelease(
     "jaxlib-0.4.35-instruction-fusion", by_priority=False, whole_rate=True, sides=SideBySide(later=False, results=8), frames=False,
     dump="before_fusion",
     more="these are the passes that jaxlib 0.4.35 runs with --xla_gpu_enable_priority_fusion=false, and was compared with; jaxlib ran "
-         "earlier versions of them by default until 0.4.25, which were not compared: confidence near for 0.4.35, low for those")
+         "earlier versions of them by default until 0.4.24, which were not compared: confidence near for 0.4.35, low for those")
 GPU_RELEASES: dict[str, GpuRelease] = {release.name: release for release in (GPU_LATEST, GPU_0_4_38, GPU_0_4_35)}
 """By name; the first is the one that ``xla-gpu`` means."""
 RELEASES: Mapping[str, Mapping[str, CpuRelease | GpuRelease]] = {"xla-cpu": CPU_RELEASES, "xla-gpu": GPU_RELEASES}

@@ -3,8 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from irscope.fusion.policy import releases_of
-from irscope.fusion.xla.releases import CPU_RELEASES
+from irscope.fusion.xla.releases import RELEASES
 from irscope.graph import Graph, Module, Node, TensorType, callees_first
 
 REWRITTEN = frozenset(
@@ -50,8 +49,8 @@ def remarks(module: Module, version: str, dump: str) -> list[str]:
 
 
 def other_release(module: Module, version: str) -> list[str]:
-    """That a text looks like the dump of another release than the one of ``version`` (``xla-cpu@jaxlib-0.10.2``), and whether the policy
-    knows that one; empty where nothing shows it.
+    """That a text looks like the dump of another release than the one of ``version`` (``xla-cpu@jaxlib-0.10.2``), and by which policy to
+    judge it; empty where nothing shows it.
 
     Only texts that XLA printed are looked at (their first line has ``entry_computation_layout``). jaxlib 0.4.38 writes the place in the
     user's program into each instruction (``source_file="..." source_line=4``) and ``jit(main)`` into its name; 0.10.2 numbers the places.
@@ -60,15 +59,14 @@ def other_release(module: Module, version: str) -> list[str]:
     if module.format != "hlo" or "entry_computation_layout" not in module.attrs:
         return []
     compiler, _, name = version.partition("@")
-    release, known = CPU_RELEASES[name], releases_of(compiler)
+    release = RELEASES[compiler][name]
     frames = "stack_frame_id=" in text
     if frames == release.frames or not (frames or " source_line=" in text or "/jit(main)/" in text):
         return []
     sign = "its metadata numbers the places in the program" if frames else "its metadata names files and lines, or jit(main)"
-    near = next(name for name, other in CPU_RELEASES.items() if other.frames == frames)
-    alone = f"{compiler} knows the rules of {' and '.join(known)} alone"
-    instead = f"--policy {compiler}@{near} decides as that one" if near in known else alone
-    return [f"the text looks like a dump of another release than {release.name}, as {near} writes them ({sign}): {instead}"]
+    near = next(name for name, other in RELEASES[compiler].items() if other.frames == frames)
+    return [f"the text looks like a dump of another release than {release.name}, as {near} writes them ({sign}): "
+            f"--policy {compiler}@{near} decides as that one"]
 
 
 def early_remarks(module: Module, version: str, dump: str, signs: Sequence[str], unfollowed: Sequence[str], more: str = "") -> list[str]:
