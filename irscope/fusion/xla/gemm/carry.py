@@ -130,6 +130,7 @@ def _moved(instruction: Instruction, order: Order, targets: list[Instruction], u
         return No(TRIVIAL)
     made: Orders = []
     before = 0
+    known: dict[Instruction, Order] = {}
     for target in targets:
         pieces = list(order.pieces)
         if instruction.op == "concatenate":
@@ -140,7 +141,8 @@ def _moved(instruction: Instruction, order: Order, targets: list[Instruction], u
             size = target.dims[along]
             part = Piece(pieces[group[0]].label, size, -before, size)
             before += size
-            made.append(_laid_out(target, groups, pieces, order, {along: part}))
+            laid = _laid_out(target, groups, pieces, order, {along: part})
+            known[target] = _after(known[target], laid) if target in known else laid
             continue
         if instruction.op == "slice":
             for dim, ((start, limit, _), group) in enumerate(zip(instruction.attrs["slice"], groups, strict=True)):
@@ -154,7 +156,7 @@ def _moved(instruction: Instruction, order: Order, targets: list[Instruction], u
         if instruction.op == "broadcast" and _drops_part(placed, pieces, order):
             return No(BROADCAST)
         made.append(_laid_out(target, placed, pieces, order, {}))
-    return made
+    return made or [known[target] for target in targets]
 
 
 def _sources(instruction: Instruction, rank: int, upwards: bool) -> list[int]:
@@ -201,6 +203,14 @@ def _laid_out(target: Instruction, groups: list[list[int]], pieces: list[Piece],
             laid.append(pieces[number])
     by_label = {label: tuple(become[n] for n in numbers if n in become) for label, numbers in order.by_label.items()}
     return Order(tuple(laid), {label: found for label, found in by_label.items() if found})
+
+
+def _after(order: Order, other: Order) -> Order:
+    """Two orders of one tensor that a concatenation reads twice: XLA writes both down as one, which no kernel can follow."""
+    first = len(order.pieces)
+    labels = dict.fromkeys((*order.by_label, *other.by_label))
+    return Order((*order.pieces, *other.pieces), {
+        label: (*order.by_label.get(label, ()), *(first + n for n in other.by_label.get(label, ()))) for label in labels})
 
 
 def _drops_part(placed: list[list[int]], pieces: list[Piece], order: Order) -> bool:

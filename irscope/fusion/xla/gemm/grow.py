@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from irscope.fusion.xla.gemm.carry import Side
 from irscope.fusion.xla.gemm.orders import Order, frozen, order_of, strides_of
-from irscope.fusion.xla.gemm.rules import DYNAMIC_SLICE, NOTHING_READ, PARAMETERS, READERS, No
+from irscope.fusion.xla.gemm.rules import DYNAMIC_SLICE, PARAMETERS, READERS, No
 from irscope.fusion.xla.gemm.splits import NO_SPLIT, combined
 from irscope.fusion.xla.gemm.worth import Carried, as_input, as_output, carried
 from irscope.fusion.xla.gpu_device import Device
@@ -187,8 +187,6 @@ def _grow_down(kernel: Kernel, split: int, device: Device, root: Instruction) ->
         user = next(iter(last.users), None)
         if user is None or len(last.users) != 1:
             kernel.asked += [Asked(last, reader, No(READERS, numbers=f"{len(last.users)} readers"), True) for reader in last.users]
-            if user is None:
-                kernel.asked.append(Asked(last, last, No(NOTHING_READ), True))
             return
         found = as_output(user, last, order, side, device, root)
         both = found if isinstance(found, No) else combined(split, found.split)

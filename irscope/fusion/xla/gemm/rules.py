@@ -96,7 +96,6 @@ PARAMETERS = Rule("gemm-parameters", "", "one operand of a product may read {lim
                   "combine the arrays in a kernel before")
 READERS = Rule("gemm-several-readers", "", "{producer} is read more than once, so that it has to be written to memory",
                "read it once, or compute the product twice")
-NOTHING_READ = Rule("gemm-nothing-read", "", "{producer} is the result")
 
 RULES = (TINY, UNSUPPORTED, FORM, FOUR_BITS, PURE, TUPLE, REDUCTION, PAD, POWER, OPCODE, OUTPUT_TYPE, INPUT_TYPE, ELEMENTWISE, RETYPED,
          SHARED_PATH, DYNAMIC_SLICE, BROADCAST_UP, SLICE_UP, NOT_BITCAST, UNIMPLEMENTED, BITCAST, TO_SCALAR, TRIVIAL, CONCATENATION,
