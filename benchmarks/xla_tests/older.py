@@ -19,20 +19,18 @@ DEVICE = Device("rtx_a6000", 84, 128, 1.41, 768e9, 6 * 1024 * 1024, threads_per_
 SIDES = SideBySide(later=False, results=8)
 WITHOUT_COPIES = "may_duplicate=*/false"
 """Of the two runs of instruction fusion the one that does not copy; the tests mean the other, where they do not say."""
-EARLIER_EMITTERS = "MLIR reduction emitter"
-"""A test says that it turns those off."""
 FUSED_BEFORE = "(fusion.Run("
 """Instruction fusion is run before the pass that is tested."""
 
 
-def run(family: str, module: Module, assertions: list[str], comments: list[str]) -> tuple[list[Computation], list[tuple[str, str]]]:
+def run(family: str, module: Module, assertions: list[str]) -> tuple[list[Computation], list[tuple[str, str]]]:
     """The computations behind the pass of a family, and what it did to them."""
     made = [Computation.of(graph) for graph in computations(module)]
     said = " ".join(assertions)
     if family == "legacy-gpu-instruction":
         return made, _fuse(made, copies=WITHOUT_COPIES not in said)
     if family == "legacy-gpu-merger":
-        mergers = [Merger(one, MergerCost(DEVICE, vectors=EARLIER_EMITTERS not in " ".join(comments))) for one in made]
+        mergers = [Merger(one, MergerCost(DEVICE)) for one in made]
         for merger in mergers:
             merger.run()
         return made, [pair for merger in mergers for pair in merger.merged]

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from irscope.fusion.xla.durations import duration, ticks
 from irscope.fusion.xla.gpu_cost import L1_SPEEDUP, L2_SPEEDUP, LAUNCH, MAX_IR, CostModel
-from irscope.fusion.xla.gpu_device import Device
 from irscope.fusion.xla.gpu_kinds import Emitter, heroes_of, kind_of
 from irscope.fusion.xla.instructions import Instruction
 from irscope.fusion.xla.opcodes import EMITTED_AGAIN
-from irscope.fusion.xla.reduction_launch import COLUMN_THREADS
-from irscope.fusion.xla.shapes import WARP, reduction_dims
+from irscope.fusion.xla.reduction_launch import COLUMN_THREADS, MAX_THREADS, THREADS, TILE
+from irscope.fusion.xla.shapes import RACE_FREE_BATCH, WARP, reduction_dims
 
+COLUMN_TILE = 128
+"""Elements of a column that one thread adds (``GetReductionTiling``)."""
 MAX_SPLITS = 10
 """``kMaxBasicBlockSplitsPerFusion``: each may double the code."""
 
@@ -30,12 +31,7 @@ class EarlierCost(CostModel):
 
 
 class MergerCost(EarlierCost):
-    """Times and sizes as the merger sees them. ``vectors``: reductions of columns load two elements at once, as XLA's emitters do since it
-    writes them in MLIR (``xla_gpu_mlir_emitter_level`` from 4 on, the default of jaxlib 0.4.35)."""
-
-    def __init__(self, device: Device, vectors: bool = True) -> None:
-        super().__init__(device)
-        self.vectors = vectors
+    """Times and sizes as the merger sees them."""
 
     def gain(self, producer: Instruction) -> tuple[float, float]:
         """Nanoseconds without and with fusing ``producer`` into all its users, as far as fusing changes them."""
@@ -66,10 +62,8 @@ class MergerCost(EarlierCost):
         return apart, fused
 
     def _launch(self, producer: Instruction | None, consumer: Instruction, kind: Emitter) -> tuple[int, int]:
-        if kind is Emitter.REDUCTION and not self.vectors:
-            rows, (batch, _, minor) = reduction_dims(heroes_of(consumer, producer)[0][1])
-            if not rows:
-                return max(1, batch * -(-minor // WARP)), COLUMN_THREADS
+        if kind is Emitter.REDUCTION:
+            return earlier_reduction(heroes_of(consumer, producer)[0][1])
         return super()._launch(producer, consumer, kind)
 
     def _combined(self, compute: float, memory: float) -> float:
@@ -116,3 +110,17 @@ class MergerCost(EarlierCost):
                     theirs.add(operand)
                     times[operand] = times.get(operand, 0.0) + copies
         return total
+
+
+def earlier_reduction(hero: Instruction) -> tuple[int, int]:
+    """Blocks and threads of a block of a reduction, in tiles of elements that are read one at a time (reduction_base.cc)."""
+    rows, (batch, middle, minor) = reduction_dims(hero)
+    if not rows:
+        return max(1, batch * -(-middle // (COLUMN_TILE * WARP)) * -(-minor // WARP)), COLUMN_THREADS
+    across = minor if minor < WARP and WARP % minor == 0 else min(MAX_THREADS, -(-minor // (TILE * WARP)) * WARP)
+    beside = 1
+    if across * 2 <= THREADS:
+        beside = THREADS // across
+        if middle * across <= THREADS:
+            beside = middle + (-middle * across % WARP + across - 1) // across
+    return max(1, -(-batch // min(max(1, batch), RACE_FREE_BATCH)) * -(-middle // beside)), across * beside
