@@ -329,3 +329,49 @@ def test_older_devices_run_no_triton() -> None:
     from dataclasses import replace
     computation = Computation.of(module(BIAS).main())
     assert rewrite(computation, replace(DEVICES["a100"], capability="sm_75")) == []
+
+
+SPLIT = "a = f32[16,64,4] parameter(0)\ns = f32[16,4,64] transpose(a), dimensions={0,2,1}\nr = f32[64,64] reshape(s)\nb = f32[64,64] parameter(1)"
+WHOLE = "r = f32[64,64] parameter(0)\nb = f32[64,64] parameter(1)"
+
+
+def test_a_product_with_a_batch_splits_no_rows() -> None:
+    text = """a = f32[2,16,64,4] parameter(0)
+s = f32[2,16,4,64] transpose(a), dimensions={0,1,3,2}
+r = f32[2,64,64] reshape(s)
+b = f32[2,64,64] parameter(1)
+ROOT d = f32[2,64,64] dot(r, b), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={1}"""
+    assert words(text) == {"s": "Unsupported split of a dimension."}
+
+
+@pytest.mark.parametrize(("front", "told"), [(SPLIT, {}), (WHOLE, {"t": "Unsupported split of a dimension."})])
+def test_rows_are_split_behind_the_product_as_in_front(front: str, told: dict[str, str]) -> None:
+    text = f"{front}\nd = f32[64,64] dot(r, b), {DOT}\nq = f32[16,4,64] reshape(d)\nROOT t = f32[16,64,4] transpose(q), dimensions={{0,2,1}}"
+    assert words(text) == told
+
+
+def test_a_power_that_is_read_once_goes_in() -> None:
+    lines = "a = f32[64,64] parameter(0)\ne = f32[] constant(3)\neb = f32[64,64] broadcast(e), dimensions={}\nr = f32[64,64] power(a, eb)"
+    assert kernels(in_front(lines)) == ["constant broadcast power dot of a b"]
+
+
+def test_a_slice_behind_a_reshape_of_a_shared_value_stays_outside() -> None:
+    text = cut(64, NEGATED).replace("s = bf16[64,64] slice(g), slice={[0:64], [8:72]}",
+                                    "q = bf16[128,1024] reshape(g)\ns = bf16[64,64] slice(q), slice={[0:64], [8:72]}")
+    assert words(text)["s"] == INPUT
+
+
+def test_a_repeated_parameter_is_no_second_array() -> None:
+    lines = "a = f32[64,64] parameter(0)\nv = f32[64] parameter(1)\nvb = f32[64,64] broadcast(v), dimensions={1}\nr = f32[64,64] multiply(a, vb)"
+    assert kernels(in_front(lines)) == ["broadcast multiply dot of a v b"]
+
+
+def test_division_is_computed_in_f32_and_bf16() -> None:
+    def divided(of: str) -> str:
+        return in_front(f"a = {of}[64,64] parameter(0)\nc = {of}[64,64] parameter(1)\nr = {of}[64,64] divide(a, c)", of)
+    assert kernels(divided("f32")) == kernels(divided("bf16")) == ["divide dot of a c b"]
+    assert words(divided("f16")) == {"r": "Unsupported elementwise operation."}
+
+
+def test_a_parameter_may_be_read_through_a_bitcast_behind() -> None:
+    assert kernels(behind("n = f32[4096] parameter(2)\nm = f32[64,64] bitcast(n)\nROOT r = f32[64,64] add(d, m)")) == ["dot bitcast add of a b n"]

@@ -2,7 +2,7 @@
 
 Each dimension of the product has to lie in one stretch of memory; the rows of a product without batch may lie in two, with other
 dimensions between, if they are split at the same place everywhere in the kernel (``GetRequirementsIfSupportedOrder``,
-``CombineDotRequirements`` of triton_tiling_propagation.cc).
+``CombineDotRequirements`` of triton_tiling_propagation.cc). Where two dimensions are in the way, XLA names either: it keeps them unordered.
 """
 from __future__ import annotations
 
