@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import deque
 
 from irscope.fusion.xla.gemm.bitcasts import Form, bitcast_of, form_of
-from irscope.fusion.xla.gemm.grow import LIMIT, Asked, Kernel
+from irscope.fusion.xla.gemm.grow import Asked, Kernel
 from irscope.fusion.xla.gemm.rules import UNTILED, No
 from irscope.fusion.xla.gemm.shepherd import Origins, Shepherd
 from irscope.fusion.xla.gemm.tiles import untiled
@@ -88,9 +88,9 @@ def _space(dot: Instruction) -> tuple[Computation, Origins, Instruction]:
 
 
 def _take_operands(space: Computation, fusion: Instruction, candidates: list[Instruction], asked: list[Asked]) -> None:
-    """Take in what a kernel reads, breadth first, until it reads too many arrays."""
+    """Take in what a kernel reads, breadth first, however many arrays it reads then."""
     queue = deque(candidates)
-    while queue and len(fusion.operands) < 2 * LIMIT:
+    while queue:
         candidate = queue.popleft()
         if fusion not in candidate.users or candidate.op == "parameter":
             continue
