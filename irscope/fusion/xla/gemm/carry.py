@@ -16,6 +16,7 @@ from irscope.fusion.xla.gemm.rules import (
     BROADCAST_UP,
     CONCATENATION,
     NOT_BITCAST,
+    SECOND,
     SHARED_PATH,
     SLICE_UP,
     SPLIT_CONCATENATION,
@@ -62,7 +63,7 @@ def to_operands(instruction: Instruction, order: Order, side: Side) -> Orders | 
         return _reshaped(instruction, order, instruction.operands[0])
     if op == "concatenate":
         return _unconcatenated(instruction, order, side)
-    return No(UNIMPLEMENTED, op=op)
+    return _unimplemented(op)
 
 
 def to_result(instruction: Instruction, order: Order) -> Orders | No:
@@ -76,7 +77,11 @@ def to_result(instruction: Instruction, order: Order) -> Orders | No:
         return [order]
     if op == "slice":
         return No(SLICE_UP)
-    return _reshaped(instruction, order, instruction) if op in ("bitcast", "reshape") else No(UNIMPLEMENTED, op=op)
+    return _reshaped(instruction, order, instruction) if op in ("bitcast", "reshape") else _unimplemented(op)
+
+
+def _unimplemented(op: str) -> No:
+    return No(SECOND if op == "dot" else UNIMPLEMENTED, op=op)
 
 
 def _reshaped(instruction: Instruction, order: Order, target: Instruction) -> Orders | No:

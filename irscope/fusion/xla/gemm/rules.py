@@ -52,6 +52,9 @@ SLICE_UP = Rule("gemm-slice-direction", "Unsupported slice direction.", "a kerne
 NOT_BITCAST = Rule("gemm-reshape", "Non-bitcast reshape.", "the reshape moves data in memory", "give both sides the default layout")
 UNIMPLEMENTED = Rule("gemm-unimplemented", "Unimplemented instruction.", "a product's kernel computes no {op}",
                      "move it in front of what the kernel takes in")
+ONE = "a kernel computes one product: {producer} and {consumer} belong to two"
+SECOND = Rule("gemm-second-product", "Unimplemented instruction.", ONE, "none: two products are two kernels")
+SECOND_KERNEL = Rule("gemm-second-kernel", "Unsupported opcode.", ONE, "none: two products are two kernels")
 BITCAST = Rule("gemm-bitcast", "Unsupported bitcast", "the reshape cuts across the pieces of a dimension, or through a slice",
                "reshape to sizes that divide each other")
 TO_SCALAR = Rule("gemm-slice-to-scalar", "Slice to scalar is not implemented yet.", "a single element is cut out",
@@ -98,7 +101,8 @@ READERS = Rule("gemm-several-readers", "", "{producer} is read more than once, s
                "read it once, or compute the product twice")
 
 RULES = (TINY, UNSUPPORTED, FORM, FOUR_BITS, PURE, TUPLE, REDUCTION, PAD, POWER, OPCODE, OUTPUT_TYPE, INPUT_TYPE, ELEMENTWISE, RETYPED,
-         SHARED_PATH, DYNAMIC_SLICE, BROADCAST_UP, SLICE_UP, NOT_BITCAST, UNIMPLEMENTED, BITCAST, TO_SCALAR, TRIVIAL, CONCATENATION,
+         SHARED_PATH, DYNAMIC_SLICE, BROADCAST_UP, SLICE_UP, NOT_BITCAST, UNIMPLEMENTED, SECOND,
+         SECOND_KERNEL, BITCAST, TO_SCALAR, TRIVIAL, CONCATENATION,
          SPLIT_CONCATENATION, UNEVEN_CONCATENATION, SPLIT_SLICE, BROADCAST, CONFLICT, INNER_SLICE, TRANSPOSED, SECOND_SPLIT, SPLIT, INPUT,
          INPUT_SHARED, INPUT_PRODUCT, SEVERAL_INPUTS, OUTPUT, UNTILED, PARAMETERS, READERS)
 """All of them. XLA has three more that never say no: it reaches no reduction (``Unsupported reduction.``, ``Only row reductions are

@@ -1,7 +1,7 @@
 """What a Triton kernel of a product computes beside the product, and which products (support_legacy.cc, support.cc of jaxlib 0.10.2)."""
 from __future__ import annotations
 
-from irscope.fusion.xla.gemm.rules import ELEMENTWISE, FORM, INPUT_TYPE, OPCODE, OUTPUT_TYPE, RETYPED, UNSUPPORTED, No
+from irscope.fusion.xla.gemm.rules import ELEMENTWISE, FORM, INPUT_TYPE, OPCODE, OUTPUT_TYPE, RETYPED, SECOND_KERNEL, UNSUPPORTED, No
 from irscope.fusion.xla.gpu_device import Device
 from irscope.fusion.xla.instructions import Instruction
 from irscope.fusion.xla.triton import TYPES as TRITON_TYPES
@@ -54,6 +54,8 @@ def lacking(instruction: Instruction, device: Device) -> No | None:
         return None
     if op == "bitcast":
         return No(RETYPED) if instruction.dtype != instruction.operands[0].dtype else None
+    if instruction.body is not None and any(i.op == "dot" for i in instruction.body.instructions):
+        return No(SECOND_KERNEL)
     return None if op in MOVED or op == "dynamic-slice" or op == "dot" else No(OPCODE, op=op)
 
 
