@@ -16,7 +16,7 @@ JOBS ?= 2
 # What `make test` passes on to pytest: make test ARGS='tests/cli -k pipe'
 ARGS ?=
 
-.PHONY: help setup demo test browser oracle lint types bench bench-nets bench-read fuzz lint-counts golden ci clean
+.PHONY: help setup demo test browser oracle lint types bench bench-nets bench-read bench-lint fuzz lint-counts golden ci clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -66,6 +66,9 @@ bench-nets: $(READY)  ## whole nets: irscope, torch, jax, ONNX Runtime (PEERS_PY
 
 bench-read: $(READY)  ## reading HLO: instructions a second and bytes an instruction, beside XLA's parser
 	@PYTHONPATH=. "$${PEERS_PYTHON:-$(BIN)/python}" benchmarks/read_hlo.py $(ARGS)
+
+bench-lint: $(READY)  ## linting 100,000 operators of every format, shape and policy (ARGS='--only "hlo.*" --policies none,xla-cpu')
+	@$(BIN)/python benchmarks/lint_speed.py $(ARGS)
 
 fuzz: $(READY)  ## mutated dumps: the readers may find faults in them, and nothing else
 	@$(BIN)/python benchmarks/fuzz.py samples $(ARGS)

@@ -1,0 +1,1 @@
+"""Programs as long as one likes, in every format and of many shapes: what ``benchmarks/lint_speed.py`` measures."""
