@@ -62,9 +62,10 @@ class Merger:
         if producer.kind != "kLoop":
             return Refusal(NO_LOOP)
         mine = Loop.of(producer)
+        plain = mine.reduces is None and mine.moves is None
         for user in producer.users:
             refusal = Refusal(BITCAST) if user.op == "bitcast" else Refusal(CUSTOM) if user.kind in ("kCustom", "triton") \
-                else _apart(mine, Loop.of(user), producer, user) or pair_refusal(producer, user)
+                else (None if plain else _apart(mine, Loop.of(user), producer, user)) or pair_refusal(producer, user)
             if refusal is not None:
                 return _of_one(refusal, producer, user)
         if any(map(is_input_reduction, producer.users)) and turns_most(producer):

@@ -5,6 +5,9 @@ of several results; the rest one kernel that writes all results into one array a
 """
 from __future__ import annotations
 
+from collections import Counter
+from itertools import islice
+
 from irscope.fusion.xla.gpu_kinds import members
 from irscope.fusion.xla.gpu_outputs import is_nested_variadic
 from irscope.fusion.xla.instructions import Computation, Instruction, parameter_of
@@ -49,35 +52,37 @@ def _groups(consumer: Instruction, root: Instruction, sliced: bool, release: Sid
     trivial = SHAPES if release.later else PARTS
     found = [kernel for kernel in dict.fromkeys(behind(operand, trivial) for operand in consumer.operands)
              if _is_candidate(kernel) or (release.later and _concatenates(kernel))]
-    readers = set(found)
+    readers = Counter(operand for kernel in found for operand in set(kernel.operands))
     chosen = [kernel for kernel in found if only_read_by(kernel, consumer, root, trivial) and _is_small(kernel, sliced)
               and (release.later or _is_row_major(kernel)) and not _shares(kernel, readers, sliced, release)]
     chosen.sort(key=lambda k: (outputs_of(k)[0].dtype, len(outputs_of(k)), count_of(k), outputs_of(k)[0].elements))
     groups: list[list[Instruction]] = []
-    while chosen:
-        count = _together(chosen, sliced, release)
+    start = 0
+    while start < len(chosen):
+        count = _together(chosen, start, sliced, release)
         if count > 1:
-            groups.append(chosen[:count])
-        chosen = chosen[count:]
+            groups.append(chosen[start:start + count])
+        start += count
     return groups
 
 
-def _together(kernels: list[Instruction], sliced: bool, release: SideBySide) -> int:
-    """How many kernels from the first on fit together, one at least."""
-    first = outputs_of(kernels[0])
-    limit = MAX_RESULTS_SLICED if sliced else release.results if kernels[0].op == "fusion" else MAX_RESULTS_PLAIN
-    results = pointers = 0
-    for count, kernel in enumerate(kernels):
+def _together(kernels: list[Instruction], start: int, sliced: bool, release: SideBySide) -> int:
+    """How many kernels from one on fit together, one at least."""
+    first = kernels[start]
+    like = outputs_of(first)
+    limit = MAX_RESULTS_SLICED if sliced else release.results if first.op == "fusion" else MAX_RESULTS_PLAIN
+    results = pointers = count = 0
+    for count, kernel in enumerate(islice(kernels, start, None)):
         outputs = outputs_of(kernel)
         results += len(outputs)
-        if outputs[0].dtype != first[0].dtype or len(outputs) != len(first) or results >= limit \
-                or (not release.later and count_of(kernel) != count_of(kernels[0])) \
-                or not (sliced or outputs[0].same_dims_and_layout(first[0])):
+        if outputs[0].dtype != like[0].dtype or len(outputs) != len(like) or results >= limit \
+                or (not release.later and count_of(kernel) != count_of(first)) \
+                or not (sliced or outputs[0].same_dims_and_layout(like[0])):
             return max(1, count)
         pointers += len(kernel.operands) + len(outputs)
         if pointers * POINTER >= MAX_PARAMETERS:
             return max(1, count)
-    return len(kernels)
+    return count + 1
 
 
 def behind(operand: Instruction, trivial: frozenset[str] = PARTS) -> Instruction:
@@ -126,12 +131,12 @@ def _is_small(kernel: Instruction, sliced: bool) -> bool:
     return outputs_of(kernel)[0].elements <= elements and (kernel.body is None or count_of(kernel) <= count)
 
 
-def _shares(kernel: Instruction, others: set[Instruction], sliced: bool, release: SideBySide) -> bool:
+def _shares(kernel: Instruction, readers: Counter[Instruction], sliced: bool, release: SideBySide) -> bool:
     """Whether a parameter of the computation, or later a part of a tuple, is read by one of the others too, and that matters."""
     if release.later and not sliced and outputs_of(kernel)[0].op != "dynamic-update-slice":
         return False
-    return any((operand.op == "parameter" or (release.later and operand.op in PARTS))
-               and any(user is not kernel and user in others for user in operand.users) for operand in kernel.operands)
+    return any(readers[operand] > 1 and (operand.op == "parameter" or (release.later and operand.op in PARTS))
+               for operand in kernel.operands)
 
 
 def _concatenates(kernel: Instruction) -> bool:

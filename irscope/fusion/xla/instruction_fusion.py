@@ -10,7 +10,7 @@ from math import prod
 from irscope.fusion.xla.copies import Copies
 from irscope.fusion.xla.cpu_rules import always_duplicable, is_expensive
 from irscope.fusion.xla.gpu_device import Device
-from irscope.fusion.xla.gpu_kinds import earlier_kind, members
+from irscope.fusion.xla.gpu_kinds import earlier_kind, members, traits_of_both
 from irscope.fusion.xla.gpu_outputs import is_input_reduction, is_turning
 from irscope.fusion.xla.gpu_rules import budget_refusal
 from irscope.fusion.xla.instructions import Computation, Instruction, fuse_into
@@ -103,11 +103,11 @@ class InstructionRules:
         """Put ``producer`` into the kernel of ``consumer``, which is returned (a new fusion where it was none)."""
         kind = earlier_kind(consumer, producer)
         fusion = self.computation.wrap(consumer, kind) if consumer.body is None else consumer
-        fusion.kind = kind
         self.reused.fusing(producer, fusion)
-        copies = self._copies(fusion)
+        copies, both = self._copies(fusion), traits_of_both(producer, fusion)
         readers = copies.take_operand(producer)
         copies.add(fuse_into(fusion, producer), readers)
+        fusion.kind, fusion.traits = kind, both
         return fusion
 
     def _copies(self, fusion: Instruction) -> Copies:

@@ -14,9 +14,9 @@ def in_any_loop(instruction: Instruction) -> bool:
     """``IsUniversallyLoopFusible``: a loop can compute it, before or behind others."""
     if instruction.op == "copy":
         return tiled_transpose(instruction) is None
-    if instruction.is_elementwise and instruction.operands:
+    if instruction.op == "fusion" and instruction.kind == "kLoop":
         return True
-    return instruction.kind == "kLoop" if instruction.op == "fusion" else instruction.op in LOOPS
+    return instruction.op in LOOPS or (instruction.is_elementwise and bool(instruction.operands))
 
 
 def for_reader(producer: Instruction) -> bool:
