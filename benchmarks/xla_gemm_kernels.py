@@ -8,6 +8,9 @@ jaxlib 0.10.2's plugin compiles without a device for a target text, too). DEVICE
 * **words**: where the folder has XLA's log (``vlog.txt``, of ``TF_CPP_VMODULE=gemm_fusion=5``), how many of its refusals are told in
   its words of the same instruction, and how many are told that it does not log.
 
+* **early**: where the folder has the text that the compiler was given (``raw.hlo``), programs of which irscope, which rewrites that
+  text first, makes as many kernels that hold the same arithmetic.
+
 ``--second`` judges the second version of the pass (compiled with ``--xla_gpu_experimental_gemm_fusion_v2=true``), which logs no words.
 """
 from __future__ import annotations
@@ -22,10 +25,12 @@ import irscope
 from irscope.fusion.xla.gemm.products import PRODUCTS, Product, Settings, rewrite
 from irscope.fusion.xla.gpu_device import Device, device_named
 from irscope.fusion.xla.instructions import Computation, Instruction
+from irscope.fusion.xla.multiplied import told_of
 from irscope.fusion.xla.stage import computations
 from irscope.fusion.xla_gpu import marked
 
 REFUSED = re.compile(r"gemm_fusion\.cc:\d+\] Not fusing %(\S+) = .*? to the (?:out|in)put due to the decision: (.*)")
+MOVES = frozenset("parameter bitcast reshape transpose copy constant broadcast".split())
 LEFT = re.compile(r"gemm_fusion\.cc:\d+\] Not fusing: (.*)")
 
 
@@ -44,6 +49,19 @@ def kernels(made: list[Computation]) -> Counter[Hashable]:
             held = Counter((i.op, i.dtype, i.dims) for i in inside if i.op != "parameter")
             found[kernel.dims, tuple(sorted(held.items())), tuple(sorted((p.dtype, p.dims) for p in kernel.operands))] += 1
     return found
+
+
+def arithmetic(body: Computation) -> Hashable:
+    """What a kernel computes, movement and constants left out."""
+    return tuple(sorted(Counter(i.op for i in body.instructions if i.op not in MOVES).items()))
+
+
+def is_alike_early(raw: Path, device: Device, theirs: list[Computation]) -> bool:
+    """Whether the kernels of a text from before XLA's rewriting compute what XLA's compute."""
+    told = told_of(irscope.load(raw.read_text()).module(), device)
+    ours = Counter(arithmetic(p.kernel.body) for p in told.products if p.is_made and p.kernel is not None)
+    made = [i.body for computation in theirs for i in computation.instructions if i.body is not None]
+    return ours == Counter(arithmetic(body) for body in made if any(i.op in PRODUCTS for i in body.instructions))
 
 
 def words(products: list[Product]) -> Counter[tuple[str, str]]:
@@ -84,9 +102,14 @@ def judged(folder: Path, device: Device, settings: Settings) -> tuple[bool, Coun
     after = next(iter(sorted(folder.glob("*after_triton-gemm-rewriter*.txt"))), before)
     made = read(before)
     products = [product for computation in made for product in rewrite(computation, device, settings)]
-    ours, theirs = kernels(made), kernels(read(after))
+    outcome = read(after)
+    ours, theirs = kernels(made), kernels(outcome)
     told = [f"only here: {key}" for key in ours - theirs] + [f"only XLA: {key}" for key in theirs - ours]
     count = Counter(kernels=sum(theirs.values()), products=len(products))
+    if (raw := folder / "raw.hlo").is_file():
+        alike = is_alike_early(raw, device, outcome)
+        count += Counter(raw=1, early=alike)
+        told += [] if alike else ["early: other kernels"]
     log = folder / "vlog.txt"
     if log.is_file() and not settings.by_tiles:
         mine, its = words(products), logged(log.read_text(errors="replace"))
@@ -113,7 +136,8 @@ def main() -> None:
             print(f"{folder.name}:")
             print("\n".join(f"    {line}" for line in told))
     print(f"{device.name}: {total['programs']} programs, kernels alike in {total['same']}; {total['kernels']} kernels; XLA's words "
-          f"{total['right']} of {total['logged']}, {total['more']} more")
+          f"{total['right']} of {total['logged']}, {total['more']} more"
+          + (f"; early texts alike in {total['early']} of {total['raw']}" if total["raw"] else ""))
 
 
 if __name__ == "__main__":

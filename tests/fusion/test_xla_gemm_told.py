@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from irscope.api import load
 from irscope.fusion import EdgeVerdict
+from irscope.fusion.xla.gemm import products
 from irscope.fusion.xla.gpu_device import DEVICES
 from irscope.fusion.xla.multiplied import multiplications
 from irscope.graph import Module
@@ -102,3 +103,34 @@ d = f32[64,64] dot(a, b), {DOT}
 z = f32[] constant(0)
 ROOT r = f32[64] reduce(d, z), dimensions={{1}}, to_apply=add"""
     assert '"Reductions are not fused yet."' in edges(module(text, ADD))["d", "r"].cause
+
+
+def early(rows: int, inner: int, columns: int) -> list[str]:
+    """What is told of a product with a vector, as jax prints it."""
+    left, right = f"f32[{rows},{inner}]", f"f32[{inner},{columns}]"
+    text = f"""HloModule m, entry_computation_layout={{({left}{{1,0}}, {right}{{1,0}})->f32[{rows},{columns}]{{1,0}}}}
+ENTRY e {{
+  x = {left} parameter(0)
+  w = {right} parameter(1)
+  ROOT d = f32[{rows},{columns}] dot(x, w), {DOT}
+}}"""
+    return multiplications(load(text).module(), DEVICES["h100"])
+
+
+def test_small_products_with_a_vector_are_reductions_by_then() -> None:
+    [told] = early(1, 3162, 3161)
+    assert "of 0 of 1 matrix products; not of %d (XLA's simplifier turns a product with a vector of fewer than ten million" in told
+    [told] = early(1, 3162, 3162)
+    assert "of 1 of 1 matrix products" in told
+    assert products.REDUCED == 10_000_000
+
+
+def test_an_early_product_that_contracts_two_dimensions_contracts_one_by_then() -> None:
+    text = """HloModule m, entry_computation_layout={(f32[64,4,32]{2,1,0}, f32[4,32,48]{2,1,0})->f32[64,48]{1,0}}
+ENTRY e {
+  x = f32[64,4,32] parameter(0)
+  w = f32[4,32,48] parameter(1)
+  ROOT d = f32[64,48] dot(x, w), lhs_contracting_dims={1,2}, rhs_contracting_dims={0,1}
+}"""
+    [told] = multiplications(load(text).module(), DEVICES["h100"])
+    assert "of 1 of 1 matrix products: %d" in told

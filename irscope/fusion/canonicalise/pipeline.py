@@ -60,6 +60,7 @@ def run_common(body: Body, kept: Container[Node] = ()) -> None:
     for inner in body.everything():
         inline_calls(inner, kept)
     for inner in body.everything():
+        decompose(inner)
         expand_operators(inner)
         wrap_branches(inner)
     _simplify(body, tiled=False)

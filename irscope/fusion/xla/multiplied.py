@@ -7,11 +7,11 @@ from functools import lru_cache
 
 from irscope.fusion.plan import EdgeVerdict, Plan
 from irscope.fusion.xla.gemm.grow import Asked
-from irscope.fusion.xla.gemm.products import Product, rewrite
+from irscope.fusion.xla.gemm.products import Product, Settings, rewrite
 from irscope.fusion.xla.gemm.rules import No
 from irscope.fusion.xla.gpu_device import Device
 from irscope.fusion.xla.instructions import Computation, Instruction
-from irscope.fusion.xla.normalised import in_text, judged
+from irscope.fusion.xla.normalised import in_text, is_early, judged
 from irscope.fusion.xla.softmax import bails_out
 from irscope.fusion.xla.stage import computations
 from irscope.graph import Module, Node
@@ -84,8 +84,9 @@ def told_of(module: Module, device: Device) -> Told:
     edges: list[Edge] = []
     try:
         with collector_paused():
+            settings = Settings(simplified=not is_early(module))
             for graph in computations(judged(module)):
-                for product in rewrite(Computation.of(graph), device):
+                for product in rewrite(Computation.of(graph), device, settings):
                     products.append(product)
                     edges += _edges(graph.name, product)
     except UserError:

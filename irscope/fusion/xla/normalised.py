@@ -9,7 +9,7 @@ from irscope.fusion.xla.gpu_device import Device
 from irscope.fusion.xla.instructions import Computation
 from irscope.fusion.xla.softmax import Decision, Diamond, Refused, bails_out, chains, of_reductions
 from irscope.fusion.xla.stage import computations
-from irscope.graph import Module, Node
+from irscope.graph import Module, Node, TensorType
 from irscope.graph.collector import collector_paused
 from irscope.source import UserError
 
@@ -36,7 +36,24 @@ def decisions(module: Module) -> list[tuple[Node, Decision]]:
 @lru_cache(maxsize=1)
 def judged(module: Module) -> Module:
     """A module as XLA's rewriters before ``priority-fusion`` see it: rewritten as for every target, where it is from before that."""
-    return canonicalise(module, run_common).module if early_signs(module) else module
+    return canonicalise(module, run_common).module if is_early(module) else module
+
+
+def is_early(module: Module) -> bool:
+    """Whether XLA has yet to rewrite a text: a product of anything but two matrices, batches aside, shows it too."""
+    return bool(early_signs(module)) or ("entry_computation_layout" in module.attrs and any(
+        _is_loose(node) for graph in module.graphs.values() for node in graph.nodes if node.op.name == "dot"))
+
+
+def _is_loose(dot: Node) -> bool:
+    for operand, which in zip(dot.operands, ("lhs", "rhs"), strict=False):
+        contracted = dot.attrs.get(f"{which}_contracting_dims", ())
+        gone = (*contracted, *dot.attrs.get(f"{which}_batch_dims", ()))
+        shape = operand.type.shape if isinstance(operand.type, TensorType) else ()
+        kept = [size for n, size in enumerate(shape) if n not in gone]
+        if len(contracted) != 1 or len(kept) != 1 or 1 in (kept[0], shape[contracted[0]]):
+            return True
+    return False
 
 
 def in_text(node: Node) -> Node:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from irscope.fusion.xla.gemm.bitcasts import bitcast_of, form_of
 from irscope.fusion.xla.gemm.grow import Asked, Kernel, grown
-from irscope.fusion.xla.gemm.rules import FOUR_BITS, PURE, TINY, No
+from irscope.fusion.xla.gemm.rules import FOUR_BITS, PURE, TINY, VECTOR, No
 from irscope.fusion.xla.gemm.search import searched
 from irscope.fusion.xla.gemm.steps import reads_batch_first
 from irscope.fusion.xla.gemm.support import unsupported
@@ -20,6 +20,9 @@ from irscope.fusion.xla.softmax import bails_out
 
 SMALL = 100
 """Elements of both operands without batch below which a float product is left to a loop (``xla_gpu_gemm_rewrite_size_threshold``)."""
+REDUCED = 10_000_000
+"""Elements of both operands below which XLA's simplifier makes a reduction of a product with a vector (``ShouldStrengthReduceDotToReduce``
+of gpu algebraic_simplifier.cc): 3,162 by 3,161 is reduced, 3,162 by 3,162 is not."""
 LOOPED = frozenset(("f16", "f32", "bf16"))
 """Results that XLA's loop emitter computes (``IsDotSupportedByClassicalEmitters``)."""
 BARE = frozenset(("bitcast", "dot", "parameter", "reshape"))
@@ -30,11 +33,13 @@ PRODUCTS = frozenset(("dot", "scaled-dot"))
 @dataclass(frozen=True, slots=True)
 class Settings:
     """XLA's options: whether a product with nothing around it becomes a kernel too (``xla_gpu_triton_gemm_any``, on by default), and the
-    size below which none is made; ``by_tiles`` is the pass's second version (:mod:`irscope.fusion.xla.gemm.search`)."""
+    size below which none is made; ``by_tiles`` is the pass's second version (:mod:`irscope.fusion.xla.gemm.search`). ``simplified`` says
+    that XLA's simplifier has run, so that every product with a vector is one to stay."""
 
     any_product: bool = True
     small: int = SMALL
     by_tiles: bool = False
+    simplified: bool = True
 
 
 DEFAULT = Settings()
@@ -65,6 +70,8 @@ def product_of(dot: Instruction, computation: Computation, device: Device, setti
     if dot.op == "dot":
         if (small := _small(dot)) < settings.small and dot.dtype in LOOPED:
             return Product(dot, None, No(TINY, numbers=f"{small} < {settings.small} elements"))
+        if not settings.simplified and small < REDUCED and _has_vector(dot):
+            return Product(dot, None, No(VECTOR, numbers=f"{small} < {REDUCED} elements"))
         if (no := unsupported(dot, device)) is not None:
             return Product(dot, None, no)
         if settings.by_tiles:
@@ -89,6 +96,15 @@ def _small(dot: Instruction) -> int:
             elements *= 1 if d in batch else size
         total += elements
     return total
+
+
+def _has_vector(dot: Instruction) -> bool:
+    """Whether one side of a product keeps a single row."""
+    for number, which in enumerate(("lhs", "rhs")):
+        gone = (*dot.attrs.get(f"{which}_batch_dims", ()), *dot.attrs.get(f"{which}_contracting_dims", ()))
+        if all(size == 1 for d, size in enumerate(dot.operands[number].dims) if d not in gone):
+            return True
+    return False
 
 
 def rewrite(computation: Computation, device: Device, settings: Settings = DEFAULT) -> list[Product]:

@@ -14,6 +14,9 @@ SLICE_OUT = "slice the slowest dimension in memory, or copy the slice once"
 
 TINY = Rule("gemm-tiny", "", "the operands of {producer} together are so small that XLA leaves the product to a loop",
             "make the product larger, e.g. by batching; nothing is lost at this size")
+VECTOR = Rule("gemm-vector", "", "XLA's simplifier turns a product with a vector of fewer than ten million elements into a multiplication "
+              "and a reduction before this pass: {producer} becomes one, and what is around it is fused with that",
+              "none is needed; to have a product, give the vector a second row")
 UNSUPPORTED = Rule("gemm-unsupported", "", "Triton computes no such product as {producer}",
                    "cast the operands to a type that Triton multiplies")
 FORM = Rule("gemm-form", "Exactly one contracting dimension is supported, got ",
@@ -100,11 +103,10 @@ PARAMETERS = Rule("gemm-parameters", "", "one operand of a product may read {lim
 READERS = Rule("gemm-several-readers", "", "{producer} is read more than once, so that it has to be written to memory",
                "read it once, or compute the product twice")
 
-RULES = (TINY, UNSUPPORTED, FORM, FOUR_BITS, PURE, TUPLE, REDUCTION, PAD, POWER, OPCODE, OUTPUT_TYPE, INPUT_TYPE, ELEMENTWISE, RETYPED,
-         SHARED_PATH, DYNAMIC_SLICE, BROADCAST_UP, SLICE_UP, NOT_BITCAST, UNIMPLEMENTED, SECOND,
-         SECOND_KERNEL, BITCAST, TO_SCALAR, TRIVIAL, CONCATENATION,
-         SPLIT_CONCATENATION, UNEVEN_CONCATENATION, SPLIT_SLICE, BROADCAST, CONFLICT, INNER_SLICE, TRANSPOSED, SECOND_SPLIT, SPLIT, INPUT,
-         INPUT_SHARED, INPUT_PRODUCT, SEVERAL_INPUTS, OUTPUT, UNTILED, PARAMETERS, READERS)
+RULES = (TINY, VECTOR, UNSUPPORTED, FORM, FOUR_BITS, PURE, TUPLE, REDUCTION, PAD, POWER, OPCODE, OUTPUT_TYPE, INPUT_TYPE, ELEMENTWISE,
+         RETYPED, SHARED_PATH, DYNAMIC_SLICE, BROADCAST_UP, SLICE_UP, NOT_BITCAST, UNIMPLEMENTED, SECOND, SECOND_KERNEL, BITCAST,
+         TO_SCALAR, TRIVIAL, CONCATENATION, SPLIT_CONCATENATION, UNEVEN_CONCATENATION, SPLIT_SLICE, BROADCAST, CONFLICT, INNER_SLICE,
+         TRANSPOSED, SECOND_SPLIT, SPLIT, INPUT, INPUT_SHARED, INPUT_PRODUCT, SEVERAL_INPUTS, OUTPUT, UNTILED, PARAMETERS, READERS)
 """All of them. XLA has three more that never say no: it reaches no reduction (``Unsupported reduction.``, ``Only row reductions are
 supported.``) and nothing else (``Function called on a wrong instruction.``) where it asks them."""
 
