@@ -103,9 +103,9 @@ def verdicts(plan: Plan, refusals: Mapping[tuple[Node, Group], Refusal]) -> Iter
 def _verdict(computation: str, producer: Node, consumer: Node, homes: Mapping[Node, list[Group]], stored: set[Node],
              why: Mapping[Node, Mapping[Group, Refusal]]) -> EdgeVerdict:
     mine = homes.get(consumer, [])
-    together = [group for group in mine if producer in group.nodes]
-    if together or not mine:
-        alone = len(homes.get(producer, [])) <= 1 and producer not in stored
+    theirs = homes.get(producer, [])
+    if not mine or any(group in theirs for group in mine):
+        alone = len(theirs) <= 1 and producer not in stored
         return EdgeVerdict(computation, producer.name, consumer.name, "all" if alone else "some")
     reasons = why.get(producer) or why.get(_source(producer)) or {}
     here = [reasons[group] for group in mine if group in reasons]

@@ -100,6 +100,7 @@ class Module:
     attrs: dict[str, Any] = field(default_factory=dict)
     source: SourceText = field(default_factory=lambda: SourceText("", ""))
     provenance: Provenance = field(default_factory=NoProvenance)
+    _numbered: dict[str, int] = field(default_factory=dict, repr=False)  # a number to begin with: 10,000 graphs may want the same name
 
     def main(self) -> Graph:
         """The graph that runs."""
@@ -119,11 +120,13 @@ class Module:
 
     def fresh_name(self, wanted: str) -> str:
         """A graph name that is still free."""
-        name, n = wanted, 0
-        while name in self.graphs:
+        if wanted not in self.graphs:
+            return wanted
+        n = self._numbered.get(wanted, 1)
+        while f"{wanted}.{n}" in self.graphs:
             n += 1
-            name = f"{wanted}.{n}"
-        return name
+        self._numbered[wanted] = n
+        return f"{wanted}.{n}"
 
     def derived(self, name: str | None = None) -> Module:
         """A module without graphs that keeps this one's source, provenance and attributes: what a pass fills."""

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from math import prod
 
 from irscope.graph.dtypes import DTYPES, DType
 
@@ -68,10 +67,12 @@ class TensorType(Type):
 
     @property
     def is_static(self) -> bool:
-        return all(isinstance(d, int) for d in self.shape)
+        return DynamicDim not in map(type, self.shape)  # asked millions of times: no generator, here and below
 
     def dims(self) -> tuple[int, ...]:
         """The shape as ints. Bounded dimensions count as their bound; raises ValueError where a dimension is open."""
+        if self.is_static:
+            return self.shape  # type: ignore[return-value]
         out = []
         for d in self.shape:
             size = d if isinstance(d, int) else d.bound
@@ -83,7 +84,10 @@ class TensorType(Type):
     @property
     def elements(self) -> int:
         """Number of elements; open dimensions count as 1."""
-        return prod(d if isinstance(d, int) else d.bound or 1 for d in self.shape)
+        count = 1
+        for size in self.shape:
+            count *= size if isinstance(size, int) else size.bound or 1
+        return count
 
     @property
     def bytes(self) -> int:
@@ -169,4 +173,6 @@ def agree(a: Type, b: Type, same: Callable[[TensorType, TensorType], bool]) -> b
 
 def bytes_of(t: Type) -> int:
     """Bytes of all tensors in a type."""
+    if isinstance(t, TensorType):
+        return t.bytes
     return sum(leaf.bytes for leaf in t.leaves() if isinstance(leaf, TensorType))

@@ -187,9 +187,14 @@ class Context:
 
     def runs(self, graph: Graph) -> float:
         """How often a graph runs in one run of the module; 1 where that is not told."""
-        times = self.planned.survey.calls.times if self.planned is not None else {}
-        planned = next((n for known, n in times.items() if known is graph or known.name == graph.name), None)
+        planned = self._planned_runs.get(graph.name)
         return planned if planned is not None else self._written.times.get(graph, 1.0)
+
+    @cached_property
+    def _planned_runs(self) -> dict[str, float]:
+        """How often the graphs that were planned run, by name: plans are made of copies too. The first of a name counts."""
+        times = self.planned.survey.calls.times if self.planned is not None else {}
+        return {graph.name: n for graph, n in reversed(times.items())}
 
     @cached_property
     def _written(self) -> Calls:

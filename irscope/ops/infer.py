@@ -111,6 +111,8 @@ def token(node: Node, number: int) -> None:
 def agree(node: Node, types: Sequence[TensorType]) -> TensorType:
     """The common type of operands that must have equal dimensions and, float precision aside, equal element types."""
     first = types[0]
+    if all(t.dtype is first.dtype and t.shape == first.shape for t in types):
+        return first if first.layout is None else TensorType(first.dtype, first.shape)
     dims: Sequence[Dim] = first.shape
     dtype = first.dtype
     for number, t in enumerate(types[1:], 1):

@@ -108,7 +108,10 @@ class Tensors:
 
     def together(self, *xs: Node) -> list[Node]:
         """All operands stretched to their common shape."""
-        shape = self.broadcast_shape(*(self.shape(x) for x in xs))
+        shapes = [self.shape(x) for x in xs]
+        if all(shape == shapes[0] for shape in shapes):
+            return list(xs)
+        shape = self.broadcast_shape(*shapes)
         return [self.broadcast_to(x, shape) for x in xs]
 
     def unary(self, name: str, x: Node) -> Node:
