@@ -155,10 +155,11 @@ def _shown(product: Product) -> str:
     """A product with what goes into its kernel."""
     before: dict[str, None] = {}
     behind: dict[str, None] = {}
+    dot = _node(product.dot)
     for asked in product.asked:
         if asked.no is None:
             node = _node(asked.consumer if asked.behind else asked.producer)
-            if node is not None and node.op.name not in UNTOLD:
+            if node is not None and node.op.name not in UNTOLD and node is not dot:
                 (behind if asked.behind else before)[node.name] = None
     parts = [f"{_named(list(names))} {where}" for names, where in ((before, "in front"), (behind, "behind")) if names]
     return f"%{_name(product)} with {' and '.join(parts)}" if parts else f"%{_name(product)} alone"
