@@ -249,3 +249,25 @@ def test_a_value_that_each_layer_reads_takes_no_cubic_time() -> None:
                   f"x{i + 1} = f32[64,64] dot(e{i}, e{i}), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}"]
     lines[-1] = "ROOT " + lines[-1]
     assert plan("\n".join(lines)).kernels() == 800
+
+
+def test_what_a_kernel_of_several_results_alone_reads_is_no_result_of_it() -> None:
+    header = """
+        one { p = f32[256,256] parameter(0)
+              ROOT t = f32[256,256] negate(p) }
+        two { p = f32[256,256] parameter(0)
+              a = f32[256,256] abs(p)
+              b = f32[256,256] sign(p)
+              ROOT t = (f32[256,256], f32[256,256]) tuple(a, b) }"""
+    text = """
+        x = f32[256,256] parameter(0)
+        f = f32[256,256] fusion(x), kind=kLoop, calls=one
+        g = (f32[256,256], f32[256,256]) fusion(f), kind=kLoop, calls=two
+        a = f32[256,256] get-tuple-element(g), index=0
+        b = f32[256,256] get-tuple-element(g), index=1
+        ROOT t = (f32[256,256], f32[256,256]) tuple(a, b)"""
+    computation = Computation.of(module(text, header).main())
+    assert join_kernels(computation, CostModel(DEVICES["h100"])) == [("f", "g")]
+    [kernel] = [i for i in computation.instructions if i.body is not None]
+    assert kernel.body is not None and [o.op for o in kernel.body.root.operands] == ["abs", "sign"]
+    assert [o.op for o in kernel.body.root.operands[0].operands] == ["negate"]
