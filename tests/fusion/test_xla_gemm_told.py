@@ -49,7 +49,7 @@ def test_edges_inside_a_kernel_say_so() -> None:
 def test_edges_that_stay_outside_say_why_in_xlas_words() -> None:
     told = edges(module(MODEL))["wc", "e"]
     assert told.reason == "the consumer is not fusible"
-    assert told.cause == ("XLA's GemmFusion, which runs before this pass, leaves it outside of the Triton kernel of %e: \"Not obviously "
+    assert told.cause == ("XLA's GemmFusion, which runs before this pass, leaves %wc outside of the Triton kernel of %e: \"Not obviously "
                           "profitable to fuse as input.\": %wc reads more bytes than it gives, which the kernel would read in its place, and "
                           "not all that it reads are arrays that nobody else needs (524288 more bytes > 1024)")
     assert told.counterfactual == "compute %wc from parameters that are read once, or apply it where its operands are computed"

@@ -33,12 +33,14 @@ UNTOLD = frozenset(("parameter", "constant", "broadcast"))
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """One edge next to a product of the text: ``dot`` is the product; ``no`` why it stays outside of its kernel (None: both are inside)."""
+    """One edge next to a product of the text: ``dot`` is the product; ``no`` why ``left``, one end, stays outside of its kernel (None:
+    both are inside). ``is_made`` says whether the product has a kernel at all."""
 
     graph: str
     producer: Node
     consumer: Node
     dot: Node
+    left: Node
     no: No | None
     is_made: bool
 
@@ -50,7 +52,7 @@ class Edge:
             return f"{PASS}, computes both in the Triton kernel of {dot}, so that nothing is written between"
         words = f'"{self.no.words}": ' if self.no.words else ""
         why = self.no.cause(self.producer, self.consumer) if self.is_made else self.no.cause(self.dot, self.dot)
-        left = f"leaves it outside of the Triton kernel of {dot}" if self.is_made else f"makes no Triton kernel of {dot}"
+        left = f"leaves %{self.left.name} outside of the Triton kernel of {dot}" if self.is_made else f"makes no Triton kernel of {dot}"
         return f"{PASS}, {left}: {words}{why}"
 
     @property
@@ -105,7 +107,7 @@ def _edges(graph: str, product: Product) -> Iterator[Edge]:
     for one in asked:
         producer, consumer = _node(one.producer), _node(one.consumer)
         if producer is not None and consumer is not None and producer is not consumer:
-            yield Edge(graph, producer, consumer, dot, one.no, product.is_made)
+            yield Edge(graph, producer, consumer, dot, consumer if one.behind else producer, one.no, product.is_made)
 
 
 def _node(instruction: Instruction) -> Node | None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
+from irscope.lint.multiplied import Kernels
 from irscope.lint.quantised import dequantised, products
 from irscope.lint.rule import Fixture, Rule
 from irscope.lint.savings import human_bytes, saving
@@ -24,7 +25,8 @@ class DequantOutside(Rule):
 
     ## What it does
     Finds products with an operand that was converted from `s8`, `u8`, `s4` or `u4` to a float, also past a scale and a zero point. It is
-    information where the weights are less than 32 times the result: then the arithmetic takes longer than reading them.
+    information where the weights are less than 32 times the result: then the arithmetic takes longer than reading them. Under the policy
+    `xla-gpu` XLA's GemmFusion is asked: what it converts inside the product's kernel is no finding, and of the rest it is told why not.
 
     ## Why is this bad?
     The floats are written out and read again, at four times the bytes that quantisation saved, and the product runs at float speed.
@@ -128,12 +130,17 @@ class DequantOutside(Rule):
     )
 
     def check(self, context: Context) -> Iterator[RuleFinding]:
+        kernels = Kernels(context)
         for node, graph in products(context):
             for operand in dict.fromkeys(node.operands[:2]):
                 first = dequantised(operand)
                 if first is None or size(operand) < WORTH_BYTES:
                     continue
+                answer = kernels.answer(first, operand, node, graph)
+                if answer is not None and answer.is_inside:
+                    continue
                 source = first.operands[0]
+                told = (Note(answer.says, node.loc),) if answer is not None else ()
                 yield context.finding(
                     self,
                     node,
@@ -141,7 +148,8 @@ class DequantOutside(Rule):
                     f"%{source.name} {source.type} becomes {operand.type} before {node.op.name} reads it: "
                     f"{human_bytes(size(source))} grow to {human_bytes(size(operand))}",
                     severity=None if size(node) * FEW <= size(operand) else Severity.INFO,
-                    notes=(Note(f"%{first.name} makes floats of it", first.loc),),
-                    help="multiply the integers with a wider result type, and scale that",
+                    notes=(Note(f"%{first.name} makes floats of it", first.loc), *told),
+                    help="multiply the integers with a wider result type, and scale that"
+                    + (f"; or have XLA convert inside the product's kernel: {answer.help}" if answer is not None and answer.help else ""),
                     saves=saving(bytes=float(2 * size(operand) - size(source)), kernels=1.0),
                 )

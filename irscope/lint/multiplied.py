@@ -1,0 +1,64 @@
+"""What XLA's GemmFusion makes of what stands next to a product, under the policy ``xla-gpu``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from irscope.fusion.xla.gpu_device import device_named
+from irscope.fusion.xla.multiplied import Edge, told_of
+from irscope.graph import Graph, Node
+from irscope.lint.context import Context
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Whether the kernel of a product computes what was asked about, and the pass's own account of it."""
+
+    is_inside: bool
+    says: str
+    help: str
+
+
+NEAR = 64
+"""Nodes above an operand among which the one that was asked about is looked for."""
+
+
+def _above(operand: Node, first: Node) -> list[Node]:
+    """What an operand is made of, up to ``first``."""
+    found = {operand: None}
+    for node in (pending := [operand]):
+        for above in node.operands if node is not first and len(found) < NEAR else ():
+            if above not in found:
+                found[above] = None
+                pending.append(above)
+    return list(found)
+
+
+class Kernels:
+    """Asks the pass about a module, once, when the first product is there to be asked about."""
+
+    def __init__(self, context: Context) -> None:
+        self._asked = context.settings.compiler == "xla-gpu" and context.module.format == "hlo"
+        self._context = context
+        self._known: dict[Node, list[Edge]] | None = None
+
+    def answer(self, first: Node, operand: Node, product: Node, graph: Graph) -> Answer | None:
+        """What becomes of ``first``, from which ``operand`` of ``product`` is made; None under other policies, and where XLA has decided
+        already or decides nothing."""
+        if not self._asked:
+            return None
+        dot, start = (self._context.own(node, graph.name) for node in (product, first))
+        edges = self._edges().get(dot, []) if dot is not None else []
+        way = {self._context.own(node, graph.name) for node in _above(operand, first)}
+        left = next((edge for edge in edges if edge.no is not None and edge.producer in way), None)
+        if left is not None:
+            return Answer(False, left.cause, left.way_out)
+        inside = next((edge for edge in edges if edge.no is None and edge.producer is start), None)
+        return None if inside is None else Answer(True, inside.cause, "")
+
+    def _edges(self) -> dict[Node, list[Edge]]:
+        if self._known is None:
+            self._known = {}
+            for edge in told_of(self._context.module, device_named(self._context.settings.device)).edges:
+                self._known.setdefault(edge.dot, []).append(edge)
+        return self._known
