@@ -1,9 +1,10 @@
-"""What XLA's softmax rewriter makes of a composite that was recognised, under the policy ``xla-gpu``."""
+"""What XLA's softmax rewriter makes of a composite that was recognised, under the policy ``xla-gpu`` of the latest release."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from irscope.fusion import policy_named
 from irscope.fusion.xla.gpu_device import device_named
 from irscope.fusion.xla.normalised import decisions, in_text
 from irscope.fusion.xla.softmax import Decision, Diamond, bails_out
@@ -27,7 +28,8 @@ class Rewriter:
     """Asks the rewriter about a module, once, when the first composite is there to be asked about."""
 
     def __init__(self, context: Context) -> None:
-        self._asked = context.settings.compiler == "xla-gpu" and context.module.format == "hlo"
+        latest = context.settings.compiler == "xla-gpu" and policy_named(context.settings.policy) is policy_named("xla-gpu")
+        self._asked = latest and context.module.format == "hlo"
         self._device = device_named(context.settings.device) if self._asked else None
         self._context = context
         self._known: dict[Node, Decision] | None = None

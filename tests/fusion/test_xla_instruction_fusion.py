@@ -138,6 +138,13 @@ def test_rules(rule: str, instructions: str, header: str) -> None:
     assert (found.rule.name if found is not None else "fused") == rule
 
 
+@pytest.mark.parametrize("op", ["divide(x, x)", "sqrt(x)", "rsqrt(x)", "exponential(x)", "tanh(x)", "log(x)", "power(x, x)"])
+@pytest.mark.parametrize("dtype", ["f16", "f32", "f64", "bf16"])
+def test_what_is_cheap_on_a_gpu(op: str, dtype: str) -> None:
+    cheap = dtype in ("f16", "f32") and op.partition("(")[0] not in ("tanh", "log", "power")
+    assert (refused(unary(op, dtype), "p r") is None) is cheap
+
+
 def test_a_root_is_given_back_and_goes_nowhere() -> None:
     found = refused("x = f32[8] parameter(0)\n ROOT p = f32[8] negate(x)\n r = f32[8] abs(p)", "p r")
     assert found is not None and found.rule.words == "not fusing into the output of the root instruction"
