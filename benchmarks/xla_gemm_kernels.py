@@ -8,6 +8,7 @@ jaxlib 0.10.2's plugin compiles without a device for a target text, too). DEVICE
 * **words**: where the folder has XLA's log (``vlog.txt``, of ``TF_CPP_VMODULE=gemm_fusion=5``), how many of its refusals are told in
   its words of the same instruction, and how many are told that it does not log.
 
+* **hoisted**: where the folder has the dump from behind ``hoist-fused-bitcasts``, programs whose kernels are the same behind that, too;
 * **early**: where the folder has the text that the compiler was given (``raw.hlo``), programs of which irscope, which rewrites that
   text first, makes as many kernels that hold the same arithmetic.
 
@@ -22,6 +23,7 @@ from collections.abc import Hashable
 from pathlib import Path
 
 import irscope
+from irscope.fusion.xla.gemm.hoist import hoist_bitcasts
 from irscope.fusion.xla.gemm.products import PRODUCTS, Product, Settings, rewrite
 from irscope.fusion.xla.gpu_device import Device, device_named
 from irscope.fusion.xla.instructions import Computation, Instruction
@@ -104,8 +106,16 @@ def judged(folder: Path, device: Device, settings: Settings) -> tuple[bool, Coun
     products = [product for computation in made for product in rewrite(computation, device, settings)]
     outcome = read(after)
     ours, theirs = kernels(made), kernels(outcome)
+    same = ours == theirs
     told = [f"only here: {key}" for key in ours - theirs] + [f"only XLA: {key}" for key in theirs - ours]
     count = Counter(kernels=sum(theirs.values()), products=len(products))
+    hoisted = next(iter(sorted(folder.glob("*after_hoist-fused-bitcasts*.txt"))), None)
+    if hoisted is not None:
+        for computation in made:
+            hoist_bitcasts(computation)
+        ours, theirs = kernels(made), kernels(read(hoisted))
+        count += Counter(dumped=1, hoisted=ours == theirs)
+        told += [f"hoisted only here: {key}" for key in ours - theirs] + [f"hoisted only XLA: {key}" for key in theirs - ours]
     if (raw := folder / "raw.hlo").is_file():
         alike = is_alike_early(raw, device, outcome)
         count += Counter(raw=1, early=alike)
@@ -115,7 +125,7 @@ def judged(folder: Path, device: Device, settings: Settings) -> tuple[bool, Coun
         mine, its = words(products), logged(log.read_text(errors="replace"))
         count += Counter(right=sum((mine & its).values()), logged=sum(its.values()), more=sum((mine - its).values()))
         told += [f"words only here: {key}" for key in mine - its] + [f"words only XLA: {key}" for key in its - mine]
-    return ours == theirs, count, told
+    return same, count, told
 
 
 def main() -> None:
@@ -137,6 +147,7 @@ def main() -> None:
             print("\n".join(f"    {line}" for line in told))
     print(f"{device.name}: {total['programs']} programs, kernels alike in {total['same']}; {total['kernels']} kernels; XLA's words "
           f"{total['right']} of {total['logged']}, {total['more']} more"
+          + (f"; hoisted alike in {total['hoisted']} of {total['dumped']}" if total["dumped"] else "")
           + (f"; early texts alike in {total['early']} of {total['raw']}" if total["raw"] else ""))
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from irscope.fusion.xla.gpu_device import device_named
 from irscope.fusion.xla.multiplied import Edge, told_of
+from irscope.fusion.xla.releases import GPU_LATEST
 from irscope.graph import Graph, Node
 from irscope.lint.context import Context
 
@@ -38,7 +39,8 @@ class Kernels:
     """Asks the pass about a module, once, when the first product is there to be asked about."""
 
     def __init__(self, context: Context) -> None:
-        self._asked = context.settings.compiler == "xla-gpu" and context.module.format == "hlo"
+        latest = context.settings.policy in ("xla-gpu", f"xla-gpu@{GPU_LATEST.name}")
+        self._asked = latest and context.module.format == "hlo"
         self._context = context
         self._known: dict[Node, list[Edge]] | None = None
 

@@ -1,4 +1,4 @@
-"""The second version of XLA's GemmFusion, bitcasts that are moved away from a product, and how a kernel steps over what it reads.
+"""The second version of XLA's GemmFusion, bitcasts that leave the kernel of a product, and how a kernel steps over what it reads.
 
 The kernels are those that jaxlib 0.10.2 makes of these texts with ``--xla_gpu_experimental_gemm_fusion_v2=true``.
 """
@@ -13,12 +13,14 @@ from irscope.fusion.xla.gemm.bitcasts import (
     broadcast_above_bitcast,
     transpose_above_bitcast,
 )
+from irscope.fusion.xla.gemm.hoist import hoist_bitcasts
 from irscope.fusion.xla.gemm.orders import Stride
 from irscope.fusion.xla.gemm.products import Settings, rewrite
 from irscope.fusion.xla.gemm.rules import No
 from irscope.fusion.xla.gemm.steps import operand_steps, steps
 from irscope.fusion.xla.gpu_device import DEVICES
 from irscope.fusion.xla.instructions import Computation, Instruction
+from irscope.fusion.xla_gpu import marked
 from tests.fusion.xla_texts import module
 
 DOT = "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
@@ -152,3 +154,42 @@ ROOT t = (f32[64,16], f32[32,8,4]) tuple(d, c)""")
     assert left.split == 16
     no = steps(dot, end)
     assert isinstance(no, No) and no.words == "Unimplemented instruction."
+
+
+HOISTED = [
+    (f"a = s8[32,24] parameter(0)\nc = f32[32,24] convert(a)\nr = f32[64,12] reshape(c)\nb = f32[12,32] parameter(1)\n"
+     f"ROOT d = f32[64,32] dot(r, b), {DOT}", "<convert dot>(bitcast(a) b)"),
+    (f"a = f32[64,12] parameter(0)\nb = f32[12,32] parameter(1)\nd = f32[64,32] dot(a, b), {DOT}\nr = f32[4,16,32] reshape(d)\n"
+     "c = f32[4,16,32] parameter(2)\nROOT n = f32[4,16,32] add(c, r)", "bitcast(<dot add>(a b bitcast(c)))"),
+    (f"a = f32[64,12] parameter(0)\nb = f32[12,32] parameter(1)\nd = f32[64,32] dot(a, b), {DOT}\nr = f32[4,16,32] reshape(d)\n"
+     "ROOT t = f32[32,4,16] transpose(r), dimensions={2,0,1}", "bitcast(<dot transpose>(a b))"),
+    (f"v = f32[4,3] parameter(0)\nw = f32[4,3,16] broadcast(v), dimensions={{0,1}}\nr = f32[12,16] reshape(w)\nb = f32[16,32] parameter(1)\n"
+     f"ROOT d = f32[12,32] dot(r, b), {DOT}", "<broadcast dot>(bitcast(v) b)"),
+    (f"a = f32[100] parameter(0)\ns = f32[96] slice(a), slice={{[2:98]}}\nr = f32[8,12] reshape(s)\nb = f32[12,32] parameter(1)\n"
+     f"ROOT d = f32[8,32] dot(r, b), {DOT}", "<dot>(bitcast(s) b)"),
+    (f"a = f32[16,16] parameter(0)\nn = f32[16,16] negate(a)\ns = f32[16,16] sine(n)\nm = f32[16,16] maximum(n, s)\nr = f32[8,32] reshape(m)\n"
+     f"b = f32[32,32] parameter(1)\nROOT d = f32[8,32] dot(r, b), {DOT}", "<negate sine maximum dot>(bitcast(a) b)"),
+]
+
+
+@pytest.mark.parametrize(("text", "root"), HOISTED, ids=[root for _, root in HOISTED])
+def test_bitcasts_are_hoisted_out_of_kernels_that_have_them(text: str, root: str) -> None:
+    computation = Computation.of(module(text).main())
+    rewrite(computation, DEVICES["a100"])
+    hoist_bitcasts(computation)
+    assert shown(computation.root) == root
+
+
+def test_a_bitcast_of_what_another_reads_too_stays() -> None:
+    kernel = """k { a = f32[8,4] parameter(0)
+ n = f32[8,4] negate(a)
+ r = f32[4,8] reshape(n)
+ q = f32[8,4] exponential(n)
+ d = f32[4,4] dot(r, q), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+ ROOT z = f32[4,4] negate(d) }"""
+    text = 'a = f32[8,4] parameter(0)\nROOT f = f32[4,4] fusion(a), kind=kCustom, calls=k, backend_config={"fusion_backend_config":' \
+        '{"kind":"__triton_gemm"}}'
+    read = module(text, kernel)
+    computation = marked(read, Computation.of(read.main()))
+    assert not hoist_bitcasts(computation)
+    assert shown(computation.root) == "<negate reshape exponential dot negate>(a)"

@@ -1,0 +1,182 @@
+"""Bitcasts moved out of the kernels of products, to what reads and feeds them: XLA's ``HoistFusedBitcasts``, right behind GemmFusion.
+
+A bitcast behind the product is undone by one at the kernel's end, so that all of them can be moved the same way: up, through what they are
+made of, to the parameters. One that cannot pass stays where it is.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from irscope.fusion.xla.gemm.bitcasts import (
+    Form,
+    Moved,
+    bitcast_above_broadcast,
+    bitcast_above_transpose,
+    bitcast_of,
+    broadcast_above_bitcast,
+    form_of,
+    reform,
+    transpose_above_bitcast,
+)
+from irscope.fusion.xla.gemm.shepherd import BITCASTS
+from irscope.fusion.xla.instructions import Computation, Instruction
+from irscope.graph.walk import post_order
+
+PRODUCTS = frozenset(("dot", "scaled-dot"))
+ENDS = frozenset(("parameter", "constant", *BITCASTS))
+"""Where a bitcast on its way up ends: what has no operands, and another bitcast, which is moved by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """An instruction that takes another form, and with it other dimensions, where it is a broadcast or transpose."""
+
+    instruction: Instruction
+    form: Form
+    moved: Moved | None = None
+
+
+def hoist_bitcasts(computation: Computation) -> bool:
+    """Move bitcasts out of every kernel of a product in a computation; whether anything was moved."""
+    changed = False
+    for kernel in [i for i in computation.instructions if i.kind == "triton" and i.body is not None]:
+        assert kernel.body is not None
+        dot = next((i for i in kernel.body.instructions if i.op in PRODUCTS), None)
+        if dot is not None:
+            changed |= _end_with_bitcast(computation, kernel, dot)
+            for bitcast in _alone(kernel.body):
+                changed |= _hoist(computation, kernel, bitcast)
+    return changed
+
+
+def _end_with_bitcast(computation: Computation, kernel: Instruction, dot: Instruction) -> bool:
+    """Give the kernel the form that its result has without the bitcasts behind its product, and undo that outside."""
+    body = kernel.body
+    assert body is not None
+    form = _form_at_root(dot, body.root)
+    if form is None or form == form_of(body.root):
+        return False
+    outside = form_of(kernel)
+    body.root = bitcast_of(body.root, form)
+    body.instructions[body.root] = None
+    undone = bitcast_of(reform(kernel, form), outside)
+    computation.instructions[undone] = None
+    for user in list(kernel.users):
+        if user is not undone:
+            user.replace_operand(kernel, undone)
+    if computation.root is kernel:
+        computation.root = undone
+    return True
+
+
+def _form_at_root(dot: Instruction, root: Instruction) -> Form | None:
+    """The form of a kernel's result if bitcasts behind its product were none; None where one could not be moved past what follows."""
+    forms: dict[Instruction, Form] = {}
+    pending, form = [dot], form_of(dot)
+    for instruction in pending:
+        if instruction is not dot:
+            found = _below(instruction, forms[instruction])
+            if found is None:
+                return None
+            form = found
+        if instruction is root:
+            return form
+        for user in instruction.users:
+            if user not in forms:
+                pending.append(user)
+            if forms.setdefault(user, form) != form:
+                return None
+    return None
+
+
+def _below(instruction: Instruction, form: Form) -> Form | None:
+    """The form of an instruction whose operand takes a form."""
+    if instruction.op in ("broadcast", "transpose"):
+        found = (broadcast_above_bitcast if instruction.op == "broadcast" else transpose_above_bitcast)(instruction, form)
+        return form_of(instruction) if found is None else found[0]
+    return form if instruction.op in BITCASTS or instruction.is_elementwise else None
+
+
+def _hoist(computation: Computation, kernel: Instruction, bitcast: Instruction) -> bool:
+    """Move one bitcast up and out of a kernel; whether it could be."""
+    body, source = kernel.body, bitcast.operands[0]
+    assert body is not None
+    steps = _plan(bitcast) if source.dtype == bitcast.dtype else None
+    if steps is None:
+        return False
+    for step in steps:
+        instruction = step.instruction
+        if instruction.op == "parameter":
+            _feed(computation, kernel, body.params.index(instruction), step.form)
+        if step.moved is not None:
+            instruction.attrs = {**instruction.attrs, "dimensions": step.moved[1]}
+        reform(instruction, step.form)
+    bitcast.replace_uses(source)
+    if body.root is bitcast:
+        body.root = source
+    body.remove(bitcast)
+    return True
+
+
+def _alone(body: Computation) -> list[Instruction]:
+    """The bitcasts that are the only way from all that they are made of to the result, readers first.
+
+    What such a bitcast is made of stands next to each other in post-order, in front of it, and is read by nothing behind it. Moving
+    another bitcast changes nothing of that.
+    """
+    order = body.post_order()
+    places = {instruction: n for n, instruction in enumerate(order)}
+    first: list[int] = []
+    last: list[int] = []
+    for number, instruction in enumerate(order):
+        begins, read = number, -1
+        at = number - 1
+        while at >= 0 and at >= min((places[o] for o in instruction.operands), default=number):
+            begins, read = min(begins, first[at]), max(read, last[at])
+            at = first[at] - 1
+        first.append(begins)
+        last.append(max([read, *(places[user] for user in instruction.users if user in places)]))
+    alone = []
+    for number, instruction in enumerate(order):
+        if instruction.op in BITCASTS:
+            at, read = number - 1, -1
+            while at >= first[number]:
+                read = max(read, last[at])
+                at = first[at] - 1
+            if read <= number and all(places[o] >= first[number] for o in instruction.operands):
+                alone.append(instruction)
+    return alone[::-1]
+
+
+def _plan(bitcast: Instruction) -> list[_Step] | None:
+    """What takes another form for a bitcast to leave, readers first; None where it meets something that it cannot pass."""
+    forms = {bitcast.operands[0]: form_of(bitcast)}
+    steps: list[_Step] = []
+    above = post_order(bitcast.operands, lambda i: () if i.op in ENDS else i.operands)
+    for instruction in reversed(above):
+        form = forms.get(instruction)
+        if form is None or form == form_of(instruction):
+            continue
+        moved: Moved | None = None
+        if instruction.op in ("broadcast", "transpose"):
+            moved = (bitcast_above_broadcast if instruction.op == "broadcast" else bitcast_above_transpose)(instruction, form)
+            if moved is None:
+                return None
+        elif instruction.op not in ENDS and not instruction.is_elementwise:
+            return None
+        steps.append(_Step(instruction, form, moved))
+        for operand in () if instruction.op in ENDS else instruction.operands:
+            if forms.setdefault(operand, moved[0] if moved is not None else form) != (moved[0] if moved is not None else form):
+                return None
+    return steps
+
+
+def _feed(computation: Computation, kernel: Instruction, number: int, form: Form) -> None:
+    """Have a kernel read one operand through a bitcast."""
+    old = kernel.operands[number]
+    new = bitcast_of(old, form)
+    computation.instructions[new] = None
+    kernel.operands[number] = new
+    new.users.add(kernel)
+    if old not in kernel.operands:
+        old.users.discard(kernel)
