@@ -1,14 +1,19 @@
 """XLA's pass that put kernels into the kernels that read them: its rules, its estimates as XLA logged them, and its thresholds."""
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from irscope.api import load
 from irscope.fusion.xla import fusion_merger, older_cost
 from irscope.fusion.xla.fusion_merger import Merger
 from irscope.fusion.xla.gpu_device import DEVICES
 from irscope.fusion.xla.instructions import Computation, Instruction
 from irscope.fusion.xla.older_cost import MergerCost, earlier_reduction
 from irscope.fusion.xla.refusal import Refusal
+from irscope.fusion.xla.stage import computations
+from irscope.fusion.xla_gpu import marked
 from tests.fusion.xla_texts import ADD, module
 
 H100 = DEVICES["h100"]
@@ -70,7 +75,12 @@ CASES: list[tuple[str, tuple[str, str]]] = [
     ("other-transpose", pair("f32[64,32,64]", ("f32[64,32,64]", "ROOT a = f32[64,32,64] transpose(p), dimensions={2,1,0}"),
                              ("f32[64,64,32]", "ROOT b = f32[64,64,32] transpose(p), dimensions={0,2,1}"), ("kLoop", "kInput"))),
     ("untiled", pair("f32[64,64]", TURN, ("f32[64,64]", "q = f32[64,64] add(p, p)\n ROOT b = f32[64,64] negate(q)"))),
+    ("untiled", pair("f32[64,64]", TURN, ("f32[64,64]", "q = f32[64,64] negate(p)\n s = f32[64,64] add(q, p)\n"
+                                                        "ROOT b = f32[64,64] negate(s)"))),
     ("", pair("f32[64,64]", TURN, ABS)),
+    ("", pair("f32[64,64]", TURN, ("f32[64,64]", "q = f32[64,64] negate(p)\n s = f32[64,64] abs(q)\n ROOT b = f32[64,64] negate(s)"))),
+    ("other-reduction", pair("f32[64,64,64]", ("f32[64,64]", "ROOT r = f32[64,64] reduce(p, z), dimensions={2}, to_apply=add"),
+                             ("f32[64]", "ROOT s = f32[64] reduce(p, z), dimensions={1}, to_apply=add"), ("kLoop", "kInput"))),
 ]
 
 
@@ -89,6 +99,19 @@ def test_a_kernel_goes_into_all_its_readers_or_into_none() -> None:
     kernels = [i for i in made.computation.instructions if i.body is not None]
     assert sorted(sorted(i.op for i in k.body.instructions if i.op != "constant") for k in kernels if k.body is not None) \
         == [["abs", "negate", "parameter"], ["exponential", "negate", "parameter"]]
+
+
+def test_one_reduction_among_the_readers_is_enough() -> None:
+    text, header = shares(8)
+    both = text.replace("ROOT t = (f32[16,16]) tuple(g)", "h = f32[16,16,256] abs(f)\n ROOT t = (f32[16,16], f32[16,16,256]) tuple(g, h)")
+    found = refused(both, header)
+    assert both != text and found is not None and found.rule.words == "would read mostly uncoalesced"
+
+
+@pytest.mark.parametrize("fused, merged", [(1000.0, True), (1000.25, False)])
+def test_a_tie_is_merged(fused: float, merged: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(MergerCost, "gain", lambda self, producer: (1000.0, fused))
+    assert (refused(*pair("f32[64,64]", NEGATE, ABS)) is None) is merged
 
 
 def shares(part: int, rows: int = 16) -> tuple[str, str]:
@@ -191,6 +214,41 @@ def test_each_number_of_the_estimate_matters(name: str, by: float, monkeypatch: 
     assert made.cost.gain(by_name["f"]) != before
 
 
+GIVEN = Path(__file__).parent.parent / "data" / "xla_gpu_older" / "estimates"
+"""Programs as jaxlib 0.4.35 left them to its merger, and the nanoseconds that it logged for an H100: producer, apart, fused; in order."""
+
+
+class Recording(MergerCost):
+    """Keeps what was asked."""
+
+    def __init__(self) -> None:
+        super().__init__(H100)
+        self.told: list[tuple[str, float, float]] = []
+
+    def gain(self, producer: Instruction) -> tuple[float, float]:
+        apart, fused = super().gain(producer)
+        assert producer.node is not None
+        self.told.append((producer.node.name, apart, fused))
+        return apart, fused
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in GIVEN.glob("*.hlo")))
+def test_all_estimates_of_a_program_are_those_that_xla_logged(name: str) -> None:
+    made, told = load((GIVEN / f"{name}.hlo").read_text()).module(), []
+    for graph in computations(made):
+        cost = Recording()
+        Merger(marked(made, Computation.of(graph)), cost).run()
+        told += cost.told
+    wanted = [line.split() for line in (GIVEN / f"{name}.times").read_text().splitlines()]
+    assert sorted(told) == sorted((producer, float(apart), float(fused)) for producer, apart, fused in wanted)
+
+
+def test_a_result_that_is_kept_is_written_too() -> None:
+    made, by_name = merger(NORMED, NORM)
+    apart, fused = made.cost.with_output(by_name["f"], by_name["h"])
+    assert (apart, fused) == (2000 + 329.5 + 62.5, 1000 + 253.5 + 156.5)
+
+
 def launch(shape: str, dimensions: str, result: str) -> tuple[int, int]:
     text = f"x = f32[{shape}] parameter(0)\n z = f32[] constant(0)\n" \
            f"ROOT r = f32[{result}] reduce(x, z), dimensions={{{dimensions}}}, to_apply=add"
@@ -208,3 +266,8 @@ def test_reductions_were_launched_in_plain_tiles(shape: str, dimensions: str, re
 def test_the_tile_of_a_column_matters(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(older_cost, "COLUMN_TILE", 64)
     assert launch("8192,512", "0", "512") == (64, 1024)
+    monkeypatch.setattr(older_cost, "COLUMN_TILE", 127)
+    assert launch("4096,512", "0", "512") == (32, 1024)
+    monkeypatch.setattr(older_cost, "COLUMN_TILE", 128)
+    assert launch("4096,512", "0", "512") == (16, 1024)
+    assert launch("4097,512", "0", "512") == (32, 1024)

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import pytest
 
-from irscope.fusion.xla import cpu, instruction_fusion
+from irscope.fusion.xla import cpu, instruction_fusion, loops, pairs
 from irscope.fusion.xla.gpu_device import DEVICES
 from irscope.fusion.xla.instruction_fusion import InstructionRules
 from irscope.fusion.xla.instructions import Computation
@@ -124,6 +124,7 @@ CASES: list[tuple[str, str, str]] = [
     ("heavy", few(11, 9), ADD),
     ("fused", few(10, 9), ADD),
     ("fused", few(11, 8), ADD),
+    ("fused", "x = f32[64,64] parameter(0)\n p = f32[64,64]{0,1} copy(x)\n ROOT r = f32[64,64]{0,1} negate(p)", ""),
     ("expensive-twice", TWO_READERS.format(op="log(x)"), ""),
     ("fused", TWO_READERS.format(op="negate(x)"), ""),
     ("scatter-buffer", SCATTER.format(first="p", update="u"), ADD),
@@ -136,6 +137,74 @@ CASES: list[tuple[str, str, str]] = [
 def test_rules(rule: str, instructions: str, header: str) -> None:
     found = refused(instructions, "p r", header)
     assert (found.rule.name if found is not None else "fused") == rule
+
+
+AGAIN = [
+    ("abs(a)", False), ("broadcast(a), dimensions={0}", True), ("gather(a, i), offset_dims={1}, collapsed_slice_dims={}, "
+     "start_index_map={0}, index_vector_dim=1, slice_sizes={1}", True), ("reduce-window(a, z), window={size=2}, to_apply=add", True),
+    ("reduce-window(a, z), window={size=2 stride=2}, to_apply=add", False),
+    ("reduce-window(a, z), window={size=2 stride=3}, to_apply=add", False)]
+SHAPES = {"abs": "8", "broadcast": "8,8", "gather": "9,1", "reduce-window": "7"}
+
+
+@pytest.mark.parametrize("last, again", AGAIN, ids=[case[0][:30] for case in AGAIN])
+def test_what_a_kernel_repeats_is_found_behind_any_steps(last: str, again: bool) -> None:
+    """Whether a kernel that goes on with the negative of a value would compute it, made of eleven, more than once."""
+    shape = SHAPES[last.partition("(")[0]]
+    shape = {"size=2 stride=2": "4", "size=2 stride=3": "3"}.get(last.partition("{")[2].partition("}")[0], shape)
+    header = ADD + "two { q = f32[8] parameter(0)\n z = f32[] constant(0)\n i = s32[9,1] constant({{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}, " \
+        f"{{0}}}})\n a = f32[8] negate(q)\n ROOT r = f32[{shape}] {last} }}\n"
+    text = f"""
+        x = f32[11,8] parameter(0)
+        z = f32[] constant(0)
+        p = f32[8] reduce(x, z), dimensions={{0}}, to_apply=add
+        ROOT r = f32[{shape}] fusion(p), kind=kLoop, calls=two"""
+    computation = Computation.of(module(text, header).main())
+    by_name = {i.name: i for i in computation.instructions}
+    assert instruction_fusion.heavy(by_name["p"], by_name["r"]) == ("11 > 10 elements make one" if again else "")
+
+
+def steps() -> list[tuple[str, bool]]:
+    return [("negate(x)", True), ("copy(x)", True), ("reshape(x)", True), ("bitcast(x)", True), ("add(x, y)", False),
+            ("transpose(x), dimensions={1,0}", False)]
+
+
+@pytest.mark.parametrize("step, finishes", steps(), ids=[step for step, _ in steps()])
+def test_how_a_reduction_may_be_finished(step: str, finishes: bool) -> None:
+    text = f"x = f32[8,4] parameter(0)\n y = f32[8,4] parameter(1)\n ROOT r = f32[{'4,8' if 'transpose' in step else '8,4'}] {step}"
+    assert pairs.finishes(Computation.of(module(text).main()).root) is finishes
+
+
+def test_another_layout_is_no_finish_but_a_transpose_that_moves_nothing_is() -> None:
+    for step, finishes in (("copy(x)", False), ("transpose(x), dimensions={0,1}", False)):
+        text = f"x = f32[8,4] parameter(0)\n ROOT r = f32[8,4]{{0,1}} {step}"
+        assert pairs.finishes(Computation.of(module(text).main()).root) is finishes
+    turned = "x = f32[8,4] parameter(0)\n ROOT r = f32[4,8]{0,1} transpose(x), dimensions={1,0}"
+    assert pairs.finishes(Computation.of(module(turned).main()).root)
+    assert not pairs.finishes(Computation.of(module("ROOT r = f32[8] iota(), iota_dimension=0").main()).root)
+
+
+KINDS = [
+    ("x = f32[8,64] parameter(0)\n ROOT r = f32[8,64] fusion(x), kind=kLoop, calls=one", BODY, (True, True, True)),
+    ("x = f32[8,64] parameter(0)\n ROOT r = f32[8,64] fusion(x), kind=kInput, calls=one", BODY, (True, True, True)),
+    ("x = f32[8,64] parameter(0)\n ROOT r = f32[8,64] fusion(x), kind=kInput, calls=one", BODY.replace("negate(p)", "slice(p), slice={[0:8], "
+     "[0:64]}"), (False, False, True)),
+    ("x = f32[8,64] parameter(0)\n ROOT r = f32[8,64] slice(x), slice={[0:8], [0:64]}", "", (True, True, True)),
+    ("x = f32[8,64] parameter(0)\n ROOT r = f32[64,64] dot(x, x), lhs_contracting_dims={0}, rhs_contracting_dims={0}", "",
+     (False, False, False)),
+    ("x = f32[8,64] parameter(0)\n ROOT r = f32[512] bitcast(x)", "", (True, True, False)),
+    ("ROOT r = f32[8] iota(), iota_dimension=0", "", (False, True, False)),
+    ("ROOT r = f32[] constant(1)", "", (False, True, False)),
+    ("x = f32[8,4] parameter(0)\n z = f32[] constant(0)\n ROOT r = f32[8] reduce(x, z), dimensions={1}, to_apply=add", ADD, (False, True, True)),
+    ("x = f32[64,64] parameter(0)\n ROOT r = f32[64,64]{0,1} copy(x)", "", (False, False, False)),
+    ("x = f32[64,64] parameter(0)\n ROOT r = f32[64,64] copy(x)", "", (True, True, True)),
+]
+
+
+@pytest.mark.parametrize("text, header, wanted", KINDS, ids=[str(n) for n in range(len(KINDS))])
+def test_what_a_loop_computes(text: str, header: str, wanted: tuple[bool, bool, bool]) -> None:
+    root = Computation.of(module(text, header).main()).root
+    assert (loops.in_any_loop(root), loops.for_reader(root), loops.with_producer(root)) == wanted
 
 
 @pytest.mark.parametrize("op", ["divide(x, x)", "sqrt(x)", "rsqrt(x)", "exponential(x)", "tanh(x)", "log(x)", "power(x, x)"])

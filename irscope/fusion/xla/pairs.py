@@ -48,7 +48,7 @@ RULES: tuple[Rule, ...] = (NOT_IN_LOOPS, NOT_RACE_FREE, EPILOGUE, ONE_READER, NO
 
 def pair_refusal(producer: Instruction, consumer: Instruction) -> Refusal | None:
     """Why a producer does not go into a consumer; None when it may."""
-    if not for_reader(producer) and not _is_tiled(producer):
+    if not for_reader(producer) and tiled_transpose(producer) is None:
         return Refusal(NOT_IN_LOOPS)
     if is_input_reduction(producer):
         if not is_race_free(_reduction(producer)):
@@ -68,13 +68,6 @@ def pair_refusal(producer: Instruction, consumer: Instruction) -> Refusal | None
     if words := conflict(producer, consumer):
         return Refusal(IN_PLACE[words])
     return None
-
-
-def _is_tiled(producer: Instruction) -> bool:
-    """``IsInputFusibleTranspose``."""
-    if producer.op == "bitcast" or producer.kind in ("kCustom", "triton"):
-        return False
-    return any(tiled_transpose(hero) is not None for _, hero in heroes_of(producer))
 
 
 def _reduction(kernel: Instruction) -> Instruction:
