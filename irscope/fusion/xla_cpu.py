@@ -16,6 +16,9 @@ from irscope.fusion.xla.told import from_text, opened, plan_of, taken_apart
 from irscope.graph import Graph, Module
 from irscope.graph.collector import collector_paused
 
+NEAR = "in 241 programs known from before and after, 95 % of the edges that XLA decided on were found, 99.9 % of these decided as by XLA"
+"""What ``benchmarks/raw_coverage.py`` gave for the rewriting; docs/fusion/xla.md has the table."""
+
 
 class XlaCpuPolicy:
     """See the module. XLA changes its rules from month to month; ``release`` is the one whose decisions these are."""
@@ -56,7 +59,7 @@ class XlaCpuPolicy:
         signs, canonical = self._rewritten(module)
         told = other_release(module, self.version)
         if canonical is not None:
-            return told + early_remarks(module, self.version, "before_fusion", signs, unfollowed(module), self._rewriting)
+            return told + early_remarks(module, self.version, "before_fusion", signs, unfollowed(module), NEAR, self._rewriting)
         return told + remarks(module, self.version, "before_fusion")
 
     @property

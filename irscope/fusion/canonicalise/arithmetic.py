@@ -202,7 +202,7 @@ def _inverted(body: Body, term: Term) -> bool:
         if b.op == "broadcast":
             inverse = body.broadcast(inverse, b.dims, b.attrs["dimensions"], term)
         return body.become(term, "multiply", (a, inverse))
-    if b.op == "broadcast" and term.dtype not in COMPLEX and len(b.operands[0].users) == 1:
+    if b.op == "broadcast" and term.dtype not in COMPLEX and len(b.operands[0].users) == 1 and not body.on_gpu:
         inner = b.operands[0]
         inverse = body.elementwise("divide", (body.full(1, inner, term), inner), term)
         return body.become(term, "multiply", (a, body.broadcast(inverse, term.dims, b.attrs["dimensions"], term)))

@@ -39,12 +39,12 @@ def run_cpu(body: Body, kept: Container[Node] = ()) -> None:
         canonicalise_convolutions(inner)
         widen_half_products(inner)
         wrap_branches(inner)
-    _simplify(body)
+    simplify_all(body)
     changed = False
     for inner in body.everything():
         changed = simplify_scatters(inner) or changed
     if changed:
-        _simplify(body)
+        simplify_all(body)
     for inner in body.everything():
         widen_vectors(inner)
         fold_transposes(inner)
@@ -63,7 +63,7 @@ def run_common(body: Body, kept: Container[Node] = ()) -> None:
         decompose(inner)
         expand_operators(inner)
         wrap_branches(inner)
-    _simplify(body, tiled=False)
+    simplify_all(body, tiled=False)
     for inner in body.everything():
         share(inner)
         open_barriers(inner)
@@ -71,7 +71,7 @@ def run_common(body: Body, kept: Container[Node] = ()) -> None:
         assign_layouts(inner)
 
 
-def _simplify(body: Body, tiled: bool = True) -> None:
+def simplify_all(body: Body, tiled: bool = True) -> None:
     """XLA's simplification pipeline, until nothing changes; ``tiled``: with reductions in tiles, as on the CPU."""
     for _ in range(MAX_ROUNDS):
         changed = False

@@ -13,6 +13,8 @@ EARLY = frozenset((
     "reshape logistic batch-norm-inference batch-norm-training batch-norm-grad opt-barrier dynamic-reshape rng-bit-generator topk "
     "cholesky").split())
 """What XLA replaces before it fuses: reshapes become bitcasts, batch normalisations are written out."""
+KEPT_ON_GPU = frozenset(("opt-barrier",))
+"""What its GPU compiler keeps until it has fused."""
 LATE = frozenset(("fusion", "bitcast"))
 """What only XLA's own passes write."""
 UNFOLLOWED = frozenset((
@@ -26,8 +28,8 @@ REARRANGED = frozenset(("parameter", "copy", "tuple", "get-tuple-element"))
 COMPLEX = frozenset(("c64", "c128"))
 
 
-def early_signs(module: Module) -> list[str]:
-    """What shows that a text is HLO from before XLA's own rewriting; empty where nothing does.
+def early_signs(module: Module, on_gpu: bool = False) -> list[str]:
+    """What shows that a text is HLO from before XLA's own rewriting, for a CPU or for a GPU; empty where nothing does.
 
     One sign is enough: the name of the dump, an operator that XLA replaces before it fuses, a text without layouts, arithmetic in a
     laid-out text that XLA would have simplified. What only XLA's passes write (fusions, bitcasts, a schedule) outweighs them. A text that
@@ -39,12 +41,12 @@ def early_signs(module: Module) -> list[str]:
         return ["the name of the dump"]
     graphs = computations(module)
     nodes = [node for graph in graphs for node in graph.nodes]
-    signs = sorted({node.op.name for node in nodes} & EARLY)
+    signs = sorted({node.op.name for node in nodes} & (EARLY - KEPT_ON_GPU if on_gpu else EARLY))
     if any(_is_inlined(module, node) for node in nodes):
         signs.append("call")
     if not any(isinstance(node.type, TensorType) and node.type.layout is not None for node in nodes):
         signs.append("no layouts")
-    if not signs and not _has_complex(nodes) and _simplifies(graphs):
+    if not signs and not _has_complex(nodes) and _simplifies(graphs, on_gpu):
         signs = ["arithmetic that XLA simplifies"]
     return signs
 
@@ -94,10 +96,11 @@ def _counted(graphs: Iterable[Graph]) -> Counter[str]:
     return found
 
 
-def _simplifies(graphs: Iterable[Graph]) -> bool:
+def _simplifies(graphs: Iterable[Graph], on_gpu: bool) -> bool:
     """Whether a rule of the simplifier applies to graphs as they are."""
     for graph in graphs:
         body = Body.of(graph)
+        body.on_gpu = on_gpu
         for term in body.post_order():
             rule = RULES.get(term.op)
             if rule is not None and term.op not in DOUBTED and not term.gone and rule(body, term):

@@ -106,7 +106,10 @@ class Term:
 
 
 class Body:
-    """The terms of one computation, the root among them, and the parameters by number. ``touched`` is what changed since it was emptied."""
+    """The terms of one computation, the root among them, and the parameters by number. ``touched`` is what changed since it was emptied.
+
+    ``on_gpu`` says that XLA's GPU compiler rewrites it, whose simplifier leaves a few things as they are.
+    """
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -114,6 +117,7 @@ class Body:
         self.params: list[Term] = []
         self.root: Term
         self.loc = -1
+        self.on_gpu = False
         self.touched: dict[Term, None] = {}
         self.of_node: dict[Node, Term] = {}
 

@@ -25,6 +25,8 @@ SMALL = 4
 """Instructions that are named in front of a product, and behind it."""
 RUN_BEFORE = ('"__triton_gemm', "__cublas$")
 """What a text holds where XLA has run the pass already, or given products to cuBLAS."""
+HERE = "the kernels told here are those with it"
+ELSEWHERE = "the kernels told here are those without it"
 THEN = ("afterwards XLA's autotuner times each of these kernels on the device, and may have cuBLAS compute the product, with what is "
         "around it in kernels of its own, which is not simulated")
 UNTOLD = frozenset(("parameter", "constant", "broadcast"))
@@ -96,6 +98,15 @@ def told_of(module: Module, device: Device) -> Told:
     return Told(tuple(products), tuple(edges))
 
 
+def is_to_come(module: Module) -> bool:
+    """Whether XLA printed a text and has yet to make kernels of its products, so that they are put in place before it is judged.
+
+    A text that somebody wrote is judged as it stands.
+    """
+    return module.format == "hlo" and "entry_computation_layout" in module.attrs and \
+        not any(sign in module.source.text for sign in RUN_BEFORE)
+
+
 def _edges(graph: str, product: Product) -> Iterator[Edge]:
     dot = _node(product.dot)
     if dot is None:
@@ -147,7 +158,7 @@ def multiplications(module: Module, device: Device) -> list[str]:
     parts = [f"{PASS}, makes a Triton kernel of {len(made)} of {len(products)} matrix products"]
     if made:
         parts[0] += ": " + _some([_shown(p) for p in made])
-        parts.append(THEN + "; the kernels told here are those without it")
+        parts.append(f"{THEN}; {HERE if is_to_come(module) else ELSEWHERE}")
     if left:
         parts.append("not of " + _some([_refused(p) for p in left]))
     return ["; ".join(parts)]

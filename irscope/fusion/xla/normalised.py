@@ -41,7 +41,7 @@ def judged(module: Module) -> Module:
 
 def is_early(module: Module) -> bool:
     """Whether XLA has yet to rewrite a text: a product of anything but two matrices, batches aside, shows it too."""
-    return bool(early_signs(module)) or ("entry_computation_layout" in module.attrs and any(
+    return bool(early_signs(module, on_gpu=True)) or ("entry_computation_layout" in module.attrs and any(
         _is_loose(node) for graph in module.graphs.values() for node in graph.nodes if node.op.name == "dot"))
 
 

@@ -23,10 +23,6 @@ def computations(module: Module) -> list[Graph]:
 
 
 HOW = "(XLA_FLAGS=--xla_dump_hlo_pass_re=.*)"
-NEAR = "in 241 programs known from before and after, 95 % of the edges that XLA decided on were found, 99.9 % of these decided as by XLA"
-"""What ``benchmarks/raw_coverage.py`` gave for the rewriting; docs/fusion/xla.md has the table."""
-
-
 def remarks(module: Module, version: str, dump: str) -> list[str]:
     """What to know of the verdicts on a module that was judged as written: whether it is fused already, or far from what the pass sees.
 
@@ -69,14 +65,15 @@ def other_release(module: Module, version: str) -> list[str]:
             f"--policy {compiler}@{near} decides as that one"]
 
 
-def early_remarks(module: Module, version: str, dump: str, signs: Sequence[str], unfollowed: Sequence[str], more: str = "") -> list[str]:
+def early_remarks(module: Module, version: str, dump: str, signs: Sequence[str], unfollowed: Sequence[str], near: str,
+                  more: str = "") -> list[str]:
     """What to know of the verdicts on a module that was rewritten first as XLA would.
 
-    ``signs`` show that XLA has not done so yet; ``unfollowed`` are its operators that XLA rewrites in ways of its own; ``more`` is to be
-    known of the rewriting.
+    ``signs`` show that XLA has not done so yet; ``unfollowed`` are its operators that XLA rewrites in ways of its own; ``near`` is how
+    often the rewriting was right, ``more`` is to be known of it.
     """
     told = [f"the text is HLO from before XLA's own rewriting ({', '.join(signs)}): {version} judges it rewritten as XLA would, and tells "
-            f"that in its own operators; confidence: near ({NEAR}); exact answers need the dump named {dump} {HOW}{more}"]
+            f"that in its own operators; confidence: near ({near}); exact answers need the dump named {dump} {HOW}{more}"]
     if unfollowed:
         told.append(f"confidence: low around {', '.join(unfollowed)}, which XLA may write out in ways that are not followed here")
     if isinstance(parts := module.attrs.get("num_partitions"), int) and parts > 1:

@@ -163,9 +163,16 @@ def _source(copy: Instruction, kernel: Instruction, producer: Node) -> Instructi
     if copy is kernel:
         return next((o for o in kernel.operands if _is(o, producer)), None)
     for operand, node in zip(copy.operands, _operands(copy), strict=True):
-        if node is producer and operand.node is None:
-            return kernel.operands[body.params.index(operand)]
+        if node is producer and (source := _written_by(operand)).op == "parameter":
+            return kernel.operands[body.params.index(source)]
     return None
+
+
+def _written_by(instruction: Instruction) -> Instruction:
+    """What gives a value that is read through what a rewriting put between, as a bitcast."""
+    while instruction.node is None and instruction.op != "parameter" and instruction.body is None:
+        instruction = instruction.operands[0]
+    return instruction
 
 
 def _operands(copy: Instruction) -> tuple[Node, ...]:

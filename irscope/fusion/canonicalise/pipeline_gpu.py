@@ -1,0 +1,53 @@
+"""The order in which XLA's GPU compiler rewrites a module before GemmFusion and what follows it (gpu_compiler.cc of jaxlib 0.10.2)."""
+from __future__ import annotations
+
+from collections.abc import Container
+
+from irscope.fusion.canonicalise.branches import wrap_branches
+from irscope.fusion.canonicalise.calls import inline_calls
+from irscope.fusion.canonicalise.dots import decompose, fold_transposes
+from irscope.fusion.canonicalise.dots_gpu import merge_products, reduce_vectors, split_products
+from irscope.fusion.canonicalise.expansions import expand_operators
+from irscope.fusion.canonicalise.layouts_gpu import lay_out
+from irscope.fusion.canonicalise.pipeline import MAX_ROUNDS, simplify_all
+from irscope.fusion.canonicalise.share import share
+from irscope.fusion.canonicalise.terms import Body
+from irscope.fusion.xla.gpu_device import Device
+from irscope.graph import Node
+
+
+def run_gpu(body: Body, device: Device, kept: Container[Node] = ()) -> None:
+    """Rewrite a body and all that it runs, as XLA's GPU compiler would for a device. ``kept`` are calls that the text forbids to write
+    out."""
+    for inner in body.everything():
+        inner.on_gpu = True
+        inline_calls(inner, kept)
+    for inner in body.everything():
+        decompose(inner)
+        expand_operators(inner)
+        wrap_branches(inner)
+    _simplify(body)
+    changed = False
+    for inner in body.everything():
+        changed = merge_products(inner) or changed
+        changed = fold_transposes(inner) or changed
+    if changed:
+        _simplify(body)
+    for inner in body.everything():
+        share(inner)
+        inner.sweep()
+        split_products(inner, device)
+        lay_out(inner)
+
+
+def _simplify(body: Body) -> None:
+    """XLA's simplification pipeline, with products of vectors reduced."""
+    for _ in range(MAX_ROUNDS):
+        simplify_all(body, tiled=False)
+        changed = False
+        for inner in body.everything():
+            changed = reduce_vectors(inner) or changed
+            changed = decompose(inner) or changed
+            changed = fold_transposes(inner) or changed
+        if not changed:
+            return

@@ -1,0 +1,43 @@
+"""What XLA's GPU compiler makes of a module before ``priority-fusion``: the text rewritten, and Triton kernels in place.
+
+Which of XLA's passes have run shows in the text: one from before its rewriting is rewritten first; where products are left that GemmFusion
+would take, it and the softmax rewriter, which follows it, are still to come; a text that holds their kernels is judged as it stands.
+"""
+from __future__ import annotations
+
+from irscope.fusion.canonicalise import Canonical, canonicalise, early_signs, is_rewritten, may_be_early
+from irscope.fusion.canonicalise.pipeline_gpu import run_gpu
+from irscope.fusion.xla import softmax
+from irscope.fusion.xla.gemm.products import rewrite
+from irscope.fusion.xla.gpu_device import Device
+from irscope.fusion.xla.instructions import Computation
+from irscope.fusion.xla.normalised import is_early
+from irscope.graph import Module
+from irscope.graph.collector import collector_paused
+
+
+def rewritten(module: Module, device: Device) -> tuple[list[str], Canonical | None]:
+    """The module as XLA's GPU compiler would rewrite it, and what shows that it has not done so yet; None where it has."""
+    signs = early_signs(module, on_gpu=True)
+    if not signs and not may_be_early(module):
+        return [], None
+    with collector_paused():
+        canonical = canonicalise(module, lambda body, kept: run_gpu(body, device, kept))
+    if not signs and is_early(module):
+        signs = ["a product of other than two matrices"]
+    if not signs and is_rewritten(module, canonical.module):
+        signs = ["what XLA would still rewrite"]
+    return signs, canonical if signs else None
+
+
+def put_kernels(computation: Computation, device: Device, early: bool) -> None:
+    """Triton kernels in place of products and, where GemmFusion is still to come, of normalisations.
+
+    ``early``: the text is from before XLA's rewriting, so that it is to come even where there are no products.
+    """
+    made = any(product.is_made for product in rewrite(computation, device))
+    for instruction in computation.instructions:
+        if instruction.kind == "triton" and instruction.node is None:
+            instruction.kind = "kCustom"  # priority-fusion adds nothing to the kernel of a product
+    if made or early:
+        softmax.rewrite(computation, device)
