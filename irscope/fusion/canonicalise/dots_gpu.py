@@ -137,6 +137,19 @@ def _needs(top: Term, below: Term, place: dict[Term, int]) -> bool:
     return False
 
 
+def merge_batches(body: Body) -> None:
+    """Several batch dimensions in front become one: XLA's ``DotDimensionMerger``."""
+    for term in [t for t in body.terms if t.op == "dot"]:
+        lb, rb, lc, rc = places(term)
+        n = len(lb)
+        if n < 2 or lb != tuple(range(n)) or rb != lb:
+            continue
+        operands = [body.reshape(o, (prod(o.dims[:n]), *o.dims[n:]), term) for o in term.operands]
+        attrs = with_places(term, (0,), (0,), tuple(d - n + 1 for d in lc), tuple(d - n + 1 for d in rc))
+        made = body.make("dot", tensor_type(term.dtype, (prod(term.dims[:n]), *term.dims[n:])), operands, attrs, term)
+        body.replace(term, body.reshape(made, term.dims, term))
+
+
 @dataclass(frozen=True, slots=True)
 class Weights:
     """Of the cost model of ``SplitkRewriter``: an operation, a byte of the product, a byte of the reduction behind it, and its launch."""

@@ -6,7 +6,7 @@ from collections.abc import Container
 from irscope.fusion.canonicalise.branches import wrap_branches
 from irscope.fusion.canonicalise.calls import inline_calls
 from irscope.fusion.canonicalise.dots import decompose, fold_transposes
-from irscope.fusion.canonicalise.dots_gpu import merge_products, reduce_vectors, split_products
+from irscope.fusion.canonicalise.dots_gpu import merge_batches, merge_products, reduce_vectors, split_products
 from irscope.fusion.canonicalise.expansions import expand_operators
 from irscope.fusion.canonicalise.layouts_gpu import lay_out
 from irscope.fusion.canonicalise.pipeline import MAX_ROUNDS, simplify_all
@@ -36,6 +36,7 @@ def run_gpu(body: Body, device: Device, kept: Container[Node] = ()) -> None:
     for inner in body.everything():
         share(inner)
         inner.sweep()
+        merge_batches(inner)
         split_products(inner, device)
         lay_out(inner)
 
@@ -49,5 +50,6 @@ def _simplify(body: Body) -> None:
             changed = reduce_vectors(inner) or changed
             changed = decompose(inner) or changed
             changed = fold_transposes(inner) or changed
+            changed = share(inner) or changed
         if not changed:
             return
