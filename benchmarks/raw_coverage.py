@@ -48,16 +48,20 @@ def size(node: Node) -> str:
     return ";".join(f"{t.dtype.name}{t.elements}" if isinstance(t, TensorType) else str(t) for t in types)
 
 
+def attributes(node: Node) -> object:
+    """What makes a node another one than those of its operator, form and operands."""
+    if node.op.name == "parameter":
+        return node.attrs["number"]
+    if node.op.name == "constant" and "literal" in node.attrs:
+        return node.attrs["literal"].text
+    return () if node.op.name in ("fusion", "bitcast", "copy") else tuple(sorted((k, str(v)) for k, v in node.attrs.items() if k not in ASIDE))
+
+
 def meanings(graph: Graph, form: Form) -> dict[Node, int]:
     """For each node a number that says what it computes of the parameters."""
     found: dict[Node, int] = {}
     for node in graph.nodes:
-        attrs = () if node.op.name in ("fusion", "bitcast", "copy") else tuple(sorted((k, str(v)) for k, v in node.attrs.items()
-                                                                                      if k not in ASIDE))
-        own: object = node.attrs["number"] if node.op.name == "parameter" else attrs
-        if node.op.name == "constant" and "literal" in node.attrs:
-            own = node.attrs["literal"].text
-        found[node] = hash((node.op.name, form(node), own, *(found[o] for o in node.operands)))
+        found[node] = hash((node.op.name, form(node), attributes(node), *(found[o] for o in node.operands)))
     return found
 
 
@@ -205,7 +209,8 @@ def on_gpu(raw: str, before: str, device: str) -> tuple[Judged, Judged]:
 
 
 def flat(module: Module, plans: Iterable[Plan]) -> Judged:
-    """A module with its kernels opened and its bitcasts left out, and what became of the edges: what one kernel computes is together."""
+    """A module with its kernels opened, its bitcasts left out and equal instructions made one (kernels have copies), and what became of
+    the edges: what one kernel computes is together."""
     made = Judged(module.derived(), {})
     graphs: dict[Graph, Graph] = {}
     for plan in plans:
@@ -221,12 +226,19 @@ def _opened(source: Graph, graph: Graph, graphs: dict[Graph, Graph], apart: dict
     """Fill ``graph``. ``here`` says for each node of the text what gives its value, and whether it comes through an edge that is apart."""
     here: dict[Node, tuple[Node, bool]] = {}
     known: dict[tuple[Node, Node], bool] = {}
+    same: dict[object, Node] = {}
 
     def add(node: Node, operands: Iterable[tuple[Node, bool]]) -> tuple[Node, bool]:
         read = list(operands)
         if node.op.name == "bitcast" and read:
             return read[0]
-        copy = graph.add(Node(node.op, f"n{len(graph.nodes)}", node.type, tuple(o for o, _ in read), node.attrs,
+        key = (node.op.name, form(node), attributes(node), tuple(o for o, _ in read)) if read or node.op.name == "constant" else node
+        if key in same:
+            copy = same[key]
+            for operand, way in read:
+                known[operand, copy] = known[operand, copy] or way
+            return copy, False
+        copy = same[key] = graph.add(Node(node.op, f"n{len(graph.nodes)}", node.type, tuple(o for o, _ in read), node.attrs,
                               tuple(graphs.get(b, b) for b in node.bodies), node.loc))
         for operand, way in read:
             known[operand, copy] = known.get((operand, copy), False) or way
