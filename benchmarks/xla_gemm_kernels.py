@@ -91,7 +91,7 @@ def logged(text: str) -> Counter[tuple[str, str]]:
 
 def named(instruction: Instruction) -> str:
     """The name that XLA gives a kernel that it has made by then; of anything else its own."""
-    if instruction.kind != "triton" or instruction.body is None:
+    if instruction.body is None:
         return instruction.name
     return next((f"gemm_fusion_{i.name}" for i in instruction.body.instructions if i.op in PRODUCTS), instruction.name)
 

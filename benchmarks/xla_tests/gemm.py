@@ -50,7 +50,7 @@ def told(assertion: str, computations: list[Computation]) -> str | None:
     if found := OPCODE.search(assertion):
         return "" if root.op == found[1].lower() else f"the root is a {root.op}"
     if KIND.search(assertion):
-        return "" if root.kind == "triton" else "the root is no Triton kernel"
+        return "" if root.kind == "kCustom" else "the root is no Triton kernel"
     if found := OPERANDS.search(assertion):
         most = LIMIT * int(found[2]) if found[1] == "*" else LIMIT + int(found[2])
         return "" if len(root.operands) <= most else f"{len(root.operands)} operands > {most}"

@@ -9,7 +9,7 @@ from irscope.fusion.xla.instructions import Computation, Instruction
 from irscope.graph import Node, TensorType, Type
 
 PRODUCTS = ("dot", "scaled-dot")
-KERNEL = {"triton": '{"kind":"__triton_gemm"}'}
+KERNEL = '{"kind":"__triton_gemm"}'
 """What XLA writes down of a Triton kernel of a product."""
 Metadata = Callable[[Node], str]
 
@@ -70,7 +70,7 @@ def _line(instruction: Instruction, owner: Computation, names: dict[Instruction,
     elif op == "fusion":
         more = f", kind={kind_of(instruction)}, calls=%{_called(instruction)}" if instruction.body is not None else ""
         if instruction.body is not None and any(i.op in PRODUCTS for i in instruction.body.instructions):
-            more += f", backend_config={KERNEL.get(instruction.kind, '{}')}"
+            more += f", backend_config={KERNEL}"
     elif op in PRODUCTS:
         more = "".join(f", {key}={{{','.join(map(str, value))}}}" for key, value in instruction.attrs.items() if key.endswith("_dims"))
         told = metadata(instruction.node) if instruction.node is not None else ""

@@ -37,8 +37,8 @@ def kernels(text: str, device: str = "a100", settings: Settings | None = None) -
     """For each kernel its opcodes without parameters, and what it reads."""
     found = []
     for fusion in judged(text, device, settings)[0].post_order():
-        if fusion.kind == "triton":
-            assert fusion.body is not None
+        if fusion.body is not None:
+            assert fusion.kind == "kCustom"
             inside = " ".join(i.op for i in fusion.body.post_order() if i.op != "parameter")
             found.append(f"{inside} of {' '.join(o.name for o in fusion.operands)}")
     return found

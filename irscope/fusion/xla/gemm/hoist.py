@@ -39,7 +39,7 @@ class _Step:
 def hoist_bitcasts(computation: Computation) -> bool:
     """Move bitcasts out of every kernel of a product in a computation; whether anything was moved."""
     changed = False
-    for kernel in [i for i in computation.instructions if i.kind == "triton" and i.body is not None]:
+    for kernel in [i for i in computation.instructions if i.body is not None]:
         assert kernel.body is not None
         dot = next((i for i in kernel.body.instructions if i.op in PRODUCTS), None)
         if dot is not None:

@@ -124,11 +124,14 @@ def rewrite(computation: Computation, device: Device, settings: Settings = DEFAU
 
 
 def put(computation: Computation, kernel: Kernel) -> Instruction:
-    """A kernel in place of the instruction whose value it gives; what nobody reads any more is dropped."""
+    """A kernel in place of the instruction whose value it gives; what nobody reads any more is dropped.
+
+    It is a custom fusion, to which no later pass adds: those that take more are of the kind ``__triton``, this one is ``__triton_gemm``.
+    """
     output = kernel.output
     assert output is not None
     fusion = Instruction("fusion", kernel.body.root.type, kernel.inputs, None)
-    fusion.kind, fusion.body = "triton", kernel.body
+    fusion.kind, fusion.body = "kCustom", kernel.body
     computation.instructions[fusion] = None
     new = fusion
     if form_of(fusion) != form_of(output):
