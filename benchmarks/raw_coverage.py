@@ -176,7 +176,7 @@ def compare(truth: Judged, ours: Judged, form: Form, each: bool = False) -> Coun
     for graph, known in truth.apart.items():
         counterpart = matched.get(graph)
         for (a, b), apart in known.items():
-            if a.op.name in UNTOLD or b.op.name in UNTOLD:
+            if source_of(a).op.name in UNTOLD or b.op.name in UNTOLD:
                 continue
             count["edges"] += 1
             count["apart"] += apart
@@ -222,6 +222,11 @@ def flat(module: Module, plans: Iterable[Plan]) -> Judged:
     return made
 
 
+def source_of(node: Node) -> Node:
+    """What an edge that begins at a node is told of: the operator of several results, where it is one of them."""
+    return node.operands[0] if node.op.name == "get-tuple-element" and node.operands[0].op.name not in UNTOLD else node
+
+
 def _opened(source: Graph, graph: Graph, graphs: dict[Graph, Graph], apart: dict[tuple[str, str], bool]) -> dict[tuple[Node, Node], bool]:
     """Fill ``graph``. ``here`` says for each node of the text what gives its value, and whether it comes through an edge that is apart."""
     here: dict[Node, tuple[Node, bool]] = {}
@@ -245,7 +250,7 @@ def _opened(source: Graph, graph: Graph, graphs: dict[Graph, Graph], apart: dict
         return copy, False
 
     for node in source.nodes:
-        read = [(here[o][0], here[o][1] or apart.get((o.name, node.name), False)) for o in node.operands]
+        read = [(here[o][0], here[o][1] or apart.get((source_of(o).name, node.name), False)) for o in node.operands]
         if node.op.name == "fusion" and node.bodies and node.bodies[0].root is not None:
             body = node.bodies[0]
             inner = dict(zip(body.params, read, strict=True))

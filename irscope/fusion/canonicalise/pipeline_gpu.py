@@ -5,6 +5,7 @@ from collections.abc import Container
 
 from irscope.fusion.canonicalise.branches import wrap_branches
 from irscope.fusion.canonicalise.calls import inline_calls
+from irscope.fusion.canonicalise.cudnn import call_cudnn
 from irscope.fusion.canonicalise.dots import decompose, fold_transposes
 from irscope.fusion.canonicalise.dots_gpu import merge_batches, merge_products, reduce_vectors, split_products
 from irscope.fusion.canonicalise.expansions import expand_operators
@@ -31,6 +32,7 @@ def run_gpu(body: Body, device: Device, kept: Container[Node] = ()) -> None:
     for inner in body.everything():
         changed = merge_products(inner) or changed
         changed = fold_transposes(inner) or changed
+        changed = call_cudnn(inner) or changed
     if changed:
         _simplify(body)
     for inner in body.everything():

@@ -1,0 +1,159 @@
+"""Convolutions as XLA's GPU compiler calls cuDNN for them: batch, space, features; with bias, another summand and ``relu`` inside.
+
+XLA's ``ConvRewriter``, ``CudnnFusedConvRewriter`` and ``ConvPaddingLegalization`` (jaxlib 0.10.2), with the layouts that it takes for tensor
+cores: input and result NHWC, filters OHWI, whatever the text has.
+"""
+from __future__ import annotations
+
+from dataclasses import replace
+
+from irscope.fusion.canonicalise.dimensions import inverse, is_sorted
+from irscope.fusion.canonicalise.terms import Body, Term, tensor_type
+from irscope.fusion.canonicalise.values import is_all
+from irscope.graph import TupleType
+from irscope.ops.attrs import ConvDims, Window
+
+TYPES = frozenset(("f16", "bf16", "f32", "f64"))
+"""Element types of convolutions that become calls here; others stay as they are."""
+RANKS = (4, 5)
+"""Dimensions of the arrays that cuDNN convolves; with one spatial dimension XLA adds another, which is not followed."""
+TARGET = {"forward": "__cudnn$convForward", "filter": "__cudnn$convBackwardFilter", "input": "__cudnn$convBackwardInput",
+          "fused": "__cudnn$convBiasActivationForward"}
+
+
+def call_cudnn(body: Body) -> bool:
+    """Replace convolutions by calls, then take into each what may follow it."""
+    calls = [made for term in [t for t in body.terms if t.op == "convolution"] if (made := _call(body, term)) is not None]
+    for call in calls:
+        if call.attrs["custom_call_target"] == TARGET["forward"]:
+            _take_in(body, call)
+    return bool(calls)
+
+
+def _call(body: Body, term: Term) -> Term | None:
+    window: Window | None = term.attrs.get("window")
+    if window is None or term.rank not in RANKS or term.dtype not in TYPES:
+        return None
+    dims: ConvDims = term.attrs["dim_labels"]
+    lhs, rhs = term.operands
+    kind = _kind(term, window, dims)
+    left: tuple[int, ...] = (dims.lhs_batch, *dims.lhs_spatial, dims.lhs_feature)
+    right: tuple[int, ...] = (dims.rhs_output, *dims.rhs_spatial, dims.rhs_input)
+    out: tuple[int, ...] = (dims.out_batch, *dims.out_spatial, dims.out_feature)
+    if kind == "filter":  # the batch is what is summed, and the result is a filter
+        left, right, out = left[::-1][:1] + left[1:-1] + left[:1], (dims.rhs_input, *dims.rhs_spatial, dims.rhs_output), \
+            (dims.out_feature, *dims.out_spatial, dims.out_batch)
+    elif kind == "input":
+        right = (dims.rhs_input, *dims.rhs_spatial, dims.rhs_output)
+        if rhs.op == "reverse":
+            rhs = rhs.operands[0]
+    lhs = _turned(body, lhs, left, term)
+    if kind == "forward":
+        lhs, window = _padded(body, lhs, window, term)
+    rhs = _turned(body, rhs, right, term)
+    shape = tensor_type(term.dtype, [term.dims[d] for d in out])
+    call = body.make("custom-call", TupleType((shape, tensor_type("u8", (0,)))), (lhs, rhs),
+                     {"custom_call_target": TARGET[kind], "window": window, "feature_group_count": term.attrs.get("feature_group_count", 1)},
+                     term)
+    result = _result(body, call, term)
+    back = result if is_sorted(out) else body.transpose(result, inverse(out), term)
+    call.name, term.name = term.name, ""
+    body.replace(term, back)
+    term.into = call
+    return call
+
+
+def _result(body: Body, call: Term, at: Term) -> Term:
+    assert isinstance(call.type, TupleType)
+    return body.make("get-tuple-element", call.type.elements[0], (call,), {"index": 0}, at)
+
+
+def _turned(body: Body, operand: Term, order: tuple[int, ...], at: Term) -> Term:
+    return operand if is_sorted(order) else body.transpose(operand, order, at)
+
+
+def _kind(term: Term, window: Window, dims: ConvDims) -> str:
+    """Whether a convolution is one of inputs, or the gradient of another for its filter or its input.
+
+    A gradient for the filter has windows as large as an image and steps over few places; one for the input reads the filter turned
+    around, or spreads the gradient out.
+    """
+    grouped = int(term.attrs.get("feature_group_count", 1)) > 1
+    if int(term.attrs.get("batch_group_count", 1)) > 1:
+        return "filter"
+    if any(n != 1 for n in window.lhs_dilate) or any(window.rhs_reversal) or term.operands[1].op == "reverse":
+        return "input"
+    out = [term.dims[d] for d in dims.out_spatial]
+    if not grouped and all(n == 1 for n in window.stride) and any(k > o for k, o in zip(window.size, out, strict=True)) \
+            and not is_sorted((dims.lhs_batch, *dims.lhs_spatial, dims.lhs_feature)):
+        return "filter"
+    return "forward"
+
+
+def _padded(body: Body, source: Term, window: Window, at: Term) -> tuple[Term, Window]:
+    """Zeros around the input, written out where both ends differ."""
+    low, high = window.pad_low, window.pad_high
+    if low == high and all(n >= 0 for n in low):
+        return source, window
+    if any(n < 0 for n in (*low, *high)):
+        return source, window
+    padding = ((0, 0, 0), *((a, b, 0) for a, b in zip(low, high, strict=True)), (0, 0, 0))
+    sizes = [n + a + b for n, (a, b, _) in zip(source.dims, padding, strict=True)]
+    made = body.make("pad", tensor_type(source.dtype, sizes), (source, body.constant(0, source.dtype, at)), {"padding": padding}, at)
+    none = (0,) * len(low)
+    return made, replace(window, pad_low=none, pad_high=none)
+
+
+def _take_in(body: Body, call: Term) -> None:
+    """What reads the result alone goes into the call: a bias, or another array; then ``max(x, 0)``."""
+    if int(call.attrs["feature_group_count"]) > 1:
+        return
+    [result] = call.users
+    filled = False
+    bias: Term | None = None
+    side: Term | None = None
+    while (user := _only_reader(body, result)) is not None:
+        if user.op == "add" and user.dims == result.dims:
+            other = user.operands[1] if user.operands[0] is result else user.operands[0]
+            if other is result:
+                break
+            if bias is None and side is None and _is_bias(other, result.rank):
+                bias = other.operands[0]
+            elif side is None:
+                side = other
+            else:
+                break
+        elif user.op == "maximum" and is_all(user.operands[1] if user.operands[0] is result else user.operands[0], 0):
+            filled = True
+        else:
+            break
+        call, result = _grown(body, call, result, user, bias, side)
+        if filled:
+            break
+
+
+def _only_reader(body: Body, result: Term) -> Term | None:
+    if len(result.users) != 1 or body.root is result:
+        return None
+    return next(iter(result.users))
+
+
+def _is_bias(other: Term, rank: int) -> bool:
+    """Whether one number for each feature is added."""
+    return other.op == "broadcast" and other.operands[0].rank == 1 and tuple(other.attrs["dimensions"]) == (rank - 1,)
+
+
+def _grown(body: Body, call: Term, result: Term, user: Term, bias: Term | None, side: Term | None) -> tuple[Term, Term]:
+    """A call that computes ``user`` too."""
+    features = result.dims[-1]
+    base = call.operands[:2]
+    zero = bias if bias is not None else body.broadcast(body.constant(0, result.dtype, user), (features,), (), user)
+    operands = [*base, zero, *([side] if side is not None else [])]
+    made = body.make("custom-call", call.type, operands, {**call.attrs, "custom_call_target": TARGET["fused"]}, call)
+    made.name, call.name = call.name, ""
+    fresh = _result(body, made, call)
+    body.replace(user, fresh)
+    user.into = made
+    body.drop(result)
+    call.into = result.into = made
+    return made, fresh
