@@ -138,6 +138,8 @@ FARTHER = [
      "Unsupported split of a dimension."),
     ("a = f32[64,64] parameter(0)\ns = f32[64,64] negate(a)\nc = f32[64,64] parameter(1)\nr = f32[128,64] concatenate(s, c), dimensions={0}",
      {"rows": 128}, "No fusion into concatenations or dynamic slice."),
+    ("a = f32[1,1] parameter(0)\ns = f32[1,1] transpose(a), dimensions={1,0}\nq = f32[] reshape(s)\n"
+     "r = f32[64,64] broadcast(q), dimensions={}", {}, "Cannot propagate further from trivial sized tensor"),
 ]
 """The same, where what stays outside is ``s`` and what reads it goes in."""
 
@@ -162,6 +164,8 @@ TAKEN = [
      "negate sine maximum dot of a b"),
     ("a = f32[1,1] parameter(0)\nq = f32[] reshape(a)\nc = f32[64,1] broadcast(q), dimensions={}\nr = f32[1,64] transpose(c), dimensions={1,0}",
      {"rows": 1}, "reshape broadcast transpose dot of a b"),
+    ("a = f32[32,70] parameter(0)\ns = f32[32,64] slice(a), slice={[0:32], [3:67]}\nq = f32[8,4,64] reshape(s)\nr = f32[32,64] reshape(q)",
+     {"rows": 32}, "slice reshape reshape dot of a b"),
 ]
 
 
@@ -178,6 +182,8 @@ BEHIND = [
     ("ROOT r = f32[32,64] slice(d), slice={[0:32], [0:64]}", "Unsupported slice direction."),
     ("c = f32[64,64] parameter(2)\nROOT r = f32[128,64] concatenate(d, c), dimensions={0}", "Unimplemented instruction."),
     ("n = f32[64,64] negate(a)\nROOT r = f32[64,64] add(d, n)", "Has multiple inputs - not properly analyzed yet."),
+    ("v = f32[64] parameter(2)\nn = f32[64] negate(v)\nnb = f32[64,64] broadcast(n), dimensions={1}\nROOT r = f32[64,64] add(d, nb)",
+     "Has multiple inputs - not properly analyzed yet."),
     ("ROOT r = (f32[64,64]) tuple(d)", "Unsupported instruction."),
 ]
 

@@ -4,7 +4,13 @@ The kernels are those that jaxlib 0.10.2 makes of these texts with ``--xla_gpu_e
 """
 from __future__ import annotations
 
+import random
+from collections.abc import Sequence
+
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from irscope.fusion.xla.gemm.bitcasts import (
     Form,
@@ -14,7 +20,7 @@ from irscope.fusion.xla.gemm.bitcasts import (
     transpose_above_bitcast,
 )
 from irscope.fusion.xla.gemm.hoist import hoist_bitcasts
-from irscope.fusion.xla.gemm.orders import Stride
+from irscope.fusion.xla.gemm.orders import Order, Piece, Stride, strides_of
 from irscope.fusion.xla.gemm.products import Settings, rewrite
 from irscope.fusion.xla.gemm.rules import No
 from irscope.fusion.xla.gemm.steps import operand_steps, steps
@@ -59,6 +65,12 @@ MOVED = [
      "ROOT t = f32[32,4,16] transpose(r), dimensions={2,0,1}", "bitcast(<dot transpose>(a b))"),
     (f"a = f32[100] parameter(0)\ns = f32[96] slice(a), slice={{[2:98]}}\nr = f32[8,12] reshape(s)\nb = f32[12,32] parameter(1)\n"
      f"ROOT d = f32[8,32] dot(r, b), {DOT}", "<slice reshape dot>(b a)"),
+    (f"a = f32[32,24] parameter(0)\nq = f32[64,12] reshape(a)\nn = f32[32,24] negate(a)\ns = f32[64,12] reshape(n)\n"
+     f"m = f32[64,12] add(q, s)\nb = f32[12,32] parameter(1)\nROOT d = f32[64,32] dot(m, b), {DOT}", "<negate add dot>(b bitcast(a))"),
+    (f"a = f32[64,12] parameter(0)\nb = f32[12,32] parameter(1)\nd = f32[64,32] dot(a, b), {DOT}\nr = f32[2048] reshape(d)\n"
+     "n = f32[2048] negate(r)\nROOT q = f32[4,512] reshape(n)", "reshape(bitcast(<dot negate>(a b)))"),
+    (f"a = f32[64,12] parameter(0)\nn = f32[64,12] negate(a)\nm = f32[64,12] multiply(n, n)\nb = f32[12,32] parameter(1)\n"
+     f"ROOT d = f32[64,32] dot(m, b), {DOT}", "<negate multiply dot>(b a)"),
 ]
 
 
@@ -193,3 +205,95 @@ def test_a_bitcast_of_what_another_reads_too_stays() -> None:
     computation = marked(read, Computation.of(read.main()))
     assert not hoist_bitcasts(computation)
     assert shown(computation.root) == "<negate reshape exponential dot negate>(a)"
+
+
+def test_a_kernel_that_reads_an_array_twice_through_a_bitcast_reads_it_no_more_directly() -> None:
+    text = f"a = f32[32,24] parameter(0)\nc = f32[32,24] negate(a)\nr = f32[64,12] reshape(c)\nb = f32[12,32] parameter(1)\n" \
+        f"ROOT d = f32[64,32] dot(r, b), {DOT}"
+    computation = Computation.of(module(text).main())
+    rewrite(computation, DEVICES["a100"])
+    hoist_bitcasts(computation)
+    assert [user.op for user in computation.params[0].users] == ["bitcast"]
+    assert list(computation.params[1].users) == [computation.root]
+
+
+def test_sizes_of_one_are_in_nobodys_way() -> None:
+    broadcast = "v = f32[6] parameter(0)\nROOT b = f32[6,1,5] broadcast(v), dimensions={0}"
+    assert bitcast_above_broadcast(root(broadcast), Form((2, 3, 5), (2, 1, 0))) == (Form((2, 3), (1, 0)), (0, 1))
+    transpose = "v = f32[2,1,3] parameter(0)\nROOT t = f32[3,2,1] transpose(v), dimensions={2,0,1}"
+    assert bitcast_above_transpose(root(transpose), Form((3, 2), (1, 0))) == (Form((2, 3), (1, 0)), (1, 0))
+    assert bitcast_above_transpose(root(TRANSPOSE), Form((4, 1, 6), (2, 1, 0))) is not None
+    turned = "v = f32[2,3]{0,1} parameter(0)\nROOT t = f32[3,2]{1,0} transpose(v), dimensions={1,0}"
+    assert bitcast_above_transpose(root(turned), Form((6,), (0,))) is None
+
+
+@given(st.integers(0, 10 ** 9))
+def test_moved_bitcasts_keep_every_element(seed: int) -> None:
+    """Held against numpy on random shapes, row by row in memory."""
+    rng = random.Random(seed)
+    dims = [rng.choice((1, 2, 3, 4)) for _ in range(rng.randint(1, 4))]
+    shape, permutation = ",".join(map(str, dims)), rng.sample(range(len(dims)), len(dims))
+    turned = [dims[d] for d in permutation]
+    values = np.arange(np.prod(dims)).reshape(dims)
+    target = regrouped(rng, turned)
+    instruction = root(f"v = f32[{shape}] parameter(0)\nROOT t = f32[{','.join(map(str, turned))}] transpose(v), "
+                       f"dimensions={{{','.join(map(str, permutation))}}}")
+    found = bitcast_above_transpose(instruction, rows(target))
+    if found is not None:
+        assert np.array_equal(values.reshape(found[0].dims).transpose(found[1]), values.transpose(permutation).reshape(target))
+    source = regrouped(rng, dims)
+    found = transpose_above_bitcast(instruction, rows(source))
+    if found is not None:
+        moved = values.reshape(source).transpose(found[1])
+        assert moved.shape == found[0].dims and np.array_equal(moved.reshape(turned), values.transpose(permutation))
+    kept = sorted(rng.sample(range(len(dims)), rng.randint(0, len(dims))))
+    part = np.arange(np.prod([dims[d] for d in kept], dtype=int)).reshape([dims[d] for d in kept])
+    repeated = root(f"v = f32[{','.join(str(dims[d]) for d in kept)}] parameter(0)\nROOT b = f32[{shape}] broadcast(v), "
+                    f"dimensions={{{','.join(map(str, kept))}}}")
+    target = regrouped(rng, dims)
+    found = bitcast_above_broadcast(repeated, rows(target))
+    if found is not None:
+        assert np.array_equal(spread(part.reshape(found[0].dims), found[1], target), spread(part, kept, dims).reshape(target))
+
+
+def regrouped(rng: random.Random, dims: list[int]) -> list[int]:
+    """Other sizes with the same product: neighbours merged, split, ones put in or left out."""
+    made: list[int] = []
+    for size in dims:
+        if made and rng.random() < 0.4:
+            made[-1] *= size
+        elif size == 4 and rng.random() < 0.5:
+            made += [2, 2]
+        elif size != 1 or rng.random() < 0.5:
+            made.append(size)
+        if rng.random() < 0.2:
+            made.append(1)
+    return made or [1]
+
+
+def rows(dims: list[int]) -> Form:
+    return Form(tuple(dims), tuple(range(len(dims) - 1, -1, -1)))
+
+
+def spread(values: np.ndarray[tuple[int, ...], np.dtype[np.int64]], kept: Sequence[int], dims: Sequence[int],
+           ) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
+    """HLO's broadcast: each dimension goes to a place of its own."""
+    wide = values.reshape([dims[d] if d in kept else 1 for d in range(len(dims))])
+    return np.broadcast_to(wide, dims)
+
+
+def test_strides_join_neighbours_and_leave_ones_out() -> None:
+    whole = Piece.whole
+    order = Order((whole(1, 8), whole(0, 1), whole(0, 4), whole(0, 1), whole(1, 1)), {0: (1, 2, 3), 1: (0, 4)})
+    assert strides_of(order) == {0: (Stride(8, 4, 0, 4, (4,)),), 1: (Stride(1, 8, 0, 8, (8,)),)}
+    assert strides_of(Order((whole(0, 1),), {0: (0,)})) == {0: (Stride(1, 1, 0, 1, (1,)),)}
+
+
+def test_a_product_that_is_read_twice_has_no_steps() -> None:
+    dot, end = dot_of(f"""a = f32[4,8] parameter(0)
+b = f32[8,16] parameter(1)
+d = f32[4,16] dot(a, b), {DOT}
+n = f32[4,16] negate(d)
+ROOT r = f32[4,16] add(d, n)""")
+    no = steps(dot, end)
+    assert isinstance(no, No) and no.rule.name == "gemm-several-readers"

@@ -123,9 +123,10 @@ def _turned(transpose: Instruction, result: Form, turned: Form, source: Form, pe
         if not _together(together):
             return None
     sizes, swapped = [0] * len(result.dims), [0] * len(result.dims)
-    targets = iter(result.minor)
-    for place in (k for covered in ranges for k in covered):
-        new, old = next(targets), result.minor[place]
+    covered = [place for range_ in ranges for place in range_]
+    covered += [place for place in range(len(result.dims)) if place not in covered]
+    for new, place in zip(result.minor, covered, strict=True):
+        old = result.minor[place]
         sizes[new], swapped[new] = result.dims[old], old
     return Form(tuple(sizes), result.minor), tuple(swapped)
 
