@@ -54,7 +54,9 @@ def attributes(node: Node) -> object:
         return node.attrs["number"]
     if node.op.name == "constant" and "literal" in node.attrs:
         return node.attrs["literal"].text
-    return () if node.op.name in ("fusion", "bitcast", "copy") else tuple(sorted((k, str(v)) for k, v in node.attrs.items() if k not in ASIDE))
+    if node.op.name in ("fusion", "bitcast", "copy"):
+        return ()
+    return tuple(sorted((k, str(v)) for k, v in node.attrs.items() if k not in ASIDE))
 
 
 def meanings(graph: Graph, form: Form) -> dict[Node, int]:

@@ -1,7 +1,7 @@
 """Convolutions as XLA's GPU compiler calls cuDNN for them: batch, space, features; with bias, another summand and ``relu`` inside.
 
-XLA's ``ConvRewriter``, ``CudnnFusedConvRewriter`` and ``ConvPaddingLegalization`` (jaxlib 0.10.2), with the layouts that it takes for tensor
-cores: input and result NHWC, filters OHWI, whatever the text has.
+XLA's ``ConvRewriter``, ``CudnnFusedConvRewriter`` and ``ConvPaddingLegalization`` (jaxlib 0.10.2), with the layouts that it takes for
+tensor cores: input and result NHWC, filters OHWI, whatever the text has.
 """
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def call_cudnn(body: Body) -> bool:
 
 def _call(body: Body, term: Term) -> Term | None:
     window: Window | None = term.attrs.get("window")
-    if window is None or term.rank not in RANKS or term.dtype not in TYPES:
+    if window is None or term.rank not in RANKS or term.dtype not in TYPES or int(term.attrs.get("batch_group_count", 1)) > 1:
         return None
     dims: ConvDims = term.attrs["dim_labels"]
     lhs, rhs = term.operands
@@ -45,16 +45,15 @@ def _call(body: Body, term: Term) -> Term | None:
             (dims.out_feature, *dims.out_spatial, dims.out_batch)
     elif kind == "input":
         right = (dims.rhs_input, *dims.rhs_spatial, dims.rhs_output)
-        if rhs.op == "reverse":
+        if rhs.op == "reverse":  # cuDNN turns the filter around itself
             rhs = rhs.operands[0]
     lhs = _turned(body, lhs, left, term)
     if kind == "forward":
         lhs, window = _padded(body, lhs, window, term)
     rhs = _turned(body, rhs, right, term)
     shape = tensor_type(term.dtype, [term.dims[d] for d in out])
-    call = body.make("custom-call", TupleType((shape, tensor_type("u8", (0,)))), (lhs, rhs),
-                     {"custom_call_target": TARGET[kind], "window": window, "feature_group_count": term.attrs.get("feature_group_count", 1)},
-                     term)
+    attrs = {"custom_call_target": TARGET[kind], "window": window, "feature_group_count": term.attrs.get("feature_group_count", 1)}
+    call = body.make("custom-call", TupleType((shape, tensor_type("u8", (0,)))), (lhs, rhs), attrs, term)
     result = _result(body, call, term)
     back = result if is_sorted(out) else body.transpose(result, inverse(out), term)
     call.name, term.name = term.name, ""
@@ -73,35 +72,37 @@ def _turned(body: Body, operand: Term, order: tuple[int, ...], at: Term) -> Term
 
 
 def _kind(term: Term, window: Window, dims: ConvDims) -> str:
-    """Whether a convolution is one of inputs, or the gradient of another for its filter or its input.
+    """Whether a convolution is one of inputs, or the gradient of another for its filter or its input (``MatchBackwardFilter`` and
+    ``MatchBackwardInput`` of conv_kind_assignment).
 
-    A gradient for the filter has windows as large as an image and steps over few places; one for the input reads the filter turned
-    around, or spreads the gradient out.
+    A gradient for the filter has windows larger than what it gives; one for the input reads the filter turned around, or spreads out the
+    gradient under a filter of one element.
     """
-    grouped = int(term.attrs.get("feature_group_count", 1)) > 1
-    if int(term.attrs.get("batch_group_count", 1)) > 1:
+    spread = any(n != 1 for n in window.lhs_dilate)
+    dilated = any(n != 1 for n in window.rhs_dilate)
+    if int(term.attrs.get("feature_group_count", 1)) > 1 or any(n != 1 for n in window.stride) or any(window.rhs_reversal):
+        return "forward"
+    large = [k > term.dims[d] for k, d in zip(window.size, dims.out_spatial, strict=True)]
+    if not spread and any(large) and (all(large) or dilated) and all(n >= 0 for n in window.pad_low):
         return "filter"
-    if any(n != 1 for n in window.lhs_dilate) or any(window.rhs_reversal) or term.operands[1].op == "reverse":
+    rhs = term.operands[1]
+    turned = rhs.op == "reverse" and sorted(rhs.attrs["dimensions"]) == sorted(dims.rhs_spatial)
+    if not dilated and (turned or (spread and all(n == 1 for n in window.size))):
         return "input"
-    out = [term.dims[d] for d in dims.out_spatial]
-    if not grouped and all(n == 1 for n in window.stride) and any(k > o for k, o in zip(window.size, out, strict=True)) \
-            and not is_sorted((dims.lhs_batch, *dims.lhs_spatial, dims.lhs_feature)):
-        return "filter"
     return "forward"
 
 
 def _padded(body: Body, source: Term, window: Window, at: Term) -> tuple[Term, Window]:
-    """Zeros around the input, written out where both ends differ."""
-    low, high = window.pad_low, window.pad_high
-    if low == high and all(n >= 0 for n in low):
+    """Zeros around and between the input, written out where both ends differ or something is between."""
+    low, high, spread = window.pad_low, window.pad_high, window.lhs_dilate
+    if low == high and all(n >= 0 for n in low) and all(n == 1 for n in spread):
         return source, window
     if any(n < 0 for n in (*low, *high)):
         return source, window
-    padding = ((0, 0, 0), *((a, b, 0) for a, b in zip(low, high, strict=True)), (0, 0, 0))
-    sizes = [n + a + b for n, (a, b, _) in zip(source.dims, padding, strict=True)]
+    padding = ((0, 0, 0), *((a, b, n - 1) for a, b, n in zip(low, high, spread, strict=True)), (0, 0, 0))
+    sizes = [n + a + b + max(0, n - 1) * c for n, (a, b, c) in zip(source.dims, padding, strict=True)]
     made = body.make("pad", tensor_type(source.dtype, sizes), (source, body.constant(0, source.dtype, at)), {"padding": padding}, at)
-    none = (0,) * len(low)
-    return made, replace(window, pad_low=none, pad_high=none)
+    return made, replace(window, pad_low=(0,) * len(low), pad_high=(0,) * len(low), lhs_dilate=(1,) * len(low))
 
 
 def _take_in(body: Body, call: Term) -> None:
