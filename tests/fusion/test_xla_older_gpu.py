@@ -19,7 +19,7 @@ from tests.fusion.xla_texts import ADD, module, why
 GIVEN = Path(__file__).parent.parent / "data" / "xla_gpu_older"
 """By release: programs as they stood before its fusion passes, and the kernels that it made of them for an H100 (number x results | what
 they hold)."""
-CASES = sorted(path.relative_to(GIVEN).with_suffix("").as_posix() for path in GIVEN.glob("*/*.hlo"))
+CASES = sorted(path.relative_to(GIVEN).with_suffix("").as_posix() for path in GIVEN.glob("jaxlib-*/*.hlo"))
 EARLIER = "xla-gpu@jaxlib-0.4.35-instruction-fusion"
 LATER = "xla-gpu@jaxlib-0.4.38"
 NOTHING = frozenset(("parameter", "constant", "get-tuple-element", "tuple", "bitcast"))
