@@ -20,6 +20,9 @@ def simplify_branches(body: Body) -> bool:
         if term.gone or not term.inner or len(term.operands) != len(term.inner) + 1 or has_effect(term) \
                 or any(len(b.params) != 1 for b in term.inner):
             continue
+        if body.on_gpu and _by_truth(body, term):
+            changed = True
+            continue
         changed = _merge_results(body, term) or changed
         changed = _drop_results(body, term) or changed
         if _choose(body, term) or _select(body, term):
@@ -59,6 +62,16 @@ def _read_part(branch: Body, param: Term, wide: TupleType) -> None:
     if branch.root is param:
         branch.root = part
     param.set_type(wide)
+
+
+def _by_truth(body: Body, term: Term) -> bool:
+    """A choice by a number that is made of a truth value is one by that value, the branches in the other order."""
+    number = term.operands[0]
+    if len(term.inner) != 2 or number.op != "convert" or number.operands[0].dtype != "pred":
+        return False
+    made = body.like(term, (number.operands[0], term.operands[2], term.operands[1]))
+    made.inner = term.inner[::-1]
+    return body.replace(term, made)
 
 
 def _only_parts_read(body: Body, term: Term) -> bool:

@@ -97,11 +97,11 @@ def call_library(body: Body) -> None:
         if not term.gone and term not in inside and takes_reduction(term):
             members = _grown(body, term, inside)
             inside.update(members)
-            _wrap(body, members, members[-1])
+            wrap(body, members, members[-1])
     for term in order:
         if not term.gone and term not in inside and ((term.op == "dot" and takes_dot(term)) or
                                                      (term.op == "convolution" and takes_convolution(term))):
-            _wrap(body, [term], term)
+            wrap(body, [term], term)
 
 
 def _grown(body: Body, start: Term, inside: set[Term]) -> list[Term]:
@@ -163,7 +163,7 @@ def _joins(term: Term) -> bool:
         and all(o.dtype in ARITHMETIC_TYPES for o in term.operands)
 
 
-def _wrap(body: Body, members: list[Term], root: Term) -> None:
+def wrap(body: Body, members: list[Term], root: Term) -> None:
     """Replace terms, the root last, by a fusion that computes them."""
     mine = set(members)
     members = [*_operands_first(members[:-1]), root]

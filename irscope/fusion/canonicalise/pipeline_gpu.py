@@ -11,6 +11,8 @@ from irscope.fusion.canonicalise.dots_gpu import merge_batches, merge_products, 
 from irscope.fusion.canonicalise.expansions import expand_operators
 from irscope.fusion.canonicalise.layouts_gpu import lay_out
 from irscope.fusion.canonicalise.pipeline import MAX_ROUNDS, simplify_all
+from irscope.fusion.canonicalise.reductions_gpu import join_conversions, order_sorts, split_apart
+from irscope.fusion.canonicalise.running import rewrite_windows
 from irscope.fusion.canonicalise.share import share
 from irscope.fusion.canonicalise.terms import Body
 from irscope.fusion.xla.gpu_device import Device
@@ -25,6 +27,7 @@ def run_gpu(body: Body, device: Device, kept: Container[Node] = ()) -> None:
         inline_calls(inner, kept)
     for inner in body.everything():
         decompose(inner)
+        rewrite_windows(inner)
         expand_operators(inner)
         wrap_branches(inner)
     _simplify(body)
@@ -37,7 +40,10 @@ def run_gpu(body: Body, device: Device, kept: Container[Node] = ()) -> None:
         _simplify(body)
     for inner in body.everything():
         share(inner)
+        order_sorts(inner)
+        join_conversions(inner)
         inner.sweep()
+        split_apart(inner)
         merge_batches(inner)
         split_products(inner, device)
         lay_out(inner)
