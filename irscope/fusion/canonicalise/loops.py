@@ -18,7 +18,7 @@ def simplify_loops(body: Body) -> bool:
             continue
         changed = _merge_repeated(body, term) or changed
         changed = _sink_constants(term) or changed
-        changed = _move_out(body, term) or changed
+        changed = (not body.on_gpu and _move_out(body, term)) or changed
         changed = _drop_unused(body, term) or changed
         trips = trip_count(term)
         if trips == 0 and not has_effect(term):

@@ -4,7 +4,7 @@ from __future__ import annotations
 from math import prod
 
 from irscope.fusion.canonicalise.library import wrap
-from irscope.fusion.canonicalise.terms import Body, Term, tensor_type
+from irscope.fusion.canonicalise.terms import Body, tensor_type
 from irscope.fusion.canonicalise.values import is_floating
 from irscope.graph import Graph, Node, TupleType
 from irscope.ops import get
