@@ -271,3 +271,19 @@ def test_what_a_kernel_of_several_results_alone_reads_is_no_result_of_it() -> No
     [kernel] = [i for i in computation.instructions if i.body is not None]
     assert kernel.body is not None and [o.op for o in kernel.body.root.operands] == ["abs", "sign"]
     assert [o.op for o in kernel.body.root.operands[0].operands] == ["negate"]
+
+
+def test_a_detour_through_the_operands_of_a_branch_is_one() -> None:
+    text = """
+        x = f32[1024] parameter(0)
+        flag = pred[] parameter(1)
+        f = f32[1024] fusion(x), kind=kLoop, calls=one
+        t = (f32[1024]) tuple(f)
+        c = f32[1024] conditional(flag, t, t), true_computation=way, false_computation=way
+        ROOT g = f32[1024] fusion(f, c), kind=kLoop, calls=sum
+        """
+    way = "way {\n p = (f32[1024]) parameter(0)\n ROOT r = f32[1024] get-tuple-element(p), index=0\n}\n"
+    add = "sum {\n p = f32[1024] parameter(0)\n q = f32[1024] parameter(1)\n ROOT r = f32[1024] add(p, q)\n}\n"
+    computation = Computation.of(module(text, body("one", "f32[1024]", "ROOT r = f32[1024] tanh(p)") + way + add).main())
+    assert not join_kernels(computation, CostModel(DEVICES["h100"]))
+    assert len(computation.post_order()) == 6

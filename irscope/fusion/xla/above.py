@@ -12,7 +12,7 @@ class Above:
 
     def __init__(self, computation: Computation) -> None:
         order = computation.post_order()
-        sharing = {one for i in order if len(i.users) > 1 for one in (i, *i.users) if one.op != "tuple"}
+        sharing = {one for i in order if len(i.users) > 1 for one in (i, *i.users)}
         self.bits = {instruction: 1 << number for number, instruction in enumerate(i for i in order if i in sharing)}
         self.needs: dict[Instruction, int] = {}
         for instruction in order:
