@@ -4,6 +4,7 @@ from __future__ import annotations
 from heapq import heappop, heappush
 
 from irscope.fusion.xla.cpu import Outcome
+from irscope.fusion.xla.creation import by_age
 from irscope.fusion.xla.gpu_cost import CostModel
 from irscope.fusion.xla.gpu_device import Device
 from irscope.fusion.xla.gpu_kinds import kind_with, traits_of_both
@@ -42,7 +43,7 @@ class _Queue:
 
     def run(self) -> None:
         order = self.computation.post_order()
-        for i, instruction in enumerate(order):
+        for i, instruction in enumerate(by_age(order)):
             self.number[instruction] = i
         for instruction in order:
             if self._is_candidate(instruction):
@@ -167,6 +168,8 @@ class _Queue:
             if consumer in self.blocked:
                 self.blocked.add(fusion)
         before = self.cost.before(producer, fusion)
+        tiled = self.cost.tiles.together(producer, fusion) if triton else None
+        alike = self.cost.tiles.likeness(producer, fusion) if triton else None
         both = traits_of_both(producer, fusion)
         self._forget(fusion)
         if producer.body is not None:
@@ -174,9 +177,11 @@ class _Queue:
         else:
             fuse_into(fusion, producer)
         fusion.kind, fusion.traits = kind, both
-        if triton and not fusion.tile:
-            fusion.tile, fusion.warps = producer.tile, producer.warps
+        if tiled is not None:
+            fusion.tile, fusion.warps = tiled.tile, tiled.warps
         self._forget(fusion)
+        if alike is not None:
+            self.cost.tiles.made(fusion, alike)
         if before is not None:
             self.cost.after(fusion, before)
         return fusion

@@ -11,6 +11,7 @@ from irscope.fusion.xla.gpu_kinds import Emitter, kind_of
 from irscope.fusion.xla.gpu_launch import launch, reads_coalesced
 from irscope.fusion.xla.instructions import Instruction
 from irscope.fusion.xla.shapes import WARP, window_reductions
+from irscope.fusion.xla.tiling import TileModel
 from irscope.graph import Graph, TensorType
 
 LAUNCH = 1000.0
@@ -97,6 +98,7 @@ class CostModel:
 
     def __init__(self, device: Device) -> None:
         self.device = device
+        self.tiles = TileModel(device)
         self._facts: dict[Instruction, Facts] = {}
         self._runs: dict[Instruction, Run] = {}
         self._sums: dict[Instruction, Sums] = {}
@@ -105,6 +107,7 @@ class CostModel:
 
     def forget(self, instruction: Instruction) -> None:
         """Drop what was known of an instruction that changed, or goes."""
+        self.tiles.forget(instruction)
         self._facts.pop(instruction, None)
         self._runs.pop(instruction, None)
         self._sums.pop(instruction, None)
@@ -118,7 +121,9 @@ class CostModel:
         if sums is None:
             sums = self._sums[producer] = Sums(dict.fromkeys(producer.users))
         users = producer.users
-        for user in sums.changed:
+        # Which of the readers that look alike XLA times for all of them is not in the text; most read something else, too.
+        alike = len(sums.changed) > 1 and producer.kind == "triton"
+        for user in sorted(sums.changed, key=lambda u: -len(set(u.operands))) if alike else sums.changed:
             if user in users:
                 apart, fused = sums.of[user] = self.run(user).time, self._fuse(producer, user)
                 sums.apart += apart
@@ -139,6 +144,8 @@ class CostModel:
             write = duration(facts.written, self.device.bandwidth)
             compute = self._compute(facts.flops, blocks, threads)
             found = self._runs[instruction] = Run(facts.flops, facts.written, write, self._combined(compute, read + write))
+            if kind is Emitter.TRITON and (tiled := self.tiles.alone(instruction)):
+                found.flops, found.time = tiled.flops, tiled.time
         return found
 
     def with_output(self, producer: Instruction, consumer: Instruction) -> tuple[float, float]:
@@ -148,6 +155,8 @@ class CostModel:
 
     def _fuse(self, producer: Instruction, consumer: Instruction, more: float = 0.0) -> float:
         """The time of the kernel of ``consumer`` with ``producer`` inside; ``more`` is what else it takes to write."""
+        if "triton" in (producer.kind, consumer.kind) and consumer.op != "bitcast" and (tiled := self.tiles.together(producer, consumer)):
+            return tiled.time
         mine, theirs = self.run(producer), self.run(consumer)
         a, b = self.facts(producer), self.facts(consumer)
         number = consumer.operands.index(producer)
@@ -155,8 +164,7 @@ class CostModel:
         kind = kind_of(consumer, producer)
         blocks, threads = self._launch(producer, consumer, kind)
         # Who reads a value twice, as in x * x, is thought to compute it twice, but to read for it once.
-        tiled = producer.kind == "triton"
-        times = used if consumer.body is not None or tiled else sum(b.used[i] for i, o in enumerate(consumer.operands) if o is producer)
+        times = used if consumer.body is not None else sum(b.used[i] for i, o in enumerate(consumer.operands) if o is producer)
         compute = self._compute(mine.flops * times + theirs.flops, blocks, threads)
         coalesced = reads_coalesced(kind, producer, consumer)
         read = 0.0
@@ -169,8 +177,6 @@ class CostModel:
             if ours and other:
                 common = operand.size * self._common(producer, consumer, operand, number)
             read += self._read(operand, round(ours * used) + other - round(common), blocks, coalesced)
-            if tiled and consumer.body is None and ours:
-                read += (consumer.operands.count(producer) - 1) * self._read(operand, round(ours * used), blocks, coalesced)
         return self._combined(compute, read + theirs.write + more)
 
     def _common(self, producer: Instruction, consumer: Instruction, operand: Instruction, number: int) -> float:
@@ -326,8 +332,6 @@ class CostModel:
         roots: dict[Instruction, set[Instruction]] = {root: {root}}
         flops = code = 0.0
         exact = True
-        if fusion.kind == "triton":
-            return self._of_tiles(fusion)
         used: dict[Instruction, float] = {}
         emitted: dict[Instruction, float] = {}
         for instruction in reversed(body.post_order()):
@@ -359,15 +363,6 @@ class CostModel:
         written = sum(float((o.operands[1] if o.op == "dynamic-update-slice" else o).size) for o in outputs)
         return Facts(flops, [used[p] for p in body.params], [p.size * used[p] for p in body.params], written, code,
                      tuple(emitted[p] for p in body.params), tuple(frozenset(roots[p]) for p in body.params), share, times, exact)
-
-    def _of_tiles(self, fusion: Instruction) -> Facts:
-        """A Triton kernel holds what it works on: everything is computed and read once."""
-        body = fusion.body
-        assert body is not None
-        flops = sum(self._of_plain(i).flops for i in body.instructions if i.op != "parameter")
-        one = tuple(1.0 for _ in body.params)
-        none: tuple[frozenset[Instruction], ...] = tuple(frozenset() for _ in body.params)
-        return Facts(flops, list(one), [float(p.size) for p in body.params], float(fusion.size), 1.0, one, none, {})
 
     def _body(self, instruction: Instruction) -> float:
         """Work of the computation that a reduction applies to one element."""

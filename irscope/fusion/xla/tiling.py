@@ -1,0 +1,277 @@
+"""How XLA times a Triton kernel: each block computes a tile of the result and all that it needs (gpu_indexing_performance_model.cc).
+
+A tile has a size along each dimension of the result. What an instruction computes for it follows from what reads the instruction: as much
+for an elementwise step, whole rows for a reduction of rows, nothing along what a broadcast repeats. An instruction that is read by tiles of
+two sizes is computed for both. Of all tiles whose sizes are powers of two, or a whole dimension, XLA takes the one with the shortest time.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+
+from irscope.fusion.xla.durations import TICKS, single
+from irscope.fusion.xla.gpu_cycles import cycles
+from irscope.fusion.xla.gpu_device import Device
+from irscope.fusion.xla.instructions import Instruction
+from irscope.fusion.xla.shapes import WARP, by_memory
+from irscope.fusion.xla.tile_places import Array, Dims, Place, Places, Root, below
+from irscope.graph import TensorType
+
+SHARE = 0.4
+"""Of the registers of a block, what a tile may take (``kFractionOfRegistersAvailableToStoreTile``)."""
+REGISTERS = 65536
+"""Registers of a block on compute capabilities 8.0 to 10.3 (``registers_per_block_limit``)."""
+WARPS = ((512, 1), (1024, 2), (16384, 4))
+"""Elements of the largest tile of a kernel, up to which so many warps compute it (``GetNumWarps``) ..."""
+MOST_WARPS = 8
+"""... and beyond."""
+OVERLAP = 0.95
+"""The share of the shorter of computing and memory access that hides behind the longer (``kMemoryComputeParallelism``)."""
+L2_SPEEDUP, L1_SPEEDUP = 2.5, 8.0
+MAX_PLACES = 4096
+"""Different tiles of one kernel beyond which it is not looked at: kernels that XLA makes have some tens."""
+ONLY_MOVED = frozenset("bitcast broadcast constant copy dynamic-slice dynamic-update-slice gather iota pad parameter slice transpose tuple "
+                       "reshape".split())
+"""What is thought to cost nothing: it only says what is read."""
+DECISIVE = frozenset(("dimensions", "slice", "direction", "padding", "iota_dimension"))
+"""Attributes by which two instructions differ."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tiled:
+    """A tile, the warps that compute it, how many blocks there are, and the time in nanoseconds and the work of all."""
+
+    tile: Dims
+    warps: int
+    blocks: int
+    time: float
+    flops: float
+
+
+class TileModel:
+    """Times of kernels of tiles on one device.
+
+    A producer in a consumer is looked at once for all that look alike: the same operators over the same shapes, whatever they read, as in
+    XLA's ``FusionDeduplicationCache``. So ``n * y`` takes the time that was found for ``n * n`` before.
+    """
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+        self._numbers: dict[object, int] = {}
+        self._alike: dict[Instruction, int] = {}
+        self._known: dict[tuple[int, int, int], Tiled | None] = {}
+
+    def alone(self, kernel: Instruction) -> Tiled | None:
+        """A Triton kernel as it is, with its own tile; None where it has none that fits its result."""
+        if len(kernel.tile) != len(kernel.dims):
+            return None
+        made = _Kernel.of(self.device, kernel, None)
+        return made.with_tile(kernel.tile, kernel.warps) if made is not None else None
+
+    def together(self, producer: Instruction, consumer: Instruction) -> Tiled | None:
+        """The best tile of a producer in a consumer; None where there is none."""
+        key = self._pair(producer, consumer)
+        if key not in self._known:
+            made = _Kernel.of(self.device, consumer, producer)
+            self._known[key] = made.best() if made is not None else None
+        return self._known[key]
+
+    def likeness(self, producer: Instruction, consumer: Instruction) -> int:
+        """What tells the kernels like one that is about to be made of both; for :meth:`made`."""
+        return self._number(self._pair(producer, consumer))
+
+    def made(self, kernel: Instruction, likeness: int) -> None:
+        """A kernel has taken a producer in."""
+        self._alike[kernel] = likeness
+
+    def forget(self, kernel: Instruction) -> None:
+        """A kernel has changed, or goes."""
+        self._alike.pop(kernel, None)
+
+    def _pair(self, producer: Instruction, consumer: Instruction) -> tuple[int, int, int]:
+        return self._of(producer), self._of(consumer), consumer.operands.index(producer)
+
+    def _of(self, instruction: Instruction) -> int:
+        found = self._alike.get(instruction)
+        if found is None:
+            found = self._alike[instruction] = self._number(_form(instruction))
+        return found
+
+    def _number(self, key: object) -> int:
+        return self._numbers.setdefault(key, len(self._numbers))
+
+
+class _Kernel:
+    """A kernel, or what a consumer would be with a producer inside: what it computes and reads, for which tiles.
+
+    ``work`` is what instructions that are wanted for the same places do for one element; ``reads`` are the places of what is read, and how
+    many arrays are read alike.
+    """
+
+    def __init__(self, device: Device, root: Instruction) -> None:
+        self.device, self.root = device, root
+        self.work: dict[frozenset[Place], float] = {}
+        self.reads: dict[object, tuple[Instruction, frozenset[Place], int]] = {}
+
+    @staticmethod
+    def of(device: Device, consumer: Instruction, producer: Instruction | None) -> _Kernel | None:
+        """The kernel of a consumer; None where some tile of it has no simple shape."""
+        inside = _Inside(consumer, producer)
+        kernel = _Kernel(device, inside.root)
+        computed: dict[Instruction, set[Place]] = {}
+        read: dict[Instruction, set[Place]] = {}
+        start: Place = tuple(Root(d) for d in range(len(inside.root.dims)))
+        pending = [(inside.root, start)]
+        seen: set[tuple[Instruction, Place]] = set(pending)
+        while pending:
+            if len(seen) > MAX_PLACES + len(computed):
+                return None
+            instruction, place = pending.pop()
+            computed.setdefault(instruction, set()).add(place)
+            for number in range(len(instruction.operands)):
+                wanted = below(instruction, number, place)
+                if wanted is None:
+                    return None
+                operand, is_inside = inside.operand(instruction, number)
+                if not is_inside:
+                    read.setdefault(operand, set()).add(wanted)
+                elif (operand, wanted) not in seen:
+                    seen.add((operand, wanted))
+                    pending.append((operand, wanted))
+        for instruction, places in computed.items():
+            kept = frozenset(places)
+            kernel.work[kept] = kernel.work.get(kept, 0.0) + _work(device, instruction)
+        for operand, places in read.items():
+            kept = frozenset(places)
+            alike = (operand.dims, operand.minor, operand.size, kept)
+            kernel.reads[alike] = operand, kept, kernel.reads.get(alike, (operand, kept, 0))[2] + 1
+        return kernel
+
+    def best(self) -> Tiled | None:
+        """The tile with the shortest time, the first of several; None where no tile fits."""
+        return self._shortest(_possible(self.root.dims))
+
+    def with_tile(self, tile: Dims, warps: int) -> Tiled | None:
+        """The kernel with the tile and the warps that the text tells."""
+        return self._shortest([tile], warps)
+
+    def _shortest(self, tiles: list[Dims], warps: int = 0) -> Tiled | None:
+        """All tiles are timed at once, as arrays with an element for each."""
+        import numpy as np
+
+        device, root = self.device, self.root
+        sizes = np.array(tiles, dtype=np.int64).reshape(len(tiles), len(root.dims))
+        places = Places(sizes, root.dims)
+        blocks = np.prod(-(-np.array(root.dims, dtype=np.int64) // sizes), axis=1)
+        flops, read = np.zeros(len(tiles)), np.zeros(len(tiles))
+        largest, fits = np.ones(len(tiles), dtype=np.int64), np.ones(len(tiles), dtype=bool)
+        for wanted, work in self.work.items():
+            for place in places.different(wanted):
+                fits &= place.valid & (place.padded <= SHARE * REGISTERS)
+                largest = np.maximum(largest, place.padded)
+                if work:
+                    flops += work * blocks * place.padded * place.counts
+        for operand, wanted, count in self.reads.values():
+            each = max(1, operand.size // max(1, operand.elements))
+            total, rate = np.zeros(len(tiles)), np.ones(len(tiles))
+            for place in places.different(wanted):
+                fits &= place.valid & (place.padded <= SHARE * REGISTERS)
+                largest = np.maximum(largest, place.padded)
+                total += blocks * place.elements * each * place.counts
+                rate = np.minimum(rate, self._coalesced(operand, place.sizes, each))
+            read += count * self._read(operand, total, rate, blocks)
+        if not fits.any():
+            return None
+        by_size = np.select([largest <= size for size, _ in WARPS], [n for _, n in WARPS], MOST_WARPS)
+        chosen = np.full(len(tiles), warps) if warps else by_size
+        each = max(1, root.size // max(1, root.elements))
+        bandwidth = np.floor(self._coalesced(root, [sizes[:, d] for d in range(len(root.dims))], each) * device.bandwidth)
+        memory = read + np.floor(root.size / bandwidth * TICKS + 0.5) / 4
+        units = np.minimum(blocks, device.cores) * np.minimum(chosen * WARP, device.fpus)
+        rates = np.maximum(1, np.floor(single(device.clock) * 2 * units))
+        compute = _ticks((flops.astype(np.float32) / rates.astype(np.float32)).astype(np.float64))
+        time = np.where(fits, compute + memory - _ticks(np.minimum(compute, memory) * OVERLAP), np.inf)
+        i = int(np.argmin(time))
+        return Tiled(tiles[i], int(chosen[i]), int(blocks[i]), float(time[i]), float(flops[i]))
+
+    def _coalesced(self, instruction: Instruction, sizes: list[Array], each: int) -> Array:
+        """The share of what is moved that is asked for: lines of memory are moved as a whole."""
+        import numpy as np
+
+        run, together = np.full(1, each, dtype=np.int64), np.ones(1, dtype=bool)
+        for dimension in reversed(by_memory(instruction.dims, instruction.minor)):
+            run = np.where(together, run * sizes[dimension], run)
+            together = together & (sizes[dimension] >= instruction.dims[dimension])
+        line = self.device.line
+        return np.asarray(run / np.maximum(1, line * -(-run // line)))
+
+    def _read(self, operand: Instruction, total: Array, rate: Array, blocks: Array) -> Array:
+        import numpy as np
+
+        device = self.device
+        net = np.minimum(operand.size, total)
+        fast, near = net < device.l2, net < device.l1_per_core * device.cores
+        again = device.bandwidth * np.where(fast, np.where(near, L2_SPEEDUP * L1_SPEEDUP, L2_SPEEDUP), rate)
+        limit = blocks * (single(device.clock) * 1e9 * device.transactions)
+        return _duration(net, np.minimum(device.bandwidth * rate, limit)) + _duration(total - net, np.minimum(again, limit))
+
+
+def _ticks(nanoseconds: Array) -> Array:
+    """:func:`~irscope.fusion.xla.durations.ticks` of many."""
+    import numpy as np
+
+    return np.asarray(np.floor(nanoseconds * 4 / TICKS * TICKS + 0.5) / 4)
+
+
+def _duration(bytes_: Array, bandwidth: Array) -> Array:
+    """:func:`~irscope.fusion.xla.durations.duration` of many."""
+    import numpy as np
+
+    seconds = (bytes_.astype(np.float32) / bandwidth.astype(np.float32)).astype(np.float64)
+    return np.asarray(np.floor(seconds * TICKS + 0.5) / 4)
+
+
+class _Inside:
+    """Who reads what in a consumer with (or without) a producer inside."""
+
+    def __init__(self, consumer: Instruction, producer: Instruction | None) -> None:
+        self.consumer, self.producer = consumer, producer
+        self.root = consumer if consumer.body is None else consumer.body.root
+
+    def operand(self, instruction: Instruction, number: int) -> tuple[Instruction, bool]:
+        """What an instruction reads, and whether the kernel computes it."""
+        operand = instruction.operands[number]
+        for part in (self.consumer, self.producer):
+            if part is None or part.body is None or operand not in part.body.instructions:
+                continue
+            if operand.op != "parameter":
+                return operand, True
+            operand = part.operands[part.body.params.index(operand)]
+            break
+        if operand is self.producer and instruction is not operand:
+            return (operand if operand.body is None else operand.body.root), True
+        return operand, False
+
+
+def _possible(dims: Dims) -> list[Dims]:
+    """All tiles of a result: powers of two along each dimension, or all of it."""
+    return list(product(*([*(1 << i for i in range((size - 1).bit_length())), size] if size > 1 else [size] for size in dims)))
+
+
+def _work(device: Device, instruction: Instruction) -> float:
+    """Cycles of one element."""
+    if instruction.op in ONLY_MOVED:
+        return 0.0
+    if instruction.op == "reduce":
+        each = sum(cycles(device.capability, n.op.name, n.type.dtype.name) for g in instruction.bodies for n in g.nodes
+                   if n.operands and isinstance(n.type, TensorType))
+        return float(each * (instruction.operands[0].elements // max(1, instruction.elements) - 1))
+    return float(cycles(device.capability, instruction.op, instruction.dtype))
+
+
+def _form(instruction: Instruction) -> object:
+    """What instructions that look alike have in common: operators, types and attributes, and how those inside a kernel are connected."""
+    inside = [instruction] if instruction.body is None else instruction.body.post_order()
+    number = {member: i for i, member in enumerate(inside)}
+    return tuple((member.op, str(member.type), tuple((str(o.type), number.get(o, -1)) for o in member.operands),
+                  tuple(sorted((k, str(v)) for k, v in member.attrs.items() if k in DECISIVE))) for member in inside)
