@@ -10,6 +10,7 @@ from irscope.fusion.canonicalise.pipeline_gpu import run_gpu
 from irscope.fusion.xla import softmax
 from irscope.fusion.xla.gemm.products import rewrite
 from irscope.fusion.xla.gpu_device import Device
+from irscope.fusion.xla.grouping import group_reductions
 from irscope.fusion.xla.instructions import Computation
 from irscope.fusion.xla.normalised import is_early
 from irscope.graph import Module
@@ -41,3 +42,4 @@ def put_kernels(computation: Computation, device: Device, early: bool) -> None:
             instruction.kind = "kCustom"  # priority-fusion adds nothing to the kernel of a product
     if made or early:
         softmax.rewrite(computation, device)
+        group_reductions(computation)

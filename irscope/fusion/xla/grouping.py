@@ -1,0 +1,37 @@
+"""Reduced dimensions that lie together are one, as XLA's GPU compiler writes them: ``f32[2,63,768]`` over 0 and 1 is ``f32[126,768]`` over 0.
+
+XLA's ``ReductionDimensionGrouper``, which runs behind the rewriters of products and normalisations.
+"""
+from __future__ import annotations
+
+from irscope.fusion.xla.instructions import Computation, Instruction
+from irscope.graph import Layout, TensorType
+
+
+def group_reductions(computation: Computation) -> None:
+    """Let every reduction of one array read it with the fewest reduced dimensions, through a bitcast where there were more."""
+    for reduce in [i for i in computation.instructions if i.op == "reduce" and i.is_array and len(i.operands) == 2]:
+        source = reduce.operands[0]
+        if source.minor != tuple(range(len(source.dims) - 1, -1, -1)):
+            continue
+        reduced = set(reduce.attrs["dimensions"])
+        sizes: list[int] = []
+        kinds: list[bool] = []
+        for d, size in enumerate(source.dims):
+            if d in reduced and kinds and kinds[-1]:
+                sizes[-1] *= size
+            else:
+                sizes.append(size)
+                kinds.append(d in reduced)
+        if len(sizes) == len(source.dims):
+            continue
+        assert isinstance(source.type, TensorType)
+        type = TensorType(source.type.dtype, tuple(sizes), Layout(tuple(range(len(sizes) - 1, -1, -1))))
+        bitcast = Instruction("bitcast", type, (source,))
+        grouped = Instruction("reduce", reduce.type, (bitcast, reduce.operands[1]), reduce.node,
+                              {**reduce.attrs, "dimensions": tuple(n for n, gone in enumerate(kinds) if gone)})
+        computation.instructions |= {bitcast: None, grouped: None}
+        reduce.replace_uses(grouped)
+        if computation.root is reduce:
+            computation.root = grouped
+        computation.remove(reduce)
