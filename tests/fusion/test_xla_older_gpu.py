@@ -143,3 +143,18 @@ def test_a_deep_chain_is_planned() -> None:
     lines += [f"n{i} = f32[64] {'negate' if i % 2 else 'abs'}(n{i - 1})" for i in range(1, 20000)]
     plan = planned(EARLIER, "\n".join(lines[:-1] + ["ROOT " + lines[-1]]))
     assert len(plan.groups) == 1 and len(plan.groups[0].nodes) == 20000
+
+
+def test_an_edge_into_a_kernel_that_the_merger_made_is_told_by_the_last_rule() -> None:
+    header = """
+        one { p = f32[256,512] parameter(0)
+              ROOT n = f32[256,512] negate(p) }"""
+    text = """
+        x = f32[256,512] parameter(0)
+        y = f32[256,512] parameter(1)
+        f = f32[256,512] fusion(x), kind=kLoop, calls=one
+        l = f32[256,512] log(y)
+        c = f32[256,512] add(f, l)
+        d = f32[256,512] abs(l)
+        ROOT t = (f32[256,512], f32[256,512]) tuple(c, d)"""
+    assert why(EARLIER, text, "l c", header) == "expensive-twice" and why(EARLIER, text, "f c", header) == "fused"

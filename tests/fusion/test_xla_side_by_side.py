@@ -267,3 +267,76 @@ def test_updates_in_place_must_not_share_a_part_of_a_tuple_later() -> None:
     assert kernels(joined(text, LATER, header)) == [] and kernels(joined(text, EARLIER, header)) == [["c0", "d0"]]
     plain = "".join(update.format(name=n, op="negate(p)") for n in "cd")
     assert kernels(joined(text, LATER, plain)) == [["c0", "d0"]]
+
+
+def pieces(kind: str) -> tuple[str, str]:
+    """Two kernels that end in concatenations, of parameters of their own."""
+    header = "".join(f"{name} {{ p = f32[4] parameter(0)\n ROOT {name}0 = f32[8] concatenate(p, p), dimensions={{0}} }}\n" for name in "cd")
+    text = f"""
+        x = f32[4] parameter(0)
+        y = f32[4] parameter(1)
+        f = f32[8] fusion(x), kind={kind}, calls=c
+        g = f32[8] fusion(y), kind={kind}, calls=d
+        ROOT t = (f32[8], f32[8]) tuple(f, g)"""
+    return text, header
+
+
+def test_kernels_made_for_a_concatenation_are_taken_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    for release, kind, wanted in ((EARLIER, "kInput", []), (LATER, "kInput", [["c0", "d0"]]), (EARLIER, "kLoop", [["c0", "d0"]])):
+        assert kernels(joined(*_swap(pieces(kind), release))) == wanted
+    plain = pieces("kInput")[1].replace("concatenate(p, p), dimensions={0}", "pad(p, q), padding=2_2").replace("ROOT", "q = f32[] constant(0)\n ROOT")
+    assert kernels(joined(pieces("kInput")[0], LATER, plain)) == []
+    monkeypatch.setattr(horizontal_loops, "MAX_ELEMENTS_SLICED", 7)
+    assert kernels(joined(*_swap(pieces("kInput"), LATER))) == [] and kernels(joined(*_swap(pieces("kLoop"), LATER))) == [["c0", "d0"]]
+
+
+def test_every_step_of_a_kernel_lies_row_by_row_at_first() -> None:
+    text, header = loops(2)
+    turned = "".join(f"c{i} {{ p = f32[8] parameter(0)\n a = f32[4,2]{{0,1}} bitcast(p)\n ROOT r = f32[8] bitcast(a) }}\n" for i in range(2))
+    assert counts(text, EARLIER, header) == [2] and counts(text, EARLIER, turned) == [] and counts(text, LATER, turned) == [2]
+
+
+def test_the_largest_slices_are_as_xla_has_them() -> None:
+    assert counts(several(("262144", "negate"), ("4", "abs"))) == [2] and counts(several(("262145", "negate"), ("4", "abs"))) == []
+
+
+def test_what_has_an_order_of_its_own_is_left() -> None:
+    text = several(("4", "negate"), ("4", "abs"))
+    assert counts(text) == [2] and counts(text.replace("abs(x1)", "abs(x1), control-predecessors={n0}")) == []
+
+
+def test_a_loop_that_reduces_several_arrays_at_once_is_left() -> None:
+    header = """
+        two { a = f32[] parameter(0)
+              b = f32[] parameter(1)
+              c = f32[] parameter(2)
+              d = f32[] parameter(3)
+              s = f32[] add(a, c)
+              m = f32[] add(b, d)
+              ROOT t = (f32[], f32[]) tuple(s, m) }
+        """ + "".join(f"c{i} {{ p = f32[4,2] parameter(0)\n z = f32[] constant(0)\n ROOT r{i} = (f32[2], f32[2]) "
+                      "reduce(p, p, z, z), dimensions={0}, to_apply=two }\n" for i in range(2))
+    text = """
+        x = f32[4,2] parameter(0)
+        y = f32[4,2] parameter(1)
+        f = (f32[2], f32[2]) fusion(x), kind=kLoop, calls=c0
+        g = (f32[2], f32[2]) fusion(y), kind=kLoop, calls=c1
+        f0 = f32[2] get-tuple-element(f), index=0
+        g0 = f32[2] get-tuple-element(g), index=0
+        ROOT t = (f32[2], f32[2]) tuple(f0, g0)"""
+    assert counts(text, EARLIER, header) == [] and counts(text, LATER, header) == []
+
+
+def test_the_array_that_is_written_has_one_dimension() -> None:
+    made = joined(several(("4,6", "negate"), ("7", "abs")), LATER)
+    [fusion] = [i for i in made.instructions if i.body is not None]
+    assert fusion.body is not None
+    whole = fusion.body.root.operands[0].operands[0]
+    assert (whole.op, whole.dims, whole.minor, whole.attrs["dimensions"]) == ("concatenate", (31,), (0,), (0,))
+    assert [(p.op, p.dims, p.minor) for p in whole.operands] == [("abs", (7,), (0,)), ("reshape", (24,), (0,))]
+
+
+def test_a_slice_of_the_text_is_what_it_is() -> None:
+    text = "x = f32[4] parameter(0)\n c = f32[8] concatenate(x, x), dimensions={0}\n ROOT s = f32[4] slice(c), slice={[4:8]}"
+    root = Computation.of(module(text).main()).root
+    assert sliced_out(root) is root and sliced_out(root.operands[0]) is root.operands[0]
