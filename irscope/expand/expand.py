@@ -12,6 +12,7 @@ wherever both ends are seen. What is left of bodies belongs to ``while``, ``cond
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from typing import Any
 
 from irscope.expand.bitcast import as_movement
 from irscope.expand.values import Value, as_node, parts_of
@@ -38,16 +39,17 @@ STARTED = {"all-reduce-start": "all-reduce", "all-gather-start": "all-gather", "
 """Operators that begin something; on one machine they do it at once."""
 
 
-def expand(module: Module, outline: bool = False) -> Module:
+def expand(module: Module, outline: bool = False, seen: Callable[[Node, Any], None] | None = None) -> Module:
     """The primitive graphs of what the entry runs, in a new module. Raises UserError when inlining would not end.
 
     A TorchScript program is run with the shapes that its text says; UserError where they are not enough. ``outline``: nobody will run the
-    result, so that a tensor whose value the text elides may be a parameter of its type.
+    result, so that a tensor whose value the text elides may be a parameter of its type. ``seen`` is told each node of such a program and
+    its value.
     """
     if module.format == "torchscript" and not module.attrs.get("primitive"):
         from irscope.expand.torchscript import Given, run_program
 
-        module = run_program(module, Given(outline=outline))
+        module = run_program(module, Given(outline=outline), seen)
         module.attrs["primitive"] = True
     if module.format == "relay" and not module.attrs.get("primitive"):
         from irscope.expand.relay import run_program as run_relay

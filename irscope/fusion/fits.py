@@ -28,6 +28,8 @@ def pointwise_fits(node: Node, draft: Draft, reach: Reach) -> Refusal | None:
         return Refusal.TOO_LARGE
     work = prod(draft.space) if draft.kind != "reduction" else _read_by_reduction(draft)
     elements = prod(dims_of(node))
+    if reach is None and elements:
+        return None  # element i in iteration i: the work is done as often as on its own
     if reach is MOVED:
         return None if work <= elements and draft.kind in ("map", "reduction") else Refusal.REPEATED
     walk = access(reach, node) if isinstance(reach, Chain | None) else None

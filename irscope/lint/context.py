@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,9 @@ from irscope.analysis.soundness import held_together
 from irscope.analysis.survey import Survey
 from irscope.expand import expand
 from irscope.expand.expand import inline
-from irscope.graph import Graph, Module, Node, TensorType, callees_first
+from irscope.expand.torchscript import Given, TypesSeen, types_of_run
+from irscope.expand.torchscript.constants import elided_constants
+from irscope.graph import Graph, Module, Node, TensorType, Type, callees_first
 from irscope.lint.edits import Edit
 from irscope.lint.findings import RuleFinding
 from irscope.lint.machine import Machine
@@ -98,11 +100,26 @@ class Context:
         if hlo and (self.optimised or not any(node.op.name == "call" for graph in self.graphs for node in graph.nodes)):
             return self.module
         try:
-            expanded = inline(self.module) if hlo else expand(self.module, outline=True)
+            expanded = inline(self.module) if hlo else expand(self.module, True, self._seen.later if self._seen else None)
             expanded.main().result()
         except (UserError, ValueError):
             return None
         return expanded
+
+    @cached_property
+    def _seen(self) -> TypesSeen | None:
+        """What the run that makes the primitives tells of types; None where it makes up tensors that the text elides."""
+        runs = self.module.format == "torchscript" and not self.module.attrs.get("primitive")
+        return TypesSeen() if runs and not elided_constants(self.module) else None
+
+    @cached_property
+    def types_of_run(self) -> Mapping[Node, Type]:
+        """The types that the operators of a TorchScript program give, where the text says something else or nothing.
+
+        Raises UserError or ValueError where operators do not run.
+        """
+        types = self._seen.types() if self._seen is not None and self.primitive is not None else None
+        return types if types is not None else types_of_run(self.module, Given())
 
     @cached_property
     def inner(self) -> Context:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from irscope import __version__
 from irscope.analysis.types import check_types
 from irscope.expand import expand
-from irscope.formats.torchscript.values import TensorText
+from irscope.expand.torchscript.constants import elided_constants
 from irscope.fusion import AsWritten, EdgeVerdict, Plan, compiler_of, policy_named
 from irscope.fusion.logs.events import FusionLog
 from irscope.graph import Module, callees_first
@@ -74,8 +74,7 @@ def elided(module: Module) -> list[str]:
     """That some tensors are known by their types alone; empty where all values are in the text."""
     if module.format != "torchscript":
         return []
-    constants = [node for graph in module.graphs.values() for node in graph.nodes if node.op.name == "prim::Constant"]
-    hidden = [f"%{node.name}" for node in constants if isinstance(value := node.attrs.get("value"), TensorText) and value.elided]
+    hidden = [f"%{node.name}" for node in elided_constants(module)]
     names = ", ".join(hidden[:3])
     return [f"the text elides the values of {len(hidden)} constants ({names}): they are taken for inputs of their types, which is all that "
             "fusion asks of them"] if hidden else []

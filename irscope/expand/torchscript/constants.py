@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from irscope.formats.torchscript.abstract import FunctionRef, ModuleRef, Tensor
 from irscope.formats.torchscript.values import List, TensorText
-from irscope.graph import Node, TensorType, Type, dtype_of
+from irscope.graph import Module, Node, TensorType, Type, dtype_of
 from irscope.graph.dtypes import C128, F64, PRED, S64
 from irscope.source import UserError
 
@@ -15,6 +15,12 @@ if TYPE_CHECKING:
     from irscope.expand.torchscript.program import Program
 
     Array = np.ndarray[Any, Any]
+
+
+def elided_constants(module: Module) -> list[Node]:
+    """The tensors whose values the text does not hold."""
+    constants = (node for graph in module.graphs.values() for node in graph.nodes if node.op.name == "prim::Constant")
+    return [node for node in constants if isinstance(value := node.attrs.get("value"), TensorText) and value.elided]
 
 
 def constant(program: Program, node: Node) -> Any:

@@ -50,12 +50,13 @@ class Given:
     outline: bool = False
 
 
-def run_program(module: Module, given: Given) -> Module:
+def run_program(module: Module, given: Given, seen: Callable[[Node, Any], None] | None = None) -> Module:
     """The primitive graph of what the entry computes. Raises UserError, with the node, for what cannot be run.
 
-    The parameters are the tensor inputs in order, then the weights in order of first use, by state-dict path.
+    The parameters are the tensor inputs in order, then the weights in order of first use, by state-dict path. ``seen`` is told each node
+    and its value.
     """
-    return Program(module, given).run()
+    return Program(module, given, seen).run()
 
 
 def run_counted(module: Module, given: Given) -> tuple[Module, Counter[Node]]:

@@ -37,29 +37,65 @@ def with_shapes(module: Module, shapes: Mapping[str, tuple[int, ...]], dtypes: M
         if shape is None:
             raise UserError(f"the text does not say the shape of input {name}, whose element type is given", f"add --shape {name}=...")
         given[param.name] = TensorType(DTYPES[dtypes[name]] if name in dtypes else own.dtype if own is not None else F32, shape)
-    found: dict[Node, TensorType | None] = {}
-    weights: dict[Node, Wanted] = {}
+    return _retyped(module, types_of_run(module, Given(given)))
 
-    def seen(node: Node, value: Any) -> None:
-        if isinstance(value, Wanted) and not value.solved:
-            weights[node] = value
-        elif isinstance(value, Tensor):
-            type = value.get().type
-            assert isinstance(type, TensorType)
-            # What has another shape each time that it runs has none to be told.
-            found[node] = type if node not in found or found[node] == type else None
 
+def types_of_run(module: Module, given: Given) -> dict[Node, Type]:
+    """The types that nodes have when the program is run, of those whose text says something else or nothing.
+
+    Raises UserError where an operator does not take the shapes.
+    """
+    seen = TypesSeen()
     try:
-        Program(module, Given(given), seen).run()
+        Program(module, given, seen.at_once).run()
     except Misfit:
         raise
     except UserError:
         pass  # what was found on the way holds; an operator that does not run has the type of the text
-    for node, weight in weights.items():
-        if weight.solved:
-            type = weight.get().type
-            found[node] = type if isinstance(type, TensorType) else None
-    return _retyped(module, {node: plain_type(type) for node, type in found.items() if type is not None and not _says(node.type, type)})
+    types = seen.types()
+    assert types is not None, "nothing was left for later"
+    return types
+
+
+class TypesSeen:
+    """The types of values, noted down during a run: :meth:`at_once` or :meth:`later` is what :class:`Program` tells them to."""
+
+    def __init__(self) -> None:
+        self._found: dict[Node, TensorType | None] = {}
+        self._weights: dict[Node, Wanted] = {}
+        self._open: list[tuple[Node, Tensor, object]] = []
+
+    def at_once(self, node: Node, value: Any) -> None:
+        """A node of the text has this value. What is only a view, or not asked for yet, is built in order to know its type."""
+        if isinstance(value, Wanted) and not value.solved:
+            self._weights[node] = value
+        elif isinstance(value, Tensor):
+            self._note(node, value)
+
+    def later(self, node: Node, value: Any) -> None:
+        """The same for a run whose graph is wanted: it is built as if nobody looked on."""
+        if isinstance(value, Tensor) and not isinstance(value, Wanted) and not value.built:
+            self._open.append((node, value, value.state))
+        else:
+            self.at_once(node, value)
+
+    def types(self) -> dict[Node, Type] | None:
+        """The types that the text does not say; None where a view was written to after it was seen, so that its type then is not known."""
+        for node, value, state in self._open:
+            if value.state != state:
+                return None
+            self._note(node, value)
+        for node, weight in self._weights.items():
+            if weight.solved:
+                type = weight.get().type
+                self._found[node] = type if isinstance(type, TensorType) else None
+        return {node: plain_type(type) for node, type in self._found.items() if type is not None and not _says(node.type, type)}
+
+    def _note(self, node: Node, value: Tensor) -> None:
+        type = value.get().type
+        assert isinstance(type, TensorType)
+        # What has another shape each time that it runs has none to be told.
+        self._found[node] = type if node not in self._found or self._found[node] == type else None
 
 
 def _says(text: Type, type: TensorType) -> bool:

@@ -48,6 +48,17 @@ class Tensor:
             tensor = tensor.base
         return tensor
 
+    @property
+    def built(self) -> bool:
+        """Whether it has a node of its own: it is no view, and was asked for or computed."""
+        return self.base is None and self._node is not None
+
+    @property
+    def state(self) -> tuple[object, ...]:
+        """Equal as long as neither this tensor nor what it is a view of is written to or becomes another view."""
+        root = self.root()
+        return self.base, self._read, root, root.version
+
     def get(self) -> Node:
         """The value now."""
         if self.base is None:
