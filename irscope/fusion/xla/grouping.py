@@ -1,4 +1,4 @@
-"""Reduced dimensions that lie together are one, as XLA's GPU compiler writes them: ``f32[2,63,768]`` over 0 and 1 is ``f32[126,768]`` over 0.
+"""Reduced dimensions that lie together are one, as XLA's GPU compiler has them: ``f32[2,63,768]`` over 0, 1 is ``f32[126,768]`` over 0.
 
 XLA's ``ReductionDimensionGrouper``, which runs behind the rewriters of products and normalisations.
 """
