@@ -238,11 +238,11 @@ class CostModel:
 
         That is so where work is not all in whole numbers, or the producer computes something at indices of its own.
         """
-        if fusion.kind == "triton" or producer.kind == "triton":
+        if fusion.kind == "triton" or producer.kind == "triton" or not producer.operands:
             return None
         a, b = self.facts(producer), self.facts(fusion)
         alike = producer.is_elementwise if producer.body is None else a.exact and a.share is not None and len(a.share) == 1
-        if not alike or not b.exact or not producer.operands:
+        if not alike or not b.exact:
             return None
         return Before(a, b, list(producer.operands), list(fusion.operands), fusion.operands.index(producer), producer.body is None)
 
