@@ -205,9 +205,8 @@ def on_gpu(raw: str, before: str, device: str) -> tuple[Judged, Judged]:
     """The same of ``xla-gpu``. Triton kernels are opened and bitcasts left out on both sides: an edge is one between what computes."""
     chosen, truth, early = device_named(device), load(before).module(), load(raw).module()
     _, canonical = rewritten(early, chosen)
-    ours = canonical.module if canonical is not None else early
-    known, mine = GPU.plan_module(truth, device), GPU.plan_rewritten(ours, chosen)
-    return flat(truth, known), flat(ours, mine)
+    made, mine = GPU.plan_rewritten(canonical if canonical is not None else canonicalise(early, lambda body, kept: None), chosen)
+    return flat(truth, GPU.plan_module(truth, device)), flat(made.module, mine)
 
 
 def flat(module: Module, plans: Iterable[Plan]) -> Judged:

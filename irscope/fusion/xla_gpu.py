@@ -17,7 +17,7 @@ from irscope.fusion.plan import Plan
 from irscope.fusion.xla import gpu, older_gpu
 from irscope.fusion.xla.copying import fuse_copies
 from irscope.fusion.xla.cpu import Outcome
-from irscope.fusion.xla.early_gpu import put_kernels, rewritten
+from irscope.fusion.xla.early_gpu import put_kernels, rewritten, with_kernels
 from irscope.fusion.xla.gpu_cost import CostModel
 from irscope.fusion.xla.gpu_cycles import CYCLES, UNMEASURED
 from irscope.fusion.xla.gpu_device import Device, device_named
@@ -64,7 +64,7 @@ class XlaGpuPolicy:
         with collector_paused():
             _, canonical = self._rewritten(module, chosen)
             if canonical is not None:
-                plans = told_in_text(canonical, self.plan_rewritten(canonical.module, chosen), graphs)
+                plans = told_in_text(*self.plan_rewritten(canonical, chosen), graphs)
             else:
                 plans = self.plan_as_written(module, chosen)
             if self.release is GPU_LATEST:
@@ -72,11 +72,12 @@ class XlaGpuPolicy:
         self._last = (graphs, chosen, plans)
         return list(plans)
 
-    def plan_rewritten(self, module: Module, device: Device) -> list[Plan]:
-        """The same of a module that XLA has simplified but made no kernels of: those of products and normalisations are put in place."""
+    def plan_rewritten(self, canonical: Canonical, device: Device) -> tuple[Canonical, list[Plan]]:
+        """The same of a module that is rewritten: the kernels that XLA makes of products and normalisations before are put in place."""
         with collector_paused():
-            return [self._plan(module, graph, device, lambda computation: put_kernels(computation, device, True))
-                    for graph in computations(module)]
+            made, prepared = with_kernels(canonical, device)
+            return made, [_tell_joined(self._planned(graph, computation, device, graph is made.module.main()))
+                          for graph, computation in prepared]
 
     def plan_as_written(self, module: Module, device: Device) -> list[Plan]:
         """The same without any rewriting; where XLA would still make kernels of products, they are put in place."""
@@ -170,7 +171,7 @@ def _mark_triton(instruction: Instruction, config: str) -> None:
     if '"kind":"__triton"' not in config:
         return
     instruction.kind = "triton"
-    sizes = re.search(r'"sizes":\[([^\]]*)\]', config)
+    sizes = re.search(r'sizes":\[([^\]]*)\]', config)
     warps = re.search(r'"num_warps":"?(\d+)', config)
     instruction.tile = tuple(map(int, re.findall(r"\d+", sizes[1]))) if sizes else ()
     instruction.warps = int(warps[1]) if warps else 4

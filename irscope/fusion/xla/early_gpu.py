@@ -10,10 +10,13 @@ from irscope.fusion.canonicalise.pipeline_gpu import run_gpu
 from irscope.fusion.xla import softmax
 from irscope.fusion.xla.gemm.products import rewrite
 from irscope.fusion.xla.gpu_device import Device
+from irscope.fusion.xla.gpu_floats import widen_floats
 from irscope.fusion.xla.grouping import group_reductions
 from irscope.fusion.xla.instructions import Computation
 from irscope.fusion.xla.normalised import is_early
-from irscope.graph import Module
+from irscope.fusion.xla.rebuilt import rebuilt
+from irscope.fusion.xla.stage import computations
+from irscope.graph import Graph, Module, Node
 from irscope.graph.collector import collector_paused
 
 
@@ -43,3 +46,22 @@ def put_kernels(computation: Computation, device: Device, early: bool) -> None:
     if made or early:
         softmax.rewrite(computation, device)
         group_reductions(computation)
+        widen_floats(computation, device)
+
+
+def with_kernels(canonical: Canonical, device: Device) -> tuple[Canonical, list[tuple[Graph, Computation]]]:
+    """A module with Triton kernels in place: its computations, callees first, each with a graph that has a node for each instruction."""
+    module = canonical.module.derived()
+    made = Canonical(module)
+    graphs: dict[Graph, Graph] = {}
+    became: dict[Node, Node] = {}
+    found: list[tuple[Graph, Computation]] = []
+    for graph in computations(canonical.module):
+        computation = Computation.of(graph)
+        put_kernels(computation, device, True)
+        graphs[graph], here = rebuilt(computation, graph, graphs)
+        became |= here
+        found.append((graphs[graph], computation))
+    module.graphs.update({graph.name: graphs.get(graph, graph) for graph in canonical.module.graphs.values()})
+    made.became = {old: became[node] for old, node in canonical.became.items() if node in became}
+    return made, found

@@ -1,0 +1,105 @@
+"""Narrow floats on a GPU: what it cannot compute in bf16 or 8-bit floats is computed wider, between two conversions.
+
+XLA's ``FloatNormalization`` with ``GpuFloatSupport`` (gpu_float_support.cc of jaxlib 0.10.2), behind the rewriters of products and
+normalisations, whose kernels keep their types; then ``SimplifyFPConversions`` joins conversions that follow each other.
+"""
+from __future__ import annotations
+
+from irscope.fusion.canonicalise.floats import PASSES
+from irscope.fusion.xla.gpu_device import Device
+from irscope.fusion.xla.instructions import Computation, Instruction
+from irscope.graph import DTYPES, Layout, TensorType
+
+WIDER = {"bf16": "f32", "f8e5m2": "f16", "f8e4m3": "f16", "f8e4m3fn": "f16", "f8e4m3b11fnuz": "f16", "f8e5m2fnuz": "f16",
+         "f8e4m3fnuz": "f16", "f8e3m4": "f16"}
+"""What each narrow type is computed in where the device cannot compute it."""
+MOVES = PASSES | frozenset((
+    "broadcast concatenate copy dynamic-slice dynamic-update-slice gather pad reshape reverse scatter select select-and-scatter slice "
+    "transpose bitcast compare reduce-precision xor convolution sort").split())
+"""What moves or compares values of any type."""
+SINCE = {"exponential": 0, "log": 0, "dot": 0, "abs": 80, "maximum": 80, "minimum": 80, "negate": 80, "add": 90, "multiply": 90,
+         "subtract": 90}
+"""The compute capability from which on bf16 is computed as it is, by operator."""
+
+
+def widen_floats(computation: Computation, device: Device) -> None:
+    """Compute in a wider type what the device cannot compute in a narrow one."""
+    number = device.capability.removeprefix("sm_")
+    capability = int(number) if number.isdecimal() else 0
+    wide: dict[tuple[Instruction, str], Instruction] = {}
+    for instruction in computation.post_order():
+        narrow = next((i.dtype for i in (instruction, *instruction.operands) if i.dtype in WIDER), None)
+        if narrow is None or not instruction.is_array or is_native(instruction, narrow, capability):
+            continue
+        operands = [_converted(computation, o, WIDER[narrow], wide) if o.dtype == narrow else o for o in instruction.operands]
+        type = _typed(instruction, WIDER[narrow]) if instruction.dtype == narrow else instruction.type
+        made = Instruction(instruction.op, type, operands, instruction.node, instruction.attrs)
+        made.bodies = instruction.bodies
+        computation.instructions[made] = None
+        new = made if instruction.dtype != narrow else _convert(computation, made, narrow)
+        instruction.replace_uses(new)
+        if computation.root is instruction:
+            computation.root = new
+        computation.remove(instruction)
+    _join(computation)
+
+
+def is_native(instruction: Instruction, narrow: str, capability: int) -> bool:
+    """Whether a device of a compute capability computes an instruction in a narrow type (``GpuFloatSupport::IsSupported``)."""
+    if instruction.op in MOVES:
+        return True
+    if instruction.op == "reduce":
+        return all(node.op.name == "parameter" or node.op.name in MOVES or _is_computed(node.op.name, narrow, capability)
+                   for body in instruction.bodies for node in body.nodes)
+    return _is_computed(instruction.op, narrow, capability)
+
+
+def _is_computed(op: str, narrow: str, capability: int) -> bool:
+    return narrow == "bf16" and capability >= SINCE.get(op, capability + 1)
+
+
+def _converted(computation: Computation, source: Instruction, dtype: str, wide: dict[tuple[Instruction, str], Instruction]) -> Instruction:
+    """A wide copy of a value; one for all that want it."""
+    if source.op == "convert" and source.operands[0].dtype == dtype:
+        return source.operands[0]
+    found = wide.get((source, dtype))
+    if found is None:
+        found = wide[source, dtype] = _convert(computation, source, dtype)
+    return found
+
+
+def _convert(computation: Computation, source: Instruction, dtype: str) -> Instruction:
+    made = Instruction("convert", _typed(source, dtype), (source,))
+    computation.instructions[made] = None
+    return made
+
+
+def _typed(like: Instruction, dtype: str) -> TensorType:
+    return TensorType(DTYPES[dtype], like.dims, Layout(like.minor))
+
+
+def _join(computation: Computation) -> None:
+    """Conversions between floats that follow each other are one, or none; what nobody reads then goes."""
+    for instruction in computation.post_order():
+        if instruction.op != "convert" or not _is_float(instruction):
+            continue
+        source = instruction
+        while source.op == "convert" and _is_float(source.operands[0]):
+            source = source.operands[0]
+        first = instruction.operands[0]
+        if source is first or source is instruction:
+            continue
+        if source.dtype == instruction.dtype:
+            instruction.replace_uses(source)
+            if computation.root is instruction:
+                computation.root = source
+        else:
+            instruction.replace_operand(first, source)
+        for dead in (instruction, first):
+            while not dead.users and dead.op == "convert" and dead is not computation.root and dead in computation.instructions:
+                computation.remove(dead)
+                dead = dead.operands[0]
+
+
+def _is_float(instruction: Instruction) -> bool:
+    return instruction.dtype in DTYPES and DTYPES[instruction.dtype].kind == "float"
