@@ -11,6 +11,7 @@ from irscope.fusion import Plan, policy_named, releases_of
 from irscope.fusion.policy import AsWritten
 from irscope.fusion.xla.gpu_device import DEVICES
 from irscope.fusion.xla.instructions import Computation
+from irscope.fusion.xla.older_cost import EarlierCost
 from irscope.fusion.xla.stage import computations
 from irscope.fusion.xla_gpu import RELEASES, XlaGpuPolicy, marked
 from irscope.lint.fusion import remarks, version_of
@@ -158,3 +159,18 @@ def test_an_edge_into_a_kernel_that_the_merger_made_is_told_by_the_last_rule() -
         d = f32[256,512] abs(l)
         ROOT t = (f32[256,512], f32[256,512]) tuple(c, d)"""
     assert why(EARLIER, text, "l c", header) == "expensive-twice" and why(EARLIER, text, "f c", header) == "fused"
+
+
+@pytest.mark.parametrize("words", ['"output_tile_sizes":["1","512"]', '"output_tiles":[{"sizes":["1","512"]}]'])
+def test_both_releases_say_how_a_triton_kernel_is_tiled(words: str) -> None:
+    header = "one { p = f32[8,512] parameter(0)\n ROOT n = f32[8,512] negate(p) }"
+    config = f'{{"fusion_backend_config":{{"kind":"__triton","block_level_fusion_config":{{{words},"num_warps":"2"}}}}}}'
+    made = module(f"x = f32[8,512] parameter(0)\n ROOT r = f32[8,512] fusion(x), kind=kCustom, calls=one, backend_config={config}", header)
+    root = marked(made, Computation.of(made.main())).root
+    assert (root.kind, root.tile, root.warps) == ("triton", (1, 512), 2)
+
+
+def test_a_unit_did_whole_operations_in_a_nanosecond() -> None:
+    """On an H100 3 instead of 3.96."""
+    earlier = EarlierCost(DEVICES["h100"]).device
+    assert (earlier.operations, round(DEVICES["h100"].operations, 5)) == (3, 3.96)

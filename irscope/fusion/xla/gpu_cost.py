@@ -217,7 +217,7 @@ class CostModel:
     def _compute(self, flops: float, blocks: int, threads: int) -> float:
         device = self.device
         units = min(blocks, device.cores) * min(threads, device.fpus)
-        return ticks(single(single(flops) / max(1, int(single(device.clock) * 2 * units))))
+        return ticks(single(single(flops) / max(1, int(device.operations * units))))
 
     def _combined(self, compute: float, memory: float) -> float:
         """Nanoseconds of computing and of memory access, as far as the one hides behind the other."""

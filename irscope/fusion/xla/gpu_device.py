@@ -5,12 +5,16 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from irscope.fusion.xla.durations import single
 from irscope.source import UserError, did_you_mean
 
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """What the cost model reads of a GPU. ``bandwidth`` in bytes a second, ``clock`` in GHz; ``capability`` picks the cycle table."""
+    """What the cost model reads of a GPU. ``bandwidth`` in bytes a second, ``clock`` in GHz; ``capability`` picks the cycle table.
+
+    ``whole_rate``: a unit is thought to do whole operations in a nanosecond, as XLA had it until the end of 2024.
+    """
 
     name: str
     cores: int
@@ -24,6 +28,12 @@ class Device:
     l1_per_core: int = 2 * 1024
     line: int = 64
     transactions: int = 32
+    whole_rate: bool = False
+
+    @property
+    def operations(self) -> float:
+        """How many operations a unit does in a nanosecond (``ComputeTime``)."""
+        return int(self.clock * 2) if self.whole_rate else single(self.clock) * 2
 
     @property
     def threads(self) -> int:

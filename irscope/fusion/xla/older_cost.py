@@ -6,8 +6,11 @@ computing the producer in each reader and reading there what it reads. As of jax
 """
 from __future__ import annotations
 
-from irscope.fusion.xla.durations import duration, ticks
+from dataclasses import replace
+
+from irscope.fusion.xla.durations import duration
 from irscope.fusion.xla.gpu_cost import L1_SPEEDUP, L2_SPEEDUP, LAUNCH, MAX_IR, CostModel
+from irscope.fusion.xla.gpu_device import Device
 from irscope.fusion.xla.gpu_kinds import Emitter, heroes_of, kind_of
 from irscope.fusion.xla.instructions import Instruction
 from irscope.fusion.xla.opcodes import EMITTED_AGAIN
@@ -23,11 +26,8 @@ MAX_SPLITS = 10
 class EarlierCost(CostModel):
     """The cost model under priority fusion, as it was."""
 
-    def _compute(self, flops: float, blocks: int, threads: int) -> float:
-        """A unit is thought to do whole operations in a nanosecond (``ComputeTime``)."""
-        device = self.device
-        units = min(blocks, device.cores) * min(threads, device.fpus)
-        return ticks(flops / max(1, int(device.clock * 2) * units))
+    def __init__(self, device: Device) -> None:
+        super().__init__(replace(device, whole_rate=True))
 
 
 class MergerCost(EarlierCost):

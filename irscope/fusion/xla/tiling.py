@@ -188,7 +188,7 @@ class _Kernel:
         bandwidth = np.floor(self._coalesced(root, [sizes[:, d] for d in range(len(root.dims))], each) * device.bandwidth)
         memory = read + np.floor(root.size / bandwidth * TICKS + 0.5) / 4
         units = np.minimum(blocks, device.cores) * np.minimum(chosen * WARP, device.fpus)
-        rates = np.maximum(1, np.floor(single(device.clock) * 2 * units))
+        rates = np.maximum(1, np.floor(device.operations * units))
         compute = _ticks((flops.astype(np.float32) / rates.astype(np.float32)).astype(np.float64))
         time = np.where(fits, compute + memory - _ticks(np.minimum(compute, memory) * OVERLAP), np.inf)
         i = int(np.argmin(time))
