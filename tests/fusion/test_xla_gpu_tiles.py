@@ -122,7 +122,7 @@ def test_a_kernel_that_has_changed_looks_otherwise() -> None:
     ("4,8,64", "32,64", (2, 64), (1, 2, 64)), ("4,8,64", "32,64", (16, 64), (2, 8, 64)), ("32,64", "4,8,64", (1, 2, 64), (2, 64)),
     ("32,64", "4,8,64", (2, 8, 64), (16, 64)), ("1,32,1,64", "32,64", (4, 8), (1, 4, 1, 8))])
 def test_a_reshape_is_read_by_tiles_of_its_operand(shape: str, wanted: str, tile: tuple[int, ...], place: tuple[int, ...]) -> None:
-    main, named = computation(f"x = f32[{shape}] parameter(0)\n ROOT r = f32[{wanted}] bitcast(x)", "")
+    _, named = computation(f"x = f32[{shape}] parameter(0)\n ROOT r = f32[{wanted}] bitcast(x)", "")
     root = named["r"]
     below_it = below(root, 0, tuple(Root(d) for d in range(len(root.dims))))
     assert below_it is not None
@@ -131,7 +131,7 @@ def test_a_reshape_is_read_by_tiles_of_its_operand(shape: str, wanted: str, tile
 
 
 def test_a_part_of_two_dimensions_that_become_one_has_no_simple_shape() -> None:
-    main, named = computation("x = f32[32,64] parameter(0)\n ROOT r = f32[4,8,64] bitcast(x)", "")
+    _, named = computation("x = f32[32,64] parameter(0)\n ROOT r = f32[4,8,64] bitcast(x)", "")
     below_it = below(named["r"], 0, (Root(0), Root(1), Root(2)))
     assert below_it is not None
     found, = Places(np.array([(2, 4, 64)]), named["r"].dims).different(frozenset((below_it,)))

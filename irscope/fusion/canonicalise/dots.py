@@ -157,13 +157,13 @@ def _both_transposed(body: Body, term: Term) -> bool:
 
 
 def widen_vectors(body: Body) -> bool:
-    """A vector beside a matrix becomes a matrix of one column: XLA's ``GemvRewriter``."""
+    """A vector beside a matrix becomes a matrix of one column: XLA's ``GemvRewriter``. Beside one transposed matrix it stays a vector."""
     changed = False
     for term in [t for t in body.terms if t.op == "dot"]:
         lhs, rhs = term.operands
         lb, rb, lc, rc = places(term)
         mine, theirs = lhs.rank == len(lb) + len(lc) + 1, rhs.rank == len(rb) + len(rc) + 1
-        if mine == theirs:
+        if mine == theirs or (not lb and (lhs if mine else rhs).op == "transpose"):
             continue
         a = lhs if mine else body.reshape(lhs, (*lhs.dims, 1), term)
         b = rhs if theirs else body.reshape(rhs, (*rhs.dims, 1), term)
@@ -180,6 +180,8 @@ def fold_transposes(body: Body) -> bool:
     for term in [t for t in body.terms if t.op == "dot"]:
         lb, rb, lc, rc = places(term)
         operands = list(term.operands)
+        if not all(free(o, b, c) for o, b, c in zip(operands, (lb, rb), (lc, rc), strict=True)):
+            continue
         for side, batch, contracted in ((0, lb, lc), (1, rb, rc)):
             operand = operands[side]
             if operand.op != "transpose" or not _swaps_matrix(operand, batch, contracted):

@@ -19,6 +19,8 @@ from irscope.fusion.canonicalise.reductions import split_reductions
 from irscope.fusion.canonicalise.running import rewrite_windows
 from irscope.fusion.canonicalise.share import share
 from irscope.fusion.canonicalise.simplify import simplify
+from irscope.fusion.canonicalise.single_scatters import expand_single_scatters
+from irscope.fusion.canonicalise.sorts import call_top
 from irscope.fusion.canonicalise.terms import Body
 from irscope.graph import Node
 
@@ -35,6 +37,7 @@ def run_cpu(body: Body, kept: Container[Node] = ()) -> None:
         upcast_whole_numbers(inner, lambda t: t.op == "dot" and takes_dot(t))
         normalise_floats(inner)
         rewrite_windows(inner)
+        call_top(inner)
         expand_operators(inner)
         canonicalise_convolutions(inner)
         widen_half_products(inner)
@@ -43,6 +46,7 @@ def run_cpu(body: Body, kept: Container[Node] = ()) -> None:
     changed = False
     for inner in body.everything():
         changed = simplify_scatters(inner) or changed
+        changed = expand_single_scatters(inner) or changed
     if changed:
         simplify_all(body)
     for inner in body.everything():

@@ -1,4 +1,4 @@
-"""Running sums: windows that begin where the array begins are added in tiles of 16 (XLA's ``ReduceWindowRewriter``)."""
+"""Running sums: windows that begin where the array begins are added in tiles of the last dimension (XLA's ``ReduceWindowRewriter``)."""
 from __future__ import annotations
 
 from irscope.fusion.canonicalise.terms import Body, Term, tensor_type
@@ -16,7 +16,9 @@ def rewrite_windows(body: Body) -> None:
         if len(term.operands) != 2 or not term.is_array or not term.rank or "window" not in term.attrs:
             continue
         axis = _axis(term)
-        if axis is not None:
+        if axis is not None and axis != term.rank - 1:
+            pending.append(_turned(body, term, axis))
+        elif axis is not None:
             pending.append(_tiled(body, term, axis))
         elif term.rank == 1:
             _widen(body, term)
@@ -35,6 +37,20 @@ def _axis(term: Term) -> int | None:
     if any(pad != (0, 0) for d, pad in enumerate(pads) if d != axis) or window.size[axis] != length or length <= BASE:
         return None
     return axis if pads[axis] in ((length - 1, 0), (0, length - 1), (length, 0), (0, length)) else None
+
+
+def _turned(body: Body, term: Term, axis: int) -> Term:
+    """A sum along another dimension than the last changes places with it, and back. Returns the window along the last."""
+    order = list(range(term.rank))
+    order[axis], order[-1] = order[-1], order[axis]
+    window: Window = term.attrs["window"]
+    source, init = term.operands
+    pads = list(zip(window.pad_low, window.pad_high, strict=True))
+    turned = Window.make(tuple(window.size[d] for d in order), None, tuple(pads[d] for d in order))
+    made = body.make("reduce-window", tensor_type(term.dtype, [term.dims[d] for d in order]), (body.transpose(source, order, term), init),
+                     {**term.attrs, "window": turned}, term, term.bodies)
+    body.replace(term, body.transpose(made, order, term))
+    return made
 
 
 def _tiled(body: Body, term: Term, axis: int) -> Term:

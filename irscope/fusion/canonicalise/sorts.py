@@ -54,3 +54,9 @@ def _narrowed(comparator: Graph, kept: list[int]) -> Graph:
     made.params = [here[comparator.params[place]] for place in kept]
     made.root = here[comparator.result()]
     return made
+
+
+def call_top(body: Body) -> None:
+    """The largest elements of rows are the work of a function of XLA's runtime (``TopkRewriter``)."""
+    for term in [t for t in body.terms if t.op == "topk" and t.attrs.get("largest", True)]:
+        body.become(term, "custom-call", term.operands, {"custom_call_target": "TopK"})

@@ -210,7 +210,20 @@ class Body:
         """The sums over these dimensions."""
         dims = [n for d, n in enumerate(source.dims) if d not in dimensions]
         return self.make("reduce", tensor_type(source.dtype, dims), (source, self.constant(0, source.dtype, at)),
-                         {"dimensions": tuple(dimensions)}, at, (_addition(source.dtype),))
+                         {"dimensions": tuple(dimensions)}, at, (_combining("add", source.dtype),))
+
+    def all(self, source: Term, at: Term) -> Term:
+        """Whether all of some truth values hold."""
+        return self.make("reduce", tensor_type("pred", ()), (source, self.constant(True, "pred", at)),
+                         {"dimensions": tuple(range(source.rank))}, at, (_combining("and", "pred"),))
+
+    def vector(self, values: Sequence[int], dtype: str, at: Term) -> Term:
+        """A constant of one dimension."""
+        import numpy as np
+
+        from irscope.ops.attrs import Literal
+        type = tensor_type(dtype, (len(values),))
+        return self.make("constant", type, (), {"literal": Literal.of(np.asarray(values).astype(type.dtype.numpy()), type)}, at)
 
     def like(self, term: Term, operands: Sequence[Term], dims: Sequence[int] | None = None) -> Term:
         """A copy of a term over other operands, of another shape where one is given."""
@@ -288,12 +301,12 @@ def _size(graph: Graph) -> int:
     return sizes[graph]
 
 
-def _addition(dtype: str) -> Graph:
-    """What a sum does with two numbers."""
+def _combining(op: str, dtype: str) -> Graph:
+    """What a reduction by one operator does with two values."""
     type = tensor_type(dtype, ())
-    graph = Graph("addition")
+    graph = Graph("combining")
     graph.params = [graph.add(Node(get("parameter"), name, type, (), {"number": i})) for i, name in enumerate(("x", "y"))]
-    graph.root = graph.add(Node(get("add"), "sum", type, tuple(graph.params)))
+    graph.root = graph.add(Node(get(op), "both", type, tuple(graph.params)))
     return graph
 
 
