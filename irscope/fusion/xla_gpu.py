@@ -68,14 +68,14 @@ class XlaGpuPolicy:
             else:
                 plans = self.plan_as_written(module, chosen)
             if self.release is GPU_LATEST:
-                plans = tell_products(plans, module, chosen)
+                plans = tell_products(plans, module, chosen, canonical.module if canonical is not None else None)
         self._last = (graphs, chosen, plans)
         return list(plans)
 
     def plan_rewritten(self, canonical: Canonical, device: Device) -> tuple[Canonical, list[Plan]]:
         """The same of a module that is rewritten: the kernels that XLA makes of products and normalisations before are put in place."""
         with collector_paused():
-            made, prepared = with_kernels(canonical, device)
+            made, prepared = with_kernels(canonical, device, self.release.by_priority)
             return made, [_tell_joined(self._planned(graph, computation, device, graph is made.module.main()))
                           for graph, computation in prepared]
 
@@ -126,17 +126,24 @@ class XlaGpuPolicy:
             return MergerCost(device)
         return EarlierCost(device) if self.release.whole_rate else CostModel(device)
 
+    @property
+    def _rewriting(self) -> str:
+        """What to know of the rewriting of early texts, which follows the latest release alone."""
+        same = self.release is GPU_LATEST
+        return "" if same else f"; the rewriting, and what is made of products, is that of {GPU_LATEST.name}, not of {self.release.name}"
+
     def remarks(self, module: Module, device: str | None = None) -> list[str]:
         """See :mod:`irscope.fusion.xla.stage`; of the latest release what XLA's rewriters of normalisations and products take before; how
         sure an older one is; what is not known of a device."""
         told, chosen = other_release(module, self.version), device_named(device)
         signs, canonical = self._rewritten(module, chosen)
         if canonical is not None:
-            told += early_remarks(module, self.version, self.release.dump, signs, unfollowed(module), NEAR, MORE)
+            told += early_remarks(module, self.version, self.release.dump, signs, unfollowed(module), NEAR, MORE + self._rewriting)
         else:
             told += remarks(module, self.version, self.release.dump)
         if self.release is GPU_LATEST:
-            told += normalisations(module, chosen) + multiplications(module, chosen)
+            told += normalisations(module, chosen)
+            told += multiplications(module, chosen, canonical.module if canonical is not None else None)
         if self.release.more:
             told.append(f"{self.version}: {self.release.more}")
         if chosen.capability not in CYCLES:

@@ -174,3 +174,30 @@ def test_a_unit_did_whole_operations_in_a_nanosecond() -> None:
     """On an H100 3 instead of 3.96."""
     earlier = EarlierCost(DEVICES["h100"]).device
     assert (earlier.operations, round(DEVICES["h100"].operations, 5)) == (3, 3.96)
+
+
+EARLY = "HloModule m, entry_computation_layout={(f32[64,32])->f32[64,32]}\n" + ADD + """
+    ENTRY e {
+        x = f32[64,32] parameter(0)
+        l = f32[64,32] logistic(x)
+        z = f32[] constant(0)
+        r = f32[64] reduce(l, z), dimensions={1}, to_apply=add
+        b = f32[64,32] broadcast(r), dimensions={0}
+        ROOT d = f32[64,32] divide(l, b) }"""
+
+
+def test_early_text_is_rewritten_as_today_and_that_is_told() -> None:
+    text = load(EARLY).module()
+    for policy in (EARLIER, LATER):
+        assert any(f"is that of jaxlib-0.10.2, not of {policy.partition('@')[2]}" in line for line in remarks(text, policy))
+    assert not any("the rewriting, and what is made" in line for line in remarks(text, "xla-gpu"))
+
+
+def test_kernels_of_normalisations_came_with_priority_fusion() -> None:
+    """Before it a sum of rows that is broadcast back is a kernel by itself, and what divides by it another."""
+    counts = {}
+    for policy in (EARLIER, LATER):
+        chosen = policy_named(policy)
+        assert isinstance(chosen, AsWritten)
+        counts[policy] = len(chosen.plan_module(load(EARLY).module())[-1].groups)
+    assert counts == {EARLIER: 2, LATER: 1}

@@ -34,22 +34,24 @@ def rewritten(module: Module, device: Device) -> tuple[list[str], Canonical | No
     return signs, canonical if signs else None
 
 
-def put_kernels(computation: Computation, device: Device, early: bool) -> None:
+def put_kernels(computation: Computation, device: Device, early: bool, normalises: bool = True) -> None:
     """Triton kernels in place of products and, where GemmFusion is still to come, of normalisations.
 
-    ``early``: the text is from before XLA's rewriting, so that it is to come even where there are no products.
+    ``early``: the text is from before XLA's rewriting, so that it is to come even where there are no products. ``normalises``: kernels of
+    normalisations are made, as priority fusion wants them.
     """
     made = any(product.is_made for product in rewrite(computation, device))
     for instruction in computation.instructions:
         if instruction.kind == "triton" and instruction.node is None:
             instruction.kind = "kCustom"  # priority-fusion adds nothing to the kernel of a product
     if made or early:
-        softmax.rewrite(computation, device)
+        if normalises:
+            softmax.rewrite(computation, device)
         group_reductions(computation)
         widen_floats(computation, device)
 
 
-def with_kernels(canonical: Canonical, device: Device) -> tuple[Canonical, list[tuple[Graph, Computation]]]:
+def with_kernels(canonical: Canonical, device: Device, normalises: bool = True) -> tuple[Canonical, list[tuple[Graph, Computation]]]:
     """A module with Triton kernels in place: its computations, callees first, each with a graph that has a node for each instruction."""
     module = canonical.module.derived()
     made = Canonical(module)
@@ -58,7 +60,7 @@ def with_kernels(canonical: Canonical, device: Device) -> tuple[Canonical, list[
     found: list[tuple[Graph, Computation]] = []
     for graph in computations(canonical.module):
         computation = Computation.of(graph)
-        put_kernels(computation, device, True)
+        put_kernels(computation, device, True, normalises)
         graphs[graph], here = rebuilt(computation, graph, graphs)
         became |= here
         found.append((graphs[graph], computation))
