@@ -134,3 +134,19 @@ ENTRY e {
 }"""
     [told] = multiplications(load(text).module(), DEVICES["h100"])
     assert "of 1 of 1 matrix products: %d" in told
+
+
+def test_edges_of_a_text_that_is_rewritten_first_are_told_in_its_own_names() -> None:
+    text = """HloModule m, entry_computation_layout={(f32[8,128,256]{2,1,0}, f32[256,512]{1,0})->f32[8,128,512]{2,1,0}}
+ENTRY e {
+  x = f32[8,128,256] parameter(0)
+  c = bf16[8,128,256] convert(x)
+  w = f32[256,512] parameter(1)
+  k = bf16[256,512] convert(w)
+  d = bf16[8,128,512] dot(c, k), lhs_contracting_dims={2}, rhs_contracting_dims={0}
+  f = f32[8,128,512] convert(d)
+  ROOT t = f32[8,128,512] tanh(f)
+}"""
+    [apart] = [v for v in edges(load(text).module()).values() if v.fused == "none"]
+    assert 'leaves %f outside of the Triton kernel of %d: "Not obviously profitable to fuse as output.": %f gives more bytes' in apart.cause
+    assert apart.counterfactual == "widen the type where the value is read"

@@ -36,7 +36,9 @@ UNTOLD = frozenset(("parameter", "constant", "broadcast"))
 @dataclass(frozen=True, slots=True)
 class Edge:
     """One edge next to a product of the text: ``dot`` is the product; ``no`` why ``left``, one end, stays outside of its kernel (None:
-    both are inside). ``is_made`` says whether the product has a kernel at all."""
+    both are inside). ``is_made`` says whether the product has a kernel at all; ``also`` are the names of both ends in a text that was
+    rewritten first, and where the reader is inside of the kernel, those with the kernel's own.
+    """
 
     graph: str
     producer: Node
@@ -45,6 +47,7 @@ class Edge:
     left: Node
     no: No | None
     is_made: bool
+    also: tuple[tuple[str, str], ...] = ()
 
     @property
     def cause(self) -> str:
@@ -73,12 +76,13 @@ class Told:
     edges: tuple[Edge, ...]
 
 
-@lru_cache(maxsize=1)
-def told_of(module: Module, device: Device) -> Told:
+@lru_cache(maxsize=2)
+def told_of(module: Module, device: Device, rewritten: Module | None = None) -> Told:
     """What the pass makes of a module; nothing where it has no products, where XLA has run the pass already, where it does not run on the
     device, and where the text leaves out what decides.
 
-    A text from before XLA's rewriting is rewritten first as XLA does for every target.
+    ``rewritten`` is the module as XLA's GPU compiler rewrites it. Without it, a text from before that is rewritten as XLA does for every
+    target.
     """
     if module.format != "hlo" or any(sign in module.source.text for sign in RUN_BEFORE) or bails_out(device):
         return Told((), ())
@@ -88,8 +92,8 @@ def told_of(module: Module, device: Device) -> Told:
     edges: list[Edge] = []
     try:
         with collector_paused():
-            settings = Settings(simplified=not is_early(module))
-            for graph in computations(judged(module)):
+            settings = Settings(simplified=rewritten is not None or not is_early(module))
+            for graph in computations(rewritten or judged(module)):
                 for product in rewrite(Computation.of(graph), device, settings):
                     products.append(product)
                     edges += _edges(graph.name, product)
@@ -115,10 +119,12 @@ def _edges(graph: str, product: Product) -> Iterator[Edge]:
     if not product.is_made:
         asked = [Asked(operand, product.dot, product.no) for operand in product.dot.operands] + \
             [Asked(product.dot, user, product.no) for user in product.readers]
+    whole = product.kernel.output.name if product.kernel is not None and product.kernel.output is not None else product.dot.name
     for one in asked:
         producer, consumer = _node(one.producer), _node(one.consumer)
         if producer is not None and consumer is not None and producer is not consumer:
-            yield Edge(graph, producer, consumer, dot, consumer if one.behind else producer, one.no, product.is_made)
+            also = (one.producer.name, one.consumer.name), *(() if one.behind or one.no is None else ((one.producer.name, whole),))
+            yield Edge(graph, producer, consumer, dot, consumer if one.behind else producer, one.no, product.is_made, also)
 
 
 def _node(instruction: Instruction) -> Node | None:
@@ -128,16 +134,17 @@ def _node(instruction: Instruction) -> Node | None:
     return in_text(instruction.node) if instruction.node is not None else None
 
 
-def tell_products(plans: list[Plan], module: Module, device: Device) -> list[Plan]:
+def tell_products(plans: list[Plan], module: Module, device: Device, rewritten: Module | None = None) -> list[Plan]:
     """Say of the edges that stay apart next to a product what the pass before decides of them; XLA's words of this pass stay.
 
     An instruction that several products ask about counts as outside where one of them leaves it there.
     """
     known: dict[tuple[str, str, str], Edge] = {}
-    for edge in told_of(module, device).edges:
-        key = edge.graph, edge.producer.name, edge.consumer.name
-        if key not in known or (known[key].no is None and edge.no is not None):
-            known[key] = edge
+    for edge in told_of(module, device, rewritten).edges:
+        names = ((edge.producer.name, edge.consumer.name), *(edge.also if rewritten is not None else ()))
+        for key in ((edge.graph, *pair) for pair in dict.fromkeys(names)):
+            if key not in known or (known[key].no is None and edge.no is not None):
+                known[key] = edge
     return [replace(plan, verdicts=[_told(verdict, known) for verdict in plan.verdicts]) for plan in plans] if known else plans
 
 
@@ -148,9 +155,9 @@ def _told(verdict: EdgeVerdict, known: dict[tuple[str, str, str], Edge]) -> Edge
     return replace(verdict, cause=edge.cause, counterfactual=edge.way_out)
 
 
-def multiplications(module: Module, device: Device) -> list[str]:
+def multiplications(module: Module, device: Device, rewritten: Module | None = None) -> list[str]:
     """One remark on which products become Triton kernels, with what; none where the text has no products or XLA has run the pass."""
-    products = told_of(module, device).products
+    products = told_of(module, device, rewritten).products
     if not products:
         return []
     made = [p for p in products if p.is_made]
