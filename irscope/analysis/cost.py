@@ -90,24 +90,113 @@ class Known:
     reason: str = ""
 
 
-class Costs:
+class Traffic:
+    """The bytes that one node reads and writes in one run of it, found when it is asked for.
+
+    ``known`` says what a run over abstract values tells of a program whose operators have no cost of their own.
+    """
+
+    def __init__(self, known: Known | None = None) -> None:
+        self.known = known
+        self._sizes: dict[int, tuple[int, int]] = {}
+
+    def of(self, node: Node) -> tuple[float, float]:
+        """What a node moves itself: nothing, where it only names a value or only runs its bodies."""
+        if node.bodies and body_use(node) is not BodyUse.ELEMENT:
+            return self._fusion_traffic(node) if node.op.name == "fusion" else (0.0, 0.0)
+        return (0.0, 0.0) if is_free(node) else self._traffic(node)
+
+    def size(self, type: Type) -> int:
+        """Bytes of a type; found once a type object, because readers share them."""
+        return self._size(type)[0]
+
+    def _traffic(self, node: Node) -> tuple[float, float]:
+        name, operands = node.op.name, node.operands
+        result = self._size(node.type)[0]
+        if self.known is not None:
+            read = sum(self._given(o) for o in dict.fromkeys(operands))
+            return (result + sum(self._given(o) for o in operands[1:]), result) if name in _SLICES else (read, result)
+        if name in _SLICES and operands:
+            return result + sum(self._size(o.type)[0] for o in operands[1:]), result
+        if name == "dynamic-update-slice" and len(operands) > 1:
+            update = self._size(operands[1].type)[0]
+            return update + sum(self._size(o.type)[0] for o in operands[2:]), update
+        if len(operands) == 1:
+            return self._size(operands[0].type)[0], result
+        return sum(self._size(o.type)[0] for o in dict.fromkeys(operands)), result
+
+    def _given(self, node: Node) -> int:
+        """Bytes of an operand of a program: of all in a list, and of a weight whose type only the run told."""
+        if node.op.name in ("prim::ListConstruct", "prim::TupleConstruct"):
+            return sum(self._given(o) for o in dict.fromkeys(node.operands))
+        assert self.known is not None
+        return self._size(self.known.types.get(node, node.type))[0]
+
+    def _fusion_traffic(self, node: Node) -> tuple[float, float]:
+        """Operands of which the body takes slices alone count by those slices; a root that updates in place writes the update."""
+        body = node.bodies[0]
+        used = self._part_used(body)
+        read = 0.0
+        for i, operand in enumerate(node.operands):
+            whole = self._size(operand.type)[0]
+            read += min(whole, used[i]) if i < len(used) else whole
+        root = body.root
+        if root is None:
+            return read, self._size(node.type)[0]
+        results = root.operands if root.op.name == "tuple" else (root,)
+        return read, float(sum(self._written_by(result) for result in results))
+
+    def _written_by(self, root: Node) -> int:
+        while root.op.name == "bitcast" and root.operands:
+            root = root.operands[0]
+        if root.op.name == "dynamic-update-slice" and len(root.operands) > 1:
+            return self._size(root.operands[1].type)[0]
+        return self._size(root.type)[0]
+
+    def _part_used(self, body: Graph) -> list[float]:
+        """For each parameter of a fused body, how many bytes of it the body looks at."""
+        numbers = {p.index: i for i, p in enumerate(body.params)}
+        if not numbers:
+            return []
+        parts = [0.0] * len(body.params)
+        whole = [False] * len(body.params)
+        used = [False] * len(body.params)
+        for node in body.nodes:
+            for place, operand in enumerate(node.operands):
+                number = numbers.get(operand.index)
+                if number is None:
+                    continue
+                used[number] = True
+                if place == 0 and node.op.name in _SLICES:
+                    parts[number] += self._size(node.type)[0]
+                elif not (place == 0 and node.op.name == "dynamic-update-slice"):
+                    whole[number] = True
+        if body.root is not None and body.root.index in numbers:
+            whole[numbers[body.root.index]] = True
+        return [float("inf") if whole[i] else parts[i] if used[i] else 0.0 for i in range(len(parts))]
+
+    def _size(self, type: Type) -> tuple[int, int]:
+        """Bytes and elements of a type. Keyed by identity: the graph that holds the type outlives this object's use."""
+        known = self._sizes.get(id(type))
+        if known is None:
+            known = bytes_of(type), sum(leaf.elements for leaf in type.leaves() if isinstance(leaf, TensorType))
+            self._sizes[id(type)] = known
+        return known
+
+
+class Costs(Traffic):
     """Costs of all nodes that the entry of a module reaches; each graph is looked at once.
 
     ``known`` says what a run over abstract values tells of a program whose operators have no cost of their own.
     """
 
     def __init__(self, calls: Calls, known: Known | None = None) -> None:
+        super().__init__(known)
         self.calls = calls
-        self.known = known
         self.graphs: dict[Graph, GraphCost] = {}
         self.totals: dict[Graph, Totals] = {}
-        self._sizes: dict[int, tuple[int, int]] = {}
         for graph in calls.order:
             self._measure(graph)
-
-    def size(self, type: Type) -> int:
-        """Bytes of a type; found once a type object, because readers share them."""
-        return self._size(type)[0]
 
     def flops(self, node: Node, graph: Graph) -> float:
         """FLOPs of one run of a node, bodies included."""
@@ -185,76 +274,3 @@ class Costs:
         if kind is Kind.REDUCTION and node.operands:
             return float(self._size(node.operands[0].type)[1])
         return 0.0
-
-    def _traffic(self, node: Node) -> tuple[float, float]:
-        name, operands = node.op.name, node.operands
-        result = self._size(node.type)[0]
-        if self.known is not None:
-            read = sum(self._given(o) for o in dict.fromkeys(operands))
-            return (result + sum(self._given(o) for o in operands[1:]), result) if name in _SLICES else (read, result)
-        if name in _SLICES and operands:
-            return result + sum(self._size(o.type)[0] for o in operands[1:]), result
-        if name == "dynamic-update-slice" and len(operands) > 1:
-            update = self._size(operands[1].type)[0]
-            return update + sum(self._size(o.type)[0] for o in operands[2:]), update
-        if len(operands) == 1:
-            return self._size(operands[0].type)[0], result
-        return sum(self._size(o.type)[0] for o in dict.fromkeys(operands)), result
-
-    def _given(self, node: Node) -> int:
-        """Bytes of an operand of a program: of all in a list, and of a weight whose type only the run told."""
-        if node.op.name in ("prim::ListConstruct", "prim::TupleConstruct"):
-            return sum(self._given(o) for o in dict.fromkeys(node.operands))
-        assert self.known is not None
-        return self._size(self.known.types.get(node, node.type))[0]
-
-    def _fusion_traffic(self, node: Node) -> tuple[float, float]:
-        """Operands of which the body takes slices alone count by those slices; a root that updates in place writes the update."""
-        body = node.bodies[0]
-        used = self._part_used(body)
-        read = 0.0
-        for i, operand in enumerate(node.operands):
-            whole = self._size(operand.type)[0]
-            read += min(whole, used[i]) if i < len(used) else whole
-        root = body.root
-        if root is None:
-            return read, self._size(node.type)[0]
-        results = root.operands if root.op.name == "tuple" else (root,)
-        return read, float(sum(self._written_by(result) for result in results))
-
-    def _written_by(self, root: Node) -> int:
-        while root.op.name == "bitcast" and root.operands:
-            root = root.operands[0]
-        if root.op.name == "dynamic-update-slice" and len(root.operands) > 1:
-            return self._size(root.operands[1].type)[0]
-        return self._size(root.type)[0]
-
-    def _part_used(self, body: Graph) -> list[float]:
-        """For each parameter of a fused body, how many bytes of it the body looks at."""
-        numbers = {p.index: i for i, p in enumerate(body.params)}
-        if not numbers:
-            return []
-        parts = [0.0] * len(body.params)
-        whole = [False] * len(body.params)
-        used = [False] * len(body.params)
-        for node in body.nodes:
-            for place, operand in enumerate(node.operands):
-                number = numbers.get(operand.index)
-                if number is None:
-                    continue
-                used[number] = True
-                if place == 0 and node.op.name in _SLICES:
-                    parts[number] += self._size(node.type)[0]
-                elif not (place == 0 and node.op.name == "dynamic-update-slice"):
-                    whole[number] = True
-        if body.root is not None and body.root.index in numbers:
-            whole[numbers[body.root.index]] = True
-        return [float("inf") if whole[i] else parts[i] if used[i] else 0.0 for i in range(len(parts))]
-
-    def _size(self, type: Type) -> tuple[int, int]:
-        """Bytes and elements of a type. Keyed by identity: the graph that holds the type outlives this object's use."""
-        known = self._sizes.get(id(type))
-        if known is None:
-            known = bytes_of(type), sum(leaf.elements for leaf in type.leaves() if isinstance(leaf, TensorType))
-            self._sizes[id(type)] = known
-        return known

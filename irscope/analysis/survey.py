@@ -7,7 +7,7 @@ from functools import cached_property
 from irscope.analysis.by_graph import outline_by_graph
 from irscope.analysis.by_scope import outline_by_scope
 from irscope.analysis.calls import Calls
-from irscope.analysis.cost import Costs, Totals
+from irscope.analysis.cost import Costs, Known, Totals, Traffic
 from irscope.analysis.levels import Levels, levels
 from irscope.analysis.memory import Memory
 from irscope.analysis.outline import Section
@@ -39,11 +39,20 @@ class Survey:
 
     @cached_property
     def costs(self) -> Costs:
+        return Costs(self.calls, self._known)
+
+    @cached_property
+    def traffic(self) -> Traffic:
+        """What single nodes move, for those who ask about a few of them."""
+        return Traffic(self._known)
+
+    @cached_property
+    def _known(self) -> Known | None:
         if self.module.format != "torchscript" or self.module.attrs.get("primitive"):
-            return Costs(self.calls)
+            return None
         from irscope.analysis.program_run import known_of
 
-        return Costs(self.calls, known_of(self.module))
+        return known_of(self.module)
 
     @cached_property
     def memory(self) -> Memory:

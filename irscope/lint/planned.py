@@ -140,8 +140,7 @@ class Planned:
             if not (node.index < len(graph.nodes) and graph.nodes[node.index] is node):
                 # It was inlined from another graph, whose costs are not those of this one.
                 return float(sum(bytes_of(operand.type) for operand in node.operands)), float(bytes_of(node.type))
-            cost = self.survey.costs.graphs.get(graph)
-            return (cost.read[node.index], cost.written[node.index]) if cost is not None else (0.0, 0.0)
+            return self.survey.traffic.of(node) if graph in self.survey.calls.times else (0.0, 0.0)
         return self._flows.read(group), self._flows.written(group)
 
     @cached_property
