@@ -1,4 +1,7 @@
-"""Gathers and scatters in their simple form: one list of places, whole windows (XLA's ``GatherSimplifier``, ``ScatterSimplifier``)."""
+"""Gathers and scatters in their simple form: one list of places, whole windows.
+
+XLA's ``BatchedGatherScatterNormalizer``, ``GatherSimplifier`` and ``ScatterSimplifier``.
+"""
 from __future__ import annotations
 
 from math import prod
@@ -7,11 +10,34 @@ from irscope.fusion.canonicalise.dimensions import is_sorted
 from irscope.fusion.canonicalise.terms import Body, Term, tensor_type
 
 
+def unbatch(body: Body) -> None:
+    """Write gathers and scatters that have batches of their own as plain ones, which read the number of the batch with each place."""
+    for term in [t for t in body.terms if t.op in ("gather", "scatter")]:
+        attrs = term.attrs
+        array, left_out, start = ("operand_batching_dims", "collapsed_slice_dims", "start_index_map") if term.op == "gather" else \
+            ("input_batching_dims", "inserted_window_dims", "scatter_dims_to_operand_dims")
+        batches = "start_indices_batching_dims" if term.op == "gather" else "scatter_indices_batching_dims"
+        inside = tuple(attrs.get(array, ()))
+        if not inside:
+            continue
+        at = 1 if term.op == "gather" else (len(term.operands) - 1) // 2
+        places, vector = term.operands[at], attrs["index_vector_dim"]
+        places = body.reshape(places, (*places.dims, 1), term) if vector == places.rank else places
+        dims = [1 if d == vector else n for d, n in enumerate(places.dims)]
+        counts = [body.make("iota", tensor_type(places.dtype, dims), (), {"iota_dimension": d}, term) for d in attrs[batches]]
+        dims[vector] = len(counts) + places.dims[vector]
+        joined = body.make("concatenate", tensor_type(places.dtype, dims), (*counts, places), {"dimensions": (vector,)}, term)
+        plain = {**attrs, array: (), batches: (), left_out: tuple(sorted((*attrs.get(left_out, ()), *inside))),
+                 start: (*inside, *attrs[start])}
+        operands = (*term.operands[:at], joined, *term.operands[at + 1:])
+        body.replace(term, body.make(term.op, term.type, operands, plain, term, term.bodies))
+
+
 def simplify_gathers(body: Body) -> bool:
     """Write every gather with its places in a matrix and its windows whole; the result is reshaped and transposed back."""
     changed = False
     for term in [t for t in body.terms if t.op == "gather"]:
-        if _is_simple_gather(term) or term.attrs.get("operand_batching_dims"):
+        if _is_simple_gather(term):
             continue
         source, places = term.operands
         attrs = term.attrs
@@ -57,7 +83,7 @@ def simplify_scatters(body: Body) -> bool:
     changed = False
     for term in [t for t in body.terms if t.op == "scatter"]:
         count = (len(term.operands) - 1) // 2
-        if count != 1 or _is_simple_scatter(term) or term.attrs.get("input_batching_dims"):
+        if count != 1 or _is_simple_scatter(term):
             continue
         target, places, update = term.operands
         attrs = term.attrs

@@ -10,7 +10,7 @@ from irscope.fusion.canonicalise.dots import decompose, fold_transposes, upcast_
 from irscope.fusion.canonicalise.expansions import expand_operators
 from irscope.fusion.canonicalise.floats import normalise_floats, widen_half_products
 from irscope.fusion.canonicalise.fold import fold_constants
-from irscope.fusion.canonicalise.gathers import simplify_gathers, simplify_scatters
+from irscope.fusion.canonicalise.gathers import simplify_gathers, simplify_scatters, unbatch
 from irscope.fusion.canonicalise.layouts import assign_layouts
 from irscope.fusion.canonicalise.library import call_library, takes_dot, takes_reduction
 from irscope.fusion.canonicalise.loops import simplify_loops
@@ -38,6 +38,7 @@ def run_cpu(body: Body, kept: Container[Node] = ()) -> None:
         normalise_floats(inner)
         rewrite_windows(inner)
         call_top(inner)
+        unbatch(inner)
         expand_operators(inner)
         canonicalise_convolutions(inner)
         widen_half_products(inner)

@@ -35,7 +35,12 @@ def _key(term: Term, graphs: dict[Graph, str]) -> Any:
         if value is None or value != value:
             return ("constant", id(term.attrs.get("literal")))
         return ("constant", term.type, repr(value))
-    return (term.op, term.type, tuple(id(o) for o in term.operands), _attrs(term), tuple(_text(g, graphs) for g in term.bodies))
+    return (term.op, term.type, tuple(map(_same, term.operands)), _attrs(term), tuple(_text(g, graphs) for g in term.bodies))
+
+
+def _same(operand: Term) -> Any:
+    """What two operands have in common that count as one: counts alike are kept apart, but not what reads them."""
+    return (operand.type, operand.attrs["iota_dimension"]) if operand.op == "iota" else id(operand)
 
 
 def _attrs(term: Term) -> Any:
