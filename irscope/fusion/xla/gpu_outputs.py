@@ -14,15 +14,13 @@ from irscope.fusion.xla.gpu_rules import fits_budget, is_full
 from irscope.fusion.xla.inplace import in_place_operands
 from irscope.fusion.xla.instructions import Computation, Instruction
 from irscope.fusion.xla.joining import join_outputs
+from irscope.fusion.xla.loops import for_reader
 from irscope.fusion.xla.shapes import is_unnested_reduction
 from irscope.fusion.xla.transposes import squeezed, tiled_transpose, transpose_is_bitcast
 from irscope.graph import TensorType
 
 SMALL = 1024
 """Bytes below which slices of a shared operand that do not overlap are no reason to stay apart."""
-LOOPS = frozenset(("bitcast broadcast concatenate dynamic-slice dynamic-update-slice gather pad reduce-window reshape reverse slice "
-                   "transpose iota").split())
-"""Beside elementwise instructions, what a loop can compute for a reader."""
 
 
 def join_kernels(computation: Computation, cost: CostModel) -> list[tuple[str, str]]:
@@ -268,11 +266,7 @@ def can_give(producer: Instruction) -> bool:
     """``IsProducerMultiOutputFusible``: a loop of one result that turns nothing and writes nothing in place."""
     if has_outputs(producer) or not producer.is_fusible or in_place_operands(producer):
         return False
-    if producer.body is not None:
-        loops = kind(producer) == "kLoop"
-    else:
-        loops = (producer.is_elementwise and bool(producer.operands) and producer.op != "copy") or producer.op in LOOPS \
-            or (producer.op == "reduce" and producer.is_array) or (producer.op == "copy" and tiled_transpose(producer) is None)
+    loops = kind(producer) == "kLoop" if producer.body is not None else producer.op != "constant" and for_reader(producer)
     return loops and not is_turning(producer)
 
 
