@@ -30,7 +30,8 @@ from irscope.graph import Graph, Module, Node, TensorType
 from irscope.source import UserError
 
 UNTOLD = frozenset(("parameter", "constant", "get-tuple-element", "tuple"))
-ASIDE = frozenset(("control_predecessors", "literal", "operand_precision", "number", "channel_id", "is_stable", "calls", "kind"))
+ASIDE = frozenset((
+    "control_predecessors literal operand_precision number channel_id is_stable calls kind features").split())
 """Attributes that make no other node."""
 Form = Callable[[Node], str]
 RUNS = frozenset(("while", "conditional", "call"))

@@ -52,6 +52,16 @@ def write_out(body: Body, term: Term, graph: Graph, operands: list[Term]) -> Non
     body.replace(term, here[graph.result()])
 
 
+SHARDING = frozenset(("Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "xla.sdy.FuncResultSharding"))
+"""Calls that only say where a value lies; on one device they are nothing (``ShardingRemover``)."""
+
+
+def drop_shardings(body: Body) -> None:
+    """Look through what only says where a value lies."""
+    for term in [t for t in body.terms if t.op == "custom-call" and t.attrs.get("custom_call_target") in SHARDING and len(t.operands) == 1]:
+        body.replace(term, term.operands[0])
+
+
 def get_tuple_element(body: Body, term: Term) -> bool:
     """A part of a tuple that is put together."""
     source = term.operands[0]

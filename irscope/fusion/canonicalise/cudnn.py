@@ -1,7 +1,7 @@
 """Convolutions as XLA's GPU compiler calls cuDNN for them: batch, space, features; with bias, another summand and ``relu`` inside.
 
-XLA's ``ConvRewriter``, ``CudnnFusedConvRewriter`` and ``ConvPaddingLegalization`` (jaxlib 0.10.2), with the layouts that it takes for
-tensor cores: input and result NHWC, filters OHWI, whatever the text has.
+XLA's ``ConvRewriter``, ``CudnnFusedConvRewriter`` and ``ConvPaddingLegalization`` (jaxlib 0.10.2), with the layouts that it takes: for
+halves, and for f32 from Hopper on, input and result NHWC and filters OHWI, else NCHW and OIHW, whatever the text has.
 """
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from dataclasses import replace
 from irscope.fusion.canonicalise.dimensions import inverse, is_sorted
 from irscope.fusion.canonicalise.terms import Body, Term, tensor_type
 from irscope.fusion.canonicalise.values import is_all
+from irscope.fusion.xla.gpu_device import Device
 from irscope.graph import TupleType
 from irscope.ops.attrs import ConvDims, Window
 
@@ -21,38 +22,54 @@ TARGET = {"forward": "__cudnn$convForward", "filter": "__cudnn$convBackwardFilte
           "fused": "__cudnn$convBiasActivationForward"}
 
 
-def call_cudnn(body: Body) -> bool:
+HOPPER = 90
+"""The compute capability from which on XLA lays out convolutions of f32 with the features last."""
+
+
+def call_cudnn(body: Body, device: Device) -> bool:
     """Replace convolutions by calls, then take into each what may follow it."""
-    calls = [made for term in [t for t in body.terms if t.op == "convolution"] if (made := _call(body, term)) is not None]
+    found = [t for t in body.terms if t.op == "convolution"]
+    calls = [made for term in found if (made := _call(body, term, _is_features_last(term, device))) is not None]
     for call in calls:
         if call.attrs["custom_call_target"] == TARGET["forward"]:
             _take_in(body, call)
     return bool(calls)
 
 
-def _call(body: Body, term: Term) -> Term | None:
+def _is_features_last(term: Term, device: Device) -> bool:
+    number = device.capability.removeprefix("sm_")
+    return term.dtype in ("f16", "bf16") or (term.dtype == "f32" and number.isdecimal() and int(number) >= HOPPER)
+
+
+def _order(outer: int, spatial: tuple[int, ...], features: int, last: bool) -> tuple[int, ...]:
+    return (outer, *spatial, features) if last else (outer, features, *spatial)
+
+
+def _call(body: Body, term: Term, last: bool) -> Term | None:
     window: Window | None = term.attrs.get("window")
     if window is None or term.rank not in RANKS or term.dtype not in TYPES or int(term.attrs.get("batch_group_count", 1)) > 1:
         return None
     dims: ConvDims = term.attrs["dim_labels"]
     lhs, rhs = term.operands
     kind = _kind(term, window, dims)
-    left: tuple[int, ...] = (dims.lhs_batch, *dims.lhs_spatial, dims.lhs_feature)
-    right: tuple[int, ...] = (dims.rhs_output, *dims.rhs_spatial, dims.rhs_input)
-    out: tuple[int, ...] = (dims.out_batch, *dims.out_spatial, dims.out_feature)
+    left = _order(dims.lhs_batch, dims.lhs_spatial, dims.lhs_feature, last)
+    right = _order(dims.rhs_output, dims.rhs_spatial, dims.rhs_input, last)
+    out = _order(dims.out_batch, dims.out_spatial, dims.out_feature, last)
     if kind == "filter":  # the batch is what is summed, and the result is a filter
-        left, right, out = left[::-1][:1] + left[1:-1] + left[:1], (dims.rhs_input, *dims.rhs_spatial, dims.rhs_output), \
-            (dims.out_feature, *dims.out_spatial, dims.out_batch)
+        left = _order(dims.lhs_feature, dims.lhs_spatial, dims.lhs_batch, last)
+        right = _order(dims.rhs_input, dims.rhs_spatial, dims.rhs_output, last)
+        out = _order(dims.out_feature, dims.out_spatial, dims.out_batch, last)
     elif kind == "input":
-        right = (dims.rhs_input, *dims.rhs_spatial, dims.rhs_output)
+        right = _order(dims.rhs_input, dims.rhs_spatial, dims.rhs_output, last)
         if rhs.op == "reverse":  # cuDNN turns the filter around itself
             rhs = rhs.operands[0]
     lhs = _turned(body, lhs, left, term)
     if kind == "forward":
-        lhs, window = _padded(body, lhs, window, term)
+        lhs, window = _padded(body, lhs, window, last, term)
     rhs = _turned(body, rhs, right, term)
     shape = tensor_type(term.dtype, [term.dims[d] for d in out])
-    attrs = {"custom_call_target": TARGET[kind], "window": window, "feature_group_count": term.attrs.get("feature_group_count", 1)}
+    attrs = {"custom_call_target": TARGET[kind], "window": window, "feature_group_count": term.attrs.get("feature_group_count", 1),
+             "features": term.rank - 1 if last else 1}
     call = body.make("custom-call", TupleType((shape, tensor_type("u8", (0,)))), (lhs, rhs), attrs, term)
     result = _result(body, call, term)
     back = result if is_sorted(out) else body.transpose(result, inverse(out), term)
@@ -92,14 +109,15 @@ def _kind(term: Term, window: Window, dims: ConvDims) -> str:
     return "forward"
 
 
-def _padded(body: Body, source: Term, window: Window, at: Term) -> tuple[Term, Window]:
+def _padded(body: Body, source: Term, window: Window, last: bool, at: Term) -> tuple[Term, Window]:
     """Zeros around and between the input, written out where both ends differ or something is between."""
     low, high, spread = window.pad_low, window.pad_high, window.lhs_dilate
     if low == high and all(n >= 0 for n in low) and all(n == 1 for n in spread):
         return source, window
     if any(n < 0 for n in (*low, *high)):
         return source, window
-    padding = ((0, 0, 0), *((a, b, n - 1) for a, b, n in zip(low, high, spread, strict=True)), (0, 0, 0))
+    around = tuple((a, b, n - 1) for a, b, n in zip(low, high, spread, strict=True))
+    padding = ((0, 0, 0), *around, (0, 0, 0)) if last else ((0, 0, 0), (0, 0, 0), *around)
     sizes = [n + a + b + max(0, n - 1) * c for n, (a, b, c) in zip(source.dims, padding, strict=True)]
     made = body.make("pad", tensor_type(source.dtype, sizes), (source, body.constant(0, source.dtype, at)), {"padding": padding}, at)
     return made, replace(window, pad_low=(0,) * len(low), pad_high=(0,) * len(low), lhs_dilate=(1,) * len(low))
@@ -118,7 +136,7 @@ def _take_in(body: Body, call: Term) -> None:
             other = user.operands[1] if user.operands[0] is result else user.operands[0]
             if other is result:
                 break
-            if bias is None and side is None and _is_bias(other, result.rank):
+            if bias is None and side is None and _is_bias(other, call):
                 bias = other.operands[0]
             elif side is None:
                 side = other
@@ -139,16 +157,16 @@ def _only_reader(body: Body, result: Term) -> Term | None:
     return next(iter(result.users))
 
 
-def _is_bias(other: Term, rank: int) -> bool:
+def _is_bias(other: Term, call: Term) -> bool:
     """Whether one number for each feature is added."""
-    return other.op == "broadcast" and other.operands[0].rank == 1 and tuple(other.attrs["dimensions"]) == (rank - 1,)
+    return other.op == "broadcast" and other.operands[0].rank == 1 and tuple(other.attrs["dimensions"]) == (call.attrs["features"],)
 
 
 def _grown(body: Body, call: Term, result: Term, user: Term, bias: Term | None, side: Term | None) -> tuple[Term, Term]:
     """A call that computes ``user`` too."""
-    features = result.dims[-1]
     base = call.operands[:2]
-    zero = bias if bias is not None else body.broadcast(body.constant(0, result.dtype, user), (features,), (), user)
+    size = result.dims[call.attrs["features"]]
+    zero = bias if bias is not None else body.broadcast(body.constant(0, result.dtype, user), (size,), (), user)
     operands = [*base, zero, *([side] if side is not None else [])]
     made = body.make("custom-call", call.type, operands, {**call.attrs, "custom_call_target": TARGET["fused"]}, call)
     made.name, call.name = call.name, ""

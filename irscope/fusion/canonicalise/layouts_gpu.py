@@ -4,6 +4,7 @@ from __future__ import annotations
 from irscope.fusion.canonicalise.dimensions import is_sorted
 from irscope.fusion.canonicalise.layouts import default_layout
 from irscope.fusion.canonicalise.terms import Body, Term
+from irscope.fusion.xla.opcodes import ELEMENTWISE
 
 
 def lay_out(body: Body) -> None:
@@ -13,6 +14,45 @@ def lay_out(body: Body) -> None:
             body.replace(term, body.make("bitcast", term.type, term.operands, {}, term))
     for term in body.terms:
         term.set_type(default_layout(term.type))
+
+
+def sink_transposes(body: Body) -> bool:
+    """Elementwise work on the result of a call is done as cuDNN gives it, and transposed then: what is called a transpose is a layout
+    first (``GpuLayoutAssignment``), and what reads it takes it over, where nothing else that it reads lies otherwise."""
+    called = {t for t in body.terms if t.op == "transpose" and t.operands[0].op == "get-tuple-element"
+              and t.operands[0].operands[0].op == "custom-call"}
+    changed = False
+    for term in body.post_order():
+        if term.op not in ELEMENTWISE or not term.is_array or term.gone:
+            continue
+        turned = next((o for o in term.operands if o in called), None)
+        if turned is None or moves_nothing(turned):
+            continue
+        order = tuple(turned.attrs["dimensions"])
+        if not all(_lies_alike(o, order) for o in term.operands):
+            continue
+        dims = turned.operands[0].dims
+        operands = [_as_it_lies(body, o, order, dims, term) for o in term.operands]
+        made = body.like(term, operands, dims)
+        made.name, term.name = term.name, ""
+        back = body.transpose(made, order, term)
+        called.add(back)
+        body.replace(term, back)
+        term.into = made
+        changed = True
+    return changed
+
+
+def _lies_alike(operand: Term, order: tuple[int, ...]) -> bool:
+    if operand.op == "broadcast":
+        return is_sorted([order[d] for d in operand.attrs["dimensions"]])
+    return operand.op == "transpose" and tuple(operand.attrs["dimensions"]) == order
+
+
+def _as_it_lies(body: Body, operand: Term, order: tuple[int, ...], dims: tuple[int, ...], at: Term) -> Term:
+    if operand.op == "transpose":
+        return operand.operands[0]
+    return body.broadcast(operand.operands[0], dims, [order[d] for d in operand.attrs["dimensions"]], at)
 
 
 def moves_nothing(transpose: Term) -> bool:

@@ -4,12 +4,12 @@ from __future__ import annotations
 from collections.abc import Container
 
 from irscope.fusion.canonicalise.branches import wrap_branches
-from irscope.fusion.canonicalise.calls import inline_calls
+from irscope.fusion.canonicalise.calls import drop_shardings, inline_calls
 from irscope.fusion.canonicalise.cudnn import call_cudnn
 from irscope.fusion.canonicalise.dots import decompose, fold_transposes
 from irscope.fusion.canonicalise.dots_gpu import merge_batches, merge_products, reduce_vectors, split_products
 from irscope.fusion.canonicalise.expansions import expand_operators
-from irscope.fusion.canonicalise.layouts_gpu import lay_out
+from irscope.fusion.canonicalise.layouts_gpu import lay_out, sink_transposes
 from irscope.fusion.canonicalise.pipeline import MAX_ROUNDS, simplify_all
 from irscope.fusion.canonicalise.reductions_gpu import join_conversions, order_sorts, split_apart
 from irscope.fusion.canonicalise.running import rewrite_windows
@@ -26,6 +26,7 @@ def run_gpu(body: Body, device: Device, kept: Container[Node] = ()) -> None:
         inner.on_gpu = True
         inline_calls(inner, kept)
     for inner in body.everything():
+        drop_shardings(inner)
         decompose(inner)
         rewrite_windows(inner)
         expand_operators(inner)
@@ -35,7 +36,8 @@ def run_gpu(body: Body, device: Device, kept: Container[Node] = ()) -> None:
     for inner in body.everything():
         changed = merge_products(inner) or changed
         changed = fold_transposes(inner) or changed
-        changed = call_cudnn(inner) or changed
+        changed = call_cudnn(inner, device) or changed
+        changed = sink_transposes(inner) or changed
     if changed:
         _simplify(body)
     for inner in body.everything():

@@ -48,7 +48,8 @@ def _reduce(body: Body, term: Term) -> bool:
         return _over(body, term, source.operands[0], merged)
     if source.op == "reshape" and _of_reshape(body, term, dimensions):
         return True
-    if source.op == "concatenate" and source.attrs["dimensions"][0] in dimensions and op:
+    if source.op == "concatenate" and source.attrs["dimensions"][0] in dimensions and op and (
+            not body.on_gpu or not term.dims or all(p.dims == source.operands[0].dims for p in source.operands)):
         parts = [body.make("reduce", term.type, (p, init), term.attrs, term, term.bodies) for p in source.operands]
         total = parts[0]
         for part in parts[1:]:
