@@ -15,6 +15,7 @@ from irscope.fusion.canonicalise.layouts import assign_layouts
 from irscope.fusion.canonicalise.library import call_library, takes_dot, takes_reduction
 from irscope.fusion.canonicalise.loops import simplify_loops
 from irscope.fusion.canonicalise.movement import move_rearrangements
+from irscope.fusion.canonicalise.pools import expand_select_and_scatter
 from irscope.fusion.canonicalise.reductions import split_reductions
 from irscope.fusion.canonicalise.running import rewrite_windows
 from irscope.fusion.canonicalise.share import share
@@ -46,6 +47,7 @@ def run_cpu(body: Body, kept: Container[Node] = ()) -> None:
     simplify_all(body)
     changed = False
     for inner in body.everything():
+        changed = expand_select_and_scatter(inner) or changed
         changed = simplify_scatters(inner) or changed
         changed = expand_single_scatters(inner) or changed
     if changed:

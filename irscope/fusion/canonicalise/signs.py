@@ -18,7 +18,7 @@ KEPT_ON_GPU = frozenset(("opt-barrier",))
 LATE = frozenset(("fusion", "bitcast"))
 """What only XLA's own passes write."""
 UNFOLLOWED = frozenset((
-    "rng rng-bit-generator cholesky triangular-solve select-and-scatter reduce-window scan custom-call all-gather all-reduce "
+    "rng rng-bit-generator cholesky triangular-solve reduce-window scan custom-call all-gather all-reduce "
     "all-to-all collective-permute reduce-scatter fft map dynamic-reshape set-dimension-size").split())
 """What XLA may expand or rewrite in ways that are not followed here."""
 DOUBTED = frozenset(("copy", "dot", "tuple", "get-tuple-element"))
