@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from irscope.graph import Graph, Node, TensorType, bytes_of, live, reachable
+from irscope.graph import Graph, Node, TensorType, bytes_of, live
 from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
@@ -132,7 +132,7 @@ class DeadCode(Rule):
             alive = live(graph)
             dead = [n for n in graph.nodes if not alive[n.index] and n.op.name != "after-all"]
             for node in [n for n in dead if not context.users(n, graph)]:
-                kept = _kept_for(graph, node, dead)
+                kept = _kept_for(node, alive)
                 if all(n.op.name in CHEAP for n in kept):
                     continue
                 written = sum(bytes_of(n.type) for n in kept)
@@ -157,7 +157,12 @@ class DeadCode(Rule):
             yield context.finding(self, unused[0], entry, said, severity=Severity.INFO)
 
 
-def _kept_for(graph: Graph, end: Node, dead: list[Node]) -> list[Node]:
-    """The dead nodes that ``end`` needs, itself among them."""
-    needed = reachable(graph, [end])
-    return [n for n in dead if needed[n.index]]
+def _kept_for(end: Node, alive: list[bool]) -> list[Node]:
+    """The dead nodes that ``end`` needs, itself among them, in the order of the text. What is behind a node that lives, lives too."""
+    kept = {end}
+    stack = [end]
+    while stack:
+        more = {operand for operand in stack.pop().operands if not alive[operand.index]} - kept
+        kept |= more
+        stack += more
+    return sorted((node for node in kept if node.op.name != "after-all"), key=lambda node: node.index)
