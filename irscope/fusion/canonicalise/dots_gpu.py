@@ -16,8 +16,6 @@ from irscope.fusion.xla.opcodes import ELEMENTWISE
 
 WIDE = {"bf16": "f32", "f16": "f32", "s8": "s32", "u8": "s32", "s4": "s32"}
 """What a product of narrow numbers is summed in (``GetGemmAccumulatorType``); others in their own type."""
-MERGED = 32 << 20
-"""Bytes of operands and result up to which XLA merges a product with another (``xla_gpu_dot_merger_threshold_mb``); one suffices."""
 FAR = 20_000
 """Terms that are looked at to see that of two products neither needs the other; beyond, they count as dependent."""
 TILE = 128
@@ -63,7 +61,10 @@ def _elements(operand: Term, batch: Places) -> int:
 
 
 def merge_products(body: Body) -> bool:
-    """Products of one array with several become one product with all of these, cut apart again: XLA's ``DotMerger``."""
+    """Products of one array with several become one product with all of these, cut apart again: XLA's ``DotMerger``.
+
+    How large they are does not matter: jaxlib 0.10.2 merges products of 500 MB, too.
+    """
     readers: dict[Term, list[Term]] = defaultdict(list)
     place: dict[Term, int] = {}
     for number, term in enumerate(body.post_order()):
@@ -77,17 +78,13 @@ def merge_products(body: Body) -> bool:
         for i in range(len(dots)):
             for j in range(i + 1, len(dots)):
                 a, b = dots[i], dots[j]
-                if a.gone or b.gone or not (_is_small(a) or _is_small(b)):
+                if a.gone or b.gone:
                     continue
                 merged = _merged(body, shared, a, b, place)
                 if merged is not None:
                     dots[i] = merged
                     changed = True
     return changed
-
-
-def _is_small(dot: Term) -> bool:
-    return sum(t.elements * max(1, bits(t.dtype) // 8) for t in (dot, *dot.operands)) <= MERGED
 
 
 def _merged(body: Body, shared: Term, a: Term, b: Term, place: dict[Term, int]) -> Term | None:
