@@ -30,7 +30,10 @@ def free(term: Term, batch: Places, contracted: Places) -> list[int]:
 
 
 def decompose(body: Body) -> bool:
-    """Products get their batch dimensions first and one dimension of each other kind: XLA's ``DotDecomposer``."""
+    """Products get their batch dimensions first and one dimension of each other kind: XLA's ``DotDecomposer``.
+
+    The result is reshaped although nothing may change: an array of its own, which is rounded where the type is narrow.
+    """
     changed = False
     for term in [t for t in body.terms if t.op == "dot"]:
         if _is_canonical(term):
@@ -44,7 +47,7 @@ def decompose(body: Body) -> bool:
         attrs = with_places(term, first, first, (len(batch) + len(m),), (len(batch),))
         dims = (*batch, *m, *n)
         made = body.make("dot", tensor_type(term.dtype, dims), (a, b), attrs, term)
-        body.replace(term, made if dims == term.dims else body.reshape(made, term.dims, term))
+        body.replace(term, body.reshape(made, term.dims, term))
         assert k == prod(rhs.dims[d] for d in rc)
         changed = True
     return changed

@@ -1,12 +1,14 @@
 """Narrow floats: what the CPU cannot compute in bf16 or 8-bit floats is computed wider, between two conversions.
 
-XLA's ``FloatNormalization`` and ``ChangeOpDataType``; in bf16, products that a library takes stay narrow.
+XLA's ``FloatNormalization`` and ``ChangeOpDataType``; in bf16, products and reductions that a library takes stay narrow.
 """
 from __future__ import annotations
 
-from irscope.fusion.canonicalise.library import takes_dot
+from irscope.fusion.canonicalise.library import takes_dot, takes_reduction
 from irscope.fusion.canonicalise.terms import CONTROL, Body, Term, tensor_type
-from irscope.graph import TensorType, TupleType, Type
+from irscope.fusion.canonicalise.values import combiner
+from irscope.graph import Graph, Node, TensorType, TupleType, Type
+from irscope.ops import get
 
 WIDER = {"bf16": "f32", "f8e5m2": "f16", "f8e4m3": "f16", "f8e4m3fn": "f16", "f8e4m3b11fnuz": "f16", "f8e5m2fnuz": "f16",
          "f8e4m3fnuz": "f16", "f8e3m4": "f16", "s4": "s8", "u4": "u8", "f4e2m1fn": "f16", "f8e8m0fnu": "f32"}
@@ -15,6 +17,8 @@ PASSES = frozenset((
     "call conditional custom-call domain get-tuple-element tuple while opt-barrier parameter constant count-leading-zeros "
     "shift-right-logical shift-right-arithmetic bitcast-convert convert fusion after-all").split())
 """What takes values of any type."""
+
+REDUCTIONS = frozenset(("reduce", "reduce-window"))
 
 
 def normalise_floats(body: Body) -> None:
@@ -29,8 +33,10 @@ def normalise_floats(body: Body) -> None:
 def _normalise(body: Body, term: Term, narrow: str, wide: str) -> None:
     if term.op in PASSES or term.op in CONTROL:
         return
-    if term.op == "dot" and narrow == "bf16" and takes_dot(term):
+    if narrow == "bf16" and ((term.op == "dot" and takes_dot(term)) or (term.op in REDUCTIONS and takes_reduction(term))):
         return
+    if term.op in REDUCTIONS and term.dtype == narrow:
+        term.bodies = tuple(_rounding(graph, narrow, wide) for graph in term.bodies)
     for number, operand in enumerate(list(term.operands)):
         if operand.dtype == narrow:
             term.set_operand(number, body.convert(operand, wide, term))
@@ -38,6 +44,20 @@ def _normalise(body: Body, term: Term, narrow: str, wide: str) -> None:
         _narrow_result(body, term, narrow, wide)
     elif isinstance(term.type, TupleType) and any(isinstance(e, TensorType) and e.dtype.name == narrow for e in term.type.elements):
         _narrow_parts(body, term, narrow, wide)
+
+
+def _rounding(graph: Graph, narrow: str, wide: str) -> Graph:
+    """What combines two narrow values by one operation, over wide ones: each result is rounded."""
+    op = combiner(graph)
+    if not op:
+        return graph
+    type = tensor_type(wide, ())
+    made = Graph("rounding")
+    made.params = [made.add(Node(get("parameter"), name, type, (), {"number": i})) for i, name in enumerate(("x", "y"))]
+    both = made.add(Node(get(op), "both", type, tuple(made.params)))
+    rounded = made.add(Node(get("convert"), "rounded", tensor_type(narrow, ()), (both,)))
+    made.root = made.add(Node(get("convert"), "result", type, (rounded,)))
+    return made
 
 
 def _narrow_result(body: Body, term: Term, narrow: str, wide: str) -> None:
