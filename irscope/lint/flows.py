@@ -29,7 +29,8 @@ class Flows:
         """Bytes of its inputs that a kernel reads: of one that it only takes slices of, the slices; a literal number is part of the code.
 
         An input that only nodes read of which the kernel wants nothing (of a concatenation that is written piece by piece, the other
-        pieces) is not read, and neither is a buffer that the kernel updates in place.
+        pieces) is not read, and neither is a buffer that the kernel updates in place. What a policy rewrote may stand in the text between
+        an input and its reader, and is no input itself.
         """
         wanted = self.wanted(group)
         updates = self._updates(group, wanted)
@@ -40,7 +41,9 @@ class Flows:
         whole: dict[Node, float] = {}
         for user, share in wanted.items():
             for place, operand in enumerate(self._operands(user, wanted)):
-                if operand in wanted or (place == 0 and user in updates) or (operand.op.name == "constant" and operand not in given):
+                if operand in wanted or (place == 0 and user in updates):
+                    continue
+                if operand not in given and (operand.op.name == "constant" or not self._given):
                     continue
                 if place == 0 and user.op.name in PARTS:
                     parts[operand] = parts.get(operand, 0.0) + share * bytes_of(user.type)
