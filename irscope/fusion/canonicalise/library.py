@@ -157,6 +157,8 @@ def _joins(term: Term) -> bool:
         return term.op != "pad" or all(c == 0 for _, _, c in term.attrs["padding"])
     if term.op == "convolution":
         return takes_convolution(term)
+    if term.op == "dot":
+        return takes_dot(term)
     if term.op in ("reduce", "reduce-window"):
         return takes_reduction(term)
     return term.op in ELEMENTWISE and term.op in ARITHMETIC and is_large(term) and term.dtype in ARITHMETIC_TYPES \
