@@ -23,7 +23,7 @@ def fold_constants(body: Body) -> bool:
     for term in body.post_order():
         if term.gone or term.op in KEPT or not term.operands or not term.is_array or term.elements > MAX_FOLDED or has_effect(term):
             continue
-        if any(o.op != "constant" for o in term.operands):
+        if not any(o.op == "constant" for o in term.operands) or not all(_is_known(o) for o in term.operands):
             continue
         value = value_of(term)
         if value is not None:
@@ -31,6 +31,23 @@ def fold_constants(body: Body) -> bool:
             body.replace(term, body.make("constant", term.type, (), {"literal": literal}, term))
             changed = True
     return changed
+
+
+def _is_known(operand: Term) -> bool:
+    """Whether a term is a constant, or one repeated."""
+    return operand.op == "constant" or (operand.op == "broadcast" and operand.operands[0].op == "constant")
+
+
+def _array(operand: Term) -> Any:
+    if operand.op != "broadcast":
+        return array_of(operand)
+    import numpy as np
+    source = operand.operands[0]
+    array = array_of(source)
+    if array is None or operand.elements > MAX_FOLDED:
+        return None
+    spread = dict(zip(operand.attrs["dimensions"], source.dims, strict=True))
+    return np.broadcast_to(array.reshape([spread.get(d, 1) for d in range(operand.rank)]), operand.dims)
 
 
 def value_of(term: Term) -> Any:
@@ -41,7 +58,7 @@ def value_of(term: Term) -> Any:
     graph = Graph("main")
     sources: list[Node] = []
     for operand in term.operands:
-        array = array_of(operand)
+        array = _array(operand)
         if array is None:
             return None
         node = Node(get("constant"), f"c{len(sources)}", operand.type, (), {"literal": Literal.of(array, operand.type)})

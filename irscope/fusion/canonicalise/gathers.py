@@ -1,6 +1,6 @@
 """Gathers and scatters in their simple form: one list of places, whole windows.
 
-XLA's ``BatchedGatherScatterNormalizer``, ``GatherSimplifier`` and ``ScatterSimplifier``.
+XLA's ``BatchedGatherScatterNormalizer``, ``GatherExpander`` (of a single window), ``GatherSimplifier`` and ``ScatterSimplifier``.
 """
 from __future__ import annotations
 
@@ -37,9 +37,13 @@ def simplify_gathers(body: Body) -> bool:
     """Write every gather with its places in a matrix and its windows whole; the result is reshaped and transposed back."""
     changed = False
     for term in [t for t in body.terms if t.op == "gather"]:
+        source, places = term.operands
+        if prod(n for d, n in enumerate(places.dims) if d != term.attrs["index_vector_dim"]) == 1 and term.elements:
+            _cut(body, term)
+            changed = True
+            continue
         if _is_simple_gather(term):
             continue
-        source, places = term.operands
         attrs = term.attrs
         matrix = _matrix(body, places, attrs["index_vector_dim"], term)
         sizes = tuple(attrs["slice_sizes"])
@@ -60,6 +64,24 @@ def simplify_gathers(body: Body) -> bool:
         body.replace(term, made if is_sorted(order) else body.transpose(made, order, term))
         changed = True
     return changed
+
+
+def _cut(body: Body, term: Term) -> None:
+    """A gather of one window is a slice."""
+    source, places = term.operands
+    sizes, named = tuple(term.attrs["slice_sizes"]), tuple(term.attrs["start_index_map"])
+    count = len(named)
+    flat = places if places.dims == (count,) else body.reshape(places, (count,), term)
+    starts = []
+    for d in range(source.rank):
+        if d not in named:
+            starts.append(body.constant(0, places.dtype, term))
+            continue
+        i = named.index(d)
+        part = flat if count == 1 else body.make("slice", tensor_type(places.dtype, (1,)), (flat,), {"slice": ((i, i + 1, 1),)}, term)
+        starts.append(body.reshape(part, (), term))
+    cut = body.make("dynamic-slice", tensor_type(term.dtype, sizes), (source, *starts), {"dynamic_slice_sizes": sizes}, term)
+    body.replace(term, cut if cut.dims == term.dims else body.reshape(cut, term.dims, term))
 
 
 def _is_simple_gather(term: Term) -> bool:
