@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from operator import is_
 
-from irscope.fusion.canonicalise import Canonical, told_in_text, unfollowed
+from irscope.fusion.canonicalise import KEPT_ON_GPU, Canonical, told_in_text, unfollowed
 from irscope.fusion.plan import Plan
 from irscope.fusion.xla import gpu, older_gpu
 from irscope.fusion.xla.copying import fuse_copies
@@ -23,7 +23,7 @@ from irscope.fusion.xla.gpu_cycles import CYCLES, UNMEASURED
 from irscope.fusion.xla.gpu_device import Device, device_named
 from irscope.fusion.xla.gpu_outputs import join_kernels
 from irscope.fusion.xla.instructions import Computation, Instruction
-from irscope.fusion.xla.multiplied import is_to_come, multiplications, tell_products
+from irscope.fusion.xla.multiplied import is_to_come, multiplications, tell_products, told_of
 from irscope.fusion.xla.normalised import normalisations
 from irscope.fusion.xla.older_cost import EarlierCost, MergerCost
 from irscope.fusion.xla.releases import GPU_LATEST, GPU_RELEASES, GpuRelease
@@ -140,9 +140,11 @@ class XlaGpuPolicy:
         if canonical is not None:
             told += early_remarks(module, self.version, self.release.dump, signs, unfollowed(module), NEAR, MORE + self._rewriting)
         else:
-            told += remarks(module, self.version, self.release.dump)
+            told += remarks(module, self.version, self.release.dump, KEPT_ON_GPU)
         if self.release is GPU_LATEST:
-            told += normalisations(module, chosen)
+            made = told_of(module, chosen, canonical.module if canonical is not None else None).products
+            placed = canonical is not None or (is_to_come(module) and any(product.is_made for product in made))
+            told += normalisations(module, chosen, placed)
             told += multiplications(module, chosen, canonical.module if canonical is not None else None)
         if self.release.more:
             told.append(f"{self.version}: {self.release.more}")

@@ -27,13 +27,26 @@ HOPPER = 90
 
 
 def call_cudnn(body: Body, device: Device) -> bool:
-    """Replace convolutions by calls, then take into each what may follow it."""
-    found = [t for t in body.terms if t.op == "convolution"]
-    calls = [made for term in found if (made := _call(body, term, _is_features_last(term, device))) is not None]
-    for call in calls:
-        if call.attrs["custom_call_target"] == TARGET["forward"]:
-            _take_in(body, call)
-    return bool(calls)
+    """Replace convolutions by calls that compute what may follow them too, and give them the layouts that cuDNN gets."""
+    changed = False
+    for term in [t for t in body.terms if t.op == "convolution"]:
+        window: Window | None = term.attrs.get("window")
+        if window is None or term.rank not in RANKS or term.dtype not in TYPES or int(term.attrs.get("batch_group_count", 1)) > 1:
+            continue
+        kind = _kind(term, window, term.attrs["dim_labels"])
+        _lay(body, _called(body, term, kind), kind, _is_features_last(term, device))
+        changed = True
+    return changed
+
+
+def _called(body: Body, term: Term, kind: str) -> Term:
+    """A convolution as a call with the dimensions of the text."""
+    type = TupleType((tensor_type(term.dtype, term.dims), tensor_type("u8", (0,))))
+    call = body.make("custom-call", type, term.operands, {**term.attrs, "custom_call_target": TARGET[kind]}, term)
+    call.name, term.name = term.name, ""
+    body.replace(term, _result(body, call, term))
+    term.into = call
+    return _take_in(body, call) if kind == "forward" else call
 
 
 def _is_features_last(term: Term, device: Device) -> bool:
@@ -45,13 +58,12 @@ def _order(outer: int, spatial: tuple[int, ...], features: int, last: bool) -> t
     return (outer, *spatial, features) if last else (outer, features, *spatial)
 
 
-def _call(body: Body, term: Term, last: bool) -> Term | None:
-    window: Window | None = term.attrs.get("window")
-    if window is None or term.rank not in RANKS or term.dtype not in TYPES or int(term.attrs.get("batch_group_count", 1)) > 1:
-        return None
-    dims: ConvDims = term.attrs["dim_labels"]
-    lhs, rhs = term.operands
-    kind = _kind(term, window, dims)
+def _lay(body: Body, call: Term, kind: str, last: bool) -> None:
+    """Give a call its operands in the order that cuDNN gets, and its result in the order of the text."""
+    dims: ConvDims = call.attrs["dim_labels"]
+    window: Window = call.attrs["window"]
+    lhs, rhs, *others = call.operands
+    [result] = [user for user in call.users if user.attrs["index"] == 0]
     left = _order(dims.lhs_batch, dims.lhs_spatial, dims.lhs_feature, last)
     right = _order(dims.rhs_output, dims.rhs_spatial, dims.rhs_input, last)
     out = _order(dims.out_batch, dims.out_spatial, dims.out_feature, last)
@@ -63,20 +75,19 @@ def _call(body: Body, term: Term, last: bool) -> Term | None:
         right = _order(dims.rhs_input, dims.rhs_spatial, dims.rhs_output, last)
         if rhs.op == "reverse":  # cuDNN turns the filter around itself
             rhs = rhs.operands[0]
-    lhs = _turned(body, lhs, left, term)
+    lhs = _turned(body, lhs, left, call)
     if kind == "forward":
-        lhs, window = _padded(body, lhs, window, last, term)
-    rhs = _turned(body, rhs, right, term)
-    shape = tensor_type(term.dtype, [term.dims[d] for d in out])
-    attrs = {"custom_call_target": TARGET[kind], "window": window, "feature_group_count": term.attrs.get("feature_group_count", 1),
-             "features": term.rank - 1 if last else 1}
-    call = body.make("custom-call", TupleType((shape, tensor_type("u8", (0,)))), (lhs, rhs), attrs, term)
-    result = _result(body, call, term)
-    back = result if is_sorted(out) else body.transpose(result, inverse(out), term)
-    call.name, term.name = term.name, ""
-    body.replace(term, back)
-    term.into = call
-    return call
+        lhs, window = _padded(body, lhs, window, last, call)
+    rhs = _turned(body, rhs, right, call)
+    others = [o if n == 0 else _turned(body, o, out, call) for n, o in enumerate(others)]
+    shape = tensor_type(result.dtype, [result.dims[d] for d in out])
+    attrs = {"custom_call_target": call.attrs["custom_call_target"], "window": window,
+             "feature_group_count": call.attrs.get("feature_group_count", 1)}
+    made = body.make("custom-call", TupleType((shape, tensor_type("u8", (0,)))), (lhs, rhs, *others), attrs, call)
+    made.name, call.name = call.name, ""
+    fresh = _result(body, made, call)
+    body.replace(result, fresh if is_sorted(out) else body.transpose(fresh, inverse(out), call))
+    result.into = call.into = made
 
 
 def _result(body: Body, call: Term, at: Term) -> Term:
@@ -123,32 +134,29 @@ def _padded(body: Body, source: Term, window: Window, last: bool, at: Term) -> t
     return made, replace(window, pad_low=(0,) * len(low), pad_high=(0,) * len(low), lhs_dilate=(1,) * len(low))
 
 
-def _take_in(body: Body, call: Term) -> None:
-    """What reads the result alone goes into the call: a bias, or another array; then ``max(x, 0)``."""
-    if int(call.attrs["feature_group_count"]) > 1:
-        return
+def _take_in(body: Body, call: Term) -> Term:
+    """What reads the result alone goes into the call: a bias, or another array; then ``max(x, 0)``. The call that computes all is given."""
+    if int(call.attrs.get("feature_group_count", 1)) > 1:
+        return call
     [result] = call.users
-    filled = False
     bias: Term | None = None
     side: Term | None = None
-    while (user := _only_reader(body, result)) is not None:
-        if user.op == "add" and user.dims == result.dims:
-            other = user.operands[1] if user.operands[0] is result else user.operands[0]
-            if other is result:
-                break
+    while (user := _only_reader(body, result)) is not None and result in user.operands and len(user.operands) == 2:
+        other = user.operands[1] if user.operands[0] is result else user.operands[0]
+        if user.op == "add" and other is not result:
             if bias is None and side is None and _is_bias(other, call):
                 bias = other.operands[0]
             elif side is None:
                 side = other
             else:
                 break
-        elif user.op == "maximum" and is_all(user.operands[1] if user.operands[0] is result else user.operands[0], 0):
-            filled = True
-        else:
+        elif user.op != "maximum" or not is_all(other, 0):
             break
+        is_last = user.op == "maximum"
         call, result = _grown(body, call, result, user, bias, side)
-        if filled:
+        if is_last:
             break
+    return call
 
 
 def _only_reader(body: Body, result: Term) -> Term | None:
@@ -159,13 +167,14 @@ def _only_reader(body: Body, result: Term) -> Term | None:
 
 def _is_bias(other: Term, call: Term) -> bool:
     """Whether one number for each feature is added."""
-    return other.op == "broadcast" and other.operands[0].rank == 1 and tuple(other.attrs["dimensions"]) == (call.attrs["features"],)
+    dims: ConvDims = call.attrs["dim_labels"]
+    return other.op == "broadcast" and other.operands[0].rank == 1 and tuple(other.attrs["dimensions"]) == (dims.out_feature,)
 
 
 def _grown(body: Body, call: Term, result: Term, user: Term, bias: Term | None, side: Term | None) -> tuple[Term, Term]:
     """A call that computes ``user`` too."""
     base = call.operands[:2]
-    size = result.dims[call.attrs["features"]]
+    size = result.dims[call.attrs["dim_labels"].out_feature]
     zero = bias if bias is not None else body.broadcast(body.constant(0, result.dtype, user), (size,), (), user)
     operands = [*base, zero, *([side] if side is not None else [])]
     made = body.make("custom-call", call.type, operands, {**call.attrs, "custom_call_target": TARGET["fused"]}, call)

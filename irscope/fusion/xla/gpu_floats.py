@@ -95,10 +95,9 @@ def _join(computation: Computation) -> None:
                 computation.root = source
         else:
             instruction.replace_operand(first, source)
-        for dead in (instruction, first):
-            while not dead.users and dead.op == "convert" and dead is not computation.root and dead in computation.instructions:
-                computation.remove(dead)
-                dead = dead.operands[0]
+    for instruction in reversed(computation.post_order()):
+        if instruction.op == "convert" and not instruction.users and instruction is not computation.root:
+            computation.remove(instruction)
 
 
 def _is_float(instruction: Instruction) -> bool:

@@ -61,9 +61,9 @@ def in_text(node: Node) -> Node:
     return node.origin[0] if node.origin else node
 
 
-def normalisations(module: Module, device: Device) -> list[str]:
+def normalisations(module: Module, device: Device, placed: bool = False) -> list[str]:
     """One remark on what the rewriter takes and what it leaves; none where no reduction is broadcast back, where XLA has run it
-    already, and where the text leaves out what decides."""
+    already, and where the text leaves out what decides. ``placed``: its kernels stand in what is judged."""
     if module.format != "hlo" or '"__triton' in module.source.text:
         return []
     if words := bails_out(device):
@@ -81,7 +81,7 @@ def normalisations(module: Module, device: Device) -> list[str]:
     if taken:
         ways = [" then ".join(f"%{d.reduce.name} to %{d.root.name}" for d in chain) for chain in chains(taken)]
         parts.append(f"each a Triton kernel where XLA's cost model, which is not simulated, agrees: {_some(ways)}; the kernels "
-                     "told here are those without it")
+                     f"told here are those {'with' if placed else 'without'} it")
     if left:
         parts.append("not " + _some([f'%{reduce.name}: "{no.words}" ({no.cause})' for reduce, no in left]))
     return ["; ".join(parts)]

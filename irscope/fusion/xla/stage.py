@@ -23,8 +23,10 @@ def computations(module: Module) -> list[Graph]:
 
 
 HOW = "(XLA_FLAGS=--xla_dump_hlo_pass_re=.*)"
-def remarks(module: Module, version: str, dump: str) -> list[str]:
+def remarks(module: Module, version: str, dump: str, kept: frozenset[str] = frozenset()) -> list[str]:
     """What to know of the verdicts on a module that was judged as written: whether it is fused already, or far from what the pass sees.
+
+    ``kept`` are operators that this compiler does not replace before.
 
     Each says how far the verdicts can be trusted; without a remark they are exact.
     """
@@ -36,7 +38,7 @@ def remarks(module: Module, version: str, dump: str) -> list[str]:
     if fused:
         told.append(f"the text already holds {fused} fusion{'s' if fused != 1 else ''}: what is inside them is fused; the edges "
                     f"between them are explained by what {version} makes of the text with its kernels taken apart")
-    raw = sorted({n.op.name for n in nodes} & REWRITTEN)
+    raw = sorted({n.op.name for n in nodes} & (REWRITTEN - kept))
     if raw or (nodes and not any(_has_layout(n) for n in nodes)):
         why = f"it has {', '.join(raw)}" if raw else "it has no layouts"
         told.append(f"the text looks like HLO before XLA's own rewriting ({why}): names and edges may change before the fusion pass; "
