@@ -9,8 +9,10 @@ from irscope.fusion.canonicalise.cudnn import call_cudnn
 from irscope.fusion.canonicalise.dots import decompose, fold_transposes
 from irscope.fusion.canonicalise.dots_gpu import merge_batches, merge_products, reduce_vectors, split_products
 from irscope.fusion.canonicalise.expansions import expand_operators
+from irscope.fusion.canonicalise.gathers import simplify_scatters, unbatch
 from irscope.fusion.canonicalise.layouts_gpu import lay_out, sink_transposes
 from irscope.fusion.canonicalise.pipeline import MAX_ROUNDS, simplify_all
+from irscope.fusion.canonicalise.pools import expand_select_and_scatter
 from irscope.fusion.canonicalise.reductions_gpu import join_conversions, order_sorts, split_apart
 from irscope.fusion.canonicalise.running import rewrite_windows
 from irscope.fusion.canonicalise.share import share
@@ -29,6 +31,7 @@ def run_gpu(body: Body, device: Device, kept: Container[Node] = ()) -> None:
         drop_shardings(inner)
         decompose(inner)
         rewrite_windows(inner)
+        unbatch(inner)
         expand_operators(inner)
         wrap_branches(inner)
     _simplify(body)
@@ -38,6 +41,8 @@ def run_gpu(body: Body, device: Device, kept: Container[Node] = ()) -> None:
         changed = fold_transposes(inner) or changed
         changed = call_cudnn(inner, device) or changed
         changed = sink_transposes(inner) or changed
+        changed = expand_select_and_scatter(inner) or changed
+        changed = simplify_scatters(inner) or changed
     if changed:
         _simplify(body)
     for inner in body.everything():
