@@ -1,7 +1,7 @@
 """The gradient of a maximum over windows: find where each stood, and scatter there (XLA's ``SelectAndScatterExpander``)."""
 from __future__ import annotations
 
-from irscope.fusion.canonicalise.terms import Body, Term, tensor_type
+from irscope.fusion.canonicalise.terms import Body, tensor_type
 from irscope.graph import Graph, Node, TupleType
 from irscope.ops import get
 from irscope.ops.attrs import Literal
@@ -16,7 +16,8 @@ def expand_select_and_scatter(body: Body) -> bool:
         counts = [body.make("iota", tensor_type("s32", source.dims), (), {"iota_dimension": d}, term) for d in range(rank)]
         none = body.constant(-1, "s32", term)
         types = (tensor_type(source.dtype, added.dims), *[tensor_type("s32", added.dims)] * rank)
-        found = body.make("reduce-window", TupleType(types), (source, *counts, init, *[none] * rank), {"window": term.attrs["window"]}, term,
+        window = {"window": term.attrs["window"]}
+        found = body.make("reduce-window", TupleType(types), (source, *counts, init, *[none] * rank), window, term,
                           (_position(term.bodies[0], source.dtype, rank),))
         columns = [body.reshape(body.make("get-tuple-element", types[d + 1], (found,), {"index": d + 1}, term), (*added.dims, 1), term)
                    for d in range(rank)]
