@@ -16,8 +16,10 @@ from irscope.fusion.xla.opcodes import ELEMENTWISE
 
 WIDE = {"bf16": "f32", "f16": "f32", "s8": "s32", "u8": "s32", "s4": "s32"}
 """What a product of narrow numbers is summed in (``GetGemmAccumulatorType``); others in their own type."""
-FAR = 20_000
+FAR = 2_000
 """Terms that are looked at to see that of two products neither needs the other; beyond, they count as dependent."""
+NEXT = 64
+"""Products of the same array behind one that it may be merged with; XLA tries all."""
 TILE = 128
 """Rows and columns of the result that a block of the cost model computes (``kMTileSize``, ``kNTileSize``)."""
 SPLITS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048)
@@ -67,24 +69,45 @@ def merge_products(body: Body) -> bool:
     """
     readers: dict[Term, list[Term]] = defaultdict(list)
     place: dict[Term, int] = {}
-    for number, term in enumerate(body.post_order()):
+    order = body.post_order()
+    for number, term in enumerate(order):
         place[term] = number
         if term.op == "dot":
             for operand in dict.fromkeys(term.operands):
                 readers[operand].append(term)
+    several = [found for found in readers.values() if len(found) > 1]
+    needed = _needed(order, dict.fromkeys(dot for found in several for dot in found))
     changed = False
     for shared, found in readers.items():
         dots = [dot for dot in found if not dot.gone]
         for i in range(len(dots)):
-            for j in range(i + 1, len(dots)):
+            for j in range(i + 1, min(len(dots), i + 1 + NEXT)):
                 a, b = dots[i], dots[j]
-                if a.gone or b.gone:
+                own = needed.get(a, 0) & -needed.get(a, 0)
+                if a.gone or b.gone or needed.get(b, 0) & own:
                     continue
                 merged = _merged(body, shared, a, b, place)
                 if merged is not None:
                     dots[i] = merged
                     changed = True
     return changed
+
+
+def _needed(order: list[Term], dots: dict[Term, None]) -> dict[Term, int]:
+    """For each of these products, as bits, those that it needs and itself, itself the lowest bit of all."""
+    bit = {dot: 1 << (len(dots) - 1 - number) for number, dot in enumerate(dot for dot in order if dot in dots)}
+    found: dict[Term, int] = {}
+    readers = {term: len(term.users) for term in order}
+    for term in order:
+        mask = bit.get(term, 0)
+        for operand in dict.fromkeys(term.operands):
+            mask |= found.get(operand, 0)
+            readers[operand] -= 1
+            if not readers[operand] and operand not in bit:
+                found.pop(operand, None)
+        if mask:
+            found[term] = mask
+    return {dot: found[dot] for dot in dots}
 
 
 def _merged(body: Body, shared: Term, a: Term, b: Term, place: dict[Term, int]) -> Term | None:
