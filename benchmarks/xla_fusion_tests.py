@@ -20,6 +20,7 @@ from typing import Any
 
 from xla_tests import gemm, older
 from xla_tests.any_rules import AnyRules
+from xla_tests.matchers import fits, opcode, parsed
 from xla_tests.predicates import answer, is_answered
 from xla_tests.printing import Checked, Metadata, check, no_metadata, printed
 
@@ -118,72 +119,10 @@ OUTPUTS = re.compile(r"EXPECT_EQ\((\d+), (?:CountMultiOutputFusions\(.*|multi_ou
 HELD = re.compile(r"EXPECT_EQ\((\d+), operand(\d)->fused_instruction_count\(\)\)")
 KINDS = re.compile(r"EXPECT_EQ\((input|loop)_fusion_count, (\d+)\)|EXPECT_EQ\(.*->instructions\(\), IsFusion\), (\d+)\)")
 SAME = re.compile(r"EXPECT_(EQ|NE)\((\w+), (\w+)\)")
-NAMES = {"Exp": "exponential", "Sqrt": "sqrt", "Abs": "abs", "Slice": "slice"}
-
-
-PREDICATE = re.compile(r"\s*\.WithPredicate\((\w+)\)?")
-ANY = "op"
-"""What every instruction is."""
-TILED = "tiled-fusion"
-"""A fusion that says how it is tiled."""
 PRE_AMPERE = replace(DEVICE, capability="sm_70")
 """A device that ``kVolta, 0`` stands for."""
 DECISIONS = re.compile(r'HasSubstr\(\s*"([^"]+)"')
 MATCHED = re.compile(r"EXPECT_EQ\((un)?matched, (\d+)\)")
-
-
-def opcode(name: str) -> str:
-    """``GetTupleElement``: get-tuple-element."""
-    return NAMES.get(name) or re.sub(r"(?<!^)(?=[A-Z])", "-", name).lower()
-
-
-def parsed(text: str) -> tuple[str, str, list[object]]:
-    """A matcher as (opcode, name that it binds, operands); what follows it is left."""
-    made, _ = _matcher(text, 0)
-    return made
-
-
-def _matcher(text: str, at: int) -> tuple[tuple[str, str, list[object]], int]:
-    found = re.compile(r"\s*(?:(?:op|m)::)?(\w+)\(").match(text, at)
-    assert found is not None, text[at:]
-    at, bound, operands = found.end(), "", list[object]()
-    while text[at] != ")":
-        if text[at] in ", \n":
-            at += 1
-        elif text.startswith(("m::", "op::", gemm.EITHER), at):
-            one, at = _matcher(text, at)
-            operands.append(one)
-        elif text[at] == "(":
-            one, at = _matcher(text, at + 1)
-            operands.append(one)
-            at += 1
-        else:
-            word = re.compile(r"&?\w+|/\*.*?\*/").match(text, at)
-            assert word is not None, text[at:]
-            bound, at = (word[0][1:] if word[0][0] == "&" else bound), word.end()
-    at += 1
-    predicate = PREDICATE.match(text, at)
-    if predicate is None:
-        return (opcode(found[1]), bound, operands), at
-    assert opcode(found[1]) == "fusion" and predicate[1] == "HasBlockLevelFusionConfig", text
-    return (TILED, bound, operands), predicate.end()
-
-
-def fits(instruction: Instruction, wanted: tuple[str, str, list[object]], bound: dict[str, Instruction]) -> bool:
-    op, name, operands = wanted
-    if op == TILED:
-        if instruction.op != "fusion" or instruction.kind != "triton" or not instruction.tile:
-            return False
-    elif op == opcode(gemm.EITHER):
-        return "parameter" in (instruction.op, *(o.op for o in instruction.operands if instruction.op == "bitcast"))
-    elif op not in (instruction.op, ANY):
-        return False
-    if name:
-        bound[name] = instruction
-    if not operands:
-        return True
-    return len(operands) == len(instruction.operands) and all(
-        fits(o, w, bound) for o, w in zip(instruction.operands, operands, strict=True))  # type: ignore[arg-type]
 
 
 def subject(text: str, result: Result) -> Instruction | None:

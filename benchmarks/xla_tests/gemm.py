@@ -10,8 +10,6 @@ from irscope.fusion.xla.gemm.rules import No
 from irscope.fusion.xla.gemm.steps import Scope, operand_steps
 from irscope.fusion.xla.instructions import Computation, Instruction
 
-EITHER = "ParamOrBitcastParam"
-"""A matcher of XLA's test: a parameter, or a bitcast of one."""
 SCOPES = {"LHS": 0, "RHS": 1}
 SPEC = re.compile(r"analysis\.IterSpec\(TritonFusionAnalysis::Scope::(LHS|RHS), computation->parameter_instruction\((\d+)\), (\d+)\), "
                   r"ElementsAre\((.*)\)\)", re.DOTALL)
