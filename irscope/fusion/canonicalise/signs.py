@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
+from irscope.fusion.canonicalise.calls import SHARDING
 from irscope.fusion.canonicalise.simplify import RULES
 from irscope.fusion.canonicalise.terms import Body
 from irscope.fusion.xla.stage import computations
@@ -44,6 +45,8 @@ def early_signs(module: Module, on_gpu: bool = False) -> list[str]:
     signs = sorted({node.op.name for node in nodes} & (EARLY - KEPT_ON_GPU if on_gpu else EARLY))
     if any(_is_inlined(module, node) for node in nodes):
         signs.append("call")
+    if on_gpu and any(node.op.name == "custom-call" and node.attrs.get("custom_call_target") in SHARDING for node in nodes):
+        signs.append("calls that say where values lie")
     if not any(isinstance(node.type, TensorType) and node.type.layout is not None for node in nodes):
         signs.append("no layouts")
     if not signs and not _has_complex(nodes) and _simplifies(graphs, on_gpu):
