@@ -37,6 +37,8 @@ STRUCTURAL = frozenset((
 """Operators that are taken apart by their types: these must hold."""
 STARTED = {"all-reduce-start": "all-reduce", "all-gather-start": "all-gather", "collective-permute-start": "collective-permute"}
 """Operators that begin something; on one machine they do it at once."""
+TAKEN_APART = CALLS | IDENTITIES | STRUCTURAL | STARTED.keys()
+"""Operators of which none is left; tuples are, where only one end of them is seen."""
 
 
 def expand(module: Module, outline: bool = False, seen: Callable[[Node, Any], None] | None = None) -> Module:
@@ -46,17 +48,23 @@ def expand(module: Module, outline: bool = False, seen: Callable[[Node, Any], No
     result, so that a tensor whose value the text elides may be a parameter of its type. ``seen`` is told each node of such a program and
     its value.
     """
-    if module.format == "torchscript" and not module.attrs.get("primitive"):
+    built = module.format != "hlo" and not module.attrs.get("primitive")
+    if built and module.format == "torchscript":
         from irscope.expand.torchscript import Given, run_program
 
         module = run_program(module, Given(outline=outline), seen)
-        module.attrs["primitive"] = True
-    if module.format == "relay" and not module.attrs.get("primitive"):
+    elif built:
         from irscope.expand.relay import run_program as run_relay
 
         module = run_relay(module)
+    if built:
         module.attrs["primitive"] = True
-    return _with_graphs(module, lambda graph, became: _expand_composites(module, _Expansion(module, graph, became).run()))
+
+    def expanded(graph: Graph, became: dict[Graph, Graph]) -> Graph:
+        if built and _is_primitive(graph, became):
+            return graph  # nobody else knows of it: a copy would be the same
+        return _expand_composites(module, _Expansion(module, graph, became).run())
+    return _with_graphs(module, expanded)
 
 
 def inline(module: Module, keep: Collection[str] = ()) -> Module:
@@ -231,6 +239,16 @@ def _require_sound(node: Node, written: Node) -> None:
     if node.type is not UNKNOWN and not fits(node.type, inferred, any_precision=True):
         raise UserError(f"%{written.name} is declared {node.type}, but {node.op.name} gives {inferred}",
                         f"declare {inferred}, or mend the operands")
+
+
+def _is_primitive(graph: Graph, became: dict[Graph, Graph]) -> bool:
+    """Whether nothing in a graph would be taken apart, replaced or left out."""
+    for node in graph.nodes:
+        if node.op.name in TAKEN_APART or node.op.expand is not None or isinstance(node.type, TupleType):
+            return False
+        if node.bodies and any(became.get(body) is not body for body in node.bodies):
+            return False
+    return all(live(graph))
 
 
 def _needed(graph: Graph) -> list[Node]:

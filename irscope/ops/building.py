@@ -59,6 +59,14 @@ def combiner_body(name: str, dtype: DType) -> Graph:
     return graph
 
 
+class Combiners(dict[tuple[str, DType], Graph]):
+    """Such computations, by operator and element type, each made once: a thousand sums of one program share theirs."""
+
+    def __missing__(self, key: tuple[str, DType]) -> Graph:
+        body = self[key] = combiner_body(*key)
+        return body
+
+
 def sum_over(builder: Builder, x: Node, dimensions: Sequence[int]) -> Node:
     """The sum along some dimensions."""
     dtype = type_of(x).dtype

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from irscope.graph import NO_ATTRS, Builder, DType, Graph, Node, TensorType, TupleType, Type
 from irscope.graph.dtypes import S32
 from irscope.ops.attrs import ConvDims, Literal, Window
-from irscope.ops.building import combiner_body
+from irscope.ops.building import Combiners
 from irscope.ops.lazy import LazyModule
 from irscope.ops.registry import get
 
@@ -32,6 +32,7 @@ class Tensors:
 
     def __init__(self, builder: Builder) -> None:
         self.builder = builder
+        self.combiners = Combiners()
 
     def here(self, node: Node) -> Node:
         """The node as the graph that is being built knows it."""
@@ -216,7 +217,7 @@ class Tensors:
         if not dimensions:
             return x
         dtype = self.dtype(x)
-        y = self.emit("reduce", (x, self.array(init, dtype)), {"dimensions": dimensions}, (combiner_body(name, dtype),))
+        y = self.emit("reduce", (x, self.array(init, dtype)), {"dimensions": dimensions}, (self.combiners[name, dtype],))
         return self.reshape(y, tuple(1 if i in dimensions else n for i, n in enumerate(self.shape(x)))) if keepdims else y
 
     def sum(self, x: Node, dimensions: Sequence[int], keepdims: bool = False) -> Node:
@@ -260,7 +261,7 @@ class Tensors:
     def window(self, name: str, x: Node, init: Any, window: Window) -> Node:
         """``reduce-window`` with one of the combining operators."""
         dtype = self.dtype(x)
-        return self.emit("reduce-window", (x, self.array(init, dtype)), {"window": window}, (combiner_body(name, dtype),))
+        return self.emit("reduce-window", (x, self.array(init, dtype)), {"window": window}, (self.combiners[name, dtype],))
 
     def cumulative(self, name: str, x: Node, dimension: int, init: Any, reverse: bool = False) -> Node:
         """What ``name`` makes of all elements up to each."""
@@ -336,7 +337,7 @@ class Tensors:
                 inserted: Sequence[int] = (), to_operand: Sequence[int] = ()) -> Node:
         """``scatter`` with index vectors in the last dimension of ``starts``; ``combine`` None overwrites."""
         dtype = self.dtype(x)
-        body = _overwrite_body(dtype) if combine is None else combiner_body(combine, dtype)
+        body = _overwrite_body(dtype) if combine is None else self.combiners[combine, dtype]
         attrs = {"update_window_dims": tuple(window_dims), "inserted_window_dims": tuple(inserted),
                  "scatter_dims_to_operand_dims": tuple(to_operand), "index_vector_dim": self.rank(starts) - 1}
         return self.emit("scatter", (x, starts, updates), attrs, (body,))

@@ -17,6 +17,7 @@ from irscope.expand import expand
 from irscope.formats.relay import print_module, read
 from irscope.graph import Module
 from irscope.source import SourceText
+from tests.expand.relay_runs import primitive
 
 DATA = Path(__file__).resolve().parent.parent / "data"
 PROGRAMS = {
@@ -76,3 +77,17 @@ def test_printed_as_primitives_it_reads_back_and_computes_the_same(name: str) ->
     assert reading.ok, [f.render() for f in reading.findings]
     primitive = expand(reading.module())
     check([np.asarray(a) for a in flatten(evaluate(primitive.main(), _nested(primitive, inputs)))], wanted)
+
+
+def test_equal_reductions_share_one_body() -> None:
+    made = primitive("""
+        def @main(%x: Tensor[(4, 6), float32]) {
+          %0 = sum(%x, axis=[1]);
+          %1 = max(%x, axis=[1]);
+          %2 = sum(%x, axis=[0]);
+          (%0, %1, %2)
+        }
+    """)
+    first, largest, second = (node.bodies[0] for node in made.main().nodes if node.op.name == "reduce")
+    assert first is second and first is not largest
+    assert list(made.graphs.values()) == [first, largest, made.main()]

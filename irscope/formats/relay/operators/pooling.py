@@ -11,7 +11,6 @@ from irscope.formats.relay.operators.convolution import SPATIAL
 from irscope.graph import Builder, DType, Graph, Kind, Node, TensorType
 from irscope.ops import get
 from irscope.ops.attrs import Window
-from irscope.ops.building import combiner_body
 from irscope.ops.tensors import Tensors
 
 C = Kind.CONTRACTION
@@ -166,7 +165,7 @@ def max_pool2d_grad(t: Relay, a: Attributes, grad: Node, x: Node) -> Node:
     inner, back = t.to_layout(x, a.layout, "NCHW"), t.to_layout(grad, str(a.out_layout or a.layout), "NCHW")
     window, _ = _window(t, a, inner, 2)
     dtype = t.dtype(inner)
-    bodies = (_larger(dtype), combiner_body("add", dtype))
+    bodies = (_larger(dtype), t.combiners["add", dtype])
     made = t.emit("select-and-scatter", (inner, back, t.array(0, dtype)), {"window": window}, bodies)
     return t.to_layout(made, "NCHW", a.layout)
 
