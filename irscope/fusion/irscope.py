@@ -20,7 +20,7 @@ from math import prod
 from irscope.fusion.attention import joined
 from irscope.fusion.drafts import BEHIND, MOVED, WHOLE, Draft, Drafts, Reach, dims_of
 from irscope.fusion.fits import MULTIPLIERS, epilogue_fits, leading, moving_fits, pointwise_fits, row_fits
-from irscope.fusion.plan import Group, Plan
+from irscope.fusion.plan import Group, JudgedLater, Plan
 from irscope.fusion.verdicts import Refusal, verdicts
 from irscope.fusion.views import VIEWS, Chain, Repeat, Reshape, Strides, access
 from irscope.fusion.weights import weight
@@ -44,10 +44,8 @@ class IrscopePolicy:
         if groups is None:
             planner, groups = _planned(graph, thorough=True)
         assert groups is not None, "kernels that wait for each other"
-        plan = Plan(graph, joined(graph, groups))
         refusals = {(node, planner.drafts.group_of[draft]): refusal for (node, draft), refusal in planner.refusals.items()}
-        plan.verdicts = list(verdicts(plan, refusals))
-        return plan
+        return JudgedLater(graph, joined(graph, groups), lambda plan, apart: verdicts(plan, refusals, apart))
 
 
 def _planned(graph: Graph, thorough: bool) -> tuple[_Planner, list[Group] | None]:

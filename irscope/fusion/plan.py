@@ -1,7 +1,7 @@
 """What a fusion policy decides: which nodes make one kernel, and for every edge what became of it and why."""
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from irscope.fusion.views import Chain
@@ -98,3 +98,33 @@ class Plan:
     def unfused(self) -> Iterator[EdgeVerdict]:
         """The edges that go through memory."""
         return (v for v in self.verdicts if v.fused == "none")
+
+
+class JudgedLater(Plan):
+    """A plan whose verdicts are found when they are first asked for: most who plan ask for kernels alone, or for edges through memory.
+
+    ``judge`` gives the verdicts on all edges, or on those through memory alone.
+    """
+
+    __slots__ = ("_all", "_apart", "_judge")
+
+    def __init__(self, graph: Graph, groups: list[Group], judge: Callable[[Plan, bool], Iterator[EdgeVerdict]]) -> None:
+        super().__init__(graph, groups)
+        self._judge = judge
+        self._all: list[EdgeVerdict] | None = None
+        self._apart: list[EdgeVerdict] | None = None
+
+    @property
+    def verdicts(self) -> list[EdgeVerdict]:
+        if self._all is None:
+            self._all = list(self._judge(self, False))
+        return self._all
+
+    @verdicts.setter
+    def verdicts(self, verdicts: list[EdgeVerdict]) -> None:
+        self._all, self._apart = verdicts, [v for v in verdicts if v.fused == "none"]
+
+    def unfused(self) -> Iterator[EdgeVerdict]:
+        if self._apart is None:
+            self._apart = list(self._judge(self, True))
+        return iter(self._apart)

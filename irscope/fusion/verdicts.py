@@ -78,8 +78,8 @@ def _named(text: str, producer: Node, consumer: Node) -> str:
     return text.replace("CONSUMER", "%" + consumer.name).replace("PRODUCER", "%" + producer.name)
 
 
-def verdicts(plan: Plan, refusals: Mapping[tuple[Node, Group], Refusal]) -> Iterator[EdgeVerdict]:
-    """A verdict on each edge between nodes that compute or move something, in the order of the text."""
+def verdicts(plan: Plan, refusals: Mapping[tuple[Node, Group], Refusal], apart: bool = False) -> Iterator[EdgeVerdict]:
+    """A verdict on each edge between nodes that compute or move something, in the order of the text. ``apart``: on those through memory."""
     graph = plan.graph
     alive = live(graph)
     homes: dict[Node, list[Group]] = {}
@@ -97,16 +97,15 @@ def verdicts(plan: Plan, refusals: Mapping[tuple[Node, Group], Refusal]) -> Iter
         for producer in dict.fromkeys(consumer.operands):
             if producer.op.name in _UNTOLD:
                 continue
-            yield _verdict(graph.name, producer, consumer, homes, stored, why)
+            mine, theirs = homes.get(consumer), homes.get(producer, [])
+            if mine and not any(group in theirs for group in mine):
+                yield _apart(graph.name, producer, consumer, mine, why)
+            elif not apart:
+                alone = len(theirs) <= 1 and producer not in stored
+                yield EdgeVerdict(graph.name, producer.name, consumer.name, "all" if alone else "some")
 
 
-def _verdict(computation: str, producer: Node, consumer: Node, homes: Mapping[Node, list[Group]], stored: set[Node],
-             why: Mapping[Node, Mapping[Group, Refusal]]) -> EdgeVerdict:
-    mine = homes.get(consumer, [])
-    theirs = homes.get(producer, [])
-    if not mine or any(group in theirs for group in mine):
-        alone = len(theirs) <= 1 and producer not in stored
-        return EdgeVerdict(computation, producer.name, consumer.name, "all" if alone else "some")
+def _apart(computation: str, producer: Node, consumer: Node, mine: list[Group], why: Mapping[Node, Mapping[Group, Refusal]]) -> EdgeVerdict:
     reasons = why.get(producer) or why.get(_source(producer)) or {}
     here = [reasons[group] for group in mine if group in reasons]
     refusal = [*here, *reasons.values(), Refusal.READ_WHOLE][0]

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from irscope.analysis.summary import describe_type, source_line
 from irscope.fusion import Group, Plan
-from irscope.graph import Graph, Kind, Node
+from irscope.graph import Graph, Kind, Node, Type
 from irscope.lint.context import Context
 from irscope.lint.estimate import Works
 from irscope.lint.findings import RuleFinding
@@ -41,10 +41,10 @@ class Evidence:
                 finding.costs = self._costs(nodes)
 
     @cached_property
-    def _types(self) -> dict[Node, str]:
+    def _types(self) -> dict[Node, Type]:
         """The types of the results of operators whose own type the text leaves open: those of the last primitive made of each."""
         inner = self.context.inner
-        return {} if inner is self.context else {written(n): describe_type(n.type) for graph in inner.graphs for n in graph.nodes}
+        return {} if inner is self.context else {written(n): n.type for graph in inner.graphs for n in graph.nodes}
 
     @cached_property
     def _places(self) -> dict[Node, tuple[int, int]]:
@@ -63,8 +63,7 @@ class Evidence:
         return sorted(nodes[:MAX_PATH], key=lambda node: self._places[node])
 
     def _step(self, node: Node, here: bool) -> Step:
-        known = describe_type(node.type)
-        made = self._types.get(node, known) if self.context.module.format != "hlo" else known
+        made = describe_type(self._types.get(node, node.type) if self.context.module.format != "hlo" else node.type)
         kind = made if len(made) <= TYPE_WIDTH else made[: TYPE_WIDTH - 3] + "..."
         return Step(node.name, node.op.name, kind, node.loc, source_line(self.context.module, node), here)
 

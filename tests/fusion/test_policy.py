@@ -208,3 +208,17 @@ def test_kernels_do_not_wait_in_a_circle_that_leads_behind_them() -> None:
         assert not {n.name for n in group.inputs} & {n.name for other in made.groups for n in other.outputs} - before
         before |= {node.name for node in group.outputs}
     assert len({node for group in made.groups for node in group.nodes if node.name in ("twice", "mul")}) == 2
+
+
+def test_edges_through_memory_are_told_alike_whoever_asks_first() -> None:
+    text = """
+        x = f32[16,64] parameter(0)
+        w = f32[64,64] parameter(1)
+        a = f32[16,64] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+        b = f32[16,64] tanh(a)
+        c = f32[16,64] dot(b, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+        ROOT r = f32[16,64] add(c, b)"""
+    first, second = plan(text), plan(text)
+    apart = list(first.unfused())
+    assert apart and apart == [v for v in second.verdicts if v.fused == "none"] == list(second.unfused())
+    assert first.verdicts == second.verdicts and len(first.verdicts) > len(apart)
