@@ -118,6 +118,16 @@ def test_halves_are_computed_as_the_device_can() -> None:
     assert ops(text, "a100") == ["convert:f32", "add:f32", "sqrt:f32", "convert:bf16", "exponential:bf16", "bitcast:bf16"]
 
 
+def test_halves_are_computed_wide_inside_kernels_too() -> None:
+    text = module("""%x = bf16[4,64,64]{2,1,0} parameter(0)
+%r = bf16[256,64]{1,0} reshape(%x)
+%w = bf16[64,128]{1,0} parameter(1)
+%d = bf16[256,128]{1,0} dot(%r, %w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+ROOT %t = bf16[256,128]{1,0} tanh(%d)""", "(bf16[4,64,64]{2,1,0}, bf16[64,128]{1,0})->bf16[256,128]{1,0}")
+    assert ops(text) == ["bitcast:bf16", "dot:bf16", "convert:f32", "tanh:f32", "convert:bf16"]
+    assert [plan.kernels() for plan in POLICY.plan_module(text)] == [1]
+
+
 def test_products_of_one_array_are_merged_and_cut_apart() -> None:
     text = module("""%x = f32[4,64,64]{2,1,0} parameter(0)
 %r = f32[256,64]{1,0} reshape(%x)

@@ -48,6 +48,9 @@ def put_kernels(computation: Computation, device: Device, early: bool, normalise
         if normalises:
             softmax.rewrite(computation, device)
         group_reductions(computation)
+        for kernel in list(computation.instructions):
+            if kernel.body is not None and kernel.node is None:
+                widen_floats(kernel.body, device)
         widen_floats(computation, device)
 
 

@@ -1,7 +1,7 @@
 """Narrow floats on a GPU: what it cannot compute in bf16 or 8-bit floats is computed wider, between two conversions.
 
 XLA's ``FloatNormalization`` with ``GpuFloatSupport`` (gpu_float_support.cc of jaxlib 0.10.2), behind the rewriters of products and
-normalisations, whose kernels keep their types; then ``SimplifyFPConversions`` joins conversions that follow each other.
+normalisations, inside their kernels too; then ``SimplifyFPConversions`` joins conversions that follow each other.
 """
 from __future__ import annotations
 
