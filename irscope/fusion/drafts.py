@@ -227,4 +227,5 @@ def _outermost(chain: Chain | None, step: Repeat) -> Chain:
 
 def dims_of(node: Node) -> tuple[int, ...]:
     """The static shape of a tensor; () for anything else."""
-    return node.type.dims() if isinstance(node.type, TensorType) and node.type.is_static else ()
+    type = node.type
+    return type.shape if isinstance(type, TensorType) and type.is_static else ()  # type: ignore[return-value]

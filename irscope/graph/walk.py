@@ -8,6 +8,8 @@ from irscope.graph.node import Graph, Module, Node
 from irscope.graph.op import Effect
 
 T = TypeVar("T", bound=Hashable)
+LASTING = (Effect.WRITES, Effect.CONTROL)
+"""Effects for the sake of which a node lives that nobody reads."""
 
 
 def reachable(graph: Graph, roots: Iterable[Node], ends: Container[Node] = ()) -> list[bool]:
@@ -19,13 +21,15 @@ def reachable(graph: Graph, roots: Iterable[Node], ends: Container[Node] = ()) -
         if not seen[node.index]:
             seen[node.index] = True
             if not ends or node not in ends:
-                stack.extend(node.operands)
+                for operand in node.operands:
+                    if not seen[operand.index]:
+                        stack.append(operand)
     return seen
 
 
 def live(graph: Graph, ends: Container[Node] = ()) -> list[bool]:
     """For each node, by index, whether the result or an effect needs it. Parameters always live; ``ends`` need nothing themselves."""
-    roots = [n for n in graph.nodes if n.op.effect in (Effect.WRITES, Effect.CONTROL)]
+    roots = [n for n in graph.nodes if n.op.effect in LASTING]
     roots += graph.params
     if graph.root is not None:
         roots.append(graph.root)

@@ -50,11 +50,12 @@ def blocked(context: Context, rules: Collection[str] = ()) -> Iterator[Blocked]:
         return
     for plan in context.planned.plans:
         bodies = [body for node in plan.graph.nodes if node.op.name == "fusion" for body in node.bodies]
-        nodes = {(graph.name, node.name): node for graph in (plan.graph, *bodies) for node in graph.nodes}
+        nodes = {graph.name: {node.name: node for node in graph.nodes} for graph in (plan.graph, *bodies)}
         for verdict in plan.unfused():
             if rules and verdict.rule not in rules:
                 continue
-            ends = [nodes.get((verdict.computation, name)) for name in (verdict.producer, verdict.consumer)]
+            named = nodes.get(verdict.computation, {})
+            ends = [named.get(name) for name in (verdict.producer, verdict.consumer)]
             own = [context.own(end, verdict.computation) if end is not None else None for end in ends]
             if own[0] is None or own[1] is None or written(own[0]) is written(own[1]):
                 continue  # between the primitives of one operator of the text nobody can do anything

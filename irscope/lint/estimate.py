@@ -81,8 +81,10 @@ def scattered(node: Node) -> float:
 
 def _elements(node: Node) -> float:
     """Elements of the result, or of what a reduction reads."""
-    types = [node.operands[0].type] if node.op.kind is Kind.REDUCTION and node.operands else [node.type]
-    return float(sum(leaf.elements for type in types for leaf in type.leaves() if isinstance(leaf, TensorType)))
+    type = node.operands[0].type if node.op.kind is Kind.REDUCTION and node.operands else node.type
+    if isinstance(type, TensorType):
+        return float(type.elements)
+    return float(sum(leaf.elements for leaf in type.leaves() if isinstance(leaf, TensorType)))
 
 
 def _longest(type: TensorType | None) -> int:

@@ -77,7 +77,8 @@ def written(node: Node) -> Node:
 
 def dims(node: Node) -> tuple[int, ...]:
     """The shape of a tensor; empty for what is no tensor or has open dimensions."""
-    return node.type.dims() if isinstance(node.type, TensorType) and node.type.is_static else ()
+    type = node.type
+    return type.shape if isinstance(type, TensorType) and type.is_static else ()  # type: ignore[return-value]
 
 
 def size(node: Node) -> int:

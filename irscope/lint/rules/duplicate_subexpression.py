@@ -160,7 +160,7 @@ def _twins(graph: Graph) -> list[Node]:
         if node.op.effect is not Effect.PURE or node.op.name == "parameter" or not node.op.known:
             first.append(node)
             continue
-        attrs = tuple(sorted((key, repr(value)) for key, value in node.attrs.items())) if node.attrs else ()
-        key = (node.op, node.type, tuple(first[o.index].index for o in node.operands), attrs, tuple(map(id, node.bodies)))
+        attrs = tuple(sorted([(key, repr(value)) for key, value in node.attrs.items()])) if node.attrs else ()
+        key = (node.op, node.type, tuple([first[o.index].index for o in node.operands]), attrs, tuple(map(id, node.bodies)))
         first.append(seen.setdefault(key, node))
     return first
