@@ -67,7 +67,8 @@ class Shown:
         self.tab.mouse.click(*self.place(name), click_count=times)
 
     def details(self) -> str:
-        return self.tab.locator("#right").inner_text()
+        told: str = self.tab.locator("#right").inner_text()
+        return told
 
     def rows(self) -> list[str]:
         """The rows of the outline, their marks and figures left away."""
