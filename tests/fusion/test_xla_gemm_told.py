@@ -42,8 +42,8 @@ def test_edges_inside_a_kernel_say_so() -> None:
     told = edges(module(MODEL))
     for edge in (("c", "d"), ("d", "s")):
         assert told[edge].fused == "none" and told[edge].counterfactual == "none is needed"
-        assert told[edge].cause == ("XLA's GemmFusion, which runs before this pass, computes both in the Triton kernel of %d, so that "
-                                    "nothing is written between")
+        assert told[edge].cause == ("XLA's GemmFusion, which runs before this pass, would compute both in the Triton kernel of %d; "
+                                    "this text is judged as it stands, without that kernel")
 
 
 def test_edges_that_stay_outside_say_why_in_xlas_words() -> None:

@@ -54,7 +54,7 @@ class Edge:
         """What the pass decides of the edge, and why."""
         dot = f"%{self.dot.name}"
         if self.no is None:
-            return f"{PASS}, computes both in the Triton kernel of {dot}, so that nothing is written between"
+            return f"{PASS}, would compute both in the Triton kernel of {dot}; this text is judged as it stands, without that kernel"
         words = f'"{self.no.words}": ' if self.no.words else ""
         why = self.no.cause(self.producer, self.consumer) if self.is_made else self.no.cause(self.dot, self.dot)
         left = f"leaves %{self.left.name} outside of the Triton kernel of {dot}" if self.is_made else f"makes no Triton kernel of {dot}"
