@@ -9,7 +9,7 @@ from irscope.fusion.xla.creation import by_age
 from irscope.fusion.xla.gpu_cost import CostModel
 from irscope.fusion.xla.gpu_device import DEVICES
 from irscope.fusion.xla.instructions import Computation, Instruction
-from irscope.fusion.xla.tile_places import Places, Root, below
+from irscope.fusion.xla.tile_places import Cut, Place, Places, Root, below
 from irscope.fusion.xla_gpu import marked
 from tests.fusion.xla_texts import module
 
@@ -147,3 +147,13 @@ def test_of_two_that_gain_alike_the_younger_goes_first() -> None:
         ROOT add.1 = f32[8] add(mul.3, x)"""
     main, _ = computation(text, "")
     assert [i.name for i in by_age(main.post_order())] == ["x", "mul.3", "add.1", "mul.4", "add.2"]
+
+
+def test_a_part_of_a_part_is_a_part_of_the_whole_however_often_it_is_cut() -> None:
+    lines = ["x0 = f32[4000] parameter(0)", *(f"x{i + 1} = f32[{3999 - i}] slice(x{i}), slice={{[1:{4000 - i}]}}" for i in range(3000))]
+    lines += ["y = f32[334] slice(x3000), slice={[0:1000:3]}", "ROOT z = f32[166] slice(y), slice={[2:334:2]}"]
+    place: Place | None = (Root(0),)
+    for instruction in reversed(Computation.of(module("\n".join(lines)).main()).post_order()):
+        if instruction.op == "slice" and place is not None:
+            place = below(instruction, 0, place)
+    assert place == (Cut(Root(0), 3006, 6),)

@@ -66,11 +66,18 @@ def below(instruction: Instruction, number: int, place: Place) -> Place | None:
         found = dict(zip(instruction.attrs["dimensions"], place, strict=True))
         return tuple(found[d] for d in range(len(operand.dims)))
     if op == "slice":
-        return tuple(dimension if (start, stop, stride) == (0, size, 1) else Cut(dimension, start, stride) for dimension, size,
+        return tuple(dimension if (start, stop, stride) == (0, size, 1) else _cut(dimension, start, stride) for dimension, size,
                      (start, stop, stride) in zip(place, operand.dims, instruction.attrs["slice"], strict=True))
     if op in ("bitcast", "reshape"):
         return _reshaped(instruction.dims, operand.dims, place)
     return place if len(operand.dims) == len(place) else None
+
+
+def _cut(dimension: Dimension, start: int, stride: int) -> Cut:
+    """A part of a dimension; a part of a part is one of the whole, so that chains of slices do not nest."""
+    if isinstance(dimension, Cut):
+        return Cut(dimension.of, start + stride * dimension.start, stride * dimension.stride)
+    return Cut(dimension, start, stride)
 
 
 def _reshaped(dims: Dims, wanted: Dims, place: Place) -> Place:
