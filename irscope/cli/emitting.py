@@ -66,13 +66,13 @@ def _text(request: Request, text: str) -> int:
 
 
 def _library(request: Request, program: Program, machine: Machine) -> int:
-    """The program and all it needs, joined into one file by the system's linker; irscope.backends.library says how C calls it."""
+    """The program and all it needs, joined into one file by the system's linker; irscope.backends.standalone says how C calls it."""
     import shutil
     import subprocess
     import tempfile
 
     from irscope.backends import llvm_compile
-    from irscope.backends.library import library_units
+    from irscope.backends.standalone import library_units
 
     if request.output == "-":
         raise UserError(f"--emit {request.emit} writes binary code", "-o FILE says where to")

@@ -16,7 +16,7 @@ from itertools import product
 from math import prod
 
 from irscope.graph import Graph, Module, Node, TensorType, TupleType, Type
-from irscope.ops.library import target_of
+from irscope.ops.custom_calls import target_of
 from irscope.ops.tensors import Tensors
 from irscope.source import UserError
 

@@ -8,7 +8,7 @@ from irscope.graph import Op
 FAMILIES = ("leaf", "elementwise", "choice", "conversion", "movement", "cutting", "bitcasting", "dynamic", "reduction", "window",
             "contraction", "convolution", "dynamic_slices", "indexing", "sorting", "control", "asynchronous", "collective",
             "exchange", "fft", "linalg", "random", "scan", "normalization", "factorizations", "hessenberg", "spectra", "schur",
-            "eigenvectors", "library")
+            "eigenvectors", "custom_calls")
 """Modules of this room that declare primitives; imported at the first look-up."""
 
 _ops: dict[tuple[str, str], Op] = {}

@@ -14,7 +14,7 @@ import pytest
 from irscope.backends import cache, llvm_compile, pool
 from irscope.backends.compile import compile_program, units
 from irscope.backends.executable import Executable, InputMismatch, Port, address, aligned_bytes, aligned_empty
-from irscope.backends.library import ENTRY, LARGE, SIZE, library_units
+from irscope.backends.standalone import ENTRY, LARGE, SIZE, library_units
 from irscope.graph.dtypes import F32, PRED, S32, DType
 from irscope.lower.build import KernelBuilder
 from irscope.lower.interpret import interpret_program

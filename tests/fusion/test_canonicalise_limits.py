@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from irscope.api import load
-from irscope.fusion.canonicalise import canonicalise, fold, library, reductions
+from irscope.fusion.canonicalise import canonicalise, fold, reductions, ynnpack
 
 ADD = "add { p = f32[] parameter(0)\n q = f32[] parameter(1)\n ROOT s = f32[] add(p, q) }\n"
 
@@ -58,8 +58,8 @@ def behind(steps: int) -> list[str]:
 
 
 NUMBERS: list[tuple[object, str, Callable[[int], list[str]], int]] = [
-    (reductions, "TREE_WINDOW", summed, 33), (library, "MIN_CHANNELS", convolved, 17), (library, "MIN_ELEMENTS", large, 4096),
-    (library, "MIN_DOT", multiplied, 8),
+    (reductions, "TREE_WINDOW", summed, 33), (ynnpack, "MIN_CHANNELS", convolved, 17), (ynnpack, "MIN_ELEMENTS", large, 4096),
+    (ynnpack, "MIN_DOT", multiplied, 8),
     (fold, "MAX_FOLDED", padded, (1 << 16) + 1),
 ]
 
@@ -78,9 +78,9 @@ def test_every_number_matters(place: object, name: str, program: Callable[[int],
 
 
 def test_a_library_call_takes_so_many_instructions(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert library.MAX_MEMBERS == 64
+    assert ynnpack.MAX_MEMBERS == 64
     for limit in (64, 65, 63):
-        monkeypatch.setattr(library, "MAX_MEMBERS", limit)
+        monkeypatch.setattr(ynnpack, "MAX_MEMBERS", limit)
         names = behind(100)
         body = names[names.index("parameter", 1):]  # the second parameter is that of the library call
         assert len([name for name in body if name != "parameter"]) == limit

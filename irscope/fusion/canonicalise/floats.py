@@ -4,9 +4,9 @@ XLA's ``FloatNormalization`` and ``ChangeOpDataType``; in bf16, products and red
 """
 from __future__ import annotations
 
-from irscope.fusion.canonicalise.library import takes_dot, takes_reduction
 from irscope.fusion.canonicalise.terms import CONTROL, Body, Term, tensor_type
 from irscope.fusion.canonicalise.values import combiner
+from irscope.fusion.canonicalise.ynnpack import takes_dot, takes_reduction
 from irscope.graph import Graph, Node, TensorType, TupleType, Type
 from irscope.ops import get
 

@@ -12,7 +12,6 @@ from irscope.fusion.canonicalise.floats import normalise_floats, widen_half_prod
 from irscope.fusion.canonicalise.fold import fold_constants
 from irscope.fusion.canonicalise.gathers import simplify_gathers, simplify_scatters, unbatch
 from irscope.fusion.canonicalise.layouts import assign_layouts
-from irscope.fusion.canonicalise.library import call_library, takes_dot, takes_reduction
 from irscope.fusion.canonicalise.loops import simplify_loops
 from irscope.fusion.canonicalise.movement import move_rearrangements
 from irscope.fusion.canonicalise.pools import expand_select_and_scatter
@@ -23,6 +22,7 @@ from irscope.fusion.canonicalise.simplify import simplify
 from irscope.fusion.canonicalise.single_scatters import expand_single_scatters
 from irscope.fusion.canonicalise.sorts import call_top
 from irscope.fusion.canonicalise.terms import Body
+from irscope.fusion.canonicalise.ynnpack import call_library, takes_dot, takes_reduction
 from irscope.graph import Node
 
 MAX_ROUNDS = 20

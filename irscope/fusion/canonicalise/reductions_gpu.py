@@ -3,9 +3,9 @@ from __future__ import annotations
 
 from math import prod
 
-from irscope.fusion.canonicalise.library import wrap
 from irscope.fusion.canonicalise.terms import Body, tensor_type
 from irscope.fusion.canonicalise.values import is_floating
+from irscope.fusion.canonicalise.ynnpack import wrap
 from irscope.graph import Graph, Node, TupleType
 from irscope.ops import get
 

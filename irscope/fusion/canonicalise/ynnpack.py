@@ -170,7 +170,7 @@ def wrap(body: Body, members: list[Term], root: Term) -> None:
     mine = set(members)
     members = [*_operands_first(members[:-1]), root]
     operands = list(dict.fromkeys(o for m in members for o in m.operands if o not in mine))
-    graph = Graph(f"{body.name}.library.{len(body.terms)}")
+    graph = Graph(f"{body.name}.ynnpack.{len(body.terms)}")
     here: dict[Term, Node] = {}
     for operand in operands:
         node = Node(get("parameter"), f"param_{len(graph.params)}", operand.type, (), {"number": len(graph.params)})

@@ -9,7 +9,7 @@ import pytest
 from irscope.expand import expand
 from irscope.graph import Module
 from irscope.ops import TypeFault
-from irscope.ops.library import MEANINGS
+from irscope.ops.custom_calls import MEANINGS
 from tests.ops.running import read, reference, typed
 
 
