@@ -13,7 +13,7 @@ from irscope.ops.infer import arrays, attr, body, dimension, distinct, plain, re
 from irscope.ops.lazy import LazyModule
 from irscope.ops.meaning import Emitter, Read
 from irscope.ops.movement import operand_dims
-from irscope.ops.nests import loops, widened
+from irscope.ops.nests import SUM_BLOCK, fold_type, loops
 from irscope.ops.numerics import convert, widen
 from irscope.ops.registry import declare
 from irscope.ops.shapes import same_sizes
@@ -76,6 +76,8 @@ def _combined(opcode: str, x: Any, axes: tuple[int, ...]) -> Any:
     if not prod(x.shape[a] for a in axes):
         return np.full([d for i, d in enumerate(x.shape) if i not in axes], identity(opcode, x.dtype))
     kept_type = {"dtype": x.dtype} if x.dtype.kind in "iuf" and opcode in ("add", "multiply") else {}
+    if opcode == "add" and x.dtype == np.float32 and prod(x.shape[a] for a in axes) > SUM_BLOCK:
+        kept_type = {"dtype": np.float64}  # as compiled code keeps long sums; numpy adds in pairs along contiguous axes only
     return function.reduce(x, axis=axes, **kept_type)
 
 
@@ -103,8 +105,8 @@ def _element(k: Emitter, node: Node, index: Sequence[Any], read: Read) -> Any:
     dims, reduced = operand_dims(node), node.attrs["dimensions"]
     opcode = combiner(node.bodies[0]) if n == 1 else None
     inits = [read(n + i, ()) for i in range(n)]
-    # Sums of narrow floats are kept in f32 and rounded once, as XLA's CPU backend does.
-    dtypes = [widened(i.dtype) if opcode in ("add", "multiply") else i.dtype for i in inits]
+    # Sums of narrow floats are kept in f32 and rounded once, as XLA's CPU backend does; long sums of any float are kept in f64.
+    dtypes = [fold_type(i.dtype, opcode, prod(dims[d] for d in reduced)) for i in inits]
     totals = [k.reg(dtype, k.convert(init, dtype)) for dtype, init in zip(dtypes, inits, strict=True)]
     with loops(k, [dims[d] for d in sorted(reduced)]) as steps:
         along, across = iter(steps), iter(index)

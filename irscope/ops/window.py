@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from irscope.graph import DType, Kind, Node, Op, TensorType, TupleType, Type
+from irscope.graph import Kind, Node, Op, TensorType, TupleType, Type
 from irscope.graph.dtypes import PRED, S64
 from irscope.ops import infer
 from irscope.ops.attrs import Window
@@ -14,7 +14,7 @@ from irscope.ops.costs import body_flops
 from irscope.ops.faults import TypeFault
 from irscope.ops.lazy import LazyModule
 from irscope.ops.meaning import Emitter, Read, View
-from irscope.ops.nests import below, both, flat, guard, independent, loops, not_below, split, widened
+from irscope.ops.nests import below, both, flat, fold_type, guard, independent, loops, not_below, split
 from irscope.ops.registry import declare
 from irscope.ops.shapes import fits, same_sizes, size
 
@@ -132,7 +132,7 @@ def _reduce_window_reference(run: Any, node: Node, *arrays: Array) -> Any:
     out_shape = tuple(window.output_size(d, length) for d, length in enumerate(shape))
     opcode = combiner(body) if n == 1 else None
     dtypes = [init.dtype for init in inits]
-    wide = [sum_type(infer.array(node, n), opcode).numpy()] if opcode else dtypes
+    wide = [fold_type(infer.array(node, n).dtype, opcode, prod(window.size)).numpy()] if opcode else dtypes
     d = running_dimension(node)
     if d is not None and opcode in _RUNNING:
         along = np.flip(xs[0], d) if window.pad_low[d] == 0 else xs[0]
@@ -156,11 +156,6 @@ def _reduce_window_reference(run: Any, node: Node, *arrays: Array) -> Any:
 _RUNNING = ("add", "multiply", "maximum", "minimum")
 
 
-def sum_type(t: TensorType, opcode: str | None) -> DType:
-    """The element type that values of type ``t`` are folded in: sums and products of narrow floats are kept in f32."""
-    return widened(t.dtype) if opcode in ("add", "multiply") else t.dtype
-
-
 def _combine(k: Emitter, node: Node, registers: Sequence[Any], elements: Sequence[Any], opcode: str | None) -> None:
     """Fold the elements into the registers."""
     if opcode is not None:
@@ -171,9 +166,9 @@ def _combine(k: Emitter, node: Node, registers: Sequence[Any], elements: Sequenc
         register.set(value)
 
 
-def _registers(k: Emitter, inits: Sequence[Any], opcode: str | None) -> list[Any]:
-    """Accumulators that begin with the init values."""
-    dtypes = [widened(init.dtype) if opcode in ("add", "multiply") else init.dtype for init in inits]
+def _registers(k: Emitter, inits: Sequence[Any], opcode: str | None, terms: int) -> list[Any]:
+    """Accumulators that begin with the init values and take ``terms`` elements each."""
+    dtypes = [fold_type(init.dtype, opcode, terms) for init in inits]
     return [k.reg(dtype, k.convert(init, dtype)) for dtype, init in zip(dtypes, inits, strict=True)]
 
 
@@ -184,7 +179,7 @@ def _reduce_window_element(k: Emitter, node: Node, index: Sequence[Any], read: R
     out_shape = [window.output_size(d, length) for d, length in enumerate(shape)]
     opcode = combiner(node.bodies[0]) if n == 1 else None
     inits = [read(n + i, ()) for i in range(n)]
-    registers = _registers(k, inits, opcode)
+    registers = _registers(k, inits, opcode, prod(window.size))
     with loops(k, window.size) as at:
         places, inside = _places(k, window, index, at, shape, out_shape)
         with guard(k, inside):
@@ -203,7 +198,7 @@ def _running_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[Vi
     reverse = _window(node).pad_low[d] == 0
     inits = [ins[n + i].load(()) for i in range(n)]
     with independent(k, [1 if i == d else length for i, length in enumerate(shape)]) as at:
-        registers = _registers(k, inits, opcode)
+        registers = _registers(k, inits, opcode, shape[d])
         with k.loop(0, shape[d]) as step:
             here = [*at[:d], (shape[d] - 1) - step if reverse else step, *at[d + 1:]]
             _combine(k, node, registers, [view.load(here) for view in ins[:n]], opcode)

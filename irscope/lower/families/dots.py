@@ -7,6 +7,7 @@ from math import ceil, prod
 
 from irscope.graph import DType
 from irscope.lower.families.affine import Affine, Axis
+from irscope.lower.families.micro import DEPTH_BLOCK, total_type
 from irscope.lower.families.pack import is_run
 from irscope.lower.schedule import ContractionSchedule, Machine, choose_tile, good_tiles
 
@@ -87,6 +88,8 @@ def _around(affine: Affine, pack: str, dtype: DType, machine: Machine, size: Siz
     if tiles > 1 and panel > machine.l2 // 3 and pack != "none":
         pieces = ceil(panel / (machine.l2 // 4))
         block = ceil(size.depth / pieces)
+    if total_type(dtype, size.depth) is not None:
+        block = min(block or size.depth, DEPTH_BLOCK)
     rows_outer = pack in ("load", "none") and across == 1 and not block and weights <= machine.l2 // 4 and walked > machine.l2 // 2
     prefetch = min(4, ceil(vectors / tiles)) if size.far and not rows_outer else 0
     if pack == "copy" and tiles >= vectors and weights > machine.l2 // 4:

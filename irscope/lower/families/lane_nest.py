@@ -10,14 +10,16 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import product
+from math import prod
 from typing import Any
 
 from irscope.graph import DType
 from irscope.lower.build import KernelBuilder
 from irscope.lower.families.affine import Affine, Axis
-from irscope.lower.families.micro import first_lanes
+from irscope.lower.families.micro import DEPTH_BLOCK, first_lanes, total_type
 from irscope.lower.families.shares import stepped
 from irscope.lower.tile import Buffer, Expr
+from irscope.ops.nests import blocks
 
 RESULTS = 12
 """Accumulators of a tile."""
@@ -64,18 +66,27 @@ class LaneNest:
 
     def _tile(self, places: list[_Place], mask: Expr | None) -> None:
         k, dtype = self.k, self.dtype
-        total = [k.reg(dtype, k.splat(k.const(0, dtype), self.lanes)) for _ in places]
-        with ExitStack() as stack:
-            here = places
-            for axis in self.affine.of("sum"):
-                i = stack.enter_context(k.loop(0, axis.size))
-                here = [p.moved(axis, i) for p in here]
-            for register, place in zip(total, here):
-                x, y = (self._wide(k.load(b, a, self.lanes, mask)) for b, a in ((self.lhs, place.lhs), (self.rhs, place.rhs)))
-                before = register.get()
-                register.set(k.fma(x, y, before) if dtype.is_float else k.binary("add", k.binary("mul", x, y), before))
-        for register, place in zip(total, places):
-            self.finish(register.get(), place.index, mask)
+        sums = self.affine.of("sum")
+        depth = prod(a.size for a in sums)
+        wide = total_type(dtype, depth)
+        zero = k.splat(k.const(0, dtype), self.lanes)
+        registers = [k.reg(dtype, zero) for _ in places]
+        totals = [k.reg(wide, k.splat(k.const(0, wide), self.lanes)) for _ in places] if wide is not None else []
+        for first, extents in blocks(k, [a.size for a in sums], DEPTH_BLOCK if totals else depth):
+            with ExitStack() as stack:
+                here = places
+                for axis, start, extent in zip(sums, first, extents):
+                    i = start + stack.enter_context(k.loop(0, extent))
+                    here = [p.moved(axis, i) for p in here]
+                for register, place in zip(registers, here):
+                    x, y = (self._wide(k.load(b, a, self.lanes, mask)) for b, a in ((self.lhs, place.lhs), (self.rhs, place.rhs)))
+                    before = register.get()
+                    register.set(k.fma(x, y, before) if dtype.is_float else k.binary("add", k.binary("mul", x, y), before))
+            for register, total in zip(registers, totals):
+                total.set(k.binary("add", total.get(), k.convert(register.get(), total.get().dtype)))
+                register.set(zero)
+        for register, place in zip(totals or registers, places):
+            self.finish(k.convert(register.get(), dtype), place.index, mask)
 
     def _wide(self, value: Expr) -> Expr:
         return value if value.dtype is self.dtype else self.k.convert(value, self.dtype)

@@ -20,8 +20,15 @@ from irscope.graph.dtypes import F32, F64, PRED, S32, S64
 from irscope.lower.build import KernelBuilder
 from irscope.lower.families.affine import Axis
 from irscope.lower.tile import Buffer, Expr
+from irscope.ops.nests import blocks
 
 Accumulators = list[list[Any]]
+
+DEPTH_BLOCK = 1 << 11
+"""Products that one f32 accumulator takes where a sum is cut into blocks, whose totals are kept in f64 (:func:`total_type`)."""
+LONG_DEPTH = 1 << 14
+"""Products of a result from which on its sum is cut into blocks. Below, the error of a sequential f32 sum of random terms is about 1e-5 at
+most, and the totals would cost registers and scratch memory in every kernel."""
 
 
 @dataclass(slots=True)
@@ -90,6 +97,11 @@ def accumulate(k: KernelBuilder, tile: Tile, dtype: DType, begin: Callable[[int,
     return acc
 
 
+def total_type(dtype: DType, depth: int) -> DType | None:
+    """The type that block totals of ``depth`` products are kept in, or None where one accumulator is enough."""
+    return F64 if dtype is F32 and depth > LONG_DEPTH else None
+
+
 def inner_products(k: KernelBuilder, tile: Tile, columns: Sequence[int], dtype: DType) -> list[list[Any]]:
     """The tile for operands that both run along the one sum axis: lanes walk it, and are added up at the end.
 
@@ -97,7 +109,9 @@ def inner_products(k: KernelBuilder, tile: Tile, columns: Sequence[int], dtype: 
     """
     axis, lanes = tile.sums[0], tile.lanes
     zero = k.splat(k.const(0, dtype), lanes)
+    wide = total_type(dtype, axis.size // lanes)
     acc = [[k.reg(dtype, zero) for _ in columns] for _ in tile.rows]
+    totals = [[k.reg(wide, k.splat(k.const(0, wide), lanes)) for _ in columns] for _ in tile.rows] if wide is not None else []
 
     def step(at: Any, mask: Expr | None) -> None:
         right = [_wide(k, k.load(tile.rhs_buffer, tile.rhs + at + c, lanes, mask), dtype) for c in columns]
@@ -109,13 +123,21 @@ def inner_products(k: KernelBuilder, tile: Tile, columns: Sequence[int], dtype: 
                 else:
                     acc[r][c].set(k.binary("add", k.binary("mul", left, value), acc[r][c].get()))
 
+    def add_block() -> None:
+        for row, sums in zip(acc, totals):
+            for register, total in zip(row, sums):
+                total.set(k.binary("add", total.get(), k.convert(register.get(), total.get().dtype)))
+                register.set(zero)
+
     whole = axis.size // lanes * lanes
-    if whole:
-        with k.loop(0, whole, lanes) as i:
-            step(i, None)
+    for (first,), (extent,) in blocks(k, [whole], DEPTH_BLOCK if totals else whole, lanes):
+        with k.loop(0, extent, lanes) as i:
+            step(first + i, None)
+        add_block()
     if axis.size > whole:
         step(k.index(whole), first_lanes(k, axis.size - whole, lanes))
-    return [[k.reduce("add", a.get()) for a in row] for row in acc]
+        add_block()
+    return [[k.convert(k.reduce("add", a.get()), dtype) for a in row] for row in totals or acc]
 
 
 def first_lanes(k: KernelBuilder, count: int, lanes: int) -> Expr:

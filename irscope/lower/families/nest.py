@@ -10,7 +10,7 @@ from typing import Any
 from irscope.graph import DType
 from irscope.lower.build import KernelBuilder
 from irscope.lower.families.affine import Affine, Axis
-from irscope.lower.families.micro import Ahead, Tile, accumulate, first_lanes, line_of
+from irscope.lower.families.micro import Ahead, Tile, accumulate, first_lanes, line_of, total_type
 from irscope.lower.families.pack import in_panel, pack_copy, pack_gather, pack_transpose
 from irscope.lower.families.shares import stepped
 from irscope.lower.schedule import ContractionSchedule
@@ -199,10 +199,13 @@ class Nest:
     def _blocked(self, tile: Tile, at: list[Any], mask: Expr | None, pack: int) -> None:
         """The summed axis in blocks: results wait in scratch memory, and leave it when all blocks are in.
 
+        A block goes on from what is there; where a sum is long, it begins from zero and is added to a total in f64.
         ``pack``: so many columns of each block are packed first (0: none).
         """
         k, lanes, s = self.k, self.lanes, self.schedule
-        partial = k.scratch(self.dtype, (prod(a.size for a in self.rows), tile.vectors * lanes)).buffer
+        long = total_type(self.dtype, self.depth)
+        kept = long or self.dtype
+        partial = k.scratch(kept, (prod(a.size for a in self.rows), tile.vectors * lanes)).buffer
         width = tile.vectors * lanes
 
         def place(number_of_row: Any, vector: int) -> Any:
@@ -210,7 +213,7 @@ class Nest:
 
         with k.loop(0, prod(a.size for a in self.rows)) as i:
             for v in range(tile.vectors):
-                k.store(partial, place(i, v), k.splat(k.const(0, self.dtype), lanes))
+                k.store(partial, place(i, v), k.splat(k.const(0, kept), lanes))
         for lhs, rhs, sums, stack in _blocks(k, tile, s.sum_block):
             with stack:
                 unpacked = block = replace(tile, rhs=rhs, sums=sums)
@@ -221,15 +224,20 @@ class Nest:
                     here = replace(block, lhs=lhs + base, rows=self._offsets(across, height))
                     if s.prefetch:
                         here.ahead = self._ahead(block, unpacked, sums[0].size * sums[0].rhs, number)
-                    acc = accumulate(k, here, self.dtype, lambda r, v, rows=rows: k.load(partial, place(rows[r], v), lanes))  # type: ignore[misc]
+                    def before(r: int, v: int, rows: list[Any] = rows) -> Expr:
+                        return k.load(partial, place(rows[r], v), lanes)
+
+                    acc = accumulate(k, here, self.dtype, None if long else before)
                     for r, row in enumerate(acc):
                         for v, register in enumerate(row):
-                            k.store(partial, place(rows[r], v), register.get())
+                            done = k.binary("add", before(r, v), k.convert(register.get(), long)) if long else register.get()
+                            k.store(partial, place(rows[r], v), done)
         for _, where, across, height, _ in self._row_tiles():
             rows = self._row_numbers(where, across, height)
             for r in range(across * height):
                 for v in range(tile.vectors):
-                    self._out(k.load(partial, place(rows[r], v), lanes), self._joined(where, at), divmod(r, height), v, tile.vectors, mask)
+                    value = k.convert(k.load(partial, place(rows[r], v), lanes), self.dtype)
+                    self._out(value, self._joined(where, at), divmod(r, height), v, tile.vectors, mask)
 
     def _row_numbers(self, where: list[Any], across: int, height: int) -> list[Any]:
         """The rows of a tile, counted through all row axes."""

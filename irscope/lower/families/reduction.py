@@ -5,6 +5,7 @@ Results of a block of vectors stay in registers until all their elements are in;
 from __future__ import annotations
 
 from contextlib import ExitStack
+from math import prod
 from typing import Any
 
 from irscope.fusion import Group
@@ -17,7 +18,7 @@ from irscope.lower.points import Trace, lies_across, merged, trace
 from irscope.lower.storage import Wish
 from irscope.lower.tile import Expr
 from irscope.lower.values import tensor_of
-from irscope.ops.nests import widened
+from irscope.ops.nests import SUM_BLOCK, blocks, fold_type, widened
 
 
 class Reduction:
@@ -109,18 +110,25 @@ class _Reduction:
             self.e.emit(self.before, self._full([*index, j + v * lanes]), held, mask)
             mine.append(held)
             registers.append(k.reg(wide, k.splat(k.convert(held[self.reduce.args[1]], wide), lanes)))
-        with ExitStack() as loops:
-            place = [loops.enter_context(k.loop(0, n)) for n in self.columns]
-            for v in range(count):
-                inner = dict(mine[v])
-                self.e.emit(self.inside, [*index, j + v * lanes, *place], inner, mask)
-                for output, point, walk in self.beside:
-                    self.e.store(output, walk, [*index, j + v * lanes, *place], inner[point], mask, lanes)
-                element = k.splat(k.convert(inner[self.reduce.args[0]], wide), lanes)
-                registers[v].set(k.binary(word, registers[v].get(), element))
+        long = word == "add" and prod(self.columns) > SUM_BLOCK and (wide.is_float or wide.is_complex)
+        total_type = fold_type(dtype, "add", prod(self.columns)) if long else wide
+        totals = [k.reg(total_type, k.splat(k.const(0, total_type), lanes)) for _ in registers] if long else []
+        for first, extents in blocks(k, self.columns, SUM_BLOCK if long else prod(self.columns)):
+            with ExitStack() as loops:
+                place = [start + loops.enter_context(k.loop(0, n)) for start, n in zip(first, extents)]
+                for v in range(count):
+                    inner = dict(mine[v])
+                    self.e.emit(self.inside, [*index, j + v * lanes, *place], inner, mask)
+                    for output, point, walk in self.beside:
+                        self.e.store(output, walk, [*index, j + v * lanes, *place], inner[point], mask, lanes)
+                    element = k.splat(k.convert(inner[self.reduce.args[0]], wide), lanes)
+                    registers[v].set(k.binary(word, registers[v].get(), element))
+            for register, total in zip(registers, totals):
+                total.set(k.binary("add", total.get(), k.convert(register.get(), total_type)))
+                register.set(k.splat(k.const(0, wide), lanes))
         for v in range(count):
             held = mine[v]
-            held[self.reduce] = k.convert(registers[v].get(), dtype)
+            held[self.reduce] = k.convert((totals or registers)[v].get(), dtype)
             at = self._full([*index, j + v * lanes])
             self.e.emit(self.after, at, held, mask)
             for output, point, walk in self.results:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import dataclass
-from math import nan
+from math import nan, prod
 from typing import Any
 
 from irscope.fusion import Group
@@ -21,7 +21,7 @@ from irscope.lower.storage import Wish
 from irscope.lower.tile import Buffer, Expr
 from irscope.lower.values import tensor_of
 from irscope.ops.bodies import COMBINERS, combiner, identity
-from irscope.ops.nests import widened
+from irscope.ops.nests import SUM_BLOCK, blocks, fold_type, widened
 
 COSTLY = 8
 """Simple operations an element from which on a value is kept for the next pass instead of computed again."""
@@ -58,13 +58,17 @@ class Rows:
 
 @dataclass(slots=True)
 class Sum:
-    """One running reduction: the registers of a pass, and how they become one value."""
+    """One running reduction: the registers of a pass, and how they become one value.
+
+    ``total`` is there where a long sum is kept in blocks: the registers are added to it, and start again from zero, after each block.
+    """
 
     point: Point
     word: str | None
     dtype: DType
     registers: list[Any]
     nan: Any = None
+    total: Any = None
 
 
 class _Rows:
@@ -133,31 +137,38 @@ class _Rows:
                 self._add(one, inner[one.point.args[0]], slot, mask, lanes, values)
             for node, point, walk in [*outputs, *spread]:
                 self.e.store(node, walk, [*index, *place], inner[point], mask, lanes)
-        self._loops(at, self.sums if sums else 1)
+        self._loops(at, self.sums if sums else 1, [one for one in sums if one.total is not None])
         for one in sums:
             values[one.point] = self._end(one, values)
 
-    def _loops(self, at: Any, unroll: int) -> None:
-        """Loops over a row: vectors along its last axis, several at a time where registers are to work side by side."""
-        k, lanes = self.k, self.lanes
+    def _loops(self, at: Any, unroll: int, totals: list[Sum]) -> None:
+        """Loops over a row, in blocks where sums have totals: after each block the registers are added to them."""
         if not self.columns:
             at([], 0, None, 1)
             return
-        n = self.columns[-1]
+        limit = SUM_BLOCK if totals else prod(self.columns)
+        for first, extents in blocks(self.k, self.columns, limit, self.lanes * unroll):
+            self._block(at, unroll, first, extents)
+            for one in totals:
+                self._add_block(one)
+
+    def _block(self, at: Any, unroll: int, first: list[Any], extents: list[int]) -> None:
+        """One block of a row: vectors along its last axis, several at a time where registers are to work side by side."""
+        k, lanes, n = self.k, self.lanes, extents[-1]
         with ExitStack() as loops:
-            outer = [loops.enter_context(k.loop(0, size)) for size in self.columns[:-1]]
+            outer = [start + loops.enter_context(k.loop(0, size)) for start, size in zip(first[:-1], extents[:-1])]
             begin = 0
             if unroll > 1:
                 whole = n // (lanes * unroll) * lanes * unroll
                 with k.loop(0, whole, lanes * unroll) as i:
                     for slot in range(unroll):
-                        at([*outer, i + slot * lanes], slot, None, lanes)
+                        at([*outer, first[-1] + i + slot * lanes], slot, None, lanes)
                 begin = whole
             whole = n // lanes * lanes
             with k.loop(begin, whole, lanes) as i:
-                at([*outer, i], 0, None, lanes)
+                at([*outer, first[-1] + i], 0, None, lanes)
             if n % lanes:
-                at([*outer, k.index(whole)], 0, tail_mask(k, lanes, n % lanes), lanes)
+                at([*outer, first[-1] + whole], 0, tail_mask(k, lanes, n % lanes), lanes)
 
     def _flat(self, place: list[Any]) -> Any:
         flat: Any = self.k.index(0)
@@ -222,7 +233,25 @@ class _Rows:
         # The largest of two as HLO has it takes six instructions, because NaN must win. Here it takes two: whether there was a NaN is
         # kept aside, and looked at when the row is done.
         aside = word in ("max", "min") and wide in (F32, F64) and not self.exact
-        return Sum(point, word, wide, registers, self.k.reg(PRED, self.k.splat(self.k.pred(False), self.lanes)) if aside else None)
+        total_type = fold_type(dtype, opcode, prod(self.columns))
+        steps = prod(self.columns[:-1]) * -(-self.columns[-1] // (self.lanes * self.sums)) if self.columns else 1
+        total = self.k.reg(total_type, self.k.splat(self.k.const(0, total_type), self.lanes)) \
+            if word == "add" and steps > SUM_BLOCK and (wide.is_float or wide.is_complex) else None
+        return Sum(point, word, wide, registers, self.k.reg(PRED, self.k.splat(self.k.pred(False), self.lanes)) if aside else None, total)
+
+    def _add_block(self, one: Sum) -> None:
+        """Add the registers of a block to the total; they start again from zero."""
+        k = self.k
+        one.total.set(k.binary("add", one.total.get(), k.convert(self._joined(one), one.total.get().dtype)))
+        for register in one.registers:
+            register.set(k.splat(k.const(0, one.dtype), self.lanes))
+
+    def _joined(self, one: Sum) -> Expr:
+        """The registers combined, lane by lane."""
+        total: Expr = one.registers[0].get()
+        for register in one.registers[1:]:
+            total = self._better(one, total, register.get()) if one.nan is not None else self.k.binary(str(one.word), total, register.get())
+        return total
 
     def _add(self, one: Sum, value: Expr, slot: int, mask: Expr | None, lanes: int, values: Values) -> None:
         k = self.k
@@ -246,13 +275,12 @@ class _Rows:
         return self.k.select(self.k.compare("GT" if one.word == "max" else "LT", x, y), x, y)
 
     def _end(self, one: Sum, values: Values) -> Expr:
-        """The reduced value: registers joined, lanes joined, init joined, rounded to the result's type."""
+        """The reduced value: registers and lanes combined, then the init value, rounded to the result's type."""
         k = self.k
-        total = one.registers[0].get()
         if one.word is None:
-            return k.let(total) if not total.dtype.is_complex else total
-        for register in one.registers[1:]:
-            total = self._better(one, total, register.get()) if one.nan is not None else k.binary(one.word, total, register.get())
+            only: Expr = one.registers[0].get()
+            return k.let(only) if not only.dtype.is_complex else only
+        total = self._joined(one) if one.total is None else one.total.get()
         if one.nan is not None:
             while total.lanes > 1:
                 half = total.lanes // 2
@@ -261,7 +289,7 @@ class _Rows:
             total = k.select(k.reduce("or", one.nan.get()), k.const(nan, one.dtype), total)
         else:
             total = k.reduce(one.word, total)
-        total = k.binary(one.word, k.convert(values[one.point.args[1]], one.dtype), total)
+        total = k.binary(one.word, k.convert(values[one.point.args[1]], total.dtype), total)
         total = k.convert(total, tensor_of(one.point.node).dtype)
         return total if total.dtype.is_complex else k.let(total)
 
