@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 
-class TypeFault(Exception):
+class TypeFault(ValueError):
     """Operands or attributes that do not fit the operator: one sentence with both types in it, and what to do."""
 
     def __init__(self, message: str, help: str = "") -> None:

@@ -16,6 +16,7 @@ from irscope.graph import NO_ATTRS, Builder, DType, Graph, Node, TensorType, Tup
 from irscope.graph.dtypes import S32
 from irscope.ops.attrs import ConvDims, Literal, Window
 from irscope.ops.building import Combiners
+from irscope.ops.faults import TypeFault
 from irscope.ops.lazy import LazyModule
 from irscope.ops.registry import get
 
@@ -56,9 +57,9 @@ class Tensors:
         return self.type(x).dtype
 
     def type(self, x: Node) -> TensorType:
-        """The type of a tensor; TypeError for what is none."""
+        """The type of a tensor; TypeFault for what is none."""
         if not isinstance(x.type, TensorType):
-            raise TypeError(f"%{x.name} is {x.type}, not a tensor")
+            raise TypeFault(f"%{x.name} is {x.type}, not a tensor")
         return x.type
 
     # ------------------------------------------------------------------ constants
@@ -84,26 +85,26 @@ class Tensors:
     # ------------------------------------------------------------------ elementwise
 
     def broadcast_to(self, x: Node, shape: Shape) -> Node:
-        """``x`` stretched to ``shape`` as numpy does: aligned at the right, sizes of 1 repeated. Raises ValueError when it does not fit."""
+        """``x`` stretched to ``shape`` as numpy does: aligned at the right, sizes of 1 repeated. Raises TypeFault when it does not fit."""
         old = self.shape(x)
         if old == shape:
             return x
         lead = len(shape) - len(old)
         if lead < 0 or any(o not in (1, s) for o, s in zip(old, shape[lead:], strict=True)):
-            raise ValueError(f"shape {list(old)} does not broadcast to {list(shape)}")
+            raise TypeFault(f"shape {list(old)} does not broadcast to {list(shape)}")
         kept = [i for i, (o, s) in enumerate(zip(old, shape[lead:], strict=True)) if o == s]
         if len(kept) != len(old):
             x = self.reshape(x, tuple(old[i] for i in kept))
         return self.emit("broadcast", (x,), {"dimensions": tuple(i + lead for i in kept)}, type=TensorType(self.dtype(x), shape))
 
     def broadcast_shape(self, *shapes: Shape) -> Shape:
-        """The shape to which all stretch. Raises ValueError when there is none."""
+        """The shape to which all stretch. Raises TypeFault when there is none."""
         rank = max((len(s) for s in shapes), default=0)
         out = []
         for i in range(1, rank + 1):
             sizes = {s[-i] for s in shapes if len(s) >= i} - {1}
             if len(sizes) > 1:
-                raise ValueError(f"shapes {' and '.join(str(list(s)) for s in shapes)} do not broadcast")
+                raise TypeFault(f"shapes {' and '.join(str(list(s)) for s in shapes)} do not broadcast")
             out.append(sizes.pop() if sizes else 1)
         return tuple(reversed(out))
 
@@ -171,9 +172,9 @@ class Tensors:
     # ------------------------------------------------------------------ movement
 
     def reshape(self, x: Node, shape: Shape) -> Node:
-        """The same elements under other sizes. Raises ValueError when their number differs."""
+        """The same elements under other sizes. Raises TypeFault when their number differs."""
         if prod(shape) != prod(self.shape(x)):
-            raise ValueError(f"{list(self.shape(x))} has {prod(self.shape(x))} elements, {list(shape)} has {prod(shape)}")
+            raise TypeFault(f"{list(self.shape(x))} has {prod(self.shape(x))} elements, {list(shape)} has {prod(shape)}")
         return x if self.shape(x) == shape else self.emit("reshape", (x,), type=TensorType(self.dtype(x), shape))
 
     def transpose(self, x: Node, order: Sequence[int]) -> Node:

@@ -5,7 +5,7 @@ from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
 from irscope.formats.relay.algebra import Relay
-from irscope.formats.relay.inference import UNFIT
+from irscope.formats.relay.inference import built
 from irscope.formats.relay.operators import declared
 from irscope.graph import Builder, Effect, Graph, Node, TensorType
 from irscope.ops import TypeFault
@@ -106,9 +106,9 @@ def _expanded(node: Node, values: list[Value]) -> Value:
         return t.array(value, type.dtype)
 
     try:
-        made = operator.build(t, operator.bound(node.attrs), *(taken(v, o.type) for v, o in zip(values, node.operands, strict=True)))
+        made = built(operator, t, node.attrs, [taken(v, o.type) for v, o in zip(values, node.operands, strict=True)])
         found = [t.known(part) for part in made] if isinstance(made, list) else t.known(made)
-    except (TypeFault, *UNFIT):
+    except TypeFault:
         return None
     if isinstance(found, list):
         parts = [part for part in found if part is not None]

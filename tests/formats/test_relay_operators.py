@@ -79,7 +79,7 @@ def test_weights_get_their_type_from_the_attributes() -> None:
 
 @pytest.mark.parametrize(("text", "place", "message"), [
     ("def @f(%x: Tensor[(4, 3), float32], %y: Tensor[(5), float32]) { add(%x, %y) }", "1:65",
-     "cannot broadcast (4, 3) with (5): axis -1 is 3 and 5"),
+     "add: cannot broadcast (4, 3) with (5): axis -1 is 3 and 5"),
     ("def @f(%x: Tensor[(4), float32], %y: Tensor[(4), int32]) { add(%x, %y) }", "1:60", "add needs equal dtypes, got float32 and int32"),
     ("def @f(%x: Tensor[(1, 128), float32], %w: Tensor[(64, 127), float32]) { nn.dense(%x, %w) }", "1:73",
      "nn.dense: data axis -1 is 128, weight axis 1 is 127"),
@@ -88,7 +88,7 @@ def test_weights_get_their_type_from_the_attributes() -> None:
     ("def @f(%x: Tensor[(1, 4, 8, 8), float32], %w: Tensor[(6, 3, 3, 3), float32]) { nn.conv2d(%x, %w) }", "1:80",
      "nn.conv2d: data axis 1 is 4, weight axis 1 is 3"),
     ("def @f(%x: Tensor[(4, 3), float32]) { squeeze(%x, axis=[0]) }", "1:39", "squeeze: axis 0 is 4, not 1"),
-    ("def @f(%x: Tensor[(4, 3), float32]) { nn.relu(%x, %x) }", "1:39", "nn.relu takes 1 operands (data), got 2"),
+    ("def @f(%x: Tensor[(4, 3), float32]) { nn.relu(%x, %x) }", "1:39", "nn.relu takes 1 operand (data), got 2"),
     ("def @f(%x: Tensor[(4), float32]) { @g(%x) } def @g(%x: Tensor[(5), float32]) { %x }", "1:36",
      "parameter %x of @g is Tensor[(5), float32], and gets Tensor[(4), float32]"),
     ("def @f(%x: Tensor[(4), float32]) -> Tensor[(3), float32] { nn.relu(%x) }", "1:60",

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from irscope.expand.relay.values import Constructor, Data, Reference, nodes_of, rebuilt, told, unlike
 from irscope.formats.relay.functions import Pattern
-from irscope.graph import Node, TupleType
+from irscope.formats.relay.types import type_text
+from irscope.graph import Node, TensorType, TupleType
 from irscope.graph.dtypes import PRED
 from irscope.source import UserError
 
@@ -90,11 +91,19 @@ def fits(program: Program, node: Node, pattern: Pattern, value: Any) -> bool:
 def branch(program: Program, node: Node, values: list[Any]) -> Run:
     """``if``: operands are the condition and what each branch takes from outside."""
     arguments = taken(node, values[1:])
-    known = program.t.known(values[0])
+    known = program.t.known(truth(program, node, values[0]))
     if known is not None:
         way = 0 if known.item() else 1
         return program.call(node.bodies[way], arguments[way])
     return _conditional(program, node, values[0], arguments)
+
+
+def truth(program: Program, node: Node, value: Any) -> Node:
+    """A condition, which is one bool. Raises UserError for anything else."""
+    if isinstance(value, Node) and isinstance(value.type, TensorType) and value.type.dtype is PRED and not value.type.rank:
+        return value
+    what = type_text(value.type) if isinstance(value, Node) else told(value)
+    raise UserError(f"the condition is {what}, not bool{program.where(node)}")
 
 
 def taken(node: Node, captured: list[Any]) -> list[list[Any]]:
@@ -111,8 +120,8 @@ def tensors(program: Program, node: Node, value: Any) -> list[Node]:
     """The leaves of a value that a choice or a loop hands on. Raises UserError where one is no tensor."""
     try:
         return nodes_of(value)
-    except ValueError as fault:
-        raise UserError(f"{fault}{program.where(node)}", "run each of the choices as a program of its own") from None
+    except UserError as fault:
+        raise UserError(f"{fault.message}{program.where(node)}", "run each of the choices as a program of its own") from None
 
 
 def _conditional(program: Program, node: Node, condition: Node, arguments: list[list[Any]]) -> Run:
@@ -139,9 +148,8 @@ def _conditional(program: Program, node: Node, condition: Node, arguments: list[
     types = [frame.graph.result().type for frame in frames]
     if str(types[0]) != str(types[1]):
         raise UserError(f"the branches give {types[0]} and {types[1]}{program.where(node)}")
-    flag = t.convert(t.reshape(condition, ()), PRED)
     operands = [t.tuple([t.here(c) for c in frame.captured]) for frame in frames]
-    made = t.emit("conditional", (flag, *operands), {}, [f.graph for f in frames], types[0])
+    made = t.emit("conditional", (condition, *operands), {}, [f.graph for f in frames], types[0])
     assert isinstance(types[0], TupleType)
     value, *after = rebuilt(shapes[0], [t.part(made, i) for i in range(len(types[0].elements))])
     for cell, new in zip(cells, after, strict=True):

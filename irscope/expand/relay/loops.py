@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from irscope.expand.relay.choices import taken, tensors
+from irscope.expand.relay.choices import taken, tensors, truth
 from irscope.expand.relay.values import Function, rebuilt, unlike
 from irscope.graph import Graph, Node, TupleType, Type
-from irscope.graph.dtypes import PRED
 from irscope.source import UserError
 
 if TYPE_CHECKING:
@@ -117,8 +116,7 @@ class _Step:
 
     @property
     def condition(self) -> Node:
-        found: Node = self.values[self.loop.branch.operands[0]]
-        return found
+        return truth(self.program, self.loop.branch, self.values[self.loop.branch.operands[0]])
 
     def _arguments(self, way: int) -> list[Any]:
         return taken(self.loop.branch, [self.values[o] for o in self.loop.branch.operands[1:]])[way]
@@ -170,7 +168,7 @@ def _rolled(program: Program, node: Node, function: Function, loop: TailLoop, st
             asked = _Step(program, function, loop, rebuilt(state, own))
             yield from asked.begin()
             program.at(node)
-            go = t.convert(t.reshape(t.here(asked.condition), ()), PRED)
+            go = t.here(asked.condition)
             if loop.again == 1:
                 go = t.unary("not", go)
             passed = [p for p in test.parts if p not in own]

@@ -23,7 +23,7 @@ from irscope.expand.relay import choices, loops
 from irscope.expand.relay.binding import unsolved
 from irscope.expand.relay.frames import FramedRelay
 from irscope.expand.relay.values import Constructor, Function, Itself, Journal, Reference, flatten, told
-from irscope.formats.relay.inference import UNFIT
+from irscope.formats.relay.inference import built
 from irscope.formats.relay.operators import declared
 from irscope.formats.relay.primitives import DIALECTS
 from irscope.graph import UNKNOWN, Graph, Module, Node, TensorType, TupleType, Type, unknown_op
@@ -231,11 +231,16 @@ class Program:
             case "ref":
                 return Reference(values[0], len(self.journals))
             case "ref_read":
-                return values[0].value
+                return self._cell(node, values).value
             case "ref_write":
-                self.write(values[0], values[1])
+                self.write(self._cell(node, values), values[1])
                 return []
         return self.operator(node, values)
+
+    def _cell(self, node: Node, values: list[Any]) -> Reference:
+        if isinstance(values[0], Reference):
+            return values[0]
+        raise UserError(f"{node.op.name} takes a reference, and gets {told(values[0])}{self.where(node)}")
 
     def _called(self, node: Node, values: list[Any]) -> Any:
         if "callee" in node.attrs:
@@ -284,17 +289,19 @@ class Program:
         if strange is not None:
             raise UserError(f"{node.op.name} takes arrays, and gets {told(strange)}{self.where(node)}")
         found = declared(node.op.name)
+        strange_names = [key for key in node.attrs if found is not None and key not in found.names and not key.startswith("positional")]
+        if found is not None and strange_names:
+            near = did_you_mean(strange_names[0], found.names) or f"it has {', '.join(found.names) or 'none'}"
+            raise UserError(f"{node.op.name} has no attribute {strange_names[0]}{self.where(node)}", near)
         if found is None or found.build is None:
             if self.partial:
                 return self._kept(node, values)
             near = did_you_mean(node.op.name, _names())
             raise UserError(f"{node.op.name} has no meaning that irscope could compile{self.where(node)}", near)
         try:
-            return self._placed(found.build(self.t, found.bound(node.attrs), *values))
-        except UNFIT as fault:
-            raise UserError(f"{node.op.name}: {fault}{self.where(node)}") from None
+            return self._placed(built(found, self.t, node.attrs, values))
         except TypeFault as fault:
-            raise UserError(f"{node.op.name}: {fault.message}{self.where(node)}", fault.help) from None
+            raise UserError(f"{fault.message}{self.where(node)}", fault.help) from None
 
     def _kept(self, node: Node, values: list[Any]) -> Any:
         """A primitive that stands in the text as it is, or an operator without a meaning."""

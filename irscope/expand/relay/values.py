@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from irscope.graph import Graph, Node
+from irscope.source import UserError
 
 
 @dataclass(slots=True, eq=False)
@@ -128,7 +129,7 @@ def nodes_of(value: Any) -> list[Node]:
     """The leaves of a value that must all be tensors."""
     leaves = flatten(value)
     if not all(isinstance(leaf, Node) for leaf in leaves):
-        raise ValueError("a function or a reference cannot be chosen by data")
+        raise UserError("a function or a reference cannot be chosen by data")
     return leaves
 
 

@@ -7,15 +7,18 @@ from collections.abc import Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from irscope.formats.relay.cursor import Raw
 from irscope.formats.relay.types import PRINTED, dtype_named
 from irscope.graph import Builder, DType, Node
+from irscope.ops.faults import TypeFault
+from irscope.ops.lazy import LazyModule
 from irscope.ops.tensors import Shape, Tensors
 
 if TYPE_CHECKING:
     import numpy as np
 
     Array = np.ndarray[Any, Any]
+else:
+    np = LazyModule("numpy")
 
 AXIS = re.compile(r"(\d*)([A-Za-z])")
 MAX_KNOWN = 4096
@@ -35,19 +38,19 @@ class Relay(Tensors):
         """The element type that an attribute names; None and the empty string mean the default."""
         if word is None or word == "":
             if default is None:
-                raise ValueError("the element type must be given")
+                raise TypeFault("the element type must be given")
             return default
         found = dtype_named(str(word))
         if found is None:
-            raise ValueError(f"`{word}` is no element type")
+            raise TypeFault(f"`{word}` is no element type")
         return found
 
     def axis(self, x: Node | int, axis: int) -> int:
         """A dimension counted from the front. ``x`` is the tensor or its rank."""
         rank = x if isinstance(x, int) else self.rank(x)
-        if not -max(rank, 1) <= axis < max(rank, 1):
-            raise ValueError(f"axis {axis} is out of range for {rank} dimensions")
-        return axis % max(rank, 1)
+        if not -rank <= axis < rank:
+            raise TypeFault(f"axis {axis} is out of range for {rank} dimension{'s' if rank != 1 else ''}")
+        return axis % rank
 
     def axes(self, x: Node, axis: Any, exclude: bool = False) -> list[int]:
         """The dimensions of a reduction: None are all, ``exclude`` means all but those."""
@@ -87,11 +90,26 @@ class Relay(Tensors):
             return None
         return node.op.reference(None, node, *values)  # type: ignore[no-any-return]
 
+    def array(self, value: Any, dtype: DType) -> Node:
+        """A constant. Raises TypeFault for a number that is none of the element type's."""
+        wrong = isinstance(value, float) and not dtype.is_float and not dtype.is_complex and not dtype.lowest <= value <= dtype.highest
+        if wrong or (isinstance(value, int) and not -(1 << 63) <= value < 1 << 64):
+            raise TypeFault(f"{value} does not fit {word_of(dtype)}")
+        with np.errstate(over="ignore"):  # a bound that a narrow float does not hold is infinite
+            return super().array(value, dtype)
+
+    def single(self, x: Node, what: str) -> int:
+        """The integer that a constant operand is. Raises TypeFault as :meth:`ints` does, and where it is not one number."""
+        found = self.ints(x, what)
+        if len(found) != 1:
+            raise TypeFault(f"{what} is one number, got {shape_text(self.shape(x))}")
+        return found[0]
+
     def ints(self, x: Node, what: str) -> list[int]:
-        """The integers in a constant operand. ValueError when they depend on data."""
+        """The integers in a constant operand. TypeFault when they depend on data."""
         value = self.known(x)
         if value is None:
-            raise ValueError(f"{what} depends on data: irscope compiles programs whose shapes are known")
+            raise TypeFault(f"{what} depends on data: irscope compiles programs whose shapes are known")
         return [int(v) for v in value.reshape(-1)]
 
     # ------------------------------------------------------------------ rules
@@ -99,7 +117,7 @@ class Relay(Tensors):
     def same_dtype(self, x: Node, y: Node) -> None:
         """Relay never promotes."""
         if self.dtype(x) is not self.dtype(y):
-            raise ValueError(f"equal dtypes are needed, got {word_of(self.dtype(x))} and {word_of(self.dtype(y))}")
+            raise TypeFault(f"equal dtypes are needed, got {word_of(self.dtype(x))} and {word_of(self.dtype(y))}")
 
     def together(self, *xs: Node) -> list[Node]:
         """All operands stretched to their common shape; says which axes do not fit."""
@@ -115,7 +133,7 @@ class Relay(Tensors):
         for i in range(1, max(len(a), len(b)) + 1):
             m, n = (a[-i] if i <= len(a) else 1), (b[-i] if i <= len(b) else 1)
             if m != n and 1 not in (m, n):
-                raise ValueError(f"cannot broadcast {shape_text(a)} with {shape_text(b)}: axis {-i} is {m} and {n}")
+                raise TypeFault(f"cannot broadcast {shape_text(a)} with {shape_text(b)}: axis {-i} is {m} and {n}")
             out.append(n if m == 1 else m)
         return tuple(reversed(out))
 
@@ -126,25 +144,25 @@ class Relay(Tensors):
         if self.rank(v) == 0 or (self.rank(v) == 1 and self.shape(v)[0] == 1 and n != 1):
             return self.broadcast_to(self.reshape(v, ()), self.shape(x))
         if self.rank(v) != 1 or self.shape(v)[0] != n:
-            raise ValueError(f"data axis {axis} is {n}, but the operand for it is {shape_text(self.shape(v))}")
+            raise TypeFault(f"data axis {axis} is {n}, but the operand for it is {shape_text(self.shape(v))}")
         return self.emit("broadcast", (v,), {"dimensions": (d,)}, type=self.type(x).with_dtype(self.dtype(v)))
 
     # ------------------------------------------------------------------ layouts
 
     def to_layout(self, x: Node, source: str, target: str) -> Node:
         """``NCHW`` to ``NHWC``, ``NCHW8c`` and back: each letter is a dimension, ``8c`` its inner part of 8."""
-        if source == target:
-            return x
         old, new = layout_axes(source), layout_axes(target)
         shape = self.shape(x)
         if len(old) != len(shape):
-            raise ValueError(f"layout {source} has {len(old)} axes, the data is {shape_text(shape)}")
+            raise TypeFault(f"layout {source} has {len(old)} axes, the data is {shape_text(shape)}")
+        if source == target:
+            return x
         for (_, factor), n in zip(old, shape, strict=True):
             if factor and factor != n:
-                raise ValueError(f"layout {source} has a part of {factor}, the data is {shape_text(shape)}")
+                raise TypeFault(f"layout {source} has a part of {factor}, the data is {shape_text(shape)}")
         letters = [letter for letter, factor in old if not factor]
         if sorted(letters) != sorted(letter for letter, factor in new if not factor):
-            raise ValueError(f"layouts {source} and {target} have different axes")
+            raise TypeFault(f"layouts {source} and {target} have different axes")
         # Parts go beside their whole, then together.
         order, sizes = [], []
         for letter in letters:
@@ -158,17 +176,17 @@ class Relay(Tensors):
             parts = [(name, factor) for name, factor in new if factor and name.upper() == letter]
             inner = prod(factor for _, factor in parts)
             if size % inner:
-                raise ValueError(f"axis {letter} is {size}, no multiple of {inner} as layout {target} wants")
+                raise TypeFault(f"axis {letter} is {size}, no multiple of {inner} as layout {target} wants")
             names += [(letter, 0), *parts]
             split += [size // inner, *(factor for _, factor in parts)]
         x = self.reshape(x, tuple(split))
         return self.transpose(x, [names.index(axis) for axis in new])
 
 
-def layout_axes(layout: str) -> list[tuple[str, int]]:
-    """``NCHW16c`` as (letter, size) pairs; whole axes have size 0."""
-    if not re.fullmatch(r"(?:\d*[A-Za-z])+", layout):
-        raise ValueError(f"`{layout}` is no layout")
+def layout_axes(layout: str | None) -> list[tuple[str, int]]:
+    """``NCHW16c`` as (letter, size) pairs; whole axes have size 0. Raises TypeFault for what is no layout."""
+    if layout is None or not re.fullmatch(r"(?:\d*[A-Za-z])+", layout):
+        raise TypeFault(f"`{layout}` is no layout")
     return [(letter, int(size or 0)) for size, letter in AXIS.findall(layout)]
 
 
@@ -192,27 +210,29 @@ MAX_TABLE = 1 << 26
 
 
 def table_of(entries: int) -> int:
-    """The number of entries of a table, when it is one that can be made. Raises ValueError."""
+    """The number of entries of a table, when it is one that can be made. Raises TypeFault."""
     if entries > MAX_TABLE:
-        raise ValueError(f"this takes a table of {entries} numbers, more than {MAX_TABLE}")
+        raise TypeFault(f"this takes a table of {entries} numbers, more than {MAX_TABLE}")
     return entries
 
 
 def each(values: Any, n: int) -> tuple[int, ...]:
     """One number for all spatial dimensions, or one for each."""
-    given = list(values) if isinstance(values, list | tuple) else [values]
-    if any(isinstance(v, Raw) for v in given):
-        raise ValueError("a size is left open")
-    return tuple(int(v) for v in given) * n if len(given) == 1 else tuple(int(v) for v in given)
+    given = tuple(values) if isinstance(values, list | tuple) else (values,)
+    if not all(isinstance(v, int) for v in given):
+        raise TypeFault("a size is left open")
+    if len(given) not in (1, n):
+        raise TypeFault(f"{shape_text(given)} has {len(given)} numbers; {n} dimensions take {'1' if n == 1 else f'1 or {n}'}")
+    return given * n if len(given) == 1 else given
 
 
 def paddings(values: Any, n: int) -> list[tuple[int, int]]:
     """One number, one a dimension, or all lows and then all highs."""
-    given = each(values, 1) if not isinstance(values, list | tuple) else tuple(int(v) for v in values)
+    given = tuple(values) if isinstance(values, list | tuple) else (values,)
     if len(given) == 1:
         return [(given[0], given[0])] * n
     if len(given) == n:
         return [(p, p) for p in given]
     if len(given) != 2 * n:
-        raise ValueError(f"padding has {len(given)} numbers; {n} dimensions take 1, {n} or {2 * n}")
+        raise TypeFault(f"padding has {len(given)} numbers; {n} dimensions take 1, {n} or {2 * n}")
     return [(given[i], given[n + i]) for i in range(n)]

@@ -8,6 +8,7 @@ from typing import Any
 from irscope.formats.relay.algebra import each, paddings
 from irscope.graph import TensorType
 from irscope.graph.types import Dim
+from irscope.ops.faults import TypeFault
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +23,7 @@ class Deformable:
 def deformable(a: Any, data: TensorType, weight: TensorType | None) -> Deformable | None:
     """Two numbers a place of the window and group, at each place of the result (TVM's DeformableConv2DRel). None where too little is told.
 
-    Raises ValueError where the window does not fit.
+    Raises TypeFault where the window does not fit.
     """
     letters, kernel = str(a.data_layout), str(a.kernel_layout)
     if sorted(letters) != sorted("NCHW") or sorted(kernel) != sorted("OIHW") or data.rank != 4:
@@ -43,7 +44,7 @@ def deformable(a: Any, data: TensorType, weight: TensorType | None) -> Deformabl
             return None
         reach = (k - 1) * spread + 1
         if n + low + high < reach:
-            raise ValueError(f"the window of {reach} is larger than the data, which is {n}")
+            raise TypeFault(f"the window of {reach} is larger than the data, which is {n}")
         made.append((n + low + high - reach) // step + 1)
 
     def lying(c: Dim) -> TensorType:

@@ -155,8 +155,8 @@ def _solve(node: Node) -> None:
     if found is None or not isinstance(data, TensorType):
         return
     try:
-        types = rule(found.bound(node.attrs), data)
-    except (ValueError, IndexError, TypeError, AttributeError, KeyError):
+        types = rule(found.checked([o.type for o in node.operands], node.attrs), data)
+    except TypeFault:
         return
     for operand, type in zip(node.operands[1:], types, strict=False):
         if operand.type is not UNKNOWN or type is None:
@@ -176,7 +176,7 @@ def _dense(a: Attributes, x: TensorType) -> list[TensorType | None]:
 def _conv(a: Attributes, x: TensorType) -> list[TensorType | None]:
     """``channels``, ``kernel_size`` and ``groups`` in the order that the kernel's layout has, packed layouts (``OIHW4i4o``) included."""
     kernel, data = layout_axes(a.kernel_layout), layout_axes(a.data_layout)
-    if a.channels is None or a.kernel_size is None or len(data) != x.rank:
+    if a.channels is None or a.kernel_size is None or len(data) != x.rank or not {c.upper() for c, _ in kernel} <= set("OIDHW"):
         return []
     spatial = [c for c in "DHW" if c in a.kernel_layout]
     parts = [size for (c, _), size in zip(data, x.shape, strict=True) if c in "Cc"]
@@ -197,7 +197,9 @@ def _conv(a: Attributes, x: TensorType) -> list[TensorType | None]:
 
 
 def _conv_transpose(a: Attributes, x: TensorType) -> list[TensorType | None]:
-    if a.channels is None or a.kernel_size is None or len(a.kernel_layout) != x.rank:
+    letters = "NC" + "DHW"[5 - x.rank :]
+    plain = sorted(a.kernel_layout) == sorted("IO" + letters[2:]) and sorted(a.data_layout) == sorted(letters)
+    if a.channels is None or a.kernel_size is None or not plain:
         return []
     spatial = [c for c in "DHW" if c in a.kernel_layout]
     sizes: dict[str, Dim] = dict(zip(spatial, each(a.kernel_size, len(spatial)), strict=True))
@@ -212,7 +214,7 @@ def _deformable(a: Attributes, x: TensorType) -> list[TensorType | None]:
 
 def _along(count: int) -> Callable[[Attributes, TensorType], list[TensorType | None]]:
     """Vectors as long as the axis."""
-    return lambda a, x: [TensorType(x.dtype, (x.shape[a.axis],))] * count
+    return lambda a, x: [TensorType(x.dtype, (x.shape[a.axis],))] * count if -x.rank <= a.axis < x.rank else []
 
 
 SOLVED: dict[str, Callable[[Attributes, TensorType], list[TensorType | None]]] = {

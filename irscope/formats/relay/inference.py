@@ -6,18 +6,19 @@ A dimension that is left open (``?``, a name) is tried with two sizes: what come
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from irscope.graph import UNKNOWN, Builder, DynamicDim, Graph, Kind, Node, TensorType, TupleType, Type
 from irscope.graph.types import Dim
 from irscope.ops.faults import TypeFault
 from irscope.ops.registry import get
 
+if TYPE_CHECKING:
+    from irscope.formats.relay.algebra import Relay
+    from irscope.formats.relay.operators import Operator
+
 TRIED = (5040, 10080)
 """Sizes that stand for an open dimension: most numbers divide them, and no model has just these two."""
-
-UNFIT = (ValueError, IndexError, ArithmeticError, AttributeError, TypeError, KeyError)
-"""What an expansion raises for attributes of the wrong kind, and for operands that do not fit."""
 
 _cache: dict[Any, Type | TypeFault] = {}
 _costs: dict[Any, float] = {}
@@ -48,13 +49,13 @@ def infer_node(node: Node) -> Type:
     return found
 
 
-def _inferred(operator: Any, types: tuple[Type, ...], attrs: Mapping[str, Any], operands: Sequence[Node]) -> Type:
-    _arity(operator, types)
+def _inferred(operator: Operator, types: tuple[Type, ...], attrs: Mapping[str, Any], operands: Sequence[Node]) -> Type:
+    bound = operator.checked(types, attrs)
     if operator.infer is not None:
         try:
-            made = operator.infer(operator.bound(attrs), *types)
-        except UNFIT as fault:
-            raise TypeFault(f"{operator.name}: {fault}") from None
+            made = operator.infer(bound, *types)
+        except TypeFault as fault:
+            raise _named(operator.name, fault) from None
         if made is not None:
             return made  # type: ignore[no-any-return]
     if operator.build is None or not all(_tensors(t) for t in types):
@@ -87,8 +88,8 @@ def cost_of(node: Node) -> float:
                  if not isinstance(d, int)}
         values = [_operand(t, _closed(o.type, sizes), o) for o in node.operands]
         try:
-            operator.build(t, operator.bound(node.attrs), *values)
-        except (TypeFault, *UNFIT):
+            built(operator, t, node.attrs, values)
+        except TypeFault:
             return 0.0
         found = _costs[key] = sum(_flops(made) for made in graph.nodes)
     return found
@@ -102,14 +103,6 @@ def _flops(node: Node) -> float:
     if node.op.kind is Kind.REDUCTION and isinstance(node.operands[0].type, TensorType):
         return float(node.operands[0].type.elements)
     return 0.0
-
-
-def _arity(operator: Any, types: tuple[Type, ...]) -> None:
-    least = sum(not name.endswith("?") for name in operator.operands)
-    if not least <= len(types) <= len(operator.operands):
-        wanted = f"{least}" if least == len(operator.operands) else f"{least} to {len(operator.operands)}"
-        names = ", ".join(name.rstrip("?") for name in operator.operands)
-        raise TypeFault(f"{operator.name} takes {wanted} operands ({names}), got {len(types)}")
 
 
 def _tensors(type: Type) -> bool:
@@ -128,19 +121,28 @@ def _closed(type: Type, sizes: Mapping[Any, int]) -> Type:
     return TensorType(type.dtype, tuple(sizes.get(d, d) for d in type.shape))
 
 
-def _tried(operator: Any, types: tuple[Type, ...], attrs: Mapping[str, Any], operands: Sequence[Node]) -> Type:
+def _tried(operator: Operator, types: tuple[Type, ...], attrs: Mapping[str, Any], operands: Sequence[Node]) -> Type:
     """The type that the expansion has, built into a graph that is thrown away."""
     from irscope.formats.relay.algebra import Relay
 
     builder = Builder(Graph("probe"))
     t = Relay(builder)
     values = [_operand(t, type, node) for type, node in zip(types, operands, strict=True)]
+    return type_of(built(operator, t, attrs, values))
+
+
+def built(operator: Operator, t: Relay, attrs: Mapping[str, Any], values: Sequence[Any]) -> Any:
+    """What a call expands to. Raises TypeFault, which names the operator, for operands and attributes that do not fit."""
+    assert operator.build is not None
     try:
-        return type_of(operator.build(t, operator.bound(attrs), *values))
-    except TypeFault:
-        raise
-    except UNFIT as fault:
-        raise TypeFault(f"{operator.name}: {fault}") from None
+        return operator.build(t, operator.checked([type_of(v) for v in values], attrs), *values)
+    except TypeFault as fault:
+        raise _named(operator.name, fault) from None
+
+
+def _named(name: str, fault: TypeFault) -> TypeFault:
+    """A fault that says which operator it is of."""
+    return fault if name in fault.message else TypeFault(f"{name}: {fault.message}", fault.help)
 
 
 def _operand(t: Any, type: Type, node: Node) -> Any:

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from irscope.formats.relay.inference import UNFIT
-from irscope.graph import NO_ATTRS, UNKNOWN, Builder, Graph, Module, Node, TensorType, Type, callees_first, rewrite, see_through
+from irscope.graph import NO_ATTRS, Builder, Graph, Module, Node, TensorType, Type, callees_first, rewrite, see_through
 from irscope.ops import TypeFault, get
 from irscope.ops.building import constant
 from irscope.passes.algebra.simplifier import Draft
@@ -50,15 +49,10 @@ class RelaySimplifier:
     def rule(self, builder: Builder, node: Node, operands: Sequence[Node]) -> Node | None:
         """What a node becomes; None for a plain copy of it."""
         rules = self.rules.get(node.op.name)
-        if rules is None or not isinstance(node.type, TensorType) or node.op.dialect != "relay":
-            return None
+        if rules is None or not isinstance(node.type, TensorType) or node.op.dialect != "relay" or not is_sound(node):
+            return None  # of a call that is not as declared the checker tells, and the node stays
         self.builder, self.old = builder, node
-        try:
-            found = self._ruled(rules, Draft(node.op, operands, node.attrs, node.type))
-        except UNFIT:
-            if is_sound(node):
-                raise
-            return None  # attributes of the wrong kind: the checker tells, and the node stays
+        found = self._ruled(rules, Draft(node.op, operands, node.attrs, node.type))
         if found is not None:
             self.changed = True
         return found
@@ -94,8 +88,11 @@ class RelaySimplifier:
 
 
 def is_sound(node: Node) -> bool:
-    """Whether a call's type follows from its operands and attributes."""
+    """Whether a call's operands and attributes are such as its operator takes."""
+    if node.op.infer is None:
+        return False
     try:
-        return node.op.infer is not None and node.op.infer(node) is not UNKNOWN
+        node.op.infer(node)
     except TypeFault:
         return False
+    return True

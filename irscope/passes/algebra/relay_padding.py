@@ -64,7 +64,7 @@ def average_pool(s: RelaySimplifier, d: Draft) -> Node | None:
         return None
     if given["count_include_pad"]:
         return _merged(s, d, "layout")
-    if given["ceil_mode"] or any(each(given["padding"], 1)):
+    if given["ceil_mode"] or any(given["padding"]):
         return None
     return _merged(s, d, "layout", {"count_include_pad": True})
 

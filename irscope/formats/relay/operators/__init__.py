@@ -4,22 +4,22 @@
     def leaky_relu(t: Relay, a: Attributes, x: Node) -> Node:
         return t.select(t.compare("GT", x, t.like(x, 0)), x, t.scale(x, a.alpha))
 
-In front of the semicolon stand the operands, behind it the attributes in the order in which Relay prints them; ``units!`` has no
-default and is always printed. ``kind`` is TVM's fusion pattern. Types follow from the expansion; to add operators, write them in a family
-file here.
+In front of the semicolon stand the operands, ``indices: int 1d`` where not any tensor will do; behind it the attributes in the order in
+which Relay prints them: ``newshape!`` must be given. ``kind`` is TVM's fusion pattern. Types follow from the expansion; to add
+operators, write them in a family file here.
 """
 
 from __future__ import annotations
 
-import ast
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from types import SimpleNamespace
 from typing import Any, TypeVar
 
-from irscope.graph import Effect, Kind, Op
+from irscope.formats.relay.operators.signature import Attribute, Operand, bind_attributes, check_attributes, check_operands
+from irscope.graph import Effect, Kind, Op, Type
 from irscope.ops.registry import declare
 
 FAMILIES = (
@@ -59,15 +59,6 @@ _table: dict[str, Operator] = {}
 _loaded = False
 
 
-@dataclass(frozen=True, slots=True)
-class Attribute:
-    """A named attribute: a required one has no default and is always printed."""
-
-    name: str
-    required: bool
-    default: Any
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Operator:
     """What Relay's registry says of an operator, and what it expands to (None: nothing that irscope can compute).
@@ -76,7 +67,7 @@ class Operator:
     """
 
     name: str
-    operands: tuple[str, ...]
+    takes: tuple[Operand, ...]
     attributes: tuple[Attribute, ...]
     level: int
     kind: Kind
@@ -85,17 +76,24 @@ class Operator:
     infer: Callable[..., Any] | None = None
 
     @property
+    def operands(self) -> tuple[str, ...]:
+        """The names of its operands."""
+        return tuple(o.name for o in self.takes)
+
+    @property
     def names(self) -> tuple[str, ...]:
         """The names of its attributes, in the order in which they are printed."""
         return tuple(a.name for a in self.attributes)
 
     def bound(self, given: Mapping[str, Any]) -> Attributes:
-        """The attributes of a call, defaults filled in; a string without a name stands for the first that is required."""
-        values = {a.name: a.default for a in self.attributes}
-        for key, value in given.items():
-            if key.startswith("positional"):
-                key = next((a.name for a in self.attributes if a.required), key)
-            values[key] = value
+        """The attributes of a call, defaults filled in; a string without a name stands for the next attribute that is a word."""
+        return Attributes(**bind_attributes(self.attributes, given))
+
+    def checked(self, types: Sequence[Type], given: Mapping[str, Any]) -> Attributes:
+        """The attributes of a call whose operands have these types, defaults filled in. Raises TypeFault where it is not as declared."""
+        check_operands(self.name, self.takes, types)
+        values = bind_attributes(self.attributes, given)
+        check_attributes(self.name, self.attributes, values)
         return Attributes(**values)
 
 
@@ -127,8 +125,9 @@ def _enter(
     found = SCHEMA.match(text)
     if found is None:
         raise ValueError(f"{text!r} is no schema")
-    operands = tuple(part.strip() for part in found["operands"].split(",") if part.strip())
-    attributes = tuple(_attribute(part) for part in _split(found["attributes"] or ""))
+    default = "tensor" if build is not None else "any"
+    operands = tuple(Operand.of(part.strip(), default) for part in found["operands"].split(",") if part.strip())
+    attributes = tuple(Attribute.of(part) for part in _split(found["attributes"] or ""))
     made = Operator(found["name"], operands, attributes, level, kind, build, values, infer)
     from irscope.formats.relay.inference import cost_of, infer_node
 
@@ -145,13 +144,6 @@ def _split(text: str) -> list[str]:
             parts.append(text[begin:i].strip())
             begin = i + 1
     return [p for p in parts if p]
-
-
-def _attribute(text: str) -> Attribute:
-    if text.endswith("!"):
-        return Attribute(text[:-1], True, None)
-    name, _, default = text.partition("=")
-    return Attribute(name.strip(), False, ast.literal_eval(default.strip()))
 
 
 def declared(name: str) -> Operator | None:

@@ -9,6 +9,7 @@ from irscope.formats.relay.operators import Attributes, operator
 from irscope.graph import Kind, Node
 from irscope.graph.dtypes import S16, S32, U32, U64
 from irscope.ops.attrs import ConvDims, Window
+from irscope.ops.faults import TypeFault
 from irscope.ops.lazy import LazyModule
 
 np: Any = LazyModule("numpy")
@@ -24,7 +25,7 @@ def bitpack(t: Relay, a: Attributes, x: Node) -> Node:
     bit_axis = int(a.bit_axis) if int(a.bit_axis) >= 0 else rank + 1 + int(a.bit_axis)
     size = t.shape(x)[axis]
     if size % dtype.bits:
-        raise ValueError(f"axis {axis} is {size}, no multiple of the {dtype.bits} bits of a word")
+        raise TypeFault(f"axis {axis} is {size}, no multiple of the {dtype.bits} bits of a word")
     shape = t.shape(x)
     wide = t.convert(x, U64 if dtype is U64 else U32)
     wide = t.reshape(wide, (*shape[:axis], size // dtype.bits, dtype.bits, *shape[axis + 1 :]))
@@ -44,6 +45,8 @@ def _with(shape: tuple[int, ...], axis: int, size: int) -> tuple[int, ...]:
 
 
 def _lowest_bits(t: Relay, x: Node, bits: int) -> Node:
+    if bits > 31:
+        raise TypeFault(f"{bits} bits are more than int32 holds")
     wide = t.convert(x, S32)
     return t.binary("and", wide, t.like(wide, (1 << bits) - 1))
 
@@ -70,7 +73,9 @@ def _signed(t: Relay, w: Node, bits: int, unipolar: bool) -> Node:
 
 
 @operator(
-    "nn.bitserial_dense(data, weight; units!, data_bits=1, weight_bits=1, pack_dtype=None, out_dtype=None, unipolar=True)", kind=C, level=1
+    "nn.bitserial_dense(data: 1d+, weight: 2-3d; units=None, data_bits=1, weight_bits=1, pack_dtype=None, out_dtype=None, unipolar=True)",
+    kind=C,
+    level=1,
 )
 def bitserial_dense(t: Relay, a: Attributes, x: Node, w: Node) -> Node:
     """A dense layer of numbers of a few bits; a weight of three axes is packed."""
@@ -79,13 +84,13 @@ def bitserial_dense(t: Relay, a: Attributes, x: Node, w: Node) -> Node:
     right = _unpacked(t, t.transpose(w, (0, 2, 1)), 1) if packed else _lowest_bits(t, w, int(a.weight_bits))
     right = _signed(t, right, int(a.weight_bits), bool(a.unipolar))
     if t.shape(left)[-1] != t.shape(right)[1]:
-        raise ValueError(f"data axis -1 is {t.shape(left)[-1]}, weight axis 1 is {t.shape(right)[1]}")
+        raise TypeFault(f"data axis -1 is {t.shape(left)[-1]}, weight axis 1 is {t.shape(right)[1]}")
     made = t.dot(left, right, ([t.rank(left) - 1], [1]))
     return t.convert(made, t.dtype_word(a.out_dtype, t.dtype(x)))
 
 
 @operator(
-    "nn.bitserial_conv2d(data, weight; strides=[1, 1], padding=[0, 0], kernel_size=[3, 3], channels=None, activation_bits=1, "
+    "nn.bitserial_conv2d(data: 4d, weight: 4-5d; strides=[1, 1], padding=[0, 0], kernel_size=[3, 3], channels=None, activation_bits=1, "
     "weight_bits=1, data_layout='NCHW', kernel_layout='OIHW', pack_dtype=None, out_dtype=None, unipolar=True)",
     kind=C,
     level=2,
@@ -94,7 +99,7 @@ def bitserial_conv2d(t: Relay, a: Attributes, x: Node, w: Node) -> Node:
     """A convolution of numbers of a few bits; a weight of five axes is packed along its inputs."""
     layout = str(a.data_layout)
     if layout not in ("NCHW", "NHWC"):
-        raise ValueError(f"a bit-serial convolution works on NCHW or NHWC, not on {layout}")
+        raise TypeFault(f"a bit-serial convolution works on NCHW or NHWC, not on {layout}")
     first = layout == "NCHW"
     right = _unpacked(t, w, 1 if first else 2) if t.rank(w) == 5 else _lowest_bits(t, w, int(a.weight_bits))
     right = _signed(t, right, int(a.weight_bits), bool(a.unipolar))
@@ -102,6 +107,6 @@ def bitserial_conv2d(t: Relay, a: Attributes, x: Node, w: Node) -> Node:
     dims = ConvDims(0, 1, (2, 3), 1, 0, (2, 3), 0, 1, (2, 3)) if first else ConvDims(0, 3, (1, 2), 2, 3, (0, 1), 0, 3, (1, 2))
     size = tuple(t.shape(right)[d] for d in dims.rhs_spatial)
     if t.shape(left)[dims.lhs_feature] != t.shape(right)[dims.rhs_input]:
-        raise ValueError(f"data has {t.shape(left)[dims.lhs_feature]} channels, the weight {t.shape(right)[dims.rhs_input]}")
+        raise TypeFault(f"data has {t.shape(left)[dims.lhs_feature]} channels, the weight {t.shape(right)[dims.rhs_input]}")
     made = t.conv(left, right, dims, Window.make(size, each(a.strides, 2), tuple(paddings(a.padding, 2))))
     return t.convert(made, t.dtype_word(a.out_dtype, S16))

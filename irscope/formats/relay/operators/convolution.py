@@ -6,6 +6,7 @@ from irscope.formats.relay.algebra import Relay, each, paddings, plain_layout, s
 from irscope.formats.relay.operators import Attributes, operator
 from irscope.graph import DType, Kind, Node
 from irscope.ops.attrs import ConvDims, Window
+from irscope.ops.faults import TypeFault
 
 C = Kind.CONTRACTION
 SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
@@ -16,7 +17,7 @@ def _dims(data: str, kernel: str, spatial: str) -> ConvDims:
 
     def places(layout: str, first: str, second: str) -> tuple[int, int, tuple[int, ...]]:
         if sorted(layout) != sorted(first + second + spatial):
-            raise ValueError(f"layout {layout} must hold each of {first}{second}{spatial}")
+            raise TypeFault(f"layout {layout} must hold each of {first}{second}{spatial}")
         return layout.index(first), layout.index(second), tuple(layout.index(c) for c in spatial)
 
     n, c, where = places(data, "N", "C")
@@ -33,7 +34,7 @@ def convolve(t: Relay, a: Attributes, x: Node, w: Node, n: int, dtype: DType | N
     groups = int(a.groups)
     dims = _dims(plain, plain_kernel, SPATIAL[n])
     if t.rank(x) != n + 2 or t.rank(w) != n + 2:
-        raise ValueError(f"data and weight need {n + 2} axes, they are {shape_text(t.shape(x))} and {shape_text(t.shape(w))}")
+        raise TypeFault(f"data and weight need {n + 2} axes, they are {shape_text(t.shape(x))} and {shape_text(t.shape(w))}")
     channels, inner = t.shape(x)[dims.lhs_feature], t.shape(w)[dims.rhs_input]
     if groups > 1 and inner * groups != channels and t.shape(w)[dims.rhs_output] == channels and groups == channels:
         # Depthwise: TVM writes the kernel as (channels, multiplier, ...), the result's channels being their product.
@@ -41,16 +42,17 @@ def convolve(t: Relay, a: Attributes, x: Node, w: Node, n: int, dtype: DType | N
         inner = 1
     if inner * groups != channels:
         times = f" times {groups} groups" if groups > 1 else ""
-        raise ValueError(f"data axis {dims.lhs_feature} is {channels}, weight axis {dims.rhs_input} is {inner}{times}")
+        raise TypeFault(f"data axis {dims.lhs_feature} is {channels}, weight axis {dims.rhs_input} is {inner}{times}")
     if isinstance(a.channels, int) and a.channels != t.shape(w)[dims.rhs_output]:
-        raise ValueError(f"channels is {a.channels}, weight axis {dims.rhs_output} is {t.shape(w)[dims.rhs_output]}")
+        raise TypeFault(f"channels is {a.channels}, weight axis {dims.rhs_output} is {t.shape(w)[dims.rhs_output]}")
     size = tuple(t.shape(w)[d] for d in dims.rhs_spatial)
     if a.kernel_size is not None and each(a.kernel_size, n) != size:
-        raise ValueError(f"kernel_size is {shape_text(each(a.kernel_size, n))}, the weight has {shape_text(size)}")
+        raise TypeFault(f"kernel_size is {shape_text(each(a.kernel_size, n))}, the weight has {shape_text(size)}")
     window = Window.make(size, each(a.strides, n), tuple(paddings(a.padding, n)), rhs_dilate=each(a.dilation, n))
     for d, place in enumerate(dims.lhs_spatial):
         if window.output_size(d, t.shape(x)[place]) <= 0:
-            raise ValueError(f"the kernel is larger than data axis {place}, which is {t.shape(x)[place]}")
+            reach = (size[d] - 1) * window.rhs_dilate[d] + 1
+            raise TypeFault(f"the kernel of {reach} is larger than data axis {place}, which is {t.shape(x)[place]}")
     made = t.conv(t.convert(x, dtype), t.convert(w, dtype), dims, window, groups)
     return t.to_layout(made, plain, str(a.out_layout or data))
 
@@ -109,6 +111,8 @@ def transposed(t: Relay, a: Attributes, x: Node, w: Node, n: int, dtype: DType |
     x = t.to_layout(x, data, "NC" + spatial)
     # Texts of 0.6 to 0.9 write OIHW, and mean IOHW: the channels of the data tell.
     letters = plain_layout(kernel)
+    if sorted(letters) != sorted("IO" + spatial):
+        raise TypeFault(f"layout {kernel} must hold each of IO{spatial}")
     w = t.to_layout(w, kernel, letters)
     i, o = letters.index("I"), letters.index("O")
     if t.shape(w)[i] != t.shape(x)[1] and t.shape(w)[o] == t.shape(x)[1]:
@@ -117,7 +121,7 @@ def transposed(t: Relay, a: Attributes, x: Node, w: Node, n: int, dtype: DType |
     w = t.transpose(w, [i, o, *where])
     groups = int(a.groups)
     if t.shape(w)[0] != t.shape(x)[1]:
-        raise ValueError(f"data has {t.shape(x)[1]} channels, weight axis {i} is {t.shape(w)[0]}")
+        raise TypeFault(f"data has {t.shape(x)[1]} channels, weight axis {i} is {t.shape(w)[0]}")
     dtype = dtype or t.dtype_word(a.out_dtype, t.dtype(x))
     size, strides, dilation = t.shape(w)[2:], each(a.strides, n), each(a.dilation, n)
     extra = each(a.output_padding, n)
@@ -151,7 +155,7 @@ _transposed(3, "NCDHW", "IODHW")
 def conv2d_backward_weight(t: Relay, a: Attributes, grad: Node, x: Node) -> Node:
     """The gradient of a convolution by its weight."""
     if int(a.groups) != 1:
-        raise ValueError("groups are not computed here")
+        raise TypeFault("groups are not computed here")
     x, grad = t.to_layout(x, a.data_layout, "NCHW"), t.to_layout(grad, a.out_layout or a.data_layout, "NCHW")
     size, strides, dilation = each(a.kernel_size, 2), each(a.strides, 2), each(a.dilation, 2)
     pads = []
@@ -189,7 +193,8 @@ def dilation2d(t: Relay, a: Attributes, x: Node, w: Node) -> Node:
             weight = t.reshape(t.slice(w, [0, i, j], [c, i + 1, j + 1]), (c, 1, 1))
             here = t.add(part, weight)
             best = here if best is None else t.maximum(best, here)
-    assert best is not None
+    if best is None:
+        raise TypeFault(f"the weight has no elements: {shape_text(t.shape(w))}")
     return t.to_layout(best, "NCHW", a.data_layout)
 
 

@@ -9,6 +9,7 @@ from irscope.formats.relay.algebra import Relay
 from irscope.formats.relay.operators import Attributes, operator
 from irscope.graph import Kind, Node
 from irscope.graph.dtypes import F32, PRED, S64
+from irscope.ops.faults import TypeFault
 
 E, INJ = Kind.ELEMENTWISE, Kind.INJECTIVE
 
@@ -54,16 +55,20 @@ def arange(t: Relay, a: Attributes, *bounds: Node) -> Node:
     """From start to below stop, in steps. One operand is the stop, as in Python's ``range``."""
     known = [t.known(x) for x in bounds]
     if any(v is None for v in known):
-        raise ValueError("start, stop and step depend on data: irscope compiles programs whose shapes are known")
+        raise TypeFault("start, stop and step depend on data: irscope compiles programs whose shapes are known")
+    if any(v.size != 1 for v in known if v is not None):
+        raise TypeFault("start, stop and step are one number each")
     values = [v.item() for v in known if v is not None]
     first, last, by = (0, values[0], 1) if len(values) == 1 else (*values, 1)[:3]
+    if not by:
+        raise TypeFault("step is 0")
     start = bounds[0]
     dtype = t.dtype_word(a.dtype, t.dtype(start))
     n = max(0, ceil((last - first) / by))
     return t.array([first + i * by for i in range(n)], dtype)
 
 
-@operator("meshgrid(data; indexing='ij')", kind=INJ, level=3)
+@operator("meshgrid(data: tuple; indexing='ij')", kind=INJ, level=3)
 def meshgrid(t: Relay, a: Attributes, xs: list[Node]) -> list[Node]:
     """Every vector stretched over the grid of all."""
     swap = a.indexing == "xy" and len(xs) > 1
@@ -77,7 +82,7 @@ def _over(t: Relay, v: Node, d: int, shape: tuple[int, ...]) -> Node:
     return t.broadcast_to(t.reshape(v, tuple(n if i == d else 1 for i, n in enumerate(shape))), shape)
 
 
-@operator("one_hot(indices, on_value, off_value; depth=1, axis=-1, dtype=None)", kind=Kind.CONTRACTION, level=10)
+@operator("one_hot(indices: int, on_value, off_value; depth=1, axis=-1, dtype=None)", kind=Kind.CONTRACTION, level=10)
 def one_hot(t: Relay, a: Attributes, indices: Node, on: Node, off: Node) -> Node:
     """A new axis that holds ``on_value`` where the index points, else ``off_value``."""
     shape = list(t.shape(indices))
@@ -104,7 +109,7 @@ def sizes(shape: Any) -> tuple[int, ...]:
     """A shape attribute: a list of numbers, or one."""
     given = shape if isinstance(shape, list | tuple) else [shape]
     if not all(isinstance(n, int) for n in given):
-        raise ValueError("a size is left open")
+        raise TypeFault("a size is left open")
     return tuple(int(n) for n in given)
 
 

@@ -10,6 +10,7 @@ from irscope.formats.relay.operators import Attributes, operator
 from irscope.formats.relay.operators.image import sampled
 from irscope.graph import Kind, Node, TensorType, Type
 from irscope.ops.attrs import Window
+from irscope.ops.faults import TypeFault
 from irscope.ops.lazy import LazyModule
 
 np: Any = LazyModule("numpy")
@@ -25,7 +26,7 @@ def deformable_type(a: Attributes, data: Type, offset: Type, weight: Type) -> Ty
     if found is None:
         return None
     if isinstance(offset, TensorType) and offset.shape != found.offset.shape:
-        raise ValueError(f"offset is {offset}, the data and the kernel ask for {found.offset}")
+        raise TypeFault(f"offset is {offset}, the data and the kernel ask for {found.offset}")
     return found.result
 
 
@@ -44,7 +45,7 @@ def deformable_conv2d(t: Relay, a: Attributes, x: Node, offset: Node, w: Node) -
     oh, ow = t.shape(offset)[2:]
     bends, groups, taps = int(a.deformable_groups), int(a.groups), kh * kw
     if inner * groups != c or t.shape(offset)[1] != 2 * taps * bends:
-        raise ValueError(f"data has {c} channels, the weight {inner} times {groups}, and the offset {t.shape(offset)[1]} for {taps} places")
+        raise TypeFault(f"data has {c} channels, the weight {inner} times {groups}, and the offset {t.shape(offset)[1]} for {taps} places")
     (top, _), (left, _) = paddings(a.padding, 2)
     (sh, sw), (dh, dw) = each(a.strides, 2), each(a.dilation, 2)
     rows = np.arange(oh)[None, :, None] * sh - top + (np.arange(taps) // kw)[:, None, None] * dh
@@ -75,7 +76,7 @@ def _within(t: Relay, place: Node, size: int) -> Node:
 
 
 @operator(
-    "nn.correlation(data1, data2; kernel_size=1, max_displacement=1, stride1=1, stride2=1, padding=[0, 0], is_multiply=True, "
+    "nn.correlation(data1: 4d, data2: 4d; kernel_size: size=1, max_displacement=1, stride1=1, stride2=1, padding=[0, 0], is_multiply=True, "
     "layout='NCHW')",
     kind=C,
     level=2,
@@ -83,7 +84,7 @@ def _within(t: Relay, place: Node, size: int) -> Node:
 def correlation(t: Relay, a: Attributes, x: Node, y: Node) -> Node:
     """How alike two images are around each place, for every displacement of the second (A. Dosovitskiy et al., FlowNet, 2015)."""
     if a.layout != "NCHW":
-        raise ValueError(f"a correlation works on NCHW, not {a.layout}")
+        raise TypeFault(f"a correlation works on NCHW, not {a.layout}")
     (top, bottom), (left, right) = paddings(a.padding, 2)
     x, y = (t.pad(image, t.array(0, t.dtype(image)), [0, 0, top, left], [0, 0, bottom, right]) for image in (x, y))
     _, c, height, width = t.shape(x)
@@ -91,7 +92,7 @@ def correlation(t: Relay, a: Attributes, x: Node, y: Node) -> Node:
     border = far + (k - 1) // 2
     out = [-(-(size - 2 * border) // stride) for size in (height, width)]
     if min(out) <= 0:
-        raise ValueError(f"the images are {height} x {width} with their padding, and the border is {border} on each side")
+        raise TypeFault(f"the images are {height} x {width} with their padding, and the border is {border} on each side")
     reach = [(size - 1) * stride + k for size in out]
     radius = far // apart
 

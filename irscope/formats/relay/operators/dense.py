@@ -22,8 +22,6 @@ def _dense_type(a: Attributes, x: Type, w: Type) -> Type | None:
     """Open dimensions pass; the units come from the weight, or from ``units``."""
     if not (isinstance(x, TensorType) and isinstance(w, TensorType)) or (x.is_static and w.is_static):
         return None
-    if w.rank != 2 or not x.rank:
-        return None
     k, n = x.shape[-1], w.shape[1]
     if isinstance(k, int) and isinstance(n, int) and k != n:
         raise TypeFault(f"nn.dense: data axis -1 is {k}, weight axis 1 is {n}")
@@ -32,19 +30,17 @@ def _dense_type(a: Attributes, x: Type, w: Type) -> Type | None:
     return TensorType(dtype_named(str(a.out_dtype)) or x.dtype, (*x.shape[:-1], w.shape[0]))
 
 
-@operator("nn.dense(data, weight; units!, out_dtype=None)", kind=C, level=1, infer=_dense_type)
+@operator("nn.dense(data: 1d+, weight: 2d; units=None, out_dtype=None)", kind=C, level=1, infer=_dense_type)
 def dense(t: Relay, a: Attributes, x: Node, w: Node) -> Node:
     """The last axis of the data times each row of the weight."""
-    if t.rank(w) != 2:
-        raise ValueError(f"the weight needs 2 axes, it is {shape_text(t.shape(w))}")
     if t.shape(x)[-1] != t.shape(w)[1]:
-        raise ValueError(f"data axis -1 is {t.shape(x)[-1]}, weight axis 1 is {t.shape(w)[1]}")
+        raise TypeFault(f"data axis -1 is {t.shape(x)[-1]}, weight axis 1 is {t.shape(w)[1]}")
     if isinstance(a.units, int) and a.units != t.shape(w)[0]:
-        raise ValueError(f"units is {a.units}, weight axis 0 is {t.shape(w)[0]}")
+        raise TypeFault(f"units is {a.units}, weight axis 0 is {t.shape(w)[0]}")
     return product(t, x, w, ([t.rank(x) - 1], [1]), t.dtype_word(a.out_dtype, t.dtype(x)))
 
 
-@operator("nn.contrib_dense_pack(data, weight; units!, out_dtype=None, weight_layout='NK8n')", kind=C, level=10)
+@operator("nn.contrib_dense_pack(data: 1d+, weight: 3d; units=None, out_dtype=None, weight_layout='NK8n')", kind=C, level=10)
 def dense_pack(t: Relay, a: Attributes, x: Node, w: Node) -> Node:
     """``nn.dense`` with a packed weight: its last axis holds several units."""
     n, k, part = t.shape(w)
@@ -52,16 +48,14 @@ def dense_pack(t: Relay, a: Attributes, x: Node, w: Node) -> Node:
     return product(t, x, flat, ([t.rank(x) - 1], [1]), t.dtype_word(a.out_dtype, t.dtype(x)))
 
 
-@operator("nn.matmul(tensor_a, tensor_b; units!, out_dtype=None, transpose_a=False, transpose_b=False)", kind=C, level=1)
+@operator("nn.matmul(tensor_a: 1d+, tensor_b: 2d; units=None, out_dtype=None, transpose_a=False, transpose_b=False)", kind=C, level=1)
 def matmul(t: Relay, a: Attributes, x: Node, y: Node) -> Node:
     """A product of matrices, each of which may be transposed."""
-    if t.rank(y) != 2 or not t.rank(x):
-        raise ValueError(f"tensor_b needs 2 axes, it is {shape_text(t.shape(y))}")
     if a.transpose_a and t.rank(x) > 1:
         x = t.transpose(x, [*range(t.rank(x) - 2), t.rank(x) - 1, t.rank(x) - 2])
     k = 1 if a.transpose_b else 0
     if t.shape(x)[-1] != t.shape(y)[k]:
-        raise ValueError(
+        raise TypeFault(
             f"tensor_a axis {-2 if a.transpose_a else -1} is {t.shape(x)[-1]}, tensor_b axis {k} is {t.shape(y)[k]}"
         )
     return product(t, x, y, ([t.rank(x) - 1], [k]), t.dtype_word(a.out_dtype, t.dtype(x)))
@@ -81,14 +75,14 @@ def batch_matmul(t: Relay, a: Attributes, x: Node, y: Node) -> Node:
     """A product of matrices for each batch. Texts up to 0.7 transpose the second one without saying so: the shapes tell."""
     xs, ys = t.shape(x), t.shape(y)
     if len(xs) < 3 or len(xs) != len(ys):
-        raise ValueError(f"two stacks of matrices are needed, got {shape_text(xs)} and {shape_text(ys)}")
+        raise TypeFault(f"two stacks of matrices are needed, got {shape_text(xs)} and {shape_text(ys)}")
     flip_x, flip_y = bool(a.transpose_a), bool(a.transpose_b)
     k = xs[-2] if flip_x else xs[-1]
     if not (flip_x or flip_y) and ys[-2] != k and ys[-1] == k:
         flip_y = True
     n = ys[-1] if flip_y else ys[-2]
     if k != n:
-        raise ValueError(f"tensor_a axis {-2 if flip_x else -1} is {k}, tensor_b axis {-1 if flip_y else -2} is {n}")
+        raise TypeFault(f"tensor_a axis {-2 if flip_x else -1} is {k}, tensor_b axis {-1 if flip_y else -2} is {n}")
     lead = t.broadcast_two(xs[:-2], ys[:-2])
     x, y = t.broadcast_to(x, lead + xs[-2:]), t.broadcast_to(y, lead + ys[-2:])
     d = len(lead)
@@ -97,13 +91,13 @@ def batch_matmul(t: Relay, a: Attributes, x: Node, y: Node) -> Node:
     )
 
 
-@operator("nn.bias_add(data, bias; axis=1)", kind=Kind.BROADCAST, level=1)
+@operator("nn.bias_add(data: 1d+, bias; axis=1)", kind=Kind.BROADCAST, level=1)
 def bias_add(t: Relay, a: Attributes, x: Node, bias: Node) -> Node:
     """A number for each channel added."""
     t.same_dtype(x, bias)
     d = t.axis(x, a.axis)
     if t.rank(bias) != 1 or t.shape(bias)[0] != t.shape(x)[d]:
-        raise ValueError(f"data axis {a.axis} is {t.shape(x)[d]}, bias is {shape_text(t.shape(bias))}")
+        raise TypeFault(f"data axis {a.axis} is {t.shape(x)[d]}, bias is {shape_text(t.shape(bias))}")
     return t.add(x, t.along(bias, x, d))
 
 

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from irscope.formats.relay.algebra import Relay
+from irscope.formats.relay.algebra import Relay, shape_text
 from irscope.formats.relay.operators import Attributes, operator
 from irscope.formats.relay.operators.creation import one_hot
-from irscope.formats.relay.operators.image import resize_to, upsampled
+from irscope.formats.relay.operators.image import Resampling, resize_to, upsampled
 from irscope.formats.relay.operators.shape import collapsed, new_shape, tiled
 from irscope.formats.relay.operators.slicing import pad, sliced
 from irscope.formats.relay.operators.sorting import top
 from irscope.graph import Kind, Node
 from irscope.graph.dtypes import F32
+from irscope.ops.faults import TypeFault
 
 E, INJ = Kind.ELEMENTWISE, Kind.INJECTIVE
 
 
-@operator("dyn.reshape(data, newshape; newshape=None, allowzero=0)", kind=INJ, level=3, values=True)
+@operator("dyn.reshape(data, newshape: int; newshape=None, allowzero=0)", kind=INJ, level=3, values=True)
 def reshape(t: Relay, a: Attributes, x: Node, shape: Node) -> Node:
     """``reshape`` to a shape that is an operand."""
     wanted = new_shape(t.shape(x), t.ints(shape, "the shape"), bool(a.allowzero))
@@ -61,12 +62,11 @@ def full(t: Relay, a: Attributes, value: Node, shape: Node) -> Node:
     return t.broadcast_to(t.convert(t.reshape(value, ()), dtype), tuple(t.ints(shape, "the shape")))
 
 
-@operator("dyn.expand_dims(data, axis; num_newaxis=1)", kind=INJ, level=3, values=True)
+@operator("dyn.expand_dims(data, axis: int; num_newaxis=1)", kind=INJ, level=3, values=True)
 def expand_dims(t: Relay, a: Attributes, x: Node, axis: Node) -> Node:
     """``expand_dims`` at an operand."""
     shape = t.shape(x)
-    (place,) = t.ints(axis, "axis")
-    place = place + len(shape) + 1 if place < 0 else place
+    place = t.axis(len(shape) + 1, t.single(axis, "axis"))
     return t.reshape(x, (*shape[:place], *(1,) * int(a.num_newaxis), *shape[place:]))
 
 
@@ -78,7 +78,7 @@ def squeeze(t: Relay, a: Attributes, x: Node, axes: Node) -> Node:
 
 
 @operator(
-    "dyn.strided_slice(data, begin, end, strides; begin=None, end=None, strides=None, slice_mode='end', axes=None)",
+    "dyn.strided_slice(data, begin, end, strides; begin=None, end=None, strides: places=None, slice_mode='end', axes=None)",
     kind=INJ,
     level=4,
     values=True,
@@ -91,13 +91,18 @@ def strided_slice(t: Relay, a: Attributes, x: Node, begin: Node, end: Node, stri
 @operator("dyn.topk(data, k; k=None, axis=-1, ret_type='both', is_ascend=False, dtype='int32')", level=6, values=True)
 def topk(t: Relay, a: Attributes, x: Node, k: Node) -> Any:
     """``topk`` with k as an operand."""
-    return top(t, x, t.ints(k, "k")[0], a)
+    return top(t, x, t.single(k, "k"), a)
 
 
-@operator("dyn.one_hot(indices, on_value, off_value, depth; depth=None, axis=-1, dtype=None)", kind=Kind.CONTRACTION, level=10, values=True)
+@operator(
+    "dyn.one_hot(indices: int, on_value, off_value, depth; depth=None, axis=-1, dtype=None)",
+    kind=Kind.CONTRACTION,
+    level=10,
+    values=True,
+)
 def dyn_one_hot(t: Relay, a: Attributes, indices: Node, on: Node, off: Node, depth: Node) -> Node:
     """``one_hot`` with the depth as an operand."""
-    return one_hot(t, Attributes(depth=t.ints(depth, "depth")[0], axis=a.axis, dtype=a.dtype), indices, on, off)
+    return one_hot(t, Attributes(depth=t.single(depth, "depth"), axis=a.axis, dtype=a.dtype), indices, on, off)
 
 
 @operator("dyn.nn.pad(data, pad_width, pad_value; pad_width=None, pad_mode='constant')", kind=INJ, level=2, values=True)
@@ -116,7 +121,7 @@ def dyn_pad(t: Relay, a: Attributes, x: Node, width: Node, value: Node) -> Node:
 )
 def upsampling(t: Relay, a: Attributes, x: Node, h: Node, w: Node) -> Node:
     """``nn.upsampling`` by operands."""
-    return upsampled(t, a, x, [_number(t, h), _number(t, w)])
+    return upsampled(t, a, x, [_number(t, h), _number(t, w)], "align_corners" if a.align_corners else "asymmetric")
 
 
 @operator(
@@ -128,30 +133,41 @@ def upsampling(t: Relay, a: Attributes, x: Node, h: Node, w: Node) -> Node:
 )
 def upsampling3d(t: Relay, a: Attributes, x: Node, d: Node, h: Node, w: Node) -> Node:
     """``nn.upsampling3d`` by operands."""
-    return upsampled(t, a, x, [_number(t, d), _number(t, h), _number(t, w)])
+    return upsampled(t, a, x, [_number(t, d), _number(t, h), _number(t, w)], str(a.coordinate_transformation_mode))
 
 
 def _number(t: Relay, x: Node) -> float:
     value = t.known(x)
     if value is None:
-        raise ValueError("the scale depends on data: irscope compiles programs whose shapes are known")
+        raise TypeFault("the scale depends on data: irscope compiles programs whose shapes are known")
+    if value.size != 1:
+        raise TypeFault(f"the scale is one number, got {shape_text(t.shape(x))}")
     return float(value.item())
 
 
 @operator(
     "dyn.image.resize2d(data, size, roi; size=None, roi=None, layout='NCHW', method='linear', "
-    "coordinate_transformation_mode='half_pixel', rounding_method='', cubic_alpha=-0.5, cubic_exclude=0, extrapolation_value=0.0, "
+    "coordinate_transformation_mode='half_pixel', rounding_method='round', cubic_alpha=-0.5, cubic_exclude=0, extrapolation_value=0.0, "
     "out_dtype=None)",
     kind=INJ,
     level=5,
     values=True,
 )
 def resize2d(t: Relay, a: Attributes, x: Node, size: Node, roi: Node) -> Node:
-    """``image.resize2d`` to a size that is an operand."""
-    return resize_to(t, a, x, 2, t.ints(size, "size"))
+    """``image.resize2d`` to a size and a region that are operands."""
+    box = t.known(roi)
+    if box is None and a.coordinate_transformation_mode == "tf_crop_and_resize":
+        raise TypeFault("roi depends on data: irscope compiles programs where the region is known")
+    sizes = t.ints(size, "size")
+    if len(sizes) != 2:
+        raise TypeFault(f"size is two numbers, got {len(sizes)}")
+    how = Resampling.of(a, 2, roi=[] if box is None else box.reshape(-1).tolist())
+    return resize_to(t, a, x, sizes, how)
 
 
 @operator("collapse_sum_to(data, shape?; shape=None, dtype=None)", kind=Kind.REDUCTION, level=4, values=True)
 def collapse_sum_to(t: Relay, a: Attributes, x: Node, shape: Node | None = None) -> Node:
     """The sums that undo a broadcast from a shape."""
+    if shape is None and a.shape is None:
+        raise TypeFault("the shape is missing")
     return collapsed(t, x, tuple(a.shape) if shape is None else tuple(t.ints(shape, "the shape")))

@@ -8,6 +8,7 @@ from irscope.formats.relay.algebra import Relay, each, shape_text
 from irscope.formats.relay.operators import Attributes, operator
 from irscope.formats.relay.operators.convolution import convolve
 from irscope.graph import DType, Kind, Node
+from irscope.ops.faults import TypeFault
 
 C = Kind.CONTRACTION
 INTERLEAVED = 4
@@ -18,7 +19,7 @@ def _bytes(dtype: DType) -> bool:
     return dtype.is_integer and dtype.bits == 8
 
 
-@operator("nn.contrib_conv2d_gemm_weight_transform(weights; tile_N!, tile_K!)", kind=C, level=10)
+@operator("nn.contrib_conv2d_gemm_weight_transform(weights: 1d+; tile_N!, tile_K!)", kind=C, level=10)
 def gemm_weight(t: Relay, a: Attributes, w: Node) -> Node:
     """A kernel (H, W, I, O) as a matrix of tiles: (O tiles, rows in tiles, O, rows) of bytes, rows before O of wider types."""
     *lead, o = t.shape(w)
@@ -30,7 +31,7 @@ def gemm_weight(t: Relay, a: Attributes, w: Node) -> Node:
 
 
 @operator(
-    "nn.contrib_conv2d_gemm_without_weight_transform(data, weight; strides=[1, 1], padding=[0, 0], dilation=[1, 1], groups=1, "
+    "nn.contrib_conv2d_gemm_without_weight_transform(data: 4d, weight: 4d; strides=[1, 1], padding=[0, 0], dilation=[1, 1], groups=1, "
     "channels=None, kernel_size=None, data_layout='NCHW', kernel_layout='OIHW', out_layout='', out_dtype=None)",
     kind=C,
     level=10,
@@ -39,13 +40,13 @@ def gemm_convolution(t: Relay, a: Attributes, x: Node, w: Node) -> Node:
     """A convolution over a kernel that is a matrix of tiles."""
     layout = str(a.data_layout)
     if a.kernel_size is None or not isinstance(a.channels, int) or t.rank(w) != 4 or sorted(layout) != sorted("NHWC"):
-        raise ValueError(f"channels and kernel_size tell what the tiles of {shape_text(t.shape(w))} hold; one of them is missing")
+        raise TypeFault(f"channels and kernel_size tell what the tiles of {shape_text(t.shape(w))} hold; one of them is missing")
     kh, kw = each(a.kernel_size, 2)
     inner = t.shape(x)[layout.index("C")]
     tiles = t.transpose(w, (1, 3, 0, 2) if _bytes(t.dtype(w)) else (1, 2, 0, 3))
     rows, k, columns, n = t.shape(tiles)
     matrix = t.reshape(tiles, (rows * k, columns * n))
     if rows * k < kh * kw * inner or columns * n < a.channels:
-        raise ValueError(f"the tiles hold {rows * k} x {columns * n} numbers, the kernel {kh * kw * inner} x {a.channels}")
+        raise TypeFault(f"the tiles hold {rows * k} x {columns * n} numbers, the kernel {kh * kw * inner} x {a.channels}")
     kernel = t.reshape(t.slice(matrix, (0, 0), (kh * kw * inner, a.channels)), (kh, kw, inner, a.channels))
     return convolve(t, Attributes(**(vars(a) | {"kernel_layout": "HWIO"})), x, kernel, 2)

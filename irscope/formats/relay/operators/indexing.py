@@ -8,6 +8,7 @@ from irscope.formats.relay.algebra import Relay, shape_text
 from irscope.formats.relay.operators import Attributes, operator
 from irscope.graph import Kind, Node
 from irscope.graph.dtypes import S32, S64
+from irscope.ops.faults import TypeFault
 
 INJ = Kind.INJECTIVE
 
@@ -18,7 +19,7 @@ def wrapped(t: Relay, indices: Node, n: int) -> Node:
     return t.select(t.compare("LT", wide, t.like(wide, 0)), t.plus(wide, n), wide)
 
 
-@operator("take(data, indices; batch_dims=0, axis=None, mode='clip')", kind=INJ, level=3)
+@operator("take(data, indices: int; batch_dims=0, axis: int=None, mode='clip')", kind=INJ, level=3)
 def take(t: Relay, a: Attributes, x: Node, indices: Node) -> Node:
     """The elements, or slices along an axis, at the given places."""
     wide = t.convert(indices, S64)
@@ -40,7 +41,7 @@ def _take_batched(t: Relay, x: Node, indices: Node, axis: int, batch: int) -> No
     """The leading dimensions go together: places are counted over the flattened batch."""
     shape, places = t.shape(x), t.shape(indices)
     if shape[:batch] != places[:batch]:
-        raise ValueError(f"the first {batch} axes are {shape_text(shape[:batch])} and {shape_text(places[:batch])}")
+        raise TypeFault(f"the first {batch} axes are {shape_text(shape[:batch])} and {shape_text(places[:batch])}")
     n = shape[axis]
     rows = prod(shape[:batch])
     clamped = t.minimum(t.maximum(indices, t.like(indices, 0)), t.like(indices, n - 1))
@@ -57,22 +58,24 @@ def _take_batched(t: Relay, x: Node, indices: Node, axis: int, batch: int) -> No
     return t.transpose(made, order)
 
 
-@operator("gather(data, indices; axis=None)", kind=INJ, level=3)
+@operator("gather(data, indices: int; axis: int=None)", kind=INJ, level=3)
 def gather(t: Relay, a: Attributes, x: Node, indices: Node) -> Node:
     """``result[i, j] = x[indices[i, j], j]`` for axis 0."""
     axis = t.axis(x, int(a.axis or 0))
     if t.rank(indices) != t.rank(x):
-        raise ValueError(f"data has {t.rank(x)} axes, indices {t.rank(indices)}")
+        raise TypeFault(f"data has {t.rank(x)} axes, indices {t.rank(indices)}")
     return t.gather_elements(x, wrapped(t, indices, t.shape(x)[axis]), axis)
 
 
-@operator("gather_nd(data, indices; batch_dims=0, index_rank=None)", kind=INJ, level=3)
+@operator("gather_nd(data: 1d+, indices: int 1d+; batch_dims=0, index_rank=None)", kind=INJ, level=3)
 def gather_nd(t: Relay, a: Attributes, x: Node, indices: Node) -> Node:
     """Slices at index vectors, which stand along the first axis of the indices."""
     shape, places, batch = t.shape(x), t.shape(indices), int(a.batch_dims)
     n = places[0]
+    if not 0 <= batch < len(places):
+        raise TypeFault(f"batch_dims is {batch}, the indices are {shape_text(places)}")
     if batch + n > len(shape):
-        raise ValueError(f"index vectors of {n} for data of {shape_text(shape)}")
+        raise TypeFault(f"index vectors of {n} for data of {shape_text(shape)}")
     wide = t.convert(indices, S64)
     rest = places[1:]
     parts = [t.reshape(t.iota(rest, d, S64), (*rest, 1)) for d in range(batch)]
@@ -96,9 +99,11 @@ def at_vectors(t: Relay, x: Node, starts: Node) -> Node:
     return t.emit("gather", (x, starts), attrs)
 
 
-@operator("adv_index(inputs)", kind=INJ, level=3)
+@operator("adv_index(inputs: filled)", kind=INJ, level=3)
 def adv_index(t: Relay, a: Attributes, xs: list[Node]) -> Node:
     """numpy's indexing by several tensors that are stretched to one shape."""
+    if not 1 < len(xs) <= t.rank(xs[0]) + 1:
+        raise TypeFault(f"the data and from 1 to as many indices as it has dimensions are needed, got {len(xs)} tensors")
     x, indices = xs[0], [t.convert(i, S64) for i in xs[1:]]
     indices = t.together(*indices)
     shape = t.shape(indices[0])
@@ -110,8 +115,8 @@ COMBINE = {"update": None, "add": "add", "mul": "multiply", "min": "minimum", "m
 
 
 @operator(
-    "scatter_elements(data, indices, updates; axis=0, reduction='update')",
-    "scatter(data, indices, updates; axis=0, reduction='update')",
+    "scatter_elements(data, indices: int, updates; axis=0, reduction='update')",
+    "scatter(data, indices: int, updates; axis=0, reduction='update')",
     level=3,
 )
 def scatter_elements(t: Relay, a: Attributes, x: Node, indices: Node, updates: Node) -> Node:
@@ -120,7 +125,7 @@ def scatter_elements(t: Relay, a: Attributes, x: Node, indices: Node, updates: N
     if a.reduction == "mean":
         return _scatter_mean(t, x, indices, updates, axis)
     if a.reduction not in COMBINE:
-        raise ValueError(f"reduction {a.reduction!r} is none of update, add, mul, mean, min, max")
+        raise TypeFault(f"reduction {a.reduction!r} is none of update, add, mul, mean, min, max")
     return _scattered(t, x, wrapped(t, indices, t.shape(x)[axis]), updates, axis, COMBINE[a.reduction])
 
 
@@ -140,18 +145,18 @@ def _scatter_mean(t: Relay, x: Node, indices: Node, updates: Node, axis: int) ->
     return t.div(total, count)
 
 
-@operator("scatter_add(data, indices, updates; axis=0)", level=3)
+@operator("scatter_add(data, indices: int, updates; axis=0)", level=3)
 def scatter_add(t: Relay, a: Attributes, x: Node, indices: Node, updates: Node) -> Node:
     """``scatter_elements`` that adds."""
     axis = t.axis(x, a.axis)
     return _scattered(t, x, wrapped(t, indices, t.shape(x)[axis]), updates, axis, "add")
 
 
-@operator("scatter_nd(data, indices, updates; mode='update')", level=3)
+@operator("scatter_nd(data: 1d+, indices: int 1d+, updates; mode='update')", level=3)
 def scatter_nd(t: Relay, a: Attributes, x: Node, indices: Node, updates: Node) -> Node:
     """Slices written at index vectors, which stand along the first axis of the indices."""
     if a.mode not in COMBINE:
-        raise ValueError(f"mode {a.mode!r} is none of {', '.join(COMBINE)}")
+        raise TypeFault(f"mode {a.mode!r} is none of {', '.join(COMBINE)}")
     places = t.shape(indices)
     n, rest = places[0], places[1:]
     starts = t.transpose(t.convert(indices, S64), [*range(1, len(places)), 0])
@@ -159,10 +164,12 @@ def scatter_nd(t: Relay, a: Attributes, x: Node, indices: Node, updates: Node) -
     return t.scatter(x, starts, updates, COMBINE[a.mode], window_dims=window, inserted=range(n), to_operand=range(n))
 
 
-@operator("sequence_mask(data, valid_length; mask_value=0.0, axis=0)", kind=INJ, level=10)
+@operator("sequence_mask(data: 2d+, valid_length: 1d; mask_value=0.0, axis=0)", kind=INJ, level=10)
 def sequence_mask(t: Relay, a: Attributes, x: Node, length: Node) -> Node:
     """What lies behind the length of its sequence is masked; the batch is the other of the first two axes."""
     axis = t.axis(x, a.axis)
+    if axis > 1:
+        raise TypeFault(f"axis is 0 or 1, got {axis}")
     batch = 1 - axis
     wide = t.convert(length, S64)
     bound = t.emit("broadcast", (wide,), {"dimensions": (batch,)}, type=t.type(x).with_dtype(S64))
@@ -170,12 +177,12 @@ def sequence_mask(t: Relay, a: Attributes, x: Node, length: Node) -> Node:
     return t.select(keep, x, t.like(x, a.mask_value))
 
 
-@operator("reverse_sequence(data, seq_lengths; seq_axis=1, batch_axis=0)", kind=INJ, level=3)
+@operator("reverse_sequence(data, seq_lengths: int; seq_axis=1, batch_axis=0)", kind=INJ, level=3)
 def reverse_sequence(t: Relay, a: Attributes, x: Node, length: Node) -> Node:
     """The beginning of each sequence turned around."""
     axis, batch = t.axis(x, a.seq_axis), t.axis(x, a.batch_axis)
     if t.shape(length) != (t.shape(x)[batch],):
-        raise ValueError(f"data axis {batch} is {t.shape(x)[batch]}, seq_lengths is {shape_text(t.shape(length))}")
+        raise TypeFault(f"data axis {batch} is {t.shape(x)[batch]}, seq_lengths is {shape_text(t.shape(length))}")
     bound = t.emit("broadcast", (t.convert(length, S64),), {"dimensions": (batch,)}, type=t.type(x).with_dtype(S64))
     at = t.iota(t.shape(x), axis, S64)
     turned = t.plus(t.sub(bound, at), -1)
@@ -183,7 +190,7 @@ def reverse_sequence(t: Relay, a: Attributes, x: Node, length: Node) -> Node:
 
 
 @operator(
-    "matrix_set_diag(input, diagonal; k1=0, k2=0, super_diag_right_align=True, sub_diag_right_align=False)", kind=INJ, level=10
+    "matrix_set_diag(input: 2d+, diagonal: 1d+; k1=0, k2=0, super_diag_right_align=True, sub_diag_right_align=False)", kind=INJ, level=10
 )
 def matrix_set_diag(t: Relay, a: Attributes, x: Node, diagonal: Node) -> Node:
     """Diagonals of the last two axes written over."""
@@ -193,6 +200,8 @@ def matrix_set_diag(t: Relay, a: Attributes, x: Node, diagonal: Node) -> Node:
     where = t.sub(t.iota(shape, len(shape) - 1, S64), t.iota(shape, len(shape) - 2, S64))
     lead = shape[:-2]
     banded = high > low
+    if low > high or low <= -rows or high >= columns or t.rank(diagonal) != len(lead) + 1 + banded:
+        raise TypeFault(f"diagonals {low} to {high} of {shape_text(shape)} are not {shape_text(t.shape(diagonal))}")
     width = t.shape(diagonal)[-1]
     for k in range(low, high + 1):
         row = diagonal
@@ -212,7 +221,7 @@ def matrix_set_diag(t: Relay, a: Attributes, x: Node, diagonal: Node) -> Node:
     return x
 
 
-@operator("unravel_index(data, shape)", kind=INJ, level=3, values=True)
+@operator("unravel_index(data: int, shape: int)", kind=INJ, level=3, values=True)
 def unravel_index(t: Relay, a: Attributes, x: Node, shape: Node) -> Node:
     """Flat places as coordinates, one row a dimension."""
     sizes = t.ints(shape, "the shape")
@@ -223,12 +232,14 @@ def unravel_index(t: Relay, a: Attributes, x: Node, shape: Node) -> Node:
     return t.concat(list(reversed(rows)), 0)
 
 
-@operator("sparse_to_dense(sparse_indices, sparse_values, default_value; output_shape!)", level=3)
+@operator("sparse_to_dense(sparse_indices: int, sparse_values, default_value; output_shape!)", level=3)
 def sparse_to_dense(t: Relay, a: Attributes, indices: Node, values: Node, default: Node) -> Node:
     """Values at their places in a tensor of one other value."""
     shape = tuple(int(n) for n in a.output_shape)
     base = t.broadcast_to(t.reshape(default, ()), shape)
     rank = len(shape)
+    if not rank:
+        raise TypeFault("output_shape has no dimension")
     wide = t.convert(indices, S64)
     if t.rank(wide) < 2:
         wide = t.reshape(wide, (prod(t.shape(wide)) // rank, rank))
@@ -236,7 +247,7 @@ def sparse_to_dense(t: Relay, a: Attributes, indices: Node, values: Node, defaul
     return t.scatter(base, wide, updates, None, inserted=range(rank), to_operand=range(rank))
 
 
-@operator("invert_permutation(data)", kind=INJ, level=1)
+@operator("invert_permutation(data: int 1d)", kind=INJ, level=1)
 def invert_permutation(t: Relay, a: Attributes, x: Node) -> Node:
     """Where each number stands."""
     n = t.shape(x)[0]
@@ -244,12 +255,16 @@ def invert_permutation(t: Relay, a: Attributes, x: Node) -> Node:
     return t.scatter(t.like(x, 0), places, t.iota((n,), 0, t.dtype(x)), None, inserted=[0], to_operand=[0])
 
 
-@operator("sliding_window(data; axis!, window_shape!, strides!)")
+@operator("sliding_window(data; axis: int!, window_shape!, strides: sizes!)")
 def sliding_window(t: Relay, a: Attributes, x: Node) -> Node:
     """Every window over the axes from ``axis`` on, as new axes behind."""
     axis, size, strides = t.axis(x, a.axis), [int(w) for w in a.window_shape], [int(s) for s in a.strides]
+    if len(size) != len(strides) or axis + len(size) > t.rank(x):
+        raise TypeFault(f"windows {shape_text(size)} in steps of {shape_text(strides)} from axis {axis} of {shape_text(t.shape(x))}")
     for i, (w, s) in enumerate(zip(size, strides, strict=True)):
         d = axis + i
+        if w > t.shape(x)[d]:
+            raise TypeFault(f"the window of {w} is larger than data axis {d}, which is {t.shape(x)[d]}")
         count = (t.shape(x)[d] - w) // s + 1
         at = t.add(t.scale(t.iota((count, w), 0, S32), s), t.iota((count, w), 1, S32))
         x = t.take(x, at, d)  # the axis becomes (windows, place in the window)

@@ -7,6 +7,7 @@ from irscope.formats.relay.operators import Attributes, operator
 from irscope.graph import Kind, Node
 from irscope.graph.dtypes import S64
 from irscope.ops.attrs import Window
+from irscope.ops.faults import TypeFault
 
 C, E = Kind.CONTRACTION, Kind.ELEMENTWISE
 
@@ -55,7 +56,7 @@ def group_norm(t: Relay, a: Attributes, x: Node, gamma: Node, beta: Node) -> Nod
     """Mean 0 and variance 1 in each group of channels."""
     axis, shape, groups = t.axis(x, a.axis), t.shape(x), int(a.num_groups)
     if not groups or shape[axis] % groups:
-        raise ValueError(f"axis {axis} is {shape[axis]}, which {groups} groups do not divide")
+        raise TypeFault(f"axis {axis} is {shape[axis]}, which {groups} groups do not divide")
     parts = t.reshape(x, (*shape[:axis], groups, shape[axis] // groups, *shape[axis + 1 :]))
     axes = [d for d in range(1, t.rank(parts)) if d != axis]
     return _affine(t, a, t.reshape(normalized(t, parts, axes, float(a.epsilon)), shape), gamma, beta, axis)
@@ -68,7 +69,7 @@ def l2_normalize(t: Relay, a: Attributes, x: Node) -> Node:
     return t.div(x, t.unary("sqrt", t.maximum(total, t.like(total, float(a.eps)))))
 
 
-@operator("nn.lrn(data; size=5, axis=1, bias=2.0, alpha=0.0001, beta=0.75)", level=2)
+@operator("nn.lrn(data; size: size=5, axis=1, bias=2.0, alpha=0.0001, beta=0.75)", level=2)
 def lrn(t: Relay, a: Attributes, x: Node) -> Node:
     """Each element divided by a power of the squares around it, across channels."""
     axis, n = t.axis(x, a.axis), int(a.size)
@@ -105,13 +106,13 @@ def dropout(t: Relay, a: Attributes, x: Node) -> list[Node]:
     return [x, t.like(x, 1)]
 
 
-@operator("nn.cross_entropy(predictions, targets)", level=10)
+@operator("nn.cross_entropy(predictions: 1d+, targets)", level=10)
 def cross_entropy(t: Relay, a: Attributes, x: Node, y: Node) -> Node:
     """Minus the mean over the batch of the targets times the logarithms."""
     return _cross(t, t.unary("log", x), x, y)
 
 
-@operator("nn.cross_entropy_with_logits(predictions, targets)", level=10)
+@operator("nn.cross_entropy_with_logits(predictions: 1d+, targets)", level=10)
 def cross_entropy_with_logits(t: Relay, a: Attributes, x: Node, y: Node) -> Node:
     """Minus the mean over the batch of the targets times the predictions."""
     return _cross(t, x, x, y)
@@ -122,7 +123,7 @@ def _cross(t: Relay, logs: Node, x: Node, y: Node) -> Node:
     return t.unary("negate", t.div(total, t.like(total, t.shape(x)[0])))
 
 
-@operator("nn.nll_loss(predictions, targets, weights; reduction='mean', ignore_index!)", kind=C)
+@operator("nn.nll_loss(predictions: 1d+, targets: int, weights: 1d; reduction='mean', ignore_index!)", kind=C)
 def nll_loss(t: Relay, a: Attributes, x: Node, targets: Node, weights: Node) -> Node:
     """Minus the weighted log probability of the right class."""
     shape = t.shape(x)

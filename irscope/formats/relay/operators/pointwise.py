@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import isnan as isnan_
 from math import log
 from typing import Any
 
-from irscope.formats.relay.algebra import Relay, word_of
+from irscope.formats.relay.algebra import Relay, shape_text, word_of
 from irscope.formats.relay.operators import Attributes, operator
 from irscope.formats.relay.operators.broadcasting import arithmetic_type, comparison_type
 from irscope.graph import Kind, Node
 from irscope.graph.dtypes import F32, PRED, S32, S64, U32
+from irscope.ops.faults import TypeFault
 
 E, B = Kind.ELEMENTWISE, Kind.BROADCAST
 
@@ -33,14 +35,13 @@ def _unary(name: str, primitive: str, level: int) -> None:
         dtype = t.dtype(x)
         if name in ROUNDING and not dtype.is_float:
             return x
-        if name == "logical_not" and dtype is not PRED:
-            raise ValueError(f"bool is needed, got {word_of(dtype)}")
         if name == "bitwise_not" and dtype is PRED:
             return t.unary("not", x)
         return t.unary(primitive, x)
 
     build.__doc__ = f"The primitive ``{primitive}`` of each element."
-    operator(f"{name}(data)", kind=E, level=level)(build)
+    takes = ": float" if level == 1 else {"logical_not": ": bool", "bitwise_not": ": bits"}.get(name, "")
+    operator(f"{name}(data{takes})", kind=E, level=level)(build)
 
 
 for _level, _names in LEVELS.items():
@@ -62,13 +63,13 @@ def trunc(t: Relay, a: Attributes, x: Node) -> Node:
     return t.select(t.compare("LT", x, t.like(x, 0)), t.unary("ceil", x), t.unary("floor", x))
 
 
-@operator("log2(data)", kind=E, level=1)
+@operator("log2(data: float)", kind=E, level=1)
 def log2(t: Relay, a: Attributes, x: Node) -> Node:
     """The logarithm of base 2."""
     return t.scale(t.unary("log", x), 1 / log(2))
 
 
-@operator("log10(data)", kind=E, level=1)
+@operator("log10(data: float)", kind=E, level=1)
 def log10(t: Relay, a: Attributes, x: Node) -> Node:
     """The logarithm of base 10."""
     return t.scale(t.unary("log", x), 1 / log(10))
@@ -136,7 +137,7 @@ def reinterpret(t: Relay, a: Attributes, x: Node) -> Node:
     """The bits as another element type of the same width."""
     dtype = t.dtype_word(a.dtype)
     if dtype.bits != t.dtype(x).bits:
-        raise ValueError(f"{word_of(t.dtype(x))} and {word_of(dtype)} have different widths")
+        raise TypeFault(f"{word_of(t.dtype(x))} and {word_of(dtype)} have different widths")
     return t.bitcast_convert(x, dtype)
 
 
@@ -147,12 +148,14 @@ def clip(t: Relay, a: Attributes, x: Node) -> Node:
     low, high = float(a.a_min), float(a.a_max)
     if dtype.is_integer:
         least, most = (0, (1 << dtype.bits) - 1) if dtype.kind == "uint" else (-(1 << (dtype.bits - 1)), (1 << (dtype.bits - 1)) - 1)
-        bounds = [least if low <= least else int(low), most if high >= most else int(high)]
+        if isnan_(low) or isnan_(high):
+            raise TypeFault(f"{low} and {high} are no bounds of {word_of(dtype)}")
+        bounds = [int(min(max(bound, least), most)) for bound in (low, high)]
         return t.minimum(t.maximum(x, t.like(x, bounds[0])), t.like(x, bounds[1]))
     return t.minimum(t.maximum(x, t.like(x, low)), t.like(x, high))
 
 
-@operator("where(condition, x, y)", kind=B, level=4)
+@operator("where(condition: mask, x, y)", kind=B, level=4)
 def where(t: Relay, a: Attributes, condition: Node, x: Node, y: Node) -> Node:
     """``x`` where the condition holds, else ``y``."""
     t.same_dtype(x, y)
@@ -171,7 +174,9 @@ def _binary(name: str, level: int, rule: Callable[[Relay, Node, Node], Node]) ->
         return rule(t, x, y)
 
     build.__doc__ = rule.__doc__ or f"``{name}`` of two tensors that are stretched to one shape."
-    operator(f"{name}(lhs, rhs)", kind=B, level=level, infer=arithmetic_type(name))(build)
+    classes = {"logical": ": bool", "bitwise": ": bits", "left": ": int", "right": ": int"}
+    takes = classes.get(name.partition("_")[0], "")
+    operator(f"{name}(lhs{takes}, rhs{takes})", kind=B, level=level, infer=arithmetic_type(name))(build)
 
 
 def _primitive(name: str) -> Callable[[Relay, Node, Node], Node]:
@@ -276,6 +281,8 @@ def fixed_point(t: Relay, x: Node, multiplier: int, shift: int) -> Node:
 )
 def fixed_point_per_axis(t: Relay, a: Attributes, x: Node, multiplier: Node, left: Node, right: Node) -> Node:
     """Each channel with a multiplier and shifts of its own."""
+    if len(a.axes) != 1:
+        raise TypeFault(f"axes is one axis, got {shape_text(a.axes)}")
     axis = a.axes[0]
     wide = t.convert(x, S64)
     if a.is_lshift_required:

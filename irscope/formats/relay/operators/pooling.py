@@ -11,6 +11,7 @@ from irscope.formats.relay.operators.convolution import SPATIAL
 from irscope.graph import Builder, DType, Graph, Kind, Node, TensorType
 from irscope.ops import get
 from irscope.ops.attrs import Window
+from irscope.ops.faults import TypeFault
 from irscope.ops.tensors import Tensors
 
 C = Kind.CONTRACTION
@@ -27,7 +28,7 @@ def _window(t: Relay, a: Attributes, x: Node, n: int) -> tuple[Window, list[tupl
         low, high = declared[d]
         out = (have + low + high - reach + (strides[d] - 1 if a.ceil_mode else 0)) // strides[d] + 1
         if out <= 0:
-            raise ValueError(f"the window of {reach} is larger than data axis {2 + d}, which is {have}")
+            raise TypeFault(f"the window of {reach} is larger than data axis {2 + d}, which is {have}")
         pads.append((low, max(high, (out - 1) * strides[d] + reach - have - low) if a.ceil_mode else high))
     return Window.make((1, 1, *size), (1, 1, *strides), ((0, 0), (0, 0), *pads), rhs_dilate=(1, 1, *dilation)), declared
 
@@ -65,7 +66,7 @@ def _pool(n: int, kind: str) -> None:
     ones, zeros = ", ".join(["1"] * n), ", ".join(["0"] * n)
     tail = ", count_include_pad=False" if kind == "avg" else ""
     operator(
-        f"nn.{kind}_pool{n}d(data; pool_size!, strides=[{ones}], dilation=[{ones}], padding=[{zeros}], layout={LAYOUT[n]!r}, "
+        f"nn.{kind}_pool{n}d(data; pool_size=None, strides=[{ones}], dilation=[{ones}], padding=[{zeros}], layout={LAYOUT[n]!r}, "
         f"out_layout='', ceil_mode=False{tail})",
         kind=C,
         level=2,
@@ -86,12 +87,10 @@ def _global(n: int, kind: str) -> None:
 
 def adaptive(t: Relay, x: Node, size: Any, n: int, average: bool) -> Node:
     """Window i of a dimension reaches from floor(i n / size) to ceil((i + 1) n / size)."""
-    given = list(size) if isinstance(size, list | tuple) else [size]
-    wanted = [None] * n if not given else given * n if len(given) == 1 else given
-    for i, want in enumerate(wanted):
+    for i, want in enumerate(each(size, n) if size else ()):
         d = 2 + i
         have = t.shape(x)[d]
-        if want is None or want == have:
+        if want == have:
             continue
         if have % want == 0:
             parts = t.reshape(x, (*t.shape(x)[:d], want, have // want, *t.shape(x)[d + 1 :]))
@@ -129,7 +128,7 @@ for _n in (1, 2, 3):
 
 
 @operator(
-    "nn.avg_pool2d_grad(out_grad, data; pool_size!, strides=[1, 1], dilation=[1, 1], padding=[0, 0], layout='NCHW', out_layout='', "
+    "nn.avg_pool2d_grad(out_grad: 4d, data: 4d; pool_size!, strides=[1, 1], dilation=[1, 1], padding=[0, 0], layout='NCHW', out_layout='', "
     "ceil_mode=False, count_include_pad=False)",
     kind=C,
     level=2,
@@ -137,7 +136,7 @@ for _n in (1, 2, 3):
 def avg_pool2d_grad(t: Relay, a: Attributes, grad: Node, x: Node) -> Node:
     """What flows back through an average: each element gets its share of every window that holds it."""
     if plain_layout(a.layout) != "NCHW" or (any(p for pair in paddings(a.padding, 2) for p in pair) and not a.count_include_pad):
-        raise ValueError("only NCHW without padding, or with padding that counts")
+        raise TypeFault("only NCHW without padding, or with padding that counts")
     window, _ = _window(t, a, x, 2)
     size, strides, dilation = window.size[2:], window.stride[2:], window.rhs_dilate[2:]
     share = t.scale(grad, 1 / prod(size))
@@ -161,7 +160,7 @@ def avg_pool2d_grad(t: Relay, a: Attributes, grad: Node, x: Node) -> Node:
 def max_pool2d_grad(t: Relay, a: Attributes, grad: Node, x: Node) -> Node:
     """What comes back to the data: the gradient of each window, at the first of its largest elements."""
     if any(d != 1 for d in each(a.dilation, 2)):
-        raise ValueError("the gradient of a dilated pooling is not defined")
+        raise TypeFault("the gradient of a dilated pooling is not defined")
     inner, back = t.to_layout(x, a.layout, "NCHW"), t.to_layout(grad, str(a.out_layout or a.layout), "NCHW")
     window, _ = _window(t, a, inner, 2)
     dtype = t.dtype(inner)

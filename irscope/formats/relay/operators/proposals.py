@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from math import floor, sqrt
 from typing import Any
 
-from irscope.formats.relay.algebra import Relay
+from irscope.formats.relay.algebra import Relay, shape_text
 from irscope.formats.relay.operators import Attributes, operator
 from irscope.formats.relay.operators.suppression import Candidates, best_first, columns, rows, survivors, to_front
 from irscope.graph import Node
 from irscope.graph.dtypes import S32
+from irscope.ops.faults import TypeFault
 from irscope.ops.lazy import LazyModule
 from irscope.ops.tensors import Tensors
 
@@ -18,7 +19,7 @@ np: Any = LazyModule("numpy")
 
 
 @operator(
-    "vision.multibox_transform_loc(cls_prob, loc_pred, anchor; clip=True, threshold=0.01, variances=[0.1, 0.1, 0.2, 0.2], "
+    "vision.multibox_transform_loc(cls_prob: 3d, loc_pred: 2d, anchor: 3d; clip=True, threshold=0.01, variances=[0.1, 0.1, 0.2, 0.2], "
     "keep_background=False)",
     level=5,
 )
@@ -34,8 +35,12 @@ def multibox_transform_loc(t: Relay, a: Attributes, prob: Node, loc: Node, ancho
     weak = t.binary("and", t.compare("GT", kind, t.like(kind, 0)), t.compare("LT", score, t.like(score, float(a.threshold))))
     kind = t.select(weak, t.like(kind, 0), kind)
     wanted = t.compare("GE" if a.keep_background else "GT", kind, t.like(kind, 0))
+    if t.shape(anchor)[2] != 4:
+        raise TypeFault(f"anchors have four numbers each, got {shape_text(t.shape(anchor))}")
     left, top, right, bottom = columns(t, anchor)  # (1, N) each
     x, y, w, h = columns(t, t.reshape(loc, (b, n, 4)))
+    if len(a.variances) != 4:
+        raise TypeFault(f"variances are four numbers, got {len(a.variances)}")
     vx, vy, vw, vh = (float(v) for v in a.variances)
     wide, high_ = t.sub(right, left), t.sub(bottom, top)
     cx = t.add(t.mul(t.scale(x, vx), wide), t.scale(t.add(left, right), 0.5))
@@ -67,7 +72,7 @@ def anchors(a: Attributes) -> list[tuple[float, float, float, float]]:
 
 
 @operator(
-    "vision.proposal(cls_prob, bbox_pred, im_info; scales=[4.0, 8.0, 16.0, 32.0], ratios=[0.5, 1.0, 2.0], feature_stride=16, "
+    "vision.proposal(cls_prob: 4d, bbox_pred: 4d, im_info: 2d; scales=[4.0, 8.0, 16.0, 32.0], ratios=[0.5, 1.0, 2.0], feature_stride=16, "
     "threshold=0.7, rpn_pre_nms_top_n=6000, rpn_post_nms_top_n=300, rpn_min_size=16, iou_loss=False)",
     level=5,
 )
@@ -75,8 +80,10 @@ def proposal(t: Relay, a: Attributes, prob: Node, moved_by: Node, info: Node) ->
     """The best boxes as (batch, box), one after the other again where there are fewer than asked for."""
     b, twice, height, width = t.shape(prob)
     k = len(a.scales) * len(a.ratios)
+    if not k or min(a.ratios) <= 0:
+        raise TypeFault(f"scales and positive ratios are needed, got {shape_text(a.scales)} and {shape_text(a.ratios)}")
     if twice != 2 * k:
-        raise ValueError(f"cls_prob has {twice} channels, {k} anchors take {2 * k}")
+        raise TypeFault(f"cls_prob has {twice} channels, {k} anchors take {2 * k}")
     n, post = height * width * k, int(a.rpn_post_nms_top_n)
     boxes, score = _predicted(t, a, prob, moved_by, info, k)
     pre = min(int(a.rpn_pre_nms_top_n), n) if int(a.rpn_pre_nms_top_n) > 0 else n

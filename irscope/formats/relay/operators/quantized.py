@@ -12,6 +12,7 @@ from irscope.formats.relay.operators.normalization import softmax
 from irscope.formats.relay.operators.pooling import avg_pool
 from irscope.graph import DType, Kind, Node
 from irscope.graph.dtypes import F32, F64, S8, S32
+from irscope.ops.faults import TypeFault
 
 E, B, C = Kind.ELEMENTWISE, Kind.BROADCAST, Kind.CONTRACTION
 
@@ -159,19 +160,21 @@ def conv2d_transpose(t: Relay, a: Attributes, x: Node, w: Node, zx: Node, zw: No
 
 
 @operator(
-    "qnn.dense(data, weight, input_zero_point, kernel_zero_point, input_scale, kernel_scale; units!, out_dtype='int32')",
+    "qnn.dense(data: 1d+, weight: 2d, input_zero_point, kernel_zero_point, input_scale, kernel_scale; units=None, "
+    "out_dtype='int32')",
     kind=C,
     level=11,
 )
 def dense(t: Relay, a: Attributes, x: Node, w: Node, zx: Node, zw: Node, sx: Node, sw: Node) -> Node:
     """A dense layer of the integers without their zero points."""
     if t.shape(x)[-1] != t.shape(w)[1]:
-        raise ValueError(f"data axis -1 is {t.shape(x)[-1]}, weight axis 1 is {t.shape(w)[1]}")
+        raise TypeFault(f"data axis -1 is {t.shape(x)[-1]}, weight axis 1 is {t.shape(w)[1]}")
     return product(t, centred(t, x, zx, -1), centred(t, w, zw, 0), ([t.rank(x) - 1], [1]), t.dtype_word(a.out_dtype, S32))
 
 
 @operator(
-    "qnn.batch_matmul(x, y, x_zero_point, y_zero_point, x_scale, y_scale; out_dtype='int32', transpose_a=False, transpose_b=True)",
+    "qnn.batch_matmul(x: 2d+, y: 2d+, x_zero_point, y_zero_point, x_scale, y_scale; out_dtype='int32', transpose_a=False, "
+    "transpose_b=True)",
     kind=C,
     level=11,
 )
@@ -186,9 +189,15 @@ def batch_matmul(t: Relay, a: Attributes, x: Node, y: Node, zx: Node, zy: Node, 
     )
 
 
-@operator("qnn.concatenate(data, input_scales, input_zero_points, output_scale, output_zero_point; axis=0)", kind=Kind.INJECTIVE, level=11)
+@operator(
+    "qnn.concatenate(data: filled, input_scales: tuple, input_zero_points: tuple, output_scale, output_zero_point; axis=0)",
+    kind=Kind.INJECTIVE,
+    level=11,
+)
 def concatenate(t: Relay, a: Attributes, xs: list[Node], scales: list[Node], zeros: list[Node], so: Node, zo: Node) -> Node:
     """One behind the other, each in the scale of the result."""
+    if not len(xs) == len(scales) == len(zeros):
+        raise TypeFault(f"{len(xs)} tensors with {len(scales)} scales and {len(zeros)} zero points")
     made = [requantized(t, x, s, z, so, zo, t.dtype(x)) for x, s, z in zip(xs, scales, zeros, strict=True)]
     return t.concat(made, t.axis(xs[0], a.axis))
 
@@ -284,8 +293,8 @@ def simulated_dequantization(t: Relay, a: Attributes, x: Node, code: Node, scale
 
 
 @operator(
-    "qnn.contrib_dense_pack(data, weight, input_zero_point, kernel_zero_point, input_scale, kernel_scale; units!, out_dtype='int32', "
-    "weight_layout='NC')",
+    "qnn.contrib_dense_pack(data: 1d+, weight: 2d+, input_zero_point, kernel_zero_point, input_scale, kernel_scale; units=None, "
+    "out_dtype='int32', weight_layout='NC')",
     kind=C,
     level=10,
 )

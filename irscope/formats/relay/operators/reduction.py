@@ -9,6 +9,7 @@ from irscope.formats.relay.algebra import Relay
 from irscope.formats.relay.operators import Attributes, operator
 from irscope.graph import Kind, Node
 from irscope.graph.dtypes import PRED, S32
+from irscope.ops.faults import TypeFault
 
 R = Kind.REDUCTION
 
@@ -85,14 +86,14 @@ def _scan(name: str, combine: str, neutral: int) -> None:
         return t.cumulative(combine, x, axis, neutral)
 
     build.__doc__ = f"The running {'sum' if combine == 'add' else 'product'} along an axis."
-    operator(f"{name}(data; axis=None, dtype=None, exclusive=False)", level=3)(build)
+    operator(f"{name}(data; axis: int=None, dtype=None, exclusive=False)", level=3)(build)
 
 
 _scan("cumsum", "add", 0)
 _scan("cumprod", "multiply", 1)
 
 
-@operator("einsum(data; equation!)", kind=Kind.INJECTIVE, level=11)
+@operator("einsum(data: filled; equation!)", kind=Kind.INJECTIVE, level=11)
 def einsum(t: Relay, a: Attributes, xs: list[Node]) -> Node:
     """Products and sums by the letters of an equation."""
     left, _, right = str(a.equation).replace(" ", "").partition("->")
@@ -100,14 +101,14 @@ def einsum(t: Relay, a: Attributes, xs: list[Node]) -> Node:
     if "->" not in a.equation:
         right = "".join(sorted(c for c in set(left) - {","} if left.count(c) == 1))
     if len(terms) != len(xs):
-        raise ValueError(f"the equation {a.equation} has {len(terms)} terms, the operator {len(xs)} tensors")
+        raise TypeFault(f"the equation {a.equation} has {len(terms)} terms, the operator {len(xs)} tensors")
     sizes: dict[str, int] = {}
     for term, x in zip(terms, xs, strict=True):
         if len(term) != t.rank(x):
-            raise ValueError(f"{term} names {len(term)} axes of a tensor with {t.rank(x)}")
+            raise TypeFault(f"{term} names {len(term)} axes of a tensor with {t.rank(x)}")
         for c, n in zip(term, t.shape(x), strict=True):
             if sizes.setdefault(c, n) != n:
-                raise ValueError(f"axis {c} is {sizes[c]} and {n}")
+                raise TypeFault(f"axis {c} is {sizes[c]} and {n}")
     whole, letters = _diagonal(t, xs[0], terms[0])
     for i in range(1, len(xs)):
         y, theirs = _diagonal(t, xs[i], terms[i])

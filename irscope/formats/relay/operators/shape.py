@@ -10,6 +10,7 @@ from irscope.formats.relay.operators import Attributes, operator
 from irscope.formats.relay.operators.creation import sizes
 from irscope.graph import DynamicDim, Kind, Node, TensorType, Type
 from irscope.graph.types import Dim
+from irscope.ops.faults import TypeFault
 
 INJ, B = Kind.INJECTIVE, Kind.BROADCAST
 
@@ -29,7 +30,7 @@ def new_shape(old: tuple[Dim, ...], codes: list[int], allow_zero: bool = False) 
             at += 1
         elif code == -1:
             if inferred >= 0:
-                raise ValueError("newshape may hold one -1")
+                raise TypeFault("newshape may hold one -1")
             inferred = len(out)
             out.append(1)
             at += 1
@@ -42,19 +43,19 @@ def new_shape(old: tuple[Dim, ...], codes: list[int], allow_zero: bool = False) 
             at += 2
         elif code == -4:
             if i + 1 >= len(codes):
-                raise ValueError("-4 in newshape needs two numbers behind it")
+                raise TypeFault("-4 in newshape needs two numbers behind it")
             whole, (a, b) = _dim(old, at), (codes[i], codes[i + 1])
             out += _split(whole, a, b)
             at += 1
             i += 2
         else:
-            raise ValueError(f"{code} is no code of newshape")
+            raise TypeFault(f"{code} is no code of newshape")
     if inferred >= 0:
         known = prod(d for d in out if isinstance(d, int))
         if all(isinstance(d, int) for d in out) and all(isinstance(d, int) for d in old):
             total = prod(d for d in old if isinstance(d, int))
             if not known or total % known:
-                raise ValueError(f"{shape_text(old)} has {total} elements, no multiple of {known}")
+                raise TypeFault(f"{shape_text(old)} has {total} elements, no multiple of {known}")
             out[inferred] = total // known
         else:
             out[inferred] = _rest(old, out, inferred)
@@ -76,16 +77,18 @@ def _rest(old: tuple[Dim, ...], new: list[Dim], inferred: int) -> Dim:
 
 def _dim(old: tuple[Dim, ...], at: int) -> Dim:
     if at >= len(old):
-        raise ValueError(f"newshape takes dimension {at} of {shape_text(old)}")
+        raise TypeFault(f"newshape takes dimension {at} of {shape_text(old)}")
     return old[at]
 
 
 def _split(whole: Dim, a: int, b: int) -> list[Dim]:
+    if 0 in (a, b) or a < -1 or b < -1 or a == b == -1:
+        raise TypeFault(f"-4 splits a dimension into two sizes from 1, one of which may be -1, not into {a} and {b}")
     if isinstance(whole, int):
         a = whole // b if a == -1 else a
         b = whole // a if b == -1 else b
         if a * b != whole:
-            raise ValueError(f"{whole} does not split into {a} and {b}")
+            raise TypeFault(f"{whole} does not split into {a} and {b}")
         return [a, b]
     return [DynamicDim() if a == -1 else a, DynamicDim() if b == -1 else b]
 
@@ -124,38 +127,38 @@ def reshape_like(t: Relay, a: Attributes, x: Node, like: Node) -> Node:
     return t.reshape(x, (*xs[:begin], *ys[first:last], *xs[end:]))
 
 
-@operator("transpose(data; axes!)", kind=INJ, level=3)
+@operator("transpose(data; axes=None)", kind=INJ, level=3)
 def transpose(t: Relay, a: Attributes, x: Node) -> Node:
     """Dimensions in another order; None turns it around."""
     rank = t.rank(x)
     axes = [t.axis(x, d) for d in a.axes] if a.axes else list(reversed(range(rank)))
     if sorted(axes) != list(range(rank)):
-        raise ValueError(f"axes {shape_text(a.axes)} are no order of {rank} dimensions")
+        raise TypeFault(f"axes {shape_text(a.axes)} are no order of {rank} dimensions")
     return t.transpose(x, axes)
 
 
-@operator("squeeze(data; axis!)", kind=INJ, level=3)
+@operator("squeeze(data; axis=None)", kind=INJ, level=3)
 def squeeze(t: Relay, a: Attributes, x: Node) -> Node:
     """Without dimensions of 1."""
     shape = t.shape(x)
     gone = [i for i, n in enumerate(shape) if n == 1] if a.axis is None else [t.axis(x, d) for d in _list(a.axis)]
     for d in gone:
         if shape[d] != 1:
-            raise ValueError(f"axis {d} is {shape[d]}, not 1")
+            raise TypeFault(f"axis {d} is {shape[d]}, not 1")
     return t.reshape(x, tuple(n for i, n in enumerate(shape) if i not in gone))
 
 
-@operator("expand_dims(data; axis!, num_newaxis=1)", kind=B, level=1)
+@operator("expand_dims(data; axis: int!, num_newaxis=1)", kind=B, level=1)
 def expand_dims(t: Relay, a: Attributes, x: Node) -> Node:
     """New dimensions of 1."""
     shape = t.shape(x)
     axis = a.axis if a.axis >= 0 else a.axis + len(shape) + 1
     if not 0 <= axis <= len(shape):
-        raise ValueError(f"axis {a.axis} is out of range for {len(shape)} dimensions")
+        raise TypeFault(f"axis {a.axis} is out of range for {len(shape)} dimensions")
     return t.reshape(x, (*shape[:axis], *(1,) * int(a.num_newaxis), *shape[axis:]))
 
 
-@operator("concatenate(data; axis=0)", kind=INJ, level=1)
+@operator("concatenate(data: filled; axis=0)", kind=INJ, level=1)
 def concatenate(t: Relay, a: Attributes, xs: list[Node]) -> Node:
     """One behind the other along an axis."""
     first = xs[0]
@@ -163,21 +166,21 @@ def concatenate(t: Relay, a: Attributes, xs: list[Node]) -> Node:
     for x in xs[1:]:
         t.same_dtype(first, x)
         if t.rank(x) != t.rank(first):
-            raise ValueError(f"{shape_text(t.shape(first))} and {shape_text(t.shape(x))} have different ranks")
+            raise TypeFault(f"{shape_text(t.shape(first))} and {shape_text(t.shape(x))} have different ranks")
         for d, (m, n) in enumerate(zip(t.shape(first), t.shape(x), strict=True)):
             if d != axis and m != n:
-                raise ValueError(f"axis {d} is {m} and {n}; all but axis {axis} must be equal")
+                raise TypeFault(f"axis {d} is {m} and {n}; all but axis {axis} must be equal")
     return t.concat(xs, axis)
 
 
-@operator("stack(data; axis=0)", kind=INJ, level=3)
+@operator("stack(data: filled; axis=0)", kind=INJ, level=3)
 def stack(t: Relay, a: Attributes, xs: list[Node]) -> Node:
     """Beside each other along a new axis."""
     shape = t.shape(xs[0])
     axis = t.axis(len(shape) + 1, a.axis)
     for x in xs[1:]:
         if t.shape(x) != shape:
-            raise ValueError(f"{shape_text(shape)} and {shape_text(t.shape(x))} must be equal")
+            raise TypeFault(f"{shape_text(shape)} and {shape_text(t.shape(x))} must be equal")
     return t.concat([t.reshape(x, (*shape[:axis], 1, *shape[axis:])) for x in xs], axis)
 
 
@@ -197,7 +200,7 @@ def tiled(t: Relay, x: Node, reps: list[int]) -> Node:
     return t.reshape(wide, tuple(r * s for r, s in zip(reps, shape, strict=True)))
 
 
-@operator("repeat(data; repeats!, axis=None)", kind=B, level=3)
+@operator("repeat(data; repeats: int!, axis: int=None)", kind=B, level=3)
 def repeat(t: Relay, a: Attributes, x: Node) -> Node:
     """Each element several times along an axis."""
     if a.axis is None:
@@ -254,7 +257,7 @@ def layout_transform(t: Relay, a: Attributes, x: Node) -> Node:
     return t.to_layout(x, str(a.src_layout), str(a.dst_layout))
 
 
-@operator("nn.batch_flatten(data)", "nn.flatten(data)", kind=INJ, level=2)
+@operator("nn.batch_flatten(data: 1d+)", "nn.flatten(data: 1d+)", kind=INJ, level=2)
 def batch_flatten(t: Relay, a: Attributes, x: Node) -> Node:
     """All dimensions but the first joined."""
     shape = t.shape(x)
@@ -269,7 +272,9 @@ def _list(value: Any) -> list[int]:
 def fifo_buffer(t: Relay, a: Attributes, x: Node, buffer: Node) -> Node:
     """The newest data behind what is left of a buffer; the oldest falls out."""
     axis = t.axis(buffer, int(a.axis))
+    if t.rank(x) != t.rank(buffer):
+        raise TypeFault(f"{shape_text(t.shape(x))} and {shape_text(t.shape(buffer))} have different ranks")
     new, size = t.shape(x)[axis], t.shape(buffer)[axis]
     if new >= size:
-        raise ValueError(f"data axis {axis} is {new}, the buffer holds {size}")
+        raise TypeFault(f"data axis {axis} is {new}, the buffer holds {size}")
     return t.concat([t.slice_dim(buffer, axis, new, size), x], axis)

@@ -10,6 +10,7 @@ from irscope.formats.relay.algebra import Relay, shape_text, table_of
 from irscope.formats.relay.operators import Attributes, operator
 from irscope.graph import Kind, Node
 from irscope.graph.dtypes import S64
+from irscope.ops.faults import TypeFault
 
 INJ = Kind.INJECTIVE
 
@@ -24,12 +25,12 @@ def split(t: Relay, a: Attributes, x: Node) -> list[Node]:
     else:
         parts = int(a.indices_or_sections)
         if not parts or n % parts:
-            raise ValueError(f"axis {axis} is {n}, which {parts} parts do not divide")
+            raise TypeFault(f"axis {axis} is {n}, which {parts} parts do not divide")
         cuts = [n // parts * i for i in range(table_of(parts) + 1)]
     return [t.slice_dim(x, axis, low, max(low, high)) for low, high in pairwise(cuts)]
 
 
-@operator('strided_slice(data; begin!, end!, strides=[1], slice_mode="end", axes=None)', kind=INJ, level=4)
+@operator('strided_slice(data; begin!, end!, strides: places=[1], slice_mode="end", axes=None)', kind=INJ, level=4)
 def strided_slice(t: Relay, a: Attributes, x: Node) -> Node:
     """From begin to below end in steps; negative places count from the end, negative steps go back."""
     return sliced(t, x, list(a.begin), list(a.end), list(a.strides or [1]), a.slice_mode, a.axes)
@@ -38,10 +39,14 @@ def strided_slice(t: Relay, a: Attributes, x: Node) -> Node:
 def sliced(t: Relay, x: Node, begin: list[int], end: list[int], strides: list[int], mode: str, axes: Any) -> Node:
     """Slices as Python has them, each along its axis; without ``axes`` along the first ones, as many as the longest list names."""
     axes = [t.axis(x, d) for d in axes] if axes else list(range(max(len(begin), len(end), len(strides) if len(strides) > 1 else 0)))
+    if len(axes) > t.rank(x):
+        raise TypeFault(f"{len(axes)} places for data of {shape_text(t.shape(x))}")
     back = []
     for i, d in enumerate(axes):
         n = t.shape(x)[d]
         step = 1 if mode == "size" else strides[i] if i < len(strides) else 1 if len(strides) != 1 else strides[0]
+        if step == 0:
+            raise TypeFault("strides are not 0")
         first = begin[i] if i < len(begin) and begin[i] is not None else 0 if step > 0 else n - 1
         stop = end[i] if i < len(end) else n
         if mode == "size":
@@ -74,7 +79,7 @@ def strided_set(t: Relay, a: Attributes, x: Node, v: Node, begin: Node, end: Nod
     ranges = [range(*slice(b, e, s).indices(n)) for b, e, s, n in zip(starts, stops, steps, t.shape(x), strict=False)]
     ranges += [range(n) for n in t.shape(x)[len(ranges) :]]
     if any(r.step < 0 for r in ranges):
-        raise ValueError("negative strides are not written")
+        raise TypeFault("negative strides are not written")
     v = t.broadcast_to(v, tuple(len(r) for r in ranges))
     low = [r.start for r in ranges]
     inner = [r.step - 1 for r in ranges]
@@ -91,7 +96,7 @@ def slice_like(t: Relay, a: Attributes, x: Node, like: Node) -> Node:
     """The beginning of each axis, as long as in another tensor."""
     axes = [t.axis(x, d) for d in a.axes] if a.axes else list(range(min(t.rank(x), t.rank(like))))
     for d in axes:
-        x = t.slice_dim(x, d, 0, t.shape(like)[d])
+        x = t.slice_dim(x, d, 0, t.shape(like)[t.axis(like, d)])
     return x
 
 
@@ -103,7 +108,7 @@ def pad(t: Relay, a: Attributes, x: Node, value: Node | None = None) -> Node:
     """More elements around: one value, the edge, or a mirror image."""
     widths = [tuple(int(v) for v in pair) for pair in a.pad_width]
     if len(widths) != t.rank(x):
-        raise ValueError(f"pad_width has {len(widths)} pairs, the data is {shape_text(t.shape(x))}")
+        raise TypeFault(f"pad_width has {len(widths)} pairs, the data is {shape_text(t.shape(x))}")
     if a.pad_mode in ("edge", "reflect"):
         return mirrored(t, x, widths, a.pad_mode)
     fill = t.array(a.pad_value, t.dtype(x)) if value is None else t.convert(t.reshape(value, ()), t.dtype(x))
@@ -117,11 +122,15 @@ def mirror_pad(t: Relay, a: Attributes, x: Node) -> Node:
 
 
 def mirrored(t: Relay, x: Node, widths: list[tuple[int, ...]], mode: str) -> Node:
-    """Padding that is made of what is there."""
+    """Padding that is made of what is there. Raises TypeFault where nothing is."""
+    if len(widths) != t.rank(x):
+        raise TypeFault(f"pad_width has {len(widths)} pairs, the data is {shape_text(t.shape(x))}")
     for d, (low, high) in enumerate(widths):
         if not (low or high):
             continue
         n = t.shape(x)[d]
+        if not n:
+            raise TypeFault(f"axis {d} has no elements to repeat")
         at = []
         table_of(low + n + high)
         for k in range(-low, n + high):
@@ -136,9 +145,11 @@ def mirrored(t: Relay, x: Node, widths: list[tuple[int, ...]], mode: str) -> Nod
     return x
 
 
-@operator("nn.dilate(data; strides=[1, 1], dilation_value=0.0)", kind=INJ, level=10)
+@operator("nn.dilate(data; strides: sizes=[1, 1], dilation_value=0.0)", kind=INJ, level=10)
 def dilate(t: Relay, a: Attributes, x: Node) -> Node:
     """A value between the elements."""
+    if len(a.strides) != t.rank(x):
+        raise TypeFault(f"strides are {shape_text(a.strides)}, the data is {shape_text(t.shape(x))}")
     zero = [0] * t.rank(x)
     return t.pad(x, t.array(a.dilation_value, t.dtype(x)), zero, zero, [int(s) - 1 for s in a.strides])
 
@@ -153,7 +164,7 @@ def depth_to_space(t: Relay, a: Attributes, x: Node) -> Node:
     n, c, h, w = t.shape(x)
     b = int(a.block_size)
     if c % (b * b):
-        raise ValueError(f"axis C is {c}, no multiple of {b * b}")
+        raise TypeFault(f"axis C is {c}, no multiple of {b * b}")
     if a.mode == "DCR":
         parts = t.transpose(t.reshape(x, (n, b, b, c // (b * b), h, w)), (0, 3, 4, 1, 5, 2))
     else:
@@ -168,7 +179,7 @@ def space_to_depth(t: Relay, a: Attributes, x: Node) -> Node:
     n, c, h, w = t.shape(x)
     b = int(a.block_size)
     if h % b or w % b:
-        raise ValueError(f"a plane of {h} x {w} has no blocks of {b}")
+        raise TypeFault(f"a plane of {h} x {w} has no blocks of {b}")
     parts = t.transpose(t.reshape(x, (n, c, h // b, b, w // b, b)), (0, 3, 5, 1, 2, 4))
     return t.to_layout(t.reshape(parts, (n, c * b * b, h // b, w // b)), "NCHW", a.layout)
 
@@ -176,9 +187,10 @@ def space_to_depth(t: Relay, a: Attributes, x: Node) -> Node:
 @operator("nn.space_to_batch_nd(data; block_shape=[1, 1], paddings!, pad_value=0.0)", kind=INJ, level=5)
 def space_to_batch_nd(t: Relay, a: Attributes, x: Node) -> Node:
     """Blocks of space become batches."""
-    block = [int(b) for b in a.block_shape]
+    block, pads = a.block_shape, a.paddings
     m, rest = len(block), t.rank(x) - 1 - len(block)
-    pads = [[int(v) for v in p] for p in a.paddings]
+    if len(pads) != m or rest < 0:
+        raise TypeFault(f"blocks {shape_text(block)} with {len(pads)} paddings for data of {shape_text(t.shape(x))}")
     x = t.pad(x, t.array(a.pad_value, t.dtype(x)), [0, *(p[0] for p in pads), *[0] * rest], [0, *(p[1] for p in pads), *[0] * rest])
     n, *space = t.shape(x)
     split = [v for s, b in zip(space[:m], block, strict=True) for v in (s // b, b)]
@@ -190,11 +202,13 @@ def space_to_batch_nd(t: Relay, a: Attributes, x: Node) -> Node:
 @operator("nn.batch_to_space_nd(data; block_shape=[1, 1], crops!)", kind=INJ, level=5)
 def batch_to_space_nd(t: Relay, a: Attributes, x: Node) -> Node:
     """Batches become blocks of space."""
-    block = [int(b) for b in a.block_shape]
+    block = a.block_shape
     m = len(block)
+    if len(a.crops) != m or m > t.rank(x) - 1:
+        raise TypeFault(f"blocks {shape_text(block)} with {len(a.crops)} crops for data of {shape_text(t.shape(x))}")
     n, *space = t.shape(x)
     if n % prod(block):
-        raise ValueError(f"axis 0 is {n}, no multiple of {prod(block)}")
+        raise TypeFault(f"axis 0 is {n}, no multiple of {prod(block)}")
     x = t.reshape(x, (*block, n // prod(block), *space))
     order = [m] + [v for i in range(m) for v in (m + 1 + i, i)] + list(range(2 * m + 1, t.rank(x)))
     wide = [s * b for s, b in zip(space[:m], block, strict=True)]

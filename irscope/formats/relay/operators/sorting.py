@@ -8,6 +8,7 @@ from irscope.formats.relay.algebra import Relay
 from irscope.formats.relay.operators import Attributes, operator
 from irscope.graph import Kind, Node
 from irscope.graph.dtypes import S32
+from irscope.ops.faults import TypeFault
 
 
 @operator("sort(data; axis=-1, is_ascend=True, dtype='float32')", level=6)
@@ -33,7 +34,7 @@ def topk(t: Relay, a: Attributes, x: Node) -> Any:
 def top(t: Relay, x: Node, k: Any, a: Attributes) -> Any:
     """What ``topk`` gives for a known ``k``; less than 1 means all."""
     if k is not None and not isinstance(k, int):
-        raise ValueError("k is left open")
+        raise TypeFault("k is left open")
     axis = t.axis(x, a.axis)
     values, places = t.sort([x, t.iota(t.shape(x), axis, S32)], axis, not a.is_ascend)
     n = t.shape(x)[axis]
@@ -48,7 +49,7 @@ def top(t: Relay, x: Node, k: Any, a: Attributes) -> Any:
     return [values, places]
 
 
-@operator("searchsorted(sorted_sequence, values; right=False, dtype='int32')", level=6)
+@operator("searchsorted(sorted_sequence: 1d+, values: 1d+; right=False, dtype='int32')", level=6)
 def searchsorted(t: Relay, a: Attributes, order: Node, values: Node) -> Node:
     """Where each value would be put in: how many elements stand before it."""
     dtype = t.dtype_word(a.dtype, S32)
@@ -76,7 +77,7 @@ def ndarray_size(t: Relay, a: Attributes, x: Node) -> Node:
     return t.array(t.type(x).elements, t.dtype_word(a.dtype, S32))
 
 
-@operator("unique(data; sorted=True, return_counts=False)", level=3)
+@operator("unique(data: 1d; sorted=True, return_counts=False)", level=3)
 def unique(t: Relay, a: Attributes, x: Node) -> list[Node]:
     """The different values, where each stands first, which of them each element is, how many there are, and how often each.
 

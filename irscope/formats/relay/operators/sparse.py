@@ -9,13 +9,14 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from irscope.formats.relay.algebra import Relay
+from irscope.formats.relay.algebra import Relay, each
 from irscope.formats.relay.operators import Attributes, operator
 from irscope.formats.relay.operators.dense import product
 from irscope.formats.relay.operators.indexing import sparse_to_dense
 from irscope.graph import DynamicDim, Kind, Node, TensorType, TupleType, Type
 from irscope.graph.dtypes import S32, S64
 from irscope.ops.attrs import ConvDims, Window
+from irscope.ops.faults import TypeFault
 from irscope.ops.lazy import LazyModule
 
 np: Any = LazyModule("numpy")
@@ -37,7 +38,7 @@ def dense_of(t: Relay, data: Node, indices: Node, indptr: Node, columns: int) ->
     """The matrix that CSR (data (n)) or BSR (data (n, block rows, block columns)) stands for; what is stored twice is added."""
     stored, rows = t.shape(data), t.shape(indptr)[0] - 1
     if len(stored) not in (1, 3):
-        raise ValueError(f"the data of a sparse matrix has 1 or 3 axes, not {len(stored)}")
+        raise TypeFault(f"the data of a sparse matrix has 1 or 3 axes, not {len(stored)}")
     count = stored[0]
     places = [t.reshape(p, (count, 1)) for p in (row_of(t, indptr, count), t.convert(indices, S64))]
     starts = t.concat(places, 1)
@@ -46,15 +47,15 @@ def dense_of(t: Relay, data: Node, indices: Node, indptr: Node, columns: int) ->
         return t.scatter(base, starts, data, "add", inserted=(0, 1), to_operand=(0, 1))
     _, tall, wide = stored
     if columns % wide:
-        raise ValueError(f"{columns} columns are not whole blocks of {wide}")
+        raise TypeFault(f"{columns} columns are not whole blocks of {wide}")
     base = t.full((rows, columns // wide, tall, wide), 0, t.dtype(data))
     whole = t.scatter(base, starts, data, "add", window_dims=(1, 2), inserted=(0, 1), to_operand=(0, 1))
     return t.reshape(t.transpose(whole, (0, 2, 1, 3)), (rows * tall, columns))
 
 
 @operator(
-    "nn.sparse_dense(data, weight_data, weight_indices, weight_indptr; sparse_lhs=False)",
-    "nn.internal.sparse_dense_padded(data, weight_data, weight_indices, weight_indptr; sparse_lhs=False)",
+    "nn.sparse_dense(data: 2d, weight_data: 1-3d, weight_indices: int 1d, weight_indptr: int 1d; sparse_lhs=False)",
+    "nn.internal.sparse_dense_padded(data: 2d, weight_data: 1-3d, weight_indices: int 1d, weight_indptr: int 1d; sparse_lhs=False)",
     kind=C,
     level=1,
 )
@@ -65,18 +66,18 @@ def sparse_dense(t: Relay, a: Attributes, x: Node, data: Node, indices: Node, in
     return product(t, left, right, ([1], [1]), t.dtype(x))
 
 
-@operator("nn.sparse_add(dense_data, sparse_data, sparse_indices, sparse_indptr)", level=1)
+@operator("nn.sparse_add(dense_data: 2d, sparse_data: 1-3d, sparse_indices: int 1d, sparse_indptr: int 1d)", level=1)
 def sparse_add(t: Relay, a: Attributes, x: Node, data: Node, indices: Node, indptr: Node) -> Node:
     """A matrix plus a sparse one."""
     return t.add(x, dense_of(t, data, indices, indptr, t.shape(x)[1]))
 
 
-@operator("nn.sparse_transpose(sparse_data, sparse_indices, sparse_indptr)", kind=C, level=1)
+@operator("nn.sparse_transpose(sparse_data: 1-3d, sparse_indices: int 1d, sparse_indptr: int 1d)", kind=C, level=1)
 def sparse_transpose(t: Relay, a: Attributes, data: Node, indices: Node, indptr: Node) -> list[Node]:
     """A square CSR matrix transposed: its elements in the order of their columns, rows of a column in order."""
     count, rows = t.shape(data)[0], t.shape(indptr)[0] - 1
     if t.rank(data) != 1:
-        raise ValueError("only CSR matrices are transposed: their data has one axis")
+        raise TypeFault("only CSR matrices are transposed: their data has one axis")
     column, order = t.sort([t.convert(indices, S64), t.iota((count,), 0, S64)], 0)
     here = t.take(t.convert(row_of(t, indptr, count), t.dtype(indices)), order, 0)
     ones = t.full((count,), 1, S64)
@@ -85,12 +86,16 @@ def sparse_transpose(t: Relay, a: Attributes, data: Node, indices: Node, indptr:
     return [t.take(data, order, 0), here, t.convert(t.cumulative("add", counts, 0, 0), t.dtype(indptr))]
 
 
-@operator("nn.sparse_conv2d(data, sparse_data, sparse_indices, sparse_indptr; layout='NHWC', kernel_size=[1, 1])", kind=C, level=1)
+@operator(
+    "nn.sparse_conv2d(data: 4d, sparse_data: 1-3d, sparse_indices: int 1d, sparse_indptr: int 1d; layout='NHWC', kernel_size=[1, 1])",
+    kind=C,
+    level=1,
+)
 def sparse_conv2d(t: Relay, a: Attributes, x: Node, data: Node, indices: Node, indptr: Node) -> Node:
     """A convolution of 1 x 1, or of 3 x 3 with a border of 1, whose kernel is a sparse matrix of a row an output."""
-    layout, (kh, kw) = str(a.layout), (int(k) for k in a.kernel_size)
+    layout, (kh, kw) = str(a.layout), each(a.kernel_size, 2)
     if (kh, kw) not in ((1, 1), (3, 3)) or layout not in ("NHWC", "NCHW"):
-        raise ValueError(f"sparse convolutions are of 1 x 1 or 3 x 3 over NHWC or NCHW, not of {kh} x {kw} over {layout}")
+        raise TypeFault(f"sparse convolutions are of 1 x 1 or 3 x 3 over NHWC or NCHW, not of {kh} x {kw} over {layout}")
     x = t.to_layout(x, layout, "NHWC")
     channels = t.shape(x)[3]
     matrix = dense_of(t, data, indices, indptr, kh * kw * channels)
@@ -100,7 +105,7 @@ def sparse_conv2d(t: Relay, a: Attributes, x: Node, data: Node, indices: Node, i
     return t.to_layout(made, "NHWC", layout)
 
 
-@operator("sparse_reshape(sparse_indices, prev_shape, new_shape)", kind=Kind.INJECTIVE, level=3)
+@operator("sparse_reshape(sparse_indices: int 1-2d, prev_shape: int 1d, new_shape: int 1d)", kind=Kind.INJECTIVE, level=3)
 def sparse_reshape(t: Relay, a: Attributes, indices: Node, before: Node, after: Node) -> list[Node]:
     """Where the places of a list are in another shape, and that shape; one of its sizes may be -1."""
     dtype = t.dtype(indices)
@@ -133,13 +138,21 @@ def _filled_type(a: Attributes, indices: Type, values: Type, shape: Type, defaul
     return TupleType((TensorType(S64, (some, indices.shape[1])), TensorType(values.dtype, (some,)), TensorType(S64, (some,))))
 
 
-@operator("sparse_fill_empty_rows(sparse_indices, sparse_values, dense_shape, default_value)", level=3, values=True, infer=_filled_type)
+@operator(
+    "sparse_fill_empty_rows(sparse_indices: int 2d, sparse_values: 1d, dense_shape: int 1d, default_value)",
+    level=3,
+    values=True,
+    infer=_filled_type,
+)
 def sparse_fill_empty_rows(t: Relay, a: Attributes, indices: Node, values: Node, shape: Node, default: Node) -> list[Node]:
     """A list of places in which every row has at least one: places, values, and which rows were empty. The places must be constants."""
     known = t.known(indices)
     if known is None:
-        raise ValueError("how many rows are empty depends on data: irscope compiles programs whose sizes are known")
-    rows = t.ints(shape, "the dense shape")[0]
+        raise TypeFault("how many rows are empty depends on data: irscope compiles programs whose sizes are known")
+    sizes = t.ints(shape, "the dense shape")
+    if len(sizes) != known.shape[1]:
+        raise TypeFault(f"places of {known.shape[1]} numbers in a shape of {len(sizes)}")
+    rows = sizes[0]
     empty = np.setdiff1d(np.arange(rows), known[:, 0])
     added = np.zeros((len(empty), known.shape[1]), np.int64)
     added[:, 0] = empty
@@ -167,5 +180,5 @@ def argwhere(t: Relay, a: Attributes, condition: Node) -> Node:
     """The places that are not 0, in order. The condition must be a constant."""
     known = t.known(condition)
     if known is None:
-        raise ValueError("how many places there are depends on data: irscope compiles programs whose sizes are known")
+        raise TypeFault("how many places there are depends on data: irscope compiles programs whose sizes are known")
     return t.array(np.argwhere(known), S32)

@@ -10,6 +10,7 @@ from irscope.formats.relay.algebra import Relay
 from irscope.formats.relay.operators import Attributes, operator
 from irscope.graph import Node
 from irscope.graph.dtypes import F32, S32, S64
+from irscope.ops.faults import TypeFault
 from irscope.ops.lazy import LazyModule
 from irscope.ops.loops import counted
 from irscope.ops.tensors import Tensors
@@ -125,8 +126,14 @@ def _scalar(t: Relay, x: Node, like: Node) -> Node:
     return t.convert(t.reshape(x, ()), t.dtype(like))
 
 
+def _require_columns(have: int, *wanted: int) -> None:
+    """Raise TypeFault where boxes have fewer numbers than are read of them."""
+    if have < max(wanted):
+        raise TypeFault(f"boxes have {have} numbers each, {max(wanted)} are read")
+
+
 @operator(
-    "vision.non_max_suppression(data, valid_count, indices, max_output_size, iou_threshold; force_suppress=False, top_k=-1, "
+    "vision.non_max_suppression(data: 3d, valid_count, indices, max_output_size, iou_threshold; force_suppress=False, top_k=-1, "
     "coord_start=2, score_index=1, id_index=0, return_indices=True, invalid_to_bottom=False)",
     level=5,
 )
@@ -135,6 +142,7 @@ def non_max_suppression(t: Relay, a: Attributes, x: Node, valid: Node, indices: 
     b, n, _ = t.shape(x)
     counted_in = first_ones(t, t.convert(t.reshape(valid, (b,)), S32), n)
     column = columns(t, x)
+    _require_columns(len(column), int(a.coord_start) + 4, int(a.score_index) + 1, int(a.id_index) + 1)
     _, order = best_first(t, column[int(a.score_index)], counted_in)
     boxes = rows(t, x, order)
     column = columns(t, boxes)
@@ -182,7 +190,7 @@ def _places(t: Relay, places: Node, indices: Node) -> list[Node]:
 
 
 @operator(
-    "vision.all_class_non_max_suppression(boxes, scores, max_output_boxes_per_class, iou_threshold, score_threshold; "
+    "vision.all_class_non_max_suppression(boxes: 3d, scores: 3d, max_output_boxes_per_class, iou_threshold, score_threshold; "
     "output_format='onnx')",
     level=5,
 )
@@ -226,7 +234,7 @@ def _listed(t: Relay, kept: Node, parts: Sequence[Node]) -> list[Node]:
 
 
 @operator(
-    "vision.regular_non_max_suppression(boxes, scores; max_detections_per_class!, max_detections!, num_classes!, iou_threshold!, "
+    "vision.regular_non_max_suppression(boxes: 3d, scores: 3d; max_detections_per_class!, max_detections!, num_classes!, iou_threshold!, "
     "score_threshold!)",
     level=5,
 )

@@ -15,6 +15,7 @@ from irscope.formats.relay.algebra import Relay, word_of
 from irscope.formats.relay.operators import Attributes, operator
 from irscope.graph import Node
 from irscope.graph.dtypes import F32, F64, S32, U32, U64
+from irscope.ops.faults import TypeFault
 from irscope.ops.lazy import LazyModule
 
 np: Any = LazyModule("numpy")
@@ -87,7 +88,7 @@ def _used_up(t: Relay, high: Node, low: Node) -> Node:
 def generated(t: Relay, key: Node, count: int) -> tuple[Node, Node]:
     """The key behind ``count`` numbers, and the numbers."""
     if t.shape(key) != (10,) or t.dtype(key) is not U64:
-        raise ValueError(f"a key is Tensor[(10), uint64], got {t.type(key)}")
+        raise TypeFault(f"a key is Tensor[(10), uint64], got {t.type(key)}")
     old, zero = words(t, key), _word(t, 0)
     # Where the counter has no room for so many, the path grows by a bit; where that has none either, the cipher gives a new key.
     room = t.compare("LT", old[7], _word(t, (1 << 64) - 1 - count))
@@ -118,7 +119,7 @@ def threefry_generate(t: Relay, a: Attributes, key: Node) -> list[Node]:
 def threefry_split(t: Relay, a: Attributes, key: Node) -> list[Node]:
     """Two keys whose numbers have nothing to do with each other."""
     if t.shape(key) != (10,) or t.dtype(key) is not U64:
-        raise ValueError(f"a key is Tensor[(10), uint64], got {t.type(key)}")
+        raise TypeFault(f"a key is Tensor[(10), uint64], got {t.type(key)}")
     old, zero = words(t, key), _word(t, 0)
     hashed = words(t, scrambled(t, old[:4], old[4:8], 1))
     mark = [_word(t, 1 << 62), zero]
@@ -140,7 +141,7 @@ def fractions(t: Relay, key: Node, shape: tuple[int, ...], dtype: Any) -> tuple[
         mantissa = t.binary("shift-right-logical", bits, _word(t, 12))
         made = t.bitcast_convert(t.binary("or", mantissa, _word(t, 1023 << 52)), F64)
     else:
-        raise ValueError(f"random numbers are float32 or float64, not {word_of(dtype)}")
+        raise TypeFault(f"random numbers are float32 or float64, not {word_of(dtype)}")
     return after, t.reshape(t.plus(made, -1), shape)
 
 

@@ -5,22 +5,25 @@ from __future__ import annotations
 from math import sqrt
 from typing import Any
 
-from irscope.formats.relay.algebra import Relay, plain_layout
+from irscope.formats.relay.algebra import Relay, each, plain_layout, shape_text, table_of
 from irscope.formats.relay.operators import Attributes, operator
 from irscope.formats.relay.operators.image import sampled
 from irscope.graph import Kind, Node, TensorType, Type
 from irscope.graph.dtypes import S32, S64
+from irscope.ops.faults import TypeFault
 from irscope.ops.lazy import LazyModule
 
 np: Any = LazyModule("numpy")
 
 
-@operator("vision.yolo_reorg(data; stride=1)", kind=Kind.INJECTIVE, level=5)
+@operator("vision.yolo_reorg(data: 4d; stride=1)", kind=Kind.INJECTIVE, level=5)
 def yolo_reorg(t: Relay, a: Attributes, x: Node) -> Node:
     """Darknet's reorganisation: planes become channels, in darknet's own order."""
     n, c, h, w = t.shape(x)
     s = int(a.stride)
     out = c // (s * s)
+    if not out or h % s or w % s:
+        raise TypeFault(f"planes of {h} x {w} and {c} channels have no blocks of {s}")
     # Element (b, k, i, j) of the result reads the input as (out, h*s, w*s) planes: darknet's index arithmetic.
     k, i, j = np.meshgrid(np.arange(c), np.arange(h), np.arange(w), indexing="ij")
     plane, offset = k % out, k // out
@@ -31,14 +34,18 @@ def yolo_reorg(t: Relay, a: Attributes, x: Node) -> Node:
 
 
 @operator(
-    "vision.multibox_prior(data; sizes=[1.0], ratios=[1.0], steps=[-1.0, -1.0], offsets=[0.5, 0.5], clip=False)",
-    "nn.multibox_prior(data; sizes=[1.0], ratios=[1.0], steps=[-1.0, -1.0], offsets=[0.5, 0.5], clip=False)",
+    "vision.multibox_prior(data: 4d; sizes=[1.0], ratios=[1.0], steps=[-1.0, -1.0], offsets=[0.5, 0.5], clip=False)",
+    "nn.multibox_prior(data: 4d; sizes=[1.0], ratios=[1.0], steps=[-1.0, -1.0], offsets=[0.5, 0.5], clip=False)",
     level=5,
 )
 def multibox_prior(t: Relay, a: Attributes, x: Node) -> Node:
     """The anchor boxes of every pixel: a constant."""
     h, w = t.shape(x)[2:]
     sizes, ratios = [float(v) for v in a.sizes], [float(v) for v in a.ratios]
+    if not sizes or not h * w or min(ratios, default=1) <= 0 or len(a.steps) != 2 or len(a.offsets) != 2:
+        told = ", ".join(f"{name} {shape_text(v)}" for name, v in vars(a).items() if isinstance(v, list))
+        raise TypeFault(f"sizes, positive ratios, two steps, two offsets and pixels are needed, got {shape_text(t.shape(x))}, {told}")
+    table_of(h * w * 4 * (len(sizes) + len(ratios)))
     steps = [1.0 / n if s <= 0 else float(s) for s, n in zip(a.steps, (h, w), strict=True)]
     shapes = [(s * h / w / 2, s / 2) for s in sizes] + [
         (sizes[0] * h / w * sqrt(r) / 2, sizes[0] / sqrt(r) / 2) for r in ratios[1:]
@@ -54,7 +61,7 @@ def multibox_prior(t: Relay, a: Attributes, x: Node) -> Node:
 
 
 @operator(
-    "vision.roi_align(data, rois; pooled_size!, spatial_scale!, sample_ratio=-1, layout='NCHW', mode='avg')",
+    "vision.roi_align(data: 4d, rois: 2d; pooled_size!, spatial_scale!, sample_ratio=-1, layout='NCHW', mode='avg')",
     kind=Kind.CONTRACTION,
     level=5,
 )
@@ -62,11 +69,11 @@ def roi_align(t: Relay, a: Attributes, x: Node, rois: Node) -> Node:
     """Regions (batch, x1, y1, x2, y2) averaged into one size, with a fixed number of samples a cell."""
     ratio = int(a.sample_ratio)
     if ratio <= 0:
-        raise ValueError("sample_ratio depends on the regions; give it a positive number")
+        raise TypeFault("sample_ratio depends on the regions; give it a positive number")
     x = t.to_layout(x, a.layout, "NCHW")
     c, h, w = t.shape(x)[1:]
     n = t.shape(rois)[0]
-    ph, pw = (int(v) for v in a.pooled_size)
+    ph, pw = each(a.pooled_size, 2)
 
     def column(k: int) -> Node:
         return t.reshape(t.slice_dim(rois, 1, k, k + 1), (n, 1))
@@ -96,7 +103,7 @@ def roi_align(t: Relay, a: Attributes, x: Node, rois: Node) -> Node:
     return t.to_layout(made, "NCHW", a.layout)
 
 
-@operator("vision.get_valid_counts(data, score_threshold; score_threshold=0.0, id_index=0, score_index=1)", level=5)
+@operator("vision.get_valid_counts(data: 3d, score_threshold; score_threshold=0.0, id_index=0, score_index=1)", level=5)
 def get_valid_counts(t: Relay, a: Attributes, x: Node, threshold: Node) -> list[Node]:
     """Boxes above a threshold moved to the front: how many, the boxes, and where they came from."""
     b, n, k = t.shape(x)
@@ -124,11 +131,19 @@ def pooled_type(a: Attributes, data: Type, rois: Type) -> Type | None:
     if not (isinstance(data, TensorType) and isinstance(rois, TensorType) and data.rank == 4 and rois.rank == 2):
         return None
     letters = plain_layout(str(a.layout))
-    sizes = dict(zip(letters, data.shape, strict=True)) | {"N": rois.shape[0], "H": int(a.pooled_size[0]), "W": int(a.pooled_size[1])}
+    if sorted(letters) != sorted("NCHW"):
+        raise TypeFault(f"layout {a.layout} must hold each of NCHW")
+    height, width = each(a.pooled_size, 2)
+    sizes = dict(zip(letters, data.shape, strict=True)) | {"N": rois.shape[0], "H": height, "W": width}
     return TensorType(data.dtype, tuple(sizes[letter] for letter in letters))
 
 
-@operator("vision.roi_pool(data, rois; pooled_size!, spatial_scale!, layout='NCHW')", kind=Kind.CONTRACTION, level=5, infer=pooled_type)
+@operator(
+    "vision.roi_pool(data: 4d, rois: 2d; pooled_size!, spatial_scale!, layout='NCHW')",
+    kind=Kind.CONTRACTION,
+    level=5,
+    infer=pooled_type,
+)
 def roi_pool(t: Relay, a: Attributes, x: Node, rois: Node) -> Node:
     """The largest element in each cell of regions (batch, x1, y1, x2, y2) that are cut into one number of cells; 0 in empty ones."""
     x = t.to_layout(x, a.layout, "NCHW")
@@ -140,7 +155,7 @@ def roi_pool(t: Relay, a: Attributes, x: Node, rois: Node) -> Node:
 
     images = t.take(x, t.convert(t.reshape(column(0), (r,)), S64), 0)
     inside = []  # (R, cells, pixels) of rows and of columns
-    for low, high, cells, size in ((2, 4, int(a.pooled_size[0]), sizes[0]), (1, 3, int(a.pooled_size[1]), sizes[1])):
+    for low, high, cells, size in ((2, 4, each(a.pooled_size, 2)[0], sizes[0]), (1, 3, each(a.pooled_size, 2)[1], sizes[1])):
         start, end = (t.unary("round-nearest-afz", t.scale(column(k), float(a.spatial_scale))) for k in (low, high))
         length = t.maximum(t.plus(t.sub(end, start), 1), t.like(start, 1))
         step = t.scale(length, 1.0 / cells) if cells & (cells - 1) == 0 else t.div(length, t.like(length, cells))

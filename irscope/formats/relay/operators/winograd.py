@@ -15,6 +15,7 @@ from irscope.formats.relay.operators import Attributes, operator
 from irscope.formats.relay.operators.convolution import SPATIAL
 from irscope.graph import Kind, Node
 from irscope.graph.dtypes import S64
+from irscope.ops.faults import TypeFault
 from irscope.ops.lazy import LazyModule
 
 np: Any = LazyModule("numpy")
@@ -41,7 +42,7 @@ def matrices(tile: int, kernel: int) -> tuple[Any, Any, Any]:
     """A (alpha, tile), B (alpha, alpha) and G (alpha, kernel) of Cook and Toom for ``tile`` results at once; alpha = tile + kernel - 1."""
     which = tile + kernel - 2 - len(POINTS[0])
     if not 2 <= tile <= 8 or not 3 <= kernel <= 7 or which >= len(POINTS):
-        raise ValueError(f"Winograd transforms are known for tiles of 2 to 8 and kernels of 3 to 7, not {tile} and {kernel}")
+        raise TypeFault(f"Winograd transforms are known for tiles of 2 to 8 and kernels of 3 to 7, not {tile} and {kernel}")
     points = POINTS[which]
     n = len(points)
     scale = [prod(points[i] - p for k, p in enumerate(points) if k != i) for i in range(n)]
@@ -73,13 +74,13 @@ def _along(t: Relay, x: Node, matrix: Any, axis: int) -> Node:
     return t.transpose(made, order)
 
 
-@operator("nn.contrib_conv2d_winograd_weight_transform(weight; tile_size!)", kind=C, level=10)
+@operator("nn.contrib_conv2d_winograd_weight_transform(weight: 4d; tile_size!)", kind=C, level=10)
 def conv2d_weight(t: Relay, a: Attributes, w: Node) -> Node:
     """A kernel (O, I, H, W) in Winograd's domain: (alpha, alpha, O, I)."""
     return _transformed(t, w, int(a.tile_size), (2, 3))
 
 
-@operator("nn.contrib_conv3d_winograd_weight_transform(weight; tile_size!)", kind=C, level=10)
+@operator("nn.contrib_conv3d_winograd_weight_transform(weight: 5d; tile_size!)", kind=C, level=10)
 def conv3d_weight(t: Relay, a: Attributes, w: Node) -> Node:
     """A kernel (O, I, D, H, W) in Winograd's domain: the depth too where it is as large as the others, else behind them."""
     depth, height = t.shape(w)[2:4]
@@ -100,7 +101,7 @@ def _transformed(t: Relay, w: Node, tile: int, axes: tuple[int, ...]) -> Node:
 def _over_tiles(t: Relay, a: Attributes, x: Node, w: Node, n: int, depth: int) -> Node:
     """The convolution over ``NC...`` data; ``w`` is (alpha, ..., O, I), or (alpha, alpha, depth, O, I) with the depth not transformed."""
     if any(v != 1 for v in (*each(a.strides, n), *each(a.dilation, n))) or int(a.groups) != 1:
-        raise ValueError("Winograd's convolution has strides and dilation of 1 and one group")
+        raise TypeFault("Winograd's convolution has strides and dilation of 1 and one group")
     tile, alpha = int(a.tile_size), t.shape(w)[0]
     kernel = alpha - tile + 1
     first = 3 if depth else 2
@@ -109,7 +110,7 @@ def _over_tiles(t: Relay, a: Attributes, x: Node, w: Node, n: int, depth: int) -
     size = [s + low + high for s, (low, high) in zip(t.shape(x)[2:], pads, strict=True)]
     out = [s - k + 1 for s, k in zip(size, [depth] * bool(depth) + [kernel] * len(axes), strict=True)]
     if min(out) <= 0:
-        raise ValueError(f"the kernel is larger than the padded data, which is {shape_text(size)}")
+        raise TypeFault(f"the kernel is larger than the padded data, which is {shape_text(size)}")
     tiles = [-(-out[d - 2] // tile) for d in axes]
     more = [0] * (first - 2) + [count * tile + kernel - 1 - size[d - 2] for d, count in zip(axes, tiles, strict=True)]
     high = [after + extra for (_, after), extra in zip(pads, more, strict=True)]
@@ -168,8 +169,8 @@ def _convolution(n: int) -> None:
     build.__doc__ = "A convolution whose kernel is in Winograd's domain already."
     ones, zeros = ", ".join(["1"] * n), ", ".join(["0"] * n)
     operator(
-        f"nn.contrib_conv{n}d_winograd_without_weight_transform(data, weight; tile_size!, strides=[{ones}], padding=[{zeros}], "
-        f"dilation=[{ones}], groups=1, channels=None, kernel_size=None, data_layout={letters!r}, "
+        f"nn.contrib_conv{n}d_winograd_without_weight_transform(data: {n + 2}d+, weight: {n + 2}d+; tile_size!, strides=[{ones}], "
+        f"padding=[{zeros}], dilation=[{ones}], groups=1, channels=None, kernel_size=None, data_layout={letters!r}, "
         f"kernel_layout={'OI' + SPATIAL[n]!r}, out_layout='', out_dtype=None)",
         kind=C,
         level=10,
@@ -188,14 +189,14 @@ def _kernel(t: Relay, a: Attributes, x: Node, w: Node, n: int, channels_first: b
         w = t.reshape(t.transpose(w, (0, 1, 2, 4, 3)), (alpha, alpha, shape[2] * shape[4], shape[3]))
         shape = t.shape(w)
     elif len(shape) != n + 2:
-        raise ValueError(f"the weight is {shape_text(shape)}: a layout of another target")
+        raise TypeFault(f"the weight is {shape_text(shape)}: a layout of another target")
     outer = int(a.channels) if isinstance(a.channels, int) else None
     swapped = n == 2 and channels_first if shape[-1] == shape[-2] else shape[-1] != inner
     if swapped:
         w = t.transpose(w, [*range(n), n + 1, n])
         shape = t.shape(w)
     if shape[-1] != inner or outer not in (None, shape[-2]):
-        raise ValueError(f"data has {inner} channels and the result {outer or '?'}, the weight is {shape_text(shape)}")
+        raise TypeFault(f"data has {inner} channels and the result {outer or '?'}, the weight is {shape_text(shape)}")
     return w, shape[2] if n == 3 and shape[2] != alpha else 0
 
 
