@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from irscope.expand.torchscript import Given, run_program
 from irscope.graph import DTYPES, Graph, Module, NamedType, TensorType, TupleType, dtype_of
 from irscope.graph.dtypes import F32
-from irscope.source import UserError, did_you_mean
+from irscope.source import Severity, UserError, did_you_mean
 
 if TYPE_CHECKING:
     import numpy as np
@@ -75,6 +75,19 @@ def opened(module: Module, inputs: Mapping[str, Array], weights: Mapping[str, Ar
     return made
 
 
+def require_sound(module: Module) -> None:
+    """Raise UserError, with the places, where types of a module do not fit: what a linter calls an error is not run."""
+    from irscope.analysis.types import check_types
+    from irscope.analysis.verify.faults import CODES
+
+    errors = [finding for finding in check_types(module) if finding.severity is Severity.ERROR]
+    if errors:
+        for finding in errors:
+            finding.code = CODES["type"]  # as the linter's rule has it
+        name = module.source.name.rpartition("/")[2]
+        raise UserError(f"{name}: {len(errors)} type {'error' if len(errors) == 1 else 'errors'} in the text", findings=errors)
+
+
 def _opened_relay(module: Module, inputs: Mapping[str, Array], weights: Mapping[str, Array], constants: Mapping[str, Array],
                   shapes: Mapping[str, tuple[int, ...]], dtypes: Mapping[str, str]) -> Module:
     """The primitive module of a Relay program. Types in the text hold; what it leaves open comes from arrays and ``--shape``."""
@@ -97,6 +110,7 @@ def _opened_relay(module: Module, inputs: Mapping[str, Array], weights: Mapping[
         elif array is not None and not isinstance(param.type, TupleType) and (said is None or not said.is_static):
             given[param.name] = TensorType(said.dtype if said is not None else _dtype(array, param.name), array.shape)
     module = rebound(module, given)
+    require_sound(module)
     made = run_relay(module, given, constants)
     made.attrs["primitive"] = True
     made.attrs["weights"] = parameter_names(module)

@@ -16,6 +16,13 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
 
 
+WHOLE_TEXT = {
+    "hlo": "; XLA prints large constants with --xla_dump_large_constants=true, jax with print_large_constants",
+    "relay": "; TVM prints the table of constants with mod.astext(show_meta_data=True)",
+}
+"""How the source of a text prints the values of its constants, by format."""
+
+
 def bound(request: Request, module: Module, files: Files) -> Module:
     """The module for these arrays: a program is run over abstract values, a graph gets its types; then constants get values."""
     from irscope.backends.opening import needs_opening
@@ -117,8 +124,7 @@ def _filled(request: Request, module: Module, files: Files) -> Module:
             near = did_you_mean(node.name, files.constants)
             more = f" (and {len(elided) - 1} more)" if len(elided) > 1 else ""
             raise _elided(module, node, f"the text elides the value of the constant %{node.name}, {type}{more}",
-                          near or "--constants C.npz gives it by name, --fill-elided draws it; XLA prints large constants with "
-                          "--xla_dump_large_constants=true, jax with print_large_constants")
+                          near or f"--constants C.npz gives it by name, --fill-elided draws it{WHOLE_TEXT.get(module.format, '')}")
     return bind_constants(module, values)
 
 

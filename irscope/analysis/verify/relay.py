@@ -6,34 +6,50 @@ def @f(%x: Tensor[(4), float32]) { nn.relu(%x) /* ty=Tensor[(5), float32] */ }
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from irscope.analysis.verify.data_types import data_faults
 from irscope.analysis.verify.faults import Fault
+from irscope.analysis.verify.recursion import endless_calls
 from irscope.formats.relay.types import type_text
-from irscope.graph import UNKNOWN, Graph, Module, NamedType, Node, TensorType, TupleType, Type
+from irscope.graph import UNKNOWN, FunctionType, Graph, Module, NamedType, Node, TensorType, TupleType, Type
 from irscope.graph.dtypes import PRED
-from irscope.ops import TypeFault
+from irscope.ops import TypeFault, lookup
 from irscope.ops.shapes import fits
+from irscope.source import did_you_mean
+
+LOWERED = ("call_lowered", "vm.invoke_tvm_op")
+"""Operators that call functions which a Relay text may leave out."""
 
 
 def relay_faults(module: Module) -> Iterator[tuple[Graph, Fault]]:
     """Everything that does not fit, with the graph that it is in."""
     for graph in module.graphs.values():
+        lowered = {o for node in graph.nodes if node.op.name in LOWERED for o in node.operands}
         for node in graph.nodes:
-            for fault in _node(node):
-                yield graph, fault
+            if node not in lowered:
+                yield from ((graph, fault) for fault in _node(node, graph, module))
+        yield from ((graph, fault) for fault in endless_calls(graph))
         declared, root = graph.notes.get("result", UNKNOWN), graph.root
         if root is not None and _comparable(declared) and _comparable(root.type) and not fits(declared, root.type):
             claim = f"@{graph.name} is declared to give {type_text(declared)}, but gives {type_text(root.type)}"
             yield graph, Fault(root, claim, about="shape")
 
 
-def _node(node: Node) -> Iterator[Fault]:
+def _node(node: Node, graph: Graph, module: Module) -> Iterator[Fault]:
     name = node.op.name
     if name == "call" and node.bodies:
         yield from _call(node, node.bodies[0])
+    elif name == "call" and "callee" not in node.attrs:
+        yield from _value_call(node)
+    elif name in ("call", "global"):
+        yield from _global(node, graph, module)
     elif name == "if":
         yield from _if(node)
+    elif name == "get-tuple-element":
+        yield from _projection(node)
+    elif name in ("constructor", "match"):
+        yield from data_faults(node, module)
     elif node.op.dialect == "relay" and node.op.infer is not None and not any(o.type is UNKNOWN for o in node.operands):
         try:
             inferred = node.op.infer(node)
@@ -46,21 +62,76 @@ def _node(node: Node) -> Iterator[Fault]:
 
 def _call(node: Node, callee: Graph) -> Iterator[Fault]:
     own = callee.params[: callee.notes.get("own", len(callee.params))]
-    if len(own) != len(node.operands):
-        yield Fault(node, f"@{callee.name} takes {len(own)} arguments, and gets {len(node.operands)}", about="type")
+    names = [f"parameter %{param.name} of @{callee.name}" for param in own]
+    yield from _arguments(node, f"@{callee.name}", names, [p.type for p in own], node.operands)
+
+
+def _value_call(node: Node) -> Iterator[Fault]:
+    callee, *arguments = node.operands
+    type = callee.type
+    if isinstance(type, FunctionType):
+        names = [f"argument {i + 1} of {_told(callee)}" for i in range(len(type.params))]
+        yield from _arguments(node, _told(callee), names, type.params, arguments)
+    elif isinstance(type, TensorType | TupleType):
+        yield Fault(node, f"{_told(callee)} is called, but is {type_text(type)} and no function", about="type")
+
+
+def _told(node: Node) -> str:
+    """A value as a text calls it; by its operator where it has no name there."""
+    return node.op.name if node.name.startswith(f"{node.op.name}.") else f"%{node.name}"
+
+
+def _arguments(node: Node, what: str, names: Sequence[str], wanted: Sequence[Type], given: Sequence[Node]) -> Iterator[Fault]:
+    """Arguments that are too few, too many, or of other types than a function takes."""
+    if len(wanted) != len(given):
+        yield Fault(node, f"{what} takes {len(wanted)} argument{'s' if len(wanted) != 1 else ''}, and gets {len(given)}", about="type")
         return
-    for param, operand in zip(own, node.operands, strict=True):
-        if _comparable(param.type) and _comparable(operand.type) and not fits(param.type, operand.type):
-            said = f"parameter %{param.name} of @{callee.name} is {type_text(param.type)}, and gets {type_text(operand.type)}"
-            yield Fault(node, said, about="type")
+    for name, type, operand in zip(names, wanted, given, strict=True):
+        if _unlike(type, operand.type):
+            yield Fault(node, f"{name} is {type_text(type)}, and gets {type_text(operand.type)}", about="type")
+
+
+def _unlike(a: Type, b: Type) -> bool:
+    """Whether two types are known, and no value has both."""
+    if isinstance(a, FunctionType) or isinstance(b, FunctionType):
+        return isinstance(a, TensorType) or isinstance(b, TensorType)
+    return _comparable(a) and _comparable(b) and not fits(a, b)
+
+
+def _global(node: Node, graph: Graph, module: Module) -> Iterator[Fault]:
+    """A function of the module that the text does not define, and a value without its %."""
+    name = str(node.attrs.get("callee", node.attrs.get("name", "")))
+    known = {*module.graphs, *module.attrs.get("externs", ())}
+    if name.startswith("%") or name in known or lookup(name, "relay") is not None:
+        return  # a function inside itself, one of the module, an operator as a value
+    if module.source.text.startswith("@", max(node.loc, 0)):
+        near = did_you_mean(name, known).replace("mean ", "mean @")
+        yield Fault(node, f"`@{name}` is not defined", near or "no def of this text has this name", about="type")
+    elif any(p.name == name for p in graph.params) or any(other.name == name for other in graph.nodes):
+        yield Fault(node, f"`{name}` is not defined", f"did you mean `%{name}`?", about="type")
+    else:
+        yield Fault(node, f"`{name}` is not defined", "names of values begin with %, of functions with @", about="type")
+
+
+def _projection(node: Node) -> Iterator[Fault]:
+    """A field of what is no tuple, or of a tuple that is shorter."""
+    whole, index = node.operands[0], int(node.attrs["index"])
+    if isinstance(whole.type, TupleType):
+        fields = len(whole.type.elements)
+        if index >= fields:
+            has = f"has {fields} field{'s' if fields != 1 else ''}, the last is .{fields - 1}" if fields else "is empty"
+            yield Fault(node, f"there is no .{index}: the tuple {has}", f"it is {type_text(whole.type)}", about="type")
+    elif isinstance(whole.type, TensorType | FunctionType):
+        yield Fault(node, f".{index} takes a field of a tuple, but {_told(whole)} is {type_text(whole.type)}", about="type")
 
 
 def _if(node: Node) -> Iterator[Fault]:
     condition = node.operands[0].type
-    if isinstance(condition, TensorType) and (condition.dtype is not PRED or condition.rank):
+    plain = isinstance(condition, TensorType) and condition.dtype is PRED and not condition.rank
+    if isinstance(condition, TensorType | TupleType | FunctionType) and not plain:
         yield Fault(node, f"the condition is {type_text(condition)}, not bool", about="type")
     roots = [body.root.type for body in node.bodies if body.root is not None]
-    if len(roots) == 2 and all(map(_comparable, roots)) and not fits(roots[0], roots[1]):
+    if len(roots) == 2 and _unlike(roots[0], roots[1]):
         yield Fault(node, f"the branches give {type_text(roots[0])} and {type_text(roots[1])}", about="type")
 
 

@@ -13,6 +13,7 @@ from irscope.formats.relay.lexer import HEADER, METADATA, SyntaxFault, tokenize
 from irscope.formats.relay.lowered import facts_of
 from irscope.formats.relay.metadata import constants_of
 from irscope.formats.relay.provenance import RelayProvenance
+from irscope.formats.relay.scopes import Block
 from irscope.formats.relay.snapshots import FUNCTION, Part
 from irscope.graph import Graph, Reading
 from irscope.source import SourceText
@@ -142,9 +143,10 @@ class Definitions(Context):
         parser.at += 1
         if parser.take("="):
             parser.meta()
+            self.module.attrs.setdefault("externs", []).append(name[1:].strip('"'))
             return
         graph = Graph(self.fresh(name[1:].strip('"')), loc=at)
-        parser.names.blocks[:] = [{}]
+        parser.names.blocks[:] = [Block()]
         parser.names.frames.clear()
         parser.names.numbered.clear()
         parser.function(graph, False)
@@ -208,7 +210,7 @@ class Definitions(Context):
         """Go on at the next definition."""
         parser.depth = 0
         parser.names.frames.clear()
-        parser.names.blocks[:] = [{}]
+        parser.names.blocks[:] = [Block()]
         parser.typevars.clear()
         while parser.kind != "end" and not (parser.word == "def" and parser.kinds[parser.at + 1] == "global"):
             parser.at += 1

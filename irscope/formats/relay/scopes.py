@@ -15,6 +15,14 @@ class Frame:
         self.local: dict[Node, Node] = {}
 
 
+class Block(dict[str, Node]):
+    """The local names of a block; ``bound`` holds where bindings without ``let`` stand."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bound: dict[str, int] = {}
+
+
 class Names:
     """Locals are scoped by block; numbered names (``%12``) are one flat map, as TVM's reader has it.
 
@@ -25,7 +33,7 @@ class Names:
     def __init__(self, param: Op) -> None:
         self._param = param
         self.frames: list[Frame] = []
-        self.blocks: list[dict[str, Node]] = [{}]
+        self.blocks: list[Block] = [Block()]
         self.numbered: dict[str, Node] = {}
         self.owner: dict[Node, Frame] = {}
         self.ever: set[str] = set()
@@ -37,7 +45,7 @@ class Names:
     def push(self, graph: Graph, closed_over: bool) -> Frame:
         """Begin a graph; ``closed_over`` when it may use the values around it."""
         self.frames.append(Frame(graph, self.frames[-1] if closed_over and self.frames else None))
-        self.blocks.append({})
+        self.blocks.append(Block())
         return self.frame
 
     def pop(self) -> Frame:
@@ -54,6 +62,11 @@ class Names:
         """A local name means a node, until the block ends."""
         self.blocks[-1][name] = node
         self.ever.add(name)
+
+    def bound_before(self, name: str, at: int) -> int | None:
+        """Where this block bound a name without ``let`` already; it does so now, at ``at``."""
+        first = self.blocks[-1].bound.setdefault(name, at)
+        return first if first != at else None
 
     def find(self, name: str) -> Node | None:
         """What a name means here, as the present graph knows it."""

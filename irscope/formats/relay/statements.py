@@ -6,6 +6,7 @@ from irscope.formats.relay import structure
 from irscope.formats.relay.cursor import unquoted
 from irscope.formats.relay.lexer import SyntaxFault
 from irscope.formats.relay.literals import Literals
+from irscope.formats.relay.scopes import Block
 from irscope.graph import NO_ATTRS, UNKNOWN, Node, Type, unknown_op
 
 
@@ -14,7 +15,7 @@ class Statements(Literals):
 
     def statements(self, closers: tuple[str, ...]) -> Node | None:
         """Bindings, then the result; None when a block ends without one. The closing token is left where it is."""
-        self.names.blocks.append({})
+        self.names.blocks.append(Block())
         result: Node | None = None
         try:
             while self.word not in closers or self.kind == "string":
@@ -134,7 +135,7 @@ class Statements(Literals):
 
     def _recursive(self, name: str) -> Node:
         """A function bound by let may call itself: inside, its name is a value of its own."""
-        self.names.blocks.append({})
+        self.names.blocks.append(Block())
         itself = self.node(structure.GLOBAL, (), {"name": name}, synthetic=True)
         self.names.bind(name, itself)
         try:
@@ -159,17 +160,21 @@ class Statements(Literals):
         self.parameter(name, declared, self.offsets[self.at - 1])
 
     def _binding(self, name: str, closers: tuple[str, ...]) -> None:
+        at = self.offset
         self.at += 2
         begin = self.offset
         value = self.expression()
         if not (self.take(";") or self.take(";;")):
             if "\n" not in self.text[begin : self.offset] and self.word not in closers and self.kind != "end":
                 raise self.fault(f"expected `;` after the binding of `{name}`, but here is {self.shown()}")
+        first = self.names.bound_before(name, at)
         if name[1:].isdigit():
             self.names.numbered[name] = value
         else:
             self.names.bind(name, value)
         self._named(value, name)
+        if first is not None:
+            self.context.error(SyntaxFault(at, f"`{name}` is bound twice, first on line {self.context.line(first)}", length=len(name)))
 
     def _named(self, node: Node, name: str) -> None:
         """The node is called as the text calls it."""

@@ -34,7 +34,8 @@ NAMES = {
 """Relay's words for element types."""
 
 PRINTED = {hlo: relay for relay, hlo in reversed(NAMES.items())}
-LANES = re.compile(r"(?:float|int|uint|bfloat)\d*x\d+$|custom\[|handle$|float\d+$|u?int\d+$")
+LANES = re.compile(r"(?:float|int|uint|bfloat)\d*x\d+$|custom\[|handle$|float(?:8|128)$|u?int(?:1|2|128)$")
+"""Element types that TVM has and irscope only names."""
 
 
 OWN = frozenset(name for name, dtype in DTYPES.items() if name not in PRINTED and dtype.kind not in ("token", "opaque"))
