@@ -16,15 +16,19 @@ if TYPE_CHECKING:
     from irscope.formats.relay.expressions import Expressions
 
 MAX_ERRORS = 20
-NEIGHBOURS = {"matmul": "nn.matmul", "mul": "multiply", "sub": "subtract", "div": "divide", "dot": "nn.dense", "conv": "nn.conv2d",
-              "convolution": "nn.conv2d", "linear": "nn.dense", "neg": "negative", "pow": "power", "reduce_sum": "sum"}
-"""What other languages call Relay's operators."""
+NAMESPACES = ("nn", "image", "vision", "random")
+"""A name without a namespace means the operator of the first of these that has one: ``relu`` is ``nn.relu``."""
+SYNONYMS = {"mul": "multiply", "sub": "subtract", "div": "divide", "neg": "negative", "pow": "power", "reduce_sum": "sum",
+            "reduce_mean": "mean", "reduce_max": "max", "reduce_min": "min"}
+"""Short names of lessons and of other languages, for operators that mean the same."""
+NEIGHBOURS = {"dot": "nn.dense", "conv": "nn.conv2d", "convolution": "nn.conv2d", "linear": "nn.dense"}
+"""What other languages call operators that are like Relay's, and not the same."""
 
 
 class Context:
     """A text that is being read, or a part of it: the names in it, what its expressions have used, and the findings.
 
-    ``uses``, ``calls`` and ``bodies`` wait for functions that stand further down.
+    ``calls`` and ``bodies`` wait for functions that stand further down.
     """
 
     parser: Expressions
@@ -35,7 +39,6 @@ class Context:
         self.module = Module(name or source.name.rpartition("/")[2] or "relay", "relay", source=source)
         self.graphs: list[Graph] = []
         self.constructors: dict[str, int] = {}
-        self.uses: list[tuple[str, int]] = []
         self.calls: list[Any] = []
         self.bodies: list[tuple[Any, list[str]]] = []
         self.note_types: dict[str, Type] = {}
@@ -44,7 +47,7 @@ class Context:
         self.constants: dict[str, Literal] = {}
         """Values of the metadata table."""
         self._fresh: dict[str, int] = {}
-        self._unknown: set[str] = set()
+        self._told: set[str] = set()
         self._attributes: dict[str, frozenset[str]] = {}
         self._names: frozenset[str] | None = None
 
@@ -78,15 +81,26 @@ class Context:
             self._names = frozenset((*operators.names(), *(op.name for op in all_ops("relay"))))
         return self._names
 
-    def operator(self, name: str, offset: int) -> None:
-        """An operator is called: a warning, once, when no such operator is known."""
+    def meant(self, name: str) -> str:
+        """The operator that a name without a namespace stands for; the name itself where it stands for none."""
         known = self.operator_names()
-        if name in known or name in self._unknown:
-            return
-        self._unknown.add(name)
+        if name in known:
+            return name
+        return next((full for space in NAMESPACES if (full := f"{space}.{name}") in known), SYNONYMS.get(name, name))
+
+    def operator(self, name: str, offset: int) -> str:
+        """The operator that is called by a name: told once where it is another name, or where no such operator is known."""
+        known, meant = self.operator_names(), self.meant(name)
+        if name in known or name in self._told:
+            return meant
+        self._told.add(name)
+        if meant != name:
+            self.told(Severity.INFO, offset, "RLY022", "short-operator-name", f"`{name}` is read as `{meant}`", length=len(name))
+            return meant
         near = next((k for k in sorted(known) if k.endswith("." + name)), "") or NEIGHBOURS.get(name.rpartition("::")[2], "")
         near = f"did you mean {near}?" if near else did_you_mean(name, known)
         self.warn(offset, "RLY020", "unknown-operator", f"unknown operator `{name}`", near, len(name))
+        return name
 
     def attributes(self, name: str, attrs: Mapping[str, Any], places: Mapping[str, int]) -> None:
         """Attributes are given to an operator: a warning for each that it does not have."""
@@ -117,4 +131,8 @@ class Context:
         )
 
     def warn(self, offset: int, code: str, name: str, message: str, help: str = "", length: int = 1, notes: tuple[Note, ...] = ()) -> None:
-        self.reading.findings.append(Finding(code, name, Severity.WARNING, message, self.source, offset, length, notes, help))
+        self.told(Severity.WARNING, offset, code, name, message, help, length, notes)
+
+    def told(self, severity: Severity, offset: int, code: str, name: str, message: str, help: str = "", length: int = 1,
+             notes: tuple[Note, ...] = ()) -> None:
+        self.reading.findings.append(Finding(code, name, severity, message, self.source, offset, length, notes, help))

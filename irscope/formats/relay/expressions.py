@@ -168,7 +168,6 @@ class Expressions(Functions):
 
     def _global(self, word: str, at: int) -> Node:
         """``@f`` or ``@f(x)``; whether it is defined is asked at the end, because functions may call each other."""
-        self.context.uses.append((word, at))
         if self.word == "(":
             operands, attrs = self._arguments()
             node = self.node(structure.CALL, tuple(operands), {**attrs, "callee": word[1:]}, offset=at)
@@ -217,7 +216,7 @@ class Expressions(Functions):
         if is_primitive(word):
             return self._primitive(word, at)
         if word not in self.ops:
-            self.context.operator(word, at)
+            word = self.context.operator(word, at)
         if dtype_named(word) is not None and self.kinds[self.at + 1] in ("number", "punct") and self._scalar_call(word):
             return self._converted(word, at)
         operands, attrs = self._arguments()
@@ -236,7 +235,7 @@ class Expressions(Functions):
         type = self.type_of_note(note) if note is not None else UNKNOWN
         try:
             parsed = read_attributes(op, attrs, type)
-        except (ValueError, KeyError, TypeError) as fault:
+        except ValueError as fault:
             raise SyntaxFault(at, f"`{word}`: {fault}", length=len(word)) from None
         made = self.node(op, tuple(operands), parsed, type, offset=at)
         if "bodies" in attrs:
