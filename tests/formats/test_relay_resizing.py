@@ -51,7 +51,9 @@ def resized(x: Array, sizes: tuple[int, ...], method: str, mode: str, how: str =
         taps = [weights(place(i, have, want, mode), method, how) for i, have, want in zip(at, x.shape[2:], sizes, strict=True)]
         for pixel in product(*taps):
             where = tuple(min(max(p, 0), have - 1) for (p, _), have in zip(pixel, x.shape[2:], strict=True))
-            out[:, :, *at] += x[:, :, *where] * float(np.prod([w for _, w in pixel]))
+            here: Any = (slice(None), slice(None), *where)
+            there: Any = (slice(None), slice(None), *at)
+            out[there] += x[here] * float(np.prod([w for _, w in pixel]))
     return out.astype(np.float32)
 
 

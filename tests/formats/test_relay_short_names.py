@@ -35,4 +35,4 @@ def test_a_constructor_is_no_operator() -> None:
     text = "type T { relu(float32) }\ndef @main(%x: float32) {\n  match (relu(%x)) { relu(%y) => negative(%y) }\n}\n"
     reading = api.load(text, format="relay")
     assert not reading.findings
-    assert api.compile(reading)(np.float32(2))[0] == -2
+    assert api.compile(reading)(np.array(2, np.float32))[0] == -2
