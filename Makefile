@@ -16,10 +16,10 @@ JOBS ?= 2
 # What `make test` passes on to pytest: make test ARGS='tests/cli -k pipe'
 ARGS ?=
 
-.PHONY: help setup demo test browser oracle lint types bench bench-nets bench-read bench-lint fuzz lint-counts golden ci clean
+.PHONY: help setup demo test browser oracle lint types bench bench-nets bench-read bench-lint fuzz masked-memory lint-counts golden ci clean
 
 help:  ## list the targets
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
 
 setup: $(READY)  ## set up the private environment in .venv (every target does it when needed)
 
@@ -72,6 +72,9 @@ bench-lint: $(READY)  ## linting 100,000 operators of every format, shape and po
 
 fuzz: $(READY)  ## mutated dumps: the readers may find faults in them, and nothing else
 	@$(BIN)/python benchmarks/fuzz.py samples $(ARGS)
+
+masked-memory: $(READY)  ## masked loads and stores of all types and lanes between guard pages, at every CPU level that runs here; resumes
+	@PYTHONPATH=. nice $(BIN)/python benchmarks/masked_memory.py $(ARGS)
 
 lint-counts: $(READY)  ## what every lint rule finds in all dumps of CORPUS=FOLDER, as docs/lint/findings.md
 	@$(BIN)/python benchmarks/lint_counts.py --corpus $(CORPUS) --jobs $(JOBS) --out docs/lint/findings.md > /dev/null

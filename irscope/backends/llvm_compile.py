@@ -70,6 +70,7 @@ def host(cpu: str = "") -> Machine:
     """This machine, or one of its instruction set with another ``cpu`` (``generic``, ``haswell``, ...)."""
     llvm = _llvm()
     triple = llvm.get_process_triple()
+    cpu = _spelled(cpu, triple)
     if not cpu or cpu == "native":
         return Machine(triple, llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten(), True)
     return Machine(triple, cpu, features_of(triple, cpu), True)
@@ -82,7 +83,13 @@ def cross(triple: str, cpu: str = "") -> Machine:
         _llvm().Target.from_triple(triple)
     except RuntimeError as error:
         raise CompileFailed(f"LLVM has no target {triple}: {error}") from None
+    cpu = _spelled(cpu, triple)
     return Machine(triple, cpu, features_of(triple, cpu), False)
+
+
+def _spelled(cpu: str, triple: str) -> str:
+    """LLVM's name of a processor: ``v3`` is short for ``x86-64-v3``."""
+    return f"x86-64-{cpu}" if cpu in ("v2", "v3", "v4") and triple.startswith("x86_64") else cpu
 
 
 _TRIAL = """
@@ -101,7 +108,7 @@ def cpus(triple: str = "") -> tuple[str, ...]:
 
 def accepts(cpu: str, triple: str = "") -> bool:
     """Whether LLVM makes code for a processor. It warns about an unknown one and aborts the process on a 32-bit one: a child is asked."""
-    done = _tried(triple, cpu)
+    done = _tried(triple, _spelled(cpu, triple or str(_llvm().get_process_triple())))
     return done.returncode == 0 and "not a recognized processor" not in done.stderr
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from irscope.backends import llvm_masked
 from irscope.backends.llvm_code import Code, Lines, Place
 from irscope.backends.llvm_integer import cut
-from irscope.backends.llvm_types import register, scalar, splat_text, suffix, vector
+from irscope.backends.llvm_types import register, scalar, splat_text, vector
 from irscope.backends.llvm_values import Name, Values
 from irscope.lower.tidy import assigned
 from irscope.lower.tile import (
@@ -104,7 +105,7 @@ class Statements:
         if s.mask is None:
             out = self.code.result(f"load {vector(element, lanes)}, ptr {pointer}, align {min(alignment, 64)}{fixed}")
         else:
-            out = self._masked_load(pointer, alignment, element, lanes, self.values.one(s.mask))
+            out = llvm_masked.load(self.code, element, lanes, pointer, alignment, self.values.one(s.mask))
         return self._to_register(out, s.buffer, lanes)
 
     def _load_complex(self, s: Load, pointer: str, alignment: int, fixed: str) -> Name:
@@ -113,7 +114,7 @@ class Statements:
         if s.mask is None:
             both = self.code.result(f"load {kind}, ptr {pointer}, align {alignment}{fixed}")
         else:
-            both = self._masked_load(pointer, alignment, element, 2 * lanes, self._doubled(self.values.one(s.mask), lanes))
+            both = llvm_masked.load(self.code, element, 2 * lanes, pointer, alignment, self._doubled(self.values.one(s.mask), lanes))
         return self._part(both, element, lanes, 0), self._part(both, element, lanes, 1)
 
     def _part(self, both: str, element: str, lanes: int, which: int) -> str:
@@ -139,30 +140,6 @@ class Statements:
         take = ", ".join(f"i32 {i}, i32 {i}" for i in range(lanes))
         return self.code.pure(f"shufflevector <{lanes} x i1> {mask}, <{lanes} x i1> poison, <{2 * lanes} x i32> <{take}>", mask)
 
-    def _masked_load(self, pointer: str, alignment: int, element: str, lanes: int, mask: str) -> str:
-        if lanes == 1:
-            return self._guarded(mask, element, f"load {element}, ptr {pointer}, align {min(alignment, 64)}")
-        kind = vector(element, lanes)
-        short = suffix(element, lanes)
-        self.code.declarations.add(f"declare {kind} @llvm.masked.load.{short}.p0(ptr, <{lanes} x i1>, {kind})")
-        return self.code.result(f"call {kind} @llvm.masked.load.{short}.p0(ptr align {min(alignment, 64)} {pointer}, "
-                                f"<{lanes} x i1> {mask}, {kind} zeroinitializer)")
-
-    def _guarded(self, mask: str, element: str, instruction: str) -> str:
-        """A one-lane load under a condition; 0 where it does not hold."""
-        code = self.code
-        place = code.regions[-1].place
-        take, join = code.label(), code.label()
-        before = place.label
-        code.effect(f"br i1 {mask}, label %{take}, label %{join}")
-        place.lines.append(f"{take}:")
-        read = code.result(instruction)
-        code.effect(f"br label %{join}")
-        place.lines.append(f"{join}:")
-        place.label = join
-        zero = "0.0" if element in ("float", "double") else "zeroinitializer" if element.startswith("<") else "0"
-        return code.result(f"phi {element} [ {zero}, %{before} ], [ {read}, %{take} ]")
-
     def _to_register(self, name: str, buffer: Buffer, lanes: int) -> str:
         if buffer.dtype.kind != "pred":
             # Whoever filled the bytes of sub-byte integers may have left their upper bits as they were.
@@ -174,23 +151,16 @@ class Statements:
         indices = self.values.one(s.indices)
         index_kind = register(s.indices.dtype, lanes)
         mask = self.values.one(s.mask) if s.mask is not None else "splat (i1 true)"
-        kind, size = _cell(s.buffer)
+        kind, _ = _cell(s.buffer)
         base = self.pointers[s.buffer]
         if not s.buffer.dtype.is_complex:
             pointers = self.code.pure(f"getelementptr {kind}, ptr {base}, {index_kind} {indices}", base, indices)
-            return self._to_register(self._gathered(pointers, _memory(s.buffer), size, lanes, mask), s.buffer, lanes)
+            return self._to_register(llvm_masked.gather(self.code, _memory(s.buffer), lanes, pointers, mask), s.buffer, lanes)
         parts = []
         for part in (0, 1):
             pointers = self.code.pure(f"getelementptr {kind}, ptr {base}, {index_kind} {indices}, i32 {part}", base, indices)
-            parts.append(self._gathered(pointers, scalar(s.buffer.dtype), size // 2, lanes, mask))
+            parts.append(llvm_masked.gather(self.code, scalar(s.buffer.dtype), lanes, pointers, mask))
         return parts[0], parts[1]
-
-    def _gathered(self, pointers: str, element: str, size: int, lanes: int, mask: str) -> str:
-        kind, short = vector(element, lanes), suffix(element, lanes)
-        name = f"@llvm.masked.gather.{short}.v{lanes}p0"
-        self.code.declarations.add(f"declare {kind} {name}(<{lanes} x ptr>, <{lanes} x i1>, {kind})")
-        return self.code.result(f"call {kind} {name}(<{lanes} x ptr> align {size} {pointers}, <{lanes} x i1> {mask}, "
-                                f"{kind} zeroinitializer)")
 
     def _store(self, s: Store) -> None:
         pointer, alignment = self.address(s.buffer, s.index)
@@ -209,31 +179,13 @@ class Statements:
             # In memory the upper bits are 0, as ml_dtypes keeps them.
             own = splat_text(str((1 << dtype.bits) - 1), "i8", lanes)
             value = self.code.pure(f"and {vector('i8', lanes)} {value}, {own}", value)
-        kind = vector(element, lanes)
+        if s.mask is not None and mask is not None:
+            llvm_masked.store(self.code, element, lanes, value, pointer, alignment, mask, _held(s.mask))
+            return
         size = lanes * (s.buffer.dtype.storage // (2 if dtype.is_complex else 1))
         # A nontemporal store that is not aligned would be taken apart into single elements.
         temporal = ", !nontemporal !0" if s.nontemporal and alignment % size == 0 else ""
-        line = f"store {kind} {value}, ptr {pointer}, align {min(alignment, 64)}{temporal}"
-        if mask is None:
-            self.code.effect(line)
-        elif lanes == 1:
-            self._when(mask, line)
-        else:
-            short = suffix(element, lanes)
-            self.code.declarations.add(f"declare void @llvm.masked.store.{short}.p0({kind}, ptr, <{lanes} x i1>)")
-            self.code.effect(f"call void @llvm.masked.store.{short}.p0({kind} {value}, ptr align {min(alignment, 64)} {pointer}, "
-                             f"<{lanes} x i1> {mask})")
-
-    def _when(self, mask: str, line: str) -> None:
-        code = self.code
-        place = code.regions[-1].place
-        take, join = code.label(), code.label()
-        code.effect(f"br i1 {mask}, label %{take}, label %{join}")
-        place.lines.append(f"{take}:")
-        code.effect(line)
-        code.effect(f"br label %{join}")
-        place.lines.append(f"{join}:")
-        place.label = join
+        self.code.effect(f"store {vector(element, lanes)} {value}, ptr {pointer}, align {min(alignment, 64)}{temporal}")
 
     # ---- control flow
 
@@ -379,6 +331,11 @@ def _terms(index: Expr) -> list[Expr]:
         index = index.args[0]
     found.append(index)
     return found[::-1]
+
+
+def _held(mask: Expr) -> tuple[bool, ...] | None:
+    """The lanes of a constant mask; None for a mask that is computed."""
+    return mask.value if mask.op == "const" and isinstance(mask.value, tuple) else None
 
 
 def _memory(buffer: Buffer) -> str:

@@ -23,7 +23,8 @@ STAGES = ("loops", "llvm", "asm", "obj", "so")
 @click.option("--engine", type=click.Choice(["llvm", "reference"]), default="llvm", show_default=True,
               help="Compiled code, or the numpy interpreter.")
 @click.option("--threads", type=click.IntRange(1, 512), default=None, help="Threads (default: the cores this process may use).")
-@click.option("--cpu", default="", metavar="NAME", help="Compile for this processor (default: the one here).")
+@click.option("--cpu", default="", metavar="NAME",
+              help="Compile for this processor (default: the one here); v2, v3, v4 are levels of x86-64.")
 @click.option("--precision", type=click.Choice(["exact", "default", "fast"]), default="default", show_default=True,
               help="How near to the definition results are.")
 @click.option("--autotune", is_flag=True, help="Try schedules and keep the fastest.")

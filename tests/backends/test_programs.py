@@ -306,3 +306,11 @@ def test_cross_targets(triple: str) -> None:
 def test_an_unknown_target_is_refused() -> None:
     with pytest.raises(llvm_compile.CompileFailed, match="no target"):
         llvm_compile.cross("pdp11-dec-unix")
+
+
+def test_levels_of_x86_64_have_short_names() -> None:
+    triple = "x86_64-unknown-linux-gnu"
+    for level in ("v2", "v3", "v4"):
+        assert llvm_compile.accepts(level, triple)
+        assert llvm_compile.cross(triple, level) == llvm_compile.cross(triple, f"x86-64-{level}")
+    assert llvm_compile.cross("aarch64-unknown-linux-gnu", "v2").cpu == "v2"

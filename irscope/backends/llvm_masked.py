@@ -1,0 +1,106 @@
+"""Masked loads, gathers and stores: the one place that names LLVM's masked intrinsics, in forms that LLVM compiles right.
+
+LLVM 22.1 miscompiles one form for AVX-512. Where the value of a masked store is the truncation of a wider vector and the constant mask
+has one true lane, its x86 back end folds the truncation into the store and then stores the one lane of the wide vector: bf16 in column
+16 of 17 writes 4 bytes instead of 2. Truncations are found across any text in front of the store, and constants are folded, so that
+neither the value's text nor the mask's is a safe sign. :func:`store` therefore keeps two rules for integer elements, which floats of 16
+and 8 bits are in memory:
+
+- The mask of the intrinsic is a constant of whole aligned pairs of lanes; a lane without its neighbour gets a scalar store. However LLVM
+  splits such a vector into registers, no part of two lanes or more has one true lane.
+- Under a mask that is computed, every lane is a scalar store behind a branch. No kernel of irscope needs it to be fast: tails of rows
+  have constant masks.
+
+``benchmarks/masked_memory.py`` runs all forms between guard pages, at every CPU level, and says which of LLVM's own are wrong.
+"""
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from irscope.backends.llvm_code import Code
+from irscope.backends.llvm_types import suffix, vector
+
+SIZES = {"i8": 1, "i16": 2, "i32": 4, "i64": 8, "float": 4, "double": 8}
+
+
+def load(code: Code, element: str, lanes: int, pointer: str, alignment: int, mask: str) -> str:
+    """Consecutive elements; lanes whose mask is false are 0 and read nothing. One lane is a branch around a load."""
+    if lanes == 1:
+        return _load_when(code, element, pointer, alignment, mask)
+    kind, short = vector(element, lanes), suffix(element, lanes)
+    code.declarations.add(f"declare {kind} @llvm.masked.load.{short}.p0(ptr, <{lanes} x i1>, {kind})")
+    return code.result(f"call {kind} @llvm.masked.load.{short}.p0(ptr align {min(alignment, 64)} {pointer}, <{lanes} x i1> {mask}, "
+                       f"{kind} zeroinitializer)")
+
+
+def gather(code: Code, element: str, lanes: int, pointers: str, mask: str) -> str:
+    """One element a lane, each from its own pointer; lanes whose mask is false are 0 and read nothing."""
+    kind, short = vector(element, lanes), suffix(element, lanes)
+    name = f"@llvm.masked.gather.{short}.v{lanes}p0"
+    code.declarations.add(f"declare {kind} {name}(<{lanes} x ptr>, <{lanes} x i1>, {kind})")
+    return code.result(f"call {kind} {name}(<{lanes} x ptr> align {SIZES[element]} {pointers}, <{lanes} x i1> {mask}, "
+                       f"{kind} zeroinitializer)")
+
+
+def store(code: Code, element: str, lanes: int, value: str, pointer: str, alignment: int, mask: str, held: Sequence[bool] | None) -> None:
+    """Consecutive elements; lanes whose mask is false write nothing. ``held`` are the lanes of a constant mask, None for another."""
+    if lanes == 1:
+        _store_when(code, f"store {element} {value}, ptr {pointer}, align {min(alignment, 64)}", mask)
+    elif element in ("float", "double"):
+        _store_vector(code, element, lanes, value, pointer, alignment, mask)
+    elif held is None:
+        for lane in range(lanes):
+            taken = code.pure(f"extractelement <{lanes} x i1> {mask}, i64 {lane}", mask)
+            _store_when(code, _lane_store(code, element, lanes, value, pointer, alignment, lane), taken)
+    else:
+        paired = [lane ^ 1 < lanes and held[lane] and held[lane ^ 1] for lane in range(lanes)]
+        if any(paired):
+            text = "<" + ", ".join(f"i1 {'true' if lane else 'false'}" for lane in paired) + ">"
+            _store_vector(code, element, lanes, value, pointer, alignment, text)
+        for lane in range(lanes):
+            if held[lane] and not paired[lane]:
+                code.effect(_lane_store(code, element, lanes, value, pointer, alignment, lane))
+
+
+def _store_vector(code: Code, element: str, lanes: int, value: str, pointer: str, alignment: int, mask: str) -> None:
+    kind, short = vector(element, lanes), suffix(element, lanes)
+    code.declarations.add(f"declare void @llvm.masked.store.{short}.p0({kind}, ptr, <{lanes} x i1>)")
+    code.effect(f"call void @llvm.masked.store.{short}.p0({kind} {value}, ptr align {min(alignment, 64)} {pointer}, <{lanes} x i1> {mask})")
+
+
+def _lane_store(code: Code, element: str, lanes: int, value: str, pointer: str, alignment: int, lane: int) -> str:
+    """The line that stores one lane of a vector in its place."""
+    one = code.pure(f"extractelement {vector(element, lanes)} {value}, i64 {lane}", value)
+    at = code.pure(f"getelementptr {element}, ptr {pointer}, i64 {lane}", pointer) if lane else pointer
+    return f"store {element} {one}, ptr {at}, align {math.gcd(min(alignment, 64), lane * SIZES[element])}"
+
+
+def _load_when(code: Code, element: str, pointer: str, alignment: int, mask: str) -> str:
+    """A one-lane load under a condition; 0 where it does not hold."""
+    before = code.regions[-1].place.label
+    take, join = code.label(), code.label()
+    _open(code, mask, take, join)
+    read = code.result(f"load {element}, ptr {pointer}, align {min(alignment, 64)}")
+    _close(code, join)
+    return code.result(f"phi {element} [ {'0.0' if element in ('float', 'double') else '0'}, %{before} ], [ {read}, %{take} ]")
+
+
+def _store_when(code: Code, line: str, mask: str) -> None:
+    """A one-lane store under a condition. All that ``line`` reads has been computed in front of the branch."""
+    take, join = code.label(), code.label()
+    _open(code, mask, take, join)
+    code.effect(line)
+    _close(code, join)
+
+
+def _open(code: Code, mask: str, take: str, join: str) -> None:
+    code.effect(f"br i1 {mask}, label %{take}, label %{join}")
+    code.regions[-1].place.lines.append(f"{take}:")
+
+
+def _close(code: Code, join: str) -> None:
+    place = code.regions[-1].place
+    code.effect(f"br label %{join}")
+    place.lines.append(f"{join}:")
+    place.label = join

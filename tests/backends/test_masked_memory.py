@@ -1,0 +1,99 @@
+"""Masked loads and stores write and read what their lanes say and nothing else, on every CPU level that runs here."""
+from __future__ import annotations
+
+import re
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import irscope
+from benchmarks.masked_memory import CPUS, Form, masks, runnable, texts, wrong_masks
+from irscope.backends import llvm_compile, llvm_masked
+from irscope.backends.executable import Executable, aligned_bytes
+from irscope.backends.llvm_code import Code
+from irscope.graph import DTYPES
+
+SIZE = {"movb": 1, "vpextrb": 1, "pextrb": 1, "movw": 2, "vpextrw": 2, "pextrw": 2, "movl": 4, "vmovd": 4, "vmovss": 4, "vpextrd": 4,
+        "vextractps": 4}
+
+
+def reduced(wide: str, narrow: str, lanes: int, mask: tuple[bool, ...]) -> str:
+    """The smallest text of the kind that LLVM 22.1 miscompiles: a truncated vector, stored under a constant mask."""
+    code = Code()
+    held = "<" + ", ".join(f"i1 {'true' if lane else 'false'}" for lane in mask) + ">"
+    llvm_masked.store(code, narrow, lanes, "%t", "%p", int(narrow[1:]) // 8, held, mask)
+    return "\n".join([f"define void @f(<{lanes} x {wide}> %v, ptr %p) {{", f"  %t = trunc <{lanes} x {wide}> %v to <{lanes} x {narrow}>",
+                      *code.text(), "  ret void", "}", *code.declarations])
+
+
+@pytest.mark.parametrize("cpu", ["haswell", "skylake-avx512", "znver4"])
+@pytest.mark.parametrize(("wide", "narrow", "lanes"), [("i32", "i16", 16), ("i32", "i8", 16), ("i64", "i32", 8), ("i64", "i8", 8), ("i16", "i8", 32)])
+def test_one_lane_of_a_truncated_vector_is_a_store_of_its_own_size(wide: str, narrow: str, lanes: int, cpu: str) -> None:
+    for lane in (0, 5, lanes - 1):
+        text = llvm_compile.assembly(reduced(wide, narrow, lanes, tuple(i == lane for i in range(lanes))), llvm_compile.cross(
+            "x86_64-unknown-linux-gnu", cpu))
+        stores = re.findall(r"^\s+(\w+)\s+[^#\n]*, (?:-?\d+)?\(%rdi\)", text, re.MULTILINE)
+        assert [SIZE[s] * 8 for s in stores] == [int(narrow[1:])], text
+
+
+def test_masks_of_integers_are_whole_pairs_and_the_rest_are_scalars() -> None:
+    for lanes in (2, 3, 5, 8):
+        for held in product((False, True), repeat=lanes):
+            text = reduced("i32", "i16", lanes, held)
+            mask = [m == "true" for m in re.findall(r"i1 (true|false)", text)] or [False] * lanes
+            scalars = [int(lane) for lane in re.findall(r"extractelement .*, i64 (\d+)", text)]
+            assert all(mask[i] == (i ^ 1 < lanes and mask[i ^ 1]) for i in range(lanes) if mask[i])
+            assert sorted([*scalars, *(i for i in range(lanes) if mask[i])]) == [i for i in range(lanes) if held[i]]
+            assert len(scalars) == len(re.findall(r"store i16", text))
+
+
+def test_a_computed_mask_of_integers_has_no_intrinsic_that_could_fold() -> None:
+    code = Code()
+    llvm_masked.store(code, "i8", 4, "%t", "%p", 1, "%m", None)
+    assert "masked" not in "\n".join(code.text()) and not code.declarations
+
+
+def test_one_file_names_the_masked_intrinsics() -> None:
+    package = Path(irscope.__file__).parent
+    assert [p.name for p in package.rglob("*.py") if re.search(r"@llvm\.masked\.", p.read_text())] == ["llvm_masked.py"]
+
+
+@pytest.mark.parametrize("cpu", [pytest.param(c, marks=pytest.mark.skipif(not runnable(c), reason=f"this machine does not run {c}")) for c in CPUS])
+def test_nothing_is_written_beside_the_lanes(cpu: str) -> None:
+    for where, source, to, lanes in (("store", "f32", "bf16", 16), ("store", "s32", "s8", 8), ("store", "s64", "s32", 8),
+                                     ("store", "f32", "f8e4m3fn", 17), ("load", "bf16", "f32", 8), ("gather", "s8", "s32", 4)):
+        form = Form(where, DTYPES[source], DTYPES[to], lanes)
+        machine = llvm_compile.host(cpu)
+        tried = [mask for mask in masks(lanes) if mask[0] in ("first 1", f"first {lanes - 1}", "only 3", "random 0", "computed first 1")]
+        assert wrong_masks(form, machine, texts(form, machine, tried)) == [], str(form)
+
+
+DOT = """HloModule m
+ENTRY e {{
+  p0 = {t}[{m},{k}] parameter(0)
+  p1 = {t}[{k},{n}] parameter(1)
+  ROOT d = {t}[{m},{n}] dot(p0, p1), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
+}}
+"""
+
+
+@pytest.mark.parametrize("columns", [1, 17])
+@pytest.mark.parametrize("name", ["bf16", "f16", "s8", "s16", "f8e4m3fn"])
+def test_products_of_narrow_types_write_their_columns_alone(name: str, columns: int) -> None:
+    dtype = DTYPES[name].numpy()
+    rng = np.random.default_rng(0)
+    x, y = (rng.integers(-2, 3, s).astype(np.float32).astype(dtype) for s in ((9, 9), (9, columns)))
+    text = DOT.format(t=name, m=9, k=9, n=columns)
+    one, two = (irscope.compile(text, threads=threads) for threads in (1, 2))
+    size = 9 * columns * dtype.itemsize
+    memory = aligned_bytes(size + 64)
+    memory[:] = 0xA5
+    assert isinstance(one.executable, Executable)
+    one.executable.bind([x, y], [memory[:size].view(dtype).reshape(9, columns)])()
+    assert (memory[size:] == 0xA5).all()
+    wanted = (x.astype(np.float32) @ y.astype(np.float32)).astype(dtype)
+    assert memory[:size].tobytes() == wanted.tobytes() == two(x, y)[0].tobytes()
+
+
