@@ -100,9 +100,14 @@ class Indexed:
                             f"{infer.plain(operand)} are left after {len(self.dropped) + len(self.batch)} were dropped")
         return [n for d, n in enumerate(indices.shape) if d != self.vector]
 
+    def outer(self, rank: int) -> tuple[int, ...]:
+        """The dimensions of the other array that run over index vectors, in the order of XLA's ScatterExpander: row by row, each vector's
+        window as a whole."""
+        return tuple(d for d in range(rank) if d not in self.window)
+
     def parts(self, index: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         """An index into the other array: where the index vector is, where inside the window."""
-        return [i for d, i in enumerate(index) if d not in self.window], [index[d] for d in self.window]
+        return [index[d] for d in self.outer(len(index))], [index[d] for d in self.window]
 
     def vector_index(self, batch: Sequence[Any], component: Any) -> list[Any]:
         """The index of one component of an index vector."""
@@ -234,8 +239,7 @@ def _scatter_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[Vi
         with independent(k, shape) as at:
             out.store(at, source.load(at))
     other = updates[0].shape
-    outer = [length for d, length in enumerate(other) if d not in how.window]
-    inner = [other[d] for d in how.window]
+    outer, inner = how.parts(other)
     with loops(k, outer) as batch:
         starts: list[Any] = [0] * len(shape)
         for d, place in how.batch_places(batch).items():
@@ -280,9 +284,10 @@ def _scatter_reference(run: Any, node: Node, *arrays: Array) -> Any:
     results = [np.array(a) for a in operands]
     if updates[0].size and operands[0].size:
         at, valid = _scatter_places(how, indices, shape, other)
-        flat = np.broadcast_to(np.ravel_multi_index(tuple(at), shape), other).reshape(-1)
-        keep = np.broadcast_to(valid, other).reshape(-1)
-        _scatter_in_rounds(run, node, [r.reshape(-1) for r in results], flat[keep], [u.reshape(-1)[keep] for u in updates])
+        in_order = (*how.outer(len(other)), *how.window)
+        flat, keep, *ordered = (np.broadcast_to(a, other).transpose(in_order).reshape(-1)
+                                for a in (np.ravel_multi_index(tuple(at), shape), valid, *updates))
+        _scatter_in_rounds(run, node, [r.reshape(-1) for r in results], flat[keep], [u[keep] for u in ordered])
     return tuple(results) if isinstance(node.type, TupleType) else results[0]
 
 
@@ -327,7 +332,8 @@ def _scatter_cost(node: Node) -> float:
 
 scatter = declare(Op(
     name="scatter",
-    doc="Updates combined into a copy of the operand, in order, at places that index vectors give. A window that does not fit is skipped.",
+    doc="Updates combined into a copy of the operand at places that index vectors give: vector by vector in row-major order, each with its "
+        "whole window. A window that does not fit is skipped.",
     kind=Kind.OPAQUE,
     infer=_scatter_type,
     reference=_scatter_reference,

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from irscope.ops import TypeFault
@@ -14,6 +14,8 @@ from tests.ops.test_contraction import spell
 
 ADD = "f { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT r = f32[] add(a, b) }\n"
 TAKE_NEW = "f { a = f32[] parameter(0)\n ROOT b = f32[] parameter(1) }\n"
+SUBTRACT = "f { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT r = f32[] subtract(b, a) }\n"
+KEEP_OLD = "f { ROOT a = f32[] parameter(0)\n b = f32[] parameter(1) }\n"
 ODD = "f { a = f32[] parameter(0)\n b = f32[] parameter(1)\n c = f32[] constant(2)\n d = f32[] multiply(a, c)\n ROOT r = f32[] add(d, b) }\n"
 
 
@@ -103,15 +105,25 @@ def test_gather(case: dict[str, Any], seed: int, index_type: str) -> None:
     assert np.array_equal(found, want)
 
 
-@settings(max_examples=25, deadline=None)
-@given(addressing(), st.integers(0, 99), st.sampled_from((ADD, TAKE_NEW, ODD)))
+OVERLAPPING: dict[str, Any] = {  # the window dimensions of the updates come first, and windows of several index vectors meet
+    "operand": [3, 2, 3], "outer": [2, 2, 3], "indices": [1, 2, 2, 3], "vector": 0, "to_operand": [0], "kept": [0, 1], "sizes": [2, 1, 1],
+    "dropped": [], "batched": [2], "partner": [3], "windows": [0, 1]}
+
+
+@settings(max_examples=40, deadline=None)
+@given(addressing(), st.integers(0, 99), st.sampled_from((ADD, TAKE_NEW, SUBTRACT, KEEP_OLD, ODD)))
+@example(OVERLAPPING, 0, TAKE_NEW)
+@example(OVERLAPPING, 1, SUBTRACT)
+@example(OVERLAPPING, 2, KEEP_OLD)
+@example(OVERLAPPING, 3, ODD)
 def test_scatter(case: dict[str, Any], seed: int, body: str) -> None:
     rng = np.random.default_rng(seed)
     operand = rng.integers(-3, 4, case["operand"]).astype(np.float32)
     indices = rng.integers(-1, 4, case["indices"]).astype(np.int32)
     updates = rng.integers(-3, 4, shape_of(case)).astype(np.float32)
     want = operand.copy()
-    combine: Any = {ADD: lambda a, b: a + b, TAKE_NEW: lambda a, b: b, ODD: lambda a, b: 2 * a + b}[body]
+    combine: Any = {
+        ADD: lambda a, b: a + b, TAKE_NEW: lambda a, b: b, SUBTRACT: lambda a, b: b - a, KEEP_OLD: lambda a, b: a, ODD: lambda a, b: 2 * a + b}[body]
     for place in np.ndindex(*case["outer"]):
         start = batch_start(case, place)
         fits = True
@@ -128,6 +140,14 @@ def test_scatter(case: dict[str, Any], seed: int, body: str) -> None:
                    f"scatter_indices_batching_dims={{{spell(case['partner'])}}}, index_vector_dim={case['vector']}, to_apply=f }}",
                    operand, indices, updates)
     assert np.array_equal(found, want)
+
+
+def test_scattered_windows_that_overlap_are_written_vector_by_vector() -> None:
+    found, = check(TAKE_NEW + "ENTRY e { x = f32[6] parameter(0)\n i = s32[3,1] parameter(1)\n u = f32[3,3] parameter(2)\n "
+                   "ROOT r = f32[6] scatter(x, i, u), update_window_dims={0}, inserted_window_dims={}, scatter_dims_to_operand_dims={0}, "
+                   "index_vector_dim=1, to_apply=f }",
+                   np.zeros(6, np.float32), np.array([[0], [1], [2]], np.int32), np.arange(1, 10, dtype=np.float32).reshape(3, 3))
+    assert found.tolist() == [1, 2, 3, 6, 9, 0]  # XLA's, jaxlib 0.10.2
 
 
 def test_gather_from_nothing() -> None:
