@@ -29,7 +29,8 @@ STAGES = ("loops", "llvm", "asm", "obj", "so")
               help="How near to the definition results are.")
 @click.option("--autotune", is_flag=True, help="Try schedules and keep the fastest.")
 @click.option("--partitions", type=click.IntRange(1, 1024), default=1, show_default=True, metavar="N",
-              help="Simulate N devices; inputs are given to all, or as x@0, x@1.")
+              help="Simulate N devices. Input x is given to all, x@1 to device 1; outputs are out0, out1, ..., "
+              "all of device 0 first; --expect also takes result 0 of device 1 as out0@1.")
 @click.option("--no-cache", is_flag=True, help="Neither read nor write the cache of compiled kernels.")
 @click.option("--bench", is_flag=True, help="Time the compiled program.")
 @click.option("--bench-seconds", type=click.FloatRange(min=0, min_open=True), default=1.0, show_default=True, help="How long to time it.")

@@ -104,6 +104,13 @@ def _for_all_devices(arrays: dict[str, Array], ports: list[Port]) -> dict[str, A
     return {**rest, **spread, **alone}
 
 
+def results_by_number(arrays: dict[str, Array], count: int, devices: int) -> dict[str, Array]:
+    """Arrays by number of the output: ``out1@2`` is result 1 of device 2, whose results stand behind those of the devices before it."""
+    each = count // devices
+    numbers = {f"out{result}@{device}": f"out{device * each + result}" for device in range(devices) for result in range(each)}
+    return arrays if devices == 1 else {numbers.get(name, name): array for name, array in arrays.items()}
+
+
 def _note_ignored(names: Iterable[str]) -> None:
     """Say once which names of the files the graph does not have."""
     unknown = list(names)

@@ -24,7 +24,7 @@ def print_tables(request: Request, outcome: Outcome, drawn: list[str]) -> None:
     for heading in ("output", "type", "values"):
         table.add_column(heading, overflow="fold")
     for i, array in enumerate(outcome.outputs[:20]):
-        table.add_row(f"out{i}", _type(array), Text(_values(array)))
+        table.add_row(_label(i, outcome), _type(array), Text(_values(array)))
     if len(outcome.outputs) > 20:
         table.add_row("...", f"{len(outcome.outputs) - 20} more", "")
     console.print(table)
@@ -85,6 +85,14 @@ def _facts(request: Request, outcome: Outcome) -> list[tuple[str, str]]:
     return facts
 
 
+def _label(number: int, outcome: Outcome) -> str:
+    """The name of an output; of several devices also which result of which device it is."""
+    if outcome.devices == 1:
+        return f"out{number}"
+    device, result = divmod(number, len(outcome.outputs) // outcome.devices)
+    return f"out{number} (out{result}@{device})"
+
+
 def _type(array: Any) -> str:
     from irscope.graph import dtype_of
 
@@ -126,7 +134,17 @@ def _median(samples: list[float]) -> float:
 
 
 def _peak_rss_mb() -> float:
-    """The most memory that this process has held, in MB."""
+    """The most memory that this process has held, in MB; 0 where the system does not say.
+
+    Linux keeps ``ru_maxrss`` over fork and exec: a process that a large one starts would report its parent's size. ``VmHWM`` is its own.
+    """
+    try:
+        with open("/proc/self/status", encoding="ascii", errors="replace") as status:
+            for line in status:
+                if line.startswith("VmHWM:"):
+                    return round(int(line.split()[1]) / 1024, 1)  # in kB
+    except OSError:  # no /proc
+        pass
     try:
         import resource
     except ImportError:  # not on Windows

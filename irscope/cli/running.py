@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from irscope.cli.input import first_module, load_ok
 from irscope.cli.interrupt import interruptible
 from irscope.cli.progress import Progress
-from irscope.cli.run_arrays import Arrays, read_files
+from irscope.cli.run_arrays import Arrays, read_files, results_by_number
 from irscope.cli.run_module import bound
 from irscope.cli.run_request import Request, check_cpu
 from irscope.graph import Module
@@ -36,6 +36,7 @@ class Outcome:
     flops: float
     samples_us: list[float] = field(default_factory=list)
     comparisons: list[Comparison] = field(default_factory=list)
+    devices: int = 1  # whose outputs stand one behind the other
 
     @property
     def ok(self) -> bool:
@@ -57,7 +58,7 @@ def run(request: Request) -> int:
 
         return emit(request, module, arrays.weights)
     outcome = _by_reference(request, module, arrays) if request.engine == "reference" else _by_llvm(request, module, arrays)
-    outcome.load_s = load_s
+    outcome.load_s, outcome.devices = load_s, module.attrs.get("partitions", 1)
     _compare(request, module, arrays, outcome)
     if request.save_outputs:
         from irscope.source.arrays import write_arrays
@@ -140,8 +141,10 @@ def _compare(request: Request, module: Module, arrays: Arrays, outcome: Outcome)
         from irscope.backends.model import ports_of
         from irscope.source.arrays import read_arrays
 
-        ports, found = ports_of(module)[1], read_arrays(request.expect)
+        ports = ports_of(module)[1]
+        found = results_by_number(read_arrays(request.expect), len(ports), outcome.devices)
         expected = [fitted(found[p.name], p, f"{request.expect}: {p.name}") if p.name in found else None for p in ports]
         if all(e is None for e in expected):
-            raise UserError(f"{request.expect} holds none of {', '.join(p.name for p in ports[:4])}", "outputs are named out0, out1, ...")
+            names = "outputs are named out0, out1, ..." + (", or out0@1 of device 1" if outcome.devices > 1 else "")
+            raise UserError(f"{request.expect} holds none of {', '.join(p.name for p in ports[:4])}", names)
         outcome.comparisons += compare_all(outcome.outputs, expected, request.rtol, request.atol)

@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +54,14 @@ def test_json_has_every_key(cli: Cli, text: Path, tmp_path: Path) -> None:
             "peak_rss_mb", "max_abs_error", "max_rel_error", "version"} <= told.keys()
     assert told["outputs"] == [{"name": "out0", "dtype": "f32", "shape": [2, 3]}]
     assert told["interpreted_ops"] == [] and told["threads"] == 1 and len(told["samples_us"]) == 5
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the parent's peak is left out where there is a /proc")
+def test_the_peak_of_memory_is_not_that_of_a_large_parent(text: Path) -> None:
+    start = "import subprocess, sys; held = bytearray(b'x') * 700_000_000; sys.exit(subprocess.run([sys.executable, *sys.argv[1:]]).returncode)"
+    run = subprocess.run([sys.executable, "-c", start, "-m", "irscope", "compile-and-run", str(text), "--format", "json", "--threads", "1"],
+                         capture_output=True, text=True, check=True)
+    assert 10 < json.loads(run.stdout)["peak_rss_mb"] < 600
 
 
 def test_loops_name_the_users_lines(cli: Cli, tmp_path: Path) -> None:
@@ -222,6 +232,12 @@ ENTRY main { x = f32[2] parameter(0)
     with np.load(out) as saved:
         assert saved["out0"].tolist() == saved["out1"].tolist() == [12, 36]
     assert "--partitions" not in result.stderr
+    assert "out0 (out0@0)" in result.stdout and "out1 (out0@1)" in result.stdout
+    twelve, wrong = np.array([12, 36], np.float32), np.zeros(2, np.float32)
+    for named, status in (({"out0@1": twelve}, 0), ({"out0@0": twelve, "out1": twelve}, 0), ({"out0@1": wrong}, 1), ({"out1@0": twelve}, 2)):
+        told = cli("compile-and-run", path, "--partitions", 2, "--inputs", given, "--expect", arrays(tmp_path / "e.npz", **named))
+        assert told.exit_code == status, told.stderr
+    assert "or out0@1 of device 1" in told.stderr
     alone = cli("compile-and-run", path)
     assert alone.exit_code == 0 and "one of 2 devices, and runs as if it were alone; --partitions 2 runs all" in alone.stderr
 
