@@ -9,15 +9,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from irscope.graph import Graph, Module, Node, TensorType, TupleType, Type, live
+from irscope.ops.numerics import denormals
 from irscope.source import UserError
 
 Value = Any
 """An ndarray, a tuple of values, or None for a token."""
 
 
-def evaluate(graph: Graph, arguments: Sequence[Value]) -> Value:
-    """The value of a graph for arguments in the order of its parameters; tuples are Python tuples."""
-    return Evaluator().run(graph, arguments)
+def evaluate(graph: Graph, arguments: Sequence[Value], flush_denormals: bool = True) -> Value:
+    """The value of a graph for arguments in the order of its parameters; tuples are Python tuples. Denormals count as zeros unless the
+    graph's module keeps them."""
+    with denormals(flush_denormals):
+        return Evaluator().run(graph, arguments)
 
 
 def results(module: Module, arrays: Iterable[Any]) -> list[Any]:
@@ -30,7 +33,8 @@ def results(module: Module, arrays: Iterable[Any]) -> list[Any]:
         if isinstance(type, TupleType):
             return tuple(nested(element) for element in type.elements)
         return next(given) if isinstance(type, TensorType) else None
-    return [np.asarray(array) for array in flatten(evaluate(module.main(), [nested(p.type) for p in module.main().params]))]
+    given_values = [nested(p.type) for p in module.main().params]
+    return [np.asarray(array) for array in flatten(evaluate(module.main(), given_values, module.flushes_denormals))]
 
 
 def flatten(value: Value) -> list[Any]:

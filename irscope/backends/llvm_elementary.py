@@ -295,7 +295,8 @@ def cbrt(v: Lanes, x: str) -> str:
     """A third of the exponent by arithmetic on the bits, two Halley steps, one Newton step with an exact residual."""
     a = v.abs(x)
     up, largest = (24, 126) if v.bits == 32 else (54, 1020)
-    small, large = v.lt(a, v.c(2.0 ** (-126 if v.bits == 32 else -1022))), v.gt(a, v.c(2.0 ** (largest - 8)))
+    # Also the smallest normal floats: their guess may have a denormal cube.
+    small, large = v.lt(a, v.c(2.0 ** (-100 if v.bits == 32 else -960))), v.gt(a, v.c(2.0 ** (largest - 8)))
     factor = v.sel(small, v.c(2.0 ** up), v.sel(large, v.c(2.0 ** -up), v.c(1.0)))
     a = v.mul(a, factor)
     if v.bits == 32:

@@ -122,10 +122,11 @@ def arctangent2(v: Lanes, y: str, x: str) -> str:
     infinite = v.eq(below, v.c(math.inf))
     top = v.sel(infinite, v.sel(v.eq(top, v.c(math.inf)), v.c(1.0), v.c(0.0)), top)
     below = v.sel(v.either(infinite, v.eq(below, v.c(0.0))), v.c(1.0), below)
-    # The sum of two huge floats would overflow: halve them.
-    huge = v.gt(below, v.c(2.0 ** (126 if v.bits == 32 else 1022)))
-    shrink = v.sel(huge, v.c(0.25), v.c(1.0))
-    angle = elementary.arctangent_core(v, v.mul(top, shrink), v.mul(below, shrink))
+    # The sum of two huge floats would overflow, and the difference of two tiny ones is a denormal, which may count as 0: scale both.
+    largest, digits = (126, 24) if v.bits == 32 else (1022, 53)
+    enlarge = v.sel(v.lt(below, v.c(2.0 ** (digits - largest))), v.c(2.0 ** digits), v.c(1.0))
+    factor = v.sel(v.gt(below, v.c(2.0 ** largest)), v.c(0.25), enlarge)
+    angle = elementary.arctangent_core(v, v.mul(top, factor), v.mul(below, factor))
     high, low = (1.57079637050628662109375, -4.37113900018624283e-8) if v.bits == 32 else (1.5707963267948966, 6.123233995736766e-17)
     angle = v.sel(steep, v.add(v.sub(v.c(high), angle), v.c(low)), angle)
     left = v.icmp("slt", v.bits_of(x), v.ic(0))

@@ -43,6 +43,7 @@ def _scalar(element: str) -> str:
     def signed(value: int) -> int:
         return value - (1 << bits) if value >> (bits - 1) else value
 
+    # A denormal divisor is 0 where denormals are flushed: the comparison of floats asks the processor.
     # Magnitudes as (mantissa with its leading one, exponent); denormals are shifted up first.
     return f"""define internal {element} @irs.fmod.{i}({element} %x, {element} %y) noinline nounwind {{
 entry:
@@ -51,7 +52,7 @@ entry:
   %sx = and {i} %bx, {signed(sign)}
   %ax = and {i} %bx, {sign - 1}
   %ay = and {i} %by, {sign - 1}
-  %y0 = icmp eq {i} %ay, 0
+  %y0 = fcmp oeq {element} %y, 0.0
   %xbad = icmp uge {i} %ax, {infinity}
   %ynan = icmp ugt {i} %ay, {infinity}
   %bad0 = or i1 %y0, %xbad

@@ -102,6 +102,12 @@ class Module:
     provenance: Provenance = field(default_factory=NoProvenance)
     _numbered: dict[str, int] = field(default_factory=dict, repr=False)  # a number to begin with: 10,000 graphs may want the same name
 
+    @property
+    def flushes_denormals(self) -> bool:
+        """Whether denormal floats count as zeros of their sign where something is computed. XLA's CPU backend runs HLO so; torch and TVM
+        keep them. Compiled code and the reference both ask here."""
+        return self.format == "hlo"
+
     def main(self) -> Graph:
         """The graph that runs."""
         return self.graphs[self.entry]

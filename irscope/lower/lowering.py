@@ -40,7 +40,7 @@ class Lowering:
     def __init__(self, module: Module, options: Options, tuner: Tuner | None = None) -> None:
         self.module = module
         self.options = options if options.lanes else replace(options, lanes=16)
-        self.program = Program(module.name, flush_denormals=module.format == "hlo")
+        self.program = Program(module.name, flush_denormals=module.flushes_denormals)
         self.memory = Memory()
         self.shop = Shop(tuner)
         self._constants: dict[int, Storage] = {}

@@ -30,7 +30,7 @@ def _infer_convert(node: Node) -> Type:
 
 
 def _convert(run: Run, node: Node, x: Any) -> Any:
-    return numerics.convert(x, dtype_of_result(node))
+    return numerics.rounded(x, dtype_of_result(node))
 
 
 convert = declare(Op(

@@ -1,12 +1,14 @@
 """HLO's arithmetic in numpy: what the references of scalar operators compute.
 
 As XLA's CPU backend does it: floats narrower than 32 bits are widened to f32 and rounded once at the end, 4-bit and narrower
-integers are computed in 8 bits and wrapped, and denormal f32 and f64 count as zeros of their sign wherever something is computed
-(negate, abs, select and whatever only moves bits keeps them). No function warns.
+integers are computed in 8 bits and wrapped. Where :func:`denormals` says so, denormal f32 and f64 count as zeros of their sign wherever
+something is computed (negate, abs, select and whatever only moves bits keeps them). No function warns.
 """
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from math import erf as _erf
 from typing import TYPE_CHECKING, Any
 
@@ -22,11 +24,24 @@ Array = Any  # an ndarray; scalars of numpy appear where it makes them
 Function = Callable[..., Array]
 
 
+_flushing: ContextVar[bool] = ContextVar("flushing", default=True)
+
+
+@contextmanager
+def denormals(flush: bool) -> Iterator[None]:
+    """While it lasts, references take denormals for zeros (what XLA's CPU backend does), or keep them."""
+    before = _flushing.set(flush)
+    try:
+        yield
+    finally:
+        _flushing.reset(before)
+
+
 def numeric(function: Function) -> Callable[..., Array]:
     """A reference that widens its operands, applies ``function`` and rounds to the element type of the node."""
     def reference(run: Any, node: Node, *operands: Array) -> Array:
         with np.errstate(all="ignore"):
-            return flushed(convert(function(*(flushed(widen(o)) for o in operands)), dtype_of_result(node)))
+            return flushed(convert(flushed(function(*(flushed(widen(o)) for o in operands))), dtype_of_result(node)))
     return reference
 
 
@@ -34,7 +49,7 @@ def bitwise(function: Function) -> Callable[..., Array]:
     """A reference like :func:`numeric` for what touches bits alone: denormals stay."""
     def reference(run: Any, node: Node, *operands: Array) -> Array:
         with np.errstate(all="ignore"):
-            return convert(function(*map(widen, operands)), dtype_of_result(node))
+            return rounded(function(*map(widen, operands)), dtype_of_result(node))
     return reference
 
 
@@ -47,8 +62,8 @@ def sized(function: Function) -> Callable[..., Array]:
 
 
 def flushed(x: Array) -> Array:
-    """f32 and f64 with zeros in place of denormals."""
-    if x.dtype not in (np.float32, np.float64):
+    """f32 and f64 with zeros in place of denormals, where these are not kept."""
+    if not _flushing.get() or x.dtype not in (np.float32, np.float64):
         return x
     denormal = (np.abs(x) < np.finfo(x.dtype).tiny) & (x != 0)
     return np.where(denormal, np.copysign(np.zeros((), x.dtype), x), x) if denormal.any() else x
@@ -93,6 +108,15 @@ def convert(x: Array, dtype: DType) -> Array:
             # ml_dtypes goes by way of f32, which would round twice; no 64-bit integer that matters needs more than f64 has.
             x = x.astype(np.float64)
         return x.astype(target)
+
+
+def rounded(x: Array, dtype: DType) -> Array:
+    """:func:`convert`, but between f32 and narrower floats by their bits: denormals stay, as in XLA's and irscope's code."""
+    wide = widen(x)
+    if wide.dtype != np.float32 or not dtype.is_float or dtype.bits > 32:
+        return convert(x, dtype)
+    with np.errstate(all="ignore"):
+        return wide.astype(dtype.numpy())
 
 
 def _truncated(x: Array, dtype: DType) -> Array:

@@ -157,7 +157,8 @@ def evaluated(wanted: Sequence[Node], inner: Sequence[Node], values: Values) -> 
             became[node].loc = -1
     made.root = builder.add(get("tuple"), [became[node] for node in wanted], type=TupleType(tuple(n.type for n in wanted)))
     dialect = "hlo" if inner[0].op.dialect == "hlo" and all(n.op.dialect == "hlo" for n in inner) else "relay"
-    arrays = flatten(evaluate(expand(Module("folded", dialect, {"main": made}, "main")).main(), []))
+    folded = expand(Module("folded", dialect, {"main": made}, "main"))
+    arrays = flatten(evaluate(folded.main(), [], folded.flushes_denormals))
     found = {node: np.asarray(array) for node, array in zip(wanted, arrays, strict=True)}
     return {node: array for node, array in found.items() if array.shape == node.type.dims()}  # type: ignore[attr-defined]
 

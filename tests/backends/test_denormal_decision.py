@@ -1,0 +1,89 @@
+"""Whether denormals count as zeros is a property of the module, and compiled code and the reference agree on all of its results."""
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import irscope
+from irscope.analysis.reference import results
+from irscope.graph import DTYPES, Module
+from tests.conftest import Cli
+
+Array = np.ndarray[Any, Any]
+UNARY = ("abs", "negate", "sign", "exponential", "exponential-minus-one", "log", "log-plus-one", "sqrt", "rsqrt", "cbrt", "sine", "cosine", "tan",
+         "tanh", "logistic", "floor", "ceil", "round-nearest-even", "erf")
+BINARY = ("add", "subtract", "multiply", "divide", "power", "remainder", "atan2", "maximum", "minimum")
+TOLERANCE = {"f32": 1e-5, "f64": 1e-12, "bf16": 1e-2, "f16": 2e-3}
+
+TORCHSCRIPT = """graph(%x : Float(4, strides=[1], requires_grad=0, device=cpu)):
+  %c : float = prim::Constant[value=0.5]()
+  %a : Float(4, strides=[1], requires_grad=0, device=cpu) = aten::mul(%x, %c)
+  %l : Float(4, strides=[1], requires_grad=0, device=cpu) = aten::log(%x)
+  %t : (Tensor, Tensor) = prim::TupleConstruct(%a, %l)
+  return (%t)
+"""
+
+
+def values(name: str) -> Array:
+    """Zeros, denormals, the smallest and largest normal floats, and some between."""
+    dtype = DTYPES[name].numpy()
+    limits: Any = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
+    tiny, step, most = float(limits.tiny), float(limits.smallest_subnormal), float(limits.max)
+    return np.array([0.0, -0.0, step, -step, tiny / 2, -tiny / 2, tiny - step, tiny, -tiny, tiny * 1.5, 0.5, -1.0, 2.0, most, -most / 2, np.inf,
+                     -np.inf, np.nan]).astype(dtype)
+
+
+def program(name: str, count: int) -> str:
+    """All operators on vectors of a type: x alone, and x with y."""
+    lines = [f"x = {name}[{count}] parameter(0)", f"y = {name}[{count}] parameter(1)"]
+    kinds = [name] * (len(UNARY) + len(BINARY)) + ["pred", "f32", "s32"]
+    lines += [f"one{i} = {name}[{count}] {op}(x)" for i, op in enumerate(UNARY)]
+    lines += [f"two{i} = {name}[{count}] {op}(x, y)" for i, op in enumerate(BINARY)]
+    lines += [f"c0 = pred[{count}] compare(x, y), direction=LT", f"c1 = f32[{count}] convert(x)", f"c2 = s32[{count}] convert(x)"]
+    names = [*(f"one{i}" for i in range(len(UNARY))), *(f"two{i}" for i in range(len(BINARY))), "c0", "c1", "c2"]
+    lines.append(f"ROOT t = ({', '.join(f'{k}[{count}]' for k in kinds)}) tuple({', '.join(names)})")
+    return "HloModule m\nENTRY e {\n  " + "\n  ".join(lines) + "\n}\n"
+
+
+@pytest.mark.parametrize("flush", [True, False], ids=["flushed", "kept"])
+@pytest.mark.parametrize("name", ["f32", "f64", "bf16", "f16"])
+def test_both_engines_read_the_same_decision(name: str, flush: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Module, "flushes_denormals", property(lambda module: flush))
+    one = values(name)
+    x, y = np.repeat(one, one.size), np.tile(one, one.size)
+    text = program(name, x.size)
+    compiled, wanted = irscope.compile(text)(x, y), results(irscope.load(text).module(), [x, y])
+    for op, got, want in zip((*UNARY, *BINARY, "compare", "to f32", "to s32"), compiled, wanted, strict=True):
+        a, b = np.asarray(got).astype(np.float64), np.asarray(want).astype(np.float64)
+        with np.errstate(all="ignore"):  # 1e-36: results of which a step that is a denormal was flushed
+            near = np.abs(a - b) <= TOLERANCE[name] * np.abs(b) + 1e-36
+        same = (a == b) | (np.isnan(a) & np.isnan(b)) | (near & np.isfinite(a) & np.isfinite(b))
+        assert same.all(), [(op, x[i], y[i], a[i], b[i]) for i in np.flatnonzero(~same)[:3]]
+
+
+def test_a_torchscript_program_keeps_denormals_and_passes_its_check(cli: Cli, tmp_path: Path) -> None:
+    path, given, out = tmp_path / "d.ts.txt", tmp_path / "d.npz", tmp_path / "o.npz"
+    path.write_text(TORCHSCRIPT)
+    x = np.array([1e-38, 1e-45, 1e-40, 1.0], np.float32)
+    np.savez(given, arg0=x)
+    run = cli("compile-and-run", path, "--inputs", given, "--check", "--save-outputs", out)
+    assert run.exit_code == 0, run.stderr
+    with np.load(out) as saved:
+        assert saved["out0"].tolist() == (x * np.float32(0.5)).tolist()
+        np.testing.assert_allclose(saved["out1"], np.log(x.astype(np.float64)), rtol=1e-6)
+
+
+def test_hlo_flushes_as_xla_does() -> None:
+    """What XLA of jaxlib 0.10.2 gives on a CPU for vectors of 8."""
+    for name, tiny in (("f32", 1e-40), ("f64", 1e-310), ("bf16", 1e-40)):
+        dtype = DTYPES[name].numpy()
+        x, y = np.full(8, tiny).astype(dtype), np.full(8, 1.0).astype(dtype)
+        got = dict(zip((*UNARY, *BINARY), irscope.compile(program(name, 8))(x, y), strict=False))
+        wanted = {"log": -np.inf, "sqrt": 0, "rsqrt": np.inf, "divide": 0, "add": 1, "multiply": 0, "abs": x[0], "negate": -x[0], "floor": 0}
+        assert {op: float(got[op][0]) for op in wanted} == {op: float(value) for op, value in wanted.items()}
+        back = dict(zip((*UNARY, *BINARY), irscope.compile(program(name, 8))(y, x), strict=False))
+        assert back["divide"][0] == np.inf and np.isnan(back["remainder"]).all() and back["power"][0] == 1
