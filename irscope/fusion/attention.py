@@ -100,7 +100,9 @@ def _parts(last: Group, made: dict[Node, Group]) -> tuple[Group, Group, Group] |
     one_key = len(dims_of(scores.anchor.operands[1])) - batches - len(scores.anchor.attrs.get("rhs_contracting_dims", ())) == 1
     same = (anchor.attrs.get("lhs_batch_dims", ()) == tuple(range(batches)) and anchor.attrs.get("lhs_contracting_dims", ()) == (rank - 1,))
     values = len(dims_of(anchor.operands[1])) - batches - 1
-    if not one_key or not same or queries < 1 or values != 1 or dims_of(rows.outputs[0]) != shape or not MIN_KEYS <= shape[-1] <= MAX_KEYS:
+    if not one_key or not same or queries < 1 or values != 1 or dims_of(rows.outputs[0]) != shape or dims_of(anchor)[-1] == 1:
+        return None
+    if not MIN_KEYS <= shape[-1] <= MAX_KEYS or any(dims_of(output) != dims_of(anchor) for output in last.outputs):
         return None
     floats = all(isinstance(n.type, TensorType) and n.type.dtype is F32
                  for n in (*scores.anchor.operands, scores.anchor, rows.outputs[0], *anchor.operands, anchor))

@@ -111,9 +111,9 @@ class Drafts:
     def is_result(self, node: Node) -> bool:
         return self._result[node.index]
 
-    def widen(self, draft: Draft, columns: int) -> None:
-        """Give a kernel over rows a further axis: what it reads so far is a row's value."""
-        draft.space = (*draft.space, columns)
+    def widen(self, draft: Draft, axes: tuple[int, ...]) -> None:
+        """Give a kernel over rows the axes of a row: what it reads so far is a row's value."""
+        draft.space = (*draft.space, *axes)
         step = Repeat(draft.space)
         draft.outputs = {node: _outermost(chain, step) for node, chain in draft.outputs.items()}
         for node in self._pending.get(draft, ()):

@@ -2,7 +2,8 @@
 
 Nodes are taken from the last to the first. Each asks the kernels that read it, which are all known by then:
 
-* movement (reshape, transpose, slice, reverse, broadcast), counting and scalars belong to whoever reads them;
+* movement (reshape, transpose, slice, reverse, broadcast), counting and scalars belong to whoever reads them; where no strides describe
+  it, a kernel that keeps values for a row or a tile reads it from memory, and a kernel of its own writes it there;
 * a pointwise node goes into the one kernel that reads it, unless that would compute its elements more than once; where several kernels
   read it, one of them computes it and stores it beside its own result, if nothing runs in a circle then;
 * a contraction, convolution or window takes the pointwise kernel that reads it as its epilogue: results are finished in registers;
@@ -10,8 +11,9 @@ Nodes are taken from the last to the first. Each asks the kernels that read it, 
 * two contractions with nothing but a softmax between them become one kernel (:mod:`irscope.fusion.attention`);
 * concatenation and padding are places that others write into; sort, scatter, loops and libraries stand alone.
 
-Work is never duplicated but for a few simple operations, so every edge that is not fused has one of the reasons that
-:mod:`irscope.fusion.verdicts` lists.
+Work is never duplicated but for a few simple operations (:data:`irscope.fusion.fits.MAX_REPEATED`), so every edge that is not fused has
+one of the reasons that :mod:`irscope.fusion.verdicts` lists. A plan counts on what lowering does with it: rows and tiles need loads that
+are strides over their loops, because then each value is computed once and kept. :mod:`irscope.lower.work` counts what became of that.
 """
 from __future__ import annotations
 
@@ -123,7 +125,15 @@ class _Planner:
         if drafts.is_result(node) or (in_memory and not node.operands):
             self._start("map", node)
             return
+        unstrided = [draft for draft, reaches in drafts.readers(node).items() if any(_breaks_strides(node, reach) for reach in reaches)]
+        stored = any(draft.kind != "map" for draft in unstrided)
+        if stored:
+            self._start("map", node)
         for draft, reaches in drafts.readers(node).items():
+            if draft in unstrided and stored:
+                self._refuse(node, draft, Refusal.REORDERED)
+                continue
+            draft.moved = draft.moved or draft in unstrided
             if any(reach not in (WHOLE, BEHIND) for reach in reaches):
                 draft.free[node] = None
             for operand in node.operands:
@@ -194,17 +204,20 @@ class _Planner:
 
     def _rows(self, node: Node) -> None:
         x, init = node.operands
-        rows, columns = prod(dims_of(node)), prod(dims_of(x)) // max(1, prod(dims_of(node)))
+        kept, whole = dims_of(node), dims_of(x)
+        rows, columns = prod(kept), prod(whole) // max(1, prod(kept))
+        # Loops over a row's axes as they are: movement may be strides along each of them, and none along all in one.
+        axes = whole[len(kept):] if whole[:len(kept)] == kept else (columns,)
         draft = self._home(node, lambda draft, reach: row_fits(node, draft, reach, rows, columns))
         if draft is None:
-            draft = self.drafts.new("rows", (*dims_of(node), columns))
-            draft.rows = len(dims_of(node))
+            draft = self.drafts.new("rows", (*kept, *axes))
+            draft.rows = len(kept)
             draft.outputs[node] = Chain(Repeat(draft.space))
             for reader in self.drafts.readers(node):
                 self.refusals.setdefault((node, reader), Refusal.STANDS_ALONE)
         elif draft.kind == "map" and prod(draft.space) == rows:
             draft.rows = len(draft.space)
-            self.drafts.widen(draft, columns)
+            self.drafts.widen(draft, axes)
         elif draft.kind == "map":
             draft.rows = leading(draft.space, rows)
         draft.kind = "rows"
@@ -310,6 +323,21 @@ def is_free(node: Node) -> bool:
     if node.op.name in VIEWS or node.op.name == "iota":
         return True
     return node.op.kind is Kind.LEAF and not node.operands
+
+
+def _breaks_strides(node: Node, reach: Reach) -> bool:
+    """Whether a kernel's loops walk a view by strides, but not what it is a view of, as a reshape behind a transpose is.
+
+    A kernel that keeps what it computed for the rest of a row, or of a tile, can then only read the view: it goes into memory.
+    """
+    if node.op.name not in VIEWS or not isinstance(reach, Chain | None) or access(reach, node) is None:
+        return False
+    through, source = Chain(node, reach), node.operands[0]
+    if access(through, source) is not None:
+        return False
+    while source.op.name in VIEWS:
+        through, source = Chain(source, through), source.operands[0]
+    return access(through, source) is None
 
 
 def _scalar_step(operand: Node, draft: Draft, reach: Reach) -> Reach:

@@ -20,6 +20,7 @@ class Refusal(Enum):
     STORED_FOR_OTHERS = "stored-for-others"
     OTHER_LOOPS = "other-loops"
     MOVED = "moved"
+    REORDERED = "reordered"
     RESHAPED = "reshaped"
     ONE_ANCHOR = "one-anchor"
     CYCLE = "cycle"
@@ -36,6 +37,8 @@ CAUSES: dict[Refusal, str] = {
     Refusal.STORED_FOR_OTHERS: "another kernel that reads PRODUCER computes and stores it; this one reads the result from memory",
     Refusal.OTHER_LOOPS: "the loops of CONSUMER's kernel do not run over the elements of PRODUCER",
     Refusal.MOVED: "CONSUMER's kernel reads PRODUCER in an order that no strides describe",
+    Refusal.REORDERED: "no strides describe where PRODUCER finds its elements; CONSUMER's kernel, which keeps values for a row or a tile, "
+                       "would compute them again for each element, so PRODUCER is stored first",
     Refusal.RESHAPED: "a reshape stands between PRODUCER and its epilogue, whose loops have another shape",
     Refusal.ONE_ANCHOR: "the kernel of CONSUMER already holds a contraction, convolution or window; a kernel holds one",
     Refusal.CYCLE: "another reader of PRODUCER comes before CONSUMER's kernel, so that fusing would make kernels wait for each other",
@@ -53,6 +56,8 @@ WAYS: dict[Refusal, str] = {
     Refusal.STORED_FOR_OTHERS: "compute PRODUCER a second time for CONSUMER alone",
     Refusal.OTHER_LOOPS: "compute PRODUCER at the shape at which CONSUMER's kernel runs",
     Refusal.MOVED: "have CONSUMER read PRODUCER in the order in which it is written, and let the next kernel move the result",
+    Refusal.REORDERED: "work on the dimensions of PRODUCER, and reshape the result: the reshape behind PRODUCER joins dimensions that lie "
+                       "apart in memory",
     Refusal.RESHAPED: "let the epilogue work on the shape of PRODUCER, and the next kernel reshape its result",
     Refusal.ONE_ANCHOR: "none: a kernel holds one contraction, convolution or window",
     Refusal.CYCLE: "compute PRODUCER a second time for CONSUMER alone",

@@ -5,40 +5,46 @@ from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
 from irscope.fusion import Group
-from irscope.fusion.views import Chain
+from irscope.fusion.views import VIEWS, Chain
 from irscope.graph import Node, Structure, TensorType
 from irscope.lower.families import RIVALS, Around, Built, Family, Packed, Problem, Stage, Temp, Tunable, families
 from irscope.lower.storage import Storage
+from irscope.lower.work import MOST_PADDED, SMALL, operations, operations_of
 
 Tuner = Callable[[Problem, list[Built]], int]
 """Takes a problem and several ways to solve it, the one by rule first, and says which is the fastest."""
 
 
 class Shop:
-    """Builds kernels, each once. A ``tuner`` chooses among the ways there are; without one the rules do."""
+    """Builds kernels, each once. A ``tuner`` chooses among the ways there are; without one the rules do.
+
+    ``built`` has what was built so far, by what each depends on.
+    """
 
     def __init__(self, tuner: Tuner | None = None) -> None:
         self.tuner = tuner
         self.structure = Structure()
-        self._built: dict[Hashable, tuple[Problem, Built]] = {}
+        self.built: dict[Hashable, tuple[Problem, Built]] = {}
         self._names: dict[str, int] = {}
 
     def build(self, problem: Problem) -> Built | None:
-        """The launches of a problem; None when no family takes the group as one."""
+        """The launches of a problem; None when no family takes the group as one, or none without computing values again and again."""
         key = key_of(problem, self.structure)
-        found = self._built.get(key)
+        found = self.built.get(key)
         if found is not None:
             return _renamed(found[1], found[0], problem)
-        problem.name = self._name(problem.name)
         for family in families():
             match = family.match(problem)
             if match is not None:
+                problem.name = self._name(problem.name)
                 schedule = family.schedule(problem, match)
                 built = _made(family, problem, match, schedule)
+                if _is_repetitive(problem.group, built):
+                    return None
                 if self.tuner is not None:
                     others = [_made(*way) for way in _ways(family, problem, match, schedule)]
                     built = [built, *others][self.tuner(problem, [built, *others])] if others else built
-                self._built[key] = (problem, built)
+                self.built[key] = (problem, built)
                 return built
         return None
 
@@ -55,6 +61,14 @@ def _made(family: Family, problem: Problem, match: Any, schedule: dict[str, Any]
         stage.kernel.bytes = stage.kernel.bytes or _bytes_of(problem) / len(built.stages)
         stage.kernel.origin = stage.kernel.origin or names_of(problem.group)
     return built
+
+
+def _is_repetitive(group: Group, built: Built) -> bool:
+    """Whether kernels of several nodes compute so much more than the nodes that only values computed again explain it."""
+    if sum(node.op.name not in VIEWS for node in group.nodes) < 2:
+        return False
+    done = sum(operations(stage.kernel) for stage in built.stages)
+    return done > SMALL and done > MOST_PADDED * operations_of(group)
 
 
 def _ways(family: Family, problem: Problem, match: Any, schedule: dict[str, Any]) -> Iterator[tuple[Family, Problem, Any, dict[str, Any]]]:

@@ -202,16 +202,34 @@ class GraphLowering:
         return self.kernels(group)
 
     def kernels(self, group: Group) -> None:
-        """Append the launches of a group; one that no family takes as a whole goes node by node."""
+        """Append the launches of a group; one that no family takes as a whole goes node by node.
+
+        A plan takes values for row-major. Where they lie otherwise and no family takes the group for that, copies come in between.
+        """
         outs = {output: self.storage_of(output) for output in group.outputs}
         if all(not prod(s.shape) for s in outs.values()):
             return
         problem = self.problem(group, outs)
-        if not self.lowering.launch(self.steps, problem):
+        if not self.lowering.launch(self.steps, problem) and not self._row_major(problem):
             for piece in split_group(group, self.graph):
                 for node in piece.outputs:
                     self.homes.ensure(node)
                 self.kernels(piece)
+
+    def _row_major(self, problem: Problem) -> bool:
+        """Append the launches of a group over row-major copies of what lies otherwise: the results, else operands too. False: no help."""
+        ins, outs = ({node: s if s.is_plain else self.lowering.temp(node.name, tensor_of(node)) for node, s in values.items()}
+                     for values in (problem.ins, problem.outs))
+        for given, made in ((problem.ins, outs), (ins, problem.outs), (ins, outs)):
+            copied = replace(problem, ins=given, outs=made, in_place=False, stream=frozenset())
+            if (given, made) != (problem.ins, problem.outs) and self.lowering.shop.build(copied) is not None:
+                for node, storage in given.items():
+                    self.lowering.copy(self.steps, problem.ins[node], storage)
+                self.lowering.launch(self.steps, copied)
+                for node, storage in made.items():
+                    self.lowering.copy(self.steps, storage, problem.outs[node])
+                return True
+        return False
 
     def problem(self, group: Group, outs: dict[Node, Storage]) -> Problem:
         """The group with the places of all it reads and writes."""

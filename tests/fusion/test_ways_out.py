@@ -136,6 +136,12 @@ EDITS: list[tuple[str, str, Module, str, Module, str]] = [
      hlo("x = f32[8,4] parameter(0)\n e = f32[8,4] exponential(x)\n f = f32[8,4] exponential(x)\n s = f32[8,4] sort(e), dimensions={1}, "
          "to_apply=less\n c = f32[8,4] cosine(f)\n d = f32[8,4] sort(c), dimensions={1}, to_apply=less\n"
          "n = f32[8,4] negate(e)\n ROOT t = (f32[8,4], f32[8,4], f32[8,4]) tuple(s, d, n)", LESS), "f c"),
+    ("irscope", "reordered", hlo("x = f32[4,6,8] parameter(0)\n t = f32[6,4,8] transpose(x), dimensions={1,0,2}\n r = f32[6,32] reshape(t)\n"
+                                 "z = f32[] constant(0)\n s = f32[6] reduce(r, z), dimensions={1}, to_apply=add\n"
+                                 "b = f32[6,32] broadcast(s), dimensions={0}\n ROOT d = f32[6,32] subtract(r, b)", ADD), "t r",
+     hlo("x = f32[4,6,8] parameter(0)\n t = f32[6,4,8] transpose(x), dimensions={1,0,2}\n z = f32[] constant(0)\n"
+         "s = f32[6] reduce(t, z), dimensions={1,2}, to_apply=add\n b = f32[6,4,8] broadcast(s), dimensions={0}\n"
+         "ROOT d = f32[6,4,8] subtract(t, b)", ADD), "t d"),
     ("irscope", "reshaped", hlo(TWO + "d = f32[4,8] " + DOT.format("x") + "\n r = f32[32] reshape(d)\n ROOT n = f32[32] negate(r)"), "d r",
      hlo(TWO + "d = f32[4,8] " + DOT.format("x") + "\n n = f32[4,8] negate(d)\n r = f32[32] reshape(n)\n"
          "ROOT s = f32[32] sort(r), dimensions={0}, to_apply=less", LESS), "d n"),

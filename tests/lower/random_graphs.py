@@ -1,40 +1,49 @@
 """Random small graphs as HLO text: pointwise work, movement, reductions, contractions and updates in any combination."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from random import Random
 
 from tests.lower.whole import ADD, MAX, entry
 
-SHAPES = [(), (1,), (5,), (16,), (3, 4), (4, 3), (1, 12), (2, 3, 4), (4, 1, 5), (2, 17), (20, 3), (3, 20), (2, 2, 3, 2)]
+Shape = tuple[int, ...]
+
+SHAPES: list[Shape] = [(), (1,), (5,), (16,), (3, 4), (4, 3), (1, 12), (2, 3, 4), (4, 1, 5), (2, 17), (20, 3), (3, 20), (2, 2, 3, 2)]
 UNARY = ["negate", "tanh", "abs", "sine", "floor", "sign"]
 BINARY = ["add", "subtract", "multiply", "maximum", "minimum"]
 
-Shape = tuple[int, ...]
 
 
 def random_text(seed: int, size: int = 14) -> str:
     """A module with two to four inputs and one to three results."""
-    return _Maker(Random(seed)).text(size)
+    return Maker(Random(seed)).text(size)
 
 
-class _Maker:
-    def __init__(self, random: Random) -> None:
+class Maker:
+    """Writes one graph, step by step. ``shapes`` are those of its inputs, ``bodies`` the computations that its steps call beside sum and most."""
+
+    most = 2000
+    """Elements of the largest product."""
+
+    def __init__(self, random: Random, shapes: Sequence[Shape] = SHAPES, bodies: str = "") -> None:
         self.random = random
+        self.shapes = shapes
+        self.bodies = bodies
         self.lines: list[str] = []
         self.values: list[tuple[str, Shape]] = []
         self.count = 0
 
     def text(self, size: int) -> str:
         for number in range(self.random.randint(2, 4)):
-            self.add(self.random.choice(SHAPES), f"parameter({number})")
+            self.add(self.random.choice(self.shapes), f"parameter({number})")
         while len(self.lines) < size:
             self.step()
         results = self.random.sample(self.values, min(len(self.values), self.random.randint(1, 3)))
         results.append(self.values[-1])
         types = ", ".join(_type(shape) for _, shape in results)
         self.lines.append(f"ROOT out = ({types}) tuple({', '.join(name for name, _ in results)})")
-        return entry("\n".join(self.lines), ADD + MAX)
+        return entry("\n".join(self.lines), ADD + MAX + self.bodies)
 
     def add(self, shape: Shape, what: str, dtype: str = "f32") -> str:
         name = f"v{self.count}"
@@ -58,7 +67,7 @@ class _Maker:
             name, s = self.random.choice(small)
             places = _places(s, shape)
             assert places is not None
-            return self.add(shape, f"broadcast({name}), dimensions={{{_list(places)}}}")
+            return self.add(shape, f"broadcast({name}), dimensions={{{listed(places)}}}")
         scalar = self.add((), f"constant({self.random.choice(['0.5', '-1', '2', '0', '1'])})")
         return self.add(shape, f"broadcast({scalar}), dimensions={{}}")
 
@@ -87,18 +96,18 @@ class _Maker:
             at = self.random.randint(0, len(shape))
             n = self.random.choice([1, 2, 3])
             places = [d if d < at else d + 1 for d in range(len(shape))]
-            self.add((*shape[:at], n, *shape[at:]), f"broadcast({name}), dimensions={{{_list(places)}}}")
+            self.add((*shape[:at], n, *shape[at:]), f"broadcast({name}), dimensions={{{listed(places)}}}")
 
     def reshape(self) -> None:
         name, shape = self.pick()
-        fitting = [s for s in SHAPES if prod(s) == prod(shape)] + [(1, *shape), (*shape, 1), (prod(shape),)]
+        fitting = [s for s in self.shapes if prod(s) == prod(shape)] + [(1, *shape), (*shape, 1), (prod(shape),)]
         self.add(self.random.choice(fitting), f"reshape({name})")
 
     def transpose(self) -> None:
         name, shape = self.pick()
         order = list(range(len(shape)))
         self.random.shuffle(order)
-        self.add(tuple(shape[d] for d in order), f"transpose({name}), dimensions={{{_list(order)}}}")
+        self.add(tuple(shape[d] for d in order), f"transpose({name}), dimensions={{{listed(order)}}}")
 
     def slice(self) -> None:
         name, shape = self.pick()
@@ -114,7 +123,7 @@ class _Maker:
     def reverse(self) -> None:
         name, shape = self.pick()
         dims = [d for d in range(len(shape)) if self.random.random() < 0.5]
-        self.add(shape, f"reverse({name}), dimensions={{{_list(dims)}}}")
+        self.add(shape, f"reverse({name}), dimensions={{{listed(dims)}}}")
 
     def concatenate(self) -> None:
         name, shape = self.pick()
@@ -144,10 +153,10 @@ class _Maker:
             dims = [d for d in range(len(shape)) if self.random.random() < 0.5]
         init = self.add((), "constant(0.25)")
         kept = tuple(n for d, n in enumerate(shape) if d not in dims)
-        made = self.add(kept, f"reduce({name}, {init}), dimensions={{{_list(dims)}}}, to_apply={self.random.choice(['sum', 'most'])}")
+        made = self.add(kept, f"reduce({name}, {init}), dimensions={{{listed(dims)}}}, to_apply={self.random.choice(['sum', 'most'])}")
         if self.random.random() < 0.6:
             back = [d for d in range(len(shape)) if d not in dims]
-            wide = self.add(shape, f"broadcast({made}), dimensions={{{_list(back)}}}")
+            wide = self.add(shape, f"broadcast({made}), dimensions={{{listed(back)}}}")
             self.add(shape, f"{self.random.choice(['subtract', 'maximum', 'multiply'])}({name}, {wide})")
 
     def dot(self) -> None:
@@ -156,11 +165,11 @@ class _Maker:
         if others:
             other, s = self.random.choice(others)
             made = (*shape[:-1], *s[1:])
-            if prod(made) < 2000:
+            if prod(made) < self.most:
                 self.add(made, f"dot({name}, {other}), lhs_contracting_dims={{{len(shape) - 1}}}, rhs_contracting_dims={{0}}")
 
     def iota(self) -> None:
-        shape = self.random.choice([s for s in SHAPES if s])
+        shape = self.random.choice([s for s in self.shapes if s])
         self.add(shape, f"iota(), iota_dimension={self.random.randrange(len(shape))}")
 
     def window(self) -> None:
@@ -194,7 +203,7 @@ class _Maker:
         name, shape = self.pick()
         if shape and 0 not in shape:
             sizes = tuple(self.random.randint(1, n) for n in shape)
-            self.add(sizes, f"dynamic-slice({name}, {self.starts(shape)}), dynamic_slice_sizes={{{_list(sizes)}}}")
+            self.add(sizes, f"dynamic-slice({name}, {self.starts(shape)}), dynamic_slice_sizes={{{listed(sizes)}}}")
 
 
 def _places(small: Shape, shape: Shape) -> list[int] | None:
@@ -212,9 +221,9 @@ def _places(small: Shape, shape: Shape) -> list[int] | None:
 
 
 def _type(shape: Shape, dtype: str = "f32") -> str:
-    return f"{dtype}[{_list(shape)}]"
+    return f"{dtype}[{listed(shape)}]"
 
 
-def _list(values: object) -> str:
+def listed(values: object) -> str:
     assert isinstance(values, list | tuple)
     return ",".join(map(str, values))

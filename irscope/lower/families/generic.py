@@ -1,17 +1,27 @@
-"""Every group: loops over the elements of each output, one at a time, or the loop nest that an operator brings itself."""
+"""Any group whose elements can be computed one by one: loops over each output, or the loop nest that an operator brings itself.
+
+Each element is computed from memory alone. A group that keeps values for more than one element (the mean of a row, the scores of a query)
+is refused: element by element they would be summed up again for each of them. Lowering takes it apart instead.
+"""
 from __future__ import annotations
 
 from contextlib import ExitStack
+from math import prod
 from typing import Any
 
 from irscope.fusion import Group
 from irscope.fusion.drafts import dims_of
-from irscope.graph import Node, TensorType
+from irscope.graph import Kind, Node, TensorType
 from irscope.lower.build import KernelBuilder
 from irscope.lower.families import Built, Fixed, Problem, Stage, Temp
+from irscope.lower.kernels import flops_of_node
 from irscope.lower.pull import Pull
 from irscope.lower.storage import Wish
 from irscope.lower.values import leaf_paths, path_to
+from irscope.ops.costs import result_elements
+
+MOST_AGAIN = 4
+"""How often an operator that sums over many elements may be computed, element by element, for each of its own elements."""
 
 
 class Generic:
@@ -22,13 +32,13 @@ class Generic:
     def wishes(self, group: Group, fixed: Fixed) -> dict[Node, Wish]:
         return {}
 
-    def match(self, problem: Problem) -> str:
-        """``nest`` where the operator is a loop nest of its own, else ``element``."""
+    def match(self, problem: Problem) -> str | None:
+        """``nest`` where the operator is a loop nest of its own, else ``element``; None where that repeats the loops of operators."""
         anchor = problem.group.anchor
         if problem.group.kind == "whole" and anchor is not None and anchor.op.nest is not None:
             if anchor.op.element is None or (anchor.op.whole is not None and anchor.op.whole(anchor)):
                 return "nest"
-        return "element"
+        return None if _repeats_loops(problem) else "element"
 
     def schedule(self, problem: Problem, match: str) -> dict[str, Any]:
         return {"family": self.name, "form": match}
@@ -66,6 +76,25 @@ def _results(k: KernelBuilder, pull: Pull, problem: Problem, anchor: Node) -> tu
             outs.append(k.view(k.buffer(name, type.dtype, type.dims(), "out")))
             unread.append(Temp(name, type.dtype, max(type.elements, 1)))
     return outs, unread
+
+
+def _repeats_loops(problem: Problem) -> bool:
+    """Whether an operator that sums over many elements is computed more often than it has elements."""
+    inside = set(problem.group.nodes) - problem.ins.keys()
+    wanted: dict[Node, float] = {}  # how often a value is computed
+    for shape, outputs in _by_shape(problem).items():
+        for output in outputs:
+            wanted[output] = wanted.get(output, 0) + prod(shape)
+    for node in sorted(inside, key=lambda n: n.index, reverse=True):
+        times = wanted.get(node, 0)
+        if node.op.kind in (Kind.REDUCTION, Kind.CONTRACTION):
+            elements = max(1.0, result_elements(node))
+            if times > MOST_AGAIN * elements:
+                return True
+            times *= max(1.0, flops_of_node(node) / elements)
+        for operand in node.operands:
+            wanted[operand] = max(wanted.get(operand, 0), times)
+    return False
 
 
 def _by_shape(problem: Problem) -> dict[tuple[int, ...], list[Node]]:

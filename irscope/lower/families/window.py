@@ -18,6 +18,7 @@ from irscope.fusion import Group
 from irscope.fusion.drafts import dims_of
 from irscope.graph import Node, TensorType
 from irscope.lower.build import KernelBuilder
+from irscope.lower.emission import width
 from irscope.lower.families import Built, Fixed, Problem
 from irscope.lower.families.epilogue import Epilogue, stage, walks
 from irscope.lower.families.micro import first_lanes
@@ -81,12 +82,13 @@ class Windows:
         return None
 
     def schedule(self, problem: Problem, match: Work) -> dict[str, Any]:
-        return {"vectors": 4}
+        assert problem.group.anchor is not None and isinstance(problem.group.anchor.type, TensorType)
+        type = problem.group.anchor.type
+        return {"vectors": 4, "lanes": width(type.dims()[match.axis], machine_of(problem.lanes).lanes(type.dtype))}
 
     def build(self, problem: Problem, match: Work, schedule: dict[str, Any]) -> Built:
-        anchor = problem.group.anchor
-        assert anchor is not None and isinstance(anchor.type, TensorType)
-        lanes = machine_of(problem.lanes).lanes(anchor.type.dtype)
+        anchor, lanes = problem.group.anchor, schedule["lanes"]
+        assert anchor is not None
         k = KernelBuilder(problem.name, lanes=lanes, tuned=True, precision=problem.options.get("precision", "default"))
         _Nest(k, problem, match, anchor, lanes, schedule["vectors"]).write()
         return Built([stage(k.finish(schedule=schedule), problem.arguments())])
