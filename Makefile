@@ -16,7 +16,7 @@ JOBS ?= 2
 # What `make test` passes on to pytest: make test ARGS='tests/cli -k pipe'
 ARGS ?=
 
-.PHONY: help setup demo test browser oracle lint types bench bench-nets bench-read bench-lint fuzz masked-memory lint-counts golden ci clean
+.PHONY: $(shell sed -n 's/^\([a-z-]*\):.*/\1/p' $(firstword $(MAKEFILE_LIST)))
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
@@ -75,6 +75,9 @@ fuzz: $(READY)  ## mutated dumps: the readers may find faults in them, and nothi
 
 masked-memory: $(READY)  ## masked loads and stores of all types and lanes between guard pages, at every CPU level that runs here; resumes
 	@PYTHONPATH=. nice $(BIN)/python benchmarks/masked_memory.py $(ARGS)
+
+work: $(READY)  ## whether kernels compute values again, over all dumps of CORPUS=FOLDER (goes on where it was ended)
+	@$(BIN)/python benchmarks/kernel_work.py $(CORPUS) --jobs $(JOBS) --keep $(OUT)/work.jsonl $(ARGS)
 
 lint-counts: $(READY)  ## what every lint rule finds in all dumps of CORPUS=FOLDER, as docs/lint/findings.md
 	@$(BIN)/python benchmarks/lint_counts.py --corpus $(CORPUS) --jobs $(JOBS) --out docs/lint/findings.md > /dev/null

@@ -5,7 +5,8 @@
 Each text is expanded, planned and lowered as ``irscope compile-and-run`` would, and nothing runs. The command fails where a kernel does
 more than four times the operations of its nodes, but for the ``EXCEPTIONS`` of :mod:`irscope.lower.repeated`. Arrays beside a text
 (``weights.npz``, ``constants.npz``, ``inputs.npz``, ``NAME.oracle.npz``, ``NAME.pt``) say what a TorchScript graph leaves open; values
-that a text elides count as zeros. Results are kept, a line a file, by the contents of irscope and of the text: a run that was ended goes on where it was.
+that a text elides count as zeros. Results are kept, a line a file, by the contents of irscope and of the text: a run that was ended goes
+on where it was.
 """
 from __future__ import annotations
 
@@ -50,7 +51,7 @@ def main() -> int:
     files = [file for folder in given.folders for file in dumps(folder)]
     rows = list(measured(files, given.keep, given.jobs))
     table(rows, given.worst)
-    return 1 if any(row["error"] or row["repeated"] for row in rows) else 0
+    return 1 if any(row["error"] or any(k["repeated"] for k in row["kernels"]) for row in rows) else 0
 
 
 def dumps(folder: Path) -> list[Path]:
@@ -99,11 +100,9 @@ def measure(file: Path) -> dict[str, Any]:
 
     signal.signal(signal.SIGPROF, stop)
     signal.setitimer(signal.ITIMER_PROF, SECONDS)
-    row: dict[str, Any] = {"file": str(file), "refused": "", "error": "", "kernels": [], "repeated": []}
+    row: dict[str, Any] = {"file": str(file), "refused": "", "error": "", "kernels": []}
     try:
-        work = work_of(primitive(module_of(file)))
-        row["kernels"] = [kernel(w) for w in work]
-        row["repeated"] = [kernel(w) for w in work if w.is_repeated]
+        row["kernels"] = [kernel(work) for work in work_of(primitive(module_of(file)))]
     except (UserError, NoScalarMeaning) as refusal:
         row["refused"] = str(refusal)
     except (TooLong, Exception) as fault:
@@ -115,7 +114,8 @@ def measure(file: Path) -> dict[str, Any]:
 
 def kernel(work: Work) -> dict[str, Any]:
     """One kernel as plain data."""
-    return {"name": work.kernel, "anchor": work.anchor, "template": work.template, "done": work.done, "needed": work.needed}
+    return {"name": work.kernel, "anchor": work.anchor, "template": work.template, "done": work.done, "needed": work.needed,
+            "repeated": work.is_repeated}
 
 
 def module_of(file: Path) -> Module:
@@ -150,18 +150,22 @@ def arrays(file: Path) -> dict[str, Any]:
 
 def table(rows: list[dict[str, Any]], worst: int) -> None:
     """Print the kernels that do the most beyond what they need, those that fail first, and what was left out."""
-    found = sorted(((k["done"] / max(1.0, k["needed"]), k["done"], k, row["file"]) for row in rows for k in row["kernels"]),
-                   key=lambda item: (-(item[2] in [r for row in rows if row["file"] == item[3] for r in row["repeated"]]), -item[0]))
+    found = sorted(((k, row["file"]) for row in rows for k in row["kernels"]), key=lambda item: (-item[0]["repeated"], -times(item[0])))
     print("| times | operations | of the nodes | anchor | template | kernel | file |\n|---:|---:|---:|---|---|---|---|")
-    for ratio, done, k, file in found[:worst]:
-        print(f"| {ratio:,.1f} | {done:,.0f} | {k['needed']:,.0f} | {k['anchor']} | {k['template']} | {k['name']} | {file} |")
+    for k, file in found[:worst]:
+        print(f"| {times(k):,.1f} | {k['done']:,.0f} | {k['needed']:,.0f} | {k['anchor']} | {k['template']} | {k['name']} | {file} |")
     for row in rows:
         if row["error"]:
             print(f"{row['file']}: {row['error']}")
     refused = Counter(bool(row["refused"]) for row in rows)[True]
-    repeated = sum(len(row["repeated"]) for row in rows)
-    print(f"\n{len(rows)} texts, {refused} of them refused, {sum(len(row['kernels']) for row in rows)} kernels, "
-          f"{repeated} of them do more than they need, {sum(bool(row['error']) for row in rows)} failed")
+    repeated = sum(k["repeated"] for k, _ in found)
+    print(f"\n{len(rows)} texts, {refused} of them refused, {len(found)} kernels, {repeated} of them do more than they need, "
+          f"{sum(bool(row['error']) for row in rows)} failed")
+
+
+def times(k: dict[str, Any]) -> float:
+    """How often a kernel does each operation, on average."""
+    return float(k["done"] / max(1.0, k["needed"]))
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ are strides over their loops, because then each value is computed once and kept.
 """
 from __future__ import annotations
 
+from itertools import islice
 from math import prod
 
 from irscope.fusion.attention import joined
@@ -30,6 +31,9 @@ from irscope.graph import Effect, Graph, Kind, Node, TensorType, TupleType, live
 
 MAX_INLINE = 64
 """Concatenations and paddings of at most this many elements are computed where they are read."""
+
+MAX_STEPS = 32
+"""Views that a kernel sees through one behind the other; passes have made one of them where a program is compiled."""
 
 STRUCTURE = frozenset(("parameter", "constant", "tuple", "get-tuple-element"))
 PLACES = frozenset(("concatenate", "pad"))
@@ -328,16 +332,20 @@ def is_free(node: Node) -> bool:
 def _breaks_strides(node: Node, reach: Reach) -> bool:
     """Whether a kernel's loops walk a view by strides, but not what it is a view of, as a reshape behind a transpose is.
 
-    A kernel that keeps what it computed for the rest of a row, or of a tile, can then only read the view: it goes into memory.
+    A kernel that keeps what it computed for the rest of a row, or of a tile, can then only read the view: it goes into memory. So do views
+    of views beyond :data:`MAX_STEPS`.
     """
-    if node.op.name not in VIEWS or not isinstance(reach, Chain | None) or access(reach, node) is None:
+    if node.op.name not in VIEWS or not isinstance(reach, Chain | None):
+        return False
+    steps = len(list(islice(reach or (), MAX_STEPS + 1)))
+    if steps > MAX_STEPS or access(reach, node) is None:
         return False
     through, source = Chain(node, reach), node.operands[0]
-    if access(through, source) is not None:
+    if steps < MAX_STEPS and access(through, source) is not None:
         return False
-    while source.op.name in VIEWS:
-        through, source = Chain(source, through), source.operands[0]
-    return access(through, source) is None
+    while source.op.name in VIEWS and steps < MAX_STEPS:
+        through, source, steps = Chain(source, through), source.operands[0], steps + 1
+    return steps >= MAX_STEPS or access(through, source) is None
 
 
 def _scalar_step(operand: Node, draft: Draft, reach: Reach) -> Reach:

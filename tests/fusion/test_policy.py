@@ -222,3 +222,48 @@ def test_edges_through_memory_are_told_alike_whoever_asks_first() -> None:
     apart = list(first.unfused())
     assert apart and apart == [v for v in second.verdicts if v.fused == "none"] == list(second.unfused())
     assert first.verdicts == second.verdicts and len(first.verdicts) > len(apart)
+
+
+def test_rows_read_from_memory_what_no_strides_describe() -> None:
+    made = plan("""
+        x = f32[64,16] parameter(0)
+        a = f32[4,2,8,16] reshape(x)
+        t = f32[4,8,2,16] transpose(a), dimensions={0,2,1,3}
+        m = f32[32,32] reshape(t)
+        z = f32[] constant(0)
+        s = f32[32] reduce(m, z), dimensions={1}, to_apply=sum
+        b = f32[32,32] broadcast(s), dimensions={0}
+        ROOT r = f32[32,32] subtract(m, b)""", ADD)
+    assert kinds(made) == ["map", "rows"] and [o.name for o in made.groups[0].outputs] == ["t"]
+    assert why(made, "t", "m") == "reordered" and why(made, "a", "t") == "fused"
+
+
+def test_pointwise_work_moves_elements_that_no_strides_describe() -> None:
+    made = plan("""
+        x = f32[64,16] parameter(0)
+        a = f32[4,2,8,16] reshape(x)
+        t = f32[4,8,2,16] transpose(a), dimensions={0,2,1,3}
+        m = f32[32,32] reshape(t)
+        ROOT r = f32[32,32] tanh(m)""")
+    assert kinds(made) == ["map"]
+
+
+def test_a_sum_goes_over_the_axes_of_a_slice() -> None:
+    made = plan("""
+        x = f32[8,9,10] parameter(0)
+        s = f32[8,4,5] slice(x), slice={[0:8], [1:9:2], [0:5]}
+        z = f32[] constant(0)
+        ROOT r = f32[8] reduce(s, z), dimensions={1,2}, to_apply=sum""", ADD)
+    assert kinds(made) == ["rows"] and (made.groups[0].space, made.groups[0].rows) == ((8, 4, 5), 1)
+
+
+def test_views_of_views_of_views_are_stored_once_where_they_are_many() -> None:
+    views = "\n".join(f"t{n} = f32[4,4] transpose({f't{n - 1}' if n else 'x'}), dimensions={{1,0}}" for n in range(3000))
+    made = plan(f"""
+        x = f32[4,4] parameter(0)
+        {views}
+        z = f32[] constant(0)
+        s = f32[4] reduce(t2999, z), dimensions={{1}}, to_apply=sum
+        b = f32[4,4] broadcast(s), dimensions={{0}}
+        ROOT r = f32[4,4] subtract(t2999, b)""", ADD)
+    assert kinds(made) == ["map", "rows"]

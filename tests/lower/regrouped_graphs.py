@@ -27,7 +27,7 @@ class _Regrouping(Maker):
     def regroup(self) -> None:
         """Cut the axes into small ones, transpose these, and join them into rows and columns: a window partition, a patch merging."""
         name, shape = self.pick()
-        left, dims = prod(shape), []
+        left, dims = prod(shape), list[int]()
         while left > 1 and len(dims) < 6:
             dims.append(self.random.choice([n for n in FACTORS if left % n == 0] or [left]))
             left //= dims[-1]
