@@ -88,6 +88,11 @@ CASES: dict[str, tuple[str, list[str]]] = {
         a = f32[1,4,2,4,2,16] reshape(d)
         t = f32[1,4,4,2,2,16] transpose(a), dimensions={0,1,3,4,2,5}
         m = f32[16,64] reshape(t)""" + norm("m", "16,64", "0", "16") + "\nROOT r = f32[16,64] negate(n)", []),
+    "pointwise work that leaves its axes apart": ("""
+        y = f32[4,2,4,2,16] parameter(0)
+        x = f32[4,2,4,2,16] tanh(y)
+        t = f32[4,4,2,2,16] transpose(x), dimensions={0,2,1,3,4}
+        m = f32[16,64] reshape(t)""" + norm("m", "16,64", "0", "16") + "\nROOT r = f32[16,64] negate(n)", ["map", "rows"]),
     "a view that is added to what follows": (MERGED + """
         y = f32[16,64] parameter(1)""" + norm("y", "16,64", "0", "16") + "\nROOT r = f32[16,64] add(n, m)", []),
     "a view that an epilogue adds": (MERGED + """
@@ -261,11 +266,11 @@ def test_kernels_of_the_samples_compute_values_once(sample: str) -> None:
         assert not [w for w in work_of(primitive(reading.module())) if w.is_repeated]
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(24))
 def test_kernels_of_random_graphs_compute_values_once(seed: int) -> None:
     text = regrouped_text(seed)
     assert not [w for w in work_of(primitive(module_of(text))) if w.is_repeated]
-    if seed < 8:
+    if seed < 4:
         module = module_of(text)
         given = inputs_of(module)
         for result, wanted in zip(compile_module(module, use_cache=False)(*given), reference(module, given), strict=True):
