@@ -59,5 +59,5 @@ def work_of(module: Module, options: Options | None = None) -> list[Work]:
         anchor = problem.group.anchor.op.name if problem.group.anchor is not None else "map"
         template = next((k.schedule["family"] for k in kernels if "family" in k.schedule), "")
         found.append(Work(problem.name, anchor, template, names_of(problem.group), sum(map(operations, kernels)),
-                          operations_of(problem.group) * padding(problem.group, problem.lanes), any(map(has_open_loops, kernels))))
+                          operations_of(problem.group) * padding(problem), any(map(has_open_loops, kernels))))
     return found

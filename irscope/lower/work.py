@@ -18,6 +18,7 @@ from irscope.fusion.drafts import dims_of
 from irscope.graph import Graph, Node, TensorType
 from irscope.graph.dtypes import PRED
 from irscope.lower.build import KernelBuilder
+from irscope.lower.families import Problem
 from irscope.lower.inline import NoScalarMeaning
 from irscope.lower.tidy import walk
 from irscope.lower.tile import Assign, Declare, Expr, For, GatherLoad, If, Kernel, Let, Load, Stmt, Store, While
@@ -202,13 +203,17 @@ def operations_of(group: Group) -> float:
     return stores + sum(node_operations(node) for node in group.nodes)
 
 
-def padding(group: Group, lanes: int) -> float:
-    """By how much vectors along the columns of a product, or the features of a convolution, raise the operations of a group."""
-    anchor = group.anchor
+def padding(problem: Problem) -> float:
+    """By how much vectors along the columns of a product, or the features of a convolution, raise the operations of a group.
+
+    The columns of a product are whatever lies side by side in its result.
+    """
+    anchor, lanes = problem.group.anchor, problem.lanes
     if anchor is None or anchor.op.name not in ("dot", "convolution"):
         return 1.0
     if anchor.op.name == "dot":
-        columns = dims_of(anchor)[-1] if dims_of(anchor) else 1
+        placed = next(iter(problem.outs.values()))
+        columns = next((n for n, stride in zip(placed.shape, placed.strides) if stride == 1 and n > 1), 1)
     else:
         conv = Conv.of(anchor)
         groups = max(conv.feature_groups, conv.batch_groups)
