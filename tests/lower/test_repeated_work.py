@@ -230,6 +230,17 @@ def test_values_are_computed_once(name: str) -> None:
     assert not built or families(model) == built
 
 
+@pytest.mark.parametrize("text", [
+    "x = f32[] parameter(0)\n z = f32[] constant(1)\n ROOT r = f32[] reduce-window(x, z), to_apply=sum",
+    "x = f32[8,6,7] parameter(0)\n z = f32[] constant(0)\n r = (f32[8,7]) reduce(x, z), dimensions={1}, to_apply=one\n"
+    "ROOT g = f32[8,7] get-tuple-element(r), index=0",
+])
+def test_reductions_of_odd_types_run(text: str) -> None:
+    """A window over a scalar, and a reduction whose result is a tuple of one."""
+    one = "one { a = f32[] parameter(0)\n b = f32[] parameter(1)\n s = f32[] add(a, b)\n ROOT r = (f32[]) tuple(s) }\n"
+    check(entry(text, ADD + one))
+
+
 def test_exact_attention_is_three_kernels() -> None:
     program = running.check(entry(ATTENTION.replace("o = f32", "ROOT o = f32"), HEADER), precision="exact")
     assert [launch.kernel.schedule["family"] for launch in program.launches()] == ["contraction", "rows", "contraction"]

@@ -11,7 +11,7 @@ from math import nan, prod
 from typing import Any
 
 from irscope.fusion import Group
-from irscope.graph import DType, Node
+from irscope.graph import DType, Node, TensorType
 from irscope.graph.dtypes import F32, F64, PRED
 from irscope.lower.build import KernelBuilder
 from irscope.lower.emission import Emission, Values, tail_mask, width
@@ -297,7 +297,9 @@ class _Rows:
 def word_of(node: Node) -> str | None:
     """The word of the vocabulary that a reduction combines by, where lanes can do it in any order; None for any other body."""
     opcode = combiner(node.bodies[0])
-    dtype = tensor_of(node).dtype
+    if not isinstance(node.type, TensorType):
+        return None
+    dtype = node.type.dtype
     if opcode is None or (dtype.is_complex and opcode != "add"):
         return None
     return COMBINERS[opcode]

@@ -179,7 +179,7 @@ def _window(group: Group) -> Window | None:
     anchor = group.anchor
     if group.kind != "window" or anchor is None or anchor.op.name != "reduce-window" or len(anchor.operands) != 2:
         return None
-    window: Window = anchor.attrs["window"]
+    window: Window | None = anchor.attrs.get("window")  # a scalar has none
     return window
 
 
