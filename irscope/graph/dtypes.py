@@ -44,17 +44,27 @@ class DType:
 
     @property
     def lowest(self) -> float | int | bool:
-        """The least value, which a maximum leaves others unchanged with: minus infinity, for floating types."""
+        """The least value, which a maximum leaves others unchanged with: minus infinity, for floating types that have one."""
         if self.is_float:
-            return float("-inf")
+            return float("-inf") if self.has_infinity else self._finite("min")
         return False if self.kind == "pred" else -(1 << (self.bits - 1)) if self.kind == "int" else 0
 
     @property
     def highest(self) -> float | int | bool:
-        """The greatest value, which a minimum leaves others unchanged with: infinity, for floating types."""
+        """The greatest value, which a minimum leaves others unchanged with: infinity, for floating types that have one."""
         if self.is_float:
-            return float("inf")
+            return float("inf") if self.has_infinity else self._finite("max")
         return True if self.kind == "pred" else (1 << (self.bits - 1)) - 1 if self.kind == "int" else (1 << self.bits) - 1
+
+    @property
+    def has_infinity(self) -> bool:
+        """Whether a floating type has infinities; those whose names say ``fn`` are finite."""
+        return self.is_float and "fn" not in self.name
+
+    def _finite(self, which: str) -> float:
+        import ml_dtypes
+        library: Any = ml_dtypes  # its limits have no types
+        return float(getattr(library.finfo(self.numpy()), which))
 
     def numpy(self) -> np.dtype[Any]:
         """The numpy dtype that holds it (imports numpy, and ml_dtypes for what numpy lacks)."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from irscope.graph import Graph, Kind, Node, TensorType, TupleType, Type
+from irscope.graph import Graph, Kind, Node, TensorType, TupleType, Type, dtype_of
 from irscope.graph.walk import callees_first_of
 from irscope.ops.lazy import LazyModule
 from irscope.ops.numerics import maximum, minimum
@@ -42,14 +42,10 @@ def identity(opcode: str, dtype: np.dtype[Any]) -> Array:
         return np.zeros((), dtype)
     if opcode == "multiply":
         return np.ones((), dtype)
+    known = dtype_of(dtype)
     if opcode == "and":
-        return np.invert(np.zeros((), dtype))
-    if dtype.kind == "b":
-        return np.asarray(opcode == "minimum", dtype)
-    if dtype.kind in "iu":
-        info = np.iinfo(dtype)
-        return np.asarray(info.min if opcode == "maximum" else info.max, dtype)
-    return np.asarray(-np.inf if opcode == "maximum" else np.inf, dtype)
+        return np.asarray(-1 if known.kind == "int" else known.highest).astype(dtype)
+    return np.asarray(known.lowest if opcode == "maximum" else known.highest).astype(dtype)
 
 
 def combine(opcode: str) -> Callable[[Array, Array], Array]:

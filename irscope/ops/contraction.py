@@ -7,7 +7,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from irscope.graph import Dim, DType, Kind, Node, Op, TensorType, Type
-from irscope.graph.dtypes import S64
+from irscope.graph.dtypes import S32, S64
 from irscope.ops import infer
 from irscope.ops.faults import TypeFault
 from irscope.ops.lazy import LazyModule
@@ -112,16 +112,16 @@ def _sizes(node: Node) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 
 def matmul(node: Node, dims: DotDims, lhs: Array, rhs: Array) -> Array:
-    """The dot of two arrays in the element type that products are summed in: batch, left free, right free."""
-    wide = sum_type(node).numpy()
-    x, y = (convert(a, sum_type(node)) for a in (lhs, rhs))
+    """The dot of two arrays in the element type that numpy sums products in: batch, left free, right free."""
+    wide = numpy_sum_type(node)
+    x, y = (convert(a, wide) for a in (lhs, rhs))
     batch = tuple(lhs.shape[d] for d in dims.lhs_batch)
     depth = prod(lhs.shape[d] for d in dims.lhs_contracting)
     left, right = tuple(lhs.shape[d] for d in dims.lhs_free), tuple(rhs.shape[d] for d in dims.rhs_free)
     x = x.transpose(*dims.lhs_batch, *dims.lhs_free, *dims.lhs_contracting).reshape(prod(batch), prod(left), depth)
     y = y.transpose(*dims.rhs_batch, *dims.rhs_contracting, *dims.rhs_free).reshape(prod(batch), depth, prod(right))
     with np.errstate(all="ignore"):
-        return np.matmul(x, y, dtype=wide).reshape(batch + left + right)
+        return np.matmul(x, y, dtype=wide.numpy()).reshape(batch + left + right)
 
 
 def result_dtype(node: Node) -> DType:
@@ -132,6 +132,12 @@ def result_dtype(node: Node) -> DType:
 def sum_type(node: Node) -> DType:
     """The element type in which a contraction sums up."""
     return accumulator(result_dtype(node), infer.array(node, 0).dtype, infer.array(node, 1).dtype)
+
+
+def numpy_sum_type(node: Node) -> DType:
+    """The type in which the reference sums up: numpy multiplies no integers below a byte, and sums in s32 have the same low bits."""
+    wide = sum_type(node)
+    return S32 if wide.is_integer and wide.bits < 8 else wide
 
 
 def _dot_reference(run: Any, node: Node, lhs: Array, rhs: Array) -> Array:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from irscope.graph import Kind, Node, Op, TensorType, Type
 from irscope.ops import infer
 from irscope.ops.attrs import ConvDims, Window
-from irscope.ops.contraction import contracted_dtype, multiply_add, result_dtype, sum_type
+from irscope.ops.contraction import contracted_dtype, multiply_add, numpy_sum_type, result_dtype, sum_type
 from irscope.ops.faults import TypeFault
 from irscope.ops.lazy import LazyModule
 from irscope.ops.meaning import Emitter, Read
@@ -132,7 +132,7 @@ def _convolution_type(node: Node) -> Type:
 
 
 def _convolution_reference(run: Any, node: Node, lhs: Array, rhs: Array) -> Array:
-    conv, wide = Conv.of(node), sum_type(node)
+    conv, wide = Conv.of(node), numpy_sum_type(node)
     dims, window, n = conv.dims, conv.window, len(conv.spatial)
     x = convert(lhs, wide).transpose(dims.lhs_batch, *dims.lhs_spatial, dims.lhs_feature)
     w = convert(rhs, wide).transpose(*dims.rhs_spatial, dims.rhs_input, dims.rhs_output)
@@ -148,7 +148,7 @@ def _convolution_reference(run: Any, node: Node, lhs: Array, rhs: Array) -> Arra
                 mine = slice(g * conv.outputs // groups, (g + 1) * conv.outputs // groups)
                 block = seen[..., g * conv.features:(g + 1) * conv.features] if conv.feature_groups > 1 else seen
                 block = block[g * batch:(g + 1) * batch] if conv.batch_groups > 1 else block
-                part = np.matmul(block.reshape(-1, conv.features), w[at][:, mine], dtype=wide.numpy())
+                part = np.matmul(block.reshape(prod(block.shape[:-1]), conv.features), w[at][:, mine], dtype=wide.numpy())
                 out[_grid(to, batch, mine)] += part.reshape(*block.shape[:-1], mine.stop - mine.start)
     inverse = _ordered((dims.out_batch, *dims.out_spatial, dims.out_feature), range(n + 2))
     return convert(out.transpose(inverse), result_dtype(node))

@@ -281,7 +281,7 @@ def _scatter_reference(run: Any, node: Node, *arrays: Array) -> Any:
     operands, indices, updates = arrays[:n], arrays[n], arrays[n + 1:]
     how = Indexed.of(node, infer.array(node, 0), infer.array(node, n))
     shape, other = operands[0].shape, updates[0].shape
-    results = [np.array(a) for a in operands]
+    results = [np.array(a, order="C") for a in operands]  # row-major, so that what is flattened below is the array itself
     if updates[0].size and operands[0].size:
         at, valid = _scatter_places(how, indices, shape, other)
         in_order = (*how.outer(len(other)), *how.window)

@@ -212,7 +212,9 @@ def _philox_array(t: TensorType, state: Array) -> Array:
 def _rng_bit_generator_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View]) -> None:
     state = ins[0]
     words = [state.load([k.index(i)]) for i in range(state.shape[0])]
-    if _is_three_fry(node):
+    if not prod(outs[-1].shape):
+        pass  # no bits are wanted, but the next state is
+    elif _is_three_fry(node):
         _three_fry_nest(k, words, outs[-1])
     else:
         _philox_nest(k, words, outs[-1])

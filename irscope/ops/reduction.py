@@ -87,7 +87,7 @@ def fold(run: Run, node: Node, inputs: list[Any], inits: Sequence[Any], axes: tu
     kept = [i for i in range(inputs[0].ndim) if i not in axes]
     order = [*sorted(axes), *kept]
     rest = [inputs[0].shape[i] for i in kept]
-    rows = [x.transpose(order).reshape(-1, *rest) for x in inputs]
+    rows = [x.transpose(order).reshape(prod(x.shape[a] for a in axes), *rest) for x in inputs]
     begun = [np.broadcast_to(np.asarray(i), rest) for i in inits]
     if len(rows[0]) > MAX_STEPS:
         while len(rows[0]) > 1:
