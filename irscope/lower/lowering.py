@@ -69,7 +69,7 @@ class Lowering:
         touched = program.touched()
         program.constants = [c for c in program.constants if c in touched]  # a weight that was packed is read in panels alone
         program.temps = self.memory.slots()
-        program.arena_bytes = self.memory.place()
+        program.arena_bytes = self.memory.place_apart(self.options.apart) if self.options.apart else self.memory.place()
         return program
 
     def graph(self, graph: Graph, homes: Mapping[Node, Storage], wanted: Mapping[Node, Storage]) -> tuple[list[Step], dict[Node, Storage]]:

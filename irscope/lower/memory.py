@@ -63,6 +63,14 @@ class Memory:
             total = max(total, at + size)
         return total
 
+    def place_apart(self, apart: int) -> int:
+        """Give every slot memory of its own with at least ``apart`` bytes before and behind it that no slot has; the bytes of the arena."""
+        end = 0
+        for slot in self._first:
+            slot.offset = -(-(end + apart) // LINE) * LINE
+            end = slot.offset + slot.bytes
+        return end + apart
+
 
 def _above(offset: int) -> int:
     return -(-offset // LINE) * LINE + STAGGER
