@@ -79,6 +79,12 @@ masked-memory: $(READY)  ## masked loads and stores of all types and lanes betwe
 work: $(READY)  ## whether kernels compute values again, over all dumps of CORPUS=FOLDER (goes on where it was ended)
 	@$(BIN)/python benchmarks/kernel_work.py $(CORPUS) --jobs $(JOBS) --keep $(OUT)/work.jsonl $(ARGS)
 
+grid: $(READY)  ## every kernel template at every size and type between guard pages: two hours of CPU time, goes on in out/grid (docs/reliability.md)
+	@$(BIN)/python -m tests.grid --state $(OUT)/grid --jobs $(JOBS) $(ARGS)
+
+grid-sample: $(READY)  ## a fixed part of the grid in three minutes of CPU time
+	@$(BIN)/python -m tests.grid --sample 2400 --jobs $(JOBS) $(ARGS)
+
 lint-counts: $(READY)  ## what every lint rule finds in all dumps of CORPUS=FOLDER, as docs/lint/findings.md
 	@$(BIN)/python benchmarks/lint_counts.py --corpus $(CORPUS) --jobs $(JOBS) --out docs/lint/findings.md > /dev/null
 
