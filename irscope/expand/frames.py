@@ -126,8 +126,9 @@ class Framed(Tensors):
         attrs: Mapping[str, Any] = NO_ATTRS,
         bodies: Sequence[Graph] = (),
         type: Type | None = None,
+        dialect: str = "hlo",
     ) -> Node:
-        return self.own(super().emit(name, operands, attrs, bodies, type))
+        return self.own(super().emit(name, operands, attrs, bodies, type, dialect))
 
     def tuple(self, parts: Sequence[Node]) -> Node:
         """One value of several."""

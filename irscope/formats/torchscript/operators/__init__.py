@@ -21,7 +21,7 @@ from irscope.ops.registry import declare, lookup_declared
 FAMILIES = ("arithmetic", "unary", "logic", "activations", "creation", "shape", "slices", "casts", "joining", "sizes", "reduction",
             "norms", "cumulative", "softmax", "linear", "convolution", "pooling", "normalization",
             "attention", "indexing", "sorting", "recurrent", "interpolation",
-            "matrices", "loss", "complex_numbers", "special", "copies", "quantized")
+            "matrices", "loss", "complex_numbers", "fourier", "signals", "special", "copies", "quantized")
 
 _table: dict[str, Overloads] = {}
 _loaded = False
