@@ -44,12 +44,6 @@ class Tensors:
         """One primitive over operands as they are."""
         return self.builder.add(get(name, dialect), [self.here(o) for o in operands], attrs, type, bodies)
 
-    def library(self, name: str, operands: Sequence[Node], attrs: Mapping[str, Any], *types: tuple[DType, Shape]) -> list[Node]:
-        """The results of an operator that libraries give (``lu``, ``svd``, ...), by their declared types."""
-        declared = tuple(TensorType(dtype, shape) for dtype, shape in types)
-        made = self.emit(name, operands, attrs, (), TupleType(declared) if len(types) > 1 else declared[0], "library")
-        return [self.part(made, i) for i in range(len(types))] if len(types) > 1 else [made]
-
     # ------------------------------------------------------------------ facts
 
     def shape(self, x: Node) -> Shape:

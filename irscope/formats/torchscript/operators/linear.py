@@ -100,7 +100,7 @@ def chain_matmul(t: Torch, matrices: list[Node]) -> Node:
 
 @operator("matrix_power(Tensor self, int n)", "linalg_matrix_power(Tensor self, int n)")
 def matrix_power(t: Torch, x: Node, n: int) -> Node:
-    from irscope.formats.torchscript.operators.matrices import identity_like, inverse
+    from irscope.formats.torchscript.operators.solving import identity_like, inverse
     if n == 0:
         return identity_like(t, x)
     if n < 0:

@@ -50,13 +50,15 @@ def linalg_norm_named(t: Torch, x: Node, order: str, dim: list[int] | None, keep
 @operator("linalg_matrix_norm(Tensor self, Scalar ord, int[] dim=[-2,-1], bool keepdim=False, *, ScalarType? dtype=None)",
           "linalg_matrix_norm.str_ord(Tensor self, str ord=\"fro\", int[] dim=[-2,-1], bool keepdim=False, *, ScalarType? dtype=None)")
 def matrix_norm(t: Torch, x: Node, order: Any, dim: list[int], keep: bool, dtype: int | None) -> Node:
-    """Frobenius, or the largest or smallest sum of a column (1) or row (inf). The others need singular values."""
+    """Frobenius; the largest or smallest sum of a column (1) or row (inf); the largest, smallest or sum (nuc) of the singular values (2)."""
     x = t.convert(x, t.dtype_number(dtype, t.dtype(x)))
     rows, columns = t.dims(x, dim)
     if order == "fro":
         return vector_norm(t, x, 2, [rows, columns], keep)
+    if order in (2, -2, "nuc"):
+        return _of_singular_values(t, x, order, rows, columns, keep)
     if order not in (1, -1, float("inf"), float("-inf")):
-        raise ValueError(f"the matrix norm {order!r} needs singular values, which irscope does not work out; fro, 1 and inf are supported")
+        raise ValueError(f"there is no matrix norm {order!r}: fro, nuc, 1, 2 and inf, and the negative ones")
     if 0 in t.shape(x):
         kind = t.dtype(t.unary("abs", x))
         found = t.full(tuple(1 if i in (rows, columns) else n for i, n in enumerate(t.shape(x))), 0, kind)
@@ -65,6 +67,22 @@ def matrix_norm(t: Torch, x: Node, order: Any, dim: list[int], keep: bool, dtype
     sums = t.sum(t.unary("abs", x), [inner], True)
     found = t.max(sums, [outer], True) if order > 0 else t.min(sums, [outer], True)
     return found if keep else t.reshape(found, tuple(n for i, n in enumerate(t.shape(x)) if i not in (rows, columns)))
+
+
+def _of_singular_values(t: Torch, x: Node, order: Any, rows: int, columns: int, keep: bool) -> Node:
+    from irscope.formats.torchscript.operators.decompositions import svdvals
+    lead = [d for d in range(t.rank(x)) if d not in (rows, columns)]
+    values = svdvals(t, t.transpose(t.floating(x), [*lead, rows, columns]))
+    d = [t.rank(values) - 1]
+    if t.shape(values)[-1] == 0 and order != "nuc":
+        raise ValueError(f"the matrix norm {order} of a matrix without elements")
+    found = t.sum(values, d) if order == "nuc" else t.max(values, d) if order == 2 else t.min(values, d)
+    return t.reshape(found, tuple(1 if i in (rows, columns) else n for i, n in enumerate(t.shape(x)))) if keep else found
+
+
+@operator("nuclear_norm(Tensor self, bool keepdim=False)", "nuclear_norm.dim(Tensor self, int[2] dim, bool keepdim=False)")
+def nuclear_norm(t: Torch, x: Node, *rest: Any) -> Node:
+    return matrix_norm(t, x, "nuc", rest[0] if len(rest) > 1 else [-2, -1], rest[-1], None)
 
 
 @operator("norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False)", "norm.Scalar(Tensor self, Scalar p=2)",
