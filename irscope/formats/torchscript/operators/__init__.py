@@ -20,8 +20,8 @@ from irscope.ops.registry import declare, lookup_declared
 
 FAMILIES = ("arithmetic", "unary", "logic", "activations", "creation", "shape", "slices", "casts", "joining", "sizes", "reduction",
             "norms", "cumulative", "softmax", "linear", "convolution", "pooling", "normalization",
-            "attention", "indexing", "sorting", "recurrent", "interpolation",
-            "matrices", "solving", "decompositions", "matrix_functions", "loss", "complex_numbers", "fourier", "signals", "special",
+            "attention", "indexing", "sorting", "unique", "recurrent", "interpolation", "grids",
+            "matrices", "solving", "decompositions", "matrix_functions", "loss", "ctc", "complex_numbers", "fourier", "signals", "special",
             "copies", "quantized")
 
 _table: dict[str, Overloads] = {}

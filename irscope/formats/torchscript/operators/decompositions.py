@@ -8,12 +8,12 @@ from math import prod
 from typing import Any
 
 from irscope.formats.torchscript.operators import operator
-from irscope.formats.torchscript.operators.complex_numbers import conjugate, real_type
+from irscope.formats.torchscript.operators.complex_numbers import real_type
 from irscope.formats.torchscript.operators.matrices import triu
 from irscope.formats.torchscript.operators.solving import adjoint, batched, identity_like, library, square
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
-from irscope.graph.dtypes import C64, C128, F32, F64, PRED, S32, S64
+from irscope.graph.dtypes import C64, C128, F32, F64, S32, S64
 
 EPSILONS = {F32: 2.0 ** -23, F64: 2.0 ** -52}
 """The distance from 1 to the next number."""

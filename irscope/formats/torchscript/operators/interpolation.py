@@ -14,7 +14,11 @@ if TYPE_CHECKING:
 
 NAMES = {"nearest": ("nearest", (1, 2, 3)), "nearest_exact": ("exact", (1, 2, 3)), "linear": ("linear", (1,)),
          "bilinear": ("linear", (2,)),
-         "trilinear": ("linear", (3,)), "bicubic": ("cubic", (2,))}
+         "trilinear": ("linear", (3,)), "bicubic": ("cubic", (2,)),
+         "bilinear_aa": ("linear_aa", (2,)), "bicubic_aa": ("cubic_aa", (2,)), "lanczos_aa": ("lanczos_aa", (2,))}
+"""Names of torch, how each element is made, and for how many dimensions there is one."""
+SUPPORTS = {"linear_aa": 1, "cubic_aa": 2, "lanczos_aa": 3}
+"""How far the filters of antialiased resizing reach, in elements of the coarser grid."""
 
 
 def positions(have: int, want: int, align: bool, scale: float | None) -> np.ndarray[Any, Any]:
@@ -62,8 +66,10 @@ def _of_bytes(t: Torch, x: Node, d: int, matrix: np.ndarray[Any, Any]) -> Node:
 
 
 def band(have: int, want: int, mode: str, align: bool, scale: float | None) -> np.ndarray[Any, Any]:
-    """f64[have, want]: the weight of each input element in each result element, linear or cubic."""
+    """f64[have, want]: the weight of each input element in each result element."""
     import numpy as np
+    if mode in SUPPORTS:
+        return _filtered_band(have, want, mode, align, scale)
     place = positions(have, want, align, scale)
     if mode == "linear":
         place = np.maximum(place, 0) if not align else place
@@ -80,6 +86,34 @@ def band(have: int, want: int, mode: str, align: bool, scale: float | None) -> n
     return matrix
 
 
+def _filtered_band(have: int, want: int, mode: str, align: bool, scale: float | None) -> np.ndarray[Any, Any]:
+    """The weights of a filter that is as wide as the coarser of the two grids asks for (ATen's _compute_indices_min_size_weights_aa)."""
+    import numpy as np
+    step = ((have - 1) / (want - 1) if want > 1 else 0.0) if align else 1 / scale if scale else have / want
+    stretch = max(step, 1.0)
+    reach = SUPPORTS[mode] * stretch
+    matrix = np.zeros((have, want))
+    for i in range(want):
+        centre = step * (i + 0.5)
+        low, high = max(int(centre - reach + 0.5), 0), min(int(centre + reach + 0.5), have)
+        weights = _filter(mode, (np.arange(low, high) - centre + 0.5) / stretch)
+        total = weights.sum()
+        matrix[low:high, i] = weights / total if total else weights
+    return matrix
+
+
+def _filter(mode: str, x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Triangle; cubic convolution with A = -0.5 (Keys 1981); sinc in a window of sinc (Lanczos)."""
+    import numpy as np
+    x = np.abs(x)
+    if mode == "linear_aa":
+        return np.maximum(1 - x, 0)
+    if mode == "lanczos_aa":
+        return np.where(x < 3, np.sinc(x) * np.sinc(x / 3), 0.0)
+    near, far = (1.5 * x - 2.5) * x * x + 1, ((-0.5 * x + 2.5) * x - 4) * x + 2
+    return np.where(x < 1, near, np.where(x < 2, far, 0.0))
+
+
 def _cubic(f: np.ndarray[Any, Any], a: float = -0.75) -> list[np.ndarray[Any, Any]]:
     """Weights of the four neighbours in cubic convolution with A = -0.75 (Keys 1981)."""
     def near(v: Any) -> Any:
@@ -91,19 +125,20 @@ def _cubic(f: np.ndarray[Any, Any], a: float = -0.75) -> list[np.ndarray[Any, An
 
 
 def _upsample(name: str, mode: str, n: int) -> None:
-    align = mode in ("linear", "cubic")
-    name = f"_upsample_{name}" if mode == "exact" else f"upsample_{name}"
+    align = mode not in ("nearest", "exact")
+    name, tail = name.removesuffix("_aa"), "_aa" if mode in SUPPORTS else ""
+    name = f"_upsample_{name}" if mode == "exact" or tail else f"upsample_{name}"
     flag = "bool align_corners, " if align else ""
     each = ", ".join(f"float? scales_{axis}=None" for axis in ("d", "h", "w")[3 - n:]) if n > 1 else "float? scales=None"
 
-    @operator(f"{name}{n}d.vec(Tensor input, int[]? output_size, {flag}float[]? scale_factors)")
+    @operator(f"{name}{n}d{tail}.vec(Tensor input, int[]? output_size, {flag}float[]? scale_factors)")
     def by_list(t: Torch, x: Node, size: list[int] | None, *rest: Any) -> Node:
         corners, factors = (rest[0], rest[1]) if align else (False, rest[0])
         spatial = t.shape(x)[-n:]
         sizes = size or [int(s * f) for s, f in zip(spatial, factors, strict=True)]
         return _all(t, x, n, sizes, mode, corners, factors if size is None and factors else [None] * n)
 
-    @operator(f"{name}{n}d(Tensor self, int[{n}] output_size, {flag}{each})")
+    @operator(f"{name}{n}d{tail}(Tensor self, int[{n}] output_size, {flag}{each})")
     def by_size(t: Torch, x: Node, size: list[int], *rest: Any) -> Node:
         corners, factors = (rest[0], rest[1:]) if align else (False, rest)
         return _all(t, x, n, size, mode, corners, list(factors) or [None] * n)
@@ -222,67 +257,3 @@ def col2im(t: Torch, x: Node, size: list[int], kernel: list[int], dilation: list
     assert total is not None
     y = t.slice(total, [0, 0, padding[0], padding[1]], [n, c, h - padding[0], w - padding[1]])
     return t.reshape(y, t.shape(y)[1:]) if single else y
-
-
-@operator("affine_grid_generator(Tensor theta, int[] size, bool align_corners)")
-def affine_grid(t: Torch, theta: Node, size: list[int], corners: bool) -> Node:
-    import numpy as np
-    if len(size) != 4:
-        raise ValueError("affine grids are supported for images (four sizes)")
-    n, _, h, w = size
-
-    def axis(count: int) -> np.ndarray[Any, Any]:
-        at = np.linspace(-1, 1, count) if count > 1 else np.zeros(1)
-        return at if corners else at * (count - 1) / count
-    base = np.ones((h, w, 3))
-    base[..., 0], base[..., 1] = axis(w)[None, :], axis(h)[:, None]
-    grid = t.dot(theta, t.array(base.reshape(h * w, 3), t.dtype(theta)), ([2], [1]))
-    return t.reshape(t.swap(grid, 1, 2), (n, h, w, 2))
-
-
-@operator("grid_sampler_2d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners)",
-          "grid_sampler(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners)")
-def grid_sampler(t: Torch, x: Node, grid: Node, mode: int, padding: int, corners: bool) -> Node:
-    """Bilinear (0) or nearest (1) samples at grid places; outside is zero (0), the border (1) or mirrored (2)."""
-    if mode not in (0, 1) or padding not in (0, 1, 2) or t.rank(x) != 4:
-        raise ValueError("grid_sampler is supported for images, bilinear or nearest")
-    n, c, h, w = t.shape(x)
-    oh, ow = t.shape(grid)[1:3]
-
-    def place(k: int, count: int) -> Node:
-        v = t.reshape(t.slice_dim(grid, 3, k, k + 1), (n, oh, ow))
-        v = t.scale(t.plus(v, 1), (count - 1) / 2) if corners else t.plus(t.scale(t.plus(v, 1), count / 2), -0.5)
-        if padding == 2:
-            low, span = (0.0, count - 1.0) if corners else (-0.5, float(count))
-            if span <= 0:
-                return t.like(v, 0)
-            v = t.unary("abs", t.plus(v, -low))
-            rest = t.binary("remainder", v, t.like(v, span))
-            flips = t.binary("remainder", t.unary("floor", t.scale(v, 1 / span)), t.like(v, 2))
-            v = t.plus(t.select(t.compare("EQ", flips, t.like(v, 0)), rest, t.sub(t.like(v, span), rest)), low)
-        return t.minimum(t.maximum(v, t.like(v, 0)), t.like(v, count - 1)) if padding else v
-    px, py = place(0, w), place(1, h)
-    flat = t.reshape(t.transpose(x, [0, 2, 3, 1]), (n * h * w, c))
-
-    def sample(ix: Node, iy: Node) -> Node:
-        inside = t.binary("and", t.binary("and", t.compare("GE", ix, t.like(ix, 0)), t.compare("LT", ix, t.like(ix, w))),
-                          t.binary("and", t.compare("GE", iy, t.like(iy, 0)), t.compare("LT", iy, t.like(iy, h))))
-        cx, cy = (t.minimum(t.maximum(v, t.like(v, 0)), t.like(v, m - 1)) for v, m in ((ix, w), (iy, h)))
-        at = t.add(t.add(t.scale(cy, w), cx), t.scale(t.iota((n, oh, ow), 0, S64), h * w))
-        rows = t.take(flat, at, 0)
-        return t.select(t.broadcast_to(t.unsqueeze(inside, 3), (n, oh, ow, c)), rows, t.like(rows, 0))
-
-    def whole(v: Node, rule: str) -> Node:
-        return t.convert(t.unary(rule, v), S64)
-    if mode == 1:
-        y = sample(whole(px, "round-nearest-even"), whole(py, "round-nearest-even"))
-        return t.transpose(y, [0, 3, 1, 2])
-    x0, y0 = whole(px, "floor"), whole(py, "floor")
-    fx, fy = t.sub(px, t.unary("floor", px)), t.sub(py, t.unary("floor", py))
-    total: Node | None = None
-    for dx, wx in ((0, t.sub(t.like(fx, 1), fx)), (1, fx)):
-        for dy, wy in ((0, t.sub(t.like(fy, 1), fy)), (1, fy)):
-            part = t.mul(sample(t.plus(x0, dx), t.plus(y0, dy)), t.unsqueeze(t.mul(wx, wy), 3))
-            total = part if total is None else t.add(total, part)
-    assert total is not None
-    return t.transpose(total, [0, 3, 1, 2])

@@ -105,7 +105,7 @@ def stft(t: Torch, x: Node, n: int, hop: int | None, length: int | None, window:
     single = t.rank(x) == 1
     x = t.floating(t.unsqueeze(x, 0) if single else x)
     hop = n // 4 if hop is None else hop
-    batch, size = t.shape(x)
+    size = t.shape(x)[1]
     if not 0 < n <= size or hop < 1:
         raise ValueError(f"stft of a signal of {size} elements in frames of {n}, {hop} apart")
     wide = _centred(t, window, length, n)
@@ -161,7 +161,7 @@ def istft(t: Torch, x: Node, n: int, hop: int | None, win_length: int | None, wi
     x = t.swap(t.unsqueeze(x, 0) if single else x, 1, 2)
     win_length = n if win_length is None else win_length
     hop = win_length // 4 if hop is None else hop
-    batch, count, found = t.shape(x)
+    _, count, found = t.shape(x)
     if onesided is None:
         onesided = found != n
     if found != (n // 2 + 1 if onesided else n):

@@ -1,0 +1,148 @@
+"""Images and volumes sampled at places that are computed: affine grids and grid_sample."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+from typing import Any
+
+from irscope.formats.torchscript.operators import operator
+from irscope.formats.torchscript.torch import Torch
+from irscope.graph import Node
+from irscope.graph.dtypes import S64
+
+BILINEAR, NEAREST, BICUBIC = 0, 1, 2
+ZEROS, BORDER, REFLECTION = 0, 1, 2
+
+
+@operator("affine_grid_generator(Tensor theta, int[] size, bool align_corners)")
+def affine_grid(t: Torch, theta: Node, size: list[int], corners: bool) -> Node:
+    """Where theta takes the places of an image [N, C, H, W] or a volume, between -1 and 1; the last coordinate comes first."""
+    import numpy as np
+    if len(size) not in (4, 5):
+        raise ValueError("affine grids are for images and volumes: four or five sizes")
+    n, spatial = size[0], size[2:]
+
+    def axis(count: int) -> np.ndarray[Any, Any]:
+        at = np.linspace(-1, 1, count) if count > 1 else np.zeros(1)
+        return at if corners else at * (count - 1) / count
+    places = np.meshgrid(*map(axis, spatial), indexing="ij")
+    base = np.stack([*reversed(places), np.ones(spatial)], -1).reshape(-1, len(spatial) + 1)
+    grid = t.dot(theta, t.array(base, t.dtype(theta)), ([2], [1]))
+    return t.reshape(t.swap(grid, 1, 2), (n, *spatial, len(spatial)))
+
+
+@operator("grid_sampler_2d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners)",
+          "grid_sampler_3d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners)",
+          "grid_sampler(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners)")
+def grid_sampler(t: Torch, x: Node, grid: Node, mode: int, padding: int, corners: bool) -> Node:
+    """Samples at grid places, the last coordinate first; outside is zero, the border, or the mirrored image."""
+    rank = t.rank(x) - 2
+    if rank not in (2, 3) or mode not in (BILINEAR, NEAREST, BICUBIC) or padding not in (ZEROS, BORDER, REFLECTION):
+        raise ValueError("grid_sample is for images and volumes, bilinear, nearest or bicubic, padded by zeros, border or reflection")
+    if mode == BICUBIC and rank == 3:
+        raise ValueError("grid_sample of volumes is bilinear or nearest, also in torch")
+    sizes = t.shape(x)[2:]
+    places = [_place(t, grid, rank - 1 - d, n, corners) for d, n in enumerate(sizes)]
+    sample = _sampler(t, x, t.shape(grid)[1:-1])
+    if mode == BICUBIC:
+        y = _bicubic(t, places, sizes, padding, corners, sample)
+    else:
+        places = [_bounded(t, v, n, padding, corners) for v, n in zip(places, sizes, strict=True)]
+        if mode == NEAREST:
+            y = sample([t.convert(t.unary("round-nearest-even", v), S64) for v in places])
+        else:
+            y = _linear(t, places, sample)
+    return t.transpose(y, [0, rank + 1, *range(1, rank + 1)])
+
+
+def _place(t: Torch, grid: Node, k: int, n: int, corners: bool) -> Node:
+    """A coordinate of the grid in elements of the image."""
+    d = t.rank(grid) - 1
+    v = t.plus(t.reshape(t.slice_dim(grid, d, k, k + 1), t.shape(grid)[:-1]), 1)
+    return t.scale(v, (n - 1) / 2) if corners else t.plus(t.scale(v, n / 2), -0.5)
+
+
+def _bounded(t: Torch, v: Node, n: int, padding: int, corners: bool) -> Node:
+    """A coordinate brought inside by the border or by reflections; zeros leave it."""
+    if padding == REFLECTION:
+        low, span = (0.0, n - 1.0) if corners else (-0.5, float(n))
+        if span <= 0:
+            return t.like(v, 0)
+        v = t.unary("abs", t.plus(v, -low))
+        rest = t.binary("remainder", v, t.like(v, span))
+        flips = t.binary("remainder", t.unary("floor", t.scale(v, 1 / span)), t.like(v, 2))
+        v = t.plus(t.select(t.compare("EQ", flips, t.like(v, 0)), rest, t.sub(t.like(v, span), rest)), low)
+    return t.minimum(t.maximum(v, t.like(v, 0)), t.like(v, n - 1)) if padding != ZEROS else v
+
+
+Sample = Callable[[list[Node]], Node]
+
+
+def _sampler(t: Torch, x: Node, out: tuple[int, ...]) -> Sample:
+    """What gives the elements [N, *out, C] at whole coordinates, zeros where one is outside."""
+    n, c, *sizes = t.shape(x)
+    rank, total = len(sizes), 1
+    for s in sizes:
+        total *= s
+    flat = t.reshape(t.transpose(x, [0, *range(2, rank + 2), 1]), (n * total, c))
+
+    def sample(at: list[Node]) -> Node:
+        inside: Node | None = None
+        place = t.scale(t.iota((n, *out), 0, S64), total)
+        step = total
+        for v, size in zip(at, sizes, strict=True):
+            step //= max(size, 1)
+            here = t.binary("and", t.compare("GE", v, t.like(v, 0)), t.compare("LT", v, t.like(v, size)))
+            inside = here if inside is None else t.binary("and", inside, here)
+            place = t.add(place, t.scale(t.minimum(t.maximum(v, t.like(v, 0)), t.like(v, size - 1)), step))
+        rows = t.take(flat, place, 0)
+        assert inside is not None
+        return t.select(t.broadcast_to(t.unsqueeze(inside, -1), t.shape(rows)), rows, t.like(rows, 0))
+    return sample
+
+
+def _linear(t: Torch, places: list[Node], sample: Sample) -> Node:
+    """The corners around each place, by their nearness."""
+    low = [t.unary("floor", v) for v in places]
+    parts = [t.sub(v, f) for v, f in zip(places, low, strict=True)]
+    whole = [t.convert(f, S64) for f in low]
+    total: Node | None = None
+    for corner in product((0, 1), repeat=len(places)):
+        weight: Node | None = None
+        for up, part in zip(corner, parts, strict=True):
+            factor = part if up else t.sub(t.like(part, 1), part)
+            weight = factor if weight is None else t.mul(weight, factor)
+        assert weight is not None
+        term = t.mul(sample([t.plus(v, up) for v, up in zip(whole, corner, strict=True)]), t.unsqueeze(weight, -1))
+        total = term if total is None else t.add(total, term)
+    assert total is not None
+    return total
+
+
+def _bicubic(t: Torch, places: list[Node], sizes: tuple[int, ...], padding: int, corners: bool, sample: Sample) -> Node:
+    """Sixteen elements around each place, each of which is brought inside on its own."""
+    low = [t.unary("floor", v) for v in places]
+    weights = [_cubic(t, t.sub(v, f)) for v, f in zip(places, low, strict=True)]
+    taps = [[t.convert(_bounded(t, t.plus(f, k - 1), n, padding, corners), S64) for k in range(4)] for f, n in zip(low, sizes, strict=True)]
+    total: Node | None = None
+    for i in range(4):
+        row: Node | None = None
+        for j in range(4):
+            term = t.mul(sample([taps[0][i], taps[1][j]]), t.unsqueeze(weights[1][j], -1))
+            row = term if row is None else t.add(row, term)
+        assert row is not None
+        term = t.mul(row, t.unsqueeze(weights[0][i], -1))
+        total = term if total is None else t.add(total, term)
+    assert total is not None
+    return total
+
+
+def _cubic(t: Torch, f: Node, a: float = -0.75) -> list[Node]:
+    """Weights of the four neighbours in cubic convolution with A = -0.75 (Keys 1981)."""
+    def near(v: Node) -> Node:
+        return t.plus(t.mul(t.mul(t.plus(t.scale(v, a + 2), -(a + 3)), v), v), 1)
+
+    def far(v: Node) -> Node:
+        return t.plus(t.mul(t.plus(t.mul(t.plus(t.scale(v, a), -5 * a), v), 8 * a), v), -4 * a)
+    g = t.sub(t.like(f, 1), f)
+    return [far(t.plus(f, 1)), near(f), near(g), far(t.plus(g, 1))]
