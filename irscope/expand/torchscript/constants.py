@@ -104,7 +104,12 @@ def known(program: Program, array: Array, declared: Type) -> Tensor:
     dtype = declared.dtype if isinstance(declared, TensorType) else dtype_of(array.dtype)
     with np.errstate(all="ignore"):
         value = np.asarray(array).astype(dtype.numpy())
-    made = Tensor(make=lambda: program.t.array(value, dtype), known=value if value.ndim == 0 else None)
+    frame = program.t.frame
+
+    def make() -> Node:
+        with program.t.again(frame):  # it may be asked for in a branch first, and outside of it later
+            return program.t.array(value, dtype)
+    made = Tensor(make=make, known=value if value.ndim == 0 else None)
     if program.t.frame.outer is not None:
         made.get()
     return made

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from irscope.expand.torchscript import constants, control, inputs, numbers, python_values, structure, weights
+from irscope.expand.torchscript import branches, constants, control, inputs, numbers, python_values, structure, weights
 from irscope.expand.torchscript.frames import FramedTorch
 from irscope.formats.torchscript.abstract import ModuleRef, ReadView, Scalar, Tensor, WriteView
 from irscope.formats.torchscript.operators import overloads
@@ -82,6 +82,7 @@ class Program:
         if given.measure is not None:
             self.t.measure = self._measured
         self.attributes: dict[str, Any] = {}
+        self.assigned: set[str] = set()
         self.missing: dict[str, list[Node]] = {}
         self.runs: Counter[Node] = Counter()
         self._weights: dict[str, Tensor] = {}
@@ -97,7 +98,7 @@ class Program:
         arguments = [inputs.input_value(self, p) for p in main.params]
         try:
             results = self.call(main, arguments)
-        except control.Raise as raised:
+        except branches.Raise as raised:
             raise UserError(f"the program raises an exception for these inputs: {raised}") from None
         self._say_missing()
         leaves = [self._leaf(v) for v in structure.flatten(results)]
@@ -190,8 +191,6 @@ class Program:
         special: Callable[..., Any] | None = control.NODES.get(name) or structure.NODES.get(name)
         if special is not None:
             return special(self, node, values)
-        if name in ("aten::__is__", "aten::__isnot__"):
-            return python_values.compute(name, values)
         if name in python_values.CONTAINERS and values and not isinstance(values[0], Tensor | Scalar) and _plain_operands(name, values):
             known = python_values.compute(name, values)
             if known is not python_values.UNKNOWN:

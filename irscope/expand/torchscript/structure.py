@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from irscope.expand.torchscript import python_values
 from irscope.expand.torchscript.constants import constant, known
-from irscope.formats.torchscript.abstract import ModuleRef, Scalar, Tensor
+from irscope.formats.torchscript.abstract import UNINITIALIZED, Maybe, ModuleRef, Scalar, Tensor
 from irscope.formats.torchscript.torch import NUMBERS
 from irscope.graph import Node, TensorType
 from irscope.graph.dtypes import F64, PRED, S64
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def flatten(value: Any) -> list[Any]:
-    """The leaves of nested lists, tuples and dicts, in order; None is left out."""
+    """The leaves of nested lists, tuples, dicts and Optionals, in order; None is left out."""
     out: list[Any] = []
     stack = [value]
     while stack:
@@ -26,6 +26,8 @@ def flatten(value: Any) -> list[Any]:
             stack.extend(reversed(top))
         elif isinstance(top, dict):
             stack.extend(reversed(list(top.values())))
+        elif isinstance(top, Maybe):
+            stack.extend((top.value, top.present))
         elif top is not None:
             out.append(top)
     return out
@@ -42,6 +44,8 @@ def rebuild(value: Any, leaves: Sequence[Any]) -> Any:
             return tuple(walk(p) for p in part)
         if isinstance(part, dict):
             return {k: walk(p) for k, p in part.items()}
+        if isinstance(part, Maybe):
+            return Maybe(walk(part.present), walk(part.value))
         return None if part is None else next(remaining)
     return walk(value)
 
@@ -77,6 +81,12 @@ def describe(value: Any) -> str:
         return str(value.get().type)
     if isinstance(value, list):
         return "[" + ", ".join(map(describe, value[:4])) + (", ..." if len(value) > 4 else "") + "]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{k!r}: {describe(v)}" for k, v in list(value.items())[:4]) + (", ..." if len(value) > 4 else "") + "}"
+    if isinstance(value, tuple):
+        return "(" + ", ".join(map(describe, value[:4])) + (", ...)" if len(value) > 4 else ")")
+    if isinstance(value, Maybe):
+        return f"{describe(value.value)} or None, which depends on data"
     return value.kind if isinstance(value, Scalar) else repr(value) if not isinstance(value, ModuleRef) else f"object {value.path}"
 
 
@@ -105,7 +115,9 @@ def _get_attr(program: Program, node: Node, values: list[Any]) -> Any:
 
 @node("prim::SetAttr")
 def _set_attr(program: Program, node: Node, values: list[Any]) -> Any:
-    program.attributes[values[0].child(str(node.attrs["name"]), "").path] = values[1]
+    path = values[0].child(str(node.attrs["name"]), "").path
+    program.attributes[path] = values[1]
+    program.assigned.add(path)
     return None
 
 
@@ -146,8 +158,32 @@ def _create(program: Program, node: Node, values: list[Any]) -> Any:
     return ModuleRef(f"%{node.name}", str(node.type))
 
 
-@node("prim::unchecked_cast", "prim::unchecked_unwrap_optional", "prim::Uninitialized", "prim::Load", "aten::alias", "prim::data",
-      "prim::AutogradZero", "prim::profile", "prim::profile_ivalue", "prim::RequiresGradCheck", "prim::TypeCheck")
+@node("prim::Uninitialized")
+def _uninitialized(program: Program, node: Node, values: list[Any]) -> Any:
+    return UNINITIALIZED
+
+
+@node("prim::unchecked_cast", "prim::unchecked_unwrap_optional", "aten::_unwrap_optional")
+def _unwrapped(program: Program, node: Node, values: list[Any]) -> Any:
+    """The value of an Optional: of one that may be None, what it is where it is not."""
+    if values[0] is None and node.op.name == "aten::_unwrap_optional":
+        raise ValueError("it unwraps None")
+    return values[0].value if isinstance(values[0], Maybe) else values[0]
+
+
+@node("aten::__is__", "aten::__isnot__")
+def _identity(program: Program, node: Node, values: list[Any]) -> Any:
+    """Whether a value is None, or the same as another."""
+    a, b = values if not isinstance(values[1], Maybe) else (values[1], values[0])
+    if isinstance(a, Maybe) and b is None:
+        if node.op.name == "aten::__isnot__" or not isinstance(a.present, Scalar):
+            return a.present if node.op.name == "aten::__isnot__" else not a.present
+        return Scalar(program.t.unary("not", a.present.node), "bool")
+    return python_values.compute(node.op.name, values)
+
+
+@node("prim::Load", "aten::alias", "prim::data", "prim::AutogradZero", "prim::profile", "prim::profile_ivalue", "prim::RequiresGradCheck",
+      "prim::TypeCheck")
 def _same(program: Program, node: Node, values: list[Any]) -> Any:
     if node.op.name in ("prim::TypeCheck", "prim::RequiresGradCheck"):
         return [*values, True]

@@ -102,6 +102,24 @@ class Scalar:
     kind: str
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Maybe:
+    """An Optional of which data decides whether it is None: ``present`` is a number (bool), ``value`` is meaningless where it is false."""
+
+    present: Any
+    value: Any
+
+
+class Uninitialized:
+    """What ``prim::Uninitialized`` gives: the value of a variable on a way that does not reach its use."""
+
+    def __repr__(self) -> str:
+        return "nothing"
+
+
+UNINITIALIZED = Uninitialized()
+
+
 @dataclass(frozen=True, slots=True)
 class ModuleRef:
     """An object of the program by its path from the top (empty: the top), and the name of its class."""

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from irscope.formats.torchscript.operators import operator
-from irscope.formats.torchscript.operators.complex_numbers import view_as_real
 from irscope.formats.torchscript.operators.creation import OPTIONS
 from irscope.formats.torchscript.operators.fourier import BY_N, BY_ROOT, NONE, c2c, c2r, r2c
 from irscope.formats.torchscript.operators.interpolation import pad
@@ -123,7 +122,7 @@ def stft(t: Torch, x: Node, n: int, hop: int | None, length: int | None, window:
         y = r2c(t, y, [2], mode, onesided is None or onesided)
     y = t.swap(y, 1, 2)
     y = t.reshape(y, t.shape(y)[1:]) if single else y
-    return y if as_complex else view_as_real(t, y)
+    return y if as_complex else t.concat([t.unsqueeze(t.unary(part, y), -1) for part in ("real", "imag")], t.rank(y))
 
 
 @operator("stft.center(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, "

@@ -1,0 +1,147 @@
+"""Branches on data: both ways are run into bodies of a ``conditional``, which gives whatever they give, write or put into containers."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from irscope.expand.torchscript.containers import Contents
+from irscope.expand.torchscript.merging import MISSING, filled, slots, unified
+from irscope.expand.torchscript.structure import flatten
+from irscope.formats.torchscript.abstract import Scalar, Tensor
+from irscope.graph import Graph, Node
+from irscope.graph.dtypes import F64, PRED, S64
+from irscope.source import UserError
+
+if TYPE_CHECKING:
+    from irscope.expand.torchscript.program import Program
+
+
+class Raise(Exception):
+    """The program raises an exception: what it says."""
+
+
+class Way:
+    """One branch, run into a body of its own: its results, and what it left behind.
+
+    ``final`` holds what every tensor that it wrote has become, ``outside`` those of them that are not its own; ``containers`` what lists
+    and dicts hold that it changed.
+    """
+
+    def __init__(self, program: Program, name: str, body: Graph, arguments: list[Any], contents: Contents) -> None:
+        t = program.t
+        with t.body(name) as self.frame:
+            journal = t.journals[-1]
+            try:
+                self.results = program.call(body, arguments)
+                self.containers = contents.changed()
+                for leaf in flatten([self.results, list(self.containers.values())]):
+                    if isinstance(leaf, Tensor):
+                        leaf.get()
+                self.final = {tensor: tensor.get() for tensor in journal}
+                self.outside = [tensor for tensor in journal if t._owner.get(journal[tensor]) is not self.frame]
+            finally:
+                contents.restore()
+                self.before = dict(journal)
+                for tensor, before in journal.items():
+                    tensor.set(before)
+
+    def nodes(self, program: Program, leaves: list[Any]) -> list[Node | None]:
+        """The leaves as they are at the end of this way; None for those that it has not."""
+        with program.t.again(self.frame):
+            for tensor, node in self.final.items():
+                tensor.set(node)
+            try:
+                return [None if leaf is MISSING else program.t.here(node_of_leaf(program, leaf)) for leaf in leaves]
+            finally:
+                for tensor, node in self.before.items():
+                    tensor.set(node)
+
+
+def conditional(program: Program, node: Node, flag: Node, arguments: list[list[Any]]) -> list[Any]:
+    """``prim::If`` on a number that depends on data. A way that raises is left out: the other one is what the program is for."""
+    t = program.t
+    contents = Contents(program, [*arguments[0], *arguments[1]])
+    ways: list[Way | None] = []
+    reasons: list[str] = []
+    for i, body in enumerate(node.bodies):
+        try:
+            ways.append(Way(program, f"{node.name}.{i}", body, arguments[i], contents))
+        except Raise as reason:
+            ways.append(None)
+            reasons.append(str(reason))
+    first, second = ways
+    if first is None or second is None:
+        if first is None and second is None:
+            raise Raise(reasons[0])
+        return program.call(node.bodies[0 if second is None else 1], arguments[0 if second is None else 1])
+    places = list(dict.fromkeys([*first.containers, *second.containers]))
+    results = unified(first.results, second.results)
+    held = [unified(*(way.containers.get(p, contents.before(p)) for way in (first, second))) for p in places]
+    touched = list(dict.fromkeys([*first.outside, *second.outside]))
+    gaps = slots([results, held])
+    rows: list[list[Node | None]] = []
+    for way, leaves in ((first, [gap.first for gap in gaps]), (second, [gap.second for gap in gaps])):
+        rows.append(way.nodes(program, leaves))
+        with t.again(way.frame):
+            rows[-1] += [t.here(way.final.get(tensor, tensor.get())) for tensor in touched]
+    parts = _joined(program, node, flag, (first, second), rows)
+    for tensor, part in zip(touched, parts[len(gaps):], strict=True):
+        t.written(tensor, tensor.get())
+        tensor.set(part)
+    values = [like(gap.second if gap.first is MISSING else gap.first, part) for gap, part in zip(gaps, parts, strict=False)]
+    made = filled([results, held], values)
+    for place, value in zip(places, made[1], strict=True):
+        contents.put(place, value)
+    given: list[Any] = made[0]
+    return given
+
+
+def _joined(program: Program, node: Node, flag: Node, ways: tuple[Way, Way], rows: list[list[Node | None]]) -> list[Node]:
+    """The parts of the conditional whose bodies end in these rows."""
+    if not rows[0]:
+        return []
+    t = program.t
+    results = _same_types(program, ways, rows)
+    for way, nodes in zip(ways, results, strict=True):
+        with t.again(way.frame):
+            way.frame.finish(t.tuple(nodes))
+    operands = [t.tuple([t.here(c) for c in way.frame.captured]) for way in ways]
+    bodies = [way.frame.graph for way in ways]
+    for body in bodies:
+        program.made.graphs[program.made.fresh_name(body.name)] = body
+    made = t.emit("conditional", (flag, *operands), {}, bodies, bodies[0].result().type)
+    return [t.part(made, i) for i in range(len(results[0]))]
+
+
+def _same_types(program: Program, ways: tuple[Way, Way], rows: list[list[Node | None]]) -> list[list[Node]]:
+    """Both ways give values of the same types; element types are promoted, shapes must be equal. What one has not is zero there."""
+    t = program.t
+    results: list[list[Node]] = [[], []]
+    for pair in zip(*rows, strict=True):
+        known = [node for node in pair if node is not None]
+        if any(t.shape(node) != t.shape(known[0]) for node in known):
+            raise ValueError(f"the branches give {known[0].type} and {known[1].type}, and which one is taken depends on data")
+        dtypes = {t.dtype(node) for node in known}
+        dtype = t.dtype(known[0]) if len(dtypes) == 1 else t.result_type(*known)
+        for way, node, out in zip(ways, pair, results, strict=True):
+            with t.again(way.frame):
+                out.append(t.full(t.shape(known[0]), 0, dtype) if node is None else t.convert(node, dtype))
+    return results
+
+
+def node_of_leaf(program: Program, value: Any) -> Node:
+    """The node of a tensor or number that machine code hands on. Raises UserError for other values."""
+    if isinstance(value, Tensor):
+        return value.get()
+    if isinstance(value, Scalar):
+        return value.node
+    if isinstance(value, bool | int | float):
+        return program.t.array(value, PRED if isinstance(value, bool) else S64 if isinstance(value, int) else F64)
+    raise UserError(f"a value that depends on data is {type(value).__name__}, which no machine code can hold")
+
+
+def like(value: Any, node: Node) -> Any:
+    """A result of a conditional or loop as the program knows it: a tensor, or a number that depends on data."""
+    if isinstance(value, Tensor):
+        return Tensor(node)
+    kind = value.kind if isinstance(value, Scalar) else "bool" if isinstance(value, bool) else "int" if isinstance(value, int) else "float"
+    return Scalar(node, kind)

@@ -1,0 +1,96 @@
+"""Lists and dicts that a branch or a loop may change: what they held before, and what became of them."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from irscope.formats.torchscript.abstract import Maybe
+
+if TYPE_CHECKING:
+    from irscope.expand.torchscript.program import Program
+
+Container = list[Any] | dict[Any, Any]
+Place = int | str
+"""A container by its number, an attribute of an object by its path."""
+
+
+class Contents:
+    """The lists and dicts that can be reached from some values, and the attributes of objects, with what they hold now."""
+
+    def __init__(self, program: Program, values: Sequence[Any]) -> None:
+        self.program = program
+        self.attributes = dict(program.attributes)
+        self.assigned = set(program.assigned)
+        self.held: list[tuple[Container, Container]] = []
+        known: set[int] = set()
+        stack = [*values, *program.attributes.values()]
+        while stack:
+            top = stack.pop()
+            if isinstance(top, list | dict):
+                if id(top) in known:
+                    continue
+                known.add(id(top))
+                self.held.append((top, top.copy()))
+            stack.extend(_items(top))
+
+    def changed(self) -> dict[Place, Any]:
+        """What the containers hold that were changed since, and the attributes that were set, by their place here.
+
+        Raises ValueError for an attribute that had no value before.
+        """
+        out: dict[Place, Any] = {i: now.copy() for i, (now, before) in enumerate(self.held) if not _same(now, before)}
+        new = self.program.assigned - self.assigned - set(self.attributes)
+        if new:
+            raise ValueError(f"the attribute {min(new)!r} is set for the first time where data decides whether it is")
+        for path, before in self.attributes.items():
+            if not _identical(self.program.attributes[path], before):
+                out[path] = self.program.attributes[path]
+        return out
+
+    def before(self, place: Place) -> Any:
+        """What a place held."""
+        return self.attributes[place] if isinstance(place, str) else self.held[place][1]
+
+    def put(self, place: Place, value: Any) -> None:
+        """Let a place hold something else."""
+        if isinstance(place, str):
+            self.program.attributes[place] = value
+        else:
+            _put(self.held[place][0], value)
+
+    def restore(self) -> None:
+        """All of them hold what they held. What was read of attributes meanwhile is read again: it may be of a body that is complete."""
+        for container, before in self.held:
+            _put(container, before)
+        self.program.attributes.clear()
+        self.program.attributes.update(self.attributes)
+        self.program.assigned.clear()
+        self.program.assigned.update(self.assigned)
+
+
+def _items(value: Any) -> list[Any]:
+    if isinstance(value, list | tuple):
+        return list(value)
+    if isinstance(value, dict):
+        return list(value.values())
+    return [value.value] if isinstance(value, Maybe) else []
+
+
+def _put(container: Container, contents: Container) -> None:
+    if isinstance(container, list):
+        container[:] = contents
+    else:
+        assert isinstance(contents, dict)
+        container.clear()
+        container.update(contents)
+
+
+def _same(a: Container, b: Container) -> bool:
+    """Whether two containers hold the very same objects."""
+    if isinstance(a, dict) and isinstance(b, dict):
+        return list(a) == list(b) and all(_identical(a[k], b[k]) for k in a)
+    return len(a) == len(b) and all(_identical(x, y) for x, y in zip(a, b, strict=True))
+
+
+def _identical(a: Any, b: Any) -> bool:
+    return a is b or (type(a) is type(b) and isinstance(a, int | float | str) and a == b)

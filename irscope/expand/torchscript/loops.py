@@ -1,0 +1,210 @@
+"""Loops whose end depends on data: ``while`` over (i, go, carried..., held by containers..., written..., limit, captured...)."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from irscope.expand.torchscript.branches import like, node_of_leaf
+from irscope.expand.torchscript.containers import Contents, Place
+from irscope.expand.torchscript.merging import MISSING, filled, slots, unified
+from irscope.expand.torchscript.structure import describe, flatten, rebuild
+from irscope.formats.torchscript.abstract import Maybe, Scalar, Tensor, Uninitialized
+from irscope.graph import Graph, Node, TensorType, TupleType
+from irscope.graph.dtypes import PRED, S64
+
+if TYPE_CHECKING:
+    from irscope.expand.frames import Frame
+    from irscope.expand.torchscript.program import Program
+
+MOST_RUNS = 50
+"""A body is run again while it is found to write, to change or to leave out more: each time there is less of that."""
+
+
+class Wider(Exception):
+    """A trip leaves something where the state has nothing: None or a variable that was not set."""
+
+
+class State:
+    """What a trip hands to the next: the carried values, what places of containers hold, and tensors that the body writes."""
+
+    def __init__(self, carried: list[Any], held: dict[Place, Any], touched: list[Any]) -> None:
+        self.carried = carried
+        self.held = held
+        self.touched = touched
+
+    @property
+    def values(self) -> list[Any]:
+        return [self.carried, list(self.held.values())]
+
+
+class Trip:
+    """One run of the body into a frame. ``wider`` is the state that it asks for, None where the state was right: then ``results`` are the
+    parts of the next state, (i, go, values..., written...)."""
+
+    def __init__(self, program: Program, name: str, body: Graph, state: State, types: list[Any], captured: list[Any],
+                 contents: Contents) -> None:
+        t = program.t
+        self.wider: State | None = None
+        after: list[Any] = []
+        with t.body(name) as self.frame:
+            frame, leaves = self.frame, _leaves(state.values)
+            i, go = t.own(frame.part(TensorType(S64, ()))), t.own(frame.part(TensorType(PRED, ())))
+            inside = [t.own(frame.part(type)) for type in types]
+            held = [t.own(frame.part(tensor.get().type)) for tensor in state.touched]
+            frame.state_parts = [i, go, *inside, *held]
+            journal = t.journals[-1]
+            for tensor, part in zip(state.touched, held, strict=True):
+                journal[tensor] = tensor.get()
+                tensor.set(part)
+            carried, contained = _with_leaves(state.values, [like(v, p) for v, p in zip(leaves, inside, strict=True)])
+            for place, value in zip(state.held, contained, strict=True):
+                contents.put(place, value)
+            try:
+                got = program.call(body, [Scalar(i, "int"), *carried, *captured])
+                changed = contents.changed()
+                found = [tensor for tensor in journal if t._owner.get(journal[tensor]) is not frame and tensor not in state.touched]
+                places = {p: contents.before(p) for p in changed if p not in state.held}
+                after = [list(got[1:]), [changed.get(p, value) for p, value in zip(state.held, contained, strict=True)]]
+                follow = t.convert(t.reshape(t.here(node_of_leaf(program, got[0])), ()), PRED)
+                fits = True
+                try:
+                    ends = _fitted(state.values, after)
+                except Wider:
+                    fits = False
+                if fits and not found and not places:
+                    self.results = [t.add(i, t.array(1, S64)), follow]
+                    for end, part in zip(ends, inside, strict=True):
+                        value = t.full(t.shape(part), 0, t.dtype(part)) if end is MISSING else t.here(node_of_leaf(program, end))
+                        self.results.append(t.convert(value, t.dtype(part)))
+                    self.results += [t.here(tensor.get()) for tensor in state.touched]
+                else:
+                    for leaf in _leaves(after):
+                        if isinstance(leaf, Tensor):
+                            leaf.get()
+            finally:
+                contents.restore()
+                for tensor, before in journal.items():
+                    tensor.set(before)
+            frame.captured_parts = [p for p in frame.parts if p not in frame.state_parts]
+        if not fits:
+            state = _widened(program, state, after)
+        if not fits or found or places:
+            self.wider = State(state.carried, {**state.held, **places}, [*state.touched, *found])
+
+
+def _leaves(value: Any) -> list[Any]:
+    """What machine code carries of a value."""
+    return [leaf for leaf in flatten(value) if isinstance(leaf, Tensor | Scalar | bool | int | float)]
+
+
+def _with_leaves(value: Any, leaves: Sequence[Any]) -> Any:
+    """The inverse; strings and objects stay."""
+    remaining = iter(leaves)
+    return rebuild(value, [next(remaining) if isinstance(leaf, Tensor | Scalar | bool | int | float) else leaf for leaf in flatten(value)])
+
+
+def _fitted(state: Any, after: Any) -> list[Any]:
+    """The leaves of what a trip leaves, as the state has them. Raises Wider, or ValueError where no state could hold both."""
+    if isinstance(after, Uninitialized):
+        return [MISSING for _ in _leaves(state)]
+    if isinstance(state, Maybe):
+        if after is None:
+            return [False, *(MISSING for _ in _leaves(state.value))]
+        present, value = (after.present, after.value) if isinstance(after, Maybe) else (True, after)
+        return [*_fitted(state.present, present), *_fitted(state.value, value)]
+    if state is None and after is None:
+        return []
+    if state is None or after is None or isinstance(state, Uninitialized) or isinstance(after, Maybe):
+        raise Wider
+    if isinstance(state, list | tuple) and type(state) is type(after) and len(state) == len(after):
+        return [leaf for a, b in zip(state, after, strict=True) for leaf in _fitted(a, b)]
+    if isinstance(state, dict) and isinstance(after, dict) and list(state) == list(after):
+        return [leaf for key in state for leaf in _fitted(state[key], after[key])]
+    if _leaves(state) == [state] and _leaves(after) == [after]:
+        return [after]
+    if type(state) is type(after) and not isinstance(state, list | tuple | dict) and state == after:
+        return []
+    raise ValueError(f"a loop whose end depends on data carries {describe(state)}, and a trip makes {describe(after)} of it")
+
+
+def _widened(program: Program, state: State, after: list[Any]) -> State:
+    """The state before the loop with a place for what a trip leaves."""
+    t = program.t
+    both = unified(state.values, after)
+    starts: list[Any] = []
+    for gap in slots(both):
+        if gap.first is not MISSING:
+            starts.append(gap.first)
+        elif isinstance(gap.second, Tensor | Scalar):
+            type = t.type(gap.second.get() if isinstance(gap.second, Tensor) else gap.second.node)
+            starts.append(like(gap.second, t.full(type.dims(), 0, type.dtype)))
+    carried, held = filled(both, starts)
+    return State(carried, dict(zip(state.held, held, strict=True)), state.touched)
+
+
+def rolled(program: Program, node: Node, body: Graph, trips: Any, condition: Any, carried: list[Any], captured: list[Any],
+           done: int) -> list[Any]:
+    """``prim::Loop`` on data, after ``done`` trips that were unrolled."""
+    t = program.t
+    contents = Contents(program, [*carried, *captured])
+    state = State(list(carried), {}, [])
+    for _ in range(MOST_RUNS):
+        start = [node_of_leaf(program, v) for v in _leaves(state.values)]
+        trip = Trip(program, f"{node.name}.body", body, state, [s.type for s in start], captured, contents)
+        if trip.wider is None:
+            break
+        state = trip.wider
+    else:
+        raise ValueError("a loop whose end depends on data changes what it carries with every trip")
+    frame, kinds = trip.frame, _leaves(state.values)
+    limit = trips.node if isinstance(trips, Scalar) else t.array(min(int(trips), (1 << 63) - 1), S64)
+    go = t.convert(t.reshape(node_of_leaf(program, condition), ()), PRED)
+    fixed = [t.here(c) for c in frame.captured]
+    parts = [t.array(done, S64), go, *[t.here(s) for s in start], *[t.here(tensor.get()) for tensor in state.touched], limit, *fixed]
+    _finish(program, frame, trip.results, limit)
+    types = TupleType(tuple(s.type for s in parts))
+    n = len(start) + len(state.touched)
+    test = _condition_body(program, f"{node.name}.condition", types, 2 + n)
+    program.made.graphs[program.made.fresh_name(test.name)] = test
+    program.made.graphs[program.made.fresh_name(frame.graph.name)] = frame.graph
+    _check_state(frame.graph.result(), types)
+    made = t.emit("while", (t.tuple(parts),), {}, (test, frame.graph), types)
+    ends = [t.part(made, k) for k in range(2, 2 + n)]
+    for tensor, part in zip(state.touched, ends[len(start):], strict=True):
+        t.written(tensor, tensor.get())
+        tensor.set(part)
+    values, held = _with_leaves(state.values, [like(v, p) for v, p in zip(kinds, ends[:len(start)], strict=True)])
+    for place, value in zip(state.held, held, strict=True):
+        contents.put(place, value)
+    given: list[Any] = values
+    return given
+
+
+def _finish(program: Program, frame: Frame, results: list[Node], limit: Node) -> None:
+    """The limit and what was captured are handed on as they are, behind the state, whenever they were asked for."""
+    t = program.t
+    with t.again(frame):
+        kept = t.own(frame.part(limit.type))
+        passed = [p for p in frame.parts if p in frame.captured_parts]
+        order = [*frame.state_parts, kept, *passed]
+        for place, part in enumerate(order):
+            part.attrs = {"index": place}
+        frame.parts[:] = order
+        frame.finish(t.tuple([*results, kept, *passed]))
+
+
+def _condition_body(program: Program, name: str, types: TupleType, limit_at: int) -> Graph:
+    """``go and i < limit``."""
+    t = program.t
+    with t.body(name) as frame:
+        parts = [t.own(frame.part(e)) for e in types.elements]
+        frame.finish(t.binary("and", parts[1], t.compare("LT", parts[0], parts[limit_at])))
+        return frame.graph
+
+
+def _check_state(root: Node, types: TupleType) -> None:
+    """A while loop gives what it takes."""
+    assert isinstance(root.type, TupleType)
+    for a, b in zip(root.type.elements, types.elements, strict=True):
+        if str(a) != str(b):
+            raise ValueError(f"a loop whose end depends on data carries {b}, but its body gives {a}")

@@ -1,0 +1,118 @@
+"""One value for two ways of a program, where data decides which is taken; and the values that a loop on data hands from trip to trip.
+
+    [a, b] and [c, d]   a list of two, each from the way that was taken
+    None and a          an Optional with a flag
+    [a] and [a, b]      refused: no machine code has lists of a length that data decides
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from irscope.expand.torchscript.structure import describe
+from irscope.formats.torchscript.abstract import UNINITIALIZED, Maybe, Scalar, Tensor, Uninitialized
+
+MISSING: Any = object()
+"""A way has no value here: any of the type of the other way's will do."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Slot:
+    """A leaf that the ways give different values for."""
+
+    first: Any
+    second: Any
+
+
+def unified(a: Any, b: Any) -> Any:
+    """A value with a :class:`Slot` wherever the two differ. Raises ValueError where no value can be both."""
+    if a is b:
+        return a
+    if isinstance(a, Uninitialized) or isinstance(b, Uninitialized):
+        return _one_sided(b, True) if isinstance(a, Uninitialized) else _one_sided(a, False)
+    if a is None or b is None or isinstance(a, Maybe) or isinstance(b, Maybe):
+        return _optional(a, b)
+    if isinstance(a, list | tuple) and type(a) is type(b):
+        if len(a) != len(b):
+            raise ValueError(f"one way has {_counted(a)}, the other {_counted(b)}, and data decides which is taken")
+        return type(a)([unified(x, y) for x, y in zip(a, b, strict=True)])
+    if isinstance(a, dict) and isinstance(b, dict):
+        if list(a) != list(b):
+            raise ValueError(f"one way has a dict with the keys {list(a)}, the other {list(b)}, and data decides which is taken")
+        return {key: unified(a[key], b[key]) for key in a}
+    if _is_number(a) and _is_number(b):
+        return a if not isinstance(a, Tensor | Scalar) and type(a) is type(b) and a == b else Slot(a, b)
+    if type(a) is type(b) and a == b:
+        return a
+    raise ValueError(f"one way gives {describe(a)}, the other {describe(b)}, and data decides which is taken")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Tensor | Scalar | bool | int | float | complex)
+
+
+def _counted(value: Any) -> str:
+    return f"a {type(value).__name__} of {len(value)}"
+
+
+def _one_sided(value: Any, on_second: bool) -> Any:
+    """A value that only one of the ways has, and that is used only after it."""
+    if isinstance(value, list | tuple):
+        return type(value)([_one_sided(v, on_second) for v in value])
+    if isinstance(value, dict):
+        return {k: _one_sided(v, on_second) for k, v in value.items()}
+    if isinstance(value, Maybe):
+        return Maybe(_one_sided(value.present, on_second), _one_sided(value.value, on_second))
+    if isinstance(value, Tensor | Scalar):
+        return Slot(MISSING, value) if on_second else Slot(value, MISSING)
+    return value
+
+
+def _optional(a: Any, b: Any) -> Maybe:
+    """None on one of the ways, or on one of those that led here."""
+    (first, x), (second, y) = _parts(a), _parts(b)
+    value = _one_sided(y, True) if x is UNINITIALIZED else _one_sided(x, False) if y is UNINITIALIZED else unified(x, y)
+    return Maybe(unified(first, second), value)
+
+
+def _parts(value: Any) -> tuple[Any, Any]:
+    """Whether it is there, and what it is."""
+    if isinstance(value, Maybe):
+        return value.present, value.value
+    return (False, UNINITIALIZED) if value is None else (True, value)
+
+
+def slots(value: Any) -> list[Slot]:
+    """The slots of a value, in order."""
+    out: list[Slot] = []
+    stack = [value]
+    while stack:
+        top = stack.pop()
+        if isinstance(top, Slot):
+            out.append(top)
+        elif isinstance(top, list | tuple):
+            stack.extend(reversed(top))
+        elif isinstance(top, dict):
+            stack.extend(reversed(list(top.values())))
+        elif isinstance(top, Maybe):
+            stack.extend((top.value, top.present))
+    return out
+
+
+def filled(value: Any, parts: Sequence[Any]) -> Any:
+    """The value with its slots filled, in order. What has none stays the object that it is."""
+    remaining = iter(parts)
+    return _filled(value, remaining)
+
+
+def _filled(value: Any, parts: Iterator[Any]) -> Any:
+    if isinstance(value, Slot):
+        return next(parts)
+    if not slots(value):
+        return value
+    if isinstance(value, list | tuple):
+        return type(value)([_filled(v, parts) for v in value])
+    if isinstance(value, dict):
+        return {k: _filled(v, parts) for k, v in value.items()}
+    return Maybe(_filled(value.present, parts), _filled(value.value, parts))
