@@ -37,63 +37,82 @@ def relu_step(t: Torch, x: Node, h: Node, state: State, n: int) -> State:
     return (t.maximum(y, t.like(y, 0)),)
 
 
-def layer(t: Torch, x: Node, state: State, weights: list[Node], cell: Cell, reverse: bool) -> tuple[Node, State]:
-    """One direction over [time, batch, features]; ``weights`` are w_ih, w_hh and perhaps the two biases."""
+GATES: dict[Cell, int] = {lstm_step: 4, gru_step: 3, tanh_step: 1, relu_step: 1}
+"""How many parts the projections have."""
+
+
+def layer(t: Torch, x: Node, state: State, weights: list[Node], biases: bool, cell: Cell, reverse: bool,
+          inside: Node | None) -> tuple[Node, State]:
+    """One direction over [time, batch, features]; ``weights`` are w_ih, w_hh, perhaps the two biases, and perhaps w_hr, which projects the
+    hidden state. Where a sequence has ended (``inside``) the state stays."""
     steps, batch, _ = t.shape(x)
-    w_ih, w_hh = weights[0], weights[1]
-    n = t.shape(state[0])[1]
+    w_ih, w_hh, n = weights[0], weights[1], t.shape(weights[1])[0] // GATES[cell]
+    projection = weights[-1] if len(weights) % 2 else None
     projected = t.dot(x, w_ih, ([2], [1]))
-    if len(weights) > 2:
+    if biases:
         projected = t.add(projected, weights[2])
     outs: list[Node] = []
     for step in reversed(range(steps)) if reverse else range(steps):
         now = t.reshape(t.slice_dim(projected, 0, step, step + 1), (batch, t.shape(w_ih)[0]))
         h = t.dot(state[0], w_hh, ([1], [1]))
-        if len(weights) > 3:
+        if biases:
             h = t.add(h, weights[3])
-        state = cell(t, now, h, state, n)
+        after = cell(t, now, h, state, n)
+        if projection is not None:
+            after = (t.dot(after[0], projection, ([1], [1])), *after[1:])
+        if inside is not None:
+            on = t.reshape(t.slice_dim(inside, 0, step, step + 1), (batch, 1))
+            after = tuple(t.select(on, new, old) for new, old in zip(after, state, strict=True))
+        state = after
         outs.append(t.unsqueeze(state[0], 0))
     if reverse:
         outs.reverse()
     return t.concat(outs, 0), state
 
 
-def network(t: Torch, x: Node, states: list[Node], params: list[Node], biases: bool, layers: int, both: bool, batch_first: bool,
-            cell: Cell) -> tuple[Node, ...]:
-    """Layers of one or two directions. A missing batch dimension is added and taken away again."""
-    single = t.rank(x) == 2
-    if single:
-        x = t.unsqueeze(x, 0 if batch_first else 1)
-        states = [t.unsqueeze(s, 1) for s in states]
-    if batch_first:
-        x = t.swap(x, 0, 1)
-    directions = 2 if both else 1
-    each = (4 if biases else 2) + (len(params) // (layers * directions) - (4 if biases else 2))
-    if each < (4 if biases else 2):
+def network(t: Torch, x: Node, states: list[Node], params: list[Node], biases: bool, layers: int, both: bool, cell: Cell,
+            inside: Node | None = None) -> tuple[Node, ...]:
+    """Layers of one or two directions over [time, batch, features]."""
+    directions, least = (2 if both else 1), (4 if biases else 2)
+    each = len(params) // (layers * directions)
+    if each < least:
         raise ValueError(f"{layers} layers in {directions} directions have more than {len(params)} parameters")
-    if each > (4 if biases else 2):
-        raise ValueError("projections of recurrent layers (proj_size) are not supported")
+    if each > least + 1 or (each > least and cell is not lstm_step):
+        raise ValueError(f"{layers} layers in {directions} directions have fewer than {len(params)} parameters")
     last: list[list[Node]] = [[] for _ in states]
     for i in range(layers):
         outs = []
         for d in range(directions):
             k = i * directions + d
             start = tuple(t.reshape(t.slice_dim(s, 0, k, k + 1), t.shape(s)[1:]) for s in states)
-            y, end = layer(t, x, start, params[k * each:(k + 1) * each], cell, d == 1)
+            y, end = layer(t, x, start, params[k * each:(k + 1) * each], biases, cell, d == 1, inside)
             outs.append(y)
             for store, value in zip(last, end, strict=True):
                 store.append(t.unsqueeze(value, 0))
         x = t.concat(outs, 2)
+    return (x, *(t.concat(store, 0) for store in last))
+
+
+def whole(t: Torch, x: Node, states: list[Node], params: list[Node], biases: bool, layers: int, both: bool, batch_first: bool,
+          cell: Cell) -> tuple[Node, ...]:
+    """A missing batch dimension is added and taken away again."""
+    single = t.rank(x) == 2
+    if single:
+        x = t.unsqueeze(x, 0 if batch_first else 1)
+        states = [t.unsqueeze(s, 1) for s in states]
     if batch_first:
         x = t.swap(x, 0, 1)
-    finals = [t.concat(store, 0) for store in last]
+    x, *finals = network(t, x, states, params, biases, layers, both, cell)
+    if batch_first:
+        x = t.swap(x, 0, 1)
     if single:
         x = t.reshape(x, tuple(s for i, s in enumerate(t.shape(x)) if i != (0 if batch_first else 1)))
         finals = [t.reshape(f, (t.shape(f)[0], t.shape(f)[2])) for f in finals]
     return (x, *finals)
 
 
-def _training(dropout: float, train: bool) -> None:
+def check_training(dropout: float, train: bool) -> None:
+    """Raise ValueError for dropout in training mode."""
     if dropout > 0 and train:
         raise ValueError("dropout in training mode draws from torch's generator: call model.eval() before the graph is made")
 
@@ -104,16 +123,16 @@ REST = "Tensor[] params, bool has_biases, int num_layers, float dropout, bool tr
 @operator(f"lstm.input(Tensor input, Tensor[] hx, {REST})")
 def lstm(t: Torch, x: Node, hx: list[Node], params: list[Node], biases: bool, layers: int, dropout: float, train: bool, both: bool,
          batch_first: bool) -> tuple[Node, ...]:
-    _training(dropout, train)
-    return network(t, x, hx, params, biases, layers, both, batch_first, lstm_step)
+    check_training(dropout, train)
+    return whole(t, x, hx, params, biases, layers, both, batch_first, lstm_step)
 
 
 def _plain(name: str, cell: Cell) -> None:
     @operator(f"{name}.input(Tensor input, Tensor hx, {REST})")
     def recurrent(t: Torch, x: Node, hx: Node, params: list[Node], biases: bool, layers: int, dropout: float, train: bool, both: bool,
                   batch_first: bool) -> tuple[Node, ...]:
-        _training(dropout, train)
-        return network(t, x, [hx], params, biases, layers, both, batch_first, cell)
+        check_training(dropout, train)
+        return whole(t, x, [hx], params, biases, layers, both, batch_first, cell)
 
 
 _plain("gru", gru_step)
