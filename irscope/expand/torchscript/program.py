@@ -366,9 +366,9 @@ def _is_parameter(param: Node) -> bool:
 
 def _plain_operands(name: str, values: Sequence[Any]) -> bool:
     """Whether an operator of lists is meant: no operand but the items is a tensor."""
-    if name in ("aten::add", "aten::mul"):
+    if name in ("aten::add", "aten::add_", "aten::mul"):
         return isinstance(values[0], list) and isinstance(values[1], list | int)
-    return not isinstance(values[0], int | float) or name in ("aten::__is__", "aten::__isnot__")
+    return not isinstance(values[0], int | float)
 
 
 def results_of(graph: Graph, env: Mapping[Node, Any]) -> list[Any]:

@@ -150,6 +150,32 @@ def _insert(values: list[Any], at: int, item: Any) -> list[Any]:
     return values
 
 
+def _set_default(values: dict[Any, Any], key: Any, item: Any) -> Any:
+    return values.setdefault(key, item)
+
+
+def _update(values: dict[Any, Any], more: Any) -> None:
+    values.update(more)
+
+
+def _delete(container: Any, key: Any) -> None:
+    del container[key]
+
+
+def _pop_item(values: dict[Any, Any]) -> Any:
+    """torch takes the first one."""
+    key = next(iter(values))
+    return key, values.pop(key)
+
+
+def _divmod(a: Any, b: Any) -> Any:
+    return list(divmod(a, b))
+
+
+def _sort(values: list[Any], reverse: bool = False) -> None:
+    values.sort(reverse=reverse)
+
+
 def _contains(container: Any, item: Any) -> bool:
     return item in container
 
@@ -205,6 +231,18 @@ VALUES: dict[str, Callable[..., Any]] = {
     "aten::percentFormat": lambda f, *v: f % v, "aten::ScalarType": int, "aten::sin": math.sin, "aten::cos": math.cos,
     "aten::tan": math.tan,
     "aten::isnan": math.isnan, "aten::isinf": math.isinf, "aten::isfinite": math.isfinite, "aten::gcd": math.gcd, "aten::fmod": math.fmod,
+    "aten::add_": _extend, "aten::divmod": _divmod, "aten::Delete": _delete, "aten::setdefault": _set_default, "aten::update": _update,
+    "aten::popitem": _pop_item, "aten::sort": _sort, "aten::remove": lambda v, x: v.remove(x), "aten::Size": list,
+    "aten::fabs": math.fabs, "aten::asin": math.asin, "aten::acos": math.acos, "aten::atan": math.atan, "aten::atan2": math.atan2,
+    "aten::sinh": math.sinh, "aten::cosh": math.cosh, "aten::tanh": math.tanh, "aten::asinh": math.asinh, "aten::acosh": math.acosh,
+    "aten::atanh": math.atanh, "aten::log2": math.log2, "aten::log10": math.log10, "aten::log1p": math.log1p, "aten::expm1": math.expm1,
+    "aten::erf": math.erf, "aten::erfc": math.erfc, "aten::lgamma": math.lgamma, "aten::gamma": math.gamma,
+    "aten::mathremainder": math.remainder, "aten::modf": lambda v: list(math.modf(v)), "aten::frexp": lambda v: list(math.frexp(v)),
+    "aten::ldexp": math.ldexp, "aten::isalpha": str.isalpha, "aten::isalnum": str.isalnum, "aten::isupper": str.isupper,
+    "aten::islower": str.islower, "aten::isspace": str.isspace, "aten::title": str.title, "aten::capitalize": str.capitalize,
+    "aten::rfind": str.rfind, "aten::lstrip": str.lstrip, "aten::rstrip": str.rstrip, "aten::splitlines": str.splitlines,
+    "aten::ljust": str.ljust, "aten::center": str.center, "aten::zfill": str.zfill, "aten::rsplit": str.rsplit,
+    "aten::partition": str.partition, "aten::bin": bin, "aten::oct": oct,
     "aten::degrees": math.degrees, "aten::radians": math.radians, "aten::copysign": math.copysign, "aten::factorial": math.factorial,
 }
 """Operators whose operands are plain values; those of lists hold whatever the list holds."""
@@ -212,6 +250,6 @@ VALUES: dict[str, Callable[..., Any]] = {
 CONTAINERS = frozenset((
     "aten::len", "aten::__getitem__", "aten::append", "aten::extend", "aten::insert", "aten::pop", "aten::clear", "aten::reverse",
     "aten::copy", "aten::list", "aten::slice", "aten::keys", "aten::values", "aten::items", "aten::get", "aten::_set_item", "aten::add",
-    "aten::__is__", "aten::__isnot__", "aten::__contains__", "aten::mul",
+    "aten::__contains__", "aten::mul", "aten::add_", "aten::Delete", "aten::setdefault", "aten::update", "aten::popitem",
 ))
 """Those that take lists and dicts of tensors as well."""

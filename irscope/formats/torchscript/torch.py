@@ -28,6 +28,8 @@ class Torch(Tensors):
         super().__init__(builder)
         self.numbers: set[Node] = set()
         """Constants that stand for Python numbers: a trace writes them as 0-dimensional tensors."""
+        self.quantized: dict[Node, tuple[Node, Node, DType]] = {}
+        """Scale, zero point and element type of what was quantised per tensor."""
 
     # ------------------------------------------------------------------ element types
 

@@ -29,7 +29,21 @@ def leaky_relu(t: Torch, x: Node, slope: float) -> Node:
     return t.select(t.compare("GT", x, t.like(x, 0)), x, t.scale(x, slope))
 
 
-@operator("prelu(Tensor self, Tensor weight)")
+@operator("rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.33333333333333331, bool training=False, Generator? generator=None)")
+def rrelu(t: Torch, x: Node, lower: float, upper: float, training: bool, generator: Any) -> Node:
+    """In evaluation the slope is the middle of the range."""
+    if training:
+        raise ValueError("rrelu in training mode draws from torch's generator: call model.eval() before the graph is made")
+    return leaky_relu(t, x, (lower + upper) / 2)
+
+
+@operator("rrelu_with_noise(Tensor self, Tensor noise, Scalar lower=0.125, Scalar upper=0.33333333333333331, bool training=False, "
+          "Generator? generator=None)")
+def rrelu_with_noise(t: Torch, x: Node, noise: Node, lower: float, upper: float, training: bool, generator: Any) -> Node:
+    return rrelu(t, x, lower, upper, training, generator)
+
+
+@operator("prelu(Tensor self, Tensor weight)", "_prelu_kernel(Tensor self, Tensor weight)")
 def prelu(t: Torch, x: Node, weight: Node) -> Node:
     n = t.shape(weight)[0] if t.rank(weight) else 1
     if n > 1:

@@ -16,7 +16,8 @@ def add(t: Torch, x: Node, y: Any, alpha: Any) -> Node:
     return t.binary("or", x, y) if t.dtype(x) is PRED else t.add(x, t.scale(y, alpha) if alpha != 1 else y)
 
 
-@operator("sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1)", "sub.Scalar(Tensor self, Scalar other, Scalar alpha=1)")
+@operator("sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1)", "sub.Scalar(Tensor self, Scalar other, Scalar alpha=1)",
+          "subtract.Tensor(Tensor self, Tensor other, *, Scalar alpha=1)", "subtract.Scalar(Tensor self, Scalar other, Scalar alpha=1)")
 def sub(t: Torch, x: Node, y: Any, alpha: Any) -> Node:
     x, y = t.promote(x, y)
     return t.sub(x, t.scale(y, alpha) if alpha != 1 else y)
@@ -194,7 +195,9 @@ def logaddexp(t: Torch, x: Node, y: Node) -> Node:
 
 
 @operator("xlogy.Tensor(Tensor self, Tensor other)",
-          "xlogy.Scalar_Self(Scalar self, Tensor other)", "xlogy.Scalar_Other(Tensor self, Scalar other)")
+          "xlogy.Scalar_Self(Scalar self, Tensor other)", "xlogy.Scalar_Other(Tensor self, Scalar other)",
+          "special_xlogy(Tensor self, Tensor other)", "special_xlogy.self_scalar(Scalar self, Tensor other)",
+          "special_xlogy.other_scalar(Tensor self, Scalar other)")
 def xlogy(t: Torch, x: Any, y: Any) -> Node:
     x, y = t.together(*t.promote_floating(x, y))
     product = t.mul(x, t.unary("log", y))

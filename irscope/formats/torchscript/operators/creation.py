@@ -81,6 +81,15 @@ def steps(t: Torch, start: Any, end: Any, step: Any, dtype: int | None) -> Node:
     return t.convert(t.plus(t.scale(at, step), start), kind)
 
 
+@operator(f"range(Scalar start, Scalar end, {OPTIONS})", f"range.step(Scalar start, Scalar end, Scalar step=1, {OPTIONS})")
+def range_(t: Torch, start: Any, end: Any, *rest: Any) -> Node:
+    """With its end. The element type is float32 whatever the arguments are."""
+    step, dtype = (1, rest[0]) if len(rest) == 4 else (rest[0], rest[1])
+    n = int((end - start) / step) + 1
+    kind = t.dtype_number(dtype, F32)
+    return t.convert(t.plus(t.scale(t.iota((n,), 0, F64), step), start), kind)
+
+
 @operator(f"linspace(Scalar start, Scalar end, int steps, {OPTIONS})")
 def linspace(t: Torch, start: float, end: float, n: int, dtype: int | None, layout: Any, device: Any, pin: Any) -> Node:
     import numpy as np

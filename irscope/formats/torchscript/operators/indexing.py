@@ -126,7 +126,7 @@ def _without_masks(t: Torch, indices: list[Node | None]) -> list[Node | None]:
     return out
 
 
-@operator("index.Tensor(Tensor self, Tensor?[] indices)")
+@operator("index.Tensor(Tensor self, Tensor?[] indices)", "_unsafe_index.Tensor(Tensor self, Tensor?[] indices)")
 def index(t: Torch, x: Node, indices: list[Node | None]) -> Node:
     if not any(i is not None for i in indices):
         return x
@@ -141,6 +141,7 @@ def index(t: Torch, x: Node, indices: list[Node | None]) -> Node:
 
 
 @operator("index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False)",
+          "_unsafe_index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False)",
           "_index_put_impl(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False, bool unsafe=False)")
 def index_put(t: Torch, x: Node, indices: list[Node | None], values: Node, accumulate: bool, unsafe: bool = False) -> Node:
     masks = [(d, i) for d, i in enumerate(indices) if i is not None and t.dtype(i) is PRED]

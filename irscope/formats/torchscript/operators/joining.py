@@ -18,7 +18,7 @@ def cat(t: Torch, tensors: list[Node], dim: int) -> Node:
     return t.concat(xs, t.dim(xs[0], dim))
 
 
-@operator("stack(Tensor[] tensors, int dim=0)")
+@operator("stack(Tensor[] tensors, int dim=0)", "_stack(Tensor[] tensors, int dim=0)")
 def stack(t: Torch, tensors: list[Node], dim: int) -> Node:
     xs = t.promote(*tensors)
     d = t.dim(xs[0], dim, 1)
@@ -106,7 +106,7 @@ def pixel_unshuffle(t: Torch, x: Node, r: int) -> Node:
     return t.reshape(y, (*lead, c * r * r, h // r, w // r))
 
 
-@operator("channel_shuffle(Tensor self, int groups)")
+@operator("channel_shuffle(Tensor self, int groups)", "native_channel_shuffle(Tensor self, SymInt groups)")
 def channel_shuffle(t: Torch, x: Node, groups: int) -> Node:
     n, c, *rest = t.shape(x)
     y = t.reshape(x, (n, groups, c // groups, *rest))

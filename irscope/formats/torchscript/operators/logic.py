@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from irscope.formats.torchscript.abstract import Scalar
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
@@ -72,6 +73,22 @@ def isclose(t: Torch, x: Node, y: Node, rtol: float, atol: float, equal_nan: boo
     if equal_nan:
         near = t.binary("or", near, t.binary("and", t.compare("NE", x, x), t.compare("NE", y, y)))
     return near
+
+
+@operator("allclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False)")
+def allclose(t: Torch, x: Node, y: Node, relative: float, absolute: float, nan: bool) -> Scalar:
+    near = isclose(t, x, y, relative, absolute, nan)
+    return Scalar(t.all(near, list(range(t.rank(near)))), "bool")
+
+
+@operator("_is_all_true(Tensor self)")
+def is_all_true(t: Torch, x: Node) -> Node:
+    return t.all(x, list(range(t.rank(x))))
+
+
+@operator("_is_any_true(Tensor self)")
+def is_any_true(t: Torch, x: Node) -> Node:
+    return t.any(x, list(range(t.rank(x))))
 
 
 @operator("bitwise_not(Tensor self)")

@@ -43,7 +43,19 @@ def rounded(t: Torch, x: Node, scale: Node, zero: Node, limits: tuple[int, int])
 @operator("quantize_per_tensor(Tensor self, float scale, int zero_point, ScalarType dtype)",
           "quantize_per_tensor.tensor_qparams(Tensor self, Tensor scale, Tensor zero_point, ScalarType dtype)")
 def quantize_per_tensor(t: Torch, x: Node, scale: Any, zero: Any, dtype: int) -> Node:
-    return rounded(t, x, t.as_tensor(scale, F32), t.as_tensor(zero, F32), RANGES[dtype])
+    scale_, zero_ = (t.reshape(t.as_tensor(v, F32), ()) for v in (scale, zero))
+    made = rounded(t, x, scale_, zero_, RANGES[dtype])
+    t.quantized[made] = (scale_, zero_, t.dtype_number(dtype, F32))
+    return made
+
+
+@operator("int_repr(Tensor self)")
+def int_repr(t: Torch, x: Node) -> Node:
+    """The whole numbers that a quantised tensor holds."""
+    if x not in t.quantized:
+        raise ValueError("int_repr is supported of what quantize_per_tensor gives: the scale of another quantised tensor is not known here")
+    scale, zero, kind = t.quantized[x]
+    return t.convert(t.unary("round-nearest-even", t.add(t.div(x, scale), zero)), kind)
 
 
 @operator("quantize_per_channel(Tensor self, Tensor scales, Tensor zero_points, int axis, ScalarType dtype)")
@@ -54,9 +66,37 @@ def quantize_per_channel(t: Torch, x: Node, scales: Node, zeros: Node, axis: int
     return rounded(t, x, scale, zero, RANGES[dtype])
 
 
-@operator("fake_quantize_per_tensor_affine(Tensor self, float scale, int zero_point, int quant_min, int quant_max)")
-def fake_quantize(t: Torch, x: Node, scale: float, zero: int, low: int, high: int) -> Node:
-    return rounded(t, x, t.array(scale, F32), t.array(zero, F32), (low, high))
+def _fake(t: Torch, x: Node, scale: Node, zero: Node, low: int, high: int) -> tuple[Node, Node]:
+    """``x`` at the nearest step inside the range, and whether it was inside."""
+    kind = t.dtype(x)
+    wide = t.convert(x, F32)
+    steps = t.add(t.unary("round-nearest-even", t.mul(wide, t.div(t.like(scale, 1), scale))), zero)
+    inside = t.binary("and", t.compare("GE", steps, t.array(low, F32)), t.compare("LE", steps, t.array(high, F32)))
+    kept = t.minimum(t.maximum(steps, t.array(low, F32)), t.array(high, F32))
+    return t.convert(t.mul(t.sub(kept, zero), scale), kind), inside
+
+
+@operator("fake_quantize_per_tensor_affine_cachemask(Tensor self, float scale, int zero_point, int quant_min, int quant_max)")
+def fake_quantize_masked(t: Torch, x: Node, scale: Any, zero: Any, low: int, high: int) -> tuple[Node, Node]:
+    return _fake(t, x, t.reshape(t.as_tensor(scale, F32), ()), t.reshape(t.as_tensor(zero, F32), ()), low, high)
+
+
+@operator("fake_quantize_per_tensor_affine(Tensor self, float scale, int zero_point, int quant_min, int quant_max)",
+          "fake_quantize_per_tensor_affine.tensor_qparams(Tensor self, Tensor scale, Tensor zero_point, int quant_min, int quant_max)")
+def fake_quantize(t: Torch, x: Node, scale: Any, zero: Any, low: int, high: int) -> Node:
+    return fake_quantize_masked(t, x, scale, zero, low, high)[0]
+
+
+@operator("fake_quantize_per_channel_affine_cachemask(Tensor self, Tensor scale, Tensor zero_point, int axis, int quant_min, int quant_max)")
+def fake_quantize_channels_masked(t: Torch, x: Node, scales: Node, zeros: Node, axis: int, low: int, high: int) -> tuple[Node, Node]:
+    shape = tuple(n if i == t.dim(x, axis) else 1 for i, n in enumerate(t.shape(x)))
+    scale, zero = (t.reshape(t.convert(v, F32), shape) for v in (scales, zeros))
+    return _fake(t, x, scale, zero, low, high)
+
+
+@operator("fake_quantize_per_channel_affine(Tensor self, Tensor scale, Tensor zero_point, int axis, int quant_min, int quant_max)")
+def fake_quantize_channels(t: Torch, x: Node, scales: Node, zeros: Node, axis: int, low: int, high: int) -> Node:
+    return fake_quantize_channels_masked(t, x, scales, zeros, axis, low, high)[0]
 
 
 @operator("dequantize.self(Tensor self)", "dequantize.tensor(Tensor qtensor)")

@@ -152,7 +152,8 @@ def count_nonzero(t: Torch, x: Node, dim: Any) -> Node:
     return t.sum(t.convert(truth(t, x), S64), t.dims(x, dim))
 
 
-@operator("logsumexp(Tensor self, int[1] dim, bool keepdim=False)")
+@operator("logsumexp(Tensor self, int[1] dim, bool keepdim=False)",
+          "special_logsumexp(Tensor self, int[1] dim, bool keepdim=False)")
 def logsumexp(t: Torch, x: Node, dim: list[int], keep: bool) -> Node:
     x = t.floating(x)
     dims = t.dims(x, dim)

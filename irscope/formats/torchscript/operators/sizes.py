@@ -5,8 +5,9 @@ from math import prod
 from typing import Any
 
 from irscope.formats.torchscript.operators import operator
-from irscope.formats.torchscript.torch import Torch
+from irscope.formats.torchscript.torch import NUMBERS, Torch
 from irscope.graph import Node
+from irscope.graph.dtypes import S64
 
 
 @operator("size(Tensor self)")
@@ -54,3 +55,31 @@ def is_complex(t: Torch, x: Node) -> Any:
           "is_same_size(Tensor self, Tensor other)")
 def is_contiguous(t: Torch, x: Node, other: Any = None) -> Any:
     return True if not isinstance(other, Node) else t.shape(x) == t.shape(other)
+
+
+@operator("is_signed(Tensor self)")
+def is_signed(t: Torch, x: Node) -> Any:
+    return t.dtype(x).kind not in ("uint", "pred")
+
+
+@operator("element_size(Tensor self)")
+def element_size(t: Torch, x: Node) -> Any:
+    return t.dtype(x).storage
+
+
+@operator("get_device(Tensor self)")
+def get_device(t: Torch, x: Node) -> Any:
+    """The number of a graphics processor; -1 of the CPU."""
+    return -1
+
+
+@operator("_shape_as_tensor(Tensor self)")
+def shape_as_tensor(t: Torch, x: Node) -> Node:
+    return t.array(list(t.shape(x)), S64)
+
+
+@operator("result_type.Tensor(Tensor tensor, Tensor other)", "result_type.Scalar(Tensor tensor, Scalar other)",
+          "result_type.Scalar_Tensor(Scalar scalar, Tensor tensor)")
+def result_type(t: Torch, x: Any, y: Any) -> Any:
+    """torch's number of the common element type."""
+    return NUMBERS[t.result_type(x, y).name]

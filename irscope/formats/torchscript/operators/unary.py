@@ -112,7 +112,7 @@ for _name, _hlo in (("floor", "floor"), ("ceil", "ceil"), ("round", "round-neare
     _rounding(_name, _hlo)
 
 
-@operator("round.decimals(Tensor self, *, int decimals)")
+@operator("round.decimals(Tensor self, *, int decimals)", "special_round(Tensor self, *, int decimals=0)")
 def round_decimals(t: Torch, x: Node, decimals: int) -> Node:
     factor = 10.0 ** decimals
     return t.scale(t.unary("round-nearest-even", t.scale(x, factor)), 1 / factor)
@@ -177,7 +177,7 @@ def logit(t: Torch, x: Node, eps: float | None) -> Node:
     return t.unary("log", t.div(x, t.sub(t.like(x, 1), x)))
 
 
-@operator("sinc(Tensor self)")
+@operator("sinc(Tensor self)", "special_sinc(Tensor self)")
 def sinc(t: Torch, x: Node) -> Node:
     x = t.scale(t.floating(x), pi)
     return t.select(t.compare("EQ", x, t.like(x, 0)), t.like(x, 1), t.div(t.unary("sine", x), x))
