@@ -184,6 +184,24 @@ def nonzero(t: Torch, x: Node) -> Node:
     return t.concat(parts, 1) if parts else t.full((t.shape(places)[0], 0), 0, S64)
 
 
+@operator("nonzero_static(Tensor self, *, SymInt size, int fill_value=-1)")
+def nonzero_static(t: Torch, x: Node, size: int, filler: int) -> Node:
+    """The first ``size`` places, filled up with a value."""
+    n, rank = prod(t.shape(x)), t.rank(x)
+    if rank == 0 or n == 0 or size == 0:
+        if n and rank == 0:
+            return t.full((size, 0), 0, S64)
+        return t.full((size, rank), filler, S64)
+    flat = t.reshape(truth(t, x), (n,))
+    order = t.sort([t.convert(t.unary("not", flat), S64), t.iota((n,), 0, S64)], 0)[1]
+    kept = t.slice_dim(order, 0, 0, min(size, n))
+    parts = t.concat([t.unsqueeze(c, 1) for c in coordinates(t, kept, t.shape(x))], 1)
+    parts = t.pad(parts, t.array(filler, S64), [0, 0], [max(size - n, 0), 0])
+    count = t.sum(t.convert(flat, S64), [0])
+    there = t.compare("LT", t.iota((size, rank), 0, S64), count)
+    return t.select(there, parts, t.array(filler, S64))
+
+
 @operator("nonzero_numpy(Tensor self)", "where(Tensor condition)")
 def nonzero_numpy(t: Torch, x: Node) -> list[Node]:
     x = x if t.shape(x) else t.reshape(x, (1,))  # a scalar has one coordinate here

@@ -8,6 +8,7 @@ from irscope.formats.torchscript.operators.linear import pairwise_distance
 from irscope.formats.torchscript.operators.softmax import log_softmax
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
+from irscope.graph.dtypes import S64
 
 
 def reduced(t: Torch, x: Node, reduction: int) -> Node:
@@ -189,6 +190,24 @@ def triplet_margin_loss(t: Torch, anchor: Node, positive: Node, negative: Node, 
         far = t.minimum(far, pairwise_distance(t, positive, negative, p, eps, False))
     loss = t.plus(t.sub(near, far), margin)
     return reduced(t, t.maximum(loss, t.like(loss, 0)), reduction)
+
+
+@operator("multilabel_margin_loss(Tensor self, Tensor target, int reduction=1)")
+def multilabel_margin_loss(t: Torch, x: Node, y: Node, reduction: int) -> Node:
+    """How far other classes come near each of the right ones, which are named up to the first -1."""
+    single = t.rank(x) < 2
+    if single:
+        x, y = t.reshape(x, (1, prod(t.shape(x)))), t.reshape(y, (1, prod(t.shape(y))))
+    named = t.compare("EQ", t.cumulative("add", t.convert(t.compare("LT", y, t.like(y, 0)), S64), 1, 0), t.array(0, S64))
+    safe = t.select(named, y, t.like(y, 0))
+    n, c = t.shape(x)
+    same = t.compare("EQ", t.unsqueeze(safe, 2), t.iota((n, c, c), 2, t.dtype(y)))
+    right = t.any(t.binary("and", same, t.unsqueeze(named, 2)), [1])
+    own = t.gather_elements(x, safe, 1)
+    short = t.maximum(t.plus(t.sub(t.unsqueeze(x, 1), t.unsqueeze(own, 2)), 1), t.array(0, t.dtype(x)))
+    counted = t.binary("and", t.unsqueeze(named, 2), t.unsqueeze(t.unary("not", right), 1))
+    total = t.scale(t.sum(t.select(counted, short, t.like(short, 0)), [1, 2]), 1 / c)
+    return reduced(t, t.reshape(total, ()) if single and reduction == 0 else total, reduction)
 
 
 @operator("multi_margin_loss(Tensor self, Tensor target, Scalar p=1, Scalar margin=1, Tensor? weight=None, int reduction=Mean)")

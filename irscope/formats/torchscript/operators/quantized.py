@@ -87,7 +87,8 @@ def fake_quantize(t: Torch, x: Node, scale: Any, zero: Any, low: int, high: int)
     return fake_quantize_masked(t, x, scale, zero, low, high)[0]
 
 
-@operator("fake_quantize_per_channel_affine_cachemask(Tensor self, Tensor scale, Tensor zero_point, int axis, int quant_min, int quant_max)")
+@operator("fake_quantize_per_channel_affine_cachemask(Tensor self, Tensor scale, Tensor zero_point, int axis, int quant_min, "
+          "int quant_max)")
 def fake_quantize_channels_masked(t: Torch, x: Node, scales: Node, zeros: Node, axis: int, low: int, high: int) -> tuple[Node, Node]:
     shape = tuple(n if i == t.dim(x, axis) else 1 for i, n in enumerate(t.shape(x)))
     scale, zero = (t.reshape(t.convert(v, F32), shape) for v in (scales, zeros))

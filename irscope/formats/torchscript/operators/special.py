@@ -133,8 +133,15 @@ def polygamma_of(t: Torch, x: Node, n: int) -> Node:
           "special_zeta.other_scalar(Tensor self, Scalar other)")
 def zeta(t: Torch, s: Any, q: Any) -> Node:
     s, q = t.together(*t.promote_floating(s, q))
-    wide = hurwitz(t, t.convert(s, F64), t.convert(q, F64))
-    return t.convert(wide, t.dtype(q))
+    wide, base = t.convert(s, F64), t.convert(q, F64)
+    value = hurwitz(t, wide, base)
+    # As Cephes: no value below 1, and below 0 powers of negative numbers only where they are real.
+    value = where(t, "EQ", wide, 1, t.like(value, float("inf")), value)
+    broken = t.binary("and", t.compare("LE", base, t.like(base, 0)), t.compare("NE", wide, t.unary("floor", wide)))
+    pole = t.binary("and", t.compare("LE", base, t.like(base, 0)), t.compare("EQ", base, t.unary("floor", base)))
+    value = t.select(t.binary("and", broken, t.unary("not", pole)), t.like(value, float("nan")), value)
+    value = where(t, "LT", wide, 1, t.like(value, float("nan")), value)
+    return t.convert(value, t.dtype(q))
 
 
 # ---------------------------------------------------------------------- error function

@@ -1,0 +1,96 @@
+"""Divisors of whole numbers, parts of floating ones, and differences along dimensions."""
+from __future__ import annotations
+
+from typing import Any
+
+from irscope.formats.torchscript.operators import operator
+from irscope.formats.torchscript.torch import Torch
+from irscope.graph import Node
+from irscope.graph.dtypes import F64, S32, S64
+from irscope.ops.counted_loops import repeat
+from irscope.ops.tensors import Tensors
+
+MOST_STEPS = 93
+"""Euclid's algorithm takes no more for numbers of 64 bits (consecutive Fibonacci numbers)."""
+
+
+@operator("gcd(Tensor self, Tensor other)")
+def gcd(t: Torch, x: Node, y: Node) -> Node:
+    """The greatest common divisor, by Euclid's algorithm."""
+    x, y = t.together(*t.promote(x, y))
+    kind = t.dtype(x)
+
+    def step(inner: Tensors, i: Node, state: list[Node]) -> list[Node]:
+        a, b = state
+        done = inner.compare("EQ", b, inner.like(b, 0))
+        rest = inner.binary("remainder", a, inner.select(done, inner.like(b, 1), b))
+        return [inner.select(done, a, b), inner.select(done, b, rest)]
+    found = repeat(t, t.array(MOST_STEPS, S64), [t.convert(x, S64), t.convert(y, S64)], step)[0]
+    return t.convert(t.unary("abs", found), kind)
+
+
+@operator("lcm(Tensor self, Tensor other)")
+def lcm(t: Torch, x: Node, y: Node) -> Node:
+    """The least common multiple; 0 of 0 and anything."""
+    x, y = t.together(*t.promote(x, y))
+    divisor = gcd(t, x, y)
+    none = t.compare("EQ", divisor, t.like(divisor, 0))
+    share = t.div(x, t.select(none, t.like(divisor, 1), divisor))
+    made = t.mul(share, y)
+    return t.unary("abs", made) if t.dtype(made).kind == "int" else made
+
+
+@operator("frexp.Tensor(Tensor self)")
+def frexp(t: Torch, x: Node) -> tuple[Node, Node]:
+    """A mantissa from 0.5 to 1 and a power of two, from the bits of float64."""
+    kind, wide = t.dtype(x), t.convert(x, F64)
+    tiny = t.compare("LT", t.unary("abs", wide), t.like(wide, 2.0 ** -1022))
+    wide = t.select(tiny, t.scale(wide, 2.0 ** 54), wide)
+    bits = t.bitcast_convert(wide, S64)
+    exponent = t.binary("and", t.binary("shift-right-logical", bits, t.like(bits, 52)), t.like(bits, 0x7FF))
+    power = t.sub(t.plus(exponent, -1022), t.select(tiny, t.like(bits, 54), t.like(bits, 0)))
+    mantissa = t.bitcast_convert(t.binary("or", t.binary("and", bits, t.like(bits, ~(0x7FF << 52))), t.like(bits, 1022 << 52)), F64)
+    plain = t.binary("and", t.unary("is-finite", wide), t.compare("NE", wide, t.like(wide, 0)))
+    return t.convert(t.select(plain, mantissa, wide), kind), t.convert(t.select(plain, power, t.like(power, 0)), S32)
+
+
+def _slope(t: Torch, x: Node, d: int, spacing: float, order: int) -> Node:
+    """Central differences inside, differences of one or two steps at the ends."""
+    n = t.shape(x)[d]
+    if n < order + 1 or order not in (1, 2):
+        raise ValueError(f"gradient of {n} elements with edge_order {order}: one or two, and more elements than that")
+
+    def at(i: int, j: int) -> Node:
+        return t.slice_dim(x, d, i, j)
+    if order == 1:
+        first, last = t.sub(at(1, 2), at(0, 1)), t.sub(at(n - 1, n), at(n - 2, n - 1))
+    else:
+        first = t.sub(t.sub(t.scale(at(1, 2), 2), t.scale(at(0, 1), 1.5)), t.scale(at(2, 3), 0.5))
+        last = t.add(t.sub(t.scale(at(n - 1, n), 1.5), t.scale(at(n - 2, n - 1), 2)), t.scale(at(n - 3, n - 2), 0.5))
+    inside = [t.scale(t.sub(at(2, n), at(0, n - 2)), 0.5)] if n > 2 else []
+    return t.scale(t.concat([first, *inside, last], d), 1 / spacing)
+
+
+def _gradients(t: Torch, x: Node, spacing: Any, dims: list[int], order: int) -> list[Node]:
+    x = t.floating(x)
+    steps = spacing if isinstance(spacing, list) else [1 if spacing is None else spacing] * len(dims)
+    if len(steps) != len(dims):
+        raise ValueError(f"gradient along {len(dims)} dimensions is given {len(steps)} spacings")
+    return [_slope(t, x, t.dim(x, d), s, order) for d, s in zip(dims, steps, strict=True)]
+
+
+@operator("gradient.scalarint(Tensor self, *, Scalar? spacing=None, int? dim=None, int edge_order=1)",
+          "gradient.scalarrayint(Tensor self, *, Scalar[] spacing, int? dim=None, int edge_order=1)")
+def gradient(t: Torch, x: Node, spacing: Any, dim: int | None, order: int) -> list[Node]:
+    return _gradients(t, x, spacing, list(range(t.rank(x))) if dim is None else [dim], order)
+
+
+@operator("gradient.scalararray(Tensor self, *, Scalar spacing, int[] dim, int edge_order=1)",
+          "gradient.scalarrayarray(Tensor self, *, Scalar[] spacing, int[] dim, int edge_order=1)")
+def gradient_along(t: Torch, x: Node, spacing: Any, dims: list[int], order: int) -> list[Node]:
+    return _gradients(t, x, spacing, dims, order)
+
+
+@operator("gradient.array(Tensor self, *, int[] dim, int edge_order=1)")
+def gradient_of_ones(t: Torch, x: Node, dims: list[int], order: int) -> list[Node]:
+    return _gradients(t, x, None, dims, order)
