@@ -16,17 +16,20 @@ import sys
 import types
 import unittest
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 SKIPPED = re.compile(
-    r"rand|bernoulli|multinomial|normal|cauchy|exponential$|geometric|uniform|dropout|empty|rrelu|jiterator|sparse|hash_tensor|resize"
-    r"|fractional|unique|_segment|to_padded|svd|pca|stft|istft|_scaled|_flash|_efficient|backward|masked\.|fft|_refs|signal|eig|(^|[._])(lu|lu_.*|qr)$|geqrf|ormqr"
-    r"|lstsq|pinv|ldl|householder|cond|matrix_rank|ctc_loss|histogram|nonzero_static|item|cdouble|cfloat|chalf|igamma|hermite|chebyshev|legendre"
-    r"|laguerre|bessel|airy|zeta|fft|linear_cross_entropy|as_strided|broadcast_shapes|equal|allclose|_aa|tensorinv|tensorsolve|matrix_exp|expm$",
+    r"rand|bernoulli|multinomial|normal|cauchy|exponential$|geometric|uniform|dropout|empty|jiterator|sparse|hash_tensor|resize"
+    r"|fractional|_segment|to_padded|pca|_scaled|_flash|_efficient|backward|masked\.|_refs|(^|[._])(svd|eig|eigh|eigvals)$"
+    r"|ldl|histogram|item|cdouble|cfloat|chalf|igamma|hermite|chebyshev|legendre"
+    r"|laguerre|airy|linear_cross_entropy|as_strided|broadcast_shapes|equal",
 )
-"""Random ones, those outside the families that irscope runs, and those that trace to no operator."""
+"""Random ones, those outside the families that irscope runs, those that trace to no operator, and those whose vectors have no sign."""
+INEXACT = re.compile(r"bessel_[jy].*float64|matrix_exp.*bfloat16")
+"""Where torch itself is far from the true value: Bessel functions of float64 by 1e-7, matrix exponentials of bfloat16 are NaN."""
 
 
 def operator_samples() -> Any:
@@ -280,7 +283,7 @@ def cases(seed: int, samples: int, only: set[str]) -> Any:
         if operator.inplace_variant is not None:
             ways.append(operator.inplace_variant)
         for dtype in dtypes:
-            if dtype not in operator.dtypes:
+            if dtype not in operator.dtypes or INEXACT.search(f"{operator.name} {dtype}"):
                 continue
             torch.manual_seed(seed)
             try:
@@ -293,7 +296,7 @@ def cases(seed: int, samples: int, only: set[str]) -> Any:
                     made = traced(way, ((sample.input, *sample.args), sample.kwargs))
                     if made is not None:
                         yield operator.name, *made
-        calls = list(special_calls(operator))
+        calls = [c for c in special_calls(operator) if not INEXACT.search(f"{operator.name} {c[0][0].dtype}")]
         for args, kwargs in chooser.sample(calls, min(4 * samples, len(calls))):
             made = traced(operator.op, (args, kwargs))
             if made is not None:
@@ -303,12 +306,20 @@ def cases(seed: int, samples: int, only: set[str]) -> Any:
 def direct(seed: int) -> Any:
     """The direct calls with what torch gives, those left out that it refuses."""
     import torch
+    sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+    from tests.oracle.torch_calls import composed_calls, written_calls
     with torch.no_grad():
-        for name, arguments in direct_calls(seed):
+        for name, arguments in itertools.chain(direct_calls(seed), written_calls(seed)):
             try:
                 yield name, *written(name, arguments)
             except (RuntimeError, TypeError, ValueError) as error:
                 print(f"torch refuses {name}: {str(error)[:120]}", file=sys.stderr)
+    for name, function, tensors in composed_calls(seed):
+        made = traced(function, (tensors, {}))
+        if made is None:
+            print(f"torch refuses {name}", file=sys.stderr)
+        else:
+            yield name, *made
 
 
 def main() -> None:

@@ -16,16 +16,15 @@ from tests.oracle.torch_cases import Array, Case, by_reference, differences, rea
 
 LIMITS = {
     "dropout draws from torch's generator": r"draws from torch's generator",
-    "norms by singular values": r"needs singular values",
-    "grids of volumes, cubic grids": r"grid_sampler is supported for images",
     "an order or a half power of complex numbers": r"c64\[.*|c128\[.*",
     "operators outside the families": r"do not run yet|does not run yet",
 }
 """What is refused, in so many words: a difference in a number is never among them."""
-ANY_OF_EQUALS = {"topk", "kthvalue"}
+ANY_OF_EQUALS = {"topk", "kthvalue", "mode"}
 """Which of equal values torch picks is its own affair: the values are torch's, and the places are places of those values."""
-TORCHS_OWN_ERROR = {"polygamma": 1e-4, "special.polygamma": 1e-4}
-"""Relative: torch reflects the trigamma function of negative float32 numbers by a float32 sine, 2e-5 away from the true value."""
+TORCHS_OWN_ERROR = {"polygamma": 1e-4, "special.polygamma": 1e-4, "matrix_exp": 5e-3}
+"""Relative: torch reflects the trigamma function of negative float32 numbers by a float32 sine, 2e-5 away from the true value, and sums
+the series of a matrix exponential in float32, where large terms cancel."""
 
 
 def said(case: Case) -> str:

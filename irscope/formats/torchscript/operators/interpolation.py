@@ -107,7 +107,7 @@ def _filter(mode: str, x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     import numpy as np
     x = np.abs(x)
     if mode == "linear_aa":
-        return np.maximum(1 - x, 0)
+        return np.asarray(np.maximum(1 - x, 0))
     if mode == "lanczos_aa":
         return np.where(x < 3, np.sinc(x) * np.sinc(x / 3), 0.0)
     near, far = (1.5 * x - 2.5) * x * x + 1, ((-0.5 * x + 2.5) * x - 4) * x + 2

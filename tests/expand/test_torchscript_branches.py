@@ -1,0 +1,277 @@
+"""Branches and loops on data over lists, dicts, Optionals, and variables that a way does not set."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from irscope.source import UserError
+from tests.expand.torchscript_runs import Array, graph, primitive, run
+
+SIGNS = [np.array([[0.5, 1.2], [-1.0, 0.1]], np.float32), np.array([[-0.5, -1.2], [-1.0, 0.1]], np.float32),
+         np.array([[-0.5, 3.2], [-1.0, 0.1]], np.float32)]
+HEAD = """
+    %none : NoneType = prim::Constant()
+    %zero : int = prim::Constant[value=0]()
+    %one : int = prim::Constant[value=1]()
+    %two : int = prim::Constant[value=2]()
+    %true : bool = prim::Constant[value=1]()
+    %many : int = prim::Constant[value=9223372036854775807]()
+    %ten : float = prim::Constant[value=10.]()
+    %sum : Tensor = aten::sum(%x, %none)
+    %positive : Tensor = aten::gt(%sum, %zero)
+    %c : bool = aten::Bool(%positive)
+"""
+
+
+def program(body: str) -> str:
+    return graph(HEAD + body)
+
+
+LIST = program("""
+    %out : Tensor[] = prim::ListConstruct()
+    %rows : Tensor[] = aten::unbind(%x, %zero)
+    %n : int = aten::len(%rows)
+     = prim::Loop(%n, %true)
+      block0(%i : int):
+        %row : Tensor = aten::__getitem__(%rows, %i)
+        %s : Tensor = aten::sum(%row, %none)
+        %p : Tensor = aten::gt(%s, %zero)
+        %up : bool = aten::Bool(%p)
+         = prim::If(%up)
+          block0():
+            %twice : Tensor = aten::mul(%row, %two)
+            %l1 : Tensor[] = aten::append(%out, %twice)
+            -> ()
+          block1():
+            %l2 : Tensor[] = aten::append(%out, %row)
+            -> ()
+        -> (%true)
+    %y : Tensor = aten::stack(%out, %zero)
+    return (%y)
+""")
+
+
+@pytest.mark.parametrize("x", SIGNS)
+def test_both_ways_append_to_a_list(x: Array) -> None:
+    assert run(LIST, x=x)[0].tolist() == np.where(x.sum(1, keepdims=True) > 0, x * 2, x).tolist()
+
+
+DICT = program("""
+    %key : str = prim::Constant[value="a"]()
+    %other : str = prim::Constant[value="b"]()
+    %d : Dict(str, Tensor) = prim::DictConstruct(%key, %x)
+     = prim::If(%c)
+      block0():
+        %more : Tensor = aten::add(%x, %one, %one)
+         = aten::_set_item(%d, KEY, %more)
+        -> ()
+      block1():
+        -> ()
+    %y : Tensor = aten::__getitem__(%d, %key)
+    return (%y)
+""")
+
+
+@pytest.mark.parametrize("x", SIGNS)
+def test_one_way_sets_an_item_of_a_dict(x: Array) -> None:
+    assert run(DICT.replace("KEY", "%key"), x=x)[0].tolist() == (x + (x.sum() > 0)).tolist()
+
+
+def test_a_key_of_one_way_is_refused_by_name() -> None:
+    with pytest.raises(UserError, match=r"a dict with the keys \['a', 'b'\], the other \['a'\], and data decides"):
+        primitive(DICT.replace("KEY", "%other"), {"x": SIGNS[0]})
+
+
+OPTIONAL = program("""
+    %y : Tensor? = prim::If(%c)
+      block0():
+        %more : Tensor = aten::add(%x, %one, %one)
+        -> (%more)
+      block1():
+        -> (%none)
+    %has : bool = aten::__isnot__(%y, %none)
+    %r : Tensor = prim::If(%has)
+      block0():
+        %sure : Tensor = prim::unchecked_cast(%y)
+        -> (%sure)
+      block1():
+        -> (%x)
+    return (%r)
+""")
+
+
+@pytest.mark.parametrize("x", SIGNS)
+def test_an_optional_that_data_decides_carries_a_flag(x: Array) -> None:
+    assert run(OPTIONAL, x=x)[0].tolist() == (x + (x.sum() > 0)).tolist()
+
+
+def test_an_optional_is_no_tensor() -> None:
+    text = OPTIONAL.replace("%sure : Tensor = prim::unchecked_cast(%y)", "%sure : Tensor = aten::relu(%y)")
+    with pytest.raises(UserError, match=r"no overload of aten::relu takes \(f32\[2,2\] or None, which depends on data\)"):
+        primitive(text, {"x": SIGNS[0]})
+
+
+FIRST = program("""
+    %best : Tensor?, %y : Tensor = prim::Loop(%many, %true, %none, %x)
+      block0(%i : int, %b : Tensor?, %v : Tensor):
+        %w : Tensor = aten::add(%v, %one, %one)
+        %s : Tensor = aten::sum(%w, %none)
+        %go : Tensor = aten::lt(%s, %ten)
+        %on : bool = aten::Bool(%go)
+        %p : Tensor = aten::gt(%s, %two)
+        %large : bool = aten::Bool(%p)
+        %next : Tensor? = prim::If(%large)
+          block0():
+            -> (%w)
+          block1():
+            -> (%b)
+        -> (%on, %next, %w)
+    %no : bool = aten::__is__(%best, %none)
+    %r : Tensor = prim::If(%no)
+      block0():
+        -> (%x)
+      block1():
+        %sure : Tensor = prim::unchecked_cast(%best)
+        -> (%sure)
+    return (%r)
+""")
+
+
+@pytest.mark.parametrize("x", [*SIGNS, SIGNS[0] - 100])
+def test_a_loop_on_data_fills_an_optional(x: Array) -> None:
+    value, best = x, None
+    while True:
+        value = value + 1
+        best = value if value.sum() > 2 else best
+        if value.sum() >= 10:
+            break
+    np.testing.assert_allclose(run(FIRST, x=x)[0], x if best is None else best, rtol=1e-6)
+
+
+EARLY = program("""
+    %unset : Tensor = prim::Uninitialized()
+    %done : bool, %early : Tensor = prim::If(%c)
+      block0():
+        %more : Tensor = aten::add(%x, %one, %one)
+        -> (%true, %more)
+      block1():
+        -> (%false, %unset)
+    %y : Tensor = prim::If(%done)
+      block0():
+        -> (%early)
+      block1():
+        %less : Tensor = aten::sub(%x, %one, %one)
+        -> (%less)
+    return (%y)
+""".replace("%unset : Tensor", "%false : bool = prim::Constant[value=0]()\n    %unset : Tensor"))
+
+
+@pytest.mark.parametrize("x", SIGNS)
+def test_a_variable_that_one_way_does_not_set(x: Array) -> None:
+    assert run(EARLY, x=x)[0].tolist() == (x + (1 if x.sum() > 0 else -1)).tolist()
+
+
+ITEMS = program("""
+    %twice : Tensor = aten::mul(%x, %two)
+    %out : Tensor[] = prim::ListConstruct(%x, %twice)
+    %y : Tensor = prim::Loop(%many, %c, %x)
+      block0(%i : int, %v : Tensor):
+        %w : Tensor = aten::add(%v, %one, %one)
+        %s : Tensor = aten::sum(%w, %none)
+        %go : Tensor = aten::lt(%s, %ten)
+        %on : bool = aten::Bool(%go)
+        %l : Tensor[] = CHANGE
+        -> (%on, %w)
+    %a : Tensor = aten::__getitem__(%out, %zero)
+    %b : Tensor = aten::__getitem__(%out, %one)
+    return (%a, %b, %y)
+""")
+
+
+@pytest.mark.parametrize("x", SIGNS)
+def test_a_loop_on_data_sets_items_of_a_list(x: Array) -> None:
+    value, first, go = x, x, bool(x.sum() > 0)
+    while go:
+        value = first = value + 1
+        go = bool(value.sum() < 10)
+    a, b, y = run(ITEMS.replace("CHANGE", "aten::_set_item(%out, %zero, %w)"), x=x)
+    assert (a.tolist(), b.tolist(), y.tolist()) == (first.tolist(), (x * 2).tolist(), value.tolist())
+
+
+def test_lists_that_grow_with_data_are_refused_by_what_they_are() -> None:
+    with pytest.raises(UserError, match=r"carries \[f32\[2,2\], f32\[2,2\]\], and a trip makes \[f32\[2,2\], f32\[2,2\], f32\[2,2\]\] of it"):
+        primitive(ITEMS.replace("CHANGE", "aten::append(%out, %w)"), {"x": SIGNS[0]})
+    text = LIST.replace("%l2 : Tensor[] = aten::append(%out, %row)", "%l2 : Tensor[] = prim::ListConstruct(%row)")
+    with pytest.raises(UserError, match="one way has a list of 1, the other a list of 0, and data decides which is taken"):
+        primitive(text, {"x": SIGNS[0]})
+
+
+def test_a_way_that_raises_leaves_lists_as_they_were() -> None:
+    text = program("""
+        %out : Tensor[] = prim::ListConstruct(%x)
+         = prim::If(%c)
+          block0():
+            %l1 : Tensor[] = aten::append(%out, %x)
+            %m : str = prim::Constant[value="no"]()
+             = prim::RaiseException(%m)
+            -> ()
+          block1():
+            %neg : Tensor = aten::neg(%x)
+            %l2 : Tensor[] = aten::append(%out, %neg)
+            -> ()
+        %n : int = aten::len(%out)
+        %y : Tensor = aten::stack(%out, %zero)
+        return (%n, %y)
+    """)
+    n, y = run(text, x=SIGNS[1])
+    assert n.item() == 2
+    assert y.tolist() == [SIGNS[1].tolist(), (-SIGNS[1]).tolist()]
+
+
+@pytest.mark.parametrize("x", SIGNS)
+def test_attributes_that_a_way_sets(x: Array) -> None:
+    text = graph(HEAD + """
+         = prim::SetAttr[name="k"](%self, %one)
+         = prim::If(%c)
+          block0():
+             = prim::SetAttr[name="k"](%self, %two)
+            -> ()
+          block1():
+            -> ()
+        %k : int = prim::GetAttr[name="k"](%self)
+        %y : Tensor = aten::mul(%x, %k)
+        return (%y)
+    """, "%self : __torch__.M, %x : Tensor")
+    assert run(text, x=x)[0].tolist() == (x * (2 if x.sum() > 0 else 1)).tolist()
+
+
+@pytest.mark.parametrize("x", SIGNS)
+def test_a_constant_that_a_branch_asks_for_first(x: Array) -> None:
+    text = program("""
+        %k : Double(requires_grad=0, device=cpu) = prim::Constant[value={3}]()
+        %y : Tensor = prim::If(%c)
+          block0():
+            %a : Tensor = aten::mul(%x, %k)
+            -> (%a)
+          block1():
+            -> (%x)
+        %z : Tensor = aten::add(%y, %k, %one)
+        return (%z)
+    """)
+    assert run(text, x=x)[0].tolist() == (x * (3 if x.sum() > 0 else 1) + 3).tolist()
+
+
+def test_lists_extend_in_place_and_numbers_divide() -> None:
+    text = program("""
+        %twice : Tensor = aten::mul(%x, %two)
+        %out : Tensor[] = prim::ListConstruct(%x)
+        %more : Tensor[] = prim::ListConstruct(%twice)
+        %same : Tensor[] = aten::add_(%out, %more)
+        %five : int = prim::Constant[value=5]()
+        %q : int, %r : int = aten::divmod(%five, %two)
+        %y : Tensor = aten::stack(%out, %zero)
+        return (%y, %q, %r)
+    """)
+    y, q, r = run(text, x=SIGNS[0])
+    assert y.tolist() == np.stack([SIGNS[0], SIGNS[0] * 2]).tolist()
+    assert (q.item(), r.item()) == (2, 1)
