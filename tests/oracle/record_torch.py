@@ -1,6 +1,6 @@
 """Writes what torch itself gives for its operators: graphs as torch prints them, inputs and outputs.
 
-    python tests/oracle/record_torch.py cases.npz [--seed 0] [--samples 6] [--only NAME,NAME]
+    python tests/oracle/record_torch.py cases.npz [--seed 0] [--samples 6] [--only NAME,NAME]     (direct: the calls listed by hand)
 
 The samples (shapes, element types, arguments) are those of torch's own operator tests, and special values beside them; each is traced, so that
 the text is what a user prints. Needs torch; everything that reads the file does not.
@@ -334,7 +334,7 @@ def main() -> None:
     table: list[Any] = []
     known: set[str] = set()
     only = set(options.only.split(",")) - {""}
-    for name, text, inputs, outputs in itertools.chain(direct(options.seed) if not only else (), cases(options.seed, options.samples, only)):
+    for name, text, inputs, outputs in itertools.chain(direct(options.seed) if not only or "direct" in only else (), cases(options.seed, options.samples, only)):
         text = re.sub(r" # .*", "", text)
         if text in known or any(t.numel() > 4000 or t.dtype in _ODD() for t in [*inputs, *outputs]):
             continue

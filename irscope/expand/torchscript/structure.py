@@ -1,6 +1,7 @@
 """Lists, tuples, dicts and objects of the program: plain Python values, made and taken apart as the program runs."""
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -273,6 +274,32 @@ for _names, _kind in ((("aten::Int", "aten::IntImplicit"), "int"), (("aten::Floa
                       (("aten::Bool", "aten::is_nonzero"), "bool"),
                       (("aten::item", "aten::ScalarImplicit", "aten::_local_scalar_dense"), "")):
     node(*_names)(_number(_kind))
+
+
+MOST_ITEMS = 4096
+"""A tensor of more elements is not taken apart into numbers."""
+
+
+@node("prim::tolist")
+def _to_list(program: Program, node: Node, values: list[Any]) -> Any:
+    """A tensor as nested lists of numbers that depend on data."""
+    t, x = program.t, values[0].get()
+    count = math.prod(t.shape(x))
+    if count > MOST_ITEMS:
+        raise ValueError(f"tolist of {count} elements is not supported (up to {MOST_ITEMS})")
+    dtype = t.dtype(x)
+    kind = "bool" if dtype is PRED else "int" if dtype.is_integer else "float"
+    flat = t.convert(t.reshape(x, (count,)), DTYPE_OF[kind])
+    level: list[Any] = [Scalar(t.reshape(t.slice_dim(flat, 0, i, i + 1), ()), kind) for i in range(count)]
+    for d in reversed(range(1, t.rank(x))):
+        size = t.shape(x)[d]
+        level = [level[i * size:(i + 1) * size] for i in range(math.prod(t.shape(x)[:d]))]
+    return level if t.shape(x) else level[0]
+
+
+@node("prim::rangelist")
+def _range_list(program: Program, node: Node, values: list[Any]) -> Any:
+    return list(range(values[0]))
 
 
 @node("prim::PythonOp", "prim::CallFunction")

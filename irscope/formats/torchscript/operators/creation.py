@@ -157,13 +157,17 @@ def eye_m(t: Torch, n: int, m: int, dtype: int | None, layout: Any, device: Any,
 
 @operator("tensor.int(int t, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False)",
           "tensor.float(float t, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False)",
-          "tensor.bool(bool t, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False)")
-def tensor(t: Torch, value: Any, dtype: int | None, device: Any, grad: Any) -> Node:
+          "tensor.bool(bool t, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False)",
+          "as_tensor.int(int t, *, ScalarType? dtype=None, Device? device=None)",
+          "as_tensor.float(float t, *, ScalarType? dtype=None, Device? device=None)",
+          "as_tensor.bool(bool t, *, ScalarType? dtype=None, Device? device=None)")
+def tensor(t: Torch, value: Any, dtype: int | None, device: Any, grad: Any = False) -> Node:
     return t.as_tensor(value, t.dtype_number(dtype, t.result_type(value)))
 
 
-@operator("tensor(t[] data, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False)")
-def tensor_list(t: Torch, data: list[Any], dtype: int | None, device: Any, grad: Any) -> Node:
+@operator("tensor(t[] data, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False)",
+          "as_tensor.list(t[] data, *, ScalarType? dtype=None, Device? device=None)")
+def tensor_list(t: Torch, data: list[Any], dtype: int | None, device: Any, grad: Any = False) -> Node:
     import numpy as np
     array = np.asarray(data)
     default = F32 if array.dtype.kind == "f" else t.result_type(*array.reshape(-1).tolist()) if array.size else F32
