@@ -275,3 +275,100 @@ def test_lists_extend_in_place_and_numbers_divide() -> None:
     y, q, r = run(text, x=SIGNS[0])
     assert y.tolist() == np.stack([SIGNS[0], SIGNS[0] * 2]).tolist()
     assert (q.item(), r.item()) == (2, 1)
+
+
+SEARCH = """graph(%s : __torch__.Search,
+      %x.1 : Tensor,
+      %n.1 : int):
+  %3 : int = prim::Constant[value=1]()
+  %4 : NoneType = prim::Constant()
+  %5 : int = prim::Constant[value=2]()
+  %6 : int = prim::Constant[value=0]()
+  %7 : int = prim::Constant[value=3]()
+  %8 : float = prim::Constant[value=1000.]()
+  %9 : int = prim::Constant[value=9223372036854775807]()
+  %10 : float = prim::Constant[value=1.]()
+  %11 : float = prim::Constant[value=0.5]()
+  %12 : bool = prim::Constant[value=0]()
+  %13 : bool = prim::Constant[value=1]()
+  %14 : Tensor = prim::Uninitialized()
+  %15 : bool = prim::Uninitialized()
+  %y.1 : Tensor = aten::zeros_like(%x.1, %4, %4, %4, %4, %4)
+  %17 : bool = aten::gt(%n.1, %6)
+  %y.51 : Tensor, %19 : int = prim::Loop(%9, %17, %y.1, %6)
+    block0(%20 : int, %y.49 : Tensor, %22 : int):
+      %23 : int = aten::remainder(%22, %5)
+      %24 : bool = aten::eq(%23, %6)
+      %25 : bool, %26 : bool, %27 : Tensor, %y.47 : Tensor = prim::If(%24)
+        block0():
+          %29 : float = aten::Float(%22)
+          %30 : Tensor = aten::mul(%x.1, %29)
+          %y.5 : Tensor = aten::add(%y.49, %30, %3)
+          -> (%12, %15, %14, %y.5)
+        block1():
+          %32 : bool = aten::eq(%22, %7)
+          %33 : bool, %34 : bool, %35 : Tensor, %y.45 : Tensor = prim::If(%32)
+            block0():
+              -> (%13, %13, %y.49, %y.49)
+            block1():
+              %37 : Tensor = aten::abs(%x.1)
+              %38 : Tensor = aten::sqrt(%37)
+              %y.11 : Tensor = aten::sub(%y.49, %38, %3)
+              %40 : Tensor = aten::sum(%y.11, %4)
+              %41 : Tensor = aten::gt(%40, %8)
+              %42 : bool = aten::Bool(%41)
+              %43 : bool, %44 : bool, %45 : Tensor = prim::If(%42)
+                block0():
+                  -> (%13, %12, %y.11)
+                block1():
+                  -> (%12, %15, %14)
+              -> (%43, %44, %45, %y.11)
+          -> (%33, %34, %35, %y.45)
+      %46 : bool, %47 : Tensor = prim::If(%25)
+        block0():
+          -> (%26, %27)
+        block1():
+          -> (%13, %y.47)
+      %48 : int = aten::add(%22, %3)
+      %49 : bool = aten::lt(%48, %n.1)
+      %50 : bool = aten::__and__(%49, %46)
+      -> (%50, %47, %48)
+  %51 : Tensor = aten::abs(%y.51)
+  %52 : Tensor = aten::max(%51)
+  %53 : Tensor = aten::gt(%52, %10)
+  %54 : bool = aten::Bool(%53)
+  %y : Tensor = prim::Loop(%9, %54, %y.51)
+    block0(%56 : int, %y.53 : Tensor):
+      %y.39 : Tensor = aten::mul(%y.53, %11)
+      %59 : Tensor = aten::abs(%y.39)
+      %60 : Tensor = aten::max(%59)
+      %61 : Tensor = aten::gt(%60, %10)
+      %62 : bool = aten::Bool(%61)
+      -> (%62, %y.39)
+  return (%y)
+"""
+"""A loop with break and continue, as torch prints it: what they leave unset is uninitialised on the other ways."""
+
+
+def search(x: Array, n: int) -> Array:
+    y = np.zeros_like(x)
+    for i in range(n):
+        if i % 2 == 0:
+            y = y + x * i
+        elif i == 3:
+            continue
+        else:
+            y = y - np.sqrt(np.abs(x))
+            if y.sum() > 1000:
+                break
+    while np.abs(y).max() > 1:
+        y = y * np.float32(0.5)
+    return y
+
+
+@pytest.mark.parametrize("x", [*SIGNS, SIGNS[2] * -4000])
+@pytest.mark.parametrize("n", [0, 1, 6])
+def test_break_and_continue_on_data(x: Array, n: int) -> None:
+    number = f"):\n  %n.1 : int = prim::Constant[value={n}]()\n"
+    got = run(SEARCH.replace(",\n      %n.1 : int):\n", number), **{"x.1": x})[0]
+    np.testing.assert_allclose(got, search(x, n), rtol=1e-5, atol=1e-6)
