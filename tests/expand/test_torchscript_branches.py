@@ -111,6 +111,12 @@ def test_an_optional_is_no_tensor() -> None:
         primitive(text, {"x": SIGNS[0]})
 
 
+def test_an_optional_is_no_result() -> None:
+    text = OPTIONAL.replace("return (%r)", "return (%y)")
+    with pytest.raises(UserError, match="returns an Optional, and data decides whether it is None"):
+        primitive(text, {"x": SIGNS[0]})
+
+
 FIRST = program("""
     %best : Tensor?, %y : Tensor = prim::Loop(%many, %true, %none, %x)
       block0(%i : int, %b : Tensor?, %v : Tensor):

@@ -17,7 +17,6 @@ from tests.oracle.torch_cases import Array, Case, by_reference, differences, rea
 LIMITS = {
     "dropout draws from torch's generator": r"draws from torch's generator",
     "an order or a half power of complex numbers": r"c64\[.*|c128\[.*",
-    "gradients over coordinates": r"no overload of aten::gradient takes \(\w+\[.*\], \[\w+\[",
     "operators outside the families": r"do not run yet|does not run yet",
 }
 """What is refused, in so many words: a difference in a number is never among them."""

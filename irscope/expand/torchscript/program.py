@@ -101,6 +101,8 @@ class Program:
         except branches.Raise as raised:
             raise UserError(f"the program raises an exception for these inputs: {raised}") from None
         self._say_missing()
+        if structure.has_optional(results):
+            raise UserError("the program returns an Optional, and data decides whether it is None", "return a tensor and a bool beside it")
         leaves = [self._leaf(v) for v in structure.flatten(results)]
         root = self.module.main().result()
         single = len(leaves) == 1 and not isinstance(results[0] if len(results) == 1 else results, list | tuple | dict)

@@ -56,6 +56,17 @@ def has_tensor(value: Any) -> bool:
     return any(isinstance(leaf, Tensor | Scalar) for leaf in flatten(value))
 
 
+def has_optional(value: Any) -> bool:
+    """Whether data decides that some part of a value is None."""
+    stack = [value]
+    while stack:
+        top = stack.pop()
+        if isinstance(top, Maybe):
+            return True
+        stack.extend(top if isinstance(top, list | tuple) else top.values() if isinstance(top, dict) else ())
+    return False
+
+
 def node_of(value: Any) -> Any:
     """What an expansion is given: nodes for tensors and for numbers that depend on data, in lists too."""
     if isinstance(value, Tensor):

@@ -94,3 +94,51 @@ def gradient_along(t: Torch, x: Node, spacing: Any, dims: list[int], order: int)
 @operator("gradient.array(Tensor self, *, int[] dim, int edge_order=1)")
 def gradient_of_ones(t: Torch, x: Node, dims: list[int], order: int) -> list[Node]:
     return _gradients(t, x, None, dims, order)
+
+
+def _along_coordinates(t: Torch, x: Node, d: int, places: Node, order: int) -> Node:
+    """Differences over places that need not be equally far apart: of second order inside, as numpy's."""
+    n = t.shape(x)[d]
+    if n < order + 1 or order not in (1, 2) or t.shape(places) != (n,):
+        raise ValueError(f"gradient of {n} elements over {t.shape(places)} places with edge_order {order}")
+
+    def at(v: Node, axis: int, i: int, j: int) -> Node:
+        return t.slice_dim(v, axis, i, j)
+    shape = tuple(-1 if i == d else 1 for i in range(t.rank(x)))
+    steps = t.sub(at(places, 0, 1, n), at(places, 0, 0, n - 1))
+    steps = t.reshape(t.convert(steps, t.dtype(x)), tuple(n - 1 if s == -1 else 1 for s in shape))
+
+    def weighted(low: Node, middle: Node, high: Node, i: int, j: int) -> Node:
+        parts = (t.mul(low, at(x, d, i, j)), t.mul(middle, at(x, d, i + 1, j + 1)), t.mul(high, at(x, d, i + 2, j + 2)))
+        return t.add(t.add(parts[0], parts[1]), parts[2])
+
+    def quotient(top: Node, *below: Node) -> Node:
+        for b in below:
+            top = t.div(top, b)
+        return top
+    rows = []
+    if order == 1:
+        first = t.div(t.sub(at(x, d, 1, 2), at(x, d, 0, 1)), at(steps, d, 0, 1))
+        last = t.div(t.sub(at(x, d, n - 1, n), at(x, d, n - 2, n - 1)), at(steps, d, n - 2, n - 1))
+    if n > 2:
+        a, b = at(steps, d, 0, n - 2), at(steps, d, 1, n - 1)
+        both = t.add(a, b)
+        rows.append(weighted(t.unary("negate", quotient(b, a, both)), quotient(t.sub(b, a), a, b), quotient(a, b, both), 0, n - 2))
+    if order == 2:
+        a, b = at(steps, d, 0, 1), at(steps, d, 1, 2)
+        both = t.add(a, b)
+        low, high = quotient(t.add(a, both), a, both), quotient(a, b, both)
+        first = weighted(t.unary("negate", low), quotient(both, a, b), t.unary("negate", high), 0, 1)
+        a, b = at(steps, d, n - 3, n - 2), at(steps, d, n - 2, n - 1)
+        both = t.add(a, b)
+        last = weighted(quotient(b, a, both), t.unary("negate", quotient(both, a, b)), quotient(t.add(b, both), b, both), n - 3, n - 2)
+    return t.concat([first, *rows, last], d)
+
+
+@operator("gradient.tensorarrayint(Tensor self, *, Tensor[] spacing, int? dim=None, int edge_order=1)",
+          "gradient.tensorarray(Tensor self, *, Tensor[] spacing, int[] dim, int edge_order=1)")
+def gradient_over(t: Torch, x: Node, places: list[Node], dims: Any, order: int) -> list[Node]:
+    """Along dimensions whose coordinates are given."""
+    x = t.floating(x)
+    dims = list(range(t.rank(x))) if dims is None else [dims] if isinstance(dims, int) else dims
+    return [_along_coordinates(t, x, t.dim(x, d), p, order) for d, p in zip(dims, places, strict=True)]
