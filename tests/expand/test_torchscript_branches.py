@@ -376,5 +376,5 @@ def search(x: Array, n: int) -> Array:
 @pytest.mark.parametrize("n", [0, 1, 6])
 def test_break_and_continue_on_data(x: Array, n: int) -> None:
     number = f"):\n  %n.1 : int = prim::Constant[value={n}]()\n"
-    got = run(SEARCH.replace(",\n      %n.1 : int):\n", number), **{"x.1": x})[0]
+    got = run(SEARCH.replace(",\n      %n.1 : int):\n", number).replace("%x.1", "%x"), x=x)[0]
     np.testing.assert_allclose(got, search(x, n), rtol=1e-5, atol=1e-6)
