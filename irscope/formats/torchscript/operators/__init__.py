@@ -20,7 +20,7 @@ from irscope.ops.registry import declare, lookup_declared
 
 FAMILIES = ("arithmetic", "unary", "logic", "activations", "creation", "shape", "slices", "casts", "joining", "sizes", "reduction",
             "norms", "cumulative", "softmax", "linear", "convolution", "pooling", "normalization",
-            "attention", "transformer", "indexing", "sorting", "unique", "recurrent", "packed", "interpolation", "grids",
+            "attention", "transformer", "indexing", "bins", "sorting", "unique", "recurrent", "packed", "interpolation", "grids",
             "matrices", "solving", "decompositions", "matrix_functions", "loss", "ctc", "complex_numbers", "fourier", "signals",
             "special", "bessel", "numbers", "copies", "quantized")
 
