@@ -1,19 +1,29 @@
-"""Object code on disk, by the hash of everything it depends on.
+"""The compilation cache: object code on disk, by the hash of everything that it depends on.
 
 The folder is ``$IRSCOPE_CACHE``, else ``$XDG_CACHE_HOME/irscope``, else ``~/.cache/irscope`` (``%LOCALAPPDATA%`` on Windows).
-``IRSCOPE_CACHE=off`` keeps nothing. Entries are written under another name and renamed, so that a reader sees all or nothing, and carry
-a checksum; what does not fit it is as good as absent. The oldest go when there are too many. A cache that cannot be written is no error:
-it only costs time.
+``IRSCOPE_CACHE=off`` keeps nothing. Entries are written under another name and renamed, so that a reader sees all or nothing.
+
+Entries are machine code that is executed, so they are believed only when
+
+* the folders and the file belong to this user or to root, and nobody else may write to them (:func:`distrust`);
+* the entry is a regular file, and neither a link nor a pipe: it is opened without following or waiting;
+* the digest in it fits its content and its own name, so that an entry copied from another key does not count.
+
+Whatever fails is treated as absent, and compiled again. The oldest entries are removed when there are too many. A cache that cannot be
+written is no error: it only costs time.
 """
 from __future__ import annotations
 
 import hashlib
 import os
+import stat
 import sys
 import tempfile
 from pathlib import Path
 
-_MAGIC = b"irscope-object-1\n"
+_MAGIC = b"irscope-object-2\n"
+_OPEN = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+"""How an entry is opened: a link fails, a pipe does not wait for a writer."""
 LARGEST = 1 << 29
 """Bytes that the cache may take."""
 
@@ -44,36 +54,78 @@ def folder() -> Path | None:
         return None
 
 
-def read(name: str) -> bytes | None:
-    """An entry, or None when it is absent or damaged."""
-    place = folder()
-    if place is None:
-        return None
+def distrust(place: Path) -> str | None:
+    """Why nothing in a folder is executed, or None: somebody else owns it or may write to it. None too where it does not exist."""
+    if not hasattr(os, "geteuid"):
+        return None  # Windows keeps the folders of users apart
     try:
-        content = (place / name[:2] / name).read_bytes()
+        found = os.stat(place)
     except OSError:
         return None
-    start = len(_MAGIC) + 16
+    return _foreign(found) or (None if stat.S_ISDIR(found.st_mode) else "is not a folder")
+
+
+def refusal() -> str | None:
+    """The reason why the cache is passed over, as a sentence, or None: it is used, or switched off."""
+    place = folder()
+    reason = distrust(place) if place is not None else None
+    return f"the cache {place} is not used: it {reason}" if reason else None
+
+
+def _foreign(found: os.stat_result) -> str | None:
+    """What is wrong with the owner or the mode of something that is to be executed."""
+    if hasattr(os, "geteuid") and found.st_uid not in (os.geteuid(), 0):
+        return f"belongs to user {found.st_uid}"
+    if hasattr(os, "geteuid") and found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        return "can be written by other users"
+    return None
+
+
+def read(name: str) -> bytes | None:
+    """An entry, or None when it is absent, damaged, of another key, or not to be trusted."""
+    place = folder()
+    if place is None or distrust(place) or distrust(place / name[:2]):
+        return None
+    try:
+        content = _content(place / name[:2] / name)
+    except OSError:
+        return None
+    start = len(_MAGIC) + _DIGEST
     if content[:len(_MAGIC)] != _MAGIC or len(content) < start:
         return None
     payload = content[start:]
-    return payload if content[len(_MAGIC):start] == _checksum(payload) else None
+    return payload if content[len(_MAGIC):start] == _digest(name, payload) else None
+
+
+def _content(path: Path) -> bytes:
+    """The bytes of a regular file that is to be trusted; none of anything else. Raises OSError."""
+    handle = os.open(path, _OPEN)
+    try:
+        found = os.fstat(handle)
+        if not stat.S_ISREG(found.st_mode) or _foreign(found) or found.st_size > LARGEST:
+            return b""
+        with os.fdopen(handle, "rb", closefd=False) as file:
+            return file.read(LARGEST)
+    finally:
+        os.close(handle)
 
 
 def write(name: str, payload: bytes) -> None:
-    """Keep an entry, if that is possible."""
+    """Keep an entry, if that is possible and the folder is to be trusted."""
     place = folder()
-    if place is None:
+    if place is None or distrust(place) or distrust(place / name[:2]):
         return
     target = place / name[:2] / name
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        for new in (place, target.parent):
+            new.mkdir(mode=0o700, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=".new-")
     except OSError:
         return
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(_MAGIC + _checksum(payload) + payload)
+            file.write(_MAGIC + _digest(name, payload) + payload)
         os.replace(temporary, target)
         if name.startswith("00"):  # one write in 256 looks after the size
             prune(place)
@@ -89,7 +141,7 @@ def prune(place: Path, limit: int = LARGEST) -> None:
     entries = []
     for path in place.glob("??/*"):
         try:
-            found = path.stat()
+            found = path.lstat()
         except OSError:
             continue
         entries.append((found.st_mtime, found.st_size, path))
@@ -104,5 +156,10 @@ def prune(place: Path, limit: int = LARGEST) -> None:
             pass
 
 
-def _checksum(payload: bytes) -> bytes:
-    return hashlib.blake2b(payload, digest_size=16).digest()
+_DIGEST = 16
+"""Bytes of a digest."""
+
+
+def _digest(name: str, payload: bytes) -> bytes:
+    """What binds an entry's content to its name."""
+    return hashlib.blake2b(payload, digest_size=_DIGEST, key=name.encode()).digest()

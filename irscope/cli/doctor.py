@@ -112,6 +112,9 @@ def _cache() -> str:
         return "off: nothing compiled is kept"
     if not folder.exists():
         return f"{folder} (not there yet)"
+    reason = cache.distrust(folder)
+    if reason:
+        return f"{folder} is not used: it {reason}"
     files = [file for file in folder.rglob("*") if file.is_file()]
     writable = "" if os.access(folder, os.W_OK) else ", not writable"
     return f"{folder} ({len(files)} files, {sum(file.stat().st_size for file in files) / 2**20:.1f} MiB{writable})"

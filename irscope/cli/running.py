@@ -71,9 +71,13 @@ def run(request: Request) -> int:
 
 
 def _by_llvm(request: Request, module: Module, arrays: Arrays) -> Outcome:
+    from irscope.backends.cache import refusal
     from irscope.backends.model import compile_module
 
     options = request.options()
+    reason = None if request.no_cache else refusal()
+    if reason:
+        print(f"note: {reason}", file=sys.stderr)
     tuner = None
     if request.autotune:
         from irscope.backends.tuning import Tuning
