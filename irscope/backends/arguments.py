@@ -26,12 +26,12 @@ def by_name(arrays: Mapping[str, Array], ports: Sequence[Port], source: str) -> 
     """Arrays matched to ports by name, or by ``arg0``, ``arg1``... in order. Raises UserError for one that does not fit its port."""
     numbers = {f"arg{i}": i for i in range(len(ports))} | {port.name: i for i, port in enumerate(ports)}
     found = Given()
-    for name, array in arrays.items():
+    for name in arrays:
         number = numbers.get(name)
         if number is None:
-            found.unknown.append(name)
+            found.unknown.append(name)  # its array is not asked for: it may be large
         else:
-            found.arrays[number] = fitted(array, ports[number], f"{source}: {name}")
+            found.arrays[number] = fitted(arrays[name], ports[number], f"{source}: {name}")
     return found
 
 

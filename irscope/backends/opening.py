@@ -12,6 +12,7 @@ from irscope.expand.torchscript import Given, run_program
 from irscope.graph import DTYPES, Graph, Module, NamedType, TensorType, TupleType, dtype_of
 from irscope.graph.dtypes import F32
 from irscope.source import Severity, UserError, did_you_mean
+from irscope.source.arrays import Joined
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,7 +39,7 @@ def opened(module: Module, inputs: Mapping[str, Array], weights: Mapping[str, Ar
     if module.format == "relay":
         return _opened_relay(module, inputs, weights, constants, shapes, dtypes)
     params = [p for p in module.main().params if not (isinstance(p.type, NamedType) and "__torch__" in p.type.name)]
-    arrays = {**weights, **inputs}
+    arrays = Joined([inputs, weights])
     names = [p.name for p in params]
     for name in [*shapes, *dtypes]:
         if name not in names:
@@ -49,7 +50,8 @@ def opened(module: Module, inputs: Mapping[str, Array], weights: Mapping[str, Ar
         key = param.name if param.name in arrays else f"arg{number}"
         text = str(param.type)
         if isinstance(param.type, TupleType) or text.endswith("[]"):
-            given.update({name: TensorType(dtype_of(a.dtype), a.shape) for name, a in arrays.items() if name.startswith(param.name + ".")})
+            parts = {name: arrays[name] for name in arrays if name.startswith(param.name + ".")}
+            given.update({name: TensorType(dtype_of(array.dtype), array.shape) for name, array in parts.items()})
         elif key in arrays and text.rstrip("?") in NUMBERS:
             given[param.name] = NUMBERS[text.rstrip("?")](arrays[key].item())
             consumed.append(key)
@@ -99,7 +101,7 @@ def _opened_relay(module: Module, inputs: Mapping[str, Array], weights: Mapping[
     for name in [*shapes, *dtypes]:
         if name not in names:
             raise UserError(f"there is no input {name!r}", did_you_mean(name, names) or f"the inputs are {', '.join(names)}")
-    arrays = {**weights, **inputs}
+    arrays = Joined([inputs, weights])
     given: dict[str, Any] = {}
     for number, param in enumerate(params):
         array = arrays.get(param.name, arrays.get(f"arg{number}"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from glob import glob
 from typing import TYPE_CHECKING, Any
@@ -141,7 +141,7 @@ def _results(reading: Reading, config: Config, table: dict[str, Any]) -> list[Fi
     """What the model computes, against stored outputs and against the earlier version."""
     from irscope.source.arrays import read_arrays
 
-    def arrays(key: str) -> dict[str, Array]:
+    def arrays(key: str) -> Mapping[str, Array]:
         return read_arrays(config.resolve(table[key])) if table.get(key) else {}
 
     got, taken = _run(reading, table, arrays("weights"), arrays("constants"), arrays("inputs"), [])
@@ -162,9 +162,9 @@ def _results(reading: Reading, config: Config, table: dict[str, Any]) -> list[Fi
 def _run(
     reading: Reading,
     table: dict[str, Any],
-    weights: dict[str, Array],
-    constants: dict[str, Array],
-    inputs: dict[str, Array],
+    weights: Mapping[str, Array],
+    constants: Mapping[str, Array],
+    inputs: Mapping[str, Array],
     taken: list[Array],
 ) -> tuple[list[Array], list[Array]]:
     """The outputs of a model, and the arrays it was run on: those given by name, then those of an earlier run, then drawn ones."""

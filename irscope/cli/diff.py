@@ -2,12 +2,12 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import click
 
 from irscope.cli.errors import FINDINGS, OK
 from irscope.cli.input import first_module, from_option, load_ok, once_stdin
+from irscope.cli.output import opened
 
 
 @click.command()
@@ -43,10 +43,8 @@ def command(before: str, after: str, from_: str | None, format_: str, fail_if: t
         text = as_html(comparison, *modules, (before, after), failed)
     else:
         text = as_text(comparison, before, after, format_ == "markdown")
-    if output == "-":
-        click.echo(text)
-    else:
-        Path(output).write_text(text + "\n")
+    with opened(output, (before, after)) as stream:
+        stream.write(text + "\n")
     for told in failed:
         click.echo(f"gate failed: {told}", err=True)
     return FINDINGS if failed else OK

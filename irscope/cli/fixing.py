@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import click
 
 from irscope.cli.errors import FINDINGS, OK
 from irscope.cli.opt import printed
+from irscope.cli.output import opened
 from irscope.graph import Module, Reading
 from irscope.lint.gate import all_documented
 from irscope.lint.report import FileReport
@@ -43,18 +43,13 @@ class Mended:
 
 def fix(reading: Reading, file: str, session: Session, output: str | None, exit_zero: bool) -> int:
     """Mend one file, write the program, and say on standard error what is gone and what is left; the status is that of what is left."""
-    if output is not None and output != "-" and Path(output).exists() and Path(file).exists() and Path(output).samefile(file):
-        raise UserError(f"--fix would write over {file}", "name another file: -o mended" + Path(file).suffix)
-    module = reading.module()
     first = session.add(file, reading)
-    if not first.readable:
+    if not first.readable or not reading.modules:
         raise UserError(f"{file} has faults, and cannot be mended", "irscope lint without --fix names them", findings=first.findings[:3])
-    mended, left = _mended(module, first, session)
+    mended, left = _mended(reading.module(), first, session)
     text = printed(mended.module)
-    if output is None or output == "-":
-        click.echo(text, nl=False)
-    else:
-        Path(output).write_text(text, encoding="utf-8")
+    with opened(output or "-", (file,)) as stream:
+        stream.write(text)
     click.echo(f"{file}: {mended.told()}", err=True)
     return OK if exit_zero or not left.fails else FINDINGS
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 import click
@@ -156,7 +156,7 @@ def command(
     if write_baseline:
         store(write_baseline, session.acceptable(), session.fusion)
         click.echo(f"{write_baseline}: {len(session.acceptable())} findings accepted", err=True)
-    print_report(report, format_, output)
+    print_report(report, format_, output, paths)
     if session.accepted:
         click.echo(f"accepted by the baseline: {session.accepted}", err=True)
     if exit_zero:
@@ -215,7 +215,7 @@ def _audit(paths: tuple[str, ...], read: Callable[[str], Reading], audit: str, f
         told.append(FileAudit(path, [auditor(audit)(module) for module in reading.modules if module.entry]))
 
     broken = _each(paths, read, look)
-    write_text(write_audits(told, format_), output)
+    write_text(write_audits(told, format_), output, inputs=paths)
     return USAGE if broken else OK
 
 
@@ -231,19 +231,19 @@ def _words(given: tuple[str, ...]) -> list[str]:
     return [word.strip() for text in given for word in text.split(",") if word.strip()]
 
 
-def print_report(report: Report, format_: str, output: str | None) -> None:
+def print_report(report: Report, format_: str, output: str | None, inputs: Iterable[str] = ()) -> None:
     """Write a report to a file or to standard output, coloured where a terminal wants it."""
     from irscope.lint.reporters import reporter
 
-    write_text(reporter(format_)(report), output, format_ in ("full", "concise"))
+    write_text(reporter(format_)(report), output, format_ in ("full", "concise"), inputs)
 
 
-def write_text(text: str, output: str | None, coloured: bool = False) -> None:
-    """Write a text to a file or to standard output."""
+def write_text(text: str, output: str | None, coloured: bool = False, inputs: Iterable[str] = ()) -> None:
+    """Write a text to a file that is none of the inputs, or to standard output."""
     from irscope.cli.errors import wants_colour
 
     if output and output != "-":
-        with opened(output) as stream:
+        with opened(output, inputs) as stream:
             stream.write(text + "\n")
     elif text:
         click.echo(_coloured(text) if coloured and wants_colour(sys.stdout) else text)

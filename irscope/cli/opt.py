@@ -1,13 +1,13 @@
 """``irscope opt``: graph passes, one after the other, and proof that the meaning stayed."""
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from irscope.cli.errors import FINDINGS, OK
 from irscope.cli.input import binding_options, first_module, from_option, load_ok
+from irscope.cli.output import opened
 from irscope.graph import Module
 from irscope.source import UserError
 
@@ -81,7 +81,7 @@ def command(file: str, from_: str | None, passes: str, infer: bool, loads: tuple
         broke += [step.name] if wrong else []
         steps.append(step)
         module = step.after
-    _write(printed(module, to, style, types or infer), output)
+    _write(printed(module, to, style, types or infer), output, file)
     if timing:
         _tell_times(steps)
     if bisect:
@@ -174,8 +174,6 @@ def printed(module: Module, to: str | None = None, style: str | None = None, typ
     return format_named(to or module.format).print_module(module)
 
 
-def _write(text: str, output: str) -> None:
-    if output == "-":
-        click.echo(text, nl=False)
-    else:
-        Path(output).write_text(text)
+def _write(text: str, output: str, file: str) -> None:
+    with opened(output, (file,)) as stream:
+        stream.write(text)

@@ -1,16 +1,16 @@
 """Where output goes: a stream or a file, with what the terminal can."""
 from __future__ import annotations
 
+import io
 import os
 import shutil
 import sys
-import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
 from irscope.cli.errors import wants_colour
-from irscope.source import UserError
+from irscope.source.writing import writing
 
 if TYPE_CHECKING:
     from irscope.render.paint import Paint
@@ -34,12 +34,18 @@ def paint_for(stream: TextIO, width: int | None = None) -> Paint:
 
 @contextmanager
 def opened(path: str, inputs: Iterable[str] = ()) -> Iterator[TextIO]:
-    """The text stream of ``-o``: ``-`` is standard output; a file appears whole or not at all. ``inputs`` must not be overwritten."""
+    """The text stream of ``-o``: ``-`` is standard output, anything else is written by :func:`irscope.source.writing.writing`."""
     if path == "-":
         yield sys.stdout
+        sys.stdout.flush()  # what is said on standard error next stands behind it
         return
-    with _whole(path, inputs) as temporary, open(temporary, "w", encoding="utf-8") as stream:
-        yield stream
+    with writing(path, inputs) as stream:
+        text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
+        try:
+            yield text
+            text.flush()
+        finally:
+            text.detach()
 
 
 def write_bytes(path: str, data: bytes, inputs: Iterable[str] = ()) -> None:
@@ -48,33 +54,5 @@ def write_bytes(path: str, data: bytes, inputs: Iterable[str] = ()) -> None:
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
         return
-    with _whole(path, inputs) as temporary, open(temporary, "wb") as stream:
+    with writing(path, inputs) as stream:
         stream.write(data)
-
-
-@contextmanager
-def _whole(path: str, inputs: Iterable[str]) -> Iterator[str]:
-    for given in inputs:
-        if given != "-" and os.path.exists(path) and os.path.exists(given) and os.path.samefile(path, given):
-            raise UserError(f"{path} is an input; it is not overwritten", "give another name with -o")
-    folder = os.path.dirname(path) or "."
-    try:
-        handle, temporary = tempfile.mkstemp(prefix=".irscope-", dir=folder)
-        os.close(handle)
-    except OSError as error:
-        raise UserError(f"{path}: cannot be written: {error.strerror}", "does its folder exist, and may you write there?") from None
-    try:
-        yield temporary
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
-    except OSError as error:
-        raise UserError(f"{path}: cannot be written: {error.strerror}") from None
-    finally:
-        if os.path.exists(temporary):
-            os.unlink(temporary)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 class Files:
     """What ``--inputs``, ``--weights`` and ``--constants`` hold, by name."""
 
-    inputs: dict[str, Array]
-    weights: dict[str, Array]
-    constants: dict[str, Array]
+    inputs: Mapping[str, Array]
+    weights: Mapping[str, Array]
+    constants: Mapping[str, Array]
 
 
 def read_files(request: Request) -> Files:
     """Read the files of arrays that a request names; of equal names in several files the last counts."""
-    from irscope.source.arrays import read_arrays
+    from irscope.source.arrays import Joined, read_arrays
 
-    def all_of(paths: Iterable[str]) -> dict[str, Array]:
-        return {name: array for path in paths for name, array in read_arrays(path).items()}
+    def all_of(paths: Sequence[str]) -> Mapping[str, Array]:
+        return Joined([read_arrays(path) for path in reversed(paths)])
 
     return Files(all_of(request.inputs), all_of(request.weights), all_of([request.constants] if request.constants else []))
 
@@ -92,7 +92,7 @@ def _params_of_ports(module: Module) -> list[int]:
     return [number for number, param in enumerate(module.main().params) for _ in leaf_paths(param.type)]
 
 
-def _for_all_devices(arrays: dict[str, Array], ports: list[Port]) -> dict[str, Array]:
+def _for_all_devices(arrays: Mapping[str, Array], ports: list[Port]) -> dict[str, Array]:
     """Arrays for every device: ``x`` is given to all, ``x@1`` to one; ``argN`` counts the inputs of one device."""
     bases = list(dict.fromkeys(port.name.rpartition("@")[0] for port in ports))
     plain = {f"arg{i}": base for i, base in enumerate(bases)} | {base: base for base in bases}

@@ -94,7 +94,7 @@ def _given_shapes(module: Module, files: Files) -> dict[str, tuple[int, ...]]:
     opens = {f"arg{i}": p.name for i, p in enumerate(module.main().params)
              if isinstance(p.type, TensorType) and any(not isinstance(d, int) and d.bound is None for d in p.type.shape)}
     opens |= {name: name for name in opens.values()}
-    return {opens[name]: array.shape for name, array in (files.inputs | files.weights).items() if name in opens}
+    return {opens[name]: arrays[name].shape for arrays in (files.inputs, files.weights) for name in arrays if name in opens}
 
 
 def _filled(request: Request, module: Module, files: Files) -> Module:

@@ -63,11 +63,16 @@ def run(request: Request) -> int:
     if request.save_outputs:
         from irscope.source.arrays import write_arrays
 
-        write_arrays(request.save_outputs, {f"out{i}": a for i, a in enumerate(outcome.outputs)})
+        write_arrays(request.save_outputs, {f"out{i}": a for i, a in enumerate(outcome.outputs)}, _given(request))
     from irscope.cli.run_report import print_json, print_tables
 
     print_json(outcome) if request.format_ == "json" else print_tables(request, outcome, arrays.drawn_names)
     return 0 if outcome.ok else 1
+
+
+def _given(request: Request) -> list[str]:
+    """The files that are read."""
+    return [given for given in (request.file, *request.inputs, *request.weights, request.constants, request.expect) if given is not None]
 
 
 def _by_llvm(request: Request, module: Module, arrays: Arrays) -> Outcome:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from irscope.source import Finding, UserError
+from irscope.source.writing import writing
 
 VERSION = 1
 _NAME = re.compile(r"%([\w.\-]+)")
@@ -38,7 +39,8 @@ def write_baseline(path: str, findings: Iterable[Finding], fusion: dict[str, dic
     counted = Counter((fingerprint(f), f.code, f.message) for f in findings)
     rows = [{"fingerprint": print_, "code": code, "message": message, "count": n} for (print_, code, message), n in sorted(counted.items())]
     told = {"version": VERSION, "findings": rows, **({"fusion": fusion} if fusion else {})}
-    Path(path).write_text(json.dumps(told, indent=1) + "\n")
+    with writing(path) as stream:
+        stream.write((json.dumps(told, indent=1) + "\n").encode())
 
 
 def read_baseline(path: str) -> Counter[str]:

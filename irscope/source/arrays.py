@@ -5,10 +5,14 @@ import json
 import os
 import struct
 import zipfile
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from irscope.source.checkpoints import is_checkpoint, read_checkpoint
 from irscope.source.errors import UserError
+from irscope.source.writing import writing
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,8 +27,12 @@ _SAFETENSORS = {
 }
 
 
-def read_arrays(path: str) -> dict[str, Array]:
-    """The arrays of a file by name. A key ``dtypes`` (JSON {name: ml_dtypes name}) re-types unsigned views and is no array itself."""
+def read_arrays(path: str) -> Mapping[str, Array]:
+    """The arrays of a file by name; those of an ``.npz`` are unpacked when they are asked for.
+
+    A key ``dtypes`` (JSON {name: ml_dtypes name}) re-types unsigned views and is no array itself. Raises UserError for what is no file
+    of arrays, or a damaged one.
+    """
     if not os.path.exists(path):
         raise UserError(f"{path}: there is no such file")
     if os.path.isdir(path):
@@ -34,7 +42,7 @@ def read_arrays(path: str) -> dict[str, Array]:
     if is_checkpoint(path):
         return read_checkpoint(path)
     if head[:2] == b"PK":
-        return _npz(path)
+        return Npz(path)
     if head[:6] == b"\x93NUMPY":
         raise UserError(f"{path} is one array (.npy), not named arrays", MAKE_NPZ)
     if len(head) == 8 and 2 <= struct.unpack("<Q", head)[0] < os.path.getsize(path):
@@ -42,15 +50,15 @@ def read_arrays(path: str) -> dict[str, Array]:
     raise UserError(f"{path} is no file of arrays (.npz, .safetensors or .pt)", MAKE_NPZ)
 
 
-def write_arrays(path: str, arrays: dict[str, Array]) -> None:
-    """Write an .npz. Element types that numpy does not have are stored as their bits, in an unsigned type."""
+def write_arrays(path: str, arrays: dict[str, Array], inputs: Iterable[str] = ()) -> None:
+    """Write an .npz, whole or not at all. Element types that numpy does not have are stored as their bits, in an unsigned type.
+
+    Raises UserError when ``path`` is one of ``inputs``, or cannot be written.
+    """
     import numpy as np
     stored = {name: bits(array) for name, array in arrays.items()}
-    try:
-        with open(path, "wb") as file:
-            np.savez(file, **stored)  # type: ignore[arg-type]
-    except OSError as error:
-        raise UserError(f"{path} cannot be written: {error.strerror or error}") from None
+    with writing(path, inputs) as stream:
+        np.savez(stream, **stored)  # type: ignore[arg-type]
 
 
 def bits(array: Array) -> Array:
@@ -62,30 +70,81 @@ def bits(array: Array) -> Array:
     return array.view(f"u{array.dtype.itemsize}")
 
 
-def _npz(path: str) -> dict[str, Array]:
-    import numpy as np
-    try:
-        # numpy leaves a file open whose archive it refuses; this one is closed by us.
-        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:
-        if "pickle" in str(error):
-            raise UserError(f"{path} holds Python objects, which irscope does not load", "store plain arrays: " + MAKE_NPZ) from None
-        raise UserError(f"{path} is no .npz, or a damaged one: {error}", MAKE_NPZ) from None
-    names = arrays.pop("dtypes", None)
-    if names is not None and names.dtype.kind in "US":
-        for name, dtype in _json(path, str(names)).items():
-            if name in arrays:
-                arrays[name] = _retyped(path, name, arrays[name], str(dtype))
-    elif names is not None:
-        arrays["dtypes"] = names
-    return arrays
+class Npz(Mapping[str, Any]):
+    """The arrays of an ``.npz``, each unpacked when it is asked for: a small archive may hold a large array that nobody uses."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._arrays: dict[str, Array] = {}
+        self._dtypes: dict[str, Any] = {}
+        with self._opened() as archive:
+            self._names = list(archive.files)
+        if "dtypes" in self._names and (names := self._unpacked("dtypes")).dtype.kind in "US":
+            self._names.remove("dtypes")
+            self._dtypes = _json(path, str(names))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def __getitem__(self, name: str) -> Array:
+        if name not in self._names:
+            raise KeyError(name)
+        if name not in self._arrays:
+            array = self._unpacked(name)
+            self._arrays[name] = _retyped(self.path, name, array, str(self._dtypes[name])) if name in self._dtypes else array
+        return self._arrays[name]
+
+    def _unpacked(self, name: str) -> Array:
+        with self._opened() as archive:
+            array: Array = archive[name]
+        return array
+
+    @contextmanager
+    def _opened(self) -> Iterator[Any]:
+        """The archive, with its errors in words of the user. Raises UserError."""
+        import numpy as np
+        try:
+            # numpy leaves a file open whose archive it refuses; this one is closed by us.
+            with open(self.path, "rb") as file, np.load(file, allow_pickle=False) as archive:
+                yield archive
+        except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as error:
+            if "pickle" in str(error):
+                raise UserError(f"{self.path} holds Python objects, which irscope does not load",
+                                "store plain arrays: " + MAKE_NPZ) from None
+            raise UserError(f"{self.path} is no .npz, or a damaged one: {error}", MAKE_NPZ) from None
+        except RuntimeError as error:  # zipfile's word for encrypted members, and for compressions that it does not know
+            raise UserError(f"{self.path} cannot be unpacked: {error}", MAKE_NPZ) from None
+
+
+class Joined(Mapping[str, Any]):
+    """Arrays of several files as one; of equal names the first counts. None is unpacked before it is asked for."""
+
+    def __init__(self, parts: Sequence[Mapping[str, Array]]) -> None:
+        self._owner = {name: part for part in reversed(parts) for name in part}
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._owner)
+
+    def __len__(self) -> int:
+        return len(self._owner)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._owner
+
+    def __getitem__(self, name: str) -> Array:
+        return self._owner[name][name]
 
 
 def _json(path: str, text: str) -> dict[str, Any]:
     try:
         found = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UserError(f"{path}: the key 'dtypes' is no JSON: {error}") from None
     if not isinstance(found, dict):
         raise UserError(f"{path}: the key 'dtypes' must be a JSON object of name: dtype")
@@ -117,9 +176,11 @@ def _safetensors(path: str) -> dict[str, Array]:
                 continue
             kind = _SAFETENSORS[entry["dtype"]]
             dtype = np.dtype(getattr(ml_dtypes, kind) if kind.startswith(("bf", "float8")) else kind)
-            begin, end = entry["data_offsets"]
+            (begin, end), shape = entry["data_offsets"], entry["shape"]
+            if not all(type(n) is int and n >= 0 for n in (begin, end, *shape)) or end > data.size - 8 - size:
+                raise ValueError(f"{name} has the shape {shape} and the bytes {begin} to {end} of {data.size - 8 - size}")
             # A copy: tensors stand at any offset in the file, and code wants them aligned.
-            arrays[name] = data[8 + size + begin:8 + size + end].copy().view(dtype).reshape(entry["shape"])
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+            arrays[name] = data[8 + size + begin:8 + size + end].copy().view(dtype).reshape(shape)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise UserError(f"{path} is no .safetensors, or a damaged one: {error}") from None
     return arrays

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import codecs
 import os
+import stat
 import sys
 import zlib
 from difflib import get_close_matches
@@ -84,10 +85,26 @@ def _read_stdin(limit: int) -> bytes:
 
 
 def _read_up_to(file: BinaryIO, name: str, limit: int) -> bytes:
-    data = file.read(limit + 1)
-    if len(data) > limit:
-        raise UserError(f"{name} is larger than {limit >> 20} MiB", "is it a dump at all? If so, give a part of it")
-    return data
+    """All of a file. Asking for ``limit`` bytes at once would reserve them, which fails where address space is limited."""
+    pieces: list[bytes] = []
+    size = 0
+    wanted = max(CHUNK, min(limit, _size(file))) + 1
+    while piece := file.read(wanted):
+        pieces.append(piece)
+        size += len(piece)
+        if size > limit:
+            raise UserError(f"{name} is larger than {limit >> 20} MiB", "is it a dump at all? If so, give a part of it")
+        wanted = CHUNK
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
+def _size(file: BinaryIO) -> int:
+    """The bytes of a regular file; 0 where that is not known before it is read."""
+    try:
+        found = os.fstat(file.fileno())
+    except (OSError, ValueError):
+        return 0
+    return found.st_size if stat.S_ISREG(found.st_mode) else 0
 
 
 def _unzip(data: bytes, name: str, limit: int) -> bytes:

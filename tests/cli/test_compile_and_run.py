@@ -4,6 +4,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -202,7 +203,7 @@ def test_every_file_is_read_once(cli: Cli, tmp_path: Path, monkeypatch: pytest.M
     read: list[str] = []
     plain = files.read_arrays
 
-    def counted(path: str) -> dict[str, Any]:
+    def counted(path: str) -> Mapping[str, Any]:
         read.append(path)
         return plain(path)
 

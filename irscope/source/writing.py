@@ -1,0 +1,110 @@
+"""Files that irscope writes: whole or not at all, and nothing is destroyed that was no regular file.
+
+* A regular file is written under another name beside it and renamed when it is whole, with the mode that the file had before.
+* A link stays; the file that it points to is replaced.
+* What is no regular file (a device, a pipe, ``/dev/stdout``, the ``/dev/fd/63`` of a process substitution) is written through.
+* A file that may be written in a folder that may not (a mounted file, say) is overwritten in place once all of it is there.
+* A file that is being read as an input is refused.
+"""
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import BinaryIO
+
+from irscope.source.errors import UserError
+
+_DESCRIPTOR = re.compile(r"/(?:dev|proc/(?:self|thread-self))/fd/(\d+)")
+_STANDARD = {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2}
+
+
+@contextmanager
+def writing(path: str, inputs: Iterable[str] = ()) -> Iterator[BinaryIO]:
+    """The stream to write a file with. Raises UserError when ``path`` is one of ``inputs``, or cannot be written."""
+    for given in inputs:
+        if _is_same(path, given):
+            raise UserError(f"{path} is an input; it is not overwritten", "give another name for the output")
+    try:
+        with _opened(path) as stream:
+            yield stream
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        folder = "does its folder exist, and may you write there?" if error.errno not in (None, 28) else ""
+        raise UserError(f"{path}: cannot be written: {error.strerror or error}", folder) from None
+
+
+@contextmanager
+def _opened(path: str) -> Iterator[BinaryIO]:
+    """The stream, by what ``path`` is."""
+    descriptor = _descriptor(path)
+    if descriptor is not None:
+        # Opened anew, a redirected standard output would begin at its start and lose what is there.
+        with os.fdopen(os.dup(descriptor), "wb") as stream:
+            yield stream
+        return
+    target = os.path.realpath(path)
+    try:
+        before: os.stat_result | None = os.stat(target)
+    except FileNotFoundError:
+        before = None
+    if before is not None and not stat.S_ISREG(before.st_mode):
+        with open(path, "wb") as stream:
+            yield stream
+        return
+    with _replacing(target, before) as stream:
+        yield stream
+
+
+def _descriptor(path: str) -> int | None:
+    """The number of the open file that a name under /dev or /proc stands for."""
+    if path in _STANDARD:
+        return _STANDARD[path]
+    found = _DESCRIPTOR.fullmatch(path)
+    return int(found[1]) if found else None
+
+
+@contextmanager
+def _replacing(target: str, before: os.stat_result | None) -> Iterator[BinaryIO]:
+    """Write a regular file under another name, and put it in the place of ``target`` when it is whole."""
+    folder = os.path.dirname(target)
+    try:
+        handle, temporary = tempfile.mkstemp(prefix=".irscope-", dir=folder)
+    except OSError:
+        if before is None or not os.access(target, os.W_OK):
+            raise
+        handle, temporary = tempfile.mkstemp(prefix="irscope-")
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            yield stream
+        if os.path.dirname(temporary) == folder:
+            os.chmod(temporary, stat.S_IMODE(before.st_mode) if before is not None else 0o666 & ~_umask())
+            try:
+                os.replace(temporary, target)
+                return
+            except OSError:
+                if before is None:
+                    raise
+        shutil.copyfile(temporary, target)  # mounted by itself, or in a folder that is not ours
+    finally:
+        if os.path.exists(temporary):
+            os.unlink(temporary)
+
+
+def _is_same(path: str, given: str) -> bool:
+    """Whether two names are one regular file."""
+    try:
+        return given != "-" and os.path.isfile(path) and os.path.samefile(path, given)
+    except (OSError, ValueError):
+        return False
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
