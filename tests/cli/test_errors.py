@@ -130,3 +130,23 @@ def test_colour_follows_the_environment(environment: dict[str, str], colour: boo
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     assert errors.wants_colour(io.StringIO()) is colour
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the shell of POSIX closes streams")
+@pytest.mark.parametrize(("words", "closed", "status", "says"), [
+    ("show {0}", ">&-", 2, "error: standard output is closed"),
+    ("stats {0}", ">&-", 2, "error: standard output is closed"),
+    ("lint {0} --exit-zero", ">&-", 2, "error: standard output is closed"),
+    ("compile-and-run {0} --no-cache", ">&-", 2, "error: standard output is closed"),
+    ("show {0} -o {1}/x.svg", ">&-", 0, ""),
+    ("show {0}", "2>&-", 0, ""),
+    ("show {0}", "<&-", 0, ""),
+    ("show -", "<&-", 2, "there is no standard input to read"),
+])
+def test_closed_streams(samples: Path, tmp_path: Path, words: str, closed: str, status: int, says: str) -> None:
+    line = f"{sys.executable} -m irscope {words.format(samples / 'mlp.opt.hlo', tmp_path)} {closed}"
+    told = subprocess.run(line, shell=True, capture_output=True, text=True, check=False)
+    assert told.returncode == status, told.stderr
+    assert says in told.stderr
+    if "-o" in words:
+        assert (tmp_path / "x.svg").read_text().startswith("<")
