@@ -60,7 +60,7 @@ def _lines_of(module: Module, nodes: list[Node]) -> list[str]:
 
 
 def _text(request: Request, text: str) -> int:
-    with opened(request.output, (request.file,)) as stream:
+    with opened(request.output, (request.file,), verbatim=True) as stream:
         stream.write(text)
     return 0
 

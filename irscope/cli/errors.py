@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import errno
-import io
 import os
 import sys
 from collections.abc import Sequence
@@ -13,6 +12,7 @@ from pathlib import Path
 
 import click
 
+from irscope.cli.streams import guarded
 from irscope.source import UserError
 
 OK = 0
@@ -27,7 +27,11 @@ def run(command: click.Command, args: Sequence[str] | None, name: str) -> int:
 
     A command ends well by returning None, and otherwise by returning its status as an int or by ``ctx.exit``.
     """
-    _fill_closed_streams()
+    with guarded(wants_colour):
+        return _run(command, args, name)
+
+
+def _run(command: click.Command, args: Sequence[str] | None, name: str) -> int:
     try:
         status = _invoke(command, list(sys.argv[1:] if args is None else args), name)
         sys.stdout.flush()
@@ -121,32 +125,6 @@ def wants_colour(stream: object) -> bool:
         return True
     isatty = getattr(stream, "isatty", None)
     return bool(isatty and isatty()) and os.environ.get("TERM") != "dumb"
-
-
-class _ClosedStream(io.TextIOBase):
-    """Standard output of a process that was started without one (``>&-``): the first word written to it is refused."""
-
-    encoding = "utf-8"
-
-    def write(self, text: str) -> int:
-        raise UserError("standard output is closed", "-o FILE writes to a file")
-
-    @property
-    def buffer(self) -> _ClosedStream:
-        return self
-
-
-def _fill_closed_streams() -> None:
-    """Give the standard streams that are closed something to write to, and take their numbers, or the next open file would get them."""
-    for number in (0, 1, 2):
-        try:
-            os.fstat(number)
-        except OSError:
-            os.open(os.devnull, os.O_RDWR)  # gets the lowest free number, which is this one
-    if sys.stdout is None:
-        sys.stdout = _ClosedStream()
-    if sys.stderr is None:
-        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 (it stays open as long as the process)
 
 
 def _close_stdout() -> None:

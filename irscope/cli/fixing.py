@@ -48,7 +48,7 @@ def fix(reading: Reading, file: str, session: Session, output: str | None, exit_
         raise UserError(f"{file} has faults, and cannot be mended", "irscope lint without --fix names them", findings=first.findings[:3])
     mended, left = _mended(reading.module(), first, session)
     text = printed(mended.module)
-    with opened(output or "-", (file,)) as stream:
+    with opened(output or "-", (file,), verbatim=True) as stream:
         stream.write(text)
     click.echo(f"{file}: {mended.told()}", err=True)
     return OK if exit_zero or not left.fails else FINDINGS

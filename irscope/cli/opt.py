@@ -175,5 +175,5 @@ def printed(module: Module, to: str | None = None, style: str | None = None, typ
 
 
 def _write(text: str, output: str, file: str) -> None:
-    with opened(output, (file,)) as stream:
+    with opened(output, (file,), verbatim=True) as stream:
         stream.write(text)

@@ -7,9 +7,10 @@ import shutil
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, TextIO, cast
 
 from irscope.cli.errors import wants_colour
+from irscope.cli.streams import Guarded, program_text
 from irscope.source.writing import writing
 
 if TYPE_CHECKING:
@@ -33,16 +34,19 @@ def paint_for(stream: TextIO, width: int | None = None) -> Paint:
 
 
 @contextmanager
-def opened(path: str, inputs: Iterable[str] = ()) -> Iterator[TextIO]:
-    """The text stream of ``-o``: ``-`` is standard output, anything else is written by :func:`irscope.source.writing.writing`."""
+def opened(path: str, inputs: Iterable[str] = (), verbatim: bool = False) -> Iterator[TextIO]:
+    """The text stream of ``-o``: ``-`` is standard output, anything else is written by :func:`irscope.source.writing.writing`.
+
+    What is for people is guarded (:mod:`irscope.cli.streams`), in files too; a program's own text (``verbatim``) on a terminal only.
+    """
     if path == "-":
-        yield sys.stdout
+        yield program_text() if verbatim else sys.stdout
         sys.stdout.flush()  # what is said on standard error next stands behind it
         return
     with writing(path, inputs) as stream:
         text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
         try:
-            yield text
+            yield text if verbatim else cast(TextIO, Guarded(text, colour=False))
             text.flush()
         finally:
             text.detach()

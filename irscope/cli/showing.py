@@ -62,7 +62,7 @@ def show(request: Request) -> int:
             raise UserError(f"a drawing shows one file, and {len(request.files)} were given", "call irscope once for each")
         return _drawn(request, request.files[0])
     status = 0
-    with opened(request.output, request.files) as stream:
+    with opened(request.output, request.files, verbatim=request.format != "tree") as stream:
         for i, file in enumerate(request.files):
             if i and request.format == "tree":
                 stream.write("\n")

@@ -2,11 +2,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from html import escape
 
 from irscope.diff.compare import METRICS, Change, Comparison, GraphPair
 from irscope.diff.report import title
 from irscope.graph import Module, Node
+from irscope.source.page_policy import policy_of
+from irscope.source.visible import markup
 
 OPEN = 200
 """Graphs with at most this many changes are open when the page is; the others open with a click."""
@@ -39,12 +40,13 @@ def as_html(comparison: Comparison, before: Module, after: Module, names: tuple[
 
 
 def _page(comparison: Comparison, before: Module, after: Module, names: tuple[str, str], failed: Sequence[str]) -> Iterator[str]:
-    first, second = map(escape, names)
+    first, second = map(markup, names)
     yield '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+    yield policy_of(_SCRIPT, _STYLE)
     yield f"<title>{first} against {second}</title><style>{_STYLE}</style></head>"
     yield f"<body><h1>{first} → {second}</h1>"
     for told in failed:
-        yield f'<p class="failed">gate failed: {escape(told)}</p>'
+        yield f'<p class="failed">gate failed: {markup(told)}</p>'
     if comparison.same:
         yield '<p class="same">They are the same graph.</p></body></html>'
         return
@@ -63,18 +65,18 @@ def _figures(comparison: Comparison) -> Iterator[str]:
         a, b = comparison.metric(name)
         change = f"{b - a:+,.0f}" if a != b else ""
         share = f"{(b - a) / a * 100:+.1f} %" if a and a != b else ""
-        yield f"<tr><td>{escape(name)}</td><td>{a:,.0f}</td><td>{b:,.0f}</td><td>{change}</td><td>{share}</td></tr>"
+        yield f"<tr><td>{markup(name)}</td><td>{a:,.0f}</td><td>{b:,.0f}</td><td>{change}</td><td>{share}</td></tr>"
     yield "</tbody></table>"
 
 
 def _graph(pair: GraphPair, before: Module, after: Module) -> Iterator[str]:
     n = len(pair.changes)
-    yield f"<details{' open' if n <= OPEN else ''}><summary>{escape(title(pair.before, pair.after))} <small>{n} changes</small></summary>"
+    yield f"<details{' open' if n <= OPEN else ''}><summary>{markup(title(pair.before, pair.after))} <small>{n} changes</small></summary>"
     yield '<table class="changes"><thead><tr><th>before</th><th>after</th><th>what</th></tr></thead><tbody>'
     for change in pair.changes[:SHOWN]:
         kind = "new" if change.before is None else "gone" if change.after is None else "other"
         yield (f'<tr class="{kind}"><td class="text before">{_text(change.before, before)}</td>'
-               f'<td class="text after">{_text(change.after, after)}</td><td>{escape(_what(change))}</td></tr>')
+               f'<td class="text after">{_text(change.after, after)}</td><td>{markup(_what(change))}</td></tr>')
     yield "</tbody></table>"
     if n > SHOWN:
         yield f"<p>... and {n - SHOWN} more</p>"
@@ -90,9 +92,9 @@ def _text(node: Node | None, module: Module) -> str:
     if node is None:
         return ""
     if node.loc < 0:
-        return escape(f"%{node.name} = {node.type} {node.op.name}")
+        return markup(f"%{node.name} = {node.type} {node.op.name}")
     source = module.source
     end = source.text.find("\n", node.loc)
     begin = max(source.text.rfind("\n", 0, node.loc) + 1, node.loc - WIDEST)
     line = source.text[begin:min(end if end >= 0 else len(source.text), node.loc + WIDEST)].strip()
-    return f"<small>{source.place(node.loc).line}</small> {escape(line)}"
+    return f"<small>{source.place(node.loc).line}</small> {markup(line)}"

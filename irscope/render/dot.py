@@ -5,13 +5,13 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from html import escape
 from math import log2
 
 from irscope.render.marks import found_lines, tooltip_of
 from irscope.render.theme import Colours, Theme, box_colours, class_colours, theme
 from irscope.render.view import Box, Cluster, View
 from irscope.source import UserError
+from irscope.source.visible import markup, visible
 
 FONT = "DejaVu Sans,Verdana,Helvetica,sans-serif"
 MONO = "DejaVu Sans Mono,Menlo,Consolas,monospace"
@@ -138,10 +138,10 @@ def _boxes(view: View, names: dict[Box, str], color_by: str, colours: Theme) -> 
 
 
 def _box_attributes(box: Box, colours: Colours) -> str:
-    rows = [f"<b>{escape(box.title)}</b>" + (f" <b>&#215;{box.times}</b>" if box.times > 1 else "")]
-    rows += [f'<font point-size="9">{escape(line)}</font>' for line in box.lines if line]
-    rows += [f'<font point-size="9"><b>{escape(line)}</b></font>' for line in found_lines(box)]
-    rows += [f'<font point-size="9"><i>&#8592; {escape(text)}</i></font>' for text in box.inputs]
+    rows = [f"<b>{markup(box.title)}</b>" + (f" <b>&#215;{box.times}</b>" if box.times > 1 else "")]
+    rows += [f'<font point-size="9">{markup(line)}</font>' for line in box.lines if line]
+    rows += [f'<font point-size="9"><b>{markup(line)}</b></font>' for line in found_lines(box)]
+    rows += [f'<font point-size="9"><i>&#8592; {markup(text)}</i></font>' for text in box.inputs]
     style = "filled,rounded" + (",dashed" if "open" in box.tags else "")
     wide = ", penwidth=3" if "centre" in box.tags or box.findings else ", penwidth=2, peripheries=2" if "result" in box.tags else ""
     told = tooltip_of(box)
@@ -164,8 +164,8 @@ def _link_attributes(size: int, n: int, label: str) -> str:
 
 def _title(view: View, color_by: str, colours: Theme) -> str:
     """The title, the notes, and a legend of the colours that occur."""
-    rows = [f'<tr><td align="left"><font point-size="16"><b>{escape(view.title)}</b></font></td></tr>']
-    rows += [f'<tr><td align="left"><font point-size="10" color="{colours.faint}">{escape(note)}</font></td></tr>' for note in view.notes]
+    rows = [f'<tr><td align="left"><font point-size="16"><b>{markup(view.title)}</b></font></td></tr>']
+    rows += [f'<tr><td align="left"><font point-size="10" color="{colours.faint}">{markup(note)}</font></td></tr>' for note in view.notes]
     if color_by == "class":
         used = [name for name in colours.classes if any(box.work == name for box in view.boxes)]
         cells = "".join(f'<td bgcolor="{c.fill}" color="{c.border}" border="1"><font point-size="9" color="{c.text}">{name}</font></td>'
@@ -177,4 +177,4 @@ def _title(view: View, color_by: str, colours: Theme) -> str:
 
 
 def _quote(text: str) -> str:
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+    return '"' + visible(text).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'

@@ -9,7 +9,6 @@ import gzip
 import json
 from base64 import b64encode
 from collections.abc import Sequence
-from html import escape
 from importlib.resources import files
 from typing import Any
 
@@ -20,6 +19,8 @@ from irscope.render.paint import Paint
 from irscope.render.summary import LABEL, summary_lines
 from irscope.render.theme import DARK, LIGHT, Theme
 from irscope.source import Finding
+from irscope.source.page_policy import policy_of
+from irscope.source.visible import markup
 
 MAX_TEXT = 64 << 20
 """A longer dump is left out of the page; its nodes still show everything but their own line."""
@@ -35,12 +36,15 @@ def html_page(survey: Survey, findings: Sequence[Finding] = ()) -> str:
     data["themes"] = {"light": _theme(LIGHT), "dark": _theme(DARK)}
     data["hasText"] = bool(source.text) and len(source.text) <= MAX_TEXT
     text = source.text if data["hasText"] else ""
+    style = _asset("page.css")
+    program = '"use strict";\n' + _asset("layout.js") + _asset("model.js") + _asset("page.js") + "start();\n"
     parts = {
-        "TITLE": escape(f"{survey.module.name} - {source.name}"),
-        "STYLE": _asset("page.css"),
+        "POLICY": policy_of(program, style),
+        "TITLE": markup(f"{survey.module.name} - {source.name}"),
+        "STYLE": style,
         "DATA": _packed(json.dumps(data, ensure_ascii=False, separators=(",", ":"))),
         "TEXT": _packed(text),
-        "PROGRAM": _asset("layout.js") + _asset("model.js") + _asset("page.js"),
+        "PROGRAM": program,
     }
     page = _asset("page.html")
     for name, value in parts.items():

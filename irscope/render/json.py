@@ -11,6 +11,7 @@ from irscope.analysis.summary import Summary, Value, source_line, summarise
 from irscope.analysis.survey import Survey
 from irscope.graph import Graph, Node, Reading
 from irscope.source import Finding
+from irscope.source.visible import json_text
 
 VERSION = 1
 Chosen = tuple[Survey, Graph, set[Node] | None]
@@ -39,7 +40,7 @@ def _module(survey: Survey, graph: Graph, picked: set[Node] | None) -> Iterator[
         yield separator + _open(_graph(survey, each)) + ', "nodes": ['
         separator = ",\n "
         for i, node in enumerate(nodes):
-            yield ("," if i else "") + "\n  " + json.dumps(_node(survey, each, node), ensure_ascii=False)
+            yield ("," if i else "") + "\n  " + json_text(json.dumps(_node(survey, each, node), ensure_ascii=False))
         yield "]}"
     yield "]}"
 
@@ -125,4 +126,4 @@ def _plain(value: Any) -> Any:
 
 def _open(fields: dict[str, Any]) -> str:
     """An object whose closing brace is still to come."""
-    return json.dumps(fields, ensure_ascii=False)[:-1]
+    return json_text(json.dumps(fields, ensure_ascii=False))[:-1]

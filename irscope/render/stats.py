@@ -7,6 +7,7 @@ from typing import Any, Protocol, TextIO
 
 from irscope.render.paint import Paint
 from irscope.render.units import bytes_, count, flops, short
+from irscope.source.visible import json_text
 
 Record = Mapping[str, Any]
 
@@ -22,7 +23,7 @@ class Writer(Protocol):
 
 def _object(record: Record) -> str:
     """The promised keys; what to do about an error is for people."""
-    return json.dumps({key: value for key, value in record.items() if key != "help"}, ensure_ascii=False)
+    return json_text(json.dumps({key: value for key, value in record.items() if key != "help"}, ensure_ascii=False))
 
 
 class JsonLines:

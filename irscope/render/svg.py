@@ -2,13 +2,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from html import escape
 from itertools import pairwise
 
 from irscope.render.layout import Placed, layered
 from irscope.render.marks import found_lines, tooltip_of
 from irscope.render.theme import Colours, Theme, box_colours, theme
 from irscope.render.view import Box, View
+from irscope.source.visible import markup
 
 LINE = 13.0
 TITLE_SIZE = 11.0
@@ -37,9 +37,9 @@ def _lines(view: View, color_by: str, colours: Theme) -> Iterator[str]:
     yield f'<rect width="100%" height="100%" fill="{colours.background}"/>'
     yield (f'<defs><marker id="a" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
            f'<path d="M0 0L8 4L0 8z" fill="{colours.edge}"/></marker></defs>')
-    yield f'<text x="{MARGIN}" y="{MARGIN}" font-size="16" font-weight="bold" fill="{colours.text}">{escape(view.title)}</text>'
+    yield f'<text x="{MARGIN}" y="{MARGIN}" font-size="16" font-weight="bold" fill="{colours.text}">{markup(view.title)}</text>'
     for i, note in enumerate(view.notes):
-        yield f'<text x="{MARGIN}" y="{MARGIN + 18 + 16 * i}" font-size="11" fill="{colours.faint}">{escape(note)}</text>'
+        yield f'<text x="{MARGIN}" y="{MARGIN + 18 + 16 * i}" font-size="11" fill="{colours.faint}">{markup(note)}</text>'
     yield from _legend(used, MARGIN + 6 + 16 * len(view.notes), colours)
     yield f'<g transform="translate({MARGIN} {head + MARGIN / 2})">'
     for i, link in enumerate(drawn):
@@ -85,11 +85,11 @@ def _box(box: Box, texts: list[str], x: float, y: float, width: float, height: f
     left, top = x - width / 2, y - height / 2
     dashed = ' stroke-dasharray="5 3"' if "open" in box.tags else ""
     stroke = 3 if "centre" in box.tags or box.findings else 2 if "result" in box.tags else 1
-    yield f"<g><title>{escape(tooltip_of(box) or box.title)}</title>"
+    yield f"<g><title>{markup(tooltip_of(box) or box.title)}</title>"
     yield (f'<rect x="{left:.1f}" y="{top:.1f}" width="{width:.1f}" height="{height:.1f}" rx="6" fill="{colours.fill}"'
            f' stroke="{colours.border}" stroke-width="{stroke}"{dashed}/>')
     for i, line in enumerate(texts):
         style = 'font-size="11" font-weight="bold"' if i == 0 else 'font-size="9.5"'
         y_line = top + PAD / 2 + LINE * (i + 0.75)
-        yield f'<text x="{x:.1f}" y="{y_line:.1f}" {style} text-anchor="middle" fill="{colours.text}">{escape(line)}</text>'
+        yield f'<text x="{x:.1f}" y="{y_line:.1f}" {style} text-anchor="middle" fill="{colours.text}">{markup(line)}</text>'
     yield "</g>"

@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from irscope.source.finding import Finding
+from irscope.source.visible import visible
 
 
 class UserError(Exception):
@@ -25,4 +26,4 @@ class UserError(Exception):
         lines.append(f"error: {self.message}")
         if self.help:
             lines.append("\n".join(f"   help: {line}" if i == 0 else f"         {line}" for i, line in enumerate(self.help.splitlines())))
-        return "\n".join(lines)
+        return visible("\n".join(lines))

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 
 from irscope.source.text import Place, SourceText
+from irscope.source.visible import visible
 
 
 class Severity(IntEnum):
@@ -79,7 +80,7 @@ class Finding:
         place = self.place()
         if place:
             where += f":{place}"
-        return f"{where}: {self.severity}[{self.code}]: {self.message}" if where else f"{self.severity}[{self.code}]: {self.message}"
+        return visible((f"{where}: " if where else "") + f"{self.severity}[{self.code}]: {self.message}")
 
     def render(self) -> str:
         """The finding in full: headline, the line with carets, notes and help. Plain text, no final newline."""
@@ -94,7 +95,7 @@ class Finding:
             lines.append(f"   from: {self.source_line}")
         if self.help:
             lines.append(f"   help: {self.help}")
-        return "\n".join(lines)
+        return visible("\n".join(lines))
 
     def _path(self) -> list[str]:
         """The operators in columns, an arrow at the one that the finding stands at; one alone is in the line with the carets."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass, field
 
+from irscope.source.visible import visible
+
 # A caret line longer than this says nothing on a terminal; XLA prints lines of 100 kB.
 MAX_SHOWN_COLUMNS = 160
 
@@ -60,7 +62,7 @@ class SourceText:
     def excerpt(self, offset: int, length: int = 1) -> list[str]:
         """The line of ``offset`` with a line of carets under it, cut to what a terminal can show."""
         place = self.place(offset)
-        line = self.line(place.line).replace("\t", " ")
+        line = visible(self.line(place.line).replace("\t", " "))
         begin = place.column - 1
         length = max(1, min(length, len(line) - begin)) if begin < len(line) else 1
         if len(line) > MAX_SHOWN_COLUMNS:

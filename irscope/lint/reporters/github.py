@@ -5,6 +5,7 @@ from __future__ import annotations
 from irscope.lint.report import Report
 from irscope.lint.reporters.user_line import user_line
 from irscope.source import Finding, Severity
+from irscope.source.visible import visible
 
 LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
 
@@ -30,5 +31,5 @@ def _line(finding: Finding) -> str:
 
 def _escape(text: str, property: bool = False) -> str:
     """The escapes of GitHub's toolkit: percent and line ends, in properties also colon and comma."""
-    text = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    text = visible(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
     return text.replace(":", "%3A").replace(",", "%2C") if property else text

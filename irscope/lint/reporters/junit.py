@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from xml.sax.saxutils import escape, quoteattr
 
 from irscope.lint.report import FileReport, Report
 from irscope.source import Finding, Severity
-
-_UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
-"""What XML 1.0 cannot hold, escaped or not."""
+from irscope.source.visible import visible
 
 
 def write(report: Report) -> str:
@@ -38,13 +35,9 @@ def _suite(file: FileReport) -> list[str]:
         lines.append(f'    <testcase classname={name} name={_attribute(what)} time="0">')
         tag = "failure" if _fails(finding) else "system-out"
         head = f" type={_attribute(str(finding.severity))} message={_attribute(finding.message)}" if _fails(finding) else ""
-        lines += [f"      <{tag}{head}>{escape(_clean(finding.render()))}</{tag}>", "    </testcase>"]
+        lines += [f"      <{tag}{head}>{escape(visible(finding.render()))}</{tag}>", "    </testcase>"]
     return [*lines, "  </testsuite>"]
 
 
 def _attribute(text: str) -> str:
-    return quoteattr(_clean(text), {"\n": "&#10;"})
-
-
-def _clean(text: str) -> str:
-    return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text)
+    return quoteattr(visible(text), {"\n": "&#10;"})

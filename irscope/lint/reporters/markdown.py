@@ -6,6 +6,7 @@ from irscope.lint.edges import folded
 from irscope.lint.report import FileReport, Report
 from irscope.lint.reporters.full import columns, costs, lifted, savings
 from irscope.source import Finding, Severity
+from irscope.source.visible import one_line, visible
 
 MAX_ROWS = 100
 """Findings in a table; nobody reads more, and GitHub cuts a summary at a megabyte."""
@@ -76,10 +77,11 @@ def _count(n: int, word: str) -> str:
 
 def _cell(text: str) -> str:
     """Text of a stranger's file in a cell: no markup, no new column, no new row."""
+    text = visible(text)
     for sign in ("\\", "`", "*", "_", "[", "]", "|"):
         text = text.replace(sign, "\\" + sign)
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("\n", "<br>")
 
 
 def _code(text: str) -> str:
-    return text.replace("`", "'").replace("|", "\\|").replace("\n", " ")
+    return one_line(text).replace("`", "'").replace("|", "\\|")
