@@ -104,7 +104,7 @@ def _for_all_devices(arrays: Mapping[str, Array], ports: list[Port]) -> dict[str
     return {**rest, **spread, **alone}
 
 
-def results_by_number(arrays: dict[str, Array], count: int, devices: int) -> dict[str, Array]:
+def results_by_number(arrays: Mapping[str, Array], count: int, devices: int) -> Mapping[str, Array]:
     """Arrays by number of the output: ``out1@2`` is result 1 of device 2, whose results stand behind those of the devices before it."""
     each = count // devices
     numbers = {f"out{result}@{device}": f"out{device * each + result}" for device in range(devices) for result in range(each)}
