@@ -4,7 +4,9 @@ from __future__ import annotations
 import re
 from random import Random
 
-from tests.passes.relay_graphs import BINARY, UNARY, Maker, Shape
+Shape = tuple[int, ...]
+UNARY = ["tanh", "nn.relu", "abs", "negative", "sigmoid", "exp"]
+BINARY = ["add", "subtract", "multiply", "maximum"]
 
 FOLLOWING = ("nn.relu({})", "tanh({})", "clip({}, a_min=-1f, a_max=2f)", "multiply({}, 2f)", "expand_dims({}, axis=0)")
 OWN = ("add", "subtract")
@@ -17,11 +19,69 @@ def random_rewrites(seed: int, size: int = 24) -> str:
     return _Rewrites(Random(seed)).text(size)
 
 
-class _Rewrites(Maker):
+class _Rewrites:
     STEPS = (
         "unary", "binary", "scalar", "again", "branches", "branches", "branches", "convolutions", "rectified", "rectified", "like", "filled", "limits",
         "widening", "shared_cast", "shared_cast", "slices", "slices", "layouts", "layouts", "reshapes", "transpose", "transpose", "vectors", "root",
         "padded", "padded", "known", "choice", "group_norm", "length", "ordered", "dropout")
+
+    def __init__(self, random: Random) -> None:
+        self.random = random
+        self.params: list[str] = []
+        self.lines: list[str] = []
+        self.values: list[tuple[str, Shape, str]] = []
+
+    def text(self, size: int) -> str:
+        self.values.append((self.param((1, 4, 6, 6)), (1, 4, 6, 6), "float32"))
+        self.values.append((self.param((2, 8)), (2, 8), "float32"))
+        while len(self.lines) < size:
+            getattr(self, self.random.choice(self.STEPS))()
+        result = ", ".join(self.results())
+        return "def @main({}) {{\n{}\n  return ({});\n}}\n".format(", ".join(self.params), "\n".join(self.lines), result)
+
+    def param(self, shape: Shape) -> str:
+        name = f"%p{len(self.params)}"
+        self.params.append(f"{name}: Tensor[({', '.join(map(str, shape))}), float32]")
+        return name
+
+    def add(self, what: str, shape: Shape, dtype: str = "float32", part: str = "") -> None:
+        name = f"%{len(self.lines)}"
+        self.lines.append(f"  {name} = {what};")
+        self.values.append((name + part, shape, dtype))
+
+    def pick(self, rank: int | None = None, wide: bool = True) -> tuple[str, Shape, str]:
+        fitting = [v for v in self.values if (rank is None or len(v[1]) == rank) and (not wide or v[2] == "float32")]
+        return fitting[-1 - min(int(self.random.expovariate(0.5)), len(fitting) - 1)]
+
+    def unary(self) -> None:
+        name, shape, dtype = self.pick(wide=False)
+        fitting = UNARY if dtype == "float32" else UNARY[:4] if dtype == "float16" else UNARY[1:4]
+        self.add(f"{self.random.choice(fitting)}({name})", shape, dtype)
+
+    def binary(self) -> None:
+        name, shape, dtype = self.pick(wide=False)
+        alike = [n for n, s, d in self.values if s == shape and d == dtype]
+        self.add(f"{self.random.choice(BINARY)}({name}, {self.random.choice(alike)})", shape, dtype)
+
+    def scalar(self) -> None:
+        name, shape, _ = self.pick()
+        self.add(f"{self.random.choice(BINARY)}({name}, {self.random.choice(['0f', '1f', '0.5f', '2f'])})", shape)
+
+    def again(self) -> None:
+        """The same as a line before: something to share."""
+        at = self.random.randrange(len(self.lines)) if self.lines else 0
+        same = [v for v in self.values if v[0] == f"%{at}"]
+        if same:
+            self.add(self.lines[at].partition(" = ")[2].rstrip(";"), same[0][1], same[0][2])
+
+    def dropout(self) -> None:
+        name, shape, _ = self.pick()
+        self.add(f"nn.dropout({name})", shape, part=".0")
+
+    def transpose(self) -> None:
+        name, shape, dtype = self.pick(wide=False)
+        axes = self.random.sample(range(len(shape)), len(shape))
+        self.add(f"transpose({name}, axes=[{', '.join(map(str, axes))}])", tuple(shape[a] for a in axes), dtype)
 
     def results(self) -> list[str]:
         """Every value that no line reads, so that all of the program counts."""

@@ -13,12 +13,17 @@ from irscope.formats.relay import print_module
 from irscope.graph import Effect, Module, Structure
 from irscope.passes import PASSES, pass_named, share_equal
 from irscope.passes.manager import run_passes
-from tests.lower.random_graphs import random_text
 from tests.lower.whole import inputs_of, module_of, reference
-from tests.passes.relay_graphs import random_program
 from tests.passes.relay_runs import outputs
+from tests.programs import hlo, relay
 
 SEEDS = range(12)
+
+
+def relay_text(seed: int) -> str:
+    return relay.program(seed, "plain").text()
+
+
 HALF = frozenset(("to-mixed-precision",))
 """Passes that change the precision: their numbers are held to that of the narrow type."""
 
@@ -47,14 +52,14 @@ def keeps(module: Module, name: str) -> bool:
 @pytest.mark.parametrize("name", PASSES)
 def test_relay_programs_keep_their_meaning(name: str) -> None:
     for seed in SEEDS:
-        module = irscope.load(random_program(seed)).module()
+        module = irscope.load(relay_text(seed)).module()
         assert keeps(module, name), f"seed {seed}"
 
 
 @pytest.mark.parametrize("name", PASSES)
 def test_what_a_pass_makes_of_relay_reads_back_as_the_same(name: str) -> None:
     for seed in SEEDS:
-        made = irscope.load(random_program(seed)).module()
+        made = irscope.load(relay.program(seed, "plain", control=False).text()).module()
         for step in run_passes(made, [name]):
             made = step.after
         text = print_module(made)
@@ -64,7 +69,7 @@ def test_what_a_pass_makes_of_relay_reads_back_as_the_same(name: str) -> None:
 @pytest.mark.parametrize("name", PASSES)
 def test_hlo_programs_keep_their_meaning(name: str) -> None:
     for seed in SEEDS:
-        module = module_of(random_text(seed))
+        module = module_of(hlo.program(seed, "plain").text())
         made = pass_named(name).run(module)
         arrays = inputs_of(module)
         assert close(reference(made, arrays), reference(module, arrays), name), f"seed {seed}"
@@ -72,7 +77,7 @@ def test_hlo_programs_keep_their_meaning(name: str) -> None:
 
 def test_all_passes_one_after_the_other() -> None:
     for seed in SEEDS:
-        module = irscope.load(random_program(seed, 20)).module()
+        module = irscope.load(relay_text(seed)).module()
         made = module
         for step in run_passes(module, [name for name in PASSES if name not in HALF]):
             assert not step.broke, (step.name, [f.message for f in step.broke])
@@ -93,5 +98,5 @@ def test_a_key_without_operands_is_caught(monkeypatch: pytest.MonkeyPatch) -> No
                 self.seen[key] = made
             return self.seen[key]
     monkeypatch.setattr(share_equal, "_Sharing", Wrong)
-    modules = [irscope.load(random_program(seed)).module() for seed in SEEDS]
+    modules = [irscope.load(relay_text(seed)).module() for seed in SEEDS]
     assert not all(keeps(module, "share-equal") for module in modules)

@@ -1,0 +1,26 @@
+"""What came of one random program."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """``kind``: ``same``; ``refused`` (irscope says that it does not run); or a failure.
+
+    Failures: ``differs`` from the reference or the oracle, ``threads`` (one and two threads differ), ``again`` (two runs differ), ``raised``,
+    ``slow`` (more CPU time than the limit), ``died``. ``key`` tells failures apart while a program is made smaller.
+    """
+
+    kind: str
+    detail: str = ""
+    key: str = ""
+    seconds: float = 0.0
+
+    @property
+    def failed(self) -> bool:
+        return self.kind not in ("same", "refused", "invalid")
+
+    def like(self, other: Verdict) -> bool:
+        """Whether both are the same failure."""
+        return (self.kind, self.key) == (other.kind, other.key)
