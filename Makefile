@@ -15,6 +15,9 @@ OUT := out
 JOBS ?= 2
 # What `make test` passes on to pytest: make test ARGS='tests/cli -k pipe'
 ARGS ?=
+# Seeds of the oracle's random programs: every second one is HLO (10,000 through XLA), every fourth TorchScript (3,000 through torch).
+ORACLE_HLO ?= 0:20000
+ORACLE_TORCH ?= 0:12000
 
 .PHONY: $(shell sed -n 's/^\([a-z-]*\):.*/\1/p' $(firstword $(MAKEFILE_LIST)))
 
@@ -52,6 +55,14 @@ browser: $(READY)  ## the page in a real Chromium, driven by Playwright (the mac
 
 oracle: $(READY)  ## compare with jax and torch, where they are installed (.venv/bin/pip install jax torch)
 	@$(BIN)/python -m pytest -q -m oracle $(ARGS)
+	@PYTHONPATH=. "$${PEERS_PYTHON:-$(BIN)/python}" -m tests.programs.campaign --oracle --format hlo --seeds $(ORACLE_HLO) --jobs $(JOBS)
+	@PYTHONPATH=. "$${PEERS_PYTHON:-$(BIN)/python}" -m tests.programs.campaign --oracle --format torchscript --seeds $(ORACLE_TORCH) --jobs $(JOBS)
+
+random: $(READY)  ## 100,000 random programs: reference, one and two threads; goes on where it ended (ARGS='--seeds 0:2000')
+	@$(BIN)/python -m tests.programs.campaign --jobs $(JOBS) $(ARGS)
+
+random-sample: $(READY)  ## the first 600 of them, a minute
+	@$(BIN)/python -m tests.programs.campaign --jobs $(JOBS) --seeds 0:600 --state $(OUT)/random-sample
 
 lint: $(READY)  ## ruff
 	@$(BIN)/python -m ruff check .
