@@ -12,8 +12,7 @@ import numpy as np
 from irscope.backends import cache, llvm_compile
 from irscope.backends.executable import Executable
 from irscope.backends.llvm_kernel import kernel_text
-from irscope.graph import Node
-from irscope.lower.families import Arg, Around, Built, Packed, Problem, Temp
+from irscope.lower.families import Arg, Built, Packed, Problem
 from irscope.lower.program import Launch, Program, Slot
 
 RUNS = 9
@@ -83,12 +82,12 @@ def alone(problem: Problem, way: Built) -> Program:
     program = Program("alone")
     slots: dict[Any, Slot] = {}
 
-    def temp(key: Any, like: Slot | Temp) -> Slot:
-        if key not in slots:
-            slots[key] = Slot(like.name, like.dtype, like.elements, "temp", offset=program.arena_bytes, zeroed=True)
-            program.arena_bytes += -(-slots[key].bytes // 64) * 64
-            program.temps.append(slots[key])
-        return slots[key]
+    def temp(like: Slot) -> Slot:
+        if like not in slots:
+            slots[like] = Slot(like.name, like.dtype, like.elements, "temp", offset=program.arena_bytes, zeroed=True)
+            program.arena_bytes += -(-slots[like].bytes // 64) * 64
+            program.temps.append(slots[like])
+        return slots[like]
 
     def constant(key: Any, name: str, array: Any, like: Slot | None = None) -> Slot:
         if key not in slots:
@@ -99,16 +98,10 @@ def alone(problem: Problem, way: Built) -> Program:
         return slots[key]
 
     def place(arg: Arg) -> tuple[Slot, int]:
-        if isinstance(arg, Temp):
-            return temp(arg, arg), 0
         if isinstance(arg, Packed):
             return constant((arg.node, arg.key), "packed", arg.make(problem.constants[arg.node])), 0
-        node: Node = arg.node if isinstance(arg, Around) else arg
-        storage = problem.outs[node] if node in problem.outs else problem.ins[node]
-        begin = storage.base - storage.lead if isinstance(arg, Around) else storage.base
-        if storage.slot.scope == "constant":
-            return constant(storage.slot, storage.slot.name, storage.slot.data, storage.slot), begin
-        return temp(storage.slot, storage.slot), begin
+        slot = arg.storage.slot
+        return (constant(slot, slot.name, slot.data, slot) if slot.scope == "constant" else temp(slot)), arg.begin
 
     program.steps = [Launch(stage.kernel, [place(arg) for arg in stage.args]) for stage in way.stages]
     return program

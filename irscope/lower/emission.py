@@ -8,11 +8,12 @@ from irscope.fusion.views import Strides
 from irscope.graph import DTYPES, Node
 from irscope.graph.dtypes import S32, S64
 from irscope.lower.build import KernelBuilder
+from irscope.lower.call import Call
 from irscope.lower.families import Problem
 from irscope.lower.points import Point, Trace
-from irscope.lower.pull import buffer_name
-from irscope.lower.tile import Buffer, Expr
+from irscope.lower.tile import Expr
 from irscope.lower.values import tensor_of
+from irscope.lower.view import Address
 from irscope.ops.nests import clamped
 
 Values = dict[Point, Any]
@@ -27,15 +28,8 @@ class Emission:
         self.lanes = lanes
         self.axis = axis
         self.stream = problem.stream
-        self.buffers: dict[Node, Buffer] = {}
-        for scope, values in (("in", problem.ins), ("out", problem.outs)):
-            if scope == "in" and problem.in_place:
-                shared = {s.slot for s in problem.outs.values()}
-            else:
-                shared = set()
-            for node, storage in values.items():
-                how = "inout" if storage.slot in shared else scope
-                self.buffers[node] = k.buffer(buffer_name(node), storage.dtype, storage.shape, how, storage.span)
+        self.call = Call(k)
+        self.call.declare(problem)
         self._places: dict[Point, Expr] = {}
 
     # ---- points
@@ -58,14 +52,14 @@ class Emission:
             case "constant":
                 return k.const(node.attrs["literal"].value().reshape(())[()], tensor_of(node).dtype)
             case "load":
-                return self.load(self.buffers[node], point.walk, index, mask, lanes)
+                return self.load(node, point.walk, index, mask, lanes)
             case "count":
                 return self._count(point, index, lanes)
             case "part":
                 extra = self._places.get(point)
                 if extra is None:
                     extra = self._start(point, values)
-                return self.load(self.buffers[node.operands[0]], point.walk, index, mask, lanes, extra)
+                return self.load(node.operands[0], point.walk, index, mask, lanes, extra)
             case "scalar":
                 assert node.op.scalar is not None
                 return node.op.scalar(k, node, *(values[a] for a in point.args))
@@ -114,39 +108,40 @@ class Emission:
         """How far a walk goes from lane to lane."""
         return walk.strides[self.axis] if self.axis >= 0 and walk.shape[self.axis] > 1 else 0
 
-    def load(self, buffer: Buffer, walk: Strides, index: Sequence[Any], mask: Expr | None, lanes: int, extra: Expr | None = None) -> Expr:
+    def address(self, node: Node, walk: Strides, index: Sequence[Any], extra: Expr | None = None) -> Address:
+        """The element of an input or output where a walk over it is at an index; ``extra`` elements further."""
+        at = self.call.views[node].origin + self.place(walk, index)
+        return at if extra is None else at + extra
+
+    def load(self, node: Node, walk: Strides, index: Sequence[Any], mask: Expr | None, lanes: int, extra: Expr | None = None) -> Expr:
         """What lies there: a vector, or one element where all lanes read the same."""
         k, step = self.k, self.step(walk)
-        at = self.place(walk, index)
-        if extra is not None:
-            at = at + extra
+        at = self.address(node, walk, index, extra)
         if not step or lanes == 1:
-            return k.load(buffer, at)
+            return at.load()
         if step == 1:
-            return k.load(buffer, at, lanes, mask)
+            return at.load(lanes, mask)
         if step == -1 and mask is None:
-            backwards = k.load(buffer, at - (lanes - 1), lanes)
+            backwards = (at + (1 - lanes)).load(lanes)
             return k.shuffle(backwards, backwards, tuple(range(lanes - 1, -1, -1)))
-        return k.gather(buffer, k.splat(at, lanes) + k.lane(lanes) * step, mask)
+        return at.gather(lanes, step, mask)
 
     def store(self, node: Node, walk: Strides, index: Sequence[Any], value: Expr, mask: Expr | None, lanes: int,
               extra: Expr | None = None) -> None:
         """Write a vector, or lane by lane where the elements do not lie side by side; ``extra`` elements further than the walk says."""
-        k, step, buffer = self.k, self.step(walk), self.buffers[node]
-        at = self.place(walk, index)
-        if extra is not None:
-            at = at + extra
+        k, step = self.k, self.step(walk)
+        at = self.address(node, walk, index, extra)
         if lanes == 1:
-            k.store(buffer, at, value)
+            at.store(value)
             return
         value = k.splat(value, lanes)
         if step == 1:
-            k.store(buffer, at, value, mask, mask is None and node in self.stream)
+            at.store(value, mask, mask is None and node in self.stream)
             return
         held = _masked(mask, lanes)
         for lane in range(lanes):
             if held is None or held[lane]:
-                k.store(buffer, at + lane * step, take(k, value, lane))
+                (at + lane * step).store(take(k, value, lane))
 
 
 def take(k: KernelBuilder, x: Expr, lane: int) -> Expr:

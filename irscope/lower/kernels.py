@@ -2,12 +2,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from irscope.fusion import Group
 from irscope.fusion.views import VIEWS, Chain
 from irscope.graph import Node, Structure, TensorType
-from irscope.lower.families import RIVALS, Around, Built, Family, Packed, Problem, Stage, Temp, Tunable, families
+from irscope.lower.families import RIVALS, Arg, Built, Family, Operand, Packed, Problem, Stage, Tunable, families
+from irscope.lower.program import Slot
 from irscope.lower.storage import Storage
 from irscope.lower.work import MOST_PADDED, SMALL, operations, operations_of
 
@@ -127,7 +129,7 @@ def _bytes_of(problem: Problem) -> float:
 
 
 def _place(storage: Storage) -> Hashable:
-    return (storage.dtype.name, storage.shape, storage.strides, storage.first, storage.room)
+    return (storage.dtype.name, storage.shape, storage.strides, storage.offset - storage.base, storage.room)
 
 
 def _chain(chain: Chain | None, number: dict[Node, int]) -> Hashable:
@@ -135,17 +137,16 @@ def _chain(chain: Chain | None, number: dict[Node, int]) -> Hashable:
 
 
 def _renamed(built: Built, before: Problem, now: Problem) -> Built:
-    """The launches of a problem, for one of the same structure: the same kernels over its own nodes."""
-    nodes: dict[Any, Any] = dict(zip(before.arguments(), now.arguments(), strict=True))
-    temps: dict[Temp, Temp] = {}
+    """The launches of a problem, for one of the same structure: the same kernels over its own nodes, and over memory of its own."""
+    nodes = dict(zip((*before.ins, *before.outs), (*now.ins, *now.outs), strict=True))
+    own: dict[Slot, Slot] = {}
 
-    def other(arg: Any) -> Any:
-        if isinstance(arg, Temp):
-            return temps.setdefault(arg, Temp(arg.name, arg.dtype, arg.elements, arg.zeroed))
+    def other(arg: Arg) -> Arg:
         if isinstance(arg, Packed):
             return Packed(nodes[arg.node], arg.key, arg.make)
-        if isinstance(arg, Around):
-            return Around(nodes[arg.node])
-        return nodes[arg]
-    return Built([Stage(stage.kernel, [other(arg) for arg in stage.args]) for stage in built.stages])
+        if arg.node is not None:
+            return Operand(now.operand(nodes[arg.node]).storage, nodes[arg.node], arg.around)
+        slot = arg.storage.slot
+        return Operand(replace(arg.storage, slot=own.setdefault(slot, replace(slot))))
 
+    return Built([Stage(stage.kernel, [other(arg) for arg in stage.args]) for stage in built.stages])

@@ -11,16 +11,15 @@ from irscope.fusion.irscope import POLICY
 from irscope.fusion.views import VIEWS
 from irscope.graph import TOKEN, Graph, Module, Node, TensorType
 from irscope.lower import control, places
-from irscope.lower.families import Arg, Around, Packed, Problem, Temp
+from irscope.lower.families import Packed, Problem
 from irscope.lower.faults import cannot_run
 from irscope.lower.homes import Homes, split_group
 from irscope.lower.kernels import Shop, Tuner
 from irscope.lower.memory import Memory
 from irscope.lower.options import Options
 from irscope.lower.program import Copy, Launch, Program, Slot, Step
-from irscope.lower.pull import buffer_name
 from irscope.lower.storage import Storage
-from irscope.lower.values import Parts, is_scalar_constant, leaf_paths, leaves, tensor_of
+from irscope.lower.values import Parts, buffer_name, is_scalar_constant, leaf_paths, leaves, tensor_of
 
 STREAM_BYTES = 4 << 20
 """Results of the program that are at least this large leave the caches before anybody reads them."""
@@ -130,27 +129,13 @@ class Lowering:
         built = self.shop.build(problem)
         if built is None:
             return False
-        temps: dict[Temp, Slot] = {}
         for stage in built.stages:
             self.memory.tick()
-            args = [self._argument(arg, problem, temps) for arg in stage.args]
+            args = [(self.packed(a), 0) if isinstance(a, Packed) else (a.storage.slot, a.begin) for a in stage.args]
             for slot, _ in args:
                 self.memory.touch(slot)
             steps.append(Launch(stage.kernel, args))
         return True
-
-    def _argument(self, arg: Arg, problem: Problem, temps: dict[Temp, Slot]) -> tuple[Slot, int]:
-        if isinstance(arg, Temp):
-            if arg not in temps:
-                temps[arg] = Slot(arg.name, arg.dtype, arg.elements, "temp", zeroed=arg.zeroed)
-            return temps[arg], 0
-        if isinstance(arg, Packed):
-            return self.packed(arg), 0
-        if isinstance(arg, Around):
-            inside = problem.ins[arg.node]
-            return inside.slot, inside.base - inside.lead
-        storage = problem.outs[arg] if arg in problem.outs else problem.ins[arg]
-        return storage.slot, storage.base
 
     def copy(self, steps: list[Step], source: Storage, target: Storage) -> None:
         """Append what copies one place to another of the same shape."""

@@ -23,10 +23,10 @@ from irscope.lower.values import is_scalar_constant
 class Point:
     """One value of an iteration.
 
-    ``kind`` is ``load`` (``walk`` over the memory of ``node``), ``count`` (``walk`` is the value), ``constant``, ``scalar`` (``node`` of
-    ``args``), ``reduce`` (``args``: element, init), ``part`` of a dynamic slice (``args``: starts; ``steps``: stride and highest start of
-    each). ``stage`` is the number of row reductions that must be done before it can be computed, ``cone`` the simple operations from loads
-    to here.
+    ``kind`` is ``load`` (``walk`` over the memory of ``node``, from its element 0 on), ``count`` (``walk`` is the value), ``constant``,
+    ``scalar`` (``node`` of ``args``), ``reduce`` (``args``: element, init), ``part`` of a dynamic slice (``args``: starts; ``steps``:
+    stride and highest start of each). ``stage`` is the number of row reductions that must be done before it can be computed, ``cone`` the
+    simple operations from loads to here.
     """
 
     kind: str
@@ -91,7 +91,7 @@ class _Tracer:
             storage = self.problem.outs[node].seen_through(chain)
             if point is None or storage is None:
                 return None
-            outputs.append((node, point, self._based(self.problem.outs[node], storage)))
+            outputs.append((node, point, _from_first(self.problem.outs[node], storage)))
         return Trace(self.space, self.rows, self.points, outputs)
 
     def _point(self, wanted: Want) -> Point | None:
@@ -169,7 +169,7 @@ class _Tracer:
         seen = None if storage is None else storage.seen_through(chain)
         if storage is None or seen is None:
             return None
-        walk = self._based(storage, seen)
+        walk = _from_first(storage, seen)
         return Point("load", node, (), walk, level=level_of(walk))
 
     def _part(self, node: Node, chain: Chain | None, starts: list[Point]) -> Point | None:
@@ -178,17 +178,17 @@ class _Tracer:
         if storage is None:
             return None
         sizes = node.attrs["dynamic_slice_sizes"]
-        base = self._based(storage, storage)
-        walk = seen_through(chain, Strides(tuple(sizes), base.strides, base.offset))
+        walk = seen_through(chain, Strides(tuple(sizes), storage.strides))
         if walk is None:
             return None
         steps = tuple((s, n - size) for s, n, size in zip(storage.strides, storage.shape, sizes))
         return Point("part", node, tuple(starts), walk, steps, max([level_of(walk), *(s.level for s in starts)]),
                      max((s.stage for s in starts), default=0))
 
-    def _based(self, storage: Storage, seen: Storage) -> Strides:
-        """A walk whose offset counts from where the kernel's buffer begins."""
-        return Strides(seen.shape, seen.strides, seen.offset - storage.base)
+
+def _from_first(storage: Storage, seen: Storage) -> Strides:
+    """A walk over a stored value, counted from the value's element 0."""
+    return Strides(seen.shape, seen.strides, seen.offset - storage.offset)
 
 
 def level_of(walk: Strides) -> int:

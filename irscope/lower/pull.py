@@ -16,9 +16,9 @@ from typing import Any
 from irscope.fusion.drafts import dims_of
 from irscope.graph import Node, TensorType
 from irscope.lower.build import KernelBuilder
+from irscope.lower.call import Call
 from irscope.lower.families import Problem
-from irscope.lower.storage import Storage
-from irscope.lower.tile import Buffer, Expr
+from irscope.lower.tile import Expr
 from irscope.lower.view import View
 from irscope.ops.movement import reindexed
 
@@ -26,17 +26,15 @@ Index = tuple[Expr, ...]
 
 
 class Pull:
-    """The group of one problem inside one kernel. Declares the kernel's buffers, in the order of ``problem.arguments()``."""
+    """The group of one problem inside one kernel. Declares its operands: ``views`` has one for each input and output."""
 
     def __init__(self, k: KernelBuilder, problem: Problem) -> None:
         self.k = k
         self.problem = problem
         self.inside = set(problem.group.nodes)
-        self.buffers: dict[Node, Buffer] = {}
-        self.storages: dict[Node, Storage] = {**problem.ins, **problem.outs}
-        for scope, values in (("in", problem.ins), ("out", problem.outs)):
-            for node, storage in values.items():
-                self.buffers[node] = k.buffer(buffer_name(node), storage.dtype, storage.shape, scope, storage.span)
+        self.call = Call(k)
+        self.call.declare(problem)
+        self.views = self.call.views
         self._known: dict[tuple[Node, Index], tuple[Any, Any]] = {}
 
     # ---- values
@@ -84,10 +82,11 @@ class Pull:
 
     def store(self, node: Node, index: Sequence[Any], value: Expr, mask: Expr | None = None, nontemporal: bool = False) -> None:
         """Write an element of an output, or a vector along the last index."""
-        base, step = self.place(self.storages[node], self._index(index))
+        view = self.views[node]
+        base, step = self.place(view, self._index(index))
         if value.lanes > 1 and step != 1:
             raise ValueError(f"a vector of %{node.name} does not lie side by side")
-        self.k.store(self.buffers[node], base, value, mask, nontemporal)
+        self.k.store(view.buffer, base, value, mask, nontemporal)
 
     def lanes(self, base: Any, count: int) -> Expr:
         """The vector of indices base, base + 1, ...: what to give as the last index."""
@@ -99,8 +98,9 @@ class Pull:
         """An element of an input, or a vector along the last index."""
         at = self._index(index)
         lanes = max((i.lanes for i in at), default=1)
-        storage, buffer = self.storages[node], self.buffers[node]
-        base, step = self.place(storage, at)
+        view = self.views[node]
+        buffer = view.buffer
+        base, step = self.place(view, at)
         if step is None:
             return self.k.gather(buffer, base, mask)
         if lanes == 1 or step == 0:
@@ -109,12 +109,12 @@ class Pull:
             return self.k.load(buffer, base, lanes, mask)
         return self.k.gather(buffer, self.k.splat(base, lanes) + self.k.lane(lanes) * step, mask)
 
-    def place(self, storage: Storage, index: Index) -> tuple[Expr, int | None]:
+    def place(self, view: View, index: Index) -> tuple[Expr, int | None]:
         """Where an element lies in its buffer, and how far the next lane is from it; (indices, None) when lanes lie anywhere."""
-        base: Any = self.k.index(storage.first)
+        base: Any = self.k.index(view.offset)
         step = 0
         scattered: Any = None
-        for i, stride, size in zip(index, storage.strides, storage.shape):
+        for i, stride, size in zip(index, view.strides, view.shape):
             if size == 1 or stride == 0:
                 continue
             if i.lanes == 1:
@@ -131,11 +131,6 @@ class Pull:
         lanes = scattered.lanes
         return scattered + self.k.splat(base, lanes) + self.k.lane(lanes) * step, None
 
-    def view(self, node: Node) -> View:
-        """An input or output as an array, for operators that are whole loop nests."""
-        storage = self.storages[node]
-        return self.k.view(self.buffers[node], storage.shape, storage.strides, storage.first)
-
     # ---- parts
 
     def _index(self, index: Sequence[Any]) -> Index:
@@ -149,7 +144,7 @@ class Pull:
         self._known[key] = (value, self.k.scope_token())
 
     def _outside(self, node: Node, at: Index) -> Any:
-        if node in self.buffers:
+        if node in self.views:
             return self.load(node, at)
         if node.op.name == "constant" and isinstance(node.type, TensorType) and node.type.elements == 1:
             return self.k.const(node.attrs["literal"].value().reshape(())[()], node.type.dtype)
@@ -202,9 +197,3 @@ def along_lanes(k: KernelBuilder, index: Expr) -> tuple[Expr, int] | None:
                 if factor is not None and factor[1] == 0 and factor[0].constant is not None and inner is not None:
                     return inner[0] * factor[0].constant, inner[1] * factor[0].constant
     return None
-
-
-def buffer_name(node: Node) -> str:
-    """The name of a value as a buffer of a kernel: letters, digits and underscores."""
-    text = "".join(c if c.isalnum() and c.isascii() else "_" for c in node.name)
-    return text if text and not text[0].isdigit() else "_" + text

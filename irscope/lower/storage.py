@@ -39,7 +39,7 @@ class Storage:
 
     @property
     def base(self) -> int:
-        """The lowest element that is touched: where a kernel's buffer begins."""
+        """The lowest element that is touched."""
         return self.offset + sum((n - 1) * s for n, s in zip(self.shape, self.strides) if s < 0 and n)
 
     @property

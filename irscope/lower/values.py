@@ -69,3 +69,9 @@ class Parts:
     def at(self, node: Node, path: Path) -> list[Node]:
         """The nodes that are this part of a value (none when nobody reads it)."""
         return self._parts.get(node, {}).get(path, []) if path else [node]
+
+
+def buffer_name(node: Node) -> str:
+    """The name of a value as a buffer of a kernel: letters, digits and underscores."""
+    text = "".join(c if c.isalnum() and c.isascii() else "_" for c in node.name)
+    return text if text and not text[0].isdigit() else "_" + text

@@ -1,4 +1,8 @@
-"""An array laid over a flat buffer: logical index to place by strides and offset."""
+"""Addresses: a buffer and a place in it are one value, so that neither meets the other's offset or strides.
+
+A :class:`View` is an array laid over a flat buffer (buffer, shape, strides, offset); an :class:`Address` is one element of a buffer, from
+which loop nests go on by strides.
+"""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -19,6 +23,41 @@ def row_major(shape: Sequence[int]) -> tuple[int, ...]:
         strides.append(step)
         step *= size
     return tuple(reversed(strides))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Address:
+    """Element ``index`` of a buffer. ``address + n`` is the address ``n`` elements further; the buffer comes along."""
+
+    builder: KernelBuilder
+    buffer: Buffer
+    index: Expr
+
+    @property
+    def dtype(self) -> DType:
+        return self.buffer.dtype
+
+    def __add__(self, elements: Any) -> Address:
+        if isinstance(elements, int) and elements == 0:
+            return self
+        return Address(self.builder, self.buffer, self.index + elements)
+
+    def load(self, lanes: int = 1, mask: Expr | None = None) -> Expr:
+        """The element, or ``lanes`` consecutive ones; lanes whose ``mask`` is false are not read and are 0."""
+        return self.builder.load(self.buffer, self.index, lanes, mask)
+
+    def gather(self, lanes: int, step: int, mask: Expr | None = None) -> Expr:
+        """``lanes`` elements, each ``step`` further than the one before."""
+        k = self.builder
+        return k.gather(self.buffer, k.splat(self.index, lanes) + k.lane(lanes) * step, mask)
+
+    def store(self, value: Any, mask: Expr | None = None, nontemporal: bool = False) -> None:
+        """Write one element, or as many consecutive ones as the value has lanes."""
+        self.builder.store(self.buffer, self.index, value, mask, nontemporal)
+
+    def prefetch(self) -> None:
+        """Ask for the cache line; an address outside of the buffer does no harm."""
+        self.builder.prefetch(self.buffer, self.index)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,6 +89,11 @@ class View:
         for i, stride in zip(index, self.strides):
             place = place + self.builder.as_index(i) * stride
         return place
+
+    @property
+    def origin(self) -> Address:
+        """Where element 0 lies."""
+        return Address(self.builder, self.buffer, self.builder.index(self.offset))
 
     def load(self, index: Sequence[Any]) -> Expr:
         return self.builder.load(self.buffer, self.at(index))

@@ -14,12 +14,16 @@ What happens to a group, in order:
 3. ``schedule(problem, match)``: the choices, as data: a plain dict that prints and can be kept. A tuner, where there is one, measures
    the family's ``alternatives`` too, and those of its rival (``RIVALS``), and takes what is fastest.
 4. ``build(problem, match, schedule)``: the kernels. Usually one Stage whose arguments are ``problem.arguments()``; a family that needs
-   several kernels, room of its own between them, or weights in another order, says so with several stages, :class:`Temp` and
+   several kernels, memory of its own between them, or weights in another order, says so with several stages, slots of its own and
    :class:`Packed`.
 
+A kernel reads and writes through *operands*: :class:`Operand` says where one operand position of one kernel finds its value, as one thing
+(memory, offset, strides, bounds). A value that a kernel reads twice has an operand for each position: a convolution may read its image
+from a copy with room for the padding while its kernel, or what is added to its result, is read from where the value lies. Operands become
+buffers through :class:`irscope.lower.call.Call`, and nowhere else.
+
 Kernels are shared: two groups of the same structure (operators, attributes, types, strides; not names, not offsets) get one kernel. So a
-kernel must depend on nothing but what :func:`irscope.lower.kernels.key_of` covers, and its buffers begin at ``Storage.base``, the lowest
-element that is touched: the launch adds it. Element 0 lies ``Storage.first`` further (0 unless a stride is negative).
+kernel must depend on nothing but what :func:`irscope.lower.kernels.key_of` covers.
 
 How the pointwise part of a group is written, whatever the family: :class:`irscope.lower.pull.Pull` gives the value of any node of the
 group at an index, and stores outputs; a family with an anchor first tells it the anchor's value at that index (``pull.give``).
@@ -34,7 +38,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
 from irscope.fusion import Group
-from irscope.graph import DType, Node
+from irscope.graph import Node
 from irscope.lower.storage import Storage, Wish
 from irscope.lower.tile import Kernel
 
@@ -57,7 +61,8 @@ class Problem:
     of the machine holds, ``threads`` how many may work. ``in_place``: an output takes the memory of an input that is read element by
     element, so each element must be read before it is written, and computed once. ``stream``: outputs so large that they should be
     written past the caches, since nobody reads them soon. Options of the compiler stand in ``options``
-    (``precision``: exact, default, fast).
+    (``precision``: exact, default, fast). ``apart``: outputs that are written into memory of the family's own, from where another stage
+    copies them.
     """
 
     group: Group
@@ -70,20 +75,49 @@ class Problem:
     in_place: bool = False
     stream: frozenset[Node] = frozenset()
     options: Mapping[str, Any] = field(default_factory=dict)
+    apart: frozenset[Node] = frozenset()
 
-    def arguments(self) -> list[Arg]:
-        """Inputs, then outputs, in order: the arguments of a kernel that takes them all."""
-        return [*self.ins, *self.outs]
+    def operand(self, node: Node) -> Operand:
+        """An input or an output where it lies."""
+        if node in self.apart:
+            return Operand(self.outs[node])
+        return Operand(self.outs[node] if node in self.outs else self.ins[node], node)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Temp:
-    """Memory that the stages of one group share; it lives as long as the group runs. ``zeroed``: zero at first, and never written there."""
+class Operand:
+    """Where one operand position of one kernel finds (or leaves) its value.
 
-    name: str
-    dtype: DType
-    elements: int
-    zeroed: bool = False
+    ``node`` is the input or output of the problem whose own place ``storage`` is; None where the family made the memory: a slot of scope
+    ``temp`` that the stages of one group share and that lives as long as the group runs. ``around`` says that the zeros around the value
+    (``Storage.room``) are read too.
+
+    The kernel's buffer is a window of the slot: ``elements`` elements from ``begin`` on, which the launch passes. Element 0 of the value is
+    element ``first`` of the buffer.
+    """
+
+    storage: Storage
+    node: Node | None = None
+    around: bool = False
+
+    @property
+    def begin(self) -> int:
+        """The first element of the slot that the kernel may touch."""
+        if self.node is None:
+            return 0
+        return self.storage.base - (self.storage.lead if self.around else 0)
+
+    @property
+    def elements(self) -> int:
+        """How many elements from there on belong to the kernel."""
+        if self.node is None:
+            return self.storage.slot.elements
+        return self.storage.span_with_room if self.around else self.storage.span
+
+    @property
+    def first(self) -> int:
+        """Where element 0 of the value lies, counted from ``begin``."""
+        return self.storage.offset - self.begin
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,20 +132,12 @@ class Packed:
     make: Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Around:
-    """An input with the room around it: the kernel's buffer begins ``Storage.lead`` elements before element 0."""
-
-    node: Node
-
-
-Arg = Node | Temp | Packed | Around
+Arg = Operand | Packed
 
 
 @dataclass(slots=True, eq=False)
 class Stage:
-    """One launch: the kernel, and its arguments in the order of ``kernel.params()``: nodes of the problem, Temps, Packed constants, and
-    inputs with the room around them."""
+    """One launch: the kernel, and its arguments in the order of ``kernel.params()``."""
 
     kernel: Kernel
     args: list[Arg]

@@ -21,11 +21,12 @@ from irscope.lower.build import KernelBuilder
 from irscope.lower.families import Built, Fixed, Problem
 from irscope.lower.families.affine import Affine, Axis
 from irscope.lower.families.dots import packing
-from irscope.lower.families.epilogue import Epilogue, stage
+from irscope.lower.families.epilogue import Epilogue
 from irscope.lower.families.nest import PACKERS, Nest
 from irscope.lower.schedule import ContractionSchedule, Machine, choose_tile, machine_of
 from irscope.lower.storage import Storage, Wish
-from irscope.lower.tile import Buffer, Expr
+from irscope.lower.tile import Expr
+from irscope.lower.view import Address
 from irscope.ops.contraction import DotDims
 
 IN_REGISTERS = 12
@@ -52,6 +53,17 @@ class Work:
     batches: tuple[int, ...]
     rows: tuple[int, ...]
     keys: int
+
+
+@dataclass(slots=True)
+class Panel:
+    """Some of the keys of a batch: where they lie, and the sum axes with their strides there."""
+
+    first: int
+    count: int
+    keys: Address
+    sums: list[Axis]
+    packed: bool
 
 
 class Attention:
@@ -91,9 +103,10 @@ class Attention:
 
     def build(self, problem: Problem, match: Work, schedule: dict[str, Any]) -> Built:
         k = KernelBuilder(problem.name, lanes=problem.lanes, tuned=True, precision=problem.options.get("precision", "default"))
-        _Writer(k, problem, match, schedule).write()
+        writer = _Writer(k, problem, match, schedule)
+        writer.write()
         flops = 2.0 * prod(match.batches) * prod(match.rows) * match.keys * (_depth(match) + dims_of(match.values.dot)[-1])
-        return Built([stage(k.finish(flops=flops, schedule=schedule), problem.arguments())])
+        return Built([writer.epilogue.call.stage(k.finish(flops=flops, schedule=schedule))])
 
 
 class _Writer:
@@ -104,20 +117,19 @@ class _Writer:
         self.rank = len(work.batches) + len(work.rows) + 1
         self.epilogue = Epilogue(k, problem, self.rank - 1)
         q, keys = work.scores.dot.operands
-        self.q, self.keys, self.v = (self.epilogue.buffers[n] for n in (q, keys, work.values.dot.operands[1]))
+        self.q, self.keys, self.v = (self.epilogue.views[n] for n in (q, keys, work.values.dot.operands[1]))
         self.pitch = -(-work.keys // self.lanes) * self.lanes + self.lanes
         block = schedule["block"]
-        self.scores = k.scratch(F32, (block, self.pitch)).buffer
-        self.totals = k.scratch(F32, (block,)).buffer
+        self.scores = k.scratch(F32, (block, self.pitch)).origin
+        self.totals = k.scratch(F32, (block,)).origin
 
     def write(self) -> None:
         """Batches, other axes of queries, blocks of queries."""
         k, work = self.k, self.work
-        assert work.scores.left is not None
-        q, keys, v = work.scores.left, work.scores.right, work.values.right
+        q, keys, v = self.q, self.keys, self.v
         with ExitStack() as stack:
             index: list[Any] = []
-            at_q, at_k, at_v = k.index(q.first), k.index(keys.first), k.index(v.first)
+            at_q, at_k, at_v = q.origin, keys.origin, v.origin
             for number, size in enumerate(work.batches):
                 i = stack.enter_context(k.par(0, size))
                 index.append(i)
@@ -139,20 +151,19 @@ class _Writer:
 
     # ---- the two products
 
-    def _panels(self, at: Any) -> list[tuple[int, int, Buffer, Any, list[Axis]]]:
-        """The keys of a batch, cut in panels and packed where that is worth it: (first key, keys, buffer, address, sum axes)."""
+    def _panels(self, at: Address) -> list[Panel]:
+        """The keys of a batch, cut in panels and packed where that is worth it."""
         k, work, vectors = self.k, self.work, self.schedule["score_vectors"]
         column, sums = self._key_axes()
         pack = packing(Affine([Axis("row", work.rows[-1], 0, 0), column, *sums]), False, F32, machine_of(self.lanes))
-        found = []
+        found: list[Panel] = []
         width = vectors * self.lanes
         for first in range(0, work.keys, width):
             count = min(width, work.keys - first)
-            address, axes, buffer = at + first * column.rhs, sums, self.keys
+            address, axes = at + first * column.rhs, sums
             if pack in PACKERS:
-                buffer, axes = PACKERS[pack](k, self.keys, address, sums, column, -(-count // self.lanes), self.lanes, count)
-                address = k.index(0)
-            found.append((first, count, buffer, address, axes))
+                address, axes = PACKERS[pack](k, address, sums, column, -(-count // self.lanes), self.lanes, count)
+            found.append(Panel(first, count, address, axes, pack in PACKERS))
         return found
 
     def _key_axes(self) -> tuple[Axis, list[Axis]]:
@@ -165,17 +176,16 @@ class _Writer:
                 for a, b in zip(side.dims.lhs_contracting, side.dims.rhs_contracting)]
         return column, sorted(sums, key=lambda axis: -abs(axis.lhs))
 
-    def _block(self, index: list[Any], at_q: Any, panels: list[tuple[int, int, Buffer, Any, list[Axis]]], at_v: Any, rows: int) -> None:
+    def _block(self, index: list[Any], at_q: Address, panels: list[Panel], at_v: Address, rows: int) -> None:
         work, s = self.work, self.schedule
         side = work.scores
         assert side.left is not None
         row = Axis("row", rows, side.left.strides[side.dims.lhs_free[-1]], 0, self.rank - 2)
-        for first, count, buffer, address, sums in panels:
-            packed = buffer is not self.keys
-            column = Axis("column", count, 0, 1 if packed else self._key_axes()[0].rhs, self.rank - 1)
-            tile = ContractionSchedule(min(s["score_rows"], rows), -(-count // self.lanes))
-            Nest(self.k, Affine([row, column, *sums]), self.q, buffer, F32, self.lanes, self.rank, tile, self._scored(index, first), False,
-                 at_q, address, whole_columns=packed).write()
+        for panel in panels:
+            column = Axis("column", panel.count, 0, 1 if panel.packed else self._key_axes()[0].rhs, self.rank - 1)
+            tile = ContractionSchedule(min(s["score_rows"], rows), -(-panel.count // self.lanes))
+            Nest(self.k, Affine([row, column, *panel.sums]), at_q, panel.keys, F32, self.lanes, self.rank, tile,
+                 self._scored(index, panel.first), False, whole_columns=panel.packed).write()
         with self.k.loop(0, rows) as r:
             self._softmax(r)
         self._weigh(index, at_v, rows)
@@ -191,7 +201,7 @@ class _Writer:
             score = k.splat(self.epilogue.value(softmax.scores, where), self.lanes)
             if mask is not None:
                 score = k.select(mask, score, k.const(float("-inf"), F32))
-            k.store(self.scores, at[-2] * self.pitch + at[-1] + first, score)
+            (self.scores + (at[-2] * self.pitch + at[-1] + first)).store(score)
 
         return finish
 
@@ -199,29 +209,29 @@ class _Writer:
         """A row of scores becomes exponentials; their sum is kept beside."""
         k, lanes = self.k, self.lanes
         vectors = -(-self.work.keys // lanes)
-        base = row * self.pitch
+        base, total = self.scores + row * self.pitch, self.totals + row
         if vectors <= IN_REGISTERS:
-            values = [k.load(self.scores, base + v * lanes, lanes) for v in range(vectors)]
+            values = [(base + v * lanes).load(lanes) for v in range(vectors)]
             top = k.let(k.reduce("max", _tree(k, "max", values)))
             powers = [k.unary("exp", k.binary("sub", value, top)) for value in values]
             for v, power in enumerate(powers):
-                k.store(self.scores, base + v * lanes, power)
-            k.store(self.totals, row, k.reduce("add", _tree(k, "add", powers)))
+                (base + v * lanes).store(power)
+            total.store(k.reduce("add", _tree(k, "add", powers)))
             return
         chains = min(4, vectors)
         low = k.splat(k.const(float("-inf"), F32), lanes)
         highest = [k.reg(F32, low) for _ in range(chains)]
-        self._sweep(vectors, chains, lambda at, c: highest[c].set(k.binary("max", highest[c].get(), k.load(self.scores, base + at, lanes))))
+        self._sweep(vectors, chains, lambda at, c: highest[c].set(k.binary("max", highest[c].get(), (base + at).load(lanes))))
         top = k.let(k.reduce("max", _tree(k, "max", [h.get() for h in highest])))
         sums = [k.reg(F32, k.splat(k.const(0, F32), lanes)) for _ in range(chains)]
 
         def exponential(at: Any, c: int) -> None:
-            e = k.unary("exp", k.binary("sub", k.load(self.scores, base + at, lanes), top))
-            k.store(self.scores, base + at, e)
+            e = k.unary("exp", k.binary("sub", (base + at).load(lanes), top))
+            (base + at).store(e)
             sums[c].set(k.binary("add", sums[c].get(), e))
 
         self._sweep(vectors, chains, exponential)
-        k.store(self.totals, row, k.reduce("add", _tree(k, "add", [s.get() for s in sums])))
+        total.store(k.reduce("add", _tree(k, "add", [s.get() for s in sums])))
 
     def _sweep(self, vectors: int, chains: int, work: Any) -> None:
         """``work(element, chain)`` for every vector of a row, several chains at a time."""
@@ -233,7 +243,7 @@ class _Writer:
         for v in range(whole, vectors):
             work(k.index(v * lanes), v - whole)
 
-    def _weigh(self, index: list[Any], at_v: Any, rows: int) -> None:
+    def _weigh(self, index: list[Any], at_v: Address, rows: int) -> None:
         """The second product over a block of exponentials; each result is divided by the sum of its row."""
         k, work, s = self.k, self.work, self.schedule
         side = work.values
@@ -245,13 +255,13 @@ class _Writer:
 
         def finish(value: Any, at: list[Any], mask: Expr | None) -> None:
             where = [*index[:-1], index[-1] + at[-2], at[-1]]
-            result = k.binary("div", value, k.load(self.totals, at[-2]))
+            result = k.binary("div", value, (self.totals + at[-2]).load())
             if work.softmax.empty is not None:
                 empty = self.epilogue.value(work.softmax.empty, [*where[:-1], k.index(0)])
                 result = k.select(empty, k.splat(k.const(0, F32), self.lanes), result)
             self.epilogue(result, where, mask)
 
-        Nest(k, affine, self.scores, self.v, F32, self.lanes, self.rank, tile, finish, False, 0, at_v).write()
+        Nest(k, affine, self.scores, at_v, F32, self.lanes, self.rank, tile, finish, False).write()
 
 
 def _tree(k: KernelBuilder, word: str, values: list[Any]) -> Any:

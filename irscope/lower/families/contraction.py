@@ -13,16 +13,15 @@ from irscope.lower.build import KernelBuilder
 from irscope.lower.families import Built, Fixed, Packed, Problem
 from irscope.lower.families.affine import Affine, Axis, merged
 from irscope.lower.families.dots import alternatives, choose, last, packing, sorted_axes, vector_axis
-from irscope.lower.families.epilogue import Epilogue, Walk, stage, walks
+from irscope.lower.families.epilogue import Epilogue, Walk, walks
 from irscope.lower.families.inner_nest import InnerNest, inner_schedule
 from irscope.lower.families.lane_nest import LaneNest, lane_axis
 from irscope.lower.families.micro import computing_type
 from irscope.lower.families.nest import Nest
 from irscope.lower.families.pack import panels
-from irscope.lower.families.relayout import Edges, relaid, with_storage
+from irscope.lower.families.relayout import Edges
 from irscope.lower.schedule import ContractionSchedule, machine_of
 from irscope.lower.storage import Wish
-from irscope.lower.tile import Buffer
 from irscope.ops.contraction import DotDims
 
 INNER_COLUMNS = 4
@@ -89,29 +88,26 @@ class Contraction:
         assert anchor is not None
         lanes = machine_of(problem.lanes).lanes(dtype)
         k = KernelBuilder(problem.name, lanes=lanes, tuned=True, precision=problem.options.get("precision", "default"))
-        edges = match.edges or Edges(problem, [], [], {})
+        edges = match.edges or Edges(problem)
         columns = match.affine.of("column")
         epilogue = Epilogue(k, edges.problem, match.lane.out if match.lane is not None else columns[-1].out if columns else 0)
-        args = edges.arguments()
-        left, right = epilogue.buffers[match.left], epilogue.buffers[match.right]
-        bases = problem.ins[match.left].first, problem.ins[match.right].first
+        left, right = epilogue.views[match.left].origin, epilogue.views[match.right].origin
         if match.lane is not None:
-            LaneNest(k, match.affine, match.lane, left, right, dtype, lanes, len(dims_of(anchor)), epilogue, *bases).write()
+            LaneNest(k, match.affine, match.lane, left, right, dtype, lanes, len(dims_of(anchor)), epilogue).write()
         elif match.inner:
-            InnerNest(k, match.affine, left, right, dtype, lanes, len(dims_of(anchor)), epilogue, *bases, schedule["rows"]).write()
+            InnerNest(k, match.affine, left, right, dtype, lanes, len(dims_of(anchor)), epilogue, schedule["rows"]).write()
         else:
             chosen = ContractionSchedule.of(schedule)
             if chosen.pack == "load":
-                right, packed = packed_operand(k, match, chosen, dtype, lanes)
-                args.append(packed)
-                bases = bases[0], 0
-            Nest(k, match.affine, left, right, dtype, lanes, len(dims_of(anchor)), chosen, epilogue, True, *bases).write()
+                packed, shape = packed_operand(match, chosen, dtype, lanes)
+                right = epilogue.call.packed(packed, dtype, shape, "panels").origin
+            Nest(k, match.affine, left, right, dtype, lanes, len(dims_of(anchor)), chosen, epilogue).write()
         kernel = k.finish(flops=match.affine.flops, schedule=schedule)
-        return Built([stage(kernel, args), *edges.after])
+        return Built([epilogue.call.stage(kernel), *edges.after])
 
 
-def packed_operand(k: KernelBuilder, work: Work, schedule: ContractionSchedule, dtype: DType, lanes: int) -> tuple[Buffer, Packed]:
-    """The right operand in panels: the buffer that the kernel reads, and how it is made of the constant."""
+def packed_operand(work: Work, schedule: ContractionSchedule, dtype: DType, lanes: int) -> tuple[Packed, tuple[int, ...]]:
+    """The right operand in panels: how they are made of the constant, and their shape."""
     width, numpy_type = schedule.vectors * lanes, dtype.numpy()
     batches, sums, columns = work.packed
     outer = (*batches, *(n for i, n in enumerate(columns) if i != work.column))
@@ -127,7 +123,7 @@ def packed_operand(k: KernelBuilder, work: Work, schedule: ContractionSchedule, 
             joined = np.moveaxis(joined, first + i, len(batches) + i)
         return panels(joined, len(outer), width, numpy_type)
 
-    return k.buffer("panels", dtype, shape, "in"), Packed(work.right, ("panels", order, work.packed, column, width, dtype.name), make)
+    return Packed(work.right, ("panels", order, work.packed, column, width, dtype.name), make), shape
 
 
 def _dtype(problem: Problem) -> DType:
@@ -149,13 +145,8 @@ def _any_work(problem: Problem, anchor: Node) -> Work | None:
 
 def _relaid(problem: Problem, anchor: Node) -> Work | None:
     """The dot into row-major memory of its own, and copies from there: where results lie side by side along nothing."""
-    edges = Edges(problem, [], [], {})
-    outs = {}
-    for output in problem.group.outputs:
-        copying, temp, outs[output] = relaid(problem, output, tuple(range(len(dims_of(output)))))
-        edges.after.append(copying)
-        edges.instead[output] = temp
-    edges.problem = with_storage(problem, {}, outs)
+    edges = Edges(problem)
+    edges.leave(dict.fromkeys(problem.group.outputs, tuple(range(len(dims_of(anchor))))))
     work = _any_work(edges.problem, anchor)
     return None if work is None else replace(work, edges=edges)
 

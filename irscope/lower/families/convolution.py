@@ -13,18 +13,18 @@ from irscope.fusion import Group
 from irscope.fusion.drafts import dims_of
 from irscope.graph import Node, TensorType
 from irscope.lower.build import KernelBuilder
-from irscope.lower.families import Arg, Built, Fixed, Packed, Problem, Stage
+from irscope.lower.families import Built, Fixed, Operand, Packed, Problem
 from irscope.lower.families.affine import Affine, Axis, merged, swapped
 from irscope.lower.families.dots import alternatives, choose, last, packing, sorted_axes, vector_axis
-from irscope.lower.families.epilogue import Epilogue, stage, walks
+from irscope.lower.families.epilogue import Epilogue, walks
 from irscope.lower.families.geometry import Geometry
 from irscope.lower.families.lane_nest import LaneNest, lane_axis
 from irscope.lower.families.micro import computing_type
 from irscope.lower.families.nest import Nest
 from irscope.lower.families.pack import panels
-from irscope.lower.families.relayout import Edges, framed, relaid, with_storage
+from irscope.lower.families.relayout import Edges
 from irscope.lower.schedule import ContractionSchedule, machine_of
-from irscope.lower.storage import Storage, Wish
+from irscope.lower.storage import Wish
 
 FEW = 4
 """Result channels of a group that are too few for lanes."""
@@ -32,13 +32,14 @@ FEW = 4
 
 @dataclass(slots=True)
 class Work:
-    """A convolution as a nest, between its edges. ``order`` is that of its sum axes in the operand's memory.
+    """A convolution as a nest, between its edges. ``image`` is what the window slides over; ``order`` is that of its sum axes there.
 
     ``flipped``: vectors walk the image instead of the result channels, and weights are broadcast. ``lane``: they walk the groups.
     """
 
     geometry: Geometry
     edges: Edges
+    image: Operand
     affine: Affine
     order: tuple[int, ...]
     fixed: bool
@@ -88,68 +89,65 @@ class Convolution:
         lanes = machine_of(problem.lanes).lanes(dtype)
         k = KernelBuilder(problem.name, lanes=lanes, tuned=True, precision=problem.options.get("precision", "default"))
         epilogue = Epilogue(k, edges.problem, match.lane.out if match.lane is not None else match.affine.of("column")[-1].out)
-        args = edges.arguments()
-        lhs, rhs = edges.problem.ins[geometry.lhs], problem.ins[geometry.rhs]
-        left, image, element_0 = edges.image(k, geometry.lhs)
-        args.append(image)
-        left_base = element_0 + geometry.first_tap(lhs)
-        right, base = epilogue.buffers[geometry.rhs], geometry.rhs_base(rhs)
+        call = epilogue.call
+        left, right = geometry.first_tap(call.bind(match.image, "in", "image")), geometry.first_weight(epilogue.views[geometry.rhs])
         if match.flipped:
-            left, left_base, right, base = right, base, left, left_base
+            left, right = right, left
         rank = len(dims_of(geometry.lhs))
         if match.lane is not None:
-            LaneNest(k, match.affine, match.lane, left, right, dtype, lanes, rank, epilogue, left_base, base).write()
-            return Built([*edges.before, stage(k.finish(flops=match.affine.flops, schedule=schedule), args), *edges.after])
+            LaneNest(k, match.affine, match.lane, left, right, dtype, lanes, rank, epilogue).write()
+            return Built([*edges.before, call.stage(k.finish(flops=match.affine.flops, schedule=schedule)), *edges.after])
         if chosen.pack == "load":
-            width, base, order, numpy_type = chosen.vectors * lanes, 0, match.order, dtype.numpy()
-            groups, count = geometry.groups, -(-match.affine.of("column")[-1].size // width)
-            right = k.buffer("panels", dtype, (groups, count, match.affine.size("sum"), width), "in")
-            args.append(Packed(geometry.rhs, ("panels", geometry.conv, order, width, dtype.name),
-                               lambda array: panels(geometry.arranged(array, order), 1, width, numpy_type)))
-        Nest(k, match.affine, left, right, dtype, lanes, rank, chosen, epilogue, True, left_base, base).write()
+            width, order, numpy_type = chosen.vectors * lanes, match.order, dtype.numpy()
+            shape = (geometry.groups, -(-match.affine.of("column")[-1].size // width), match.affine.size("sum"), width)
+            packed = Packed(geometry.rhs, ("panels", geometry.conv, order, width, dtype.name),
+                            lambda array: panels(geometry.arranged(array, order), 1, width, numpy_type))
+            right = call.packed(packed, dtype, shape, "panels").origin
+        Nest(k, match.affine, left, right, dtype, lanes, rank, chosen, epilogue).write()
         kernel = k.finish(flops=match.affine.flops, schedule=schedule)
-        return Built([*edges.before, stage(kernel, args), *edges.after])
+        return Built([*edges.before, call.stage(kernel), *edges.after])
 
 
 def _work(problem: Problem, geometry: Geometry) -> Work | None:
     """Vectors along the result channels."""
-    edges = edges_of(problem, geometry)
-    found = walks(edges.problem) if edges is not None else None
-    if edges is None or found is None:
+    between = edges_of(problem, geometry)
+    found = walks(between[0].problem) if between is not None else None
+    if between is None or found is None:
         return None
-    written, read = found
-    lhs = edges.problem.ins[geometry.lhs]
+    (edges, image), (written, read) = between, found
+    lhs = image.storage
     fixed = geometry.rhs in problem.constants
     affine = sorted_axes(merged(geometry.affine(lhs, None if fixed else problem.ins[geometry.rhs], [*written, *read])))
     column = vector_axis(affine, written)
-    return None if column is None else Work(geometry, edges, last(affine, column), geometry.order(lhs), fixed)
+    return None if column is None else Work(geometry, edges, image, last(affine, column), geometry.order(lhs), fixed)
 
 
 def _flipped(problem: Problem, geometry: Geometry) -> Work | None:
     """Vectors along the image, where it is read side by side or where there is nothing else for them to walk."""
-    edges = edges_of(problem, geometry, in_place=True)
-    found = walks(edges.problem) if edges is not None else None
-    if edges is None or found is None:
+    between = edges_of(problem, geometry, in_place=True)
+    found = walks(between[0].problem) if between is not None else None
+    if between is None or found is None:
         return None
-    written, read = found
-    lhs = edges.problem.ins[geometry.lhs]
+    (edges, image), (written, read) = between, found
+    lhs = image.storage
     affine = sorted_axes(merged(swapped(geometry.affine(lhs, problem.ins[geometry.rhs], [*written, *read]))))
     column = vector_axis(affine, written)
     if column is None or (column.rhs != 1 and geometry.conv.outputs > geometry.groups):
         return None
-    return Work(geometry, edges, last(affine, column), geometry.order(lhs), False, True)
+    return Work(geometry, edges, image, last(affine, column), geometry.order(lhs), False, True)
 
 
 def _by_groups(problem: Problem, geometry: Geometry) -> Work | None:
     """Vectors along groups of one result channel, where they lie side by side."""
-    edges = edges_of(problem, geometry)
-    found = walks(edges.problem) if edges is not None else None
-    if edges is None or found is None:
+    between = edges_of(problem, geometry)
+    found = walks(between[0].problem) if between is not None else None
+    if between is None or found is None:
         return None
-    lhs, (written, read) = edges.problem.ins[geometry.lhs], found
+    (edges, image), (written, read) = between, found
+    lhs = image.storage
     affine = sorted_axes(merged(geometry.affine(lhs, problem.ins[geometry.rhs], [*written, *read])))
     axis = lane_axis(affine, written)
-    return None if axis is None else Work(geometry, edges, affine, geometry.order(lhs), False, lane=axis)
+    return None if axis is None else Work(geometry, edges, image, affine, geometry.order(lhs), False, lane=axis)
 
 
 def geometry_of(group: Group) -> Geometry | None:
@@ -168,22 +166,20 @@ def dtype_of(group: Group) -> Any:
     return dtype
 
 
-def edges_of(problem: Problem, geometry: Geometry, tile: int = 1, channels_last: bool = False, in_place: bool = False) -> Edges | None:
-    """The problem as the nest wants it, and the copies that make it so; None where an output is of another shape than the anchor.
+def edges_of(problem: Problem, geometry: Geometry, tile: int = 1, channels_last: bool = False,
+             in_place: bool = False) -> tuple[Edges, Operand] | None:
+    """The copies around the nest, and what its window slides over; None where an output is of another shape than the anchor.
 
     ``channels_last`` says that the operand must lie so; else it may lie in any order, and keeps it where it has few channels.
     ``in_place``: order matters neither for the operand nor for the results.
     """
     anchor, dims = problem.group.anchor, geometry.conv.dims
     assert anchor is not None
-    if geometry.lhs not in problem.ins or geometry.rhs not in problem.ins:
+    if geometry.lhs not in problem.ins or geometry.rhs not in problem.ins or any(dims_of(o) != dims_of(anchor) for o in problem.outs):
         return None
-    before: list[Stage] = []
-    after: list[Stage] = []
-    instead: dict[Node, Arg] = {}
-    ins: dict[Node, Storage] = {}
-    outs: dict[Node, Storage] = {}
+    edges = Edges(problem)
     lhs = problem.ins[geometry.lhs]
+    image = Operand(lhs, geometry.lhs, around=True)
     turned = channels_last and lhs.strides[dims.lhs_feature] != 1
     if turned or not geometry.has_room(lhs, tile):
         order = geometry.wish().order
@@ -192,18 +188,11 @@ def edges_of(problem: Problem, geometry: Geometry, tile: int = 1, channels_last:
         room = [(0, 0)] * len(lhs.shape)
         for d, around in zip(dims.lhs_spatial, geometry.room(tile)):
             room[d] = around
-        copying, temp, ins[geometry.lhs] = framed(problem, geometry.lhs, order, room, geometry.holes)
-        before.append(copying)
-        instead[geometry.lhs] = temp
-    for output in problem.group.outputs:
-        if dims_of(output) != dims_of(anchor):
-            return None
-        apart = problem.outs[output].strides[dims.out_feature] != 1
-        if apart and not in_place and (channels_last or geometry.conv.outputs > geometry.groups):
-            copying, temp, outs[output] = relaid(problem, output, geometry.result_wish().order)
-            after.append(copying)
-            instead[output] = temp
-    return Edges(with_storage(problem, ins, outs), before, after, instead)
+        image = edges.frame(geometry.lhs, order, room, geometry.holes)
+    if not in_place and (channels_last or geometry.conv.outputs > geometry.groups):
+        apart = [o for o, storage in problem.outs.items() if storage.strides[dims.out_feature] != 1]
+        edges.leave(dict.fromkeys(apart, geometry.result_wish().order))
+    return edges, image
 
 
 FAMILY = Convolution()

@@ -9,15 +9,16 @@ from typing import Any
 from irscope.fusion import Group
 from irscope.graph import DType, Node
 from irscope.lower.build import KernelBuilder
-from irscope.lower.families import Built, Fixed, Packed, Problem
+from irscope.lower.families import Built, Fixed, Operand, Packed, Problem
 from irscope.lower.families.convolution import dtype_of, edges_of, geometry_of
 from irscope.lower.families.depthwise_nest import DepthwiseNest
-from irscope.lower.families.epilogue import Epilogue, stage, walks
+from irscope.lower.families.epilogue import Epilogue, walks
 from irscope.lower.families.geometry import Geometry
 from irscope.lower.families.relayout import Edges
 from irscope.lower.schedule import Machine, machine_of
-from irscope.lower.storage import Storage, Wish
-from irscope.lower.tile import Buffer, Expr
+from irscope.lower.storage import Wish
+from irscope.lower.tile import Expr
+from irscope.lower.view import Address, View
 
 Tap = Callable[[Any, int, Expr | None], Expr]
 
@@ -27,10 +28,11 @@ MAX_TAPS = 49
 
 @dataclass(slots=True)
 class Work:
-    """A convolution between its edges."""
+    """A convolution between its edges; ``image`` is what the window slides over."""
 
     geometry: Geometry
     edges: Edges
+    image: Operand
 
 
 class Depthwise:
@@ -52,11 +54,11 @@ class Depthwise:
             return None
         if prod(conv.window.size) > MAX_TAPS:
             return None
-        edges = edges_of(problem, geometry, channels_last=True)
-        found = walks(edges.problem) if edges is not None else None
-        if edges is None or found is None or any(v[conv.dims.out_feature] != 1 for v in found[0]):
+        between = edges_of(problem, geometry, channels_last=True)
+        found = walks(between[0].problem) if between is not None else None
+        if between is None or found is None or any(v[conv.dims.out_feature] != 1 for v in found[0]):
             return None
-        return Work(geometry, edges) if edges.problem.ins[geometry.lhs].strides[conv.dims.lhs_feature] == 1 else None
+        return Work(geometry, *between) if between[1].storage.strides[conv.dims.lhs_feature] == 1 else None
 
     def schedule(self, problem: Problem, match: Work) -> dict[str, Any]:
         return {"pixels": _pixels(match.geometry, machine_of(problem.lanes))}
@@ -67,16 +69,13 @@ class Depthwise:
         lanes = machine_of(problem.lanes).lanes(dtype)
         k = KernelBuilder(problem.name, lanes=lanes, tuned=True, precision=problem.options.get("precision", "default"))
         epilogue = Epilogue(k, edges.problem, dims.out_feature)
-        args = edges.arguments()
         if geometry.rhs in problem.constants:
             padded = -(-conv.outputs // lanes) * lanes
-            args.append(_packed(geometry, padded, dtype))
-            tap = _from_panel(k, k.buffer("taps", dtype, (*window.size, padded), "in"), padded, lanes)
+            taps = epilogue.call.packed(_packed(geometry, padded, dtype), dtype, (*window.size, padded), "taps")
+            tap = _from_panel(taps.origin, padded, lanes)
         else:
-            tap = _in_place(k, geometry, epilogue.buffers[geometry.rhs], problem.ins[geometry.rhs], dtype, lanes)
-        lhs = edges.problem.ins[geometry.lhs]
-        image, image_arg, element_0 = edges.image(k, geometry.lhs)
-        args.append(image_arg)
+            tap = _in_place(k, geometry, epilogue.views[geometry.rhs], dtype, lanes)
+        image = epilogue.call.bind(match.image, "in", "image")
         y, x = dims.lhs_spatial
         size, step, reach = ((pair[0], pair[1]) for pair in (window.size, window.stride, window.rhs_dilate))
 
@@ -86,31 +85,28 @@ class Depthwise:
                 index[d] = i
             epilogue(value, index, mask)
 
-        DepthwiseNest(k, image, tap, (lhs.strides[dims.lhs_batch], lhs.strides[y], lhs.strides[x]),
+        DepthwiseNest(k, geometry.first_tap(image), tap, (image.strides[dims.lhs_batch], image.strides[y], image.strides[x]),
                       (conv.batch, conv.out_spatial[0], conv.out_spatial[1]), conv.outputs, size, step, reach, schedule["pixels"],
-                      dtype, lanes, finish, element_0 + geometry.first_tap(lhs)).write()
+                      dtype, lanes, finish).write()
         kernel = k.finish(flops=2.0 * prod(window.size) * conv.batch * prod(conv.out_spatial) * conv.outputs, schedule=schedule)
-        return Built([*edges.before, stage(kernel, args), *edges.after])
+        return Built([*edges.before, epilogue.call.stage(kernel), *edges.after])
 
 
-def _from_panel(k: KernelBuilder, taps: Buffer, padded: int, lanes: int) -> Tap:
+def _from_panel(taps: Address, padded: int, lanes: int) -> Tap:
     """Taps that were put in order before the first run."""
-    return lambda channel, number, mask: k.load(taps, channel + number * padded, lanes)
+    return lambda channel, number, mask: (taps + (channel + number * padded)).load(lanes)
 
 
-def _in_place(k: KernelBuilder, geometry: Geometry, kernel: Buffer, storage: Storage, dtype: DType, lanes: int) -> Tap:
+def _in_place(k: KernelBuilder, geometry: Geometry, weights: View, dtype: DType, lanes: int) -> Tap:
     """Taps of a kernel that is computed, wherever they lie."""
     dims = geometry.conv.dims
-    down, across = ((-1 if turned else 1) * storage.strides[d] for d, turned in zip(dims.rhs_spatial, geometry.conv.window.rhs_reversal))
-    apart, first = storage.strides[dims.rhs_output], geometry.rhs_base(storage)
+    down, across = ((-1 if turned else 1) * weights.strides[d] for d, turned in zip(dims.rhs_spatial, geometry.conv.window.rhs_reversal))
+    apart, first = weights.strides[dims.rhs_output], geometry.first_weight(weights)
 
     def tap(channel: Any, number: int, mask: Expr | None) -> Expr:
         y, x = divmod(number, geometry.conv.window.size[1])
-        place = channel * apart + (first + y * down + x * across)
-        if apart == 1:
-            value = k.load(kernel, place, lanes, mask)
-        else:
-            value = k.gather(kernel, k.splat(k.as_index(place), lanes) + k.lane(lanes) * apart, mask)
+        place = first + (channel * apart + (y * down + x * across))
+        value = place.load(lanes, mask) if apart == 1 else place.gather(lanes, apart, mask)
         return value if value.dtype is dtype else k.convert(value, dtype)
 
     return tap

@@ -13,21 +13,22 @@ from irscope.graph import DType
 from irscope.lower.build import KernelBuilder
 from irscope.lower.families.micro import first_lanes
 from irscope.lower.families.shares import stepped
-from irscope.lower.tile import Buffer, Expr
+from irscope.lower.tile import Expr
+from irscope.lower.view import Address
 
 Finish = Callable[[Any, tuple[Any, Any, Any, Any], Expr | None], None]
 
 
 @dataclass(slots=True)
 class DepthwiseNest:
-    """``source`` is addressed from the first tap of the first result on (``origin``), by strides of (image, y, x).
+    """``source`` is the first tap of the first result; ``strides`` go on from there, by (image, y, x).
 
     Channels are neighbours. ``tap(channel, number, mask)`` gives the weights of a window's element, from a channel on. ``step`` is the
     stride of the window, ``reach`` the distance of its taps (dilation), each (y, x).
     """
 
     k: KernelBuilder
-    source: Buffer
+    source: Address
     tap: Callable[[Any, int, Expr | None], Expr]
     strides: tuple[int, int, int]
     results: tuple[int, int, int]
@@ -39,7 +40,6 @@ class DepthwiseNest:
     dtype: DType
     lanes: int
     finish: Finish
-    origin: int = 0
 
     def write(self) -> None:
         """All loops."""
@@ -53,7 +53,7 @@ class DepthwiseNest:
 
     def _pixels(self, w: list[Expr], n: Any, y: Any, x: Any, c: Any, pixels: int, mask: Expr | None) -> None:
         k, strides = self.k, self.strides
-        base = n * strides[0] + self.origin + y * (self.step[0] * strides[1]) + x * (self.step[1] * strides[2]) + c
+        base = self.source + (n * strides[0] + y * (self.step[0] * strides[1]) + x * (self.step[1] * strides[2]) + c)
         total: list[Expr | None] = [None] * pixels
         for i in range(self.window[0]):
             for at in range((pixels - 1) * self.step[1] + (self.window[1] - 1) * self.reach[1] + 1):
@@ -62,7 +62,7 @@ class DepthwiseNest:
                          if 0 <= tap <= (self.window[1] - 1) * self.reach[1] and tap % self.reach[1] == 0]
                 if not users:
                     continue
-                value = k.load(self.source, base + i * self.reach[0] * strides[1] + at * strides[2], self.lanes, mask)
+                value = (base + (i * self.reach[0] * strides[1] + at * strides[2])).load(self.lanes, mask)
                 if value.dtype is not self.dtype:
                     value = k.convert(value, self.dtype)
                 for p, j in users:

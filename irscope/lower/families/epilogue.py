@@ -8,10 +8,9 @@ from irscope.fusion.drafts import dims_of
 from irscope.fusion.views import VIEWS, Chain, Repeat, Strides, seen_through
 from irscope.graph import Node, TensorType
 from irscope.lower.build import KernelBuilder
-from irscope.lower.families import Arg, Problem, Stage
+from irscope.lower.families import Problem
 from irscope.lower.pull import Pull
-from irscope.lower.tidy import walk
-from irscope.lower.tile import Expr, GatherLoad, Kernel, Load, Prefetch, Store
+from irscope.lower.tile import Expr
 
 Walk = tuple[int, ...]
 
@@ -83,12 +82,3 @@ class Epilogue(Pull):
     def load(self, node: Node, index: Sequence[Any], mask: Expr | None = None) -> Expr:
         """Lanes that do not exist are not read."""
         return super().load(node, index, mask if mask is not None else self.mask)
-
-
-def stage(kernel: Kernel, args: list[Arg]) -> Stage:
-    """A launch that passes only what the kernel reads or writes: a packed constant stands for the one it was made of."""
-    used = {s.buffer for s in walk(kernel.body) if isinstance(s, Load | GatherLoad | Store | Prefetch)}
-    pairs = list(zip(kernel.params(), args, strict=True))
-    gone = {b for b, _ in pairs if b not in used and b.scope == "in"}
-    kernel.buffers = [b for b in kernel.buffers if b not in gone]
-    return Stage(kernel, [a for b, a in pairs if b not in gone])

@@ -13,11 +13,13 @@ from irscope.fusion import Group
 from irscope.fusion.drafts import dims_of
 from irscope.graph import Kind, Node, TensorType
 from irscope.lower.build import KernelBuilder
-from irscope.lower.families import Built, Fixed, Problem, Stage, Temp
+from irscope.lower.families import Built, Fixed, Operand, Problem
 from irscope.lower.kernels import flops_of_node
+from irscope.lower.program import Slot
 from irscope.lower.pull import Pull
-from irscope.lower.storage import Wish
+from irscope.lower.storage import Storage, Wish
 from irscope.lower.values import leaf_paths, path_to
+from irscope.lower.view import View
 from irscope.ops.costs import result_elements
 
 MOST_AGAIN = 4
@@ -49,33 +51,30 @@ class Generic:
         if match == "nest":
             anchor = problem.group.anchor
             assert anchor is not None and anchor.op.nest is not None
-            outs, unread = _results(k, pull, problem, anchor)
-            anchor.op.nest(k, anchor, [pull.view(o) for o in anchor.operands], outs)
-            return Built([Stage(k.finish(schedule=schedule), [*problem.arguments(), *unread])])
+            anchor.op.nest(k, anchor, [pull.views[o] for o in anchor.operands], _results(pull, problem, anchor))
         else:
             for shape, outputs in _by_shape(problem).items():
                 with ExitStack() as loops:
                     index = [loops.enter_context(k.par(0, n) if d == 0 else k.loop(0, n)) for d, n in enumerate(shape)]
                     for output in outputs:
                         pull.store(output, index, pull.value(output, index))
-        return Built([Stage(k.finish(schedule=schedule), problem.arguments())])
+        return Built([pull.call.stage(k.finish(schedule=schedule))])
 
 
-def _results(k: KernelBuilder, pull: Pull, problem: Problem, anchor: Node) -> tuple[list[Any], list[Temp]]:
+def _results(pull: Pull, problem: Problem, anchor: Node) -> list[View]:
     """A view for every result of an operator, in its own order; results that nobody reads get memory that nobody sees."""
     if isinstance(anchor.type, TensorType):
-        return [pull.view(output) for output in problem.outs], []
+        return [pull.views[output] for output in problem.outs]
     read = {path_to(output): output for output in problem.outs}
-    outs: list[Any] = []
-    unread: list[Temp] = []
+    outs: list[View] = []
     for path, type in leaf_paths(anchor.type):
         if path in read:
-            outs.append(pull.view(read[path]))
+            outs.append(pull.views[read[path]])
         else:
             name = "unread" + "_".join(map(str, path))
-            outs.append(k.view(k.buffer(name, type.dtype, type.dims(), "out")))
-            unread.append(Temp(name, type.dtype, max(type.elements, 1)))
-    return outs, unread
+            slot = Slot(name, type.dtype, max(type.elements, 1), "temp")
+            outs.append(pull.call.bind(Operand(Storage.plain(slot, type.dtype, type.dims())), "out", name))
+    return outs
 
 
 def _repeats_loops(problem: Problem) -> bool:

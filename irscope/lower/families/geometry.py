@@ -8,6 +8,7 @@ from irscope.fusion.views import row_major
 from irscope.graph import Node
 from irscope.lower.families.affine import Affine, Axis
 from irscope.lower.storage import Storage, Wish
+from irscope.lower.view import Address, View
 from irscope.ops.convolution import Conv
 
 if TYPE_CHECKING:
@@ -79,9 +80,9 @@ class Geometry:
         rank = len(dims.out_spatial) + 2
         return Wish((dims.out_batch, *dims.out_spatial, dims.out_feature), (0,) * rank, (0,) * rank)
 
-    def first_tap(self, storage: Storage) -> int:
-        """Where the first tap of the first result lies, seen from the operand's first element."""
-        return -sum(low * storage.strides[d] for d, low in zip(self.conv.dims.lhs_spatial, self.conv.window.pad_low))
+    def first_tap(self, image: View) -> Address:
+        """Where the first tap of the first result lies: in the zeros around the operand, where it is padded."""
+        return image.origin + -sum(low * image.strides[d] for d, low in zip(self.conv.dims.lhs_spatial, self.conv.window.pad_low))
 
     # ---- as a contraction
 
@@ -116,11 +117,11 @@ class Geometry:
         axes.append(Axis("column", outputs, 0, column_stride, dims.out_feature))
         return Affine(axes, views)
 
-    def rhs_base(self, rhs: Storage) -> int:
-        """Where the kernel's first tap lies from its first element: at the far end of reversed dimensions."""
+    def first_weight(self, rhs: View) -> Address:
+        """Where the weight of the first tap lies: at the far end of reversed dimensions."""
         dims, window = self.conv.dims, self.conv.window
         turned = [(n, d) for n, d, reverse in zip(window.size, dims.rhs_spatial, window.rhs_reversal) if reverse]
-        return rhs.first + sum((n - 1) * rhs.strides[d] for n, d in turned)
+        return rhs.origin + sum((n - 1) * rhs.strides[d] for n, d in turned)
 
     def arranged(self, array: np.ndarray[Any, Any], order: tuple[int, ...]) -> np.ndarray[Any, Any]:
         """A constant kernel as [group, sums in ``order``, outputs of the group], each tap where the operand's order meets it."""

@@ -11,7 +11,7 @@ from irscope.lower.build import KernelBuilder
 from irscope.lower.families.affine import Affine, Axis
 from irscope.lower.families.micro import Tile, inner_products
 from irscope.lower.families.shares import stepped
-from irscope.lower.tile import Buffer
+from irscope.lower.view import Address
 
 TILE = 16
 """Accumulators of a tile: enough chains to hide the latency of an fma, few enough for 16 registers with operands beside them."""
@@ -29,14 +29,12 @@ class InnerNest:
 
     k: KernelBuilder
     affine: Affine
-    lhs: Buffer
-    rhs: Buffer
+    lhs: Address
+    rhs: Address
     dtype: DType
     lanes: int
     rank: int
     finish: Callable[[Any, list[Any]], None]
-    lhs_base: int
-    rhs_base: int
     rows: int
 
     def write(self) -> None:
@@ -45,19 +43,19 @@ class InnerNest:
         *before, last = affine.of("row") or [Axis("row", 1, 0, 0)]
         with ExitStack() as stack:
             index: list[Any] = [k.index(0) for _ in range(self.rank)]
-            lhs, rhs = k.index(self.lhs_base), k.index(self.rhs_base)
+            lhs, rhs = self.lhs, self.rhs
             for axis in [*affine.of("batch"), *before]:
                 i = stack.enter_context(k.par(0, axis.size))
                 lhs, rhs, index = lhs + i * axis.lhs, rhs + i * axis.rhs, _moved(index, axis, i)
             for i, height in stepped(k, last.size, self.rows):
                 self._tile(lhs + i * last.lhs, rhs, _moved(index, last, i), last, height)
 
-    def _tile(self, lhs: Any, rhs: Any, index: list[Any], last: Axis, height: int) -> None:
+    def _tile(self, lhs: Address, rhs: Address, index: list[Any], last: Axis, height: int) -> None:
         k = self.k
         columns: list[tuple[int, list[tuple[Axis, int]]]] = [(0, [])]
         for axis in self.affine.of("column"):
             columns = [(offset + i * axis.rhs, [*steps, (axis, i)]) for offset, steps in columns for i in range(axis.size)]
-        tile = Tile(self.lhs, self.rhs, lhs, rhs, [r * last.lhs for r in range(height)], 1, self.lanes, self.affine.of("sum"))
+        tile = Tile(lhs, rhs, [r * last.lhs for r in range(height)], 1, self.lanes, self.affine.of("sum"))
         for r, row in enumerate(inner_products(k, tile, [offset for offset, _ in columns], self.dtype)):
             for value, (_, steps) in zip(row, columns):
                 where = _moved(index, last, k.index(r))

@@ -18,7 +18,8 @@ from irscope.lower.build import KernelBuilder
 from irscope.lower.families.affine import Affine, Axis
 from irscope.lower.families.micro import DEPTH_BLOCK, first_lanes, total_type
 from irscope.lower.families.shares import stepped
-from irscope.lower.tile import Buffer, Expr
+from irscope.lower.tile import Expr
+from irscope.lower.view import Address
 from irscope.ops.nests import blocks
 
 RESULTS = 12
@@ -38,14 +39,12 @@ class LaneNest:
     k: KernelBuilder
     affine: Affine
     axis: Axis
-    lhs: Buffer
-    rhs: Buffer
+    lhs: Address
+    rhs: Address
     dtype: DType
     lanes: int
     rank: int
     finish: Callable[[Any, list[Any], Expr | None], None]
-    lhs_base: int
-    rhs_base: int
 
     def write(self) -> None:
         """All loops."""
@@ -59,7 +58,7 @@ class LaneNest:
         for i, count in stepped(k, axis.size, self.lanes):
             mask = first_lanes(k, count, self.lanes) if count < self.lanes else None
             with ExitStack() as stack:
-                at = _Place([k.index(0)] * self.rank, k.index(self.lhs_base), k.index(self.rhs_base)).moved(axis, i)
+                at = _Place([k.index(0)] * self.rank, self.lhs, self.rhs).moved(axis, i)
                 for outer in results:
                     at = at.moved(outer, stack.enter_context(k.loop(0, outer.size)))
                 self._tile([at.through(tiled, steps) for steps in product(*(range(a.size) for a in tiled))], mask)
@@ -79,7 +78,7 @@ class LaneNest:
                     i = start + stack.enter_context(k.loop(0, extent))
                     here = [p.moved(axis, i) for p in here]
                 for register, place in zip(registers, here):
-                    x, y = (self._wide(k.load(b, a, self.lanes, mask)) for b, a in ((self.lhs, place.lhs), (self.rhs, place.rhs)))
+                    x, y = (self._wide(address.load(self.lanes, mask)) for address in (place.lhs, place.rhs))
                     before = register.get()
                     register.set(k.fma(x, y, before) if dtype.is_float else k.binary("add", k.binary("mul", x, y), before))
             for register, total in zip(registers, totals):
@@ -97,8 +96,8 @@ class _Place:
     """An index into the result, and the addresses that belong to it."""
 
     index: list[Any]
-    lhs: Any
-    rhs: Any
+    lhs: Address
+    rhs: Address
 
     def moved(self, axis: Axis, i: Any) -> _Place:
         """After ``i`` steps along an axis."""

@@ -15,8 +15,9 @@ from irscope.fusion.drafts import dims_of
 from irscope.fusion.views import VIEWS
 from irscope.graph import Node
 from irscope.lower.build import KernelBuilder
+from irscope.lower.call import Call
 from irscope.lower.emission import Emission, Values, tail_mask, width
-from irscope.lower.families import Built, Fixed, Problem, Stage
+from irscope.lower.families import Built, Fixed, Problem
 from irscope.lower.points import Point, Trace, merged, reordered, trace
 from irscope.lower.pull import Pull
 from irscope.lower.storage import Wish
@@ -51,10 +52,10 @@ class Map:
     def build(self, problem: Problem, match: Trace | str, schedule: dict[str, Any]) -> Built:
         k = KernelBuilder(problem.name, problem.lanes, tuned=True, precision=problem.options.get("precision", "default"))
         if isinstance(match, str):
-            _build_pull(k, problem, schedule["lanes"])
+            call = _build_pull(k, problem, schedule["lanes"])
         else:
-            _build_points(k, problem, match, schedule["lanes"], schedule["block"])
-        return Built([Stage(k.finish(schedule=schedule), problem.arguments())])
+            call = _build_points(k, problem, match, schedule["lanes"], schedule["block"])
+        return Built([call.stage(k.finish(schedule=schedule))])
 
 
 def ordered(traced: Trace) -> Trace:
@@ -64,7 +65,7 @@ def ordered(traced: Trace) -> Trace:
     return traced if order == tuple(range(len(order))) else reordered(traced, order)
 
 
-def _build_points(k: KernelBuilder, problem: Problem, match: Trace, lanes: int, block: int) -> None:
+def _build_points(k: KernelBuilder, problem: Problem, match: Trace, lanes: int, block: int) -> Call:
     axes = len(match.space)
     e = Emission(k, problem, match, lanes, axes - 1)
     values: Values = {}
@@ -73,7 +74,7 @@ def _build_points(k: KernelBuilder, problem: Problem, match: Trace, lanes: int, 
     e.starts(values)
     if not axes:
         _store(e, match, [], values, None, 1)
-        return
+        return e.call
     index: list[Any] = []
     with ExitStack() as loops:
         for axis in range(axes - 1):
@@ -95,7 +96,7 @@ def _build_points(k: KernelBuilder, problem: Problem, match: Trace, lanes: int, 
             with k.loop(0, whole, lanes) as i:
                 body(i)
             tail()
-            return
+            return e.call
         blocks = -(-whole // block)
         with k.par(0, blocks) as b:
             end = k.binary("min", b * block + block, k.index(whole))
@@ -104,6 +105,7 @@ def _build_points(k: KernelBuilder, problem: Problem, match: Trace, lanes: int, 
             if rest:
                 with k.when(k.compare("EQ", b, blocks - 1)):
                     tail()
+    return e.call
 
 
 def _store(e: Emission, match: Trace, index: list[Any], values: Values, mask: Any, lanes: int) -> None:
@@ -124,7 +126,7 @@ def _can_pull(problem: Problem) -> bool:
     return bool(shape) and shape[-1] >= 4 and all(s.strides[-1] == 1 for s in problem.outs.values())
 
 
-def _build_pull(k: KernelBuilder, problem: Problem, most: int) -> None:
+def _build_pull(k: KernelBuilder, problem: Problem, most: int) -> Call:
     """Loops over the result, the last in vectors; the end of a row is done by a vector that overlaps the one before."""
     pull = Pull(k, problem)
     shape = dims_of(problem.group.outputs[0])
@@ -143,6 +145,7 @@ def _build_pull(k: KernelBuilder, problem: Problem, most: int) -> None:
             body(i)
         if shape[-1] % lanes:
             body(k.index(shape[-1] - lanes))
+    return pull.call
 
 
 FAMILY = Map()

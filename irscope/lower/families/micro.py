@@ -19,7 +19,8 @@ from irscope.graph import DType
 from irscope.graph.dtypes import F32, F64, PRED, S32, S64
 from irscope.lower.build import KernelBuilder
 from irscope.lower.families.affine import Axis
-from irscope.lower.tile import Buffer, Expr
+from irscope.lower.tile import Expr
+from irscope.lower.view import Address
 from irscope.ops.nests import blocks
 
 Accumulators = list[list[Any]]
@@ -35,8 +36,7 @@ most, and the totals would cost registers and scratch memory in every kernel."""
 class Ahead:
     """Cache lines to ask for while a tile runs: ``lines`` neighbours at each step, ``steps[i]`` elements further along sum axis i."""
 
-    buffer: Buffer
-    address: Any
+    address: Address
     steps: Sequence[int]
     lines: int
 
@@ -49,10 +49,8 @@ class Tile:
     ``mask`` (of the last vector) is None where all lanes exist.
     """
 
-    lhs_buffer: Buffer
-    rhs_buffer: Buffer
-    lhs: Any
-    rhs: Any
+    lhs: Address
+    rhs: Address
     rows: Sequence[int]
     vectors: int
     lanes: int
@@ -76,19 +74,19 @@ def accumulate(k: KernelBuilder, tile: Tile, dtype: DType, begin: Callable[[int,
     acc = [[k.reg(dtype, begin(r, v) if begin else k.splat(zero, tile.lanes)) for v in range(tile.vectors)] for r in range(len(tile.rows))]
     with ExitStack() as loops:
         lhs, rhs = tile.lhs, tile.rhs
-        ahead: Any = tile.ahead.address if tile.ahead is not None else None
+        ahead = tile.ahead.address if tile.ahead is not None else None
         for place, axis in enumerate(tile.sums):
             i = loops.enter_context(k.loop(0, axis.size))
             lhs, rhs = lhs + i * axis.lhs, rhs + i * axis.rhs
-            if tile.ahead is not None:
+            if tile.ahead is not None and ahead is not None:
                 ahead = ahead + i * tile.ahead.steps[place]
-        if tile.ahead is not None:
+        if tile.ahead is not None and ahead is not None:
             for line in range(tile.ahead.lines):
-                k.prefetch(tile.ahead.buffer, ahead + line * line_of(tile.ahead.buffer))
-        right = [_wide(k, k.load(tile.rhs_buffer, rhs + v * tile.lanes, tile.lanes, tile.mask if v == tile.vectors - 1 else None), dtype)
+                (ahead + line * line_of(ahead.dtype)).prefetch()
+        right = [_wide(k, (rhs + v * tile.lanes).load(tile.lanes, tile.mask if v == tile.vectors - 1 else None), dtype)
                  for v in range(tile.vectors)]
         for r, offset in enumerate(tile.rows):
-            left = _wide(k, k.load(tile.lhs_buffer, lhs + offset), dtype)
+            left = _wide(k, (lhs + offset).load(), dtype)
             for v in range(tile.vectors):
                 if dtype.is_float:
                     acc[r][v].set(k.fma(left, right[v], acc[r][v].get()))
@@ -114,9 +112,9 @@ def inner_products(k: KernelBuilder, tile: Tile, columns: Sequence[int], dtype: 
     totals = [[k.reg(wide, k.splat(k.const(0, wide), lanes)) for _ in columns] for _ in tile.rows] if wide is not None else []
 
     def step(at: Any, mask: Expr | None) -> None:
-        right = [_wide(k, k.load(tile.rhs_buffer, tile.rhs + at + c, lanes, mask), dtype) for c in columns]
+        right = [_wide(k, (tile.rhs + at + c).load(lanes, mask), dtype) for c in columns]
         for r, offset in enumerate(tile.rows):
-            left = _wide(k, k.load(tile.lhs_buffer, tile.lhs + at + offset, lanes, mask), dtype)
+            left = _wide(k, (tile.lhs + at + offset).load(lanes, mask), dtype)
             for c, value in enumerate(right):
                 if dtype.is_float:
                     acc[r][c].set(k.fma(left, value, acc[r][c].get()))
@@ -149,6 +147,6 @@ def _wide(k: KernelBuilder, value: Expr, dtype: DType) -> Expr:
     return value if value.dtype is dtype else k.convert(value, dtype)
 
 
-def line_of(buffer: Buffer) -> int:
+def line_of(dtype: DType) -> int:
     """Elements of a cache line."""
-    return max(1, 64 // buffer.dtype.storage)
+    return max(1, 64 // dtype.storage)

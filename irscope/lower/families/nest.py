@@ -14,7 +14,8 @@ from irscope.lower.families.micro import Ahead, Tile, accumulate, first_lanes, l
 from irscope.lower.families.pack import in_panel, pack_copy, pack_gather, pack_transpose
 from irscope.lower.families.shares import stepped
 from irscope.lower.schedule import ContractionSchedule
-from irscope.lower.tile import Buffer, Expr
+from irscope.lower.tile import Expr
+from irscope.lower.view import Address
 
 Finish = Callable[[Any, list[Any], Expr | None], None]
 """``finish(value, index, mask)``: the result at a logical index, lanes along the column axis, is stored, or worked on and stored."""
@@ -27,24 +28,22 @@ PACKERS = {"copy": pack_copy, "transpose": pack_transpose, "gather": pack_gather
 class Nest:
     """A contraction being written. ``affine`` is merged, its last column axis is the vectors'; ``rank`` counts the result's dimensions.
 
-    ``rhs`` is addressed by the strides in ``affine``, unless ``schedule.pack`` is ``load``: then it lies in panels
-    [batch...][panel][sum...][width], as :func:`irscope.lower.families.pack.panels` makes them. ``parallel``: the outermost loops
-    are ``par``. ``whole_columns``: the right operand has room for, and zeros in, the lanes beyond the last column. ``packed_columns``
-    counts those of a packed operand of which this nest does a part (0: all of it).
+    ``lhs`` and ``rhs`` are the operands' first elements, from where the strides in ``affine`` go on. Where ``schedule.pack`` is ``load``,
+    ``rhs`` lies in panels [batch...][panel][sum...][width] instead, as :func:`irscope.lower.families.pack.panels` makes them.
+    ``parallel``: the outermost loops are ``par``. ``whole_columns``: the right operand has room for, and zeros in, the lanes beyond the
+    last column. ``packed_columns`` counts those of a packed operand of which this nest does a part (0: all of it).
     """
 
     k: KernelBuilder
     affine: Affine
-    lhs: Buffer
-    rhs: Buffer
+    lhs: Address
+    rhs: Address
     dtype: DType
     lanes: int
     rank: int
     schedule: ContractionSchedule
     finish: Finish
     parallel: bool = True
-    lhs_base: Any = 0
-    rhs_base: Any = 0
     whole_columns: bool = False
     packed_columns: int = 0
 
@@ -108,11 +107,11 @@ class Nest:
                 for j, columns in stepped(k, self.column.size, self.width, False):
                     self._panel(index, lhs, rhs, j, columns, rows)
 
-    def _enter_outer(self, stack: ExitStack) -> tuple[list[Any], Any, Any]:
+    def _enter_outer(self, stack: ExitStack) -> tuple[list[Any], Address, Address]:
         """Loops over batches and outer columns: (index of the result, left address, right address)."""
         k = self.k
         index: list[Any] = [k.index(0) for _ in range(self.rank)]
-        lhs, rhs = k.as_index(self.lhs_base), k.as_index(self.rhs_base)
+        lhs, rhs = self.lhs, self.rhs
         batches = self.affine.of("batch")
         packed = self.schedule.pack == "load"
         step = prod(a.size for a in self.outer if a.rhs or a.role == "column") if packed else 0
@@ -127,7 +126,8 @@ class Nest:
                 rhs = rhs + i * axis.rhs
         return index, lhs, rhs
 
-    def _panel(self, index: list[Any], lhs: Any, rhs: Any, j: Any, columns: int, rows: tuple[Any, list[Any], int] | None) -> None:
+    def _panel(self, index: list[Any], lhs: Address, rhs: Address, j: Any, columns: int,
+               rows: tuple[Address, list[Any], int] | None) -> None:
         """One panel of columns, from ``j`` on: over all rows, or over the one tile ``rows`` (address, index, height)."""
         k, s, lanes = self.k, self.schedule, self.lanes
         vectors, rest = -(-columns // lanes), columns % lanes
@@ -135,7 +135,7 @@ class Nest:
         sums, address = self.sums, rhs + j * self.column.rhs
         if s.pack == "load":
             sums, address = in_panel(self.sums, self.width), rhs + j * self.depth
-        tile = Tile(self.lhs, self.rhs, lhs, address, (), vectors, lanes, sums,
+        tile = Tile(lhs, address, (), vectors, lanes, sums,
                     mask if s.pack == "none" and not self.whole_columns else None)
         # A panel that is summed in blocks is packed in blocks, where a block is a run of it.
         in_blocks = s.pack in PACKERS and bool(s.sum_block) and (s.pack == "copy" or len(sums) == 1)
@@ -155,8 +155,8 @@ class Nest:
 
     def _with_panel(self, tile: Tile, columns: int) -> Tile:
         """The tile, reading a panel that is packed here."""
-        panel, sums = PACKERS[self.schedule.pack](self.k, self.rhs, tile.rhs, tile.sums, self.column, tile.vectors, tile.lanes, columns)
-        return replace(tile, rhs_buffer=panel, rhs=self.k.index(0), sums=sums)
+        panel, sums = PACKERS[self.schedule.pack](self.k, tile.rhs, tile.sums, self.column, tile.vectors, tile.lanes, columns)
+        return replace(tile, rhs=panel, sums=sums)
 
     def _row_tiles(self) -> Iterator[tuple[Any, list[Any], int, int, Any]]:
         """(left address, index, across, height, number) of tiles that cover all rows; a loop is open while each is written."""
@@ -205,15 +205,16 @@ class Nest:
         k, lanes, s = self.k, self.lanes, self.schedule
         long = total_type(self.dtype, self.depth)
         kept = long or self.dtype
-        partial = k.scratch(kept, (prod(a.size for a in self.rows), tile.vectors * lanes)).buffer
+        partial = k.scratch(kept, (prod(a.size for a in self.rows), tile.vectors * lanes)).origin
         width = tile.vectors * lanes
 
-        def place(number_of_row: Any, vector: int) -> Any:
-            return number_of_row * width + vector * lanes
+        def place(number_of_row: Any, vector: int) -> Address:
+            address: Address = partial + (number_of_row * width + vector * lanes)
+            return address
 
         with k.loop(0, prod(a.size for a in self.rows)) as i:
             for v in range(tile.vectors):
-                k.store(partial, place(i, v), k.splat(k.const(0, kept), lanes))
+                place(i, v).store(k.splat(k.const(0, kept), lanes))
         for lhs, rhs, sums, stack in _blocks(k, tile, s.sum_block):
             with stack:
                 unpacked = block = replace(tile, rhs=rhs, sums=sums)
@@ -225,18 +226,18 @@ class Nest:
                     if s.prefetch:
                         here.ahead = self._ahead(block, unpacked, sums[0].size * sums[0].rhs, number)
                     def before(r: int, v: int, rows: list[Any] = rows) -> Expr:
-                        return k.load(partial, place(rows[r], v), lanes)
+                        return place(rows[r], v).load(lanes)
 
                     acc = accumulate(k, here, self.dtype, None if long else before)
                     for r, row in enumerate(acc):
                         for v, register in enumerate(row):
                             done = k.binary("add", before(r, v), k.convert(register.get(), long)) if long else register.get()
-                            k.store(partial, place(rows[r], v), done)
+                            place(rows[r], v).store(done)
         for _, where, across, height, _ in self._row_tiles():
             rows = self._row_numbers(where, across, height)
             for r in range(across * height):
                 for v in range(tile.vectors):
-                    value = k.convert(k.load(partial, place(rows[r], v), lanes), self.dtype)
+                    value = k.convert(place(rows[r], v).load(lanes), self.dtype)
                     self._out(value, self._joined(where, at), divmod(r, height), v, tile.vectors, mask)
 
     def _row_numbers(self, where: list[Any], across: int, height: int) -> list[Any]:
@@ -252,12 +253,12 @@ class Nest:
         Panels that were packed before lie one behind the other. One that will be copied lies ``next_panel`` elements further, in rows
         as wide as a panel: each tile asks for one line of every row.
         """
-        line = line_of(self.rhs)
+        line = line_of(self.rhs.dtype)
         if self.schedule.pack != "load":
-            return Ahead(self.rhs, unpacked.rhs + next_panel + number % tile.vectors * line, [a.rhs for a in unpacked.sums], 1)
+            return Ahead(unpacked.rhs + next_panel + number % tile.vectors * line, [a.rhs for a in unpacked.sums], 1)
         sizes, lines = [a.size for a in tile.sums], self.schedule.prefetch
         address = tile.rhs + prod(sizes) * self.width + number * (prod(sizes) * line * lines)
-        return Ahead(self.rhs, address, [prod(sizes[i + 1:]) * line * lines for i in range(len(sizes))], lines)
+        return Ahead(address, [prod(sizes[i + 1:]) * line * lines for i in range(len(sizes))], lines)
 
     def _moved(self, index: list[Any], axis: Axis, i: Any) -> list[Any]:
         """The index after ``i`` steps along an axis."""
@@ -277,7 +278,7 @@ def _runs(size: int, step: int) -> list[tuple[int, int, int]]:
     return ([(0, whole, step)] if whole else []) + ([(whole, size - whole, size - whole)] if size > whole else [])
 
 
-def _blocks(k: KernelBuilder, tile: Tile, block: int) -> Iterator[tuple[Any, Any, Sequence[Axis], ExitStack]]:
+def _blocks(k: KernelBuilder, tile: Tile, block: int) -> Iterator[tuple[Address, Address, Sequence[Axis], ExitStack]]:
     """(left address, right address, axes, open loops) of blocks of about ``block`` steps.
 
     Whole inner axes are kept together: the outermost axis is cut where what is inside it is small enough, else the innermost is.

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 from irscope.lower.build import KernelBuilder
 from irscope.lower.families.affine import Axis
 from irscope.lower.families.micro import first_lanes
-from irscope.lower.tile import Buffer, Expr
+from irscope.lower.tile import Expr
+from irscope.lower.view import Address
 
 if TYPE_CHECKING:
     import numpy as np
 
-Packed = tuple[Buffer, list[Axis]]
+Panel = tuple[Address, list[Axis]]
 """A panel in scratch memory, and the sum axes with their strides in it."""
 
 
@@ -65,38 +66,36 @@ def is_run(sums: Sequence[Axis]) -> bool:
     return True
 
 
-def pack_copy(k: KernelBuilder, source: Buffer, base: Any, sums: Sequence[Axis], column: Axis, vectors: int, lanes: int,
-              columns: int) -> Packed:
+def pack_copy(k: KernelBuilder, source: Address, sums: Sequence[Axis], column: Axis, vectors: int, lanes: int, columns: int) -> Panel:
     """Copy a panel whose columns are neighbours in memory: rows that lie far apart come close together."""
     width = vectors * lanes
-    panel = k.scratch(source.dtype, (prod(a.size for a in sums), width)).buffer
+    panel = k.scratch(source.dtype, (prod(a.size for a in sums), width)).origin
     mask = first_lanes(k, columns - (vectors - 1) * lanes, lanes) if columns < width else None
 
-    def copy(at: Any, to: Any, left: Sequence[Axis]) -> None:
+    def copy(at: Address, to: Address, left: Sequence[Axis]) -> None:
         if not left:
             for v in range(vectors):
-                k.store(panel, to + v * lanes, k.load(source, at + v * lanes, lanes, mask if v == vectors - 1 else None))
+                (to + v * lanes).store((at + v * lanes).load(lanes, mask if v == vectors - 1 else None))
             return
         with k.loop(0, left[0].size) as i:
             copy(at + i * left[0].rhs, to + i * (width * prod(a.size for a in left[1:])), left[1:])
 
-    copy(base, k.index(0), sums)
+    copy(source, panel, sums)
     return panel, in_panel(sums, width)
 
 
-def pack_transpose(k: KernelBuilder, source: Buffer, base: Any, sums: Sequence[Axis], column: Axis, vectors: int, lanes: int,
-                   columns: int) -> Packed:
+def pack_transpose(k: KernelBuilder, source: Address, sums: Sequence[Axis], column: Axis, vectors: int, lanes: int, columns: int) -> Panel:
     """Copy a panel whose sums are one run of memory: squares of lanes x lanes are transposed in registers."""
     width, size = vectors * lanes, prod(a.size for a in sums)
-    panel = k.scratch(source.dtype, (size, width)).buffer
+    panel = k.scratch(source.dtype, (size, width)).origin
 
     def square(at: Any, v: int, rows: int) -> None:
         steps = None if rows == lanes else first_lanes(k, rows, lanes)
         have = min(lanes, columns - v * lanes)
-        lines = [k.load(source, base + (v * lanes + c) * column.rhs + at, lanes, steps) if c < have
+        lines = [(source + (v * lanes + c) * column.rhs + at).load(lanes, steps) if c < have
                  else k.splat(k.const(0, source.dtype), lanes) for c in range(lanes)]
         for r, line in enumerate(transposed(k, lines)[:rows]):
-            k.store(panel, (at + r) * width + v * lanes, line)
+            (panel + (at + r) * width + v * lanes).store(line)
 
     whole = size // lanes * lanes
     for v in range(vectors):  # one vector of columns after the other: their memory is read in as few streams at a time
@@ -122,22 +121,21 @@ def transposed(k: KernelBuilder, lines: Sequence[Expr]) -> list[Expr]:
     return rows
 
 
-def pack_gather(k: KernelBuilder, source: Buffer, base: Any, sums: Sequence[Axis], column: Axis, vectors: int, lanes: int,
-                columns: int) -> Packed:
+def pack_gather(k: KernelBuilder, source: Address, sums: Sequence[Axis], column: Axis, vectors: int, lanes: int, columns: int) -> Panel:
     """Copy a panel that runs along memory in no direction, an element at a time."""
     width = vectors * lanes
-    panel = k.scratch(source.dtype, (prod(a.size for a in sums), width)).buffer
+    panel = k.scratch(source.dtype, (prod(a.size for a in sums), width)).origin
 
-    def copy(at: Any, to: Any, left: Sequence[Axis]) -> None:
+    def copy(at: Address, to: Address, left: Sequence[Axis]) -> None:
         if left:
             with k.loop(0, left[0].size) as i:
                 copy(at + i * left[0].rhs, to + i * (width * prod(a.size for a in left[1:])), left[1:])
             return
         with k.loop(0, columns) as c:
-            k.store(panel, to + c, k.load(source, at + c * column.rhs))
+            (to + c).store((at + c * column.rhs).load())
         if columns < width:
             with k.loop(columns, width) as c:
-                k.store(panel, to + c, k.const(0, source.dtype))
+                (to + c).store(k.const(0, source.dtype))
 
-    copy(base, k.index(0), sums)
+    copy(source, panel, sums)
     return panel, in_panel(sums, width)

@@ -12,7 +12,7 @@ from irscope.fusion import Group
 from irscope.graph import Node
 from irscope.lower.build import KernelBuilder
 from irscope.lower.emission import Emission, Values, tail_mask, width
-from irscope.lower.families import Built, Fixed, Problem, Stage
+from irscope.lower.families import Built, Fixed, Problem
 from irscope.lower.families.rows import word_of
 from irscope.lower.points import Trace, lies_across, merged, trace
 from irscope.lower.storage import Wish
@@ -48,8 +48,9 @@ class Reduction:
 
     def build(self, problem: Problem, match: Trace, schedule: dict[str, Any]) -> Built:
         k = KernelBuilder(problem.name, problem.lanes, tuned=True, precision=problem.options.get("precision", "default"))
-        _Reduction(k, problem, match, schedule["lanes"], schedule["vectors"]).write()
-        return Built([Stage(k.finish(schedule=schedule), problem.arguments())])
+        reduction = _Reduction(k, problem, match, schedule["lanes"], schedule["vectors"])
+        reduction.write()
+        return Built([reduction.e.call.stage(k.finish(schedule=schedule))])
 
 
 class _Reduction:

@@ -15,7 +15,7 @@ from irscope.graph import DType, Node, TensorType
 from irscope.graph.dtypes import F32, F64, PRED
 from irscope.lower.build import KernelBuilder
 from irscope.lower.emission import Emission, Values, tail_mask, width
-from irscope.lower.families import Built, Fixed, Problem, Stage
+from irscope.lower.families import Built, Fixed, Problem
 from irscope.lower.points import Point, Trace, lies_across, merged, trace
 from irscope.lower.storage import Wish
 from irscope.lower.tile import Buffer, Expr
@@ -52,8 +52,9 @@ class Rows:
 
     def build(self, problem: Problem, match: Trace, schedule: dict[str, Any]) -> Built:
         k = KernelBuilder(problem.name, problem.lanes, tuned=True, precision=problem.options.get("precision", "default"))
-        _Rows(k, problem, match, schedule["lanes"], schedule["sums"]).write()
-        return Built([Stage(k.finish(schedule=schedule), problem.arguments())])
+        rows = _Rows(k, problem, match, schedule["lanes"], schedule["sums"])
+        rows.write()
+        return Built([rows.e.call.stage(k.finish(schedule=schedule))])
 
 
 @dataclass(slots=True)

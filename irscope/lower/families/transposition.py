@@ -13,7 +13,7 @@ from irscope.fusion import Group
 from irscope.graph import Node
 from irscope.lower.build import KernelBuilder
 from irscope.lower.emission import Emission, Values
-from irscope.lower.families import Built, Fixed, Problem, Stage
+from irscope.lower.families import Built, Fixed, Problem
 from irscope.lower.families.map import ordered
 from irscope.lower.families.pack import transposed
 from irscope.lower.points import Point, Trace, merged, trace
@@ -57,8 +57,9 @@ class Transposition:
 
     def build(self, problem: Problem, match: tuple[Trace, int], schedule: dict[str, Any]) -> Built:
         k = KernelBuilder(problem.name, problem.lanes, tuned=True, precision=problem.options.get("precision", "default"))
-        _Squares(k, problem, *match, schedule["lanes"]).write()
-        return Built([Stage(k.finish(schedule=schedule), problem.arguments())])
+        squares = _Squares(k, problem, *match, schedule["lanes"])
+        squares.write()
+        return Built([squares.e.call.stage(k.finish(schedule=schedule))])
 
 
 def _is_across(point: Point) -> bool:
@@ -109,9 +110,8 @@ class _Squares:
         k = self.k
         turned: dict[Point, list[Any]] = {}
         for point in self.across:
-            buffer, walk = self.e.buffers[point.node], point.walk
-            at = self.e.place(walk, index)
-            lines = [k.load(buffer, at + row * walk.strides[-1], self.lanes) for row in range(self.lanes)]
+            at, step = self.e.address(point.node, point.walk, index), point.walk.strides[-1]
+            lines = [(at + row * step).load(self.lanes) for row in range(self.lanes)]
             turned[point] = transposed(k, lines)
         for row in range(self.lanes):
             here = list(index)

@@ -10,7 +10,7 @@ from irscope.fusion.views import Strides
 from irscope.graph import Node
 from irscope.lower.build import KernelBuilder
 from irscope.lower.emission import Emission, Values, tail_mask, width
-from irscope.lower.families import Built, Fixed, Problem, Stage
+from irscope.lower.families import Built, Fixed, Problem
 from irscope.lower.points import Point, Trace, level_of, merged
 from irscope.lower.storage import Wish
 from irscope.lower.values import is_scalar_constant
@@ -31,12 +31,12 @@ class Update:
         node = problem.group.nodes[0]
         part, starts = node.operands[1], node.operands[2:]
         shape = dims_of(part)
-        points = [_scalar(problem, start, len(shape)) for start in starts]
+        points = [_scalar(start, len(shape)) for start in starts]
         source = problem.ins[part]
-        walk = Strides(shape, source.strides, source.first)
+        walk = Strides(shape, source.strides)
         points.append(Point("load", part, (), walk, level=level_of(walk)))
         out = problem.outs[node]
-        return merged(Trace(shape, len(shape), points, [(node, points[-1], Strides(shape, out.strides, out.first))]))
+        return merged(Trace(shape, len(shape), points, [(node, points[-1], Strides(shape, out.strides))]))
 
     def schedule(self, problem: Problem, match: Trace) -> dict[str, Any]:
         return {"lanes": width(match.space[-1] if match.space else 1, problem.lanes)}
@@ -70,14 +70,14 @@ class Update:
                     body([*index, i])
                 if n % lanes:
                     body([*index, k.index(n // lanes * lanes)], tail_mask(k, lanes, n % lanes))
-        return Built([Stage(k.finish(schedule=schedule), problem.arguments())])
+        return Built([e.call.stage(k.finish(schedule=schedule))])
 
 
-def _scalar(problem: Problem, start: Node, axes: int) -> Point:
+def _scalar(start: Node, axes: int) -> Point:
     """The point of a start index."""
     if is_scalar_constant(start):
         return Point("constant", start)
-    return Point("load", start, (), Strides((1,) * axes, (0,) * axes, problem.ins[start].first))
+    return Point("load", start, (), Strides((1,) * axes, (0,) * axes))
 
 
 FAMILY = Update()

@@ -20,11 +20,12 @@ from irscope.graph import Node, TensorType
 from irscope.lower.build import KernelBuilder
 from irscope.lower.emission import width
 from irscope.lower.families import Built, Fixed, Problem
-from irscope.lower.families.epilogue import Epilogue, stage, walks
+from irscope.lower.families.epilogue import Epilogue, walks
 from irscope.lower.families.micro import first_lanes
 from irscope.lower.schedule import machine_of
 from irscope.lower.storage import Wish
 from irscope.lower.tile import Expr
+from irscope.lower.view import Address
 from irscope.ops.attrs import Window
 from irscope.ops.bodies import combiner
 
@@ -90,8 +91,9 @@ class Windows:
         anchor, lanes = problem.group.anchor, schedule["lanes"]
         assert anchor is not None
         k = KernelBuilder(problem.name, lanes=lanes, tuned=True, precision=problem.options.get("precision", "default"))
-        _Nest(k, problem, match, anchor, lanes, schedule["vectors"]).write()
-        return Built([stage(k.finish(schedule=schedule), problem.arguments())])
+        nest = _Nest(k, problem, match, anchor, lanes, schedule["vectors"])
+        nest.write()
+        return Built([nest.epilogue.call.stage(k.finish(schedule=schedule))])
 
 
 class _Nest:
@@ -100,8 +102,7 @@ class _Nest:
     def __init__(self, k: KernelBuilder, problem: Problem, work: Work, anchor: Node, lanes: int, vectors: int) -> None:
         self.k, self.work, self.anchor, self.lanes, self.vectors = k, work, anchor, lanes, vectors
         self.epilogue = Epilogue(k, problem, work.axis)
-        self.storage = problem.ins[anchor.operands[0]]
-        self.source = self.epilogue.buffers[anchor.operands[0]]
+        self.source = self.epilogue.views[anchor.operands[0]]
         self.shape = dims_of(anchor)
         self.init = self.epilogue.value(anchor.operands[1], [])
         opcode = combiner(anchor.bodies[0])
@@ -112,7 +113,7 @@ class _Nest:
     def write(self) -> None:
         """All loops: the image's, then whole groups of vectors, single vectors, and what is left of one."""
         k, axis = self.k, self.work.axis
-        order = sorted((d for d in range(len(self.shape)) if d != axis), key=lambda d: -abs(self.storage.strides[d]))
+        order = sorted((d for d in range(len(self.shape)) if d != axis), key=lambda d: -abs(self.source.strides[d]))
         with ExitStack() as stack:
             index: list[Any] = [k.index(0)] * len(self.shape)
             for place, d in enumerate(order):
@@ -128,10 +129,10 @@ class _Nest:
             if first < channels:
                 self._vectors(index, places, k.index(first), 1, first_lanes(k, channels - first, self.lanes))
 
-    def _place(self, index: list[Any], tap: tuple[int, ...]) -> tuple[Any, Expr | None]:
+    def _place(self, index: list[Any], tap: tuple[int, ...]) -> tuple[Address, Expr | None]:
         """Where a tap of a window lies (clamped into the image), and whether it lies in the image (None: always)."""
-        k, window, shape = self.k, self.work.window, self.storage.shape
-        base: Any = k.index(self.storage.first)
+        k, window, shape = self.k, self.work.window, self.source.shape
+        base = self.source.origin
         inside: Expr | None = None
         for d, step in enumerate(tap):
             if d == self.work.axis:
@@ -144,16 +145,16 @@ class _Nest:
                 here = k.compare("EQ", at, clamped)
                 inside = here if inside is None else k.binary("and", inside, here)
                 at = k.let(clamped)
-            base = base + at * self.storage.strides[d]
+            base = base + at * self.source.strides[d]
         return base, inside
 
-    def _vectors(self, index: list[Any], places: list[tuple[Any, Expr | None]], c: Any, vectors: int, mask: Expr | None) -> None:
+    def _vectors(self, index: list[Any], places: list[tuple[Address, Expr | None]], c: Any, vectors: int, mask: Expr | None) -> None:
         k = self.k
         totals: list[Any] = [k.splat(self.init, self.lanes) for _ in range(vectors)]
         odd: list[Any] = [k.compare("NE", total, total) for total in totals]
         for base, inside in places:
             for v in range(vectors):
-                value = k.load(self.source, base + c + v * self.lanes, self.lanes, mask)
+                value = (base + (c + v * self.lanes)).load(self.lanes, mask)
                 if self.direction is not None:
                     combined = k.select(k.compare(self.direction, totals[v], value), totals[v], value)
                     new = k.compare("NE", value, value)

@@ -13,9 +13,9 @@ from irscope.fusion import Group
 from irscope.graph import DType, Node
 from irscope.graph.dtypes import F32
 from irscope.lower.build import KernelBuilder
-from irscope.lower.families import Built, Fixed, Packed, Problem
+from irscope.lower.families import Built, Fixed, Operand, Packed, Problem
 from irscope.lower.families.convolution import dtype_of, edges_of, geometry_of
-from irscope.lower.families.epilogue import Epilogue, stage, walks
+from irscope.lower.families.epilogue import Epilogue, walks
 from irscope.lower.families.geometry import Geometry
 from irscope.lower.families.pack import panels
 from irscope.lower.families.relayout import Edges
@@ -34,10 +34,11 @@ ENOUGH_TILES = 48
 
 @dataclass(slots=True)
 class Work:
-    """A convolution between its edges; ``m`` results a side of a tile."""
+    """A convolution between its edges; ``image`` is what the window slides over, ``m`` the results a side of a tile."""
 
     geometry: Geometry
     edges: Edges
+    image: Operand
     m: int
 
 
@@ -60,14 +61,14 @@ class Winograd:
         if geometry is None or exact or not _suits(geometry) or geometry.rhs not in problem.constants or dtype_of(problem.group) is not F32:
             return None
         m = _tile(geometry, problem)
-        edges = edges_of(problem, geometry, m, channels_last=True)
-        found = walks(edges.problem) if edges is not None else None
-        if edges is None or found is None:
+        between = edges_of(problem, geometry, m, channels_last=True)
+        found = walks(between[0].problem) if between is not None else None
+        if between is None or found is None:
             return None
         dims = geometry.conv.dims
-        if any(v[dims.out_feature] != 1 for v in found[0]) or edges.problem.ins[geometry.lhs].strides[dims.lhs_feature] != 1:
+        if any(v[dims.out_feature] != 1 for v in found[0]) or between[1].storage.strides[dims.lhs_feature] != 1:
             return None
-        return Work(geometry, edges, m)
+        return Work(geometry, *between, m)
 
     def schedule(self, problem: Problem, match: Work) -> dict[str, Any]:
         conv, machine = match.geometry.conv, machine_of(problem.lanes)
@@ -91,9 +92,8 @@ class Winograd:
         k = KernelBuilder(problem.name, lanes=lanes, tuned=True, precision=problem.options.get("precision", "default"))
         epilogue = Epilogue(k, edges.problem, dims.out_feature)
         packed, shape = _packed(geometry, m, chosen.vectors * lanes, dtype)
-        transformed = k.buffer("transformed", dtype, shape, "in")
-        lhs = edges.problem.ins[geometry.lhs]
-        image, image_arg, element_0 = edges.image(k, geometry.lhs)
+        transformed = epilogue.call.packed(packed, dtype, shape, "transformed").origin
+        image = epilogue.call.bind(match.image, "in", "image")
         y, x = dims.lhs_spatial
 
         def finish(value: Any, place: tuple[Any, Any, Any, Any], mask: Any) -> None:
@@ -102,11 +102,11 @@ class Winograd:
                 index[d] = i
             epilogue(value, index, mask)
 
-        WinogradNest(k, image, transformed, Image(lhs.strides[dims.lhs_batch], lhs.strides[y], lhs.strides[x]),
+        WinogradNest(k, geometry.first_tap(image), transformed, Image(image.strides[dims.lhs_batch], image.strides[y], image.strides[x]),
                      conv.batch, conv.out_spatial[0], conv.out_spatial[1], conv.features, conv.outputs, m, schedule["block_rows"], chosen,
-                     dtype, lanes, finish, element_0 + geometry.first_tap(lhs), schedule["groups"]).write()
+                     dtype, lanes, finish, schedule["groups"]).write()
         kernel = k.finish(flops=_flops(geometry), schedule=schedule)
-        return Built([*edges.before, stage(kernel, [*edges.arguments(), packed, image_arg]), *edges.after])
+        return Built([*edges.before, epilogue.call.stage(kernel), *edges.after])
 
 
 def _suits(geometry: Geometry) -> bool:

@@ -19,7 +19,8 @@ from irscope.lower.families.nest import Nest
 from irscope.lower.families.shares import stepped
 from irscope.lower.families.transforms import INPUT, OUTPUT, both_sides
 from irscope.lower.schedule import ContractionSchedule
-from irscope.lower.tile import Buffer, Expr
+from irscope.lower.tile import Expr
+from irscope.lower.view import Address
 
 Finish = Callable[[Any, tuple[Any, Any, Any, Any], Expr | None], None]
 """``finish(value, (image, y, x, channel), mask)``, lanes along the channels."""
@@ -36,12 +37,12 @@ class Image:
 
 @dataclass(slots=True)
 class WinogradNest:
-    """A 3 x 3 convolution of stride 1. ``source`` is addressed from the first tap of the first result on (``origin``), and is zero
-    wherever taps lie outside the image. ``groups`` parts of the outputs, each whole panels, are blocks of their own."""
+    """A 3 x 3 convolution of stride 1. ``source`` is the first tap of the first result; taps outside of the image read zeros.
+    ``groups`` parts of the outputs, each whole panels, are blocks of their own."""
 
     k: KernelBuilder
-    source: Buffer
-    weights: Buffer
+    source: Address
+    weights: Address
     image: Image
     images: int
     height: int
@@ -54,7 +55,6 @@ class WinogradNest:
     dtype: DType
     lanes: int
     finish: Finish
-    origin: int = 0
     groups: int = 1
 
     @property
@@ -84,8 +84,8 @@ class WinogradNest:
     def write(self) -> None:
         """All loops."""
         k, planes = self.k, self.planes
-        transformed = k.scratch(self.dtype, (planes, self.tiles, self.pitch[0])).buffer
-        products = k.scratch(self.dtype, (planes, self.tiles, self.pitch[1])).buffer
+        transformed = k.scratch(self.dtype, (planes, self.tiles, self.pitch[0])).origin
+        products = k.scratch(self.dtype, (planes, self.tiles, self.pitch[1])).origin
         cut = self.height % self.m != 0  # then the last rows of tiles are a block of their own
         with k.par(0, self.images) as n, k.par(0, self.groups) as g:
             for y, rows in stepped(k, self.down, self.block_rows, True, cut):
@@ -93,19 +93,19 @@ class WinogradNest:
                 self._multiply(transformed, products, rows * self.across, g)
                 self._backward(products, n, y, rows, g)
 
-    def _forward(self, transformed: Buffer, n: Any, y: Any, rows: int) -> None:
+    def _forward(self, transformed: Address, n: Any, y: Any, rows: int) -> None:
         k, m, image, lanes = self.k, self.m, self.image, self.lanes
         plane, pitch = self.tiles * self.pitch[0], self.pitch[0]
         with k.loop(0, rows) as ty, k.loop(0, self.across) as tx:
-            base = n * image.batch + (y + ty) * (m * image.row) + tx * (m * image.pixel) + self.origin
-            to = (ty * self.across + tx) * pitch
+            base = self.source + (n * image.batch + (y + ty) * (m * image.row) + tx * (m * image.pixel))
+            to = transformed + (ty * self.across + tx) * pitch
             for channel, mask in _channels(k, self.inputs, lanes):
-                d = [[k.load(self.source, base + i * image.row + j * image.pixel + channel, lanes, mask) for j in range(m + 2)]
+                d = [[(base + (i * image.row + j * image.pixel + channel)).load(lanes, mask) for j in range(m + 2)]
                      for i in range(m + 2)]
                 for p, value in enumerate(v for line in both_sides(k, INPUT[m], d, m + 2, m + 2) for v in line):
-                    k.store(transformed, to + channel + p * plane, value)
+                    (to + (channel + p * plane)).store(value)
 
-    def _multiply(self, transformed: Buffer, products: Buffer, tiles: int, g: Any) -> None:
+    def _multiply(self, transformed: Address, products: Address, tiles: int, g: Any) -> None:
         pitch_in, pitch_out = self.pitch
         own = self.outputs // self.groups
         affine = Affine([Axis("batch", self.planes, self.tiles * pitch_in, 1, 0), Axis("row", tiles, pitch_in, 0, 1),
@@ -113,12 +113,12 @@ class WinogradNest:
 
         def keep(value: Any, index: list[Any], mask: Expr | None) -> None:
             # Whole vectors: what lies beyond the last channel is zero, and there is room for it.
-            self.k.store(products, index[0] * (self.tiles * pitch_out) + index[1] * pitch_out + index[2], value)
+            (products + (index[0] * (self.tiles * pitch_out) + index[1] * pitch_out + index[2])).store(value)
 
-        Nest(self.k, affine, transformed, self.weights, self.dtype, self.lanes, 3, self.schedule, keep, parallel=False,
-             rhs_base=g * (own * self.inputs), packed_columns=self.outputs).write()
+        Nest(self.k, affine, transformed, self.weights + g * (own * self.inputs), self.dtype, self.lanes, 3, self.schedule, keep,
+             parallel=False, packed_columns=self.outputs).write()
 
-    def _backward(self, products: Buffer, n: Any, y: Any, rows: int, g: Any) -> None:
+    def _backward(self, products: Address, n: Any, y: Any, rows: int, g: Any) -> None:
         k, m = self.k, self.m
         for rows_first, rows_count, high in self._parts(y, rows, self.height, self.down):
             for first, count, wide in _split(self.across, self.width - (self.across - 1) * m, m):
@@ -133,13 +133,13 @@ class WinogradNest:
             return [(0, rows, self.m)]
         return _split(rows, left, self.m)
 
-    def _one_back(self, products: Buffer, n: Any, y: Any, ty: Any, tx: Any, high: int, wide: int, g: Any) -> None:
+    def _one_back(self, products: Address, n: Any, y: Any, ty: Any, tx: Any, high: int, wide: int, g: Any) -> None:
         k, m, lanes = self.k, self.m, self.lanes
         plane, pitch = self.tiles * self.pitch[1], self.pitch[1]
-        base = (ty * self.across + tx) * pitch
+        base = products + (ty * self.across + tx) * pitch
         own = self.outputs // self.groups
         for channel, mask in _channels(k, own, lanes):
-            d = [[k.load(products, base + (i * (m + 2) + j) * plane + channel, lanes) for j in range(m + 2)] for i in range(m + 2)]
+            d = [[(base + ((i * (m + 2) + j) * plane + channel)).load(lanes) for j in range(m + 2)] for i in range(m + 2)]
             for i, line in enumerate(both_sides(k, OUTPUT[m], d, high, wide)):
                 for j, value in enumerate(line):
                     self.finish(value, (n, (y + ty) * m + i, tx * m + j, channel + g * own), mask)

@@ -1,0 +1,50 @@
+"""The arguments of a kernel that is being written: each buffer is declared together with the memory that the launch passes for it."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from irscope.graph import DType, Node
+from irscope.lower.build import KernelBuilder
+from irscope.lower.families import Arg, Operand, Packed, Problem, Stage
+from irscope.lower.tidy import walk
+from irscope.lower.tile import Buffer, GatherLoad, Kernel, Load, Prefetch, Store
+from irscope.lower.values import buffer_name
+from irscope.lower.view import View
+
+
+class Call:
+    """One kernel's operands. ``views`` holds those that were declared for a value of the problem where it lies."""
+
+    def __init__(self, k: KernelBuilder) -> None:
+        self.k = k
+        self.views: dict[Node, View] = {}
+        self._args: dict[Buffer, Arg] = {}
+
+    def declare(self, problem: Problem) -> None:
+        """All inputs and outputs of a problem, in order."""
+        written = {s.slot for s in problem.outs.values()}
+        for node, storage in problem.ins.items():
+            shared = problem.in_place and storage.slot in written
+            self.views[node] = self.bind(problem.operand(node), "inout" if shared else "in", buffer_name(node))
+        for node in problem.outs:
+            self.views[node] = self.bind(problem.operand(node), "out", buffer_name(node))
+
+    def bind(self, operand: Operand, scope: str, name: str) -> View:
+        """A buffer for an operand, as the array that it holds: with its own offset and strides."""
+        storage = operand.storage
+        buffer = self.k.buffer(name, storage.dtype, storage.shape, scope, operand.elements)
+        self._args[buffer] = operand
+        return self.k.view(buffer, storage.shape, storage.strides, operand.first)
+
+    def packed(self, packed: Packed, dtype: DType, shape: Sequence[int], name: str) -> View:
+        """A buffer for a constant in another order, row-major."""
+        buffer = self.k.buffer(name, dtype, shape, "in")
+        self._args[buffer] = packed
+        return self.k.view(buffer)
+
+    def stage(self, kernel: Kernel) -> Stage:
+        """The launch of the finished kernel: it passes only what the kernel reads or writes (a packed constant stands for the one it was
+        made of)."""
+        used = {s.buffer for s in walk(kernel.body) if isinstance(s, Load | GatherLoad | Store | Prefetch)}
+        kernel.buffers = [b for b in kernel.buffers if b in used or b.scope != "in"]
+        return Stage(kernel, [self._args[b] for b in kernel.params()])
