@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
+from irscope.fusion.views import Strides
 from irscope.graph import DType, Graph
 from irscope.graph.dtypes import PRED, S32, S64
 from irscope.lower.arithmetic import Arithmetic
@@ -82,10 +83,10 @@ class KernelBuilder(Arithmetic):
     # ---- buffers
 
     def buffer(self, name: str, dtype: DType, shape: Sequence[int], scope: str, elements: int | None = None, align: int = 64,
-               data: Any = None) -> Buffer:
+               data: Any = None, layout: Strides | None = None, room: tuple[tuple[int, int], ...] = ()) -> Buffer:
         """Declare memory; ``elements`` is more than the shape holds where there are halos or padding. The name is made unique."""
         shape = tuple(shape)
-        buffer = Buffer(self._fresh(name), dtype, shape, scope, prod(shape) if elements is None else elements, align, data)
+        buffer = Buffer(self._fresh(name), dtype, shape, scope, prod(shape) if elements is None else elements, align, data, layout, room)
         self.kernel.buffers.append(buffer)
         return buffer
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from irscope.fusion.views import Strides
 from irscope.graph import DType, Node
 from irscope.lower.build import KernelBuilder
 from irscope.lower.families import Arg, Operand, Packed, Problem, Stage
@@ -27,12 +28,15 @@ class Call:
             shared = problem.in_place and storage.slot in written
             self.views[node] = self.bind(problem.operand(node), "inout" if shared else "in", buffer_name(node))
         for node in problem.outs:
-            self.views[node] = self.bind(problem.operand(node), "out", buffer_name(node))
+            part = problem.group.kind == "update"  # the rest of the result is there already
+            self.views[node] = self.bind(problem.operand(node), "inout" if part else "out", buffer_name(node))
 
     def bind(self, operand: Operand, scope: str, name: str) -> View:
         """A buffer for an operand, as the array that it holds: with its own offset and strides."""
         storage = operand.storage
-        buffer = self.k.buffer(name, storage.dtype, storage.shape, scope, operand.elements)
+        layout = Strides(storage.shape, storage.strides, operand.first)
+        room = storage.room if operand.around else ()
+        buffer = self.k.buffer(name, storage.dtype, storage.shape, scope, operand.elements, layout=layout, room=room)
         self._args[buffer] = operand
         return self.k.view(buffer, storage.shape, storage.strides, operand.first)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from irscope.fusion.views import Strides
 from irscope.graph import DType
 from irscope.graph.dtypes import S64
 
@@ -93,7 +94,9 @@ class Register:
 @dataclass(slots=True, eq=False)
 class Buffer:
     """Flat memory. ``scope``: ``in`` (read), ``out`` (written), ``inout``, ``scratch`` (private to the kernel or chunk, uninitialised),
-    ``const`` (values in ``data``). ``shape`` is for printing; ``elements`` counts.
+    ``const`` (values in ``data``). ``shape`` is for printing; ``elements`` counts. ``layout`` says which of them hold the value (None:
+    all), ``room`` how many elements around it, for each dimension before and after, are read as zeros. ``out`` is written wherever the
+    layout is.
     ``align`` is the guaranteed alignment of element 0 in bytes. Two buffers of one call never overlap, but a call may pass the same
     memory for several ``in`` buffers; what is updated in place is one ``inout`` buffer.
     """
@@ -105,6 +108,8 @@ class Buffer:
     elements: int
     align: int = 64
     data: Any = None
+    layout: Strides | None = None
+    room: tuple[tuple[int, int], ...] = ()
 
 
 class Stmt:

@@ -1,6 +1,7 @@
-"""What must hold of every kernel and every program, checked: types, lanes, scopes, registers, independence of ``par``, bounds.
+"""What must hold of every kernel and every program, checked: types, lanes, scopes, registers, independence of ``par``, bounds, contents.
 
-It finds what is certainly wrong and says nothing of what it cannot know. Empty lists are the aim.
+That every access stays within its buffer is proved (:mod:`irscope.lower.bounds`), but for indices that loops carry in registers or that a
+kernel reads back from memory of its own. That every read finds a value is followed through the program (:mod:`irscope.lower.contents`).
 """
 from __future__ import annotations
 
@@ -8,6 +9,8 @@ from dataclasses import dataclass, field
 
 from irscope.graph import DType
 from irscope.graph.dtypes import F32, F64, PRED, S32, S64
+from irscope.lower.bounds import ARITHMETIC, unproved
+from irscope.lower.contents import verify_contents
 from irscope.lower.program import Copy, Launch, Loop, Program, Slot, Step, Switch
 from irscope.lower.tidy import blocks, expressions
 from irscope.lower.tile import (
@@ -46,7 +49,9 @@ def verify_kernel(kernel: Kernel) -> list[str]:
         if buffer.scope == "const" and buffer.data is None:
             check.say(f"constant buffer {buffer.name} has no data")
     check.block(kernel.body, _Around())
-    return check.problems
+    if check.problems:
+        return check.problems
+    return [str(found) for found in unproved(kernel) if found.kind == ARITHMETIC]
 
 
 def verify_program(program: Program) -> list[str]:
@@ -76,7 +81,7 @@ def verify_program(program: Program) -> list[str]:
             if step.selector.dtype is not PRED and not step.selector.dtype.is_integer:
                 problems.append(f"a switch on {step.selector.name}, which is {step.selector.dtype}")
             stack += reversed([s for branch in step.branches for s in branch])
-    return problems
+    return problems or verify_contents(program)
 
 
 def _launch(launch: Launch, known: set[Slot]) -> list[str]:
@@ -205,7 +210,6 @@ class _Check:
                 self.say(f"{s.var.value} is gathered by {s.indices.dtype}x{s.indices.lanes}")
         else:
             self.index(s.index, s.buffer.name)
-            self.bounds(s.buffer, s.index, s.var.lanes, s.mask, around)
 
     def store(self, s: Store, around: _Around) -> None:
         if s.buffer not in self.kernel.buffers:
@@ -216,7 +220,6 @@ class _Check:
             self.say(f"{s.value.dtype} is stored to {s.buffer.name}, which holds {s.buffer.dtype}")
         self.index(s.index, s.buffer.name)
         self.mask(s.mask, s.value.lanes, s.buffer)
-        self.bounds(s.buffer, s.index, s.value.lanes, s.mask, around)
         if s.buffer.scope != "scratch":
             roots = [s.index, *around.guards, *([s.mask] if s.mask is not None else [])]
             for var in around.pars:
@@ -262,14 +265,6 @@ class _Check:
                 seen.add(x.value)
                 stack.extend(self.writers.get(x.value, ()))
         return False
-
-    def bounds(self, buffer: Buffer, index: Expr, lanes: int, mask: Expr | None, around: _Around) -> None:
-        """An index that is certainly outside, where nothing keeps the statement from running."""
-        known = (index.value, index.value) if index.op == "const" else index.range
-        if known is None or mask is not None or around.guards:
-            return
-        if known[1] < 0 or known[0] + lanes > buffer.elements:
-            self.say(f"{buffer.name}[{known[0]}] lies outside of {buffer.elements} elements")
 
     def index(self, x: Expr, what: str) -> None:
         if x.dtype is not S64 or x.lanes != 1:

@@ -33,7 +33,7 @@ def test_interpreted_tile_ir_agrees_with_the_reference(seed: int) -> None:
     module = module_of(random_text(seed))
     made = primitive(module)
     program = lower(made, Options(lanes=4))
-    verify_program(program)
+    assert verify_program(program) == []
     arrays = inputs_of(module)
     for number, (got, wanted) in enumerate(zip(interpret_program(program, arrays), reference(module, arrays), strict=True)):
         assert compare(f"out{number}", got.reshape(wanted.shape), wanted).fault is None

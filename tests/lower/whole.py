@@ -53,7 +53,7 @@ def check(text: str, arrays: Sequence[Array] | None = None, weights: Sequence[in
         given = list(arrays) if arrays is not None else inputs_of(module, seed=run if not weights else 0)
         if model is None:
             model = compile_module(module, {n: given[n] for n in weights}, Options(), use_cache=False)
-            verify_program(model.program)
+            assert verify_program(model.program) == []
         got = model(*(a for n, a in enumerate(given) if n not in weights))
         expected = reference(module, given)
         assert len(got) == len(expected)

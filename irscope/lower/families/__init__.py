@@ -103,15 +103,11 @@ class Operand:
     @property
     def begin(self) -> int:
         """The first element of the slot that the kernel may touch."""
-        if self.node is None:
-            return 0
         return self.storage.base - (self.storage.lead if self.around else 0)
 
     @property
     def elements(self) -> int:
         """How many elements from there on belong to the kernel."""
-        if self.node is None:
-            return self.storage.slot.elements
         return self.storage.span_with_room if self.around else self.storage.span
 
     @property

@@ -36,7 +36,7 @@ class Edges:
         made = _own(node.name, storage, shape, wish, any(hole > 1 for hole in holes))
         kept = replace(made, shape=storage.shape, strides=tuple(s * hole for s, hole in zip(made.strides, holes)))
         self.before.append(_copying(f"{problem.name}_frame", problem, Operand(storage, node), "x", Operand(kept), "framed", node))
-        return Operand(made)
+        return Operand(made, around=True)
 
     def leave(self, orders: Mapping[Node, tuple[int, ...]]) -> None:
         """Let outputs be written into memory of their own, in other orders, and be copied from there to where they belong."""

@@ -1,0 +1,323 @@
+"""What is known of a kernel's integers: sums of multiples of atoms, the range of each atom, and what conditions say of such sums.
+
+An integer expression is taken apart into ``sum(factor * atom) + constant``; atoms are loop variables, loaded values, lanes, minima,
+quotients and the like. Every atom has a :class:`Range`: bounds, and a step that all its values are apart (``for i in 0..40 step 16`` is
+0, 16, 32). A condition (a guard, a mask, the bounds of a loop that depend on other loops) is a :class:`Known`: a sum and its bounds. The
+range of a sum is the tightest of adding up its atoms' ranges and of putting in what is known of a part of it. Arithmetic is exact; what
+may leave its type wraps around, and is then any value of the type.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import gcd
+from typing import NamedTuple
+
+from irscope.graph.dtypes import S64
+from irscope.lower.expressions import limits
+from irscope.lower.tile import Expr, Register
+
+FULL = limits(S64)
+NEGATED = {"LT": "GE", "GE": "LT", "GT": "LE", "LE": "GT", "EQ": "NE", "NE": "EQ"}
+
+
+class Range(NamedTuple):
+    """``low``, ``low + step``, ... up to ``high``, both included."""
+
+    low: int
+    high: int
+    step: int = 1
+
+    def meet(self, other: Range) -> Range:
+        """What lies in both; the step of the one whose bounds are kept."""
+        low, high = max(self.low, other.low), min(self.high, other.high)
+        base = self if self.step >= other.step else other
+        low += (base.low - low) % base.step
+        high -= (high - base.low) % base.step
+        return Range(low, high, base.step)
+
+    def join(self, other: Range) -> Range:
+        """The smallest range that holds both."""
+        return Range(min(self.low, other.low), max(self.high, other.high), gcd(self.step, other.step, self.low - other.low) or 1)
+
+    def times(self, factor: int) -> Range:
+        """Every value multiplied."""
+        low, high = sorted((self.low * factor, self.high * factor))
+        return Range(low, high, max(1, abs(self.step * factor)))
+
+    def plus(self, other: Range) -> Range:
+        """Every sum of one value of each."""
+        steps = [r.step for r in (self, other) if r.low != r.high]
+        return Range(self.low + other.low, self.high + other.high, gcd(*steps) if steps else 1)
+
+
+class Sum(NamedTuple):
+    """``sum(factor * atom) + constant``; the atoms in a fixed order."""
+
+    terms: tuple[tuple[Expr, int], ...]
+    constant: int
+
+    def plus(self, other: Sum, factor: int = 1) -> Sum:
+        """``self + factor * other``."""
+        found = dict(self.terms)
+        for atom, f in other.terms:
+            found[atom] = found.get(atom, 0) + factor * f
+        return _sum(found, self.constant + factor * other.constant)
+
+
+class Known(NamedTuple):
+    """What is known of a sum without a constant."""
+
+    sum: Sum
+    low: int
+    high: int
+
+    @staticmethod
+    def of(s: Sum, low: int, high: int) -> Known:
+        """``low <= s <= high``, with the smallest factors and the first one positive, so that equal sums are found equal."""
+        by = gcd(*(f for _, f in s.terms)) or 1
+        if s.terms and s.terms[0][1] < 0:
+            s, low, high = Sum((), 0).plus(s, -1), -high, -low
+        return Known(Sum(tuple((a, f // by) for a, f in s.terms), 0), -((s.constant - low) // by), (high - s.constant) // by)
+
+
+def _sum(terms: dict[Expr, int], constant: int) -> Sum:
+    return Sum(tuple(sorted(((a, f) for a, f in terms.items() if f), key=lambda term: term[0].number)), constant)
+
+
+class Ranges:
+    """The integers of one kernel. ``define`` and ``name`` are told of variables in the order of the statements."""
+
+    def __init__(self, registers: dict[Register, Range]) -> None:
+        self.registers = registers
+        self._ranges: dict[Expr, Range] = {}
+        self._sums: dict[Expr, Sum] = {}
+        self._values: dict[Expr, Expr] = {}
+
+    # ---- what variables are
+
+    def define(self, var: Expr, found: Range) -> None:
+        """A variable's range."""
+        self._ranges[var] = found
+
+    def name(self, var: Expr, value: Expr, known: Sequence[Known]) -> None:
+        """A variable stands for a value, computed where ``known`` holds."""
+        if var.dtype.is_integer:
+            self.define(var, self.range(value, known))
+        if not _has_register(value):
+            self._values[var] = value
+
+    # ---- sums and their ranges
+
+    def sum(self, x: Expr) -> Sum:
+        """An integer as a sum. Where a narrow type could wrap around it is an atom."""
+        found = self._sums.get(x)
+        if found is None:
+            found = self._sums[x] = self._sum(x)
+        return found
+
+    def _sum(self, x: Expr) -> Sum:
+        value = self._values.get(x, x)
+        if value is not x:
+            return self.sum(value)
+        made = None
+        if x.op == "const" and x.lanes == 1:
+            return Sum((), int(x.value))
+        if x.op in ("add", "sub"):
+            made = self.sum(x.args[0]).plus(self.sum(x.args[1]), 1 if x.op == "add" else -1)
+        elif x.op == "neg":
+            made = Sum((), 0).plus(self.sum(x.args[0]), -1)
+        elif x.op == "mul":
+            left, right = (self.sum(a) for a in x.args)
+            if not left.terms or not right.terms:
+                factor, other = (left.constant, right) if not left.terms else (right.constant, left)
+                made = Sum((), 0).plus(other, factor)
+        elif x.op == "splat" or (x.op == "convert" and x.args[0].dtype.is_integer and self._fits(self.sum(x.args[0]), x)):
+            made = self.sum(x.args[0])
+        if made is not None and (x.dtype is S64 or self._fits(made, x)):
+            return made
+        return Sum(((x, 1),), 0)
+
+    def _fits(self, s: Sum, x: Expr) -> bool:
+        low, high = limits(x.dtype)
+        found = self._added(s, ())
+        return low <= found.low and found.high <= high
+
+    def range(self, x: Expr, known: Sequence[Known] = ()) -> Range:
+        """The range of an integer expression where ``known`` holds."""
+        found, (low, high) = self.of(self.sum(x), known), limits(x.dtype)
+        return found if low <= found.low and found.high <= high else Range(low, high)
+
+    def of(self, s: Sum, known: Sequence[Known], begin: int = 0, divided: int = -1) -> Range:
+        """The exact range of a sum (it may leave s64). What is known before ``begin`` has been put in already, and quotients up to the
+        expression numbered ``divided`` have been taken apart."""
+        best = self._added(s, known)
+        for place in range(begin, len(known)):
+            fact = known[place]
+            factor = _ratio(s, fact.sum)
+            if factor and not any(other.sum == fact.sum for other in known[:place]):
+                rest = self.of(s.plus(fact.sum, -factor), known, place + 1, divided)
+                best = best.meet(self._all_known(fact.sum, known).times(factor).plus(rest))
+        for atom, factor in s.terms:
+            if atom.op == "floordiv" and atom.number > divided:
+                # by * (x // by) is x without its remainder: by times the sum is a sum without the quotient.
+                by = self.sum(atom.args[1]).constant
+                whole = Sum((), 0).plus(s, by).plus(Sum(((atom, 1),), 0), -factor * by).plus(self.sum(atom.args[0]), factor)
+                found = self.of(whole, known, 0, atom.number).plus(_remainder(atom, by, known).times(-factor))
+                best = best.meet(Range(-(-found.low // by), found.high // by))
+        return best
+
+    def can_hold(self, known: Sequence[Known]) -> bool:
+        """Whether no sum is known to have no value at all; else a statement never runs."""
+        return all(part.low <= part.high for part in (self._all_known(fact.sum, known) for fact in known))
+
+    def _all_known(self, s: Sum, known: Sequence[Known]) -> Range:
+        """The range of a sum by its atoms and by all that is known of this very sum."""
+        found = self._added(s, ())
+        for fact in known:
+            if fact.sum == s:
+                found = found.meet(Range(fact.low, fact.high))
+        return found
+
+    def _added(self, s: Sum, known: Sequence[Known]) -> Range:
+        total = Range(s.constant, s.constant)
+        for atom, factor in s.terms:
+            total = total.plus(self._atom(atom, known).times(factor))
+        return total
+
+    def _atom(self, x: Expr, known: Sequence[Known]) -> Range:
+        """The range of what is no sum."""
+        low, high = limits(x.dtype)
+        full = Range(low, high)
+        if x in self._ranges:
+            return self._ranges[x]
+        if x.op == "reg":
+            return self.registers.get(x.value, full)
+        if x.op == "const":
+            return Range(min(x.value), max(x.value))
+        if x.op == "lane":
+            return Range(0, x.lanes - 1)
+        if x.op in ("min", "max"):
+            (a, b), pick = (self.range(arg, known) for arg in x.args), min if x.op == "min" else max
+            return Range(pick(a.low, b.low), pick(a.high, b.high), gcd(a.step, b.step, a.low - b.low) or 1)
+        if x.op == "select":
+            yes, no = facts(self, x.args[0], known), facts(self, x.args[0], known, False)
+            return self.range(x.args[1], [*known, *yes]).join(self.range(x.args[2], [*known, *no]))
+        if x.op == "floordiv":
+            a, by = self.range(x.args[0], known), self.sum(x.args[1]).constant
+            return Range(a.low // by, a.high // by)
+        if x.op == "floormod":
+            a, by = self.range(x.args[0], known), self.sum(x.args[1]).constant
+            return Range(a.low % by, a.high % by) if a.low // by == a.high // by else Range(0, by - 1)
+        if x.op in ("div", "rem"):
+            a, b = (self.range(arg, known) for arg in x.args)
+            if a.low >= 0 and b.low > 0:
+                return Range(a.low // b.high, a.high // b.low) if x.op == "div" else Range(0, min(a.high, b.high - 1))
+            return full
+        if x.op == "mul":
+            a, b = (self.range(arg, known) for arg in x.args)
+            ends = [p * q for p in (a.low, a.high) for q in (b.low, b.high)]
+            found = Range(min(ends), max(ends))
+        elif x.op == "and":
+            positive = [r.high for r in (self.range(arg, known) for arg in x.args) if r.low >= 0]
+            found = Range(0, min(positive)) if positive else full
+        elif x.op in ("shr_logical", "shr_arithmetic", "shl"):
+            a, b = (self.range(arg, known) for arg in x.args)
+            if a.low < 0 or not 0 <= b.low <= b.high < x.dtype.bits:
+                return full
+            found = Range(a.low << b.low, a.high << b.high) if x.op == "shl" else Range(a.low >> b.high, a.high >> b.low)
+        elif x.op in ("popcnt", "clz"):
+            return Range(0, x.dtype.bits)
+        elif x.op == "convert" and x.args[0].dtype.is_integer:
+            found = self.range(x.args[0], known)
+        elif x.op == "convert" and x.args[0].dtype.kind == "pred":
+            return Range(0, 1)
+        elif x.op in ("add", "sub", "neg", "abs"):
+            args = [self.range(arg, known) for arg in x.args]
+            if x.op == "abs":
+                found = Range(0, max(abs(args[0].low), abs(args[0].high)))
+            else:
+                found = args[0].plus(args[1].times(1 if x.op == "add" else -1)) if len(args) == 2 else args[0].times(-1)
+        else:
+            return full
+        return found if low <= found.low and found.high <= high else full
+
+    def definition(self, x: Expr) -> Expr:
+        """What a variable stands for, where that is known."""
+        return self._values.get(x, x)
+
+
+def facts(ranges: Ranges, condition: Expr, known: Sequence[Known], holds: bool = True) -> list[Known]:
+    """What follows from a condition, of one lane or of each lane of a mask, that holds or does not."""
+    found: list[Known] = []
+    stack = [(condition, holds)]
+    while stack:
+        x, positive = stack.pop()
+        x = ranges.definition(x)
+        if x.op == "not":
+            stack.append((x.args[0], not positive))
+        elif x.op == "splat":
+            stack.append((x.args[0], positive))
+        elif x.op == ("and" if positive else "or"):
+            stack += [(a, positive) for a in x.args]
+        elif x.op.startswith("cmp.") and x.args[0].dtype.is_integer and not _has_register(x):
+            found += _compared(ranges, x.op[4:] if positive else NEGATED[x.op[4:]], x.args[0], x.args[1], known)
+    return [*found, *_settled([*known, *found])]
+
+
+def _settled(known: Sequence[Known]) -> list[Known]:
+    """What is known of sums without the atoms that are known to have one value."""
+    values = {fact.sum.terms[0][0]: fact.low for fact in known if len(fact.sum.terms) == 1 and fact.low == fact.high}
+    found = []
+    for fact in known:
+        fixed = [(atom, factor) for atom, factor in fact.sum.terms if atom in values]
+        if fixed and len(fixed) < len(fact.sum.terms):
+            left = tuple(term for term in fact.sum.terms if term not in fixed)
+            found.append(Known.of(Sum(left, sum(values[atom] * factor for atom, factor in fixed)), fact.low, fact.high))
+    return found
+
+
+def _compared(ranges: Ranges, direction: str, x: Expr, y: Expr, known: Sequence[Known]) -> Iterable[Known]:
+    a, b = ranges.sum(x), ranges.sum(y)
+    for s, expr in ((a, x), (b, y)):
+        low, high = limits(expr.dtype)
+        within = ranges.of(s, known)
+        if within.low < low or within.high > high:
+            return []  # it may wrap around: then the comparison says nothing of the sum
+    apart = b.plus(a, -1)
+    far = 1 << 65
+    bounds = {"LT": (1, far), "LE": (0, far), "GT": (-far, -1), "GE": (-far, 0), "EQ": (0, 0)}.get(direction)
+    return [Known.of(apart, *bounds)] if bounds and apart.terms else []
+
+
+def _ratio(s: Sum, part: Sum) -> int:
+    """How often a part goes into a sum so that its atoms are gone; 0 where it does not."""
+    mine = dict(s.terms)
+    factor = 0
+    for atom, f in part.terms:
+        here = mine.get(atom, 0)
+        if not here or here % f or (factor and here // f != factor):
+            return 0
+        factor = here // f
+    return factor
+
+
+def _remainder(quotient: Expr, by: int, known: Sequence[Known]) -> Range:
+    """What is left of a division: less than the divisor, or what a condition says."""
+    for fact in known:
+        if len(fact.sum.terms) == 1:
+            (atom, factor), = fact.sum.terms
+            if atom.op == "floormod" and atom.args == quotient.args and fact.low == fact.high and factor == 1:
+                return Range(fact.low, fact.high)
+    return Range(0, by - 1)
+
+
+def _has_register(x: Expr) -> bool:
+    """Whether a value may change between its statement and a later one."""
+    stack, seen = [x], {x}
+    while stack:
+        top = stack.pop()
+        if top.op == "reg":
+            return True
+        stack += [a for a in top.args if a not in seen]
+        seen.update(top.args)
+    return False
