@@ -25,6 +25,31 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
+LARGE = 16 << 20
+"""Bytes of an arena that is not followed element by element: the tests would take long."""
+
+
+@pytest.fixture(autouse=True, scope="session")
+def verified() -> Iterator[None]:
+    """Whatever a test lowers is verified: every kernel stays within its buffers, every read finds a value."""
+    from irscope.lower.lowering import Lowering
+    from irscope.lower.program import Program
+    from irscope.lower.verify import verify_kernel, verify_program
+
+    run = Lowering.run
+
+    def and_verify(self: Lowering) -> Program:
+        program = run(self)
+        small = program.arena_bytes <= LARGE
+        problems = verify_program(program) if small else [p for kernel in program.kernels() for p in verify_kernel(kernel)]
+        assert problems == [], problems
+        return program
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Lowering, "run", and_verify)
+        yield
+
+
 @pytest.fixture
 def repo() -> Path:
     """The root of the checkout."""
