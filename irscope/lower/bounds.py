@@ -172,6 +172,11 @@ class _Proof:
         through = _through(mask) if mask is not None else None
         if mask is not None and through is None:
             known = (*known, *facts(self.ranges, mask, known))
+        if through is not None and s.indices.op == "const":
+            if through:
+                places = [s.indices.value[lane] for lane in through]
+                self.judge(s.buffer, "gather", (s.indices,), Range(min(places), max(places)))
+            return
         total = self.ranges.sum(s.indices)
         lane = next((a for a, _ in total.terms if a.op == "lane"), None)
         if through is not None and lane is not None:

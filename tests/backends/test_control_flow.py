@@ -117,7 +117,7 @@ def test_nothing_moves_out_of_a_condition_that_could_fault() -> None:
     at = k.load(n, 0)
     with k.loop(0, 3) as i:
         k.store(y, i, 0.0)
-        with k.when(k.compare("LT", at, 4)):
+        with k.when(k.binary("and", k.compare("GE", at, 0), k.compare("LT", at, 4))):
             k.store(y, i, k.load(x, at))
     xs = np.arange(4, dtype=np.float32)
     assert same(k.finish(), xs, np.array([1 << 50]))[0].tolist() == [0, 0, 0]
