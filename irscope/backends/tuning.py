@@ -12,6 +12,7 @@ import numpy as np
 from irscope.backends import cache, llvm_compile
 from irscope.backends.executable import Executable
 from irscope.backends.llvm_kernel import kernel_text
+from irscope.graph import DType
 from irscope.lower.families import Arg, Built, Packed, Problem
 from irscope.lower.program import Launch, Program, Slot
 
@@ -89,19 +90,18 @@ def alone(problem: Problem, way: Built) -> Program:
             program.temps.append(slots[like])
         return slots[like]
 
-    def constant(key: Any, name: str, array: Any, like: Slot | None = None) -> Slot:
+    def constant(key: Any, name: str, array: Any, dtype: DType) -> Slot:
         if key not in slots:
             data = np.ascontiguousarray(array).reshape(-1)
-            dtype = like.dtype if like is not None else problem.ins[key[0]].dtype
             slots[key] = Slot(name, dtype, data.size, "constant", data=data)
             program.constants.append(slots[key])
         return slots[key]
 
     def place(arg: Arg) -> tuple[Slot, int]:
         if isinstance(arg, Packed):
-            return constant((arg.node, arg.key), "packed", arg.make(problem.constants[arg.node])), 0
+            return constant((arg.node, arg.key), "packed", arg.make(problem.constants[arg.node]), arg.dtype), 0
         slot = arg.storage.slot
-        return (constant(slot, slot.name, slot.data, slot) if slot.scope == "constant" else temp(slot)), arg.begin
+        return (constant(slot, slot.name, slot.data, slot.dtype) if slot.scope == "constant" else temp(slot)), arg.begin
 
     program.steps = [Launch(stage.kernel, [place(arg) for arg in stage.args]) for stage in way.stages]
     return program

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from irscope.fusion.views import Strides
-from irscope.graph import DType, Node
+from irscope.graph import Node
 from irscope.lower.build import KernelBuilder
 from irscope.lower.families import Arg, Operand, Packed, Problem, Stage
 from irscope.lower.tidy import walk
@@ -40,9 +40,9 @@ class Call:
         self._args[buffer] = operand
         return self.k.view(buffer, storage.shape, storage.strides, operand.first)
 
-    def packed(self, packed: Packed, dtype: DType, shape: Sequence[int], name: str) -> View:
+    def packed(self, packed: Packed, shape: Sequence[int], name: str) -> View:
         """A buffer for a constant in another order, row-major."""
-        buffer = self.k.buffer(name, dtype, shape, "in")
+        buffer = self.k.buffer(name, packed.dtype, shape, "in")
         self._args[buffer] = packed
         return self.k.view(buffer)
 

@@ -143,7 +143,7 @@ def _renamed(built: Built, before: Problem, now: Problem) -> Built:
 
     def other(arg: Arg) -> Arg:
         if isinstance(arg, Packed):
-            return Packed(nodes[arg.node], arg.key, arg.make)
+            return replace(arg, node=nodes[arg.node])
         if arg.node is not None:
             return Operand(now.operand(nodes[arg.node]).storage, nodes[arg.node], arg.around)
         slot = arg.storage.slot

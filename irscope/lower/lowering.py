@@ -117,7 +117,7 @@ class Lowering:
         key = (id(literal), packed.key)
         if key not in self._packed:
             data = np.ascontiguousarray(packed.make(literal.value())).reshape(-1)
-            slot = Slot(f"{packed.node.name}.packed", tensor_of(packed.node).dtype, data.size, "constant", data=data)
+            slot = Slot(f"{packed.node.name}.packed", packed.dtype, data.size, "constant", data=data)
             self.program.constants.append(slot)
             self._packed[key] = slot
         return self._packed[key]

@@ -38,7 +38,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
 from irscope.fusion import Group
-from irscope.graph import Node
+from irscope.graph import DType, Node
 from irscope.lower.storage import Storage, Wish
 from irscope.lower.tile import Kernel
 
@@ -118,12 +118,14 @@ class Operand:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Packed:
-    """A constant input in another order, made once before the first run: ``make`` gets the array (logical order) and gives a flat one.
+    """A constant input in another order, made once before the first run: ``make`` gets the array (logical order) and gives a flat one,
+    whose elements are ``dtype`` (the type that is computed in, which may be wider than the input's).
 
     Two requests with equal ``key`` for the same constant share one copy.
     """
 
     node: Node
+    dtype: DType
     key: tuple[Any, ...]
     make: Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]]
 

@@ -100,7 +100,7 @@ class Contraction:
             chosen = ContractionSchedule.of(schedule)
             if chosen.pack == "load":
                 packed, shape = packed_operand(match, chosen, dtype, lanes)
-                right = epilogue.call.packed(packed, dtype, shape, "panels").origin
+                right = epilogue.call.packed(packed, shape, "panels").origin
             Nest(k, match.affine, left, right, dtype, lanes, len(dims_of(anchor)), chosen, epilogue).write()
         kernel = k.finish(flops=match.affine.flops, schedule=schedule)
         return Built([epilogue.call.stage(kernel), *edges.after])
@@ -123,7 +123,7 @@ def packed_operand(work: Work, schedule: ContractionSchedule, dtype: DType, lane
             joined = np.moveaxis(joined, first + i, len(batches) + i)
         return panels(joined, len(outer), width, numpy_type)
 
-    return Packed(work.right, ("panels", order, work.packed, column, width, dtype.name), make), shape
+    return Packed(work.right, dtype, ("panels", order, work.packed, column, width, dtype.name), make), shape
 
 
 def _dtype(problem: Problem) -> DType:

@@ -100,9 +100,9 @@ class Convolution:
         if chosen.pack == "load":
             width, order, numpy_type = chosen.vectors * lanes, match.order, dtype.numpy()
             shape = (geometry.groups, -(-match.affine.of("column")[-1].size // width), match.affine.size("sum"), width)
-            packed = Packed(geometry.rhs, ("panels", geometry.conv, order, width, dtype.name),
+            packed = Packed(geometry.rhs, dtype, ("panels", geometry.conv, order, width, dtype.name),
                             lambda array: panels(geometry.arranged(array, order), 1, width, numpy_type))
-            right = call.packed(packed, dtype, shape, "panels").origin
+            right = call.packed(packed, shape, "panels").origin
         Nest(k, match.affine, left, right, dtype, lanes, rank, chosen, epilogue).write()
         kernel = k.finish(flops=match.affine.flops, schedule=schedule)
         return Built([*edges.before, call.stage(kernel), *edges.after])

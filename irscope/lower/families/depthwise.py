@@ -71,7 +71,7 @@ class Depthwise:
         epilogue = Epilogue(k, edges.problem, dims.out_feature)
         if geometry.rhs in problem.constants:
             padded = -(-conv.outputs // lanes) * lanes
-            taps = epilogue.call.packed(_packed(geometry, padded, dtype), dtype, (*window.size, padded), "taps")
+            taps = epilogue.call.packed(_packed(geometry, padded, dtype), (*window.size, padded), "taps")
             tap = _from_panel(taps.origin, padded, lanes)
         else:
             tap = _in_place(k, geometry, epilogue.views[geometry.rhs], dtype, lanes)
@@ -123,7 +123,7 @@ def _packed(geometry: Geometry, padded: int, dtype: DType) -> Packed:
         out[..., :taps.shape[0]] = np.moveaxis(taps, 0, -1)
         return out.reshape(-1)
 
-    return Packed(geometry.rhs, ("taps", geometry.conv, padded, dtype.name), make)
+    return Packed(geometry.rhs, dtype, ("taps", geometry.conv, padded, dtype.name), make)
 
 
 def _pixels(geometry: Geometry, machine: Machine) -> int:

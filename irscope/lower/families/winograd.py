@@ -92,7 +92,7 @@ class Winograd:
         k = KernelBuilder(problem.name, lanes=lanes, tuned=True, precision=problem.options.get("precision", "default"))
         epilogue = Epilogue(k, edges.problem, dims.out_feature)
         packed, shape = _packed(geometry, m, chosen.vectors * lanes, dtype)
-        transformed = epilogue.call.packed(packed, dtype, shape, "transformed").origin
+        transformed = epilogue.call.packed(packed, shape, "transformed").origin
         image = epilogue.call.bind(match.image, "in", "image")
         y, x = dims.lhs_spatial
 
@@ -143,7 +143,7 @@ def _packed(geometry: Geometry, m: int, width: int, dtype: DType) -> tuple[Packe
     def make(array: Any) -> Any:
         return panels(weights(geometry.arranged(array, (0, 1, -1))[0], m), 1, width, numpy_type)
 
-    return Packed(geometry.rhs, ("winograd", geometry.conv, m, width), make), shape
+    return Packed(geometry.rhs, dtype, ("winograd", geometry.conv, m, width), make), shape
 
 
 def _flops(geometry: Geometry) -> float:
