@@ -86,7 +86,7 @@ def test_all_passes_one_after_the_other() -> None:
 
 
 def test_a_key_without_operands_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    """share-equal that calls nodes equal whatever they read."""
+    """share-equal that calls nodes equal whatever they read. One program in fifteen has two such nodes of one type, and shows it."""
     class Wrong(share_equal._Sharing):
         def rule(self, builder: Any, node: Any, operands: Any) -> Any:
             if node.op.effect is not Effect.PURE or node.op.name == "parameter":
@@ -98,5 +98,5 @@ def test_a_key_without_operands_is_caught(monkeypatch: pytest.MonkeyPatch) -> No
                 self.seen[key] = made
             return self.seen[key]
     monkeypatch.setattr(share_equal, "_Sharing", Wrong)
-    modules = [irscope.load(relay_text(seed)).module() for seed in SEEDS]
+    modules = (irscope.load(relay_text(seed)).module() for seed in range(60))
     assert not all(keeps(module, "share-equal") for module in modules)
