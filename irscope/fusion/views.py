@@ -17,7 +17,7 @@ VIEWS = frozenset(("reshape", "transpose", "slice", "reverse", "broadcast"))
 
 
 class Strides(NamedTuple):
-    """Element ``i`` lies at ``offset + sum(i[d] * strides[d])``."""
+    """Element ``i`` lies at ``offset + sum(i[d] * strides[d])``. Views of no elements stay where their operand lies."""
 
     shape: tuple[int, ...]
     strides: tuple[int, ...]
@@ -35,14 +35,14 @@ class Strides(NamedTuple):
     def sliced(self, parts: Sequence[tuple[int, int, int]]) -> Strides:
         """HLO's slice: (start, limit, stride) a dimension."""
         shape = tuple(max(0, -(-(limit - start) // step)) for start, limit, step in parts)
-        offset = self.offset + sum(start * s for (start, _, _), s in zip(parts, self.strides))
-        return Strides(shape, tuple(s * step for (_, _, step), s in zip(parts, self.strides)), offset)
+        further = sum(start * s for (start, _, _), s in zip(parts, self.strides)) if prod(shape) else 0
+        return Strides(shape, tuple(s * step for (_, _, step), s in zip(parts, self.strides)), self.offset + further)
 
     def reversed(self, dimensions: Sequence[int]) -> Strides:
         """Counting from the end along these dimensions."""
         strides, offset = list(self.strides), self.offset
         for d in dimensions:
-            offset += (self.shape[d] - 1) * strides[d]
+            offset += (self.shape[d] - 1) * strides[d] if prod(self.shape) else 0
             strides[d] = -strides[d]
         return Strides(self.shape, tuple(strides), offset)
 

@@ -60,7 +60,7 @@ class Storage:
     @property
     def lead(self) -> int:
         """Elements from the first of the room to element 0; strides of a value with room are positive."""
-        return sum(low * s for (low, _), s in zip(self.room, self.strides))
+        return sum(low * s for (low, _), s in zip(self.room, self.strides)) if self.elements else 0
 
     @property
     def span_with_room(self) -> int:
@@ -112,8 +112,10 @@ class Wish:
         return any(self.low) or any(self.high)
 
     def layout(self, shape: tuple[int, ...]) -> tuple[tuple[int, ...], int, int]:
-        """(strides, offset of the first element, elements of the slot) for a value of this shape."""
+        """(strides, offset of the first element, elements of the slot) for a value of this shape; one of no elements has no halo."""
         strides = [0] * len(shape)
+        if not prod(shape):
+            return tuple(strides), 0, 0
         step = 1
         for place, d in enumerate(reversed(self.order)):
             strides[d] = step

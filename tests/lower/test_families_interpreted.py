@@ -24,6 +24,7 @@ CASES: dict[str, tuple[str, tuple[int, ...]]] = {
     "few channels": (conv("1,2,5,18", "1,2,3,3", "1,1,5,18", "size=3x3 pad=1_1x1_1", NCHW), (1,)),
     "groups": (conv("1,5,5,8", "3,3,4,36", "1,3,3,36", "size=3x3", NHWC, ", feature_group_count=2"), (1,)),
     "winograd": (conv("1,7,8,16", "3,3,16,17", "1,7,8,17", "size=3x3 pad=1_1x1_1", NHWC), (1,)),
+    "winograd of bf16": (conv("1,7,8,16", "3,3,16,17", "1,7,8,17", "size=3x3 pad=1_1x1_1", NHWC).replace("f32", "bf16"), (1,)),
     "depthwise": (conv("1,6,6,20", "3,3,1,20", "1,6,6,20", "size=3x3 pad=1_1x1_1", NHWC, ", feature_group_count=20"), (1,)),
     "depthwise gradient": (conv("2,6,6,20", "2,5,5,20", "2,2,1,20", "size=5x5", "f01b_i01o->01bf", ", batch_group_count=20"), ()),
     "attention": (attention(6, 19), ()),

@@ -141,7 +141,7 @@ def _packed(geometry: Geometry, m: int, width: int, dtype: DType) -> tuple[Packe
     shape = ((m + 2) ** 2, ceil(geometry.conv.outputs / width), geometry.conv.features, width)
 
     def make(array: Any) -> Any:
-        return panels(weights(geometry.arranged(array, (0, 1, -1))[0], m), 1, width, numpy_type)
+        return panels(weights(geometry.arranged(array, (0, 1, -1))[0].astype(numpy_type, copy=False), m), 1, width, numpy_type)
 
     return Packed(geometry.rhs, dtype, ("winograd", geometry.conv, m, width), make), shape
 

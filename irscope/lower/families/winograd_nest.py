@@ -100,7 +100,7 @@ class WinogradNest:
             base = self.source + (n * image.batch + (y + ty) * (m * image.row) + tx * (m * image.pixel))
             to = transformed + (ty * self.across + tx) * pitch
             for channel, mask in _channels(k, self.inputs, lanes):
-                d = [[(base + (i * image.row + j * image.pixel + channel)).load(lanes, mask) for j in range(m + 2)]
+                d = [[k.convert((base + (i * image.row + j * image.pixel + channel)).load(lanes, mask), self.dtype) for j in range(m + 2)]
                      for i in range(m + 2)]
                 for p, value in enumerate(v for line in both_sides(k, INPUT[m], d, m + 2, m + 2) for v in line):
                     (to + (channel + p * plane)).store(value)
