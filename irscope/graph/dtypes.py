@@ -43,6 +43,11 @@ class DType:
         return self.kind in ("int", "float", "complex")
 
     @property
+    def has_negation(self) -> bool:
+        """Whether ``-(-x)`` is x: integers wrap; f8e8m0fnu has powers of two alone, whose negatives are NaN."""
+        return self.kind != "pred" and self.name != "f8e8m0fnu"
+
+    @property
     def lowest(self) -> float | int | bool:
         """The least value, which a maximum leaves others unchanged with: minus infinity, for floating types that have one."""
         if self.is_float:

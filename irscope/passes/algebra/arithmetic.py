@@ -50,9 +50,9 @@ def divide(s: Simplifier, d: Draft) -> Node | None:
 
 
 def negate(s: Simplifier, d: Draft) -> Node | None:
-    """``-(-x)``."""
+    """``-(-x)``, of types that have negative values."""
     x = d.operands[0]
-    return x.operands[0] if x.op.name == "negate" else None
+    return x.operands[0] if x.op.name == "negate" and d.tensor.dtype.has_negation else None
 
 
 def convert(s: Simplifier, d: Draft) -> Node | None:
@@ -60,7 +60,7 @@ def convert(s: Simplifier, d: Draft) -> Node | None:
     x = d.operands[0]
     if of(x).dtype is d.tensor.dtype:
         return x
-    if x.op.name == "convert" and widens(of(x.operands[0]).dtype, of(x).dtype):
+    if x.op.name == "convert" and passes_through(of(x.operands[0]).dtype, of(x).dtype, d.tensor.dtype):
         return s.make("convert", (x.operands[0],), d.tensor)
     return None
 
@@ -131,14 +131,25 @@ _WHOLE = {"bf16": 8, "f16": 11, "f32": 24, "f64": 53}
 def widens(narrow: DType, wide: DType) -> bool:
     """Whether every value of one type is a value of the other."""
     if narrow.kind == "pred":
-        return wide.is_integer or wide.name in _WHOLE
+        return (wide.is_integer and wide.name != "s1") or wide.name in _WHOLE
     if narrow.is_integer and wide.is_integer:
         return wide.bits > narrow.bits and (wide.kind == "int" or narrow.kind == "uint")
     if narrow.is_integer:
         return narrow.bits <= _WHOLE.get(wide.name, 0)
     if narrow.is_float and wide.name in ("f32", "f64") and narrow.bits <= 8:
-        return True
+        return narrow.name != "f8e8m0fnu"  # whose least value, 2**-127, is a denormal f32, which may count as zero
     return wide.name in _WIDER.get(narrow.name, ())
+
+
+def passes_through(source: DType, middle: DType, target: DType) -> bool:
+    """Whether a conversion by way of ``middle`` gives what the direct one gives.
+
+    Nothing may be lost on the first step; and integers that ``target`` does not have wrap on the direct way, but saturate where they
+    come from a float.
+    """
+    if not widens(source, middle):
+        return False
+    return source.is_float or middle.is_integer or not target.is_integer or source is target or widens(source, target)
 
 
 RULES: Rules = {

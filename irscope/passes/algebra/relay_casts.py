@@ -4,7 +4,7 @@ from __future__ import annotations
 from math import isfinite
 
 from irscope.graph import DType, Node, TensorType
-from irscope.passes.algebra.arithmetic import widens
+from irscope.passes.algebra.arithmetic import passes_through
 from irscope.passes.algebra.relay import RelaySimplifier, Rules
 from irscope.passes.algebra.relay_arithmetic import filled_with, same_type
 from irscope.passes.algebra.simplifier import Draft, of
@@ -18,7 +18,7 @@ def after_widening(s: RelaySimplifier, d: Draft) -> Node | None:
     x = d.operands[0]
     if x.op.name != "cast" or not isinstance(x.type, TensorType) or not isinstance(x.operands[0].type, TensorType):
         return None
-    return s.again(d, x.operands) if widens(of(x.operands[0]).dtype, x.type.dtype) else None
+    return s.again(d, x.operands) if passes_through(of(x.operands[0]).dtype, x.type.dtype, d.tensor.dtype) else None
 
 
 def within_limits(s: RelaySimplifier, d: Draft) -> Node | None:
