@@ -1,48 +1,52 @@
-"""How coarsely a result was rounded on its way: what narrow floats in between leave of its digits."""
+"""How coarsely a result was rounded on its way: which narrow floats in between took digits from it."""
 from __future__ import annotations
 
 import re
 
 from irscope.graph import DType, Graph, Module, Node, TensorType, callees_first
 
-MANTISSA = {"f16": 10, "bf16": 7, "f32": 23, "f64": 52}
+MANTISSA = {"f16": 10, "bf16": 7, "f32": 23, "f64": 52, "c64": 23, "c128": 52}
 """Bits of the fraction (IEEE 754; bfloat16 as in Intel's white paper); 8-bit floats and smaller say theirs in the name: ``f8e4m3``."""
 
 
 def step(dtype: DType) -> float:
-    """The distance from 1 to the next larger value of a float type; 0 for other types."""
-    if not dtype.is_float:
+    """The distance from 1 to the next larger value of a float type, or of the parts of a complex one; 0 for other types."""
+    if not dtype.is_float and not dtype.is_complex:
         return 0.0
     named = re.search(r"m(\d)", dtype.name)
     return 2.0 ** -(MANTISSA.get(dtype.name) or (int(named[1]) if named else 0))
 
 
-def result_steps(module: Module) -> list[float]:
-    """For each output, flattened, the step of the coarsest float type that a computed value on its way has.
+def coarsest_types(module: Module) -> list[DType | None]:
+    """For each output, flattened, the coarsest float or complex type that a computed value on its way has; None where there is none.
 
     Two orders of the same sum differ in their last bits; where such a sum is rounded to a narrow type, they may end a whole step apart.
     """
-    whole: dict[Graph, float] = {}
-    steps: list[float] = []
+    whole: dict[Graph, DType | None] = {}
+    found: list[DType | None] = []
     for graph in [*callees_first(module, module.main()), module.main()]:
-        steps = _steps(graph, whole)
-        whole[graph] = max(steps, default=0.0)
+        found = _coarsest(graph, whole)
+        whole[graph] = max(found, key=_step, default=None)
     root = module.main().result()
     outputs = root.operands if root.op.name == "tuple" else (root,)
-    return [steps[node.index] for node in outputs for _ in node.type.leaves()]
+    return [found[node.index] for node in outputs for _ in node.type.leaves()]
 
 
-def _steps(graph: Graph, whole: dict[Graph, float]) -> list[float]:
-    """For each node, by index, the coarsest step of it and what it is computed from; a called graph counts as a whole."""
-    steps: list[float] = []
+def _coarsest(graph: Graph, whole: dict[Graph, DType | None]) -> list[DType | None]:
+    """For each node, by index, the coarsest type of it and what it is computed from; a called graph counts as a whole."""
+    found: list[DType | None] = []
     for node in graph.nodes:
-        before = [steps[o.index] for o in node.operands] + [whole[body] for body in node.bodies]
-        steps.append(max(before + [_own(node)], default=0.0))
-    return steps
+        before = [found[o.index] for o in node.operands] + [whole[body] for body in node.bodies]
+        found.append(max([_own(node), *before], key=_step))
+    return found
 
 
-def _own(node: Node) -> float:
+def _step(dtype: DType | None) -> float:
+    return step(dtype) if dtype is not None else 0.0
+
+
+def _own(node: Node) -> DType | None:
     """Inputs and constants are given, and rounded by nobody."""
     if node.op.name in ("parameter", "constant") or not isinstance(node.type, TensorType):
-        return 0.0
-    return step(node.type.dtype)
+        return None
+    return node.type.dtype if step(node.type.dtype) else None

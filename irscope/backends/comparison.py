@@ -5,6 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from irscope.analysis.rounding import step
+from irscope.graph import DType
+
 if TYPE_CHECKING:
     import numpy as np
 
@@ -12,6 +15,9 @@ if TYPE_CHECKING:
 
 RTOL = {"float64": 1e-9, "complex128": 1e-9, "float32": 1e-4, "complex64": 1e-4, "float16": 5e-3, "bfloat16": 2e-2}
 """Relative tolerance by element type where none is given; 8-bit floats have 0.15, integers none."""
+
+SUMMED = frozenset(("float32", "float64", "complex64", "complex128"))
+"""The types that sums are kept in; values of narrower ones are such sums, rounded."""
 
 
 @dataclass(slots=True)
@@ -24,10 +30,12 @@ class Comparison:
     fault: str | None
 
 
-def compare(name: str, got: Array, expected: Array, rtol: float | None = None, atol: float | None = None, step: float = 0.0) -> Comparison:
+def compare(name: str, got: Array, expected: Array, rtol: float | None = None, atol: float | None = None,
+            way: DType | None = None) -> Comparison:
     """Compare one output. Without ``atol`` the tolerance is ``rtol`` of the largest expected value: sums may be added in any order.
 
-    Where no ``rtol`` is given, floats may be ``step`` apart: one step of the coarsest type that values were rounded to on the way.
+    ``way`` is the coarsest type of the values that the output is computed from; it counts where no ``rtol`` is given
+    (:func:`tolerance`).
     """
     import numpy as np
     if got.shape != expected.shape:
@@ -45,7 +53,7 @@ def compare(name: str, got: Array, expected: Array, rtol: float | None = None, a
         finite = size[np.isfinite(size)]
         largest = float(finite.max()) if finite.size else 0.0
         exact = got.dtype.kind in "biu"
-        rtol = rtol if rtol is not None else 0.0 if exact else max(RTOL.get(got.dtype.name, 0.15), step)
+        rtol = rtol if rtol is not None else 0.0 if exact else tolerance(got.dtype.name, way)
         allowed = (atol if atol is not None else rtol * largest) + rtol * np.where(np.isfinite(size), size, 0.0)
         bad = ~same & ~(distance <= allowed)
         max_abs = float(np.where(np.isnan(distance), np.inf, distance).max())
@@ -59,8 +67,20 @@ def compare(name: str, got: Array, expected: Array, rtol: float | None = None, a
     return Comparison(name, max_abs, max_rel, fault)
 
 
+def tolerance(name: str, way: DType | None = None) -> float:
+    """The relative tolerance of floats of a numpy type that are computed by way of others.
+
+    Sums in f32 round at every addition, so that what is converted from them is no closer than they are. Narrower types are what such
+    sums are rounded to, once: one step.
+    """
+    own = RTOL.get(name, 0.15)
+    if way is None:
+        return own
+    return max(own, RTOL[way.numpy_name] if way.numpy_name in SUMMED else step(way))
+
+
 def compare_all(got: Sequence[Array], expected: Sequence[Array | None], rtol: float | None = None,
-                atol: float | None = None, steps: Sequence[float] = ()) -> list[Comparison]:
-    """Compare outputs in order; None where nothing is expected. ``steps`` are those of :func:`compare`, by output."""
-    given = [*steps, *[0.0] * (len(got) - len(steps))]
+                atol: float | None = None, way: Sequence[DType | None] = ()) -> list[Comparison]:
+    """Compare outputs in order; None where nothing is expected. ``way`` are the types of :func:`compare`, by output."""
+    given = [*way, *[None] * (len(got) - len(way))]
     return [compare(f"out{i}", g, e, rtol, atol, given[i]) for i, (g, e) in enumerate(zip(got, expected)) if e is not None]

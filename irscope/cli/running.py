@@ -140,11 +140,11 @@ def _compare(request: Request, module: Module, arrays: Arrays, outcome: Outcome)
     from irscope.backends.comparison import compare_all
 
     if request.check and request.engine != "reference":
-        from irscope.analysis.rounding import result_steps
+        from irscope.analysis.rounding import coarsest_types
 
-        steps = result_steps(module)
+        way = coarsest_types(module)
         with Progress("checking against the reference"):
-            outcome.comparisons += compare_all(outcome.outputs, _reference(module, arrays), request.rtol, request.atol, steps)
+            outcome.comparisons += compare_all(outcome.outputs, _reference(module, arrays), request.rtol, request.atol, way)
     if request.expect:
         from irscope.backends.arguments import fitted
         from irscope.backends.model import ports_of

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from irscope.analysis.rounding import result_steps
+from irscope.analysis.rounding import coarsest_types
 from irscope.api import load
 from irscope.backends.comparison import compare_all
 from irscope.backends.executable import Executable
@@ -74,7 +74,7 @@ def _checked(case: Case, module: Module, apart: Model, model: Model, arrays: lis
     got, strays = _between_guards(case, apart, given[0], True)
     if strays:
         return Outcome("strays", strays)
-    fault = next((c.fault for c in compare_all(got, expected, steps=result_steps(module)) if c.fault), None)
+    fault = next((c.fault for c in compare_all(got, expected, way=coarsest_types(module)) if c.fault), None)
     if fault:
         return Outcome("differs", fault)
     for run in (1, 0, 0):
