@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from irscope.api import load
+from irscope.lower.repeated import MOST_REPEATED, work_of
 from tests.lower.running import check, compiled, drawn, entry
 
 RELU = "z = f32[] constant(0)\n zs = {t} broadcast(z), dimensions={{}}\n ROOT r = {t} maximum(c, zs)"
@@ -162,6 +163,21 @@ def test_gradients_of_depthwise_convolutions() -> None:
     check(image, family="depthwise")
     weights = conv("2,12,12,40", "2,5,5,40", "3,3,1,40", "size=5x5 rhs_dilate=2x2 pad=0_-1x0_-1", "f01b_i01o->01bf", ", batch_group_count=40")
     check(weights, family="convolution")
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize(("size", "window", "out"), [(7, "size=7x7 pad=1_1x1_1", 3), (4, "size=4x4 pad=1_1x1_1 rhs_dilate=2x2", 3)])
+def test_gradients_of_depthwise_weights_channels_first(size: int, window: str, out: int, turned: bool) -> None:
+    """Both images lie as lanes want to walk them, and so does the result before it is turned: nothing is computed again."""
+    text = entry(f"""x = f32[5,40,7,7] parameter(0)
+      g = f32[5,40,{size},{size}] parameter(1)
+      y = f32[5,40,7,7] tanh(x)
+      h = f32[5,40,{size},{size}] exponential(g)
+      {"" if turned else "ROOT "}c = f32[{out},{out},1,40] convolution(y, h), window={{{window}}}, dim_labels=fb01_io01->01bf, batch_group_count=40
+      {f"ROOT t = f32[40,1,{out},{out}] transpose(c), dimensions={{3,2,0,1}}" if turned else ""}""")
+    program = check(text, family="convolution")
+    assert "groups" in {k.schedule.get("by") for k in program.kernels()}
+    assert all(w.ratio <= MOST_REPEATED for w in work_of(load(text).module()))
 
 
 @pytest.mark.parametrize("precision", ["default", "fast", "exact"])

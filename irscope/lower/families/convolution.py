@@ -60,6 +60,8 @@ class Convolution:
         wishes = {output: geometry.result_wish() for output in group.outputs if group.anchor and dims_of(output) == dims_of(group.anchor)}
         if not fixed(geometry.lhs):
             wishes[geometry.lhs] = geometry.wish()
+        if geometry.has_lanes_of_groups and not fixed(geometry.rhs) and geometry.rhs is not geometry.lhs:
+            wishes[geometry.rhs] = geometry.kernel_wish()
         return wishes
 
     def match(self, problem: Problem) -> Work | None:
@@ -68,7 +70,14 @@ class Convolution:
         if geometry is None:
             return None
         few = geometry.conv.outputs <= FEW * geometry.groups
-        return (_flipped(problem, geometry) if few else None) or _work(problem, geometry) or _by_groups(problem, geometry)
+        flipped = _flipped(problem, geometry) if few else None
+        if flipped is None:
+            return _work(problem, geometry) or _by_groups(problem, geometry)
+        by_groups = _by_groups(problem, geometry)
+        if by_groups is None or by_groups.lane is None:
+            return flipped
+        along, lanes = flipped.affine.of("column")[-1].size, machine_of(problem.lanes).lanes(dtype_of(problem.group))
+        return by_groups if _filled(by_groups.lane.size, lanes) > _filled(along, lanes) else flipped
 
     def schedule(self, problem: Problem, match: Work) -> dict[str, Any]:
         dtype, machine = dtype_of(problem.group), machine_of(problem.lanes)
@@ -150,6 +159,11 @@ def _by_groups(problem: Problem, geometry: Geometry) -> Work | None:
     return None if axis is None else Work(geometry, edges, image, affine, geometry.order(lhs), False, lane=axis)
 
 
+def _filled(size: int, lanes: int) -> float:
+    """The part of the lanes that vectors along so many elements use."""
+    return size / (-(-size // lanes) * lanes)
+
+
 def geometry_of(group: Group) -> Geometry | None:
     """The convolution that a group is built around, when register tiles can do it."""
     anchor = group.anchor
@@ -189,7 +203,7 @@ def edges_of(problem: Problem, geometry: Geometry, tile: int = 1, channels_last:
         for d, around in zip(dims.lhs_spatial, geometry.room(tile)):
             room[d] = around
         image = edges.frame(geometry.lhs, order, room, geometry.holes)
-    if not in_place and (channels_last or geometry.conv.outputs > geometry.groups):
+    if not in_place and (channels_last or geometry.conv.outputs > geometry.groups or geometry.has_lanes_of_groups):
         apart = [o for o, storage in problem.outs.items() if storage.strides[dims.out_feature] != 1]
         edges.leave(dict.fromkeys(apart, geometry.result_wish().order))
     return edges, image

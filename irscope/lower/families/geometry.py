@@ -65,20 +65,34 @@ class Geometry:
         return all(mine[0] >= low and mine[1] >= high for mine, (low, high) in zip(have, self.room(tile)))
 
     def wish(self, tile: int = 1) -> Wish:
-        """The operand channels last, with that room."""
+        """The operand with that room, and last what lanes walk: its channels, or its groups of batches."""
         dims = self.conv.dims
         rank = len(dims.lhs_spatial) + 2
         low, high = [0] * rank, [0] * rank
         if all(hole == 1 for hole in self.holes):
             for d, (before, after) in zip(dims.lhs_spatial, self.room(tile)):
                 low[d], high[d] = before, after
-        return Wish((dims.lhs_batch, *dims.lhs_spatial, dims.lhs_feature), tuple(low), tuple(high))
+        first, last = dims.lhs_batch, dims.lhs_feature
+        if self.has_lanes_of_groups:
+            first, last = last, first
+        return Wish((first, *dims.lhs_spatial, last), tuple(low), tuple(high))
 
     def result_wish(self) -> Wish:
         """The result channels last."""
         dims = self.conv.dims
         rank = len(dims.out_spatial) + 2
         return Wish((dims.out_batch, *dims.out_spatial, dims.out_feature), (0,) * rank, (0,) * rank)
+
+    @property
+    def has_lanes_of_groups(self) -> bool:
+        """Whether each group of batches has one image and one result, as in the gradient of a depthwise convolution: lanes walk the groups."""
+        return self.conv.outputs == self.conv.batch == self.conv.batch_groups > 1
+
+    def kernel_wish(self) -> Wish:
+        """The kernel with its result channels last."""
+        dims = self.conv.dims
+        rank = len(dims.rhs_spatial) + 2
+        return Wish((dims.rhs_input, *dims.rhs_spatial, dims.rhs_output), (0,) * rank, (0,) * rank)
 
     def first_tap(self, image: View) -> Address:
         """Where the first tap of the first result lies: in the zeros around the operand, where it is padded."""
