@@ -98,8 +98,8 @@ def by_reference(case: Case) -> list[Array]:
     return [np.asarray(a) for a in flatten(evaluate(made.main(), given))]
 
 
-def differences(got: list[Array], wanted: tuple[Array, ...], relative: float = 0.0) -> str:
-    """Empty, or how the outputs differ; ``relative`` is an error of torch's own, where it is more than that of the element type."""
+def differences(got: list[Array], wanted: tuple[Array, ...]) -> str:
+    """Empty, or how the outputs differ."""
     if len(got) != len(wanted):
         return f"{len(got)} outputs instead of {len(wanted)}"
     for i, (g, w) in enumerate(zip(got, wanted, strict=True)):
@@ -109,8 +109,7 @@ def differences(got: list[Array], wanted: tuple[Array, ...], relative: float = 0
             if not np.array_equal(g, w):
                 return f"out{i}: {_first(g, w, g != w)}"
             continue
-        usual, absolute = TOLERANCES[w.dtype.name]
-        relative = max(usual, relative)
+        relative, absolute = TOLERANCES[w.dtype.name]
         if w.dtype.itemsize < 4 and w.size:
             # What is left of large numbers that cancel has few digits: the largest is the measure.
             with np.errstate(all="ignore"):

@@ -85,7 +85,7 @@ class Geometry:
 
     @property
     def has_lanes_of_groups(self) -> bool:
-        """Whether each group of batches has one image and one result, as in the gradient of a depthwise convolution: lanes walk the groups."""
+        """Whether each group of batches has one image and one result, as in a depthwise convolution's gradient: lanes walk the groups."""
         return self.conv.outputs == self.conv.batch == self.conv.batch_groups > 1
 
     def kernel_wish(self) -> Wish:
