@@ -150,6 +150,25 @@ def test_scattered_windows_that_overlap_are_written_vector_by_vector() -> None:
     assert found.tolist() == [1, 2, 3, 6, 9, 0]  # XLA's, jaxlib 0.10.2
 
 
+@pytest.mark.parametrize(("indices", "updates", "windows", "inserted", "vector"), [
+    ((4, 0), (4,), "", "0,1", 1), ((0, 4), (4,), "", "0,1", 0), ((0,), (), "", "0,1", 0), ((4, 0), (4, 1, 2), "1,2", "", 1), ((0,), (2, 3), "0,1", "", 0),
+])
+@pytest.mark.parametrize(("body", "combine"), [(ADD, lambda a, b: a + b), (SUBTRACT, lambda a, b: b - a), (ODD, lambda a, b: 2 * a + b)])
+def test_updates_without_components_all_meet_the_first_place(indices: tuple[int, ...], updates: tuple[int, ...], windows: str, inserted: str, vector: int,
+                                                            body: str, combine: Any) -> None:
+    given = np.arange(1, 1 + np.prod(updates), dtype=np.float32).reshape(updates)
+    found, = check(f"{body}ENTRY e {{ x = f32[2,3] parameter(0)\n i = s32[{spell(indices)}] parameter(1)\n u = f32[{spell(updates)}] parameter(2)\n "
+                   f"ROOT r = f32[2,3] scatter(x, i, u), update_window_dims={{{windows}}}, inserted_window_dims={{{inserted}}}, "
+                   f"scatter_dims_to_operand_dims={{}}, index_vector_dim={vector}, to_apply=f }}",
+                   np.zeros((2, 3), np.float32), np.zeros(indices, np.int32), given)
+    wanted = np.zeros((2, 3), np.float32)
+    for update in given if len(indices) == 2 else [given]:
+        window = np.reshape(update, (1, 1) if inserted else update.shape)
+        here = wanted[:window.shape[0], :window.shape[1]]
+        here[...] = combine(here, window)
+    assert np.array_equal(found, wanted)
+
+
 def test_gather_from_nothing() -> None:
     found, = check("ENTRY e { x = f32[0,2] parameter(0)\n i = s32[3] parameter(1)\n ROOT r = f32[3,2] gather(x, i), offset_dims={1}, "
                    "collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={0,2} }",
