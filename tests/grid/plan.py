@@ -29,6 +29,13 @@ KNOWN = (
     "dot/5x7x33/f8e4m3fn/1/native/plain/plain/unchanged/joined/begin",
     "dot/5x7x17/s16/1/native/plain/plain/unchanged/read/end",
     "conv_same_type/4/f32/1/native/plain/aliased/unchanged/alone/end",
+    "dot/5x7x16/f8e5m2fnuz/2/x86-64-v2/framed/fixed/unchanged/joined_behind/begin",
+    "conv_depthwise/17x15/f4e2m1fn/1/x86-64-v3/plain/fixed/biased/haloed/end",
+    "conv_winograd/16x16x7/bf16/4/x86-64/backwards/strided/unchanged/padded/begin",
+    "conv_channels_first/17x17x6/f8e4m3b11fnuz/1/x86-64-v2/stored/fixed/biased/joined_behind/begin",
+    "conv_gradient/17x5/f32/2/native/plain/plain/unchanged/turned/end",
+    "convert_f32_s4/3x17/s16/1/native/plain/plain/unchanged/alone/end",
+    "convert_f32_s8/3x17/u8/2/x86-64/plain/plain/unchanged/alone/end",
     "conv_same_type/33/f32/2/x86-64-v3/plain/aliased/unchanged/alone/end",
 )
 """Cases that once were wrong, which every sample holds."""

@@ -126,6 +126,13 @@ def conv_by_groups(m: Maker) -> Value:
     return convolution(m, (1, n, 2 * c), (3, 2, c), "size=3 pad=1_1", "b0f_0io->b0f", (n,), f"feature_group_count={c}")
 
 
+@template("convolution", each(along((), [n for n in EDGES if n], (5,)), along((5,), [n for n in EDGES if n])), NUMBERS)
+def conv_gradient(m: Maker) -> Value:
+    """The gradient of the weights of a depthwise convolution, channels first: the second image is the kernel."""
+    c, n = m.size
+    return convolution(m, (3, c, 4, n), (3, c, 4, n), f"size=4x{n} pad=1_1x1_1", "fb01_io01->01bf", (3, 3), f"batch_group_count={c}")
+
+
 @template("convolution", FEWER, NUMBERS)
 def conv_grouped(m: Maker) -> Value:
     c, o, n = m.size
@@ -140,7 +147,7 @@ def conv_grouped_batches(m: Maker) -> Value:
 
 @template("winograd", each(along((MIN_CHANNELS,), [n for n in EDGES if n >= MIN_CHANNELS - 1], (6,)), along((17, 17), (5, 6, 7, 8, 9)),
                            along((), [n for n in EDGES if n >= MIN_CHANNELS - 1], (MIN_CHANNELS, 7)), along((16,), COLUMNS[-3:], (6,))),
-          ("f32", "f64", "bf16"))
+          ("f32", "f64", "bf16", "f16", "f8e4m3fn"))
 def conv_winograd(m: Maker) -> Value:
     """Weights that are known before the program is compiled."""
     c, o, n = m.size

@@ -105,6 +105,17 @@ for _target in ("pred", "s1", "s4", "s8", "s16", "s32", "s64", "u2", "u4", "u8",
     _convert(_target)
 
 
+def _convert_twice(middle: str, target: str) -> None:
+    def convert(m: Maker) -> Value:
+        return m.op("convert", target, m.size, m.op("convert", middle, m.size, m.operand(m.size)))
+    convert.__name__ = f"convert_{middle}_{target}"
+    template("map", [(3, 17)], [d for d in ARRAYS if d not in COMPLEX])(convert)
+
+
+for _middle, _target in (("f32", "s4"), ("f32", "u2"), ("f32", "s8"), ("f64", "u4"), ("s32", "s2"), ("s16", "f8e4m3"), ("f16", "bf16")):
+    _convert_twice(_middle, _target)
+
+
 @template("map", SHAPES, ARRAYS)
 def two_results(m: Maker) -> list[Value]:
     """One kernel that stores a value and what is made of it."""
