@@ -143,7 +143,7 @@ def _packed(geometry: Geometry, m: int, width: int, dtype: DType) -> tuple[Packe
     def make(array: Any) -> Any:
         return panels(weights(geometry.arranged(array, (0, 1, -1))[0].astype(numpy_type, copy=False), m), 1, width, numpy_type)
 
-    return Packed(geometry.rhs, dtype, ("winograd", geometry.conv, m, width), make), shape
+    return Packed(geometry.rhs, dtype, ("winograd", geometry.conv, m, width, dtype.name), make), shape
 
 
 def _flops(geometry: Geometry) -> float:
