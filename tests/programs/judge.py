@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from irscope.analysis.reference import results
-from irscope.analysis.rounding import result_steps
+from irscope.analysis.rounding import coarsest_types
 from irscope.api import load
 from irscope.backends import llvm_main
 from irscope.backends.comparison import compare_all
@@ -73,8 +73,8 @@ def _judged(program: Program, seed: int) -> Verdict:
     expected = results(module, given)
     one = compiled(module, 1)
     single = one(*given)
-    steps = result_steps(module)
-    faults = [c.fault for c in compare_all(single, expected, steps=steps) if c.fault is not None]
+    way = coarsest_types(module)
+    faults = [c.fault for c in compare_all(single, expected, way=way) if c.fault is not None]
     if faults or len(single) != len(expected):
         return Verdict("differs", faults[0] if faults else f"{len(single)} results instead of {len(expected)}")
     if not same_bits(single, one(*given)):

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from irscope.analysis.rounding import result_steps
+from irscope.analysis.rounding import coarsest_types
 from irscope.backends.comparison import compare_all
 from irscope.source import UserError
 from tests.programs.arrays import Array, arrays_of
@@ -56,10 +56,10 @@ def against(program: Program, arrays: list[Array], expected: list[Array], word: 
         with shared_among_threads(), np.errstate(all="ignore"):
             module, given = primitive(program, arrays)
             got = compiled(module, 2)(*given)
-            steps = result_steps(module)
+            way = coarsest_types(module)
     except (UserError, Refused) as refused:
         return Verdict("refused", word + str(refused).split("\n")[0][:300])
-    faults = [c.fault for c in compare_all(got, expected, steps=steps) if c.fault is not None]
+    faults = [c.fault for c in compare_all(got, expected, way=way) if c.fault is not None]
     if faults or len(got) != len(expected):
         return Verdict("differs", word + (faults[0] if faults else f"{len(got)} results instead of {len(expected)}"), word)
     return Verdict("same")
