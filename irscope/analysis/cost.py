@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from irscope.analysis.calls import BodyUse, Calls, body_use
 from irscope.analysis.classes import PLUMBING, VALUES, is_view
 from irscope.graph import Graph, Kind, Node, TensorType, Type, bytes_of
-from irscope.ops.faults import TypeFault
+from irscope.ops.infer import fits_operands
 
-# A declared cost reads attributes and shapes; on an ill-typed text it may stumble over either, and such a node costs "unknown", that is 0.
-_ILL_TYPED = (LookupError, ValueError, TypeError, AttributeError, ArithmeticError, AssertionError, TypeFault)
+MOST = 1 << 900
+"""Sizes of a stranger's text may multiply to more than the largest float, about 2**1024; costs end here."""
 
 FREE = frozenset({
     "parameter", "constant", "tuple", "get-tuple-element", "bitcast", "opt-barrier", "add-dependency", "after-all", "partition-id",
@@ -179,7 +179,8 @@ class Traffic:
         """Bytes and elements of a type. Keyed by identity: the graph that holds the type outlives this object's use."""
         known = self._sizes.get(id(type))
         if known is None:
-            known = bytes_of(type), sum(leaf.elements for leaf in type.leaves() if isinstance(leaf, TensorType))
+            elements = sum(leaf.elements for leaf in type.leaves() if isinstance(leaf, TensorType))
+            known = min(bytes_of(type), MOST), min(elements, MOST)
             self._sizes[id(type)] = known
         return known
 
@@ -264,10 +265,7 @@ class Costs(Traffic):
         if self.known is not None and node.op.dialect == "torchscript":
             return self.known.flops.get(node, 0.0)
         if node.op.cost is not None:
-            try:
-                return float(node.op.cost(node))
-            except _ILL_TYPED:
-                return 0.0
+            return float(min(node.op.cost(node), MOST)) if fits_operands(node) else 0.0  # else it is not known
         kind = node.op.kind
         if kind is Kind.ELEMENTWISE:
             return float(self._size(node.type)[1])

@@ -1,30 +1,123 @@
-"""Nodes whose types do not hold, and a module in which these are opaque, so that whoever reads it may rest on all others.
+"""How far a text is understood, and what may be done with a text of that degree: the one place that decides it.
 
-    s = f32[3] add(x, y)    with f32[2] x    ->    the operator of %s is called add?
+    ROOT s = f32[2] frobnicate(    ->    Degree.PARTS: it can be shown, and no rule, policy or pass looks at it
+    s = f32[3] add(x, y)           ->    Degree.WHOLE: rules look at a copy in which the operator of %s is called add?
 """
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum, IntEnum
 
-from irscope.analysis.types import check_graph
-from irscope.graph import NO_ATTRS, UNKNOWN, Builder, Effect, Module, Node, Op
+from irscope.analysis.types import faults_of
+from irscope.analysis.verify.faults import Fault, finding
+from irscope.graph import NO_ATTRS, UNKNOWN, Builder, Effect, Graph, Module, Node, Op, Reading
 from irscope.graph.rewrite import rewrite_module
 from irscope.graph.walk import callees_first
-from irscope.source import Severity
+from irscope.source import Finding, Severity, UserError
 
 
-def unsound(module: Module) -> set[Node]:
-    """The nodes that do not fit their operands, and those of whose operands nothing is known because the text has a hole there."""
-    found: set[Node] = set()
-    for graph in callees_first(module):
-        found.update(fault.node for fault in check_graph(graph) if fault.node is not None and fault.severity is Severity.ERROR)
-        found.update(node for node in graph.nodes if any(operand.type is UNKNOWN for operand in node.operands))
-    return found
+class Degree(IntEnum):
+    """How far a text is understood; each degree has what those below it have."""
+
+    NOTHING = 0
+    """No graph that runs was read."""
+    PARTS = 1
+    """The parser of the format would refuse the text: statements, operands or attributes are missing."""
+    WHOLE = 2
+    """The parser takes it, and operators do not fit their operands, attributes or declared types."""
+    TYPED = 3
+    """All types hold, as far as they are known: open shapes and operators without a declaration are no faults."""
 
 
-def held_together(module: Module) -> Module:
+class Use(Enum):
+    """What a command does with a text, and the degree from which on it does so. ``docs/reliability.md`` has the same table."""
+
+    STATS = "stats"
+    SHOW = "show"
+    RULES = "rules"
+    AUDITS = "audits"
+    DIFF = "diff"
+    POLICIES = "fusion policies and gates"
+    GROUPING = "passes that group operators"
+    PASSES = "passes"
+    RUN = "compiled code"
+
+
+NEEDS: dict[Use, Degree] = {
+    Use.STATS: Degree.NOTHING,
+    Use.SHOW: Degree.PARTS,
+    Use.RULES: Degree.WHOLE,
+    Use.AUDITS: Degree.WHOLE,
+    Use.DIFF: Degree.WHOLE,
+    Use.POLICIES: Degree.TYPED,
+    Use.GROUPING: Degree.WHOLE,
+    Use.PASSES: Degree.TYPED,
+    Use.RUN: Degree.TYPED,
+}
+"""Rules and audits of a text that is whole and not well typed look at :func:`held_together`, which is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Soundness:
+    """The degree of one module, and the faults in its types, with the graphs that they are in."""
+
+    module: Module
+    degree: Degree
+    faults: Sequence[tuple[Graph, Fault]] = ()
+
+    def allows(self, use: Use) -> bool:
+        """Whether the text is sound enough for that."""
+        return self.degree >= NEEDS[use]
+
+    def refusal(self, use: Use) -> str:
+        """One sentence: why the text is not sound enough for ``use``."""
+        why = {Degree.NOTHING: "it holds no graph that runs", Degree.PARTS: "it was read in part only, as the errors tell",
+               Degree.WHOLE: "its types do not hold, as the errors tell"}
+        return f"{use.value} did not look at {self.module.source.name.rpartition('/')[2] or self.module.name}: {why[self.degree]}"
+
+    def errors(self) -> list[Finding]:
+        """What is wrong with the types, in the order of the text."""
+        return sorted((finding(self.module, graph, fault) for graph, fault in self.faults if fault.severity is Severity.ERROR),
+                      key=lambda f: f.offset)
+
+
+def soundness(module: Module, whole: bool = True) -> Soundness:
+    """How far a module holds together. ``whole``: the parser of its format takes the text (``Reading.ok``)."""
+    main = module.graphs.get(module.entry)
+    if main is None:
+        return Soundness(module, Degree.NOTHING)
+    graphs = callees_first(module)
+    if not whole or any(graph.root is None for graph in graphs):
+        return Soundness(module, Degree.NOTHING if main.root is None and not main.nodes else Degree.PARTS)
+    faults = faults_of(module)
+    bad = any(fault.severity is Severity.ERROR for _, fault in faults)
+    return Soundness(module, Degree.WHOLE if bad or (module.format == "hlo" and _holes(graphs)) else Degree.TYPED, faults)
+
+
+def require(reading: Reading, module: Module, use: Use) -> None:
+    """Raise UserError, with what the reader and the type checks found, where a module is not sound enough for ``use``."""
+    found = soundness(module, reading.ok)
+    if not found.allows(use):
+        errors = [f for f in reading.findings if f.severity is Severity.ERROR] if found.degree < Degree.WHOLE else found.errors()
+        raise UserError(found.refusal(use), findings=errors)
+
+
+def unsound(module: Module, faults: Sequence[tuple[Graph, Fault]] | None = None) -> set[Node]:
+    """The nodes that do not fit their operands, and in HLO, which has all types, those of whose operands nothing is known."""
+    found = {fault.node for _, fault in (faults_of(module) if faults is None else faults)
+             if fault.node is not None and fault.severity is Severity.ERROR}
+    return found | _holes(callees_first(module)) if module.format == "hlo" else found
+
+
+def _holes(graphs: Sequence[Graph]) -> set[Node]:
+    """The nodes that take a value of which the text does not say what it is."""
+    return {node for graph in graphs for node in graph.nodes for operand in node.operands if operand.type is UNKNOWN}
+
+
+def held_together(module: Module, faults: Sequence[tuple[Graph, Fault]] | None = None) -> Module:
     """The module itself where all types hold, else a copy in which the nodes that do not are opaque, without attributes and bodies."""
-    loose = unsound(module)
+    loose = unsound(module, faults)
     if not loose:
         return module
     ops: dict[str, Op] = {}

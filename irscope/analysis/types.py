@@ -24,15 +24,23 @@ EXACT = frozenset((
 
 def check_types(module: Module) -> list[Finding]:
     """Everything that does not fit, in the order of the text. Code and name tell the kind: SHP shapes, DTY element types, LAY layouts."""
+    return sorted((finding(module, graph, fault) for graph, fault in faults_of(module)), key=lambda f: f.offset)
+
+
+def faults_of(module: Module) -> list[tuple[Graph, Fault]]:
+    """The same before it is put into words for a place in the text: each fault with the graph that it is in."""
     if module.format == "relay" and not module.attrs.get("primitive"):
         from irscope.analysis.verify.relay import relay_faults
 
-        return sorted((finding(module, graph, fault) for graph, fault in relay_faults(module)), key=lambda f: f.offset)
+        return list(relay_faults(module))
     faults = [(graph, fault) for graph in module.graphs.values() for fault in check_graph(graph)]
     if module.format == "hlo":
         faults += module_rules(module)
-    found = [finding(module, graph, fault) for graph, fault in faults]
-    return sorted(found, key=lambda f: f.offset)
+    if module.format == "torchscript":
+        from irscope.analysis.verify.torchscript import call_faults
+
+        faults += [(graph, fault) for graph in module.graphs.values() for fault in call_faults(graph)]
+    return faults
 
 
 def check_graph(graph: Graph) -> Iterator[Fault]:

@@ -154,8 +154,12 @@ def _module(text: str, machine: Machine) -> Any:
 
 def object_code(text: str, machine: Machine, speed: int = 2) -> bytes:
     """Compile a module of text: code generation alone. LLVM's own passes are not run: hand-vectorised kernels gain nothing from them, and
-    generic ones (sort, scatter, fft, scans) ran within 3 % of the same time at twice the time to compile."""
-    return bytes(_target_machine(machine, speed).emit_object(_module(text, machine)))
+    generic ones (sort, scatter, fft, scans) ran within 3 % of the same time at twice the time to compile. Raises CompileFailed for a target
+    that has no object files."""
+    try:
+        return bytes(_target_machine(machine, speed).emit_object(_module(text, machine)))
+    except RuntimeError as error:
+        raise CompileFailed(f"LLVM writes no object files for {machine.triple}: {error}") from None
 
 
 def assembly(text: str, machine: Machine, speed: int = 2) -> str:

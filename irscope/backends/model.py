@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from irscope.analysis.soundness import Use, require
 from irscope.analysis.types import check_graph
 from irscope.analysis.verify.faults import finding
 from irscope.backends import llvm_compile
@@ -15,12 +16,14 @@ from irscope.backends.opening import needs_opening, opened
 from irscope.backends.varying import VaryingBound, VaryingExecutable
 from irscope.expand import bind_constants, bind_inputs, bind_types, expand
 from irscope.expand.dynamic import KEY, pad_dynamic
-from irscope.graph import Module, Reading, TensorType
+from irscope.graph import Kind, Module, Node, Reading, TensorType, bytes_of
+from irscope.lower.faults import cannot_run
 from irscope.lower.kernels import Tuner, flops_of_node
 from irscope.lower.lowering import lower
 from irscope.lower.options import Options
 from irscope.lower.program import Program
 from irscope.lower.values import leaf_paths
+from irscope.ops.infer import plain
 from irscope.passes import pass_named
 from irscope.passes.split_constants import split_constants
 from irscope.source import Severity, UserError, did_you_mean
@@ -82,11 +85,29 @@ def primitive(module: Module, weights: Mapping[int, Array] | None = None) -> Mod
 
 def require_sound(module: Module) -> None:
     """Raise UserError where a type in a primitive module is not what its operator gives: code made of it would read beyond its arrays."""
-    faults = [finding(module, graph, fault) for graph in module.graphs.values() for fault in check_graph(graph)
-              if fault.severity is Severity.ERROR]
+    found = [(graph, fault) for graph in module.graphs.values() for fault in check_graph(graph)]
+    faults = [finding(module, graph, fault) for graph, fault in found if fault.severity is Severity.ERROR]
     if faults:
         raise UserError(f"{faults[0].source.name if faults[0].source else module.name}: the types in the text do not fit, so it cannot run",
                         findings=faults[:10])
+    for graph in module.graphs.values():
+        for node in graph.nodes:
+            if bytes_of(node.type) > MOST_BYTES:
+                raise cannot_run(module, node, f"it is {plain(node.type)}, which has {bytes_of(node.type):,} bytes: no memory holds it",
+                                 "give the program smaller shapes")
+    for _, fault in found:
+        if fault.node is not None and not _converts(fault.node):
+            operands = ", ".join(str(plain(operand.type)) for operand in fault.node.operands)
+            raise cannot_run(module, fault.node, f"it gives {plain(fault.node.type)} of {operands}",
+                             "let it give the precision of its operands, and convert that")
+
+
+CONVERTING = frozenset(("dot", "convolution", "reduce", "concatenate"))
+"""Operators, beside those that work element by element, whose result may have another precision than their operands."""
+
+
+def _converts(node: Node) -> bool:
+    return node.op.name in CONVERTING or (node.op.kind is Kind.ELEMENTWISE and node.op.name not in ("select", "map"))
 
 
 def compile_module(module: Module, weights: Mapping[int, Array] | None = None, options: Options | None = None, cpu: str = "",
@@ -134,6 +155,8 @@ def compile_named(reading: Reading, weights: Mapping[str, Any], shapes: Mapping[
         errors = [f for f in reading.findings if f.severity is Severity.ERROR]
         raise UserError(f"{reading.source.name} cannot be compiled: the text has errors", findings=errors)
     module = reading.module()
+    if module.format == "hlo":
+        require(reading, module, Use.RUN)
     if needs_opening(module):
         module = opened(module, {}, weights, constants, shapes, dtypes, None)
     else:
@@ -160,7 +183,13 @@ def ports_of(module: Module) -> tuple[list[Port], list[Port]]:
     return inputs, outputs
 
 
+MOST_BYTES = 2**63 - 1
+"""What one array may have: sizes are counted in 64 bits."""
+
+
 def _port(name: str, type: TensorType) -> Port:
+    if type.bytes > MOST_BYTES:
+        raise UserError(f"%{name} is {plain(type)}, which has {type.bytes:,} bytes: no memory holds it", "give the program smaller shapes")
     return Port(name, type.dtype, type.dims(), tuple(d for d, n in enumerate(type.shape) if not isinstance(n, int)))
 
 

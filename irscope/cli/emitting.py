@@ -83,7 +83,10 @@ def _library(request: Request, program: Program, machine: Machine) -> int:
         paths = []
         for unit in library_units(program, machine, Path(folder)):
             path = Path(folder) / f"{unit.name}.o"
-            path.write_bytes(llvm_compile.object_code(unit.text, machine, unit.speed))
+            try:
+                path.write_bytes(llvm_compile.object_code(unit.text, machine, unit.speed))
+            except llvm_compile.CompileFailed as error:
+                raise UserError(str(error), "--emit asm writes its text, where the target has one") from None
             paths.append(str(path))
         how = ["-r"] if request.emit == "obj" else ["-shared"]
         joined = Path(folder) / "joined"

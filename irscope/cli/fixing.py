@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import click
 
+from irscope.analysis.soundness import Use, require
 from irscope.cli.errors import FINDINGS, OK
 from irscope.cli.opt import printed
 from irscope.cli.output import opened
@@ -46,6 +47,7 @@ def fix(reading: Reading, file: str, session: Session, output: str | None, exit_
     first = session.add(file, reading)
     if not first.readable or not reading.modules:
         raise UserError(f"{file} has faults, and cannot be mended", "irscope lint without --fix names them", findings=first.findings[:3])
+    require(reading, reading.module(), Use.PASSES)
     mended, left = _mended(reading.module(), first, session)
     text = printed(mended.module)
     with opened(output or "-", (file,), verbatim=True) as stream:

@@ -206,13 +206,14 @@ def format_of(config: Config | None) -> str:
 
 
 def _audit(paths: tuple[str, ...], read: Callable[[str], Reading], audit: str, format_: str, output: str | None) -> int:
+    from irscope.analysis.soundness import held_together
     from irscope.lint.audits import FileAudit, auditor, write_audits
 
     told: list[FileAudit] = []
 
     def look(path: str, reading: Reading) -> None:
         require_ok(reading)
-        told.append(FileAudit(path, [auditor(audit)(module) for module in reading.modules if module.entry]))
+        told.append(FileAudit(path, [auditor(audit)(held_together(module)) for module in reading.modules if module.entry]))
 
     broken = _each(paths, read, look)
     write_text(write_audits(told, format_), output, inputs=paths)
@@ -236,6 +237,9 @@ def print_report(report: Report, format_: str, output: str | None, inputs: Itera
     from irscope.lint.reporters import reporter
 
     write_text(reporter(format_)(report), output, format_ in ("full", "concise"), inputs)
+    if format_ not in ("full", "json"):  # those two tell it themselves
+        for why in (why for file in report.files for why in file.skipped):
+            click.echo(f"note: {why}", err=True)
 
 
 def write_text(text: str, output: str | None, coloured: bool = False, inputs: Iterable[str] = ()) -> None:

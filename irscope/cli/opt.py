@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @click.option("--infer", is_flag=True, help="Infer all types first, and print them with the graph (Relay).")
 @click.option("--load", "loads", multiple=True, metavar="FILE.py", help="Bring in passes of your own.")
 @click.option("--opt-level", type=int, metavar="N", help="Leave out passes above this level.")
-@click.option("--require", multiple=True, metavar="PASS", help="Run this one whatever the level.")
+@click.option("--require", "required", multiple=True, metavar="PASS", help="Run this one whatever the level.")
 @click.option("--disable", multiple=True, metavar="PASS", help="Leave this one out.")
 @click.option("--print-before", multiple=True, metavar="PASS|all", help="Print the graph before a pass, on standard error.")
 @click.option("--print-after", multiple=True, metavar="PASS|all", help="Print the graph after a pass, on standard error.")
@@ -41,8 +41,9 @@ if TYPE_CHECKING:
 @click.option("--pass", "pass_", metavar="PASS|N", help="Of a log of passes: the graph after this one, or the N-th (default: the first).")
 @click.option("-o", "--output", default="-", metavar="FILE", help="Write the result there instead of to standard output.")
 @binding_options
-def command(file: str, from_: str | None, passes: str, infer: bool, loads: tuple[str, ...], opt_level: int | None, require: tuple[str, ...],
-            disable: tuple[str, ...], print_before: tuple[str, ...], print_after: tuple[str, ...], print_changes: bool, timing: bool,
+def command(file: str, from_: str | None, passes: str, infer: bool, loads: tuple[str, ...], opt_level: int | None,
+            required: tuple[str, ...], disable: tuple[str, ...], print_before: tuple[str, ...],
+            print_after: tuple[str, ...], print_changes: bool, timing: bool,
             verify: bool, bisect: bool, rtol: float, seed: int, to: str | None, style: str | None, types: bool,
             pass_: str | None, output: str, shapes: dict[str, tuple[int, ...]], dtypes: dict[str, str]) -> int:
     """Run graph passes over a dump and print the result in the IR that it came in.
@@ -53,6 +54,7 @@ def command(file: str, from_: str | None, passes: str, infer: bool, loads: tuple
       irscope opt model.hlo --passes simplify-algebra,share-equal --timing -o out.hlo
       irscope opt model.relay --infer --shape data=1,3,224,224
     """
+    from irscope.analysis.soundness import Use, require
     from irscope.cli.verifying import Verifier
     from irscope.expand import bind_types
     from irscope.passes.manager import chosen, run_passes
@@ -65,10 +67,12 @@ def command(file: str, from_: str | None, passes: str, infer: bool, loads: tuple
     first = module = bind_types(taken, shapes, dtypes)
     named = named_passes(passes, loads, infer)
     known = {name for p in named for name in (p.name, *p.requires)}
-    _known(known, require, "--require")
+    _known(known, required, "--require")
     _known(known, disable, "--disable")
     _known(known, (*print_before, *print_after), "--print-before, --print-after")
-    running = chosen(named, opt_level, require, disable)
+    running = chosen(named, opt_level, required, disable)
+    for use in dict.fromkeys([*(p.needs for p in running), *([Use.PASSES] if to else []), *([Use.RUN] if verify or bisect else [])]):
+        require(reading, module, use)
     verifier = Verifier(first, [p.name for p in running], seed)
     steps: list[Step] = []
     broke: list[str] = []

@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from irscope.analysis.soundness import Use, require
 from irscope.cli.input import first_module, load_ok
 from irscope.cli.interrupt import interruptible
 from irscope.cli.progress import Progress
@@ -50,7 +51,10 @@ def run(request: Request) -> int:
         reading = load_ok(request.file, request.from_)
     check_cpu(request)
     files = read_files(request)
-    module = bound(request, first_module(reading), files)
+    first = first_module(reading)
+    if first.format == "hlo":  # a program's types follow from the arrays that it is given: they are checked when it is opened
+        require(reading, first, Use.RUN)
+    module = bound(request, first, files)
     arrays = Arrays(request, module, files)
     load_s = time.perf_counter() - began
     if request.emit is not None:

@@ -9,6 +9,7 @@ from typing import TextIO
 from irscope.cli.input import load
 from irscope.cli.output import opened, paint_for, write_bytes
 from irscope.cli.showing_log import log_lines, looked_at
+from irscope.formats.detect import called
 from irscope.graph import Reading
 from irscope.query.choose import Choice, Wanted, choose, choose_modules
 from irscope.source import Severity, UserError
@@ -91,7 +92,7 @@ def _written(request: Request, file: str, stream: TextIO) -> int:
     write_choices(request, reading, choices, stream)
     if request.format == "tree" and not request.wanted.picks and reading.format == "hlo" and file != "-":
         _write_memory(request, file, stream)
-    return 0 if reading.ok else 2
+    return _status(request, reading)
 
 
 def _write_memory(request: Request, file: str, stream: TextIO) -> None:
@@ -127,7 +128,7 @@ def choices_of(request: Request, reading: Reading) -> list[Choice]:
     if request.lint:
         from irscope.lint.run import lint_module
 
-        reading.findings += [finding for module in modules for finding in lint_module(module)]
+        reading.findings += [finding for module in modules for finding in lint_module(module, whole=reading.ok)]
     return [choose(module, request.wanted, several) for module in modules]
 
 
@@ -163,7 +164,18 @@ def _drawn(request: Request, file: str) -> int:
         file, request = main_file(request, file), request.without_module()
     reading, _ = looked_at(request, _loaded(request, file))
     draw_choice(request, reading, choices_of(request, reading)[0])
-    return 0 if reading.ok else 2
+    return _status(request, reading)
+
+
+def _status(request: Request, reading: Reading) -> int:
+    """2 for a text that its own parser would refuse; what cannot hold the errors itself has them told on standard error."""
+    if reading.ok:
+        return 0
+    if request.format == "text" or request.format in DRAWN:
+        name = called(reading.source.name)
+        errors = [finding for finding in reading.findings if finding.severity is Severity.ERROR]
+        print(UserError(f"{name}: shown is what was understood of it", findings=errors).render(), file=sys.stderr)
+    return 2
 
 
 def draw_choice(request: Request, reading: Reading, choice: Choice) -> None:
@@ -178,10 +190,12 @@ def draw_choice(request: Request, reading: Reading, choice: Choice) -> None:
 
     options = DrawingOptions(request.color_by, request.dark, request.max_nodes, request.depth)
     if request.policy is not None:
+        from irscope.analysis.soundness import Use, require
         from irscope.lint.asked import kernels_by_node
         from irscope.lint.fusion import plans, version_of
 
         module = choice.survey.module
+        require(reading, module, Use.POLICIES)
         kernels = kernels_by_node(module, plans(module, request.policy, request.device))
         options = replace(options, kernels=kernels, kernels_of=version_of(request.policy))
     with Progress("drawing"):

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
+from irscope.analysis.soundness import Use
 from irscope.formats.relay import structure
 from irscope.fusion.tvm_partition import MAX_DEPTH, Member, Partition
 from irscope.graph import FunctionType, Graph, Module, Node, callees_first
@@ -52,6 +53,7 @@ class FuseOps(Pass):
     """
 
     name: ClassVar[str] = "fuse-ops"
+    needs: ClassVar[Use] = Use.GROUPING
     requires = ("infer-types",)
 
     def __init__(self, max_depth: int = MAX_DEPTH, link_params: bool = False) -> None:

@@ -32,8 +32,8 @@ TIDIED = ("simplify-algebra", "share-equal", "simplify-algebra", "remove-dead")
 """How irscope's compiler does it (backends/model.py); XLA's algebraic simplifier, CSE and DCE do as much. In text from before optimisation
 nothing is claimed for what they do by themselves: 1,074 us were, for a product that stood twice and ran once (docs/lint/evidence.md)."""
 
-CANNOT = (UserError, TypeFault, LookupError, ValueError, TypeError, AssertionError)
-"""What planning a part of a text may stumble over, where the text does not hold together; the rule on types tells that."""
+CANNOT = (UserError, TypeFault)
+"""How the expansion and the policy say that they cannot judge a part of a text."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from irscope.analysis.calls import Calls
 from irscope.analysis.scopes import scope_of
-from irscope.analysis.soundness import held_together
+from irscope.analysis.soundness import Degree, Soundness, held_together, soundness
 from irscope.analysis.survey import Survey
 from irscope.expand import expand
 from irscope.expand.expand import inline
@@ -32,20 +32,26 @@ TRANSFORMS = frozenset(("main", "jvp()", "transpose(jvp())", "vmap()", "pjit", "
 
 
 class Context:
-    """A module and the facts about it that rules share."""
+    """A module and the facts about it that rules share. ``whole``: the parser of its format takes the text."""
 
-    def __init__(self, module: Module, settings: Settings | None = None) -> None:
-        self.module = module
+    def __init__(self, module: Module, settings: Settings | None = None, whole: bool = True) -> None:
+        self.module, self.whole = module, whole
         self.settings = settings or Settings()
         self._users: dict[Graph, list[list[Node]]] = {}
         self._uniform: dict[Graph, list[frozenset[int]]] = {}
         self._checked: dict[type[Rule], list[Finding]] = {}
 
     @cached_property
+    def soundness(self) -> Soundness:
+        """How far the text is understood, and the faults in its types."""
+        return soundness(self.module, self.whole)
+
+    @cached_property
     def sound(self) -> Context:
         """The same for the module in which what does not hold together is opaque; this one where all types hold."""
-        held = held_together(self.module) if self.module.format == "hlo" else self.module
-        return self if held is self.module else Context(held, self.settings)
+        if self.soundness.degree is not Degree.WHOLE:
+            return self
+        return Context(held_together(self.module, self.soundness.faults), self.settings)
 
     @cached_property
     def graphs(self) -> list[Graph]:

@@ -55,6 +55,11 @@ class Demands:
         """Whether a fusion policy must be asked."""
         return self.max_kernels is not None or self.max_traffic is not None or bool(self.require_fused)
 
+    @property
+    def asked(self) -> bool:
+        """Whether anything is demanded of a module."""
+        return self.plans or self.max_memory is not None or bool(self.expect_dtype)
+
     def judge(self, module: Module, planned: Planned | None = None) -> list[Finding]:
         """What in a module is against the demands. Raises UserError where that cannot be told."""
         from irscope.lint.gates.expect_dtype import ExpectDtype

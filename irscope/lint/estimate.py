@@ -8,7 +8,6 @@ from irscope.analysis.classes import work_class
 from irscope.analysis.cost import is_free
 from irscope.graph import Graph, Kind, Node, TensorType
 from irscope.lint.machine import Machine
-from irscope.ops.faults import TypeFault
 
 WEIGHTS: dict[str, float] = {
     **dict.fromkeys(("divide", "sqrt", "remainder"), 8.0),
@@ -22,8 +21,6 @@ COMPARED = 100.0
 """Additions that one comparison of a sort costs: it branches on data, and no vector unit helps (XLA's CPU sort takes 14 ns for one)."""
 SCATTERED = 4.0
 """Bytes that are moved for each byte that a gather or scatter wants: a line of the cache holds sixteen numbers, and neighbours help."""
-
-_ILL_TYPED = (LookupError, ValueError, TypeError, AttributeError, ArithmeticError, AssertionError, TypeFault)
 
 
 class Works:
@@ -46,10 +43,7 @@ class Works:
             return self._body(node.bodies[0])
         if is_free(node):
             return 0.0
-        try:
-            return self._own(node)
-        except _ILL_TYPED:
-            return 0.0
+        return self._own(node)
 
     def _body(self, body: Graph) -> float:
         if body not in self._bodies:

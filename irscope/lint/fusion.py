@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from irscope import __version__
-from irscope.analysis.types import check_types
 from irscope.expand import expand
 from irscope.expand.torchscript.constants import elided_constants
 from irscope.fusion import AsWritten, EdgeVerdict, Plan, compiler_of, policy_named
@@ -17,8 +16,7 @@ from irscope.lint.asked import Kernel, kernels_of, must_exist, not_joined
 from irscope.lint.context import Context
 from irscope.lint.settings import Settings
 from irscope.lint.values import written
-from irscope.ops import TypeFault
-from irscope.source import Severity, UserError
+from irscope.source import UserError
 
 APART = ("all", "some", "none")
 """How far apart an edge keeps two operators."""
@@ -29,18 +27,8 @@ def plans(module: Module, policy: str, device: str | None = None, expanded: bool
     """What a policy makes of the entry and of what it calls. HLO is judged as written where the policy wants that, else its primitives.
 
     ``expanded``: the module was made by :func:`expand`, which need not be done again.
-    Raises UserError for a text whose types do not hold together.
+    The module is sound enough for policies (:mod:`irscope.analysis.soundness`). Raises UserError for operators that do not expand.
     """
-    try:
-        return _plans(module, policy, device, expanded)
-    except (TypeFault, ValueError, LookupError, AssertionError) as fault:
-        faults = [finding for finding in check_types(module) if finding.severity is Severity.ERROR]
-        if not faults:
-            raise
-        raise UserError("what this text says does not hold together, so nothing can be fused in it", findings=faults) from fault
-
-
-def _plans(module: Module, policy: str, device: str | None, expanded: bool) -> list[Plan]:
     chosen = policy_named(policy)
     if device is not None and compiler_of(policy) != "xla-gpu":
         hint = getattr(chosen, "elsewhere", "it belongs to xla-gpu")

@@ -9,8 +9,6 @@ from functools import cached_property
 from irscope.analysis.calls import BodyUse, body_use
 from irscope.analysis.cost import is_free
 from irscope.analysis.survey import Survey
-from irscope.analysis.types import check_graph
-from irscope.analysis.verify.faults import finding
 from irscope.fusion.plan import Group, Plan
 from irscope.graph import Graph, Module, Node, bytes_of
 from irscope.lint.estimate import Works, scattered
@@ -18,11 +16,7 @@ from irscope.lint.flows import Flows, has_body
 from irscope.lint.fusion import plans
 from irscope.lint.machine import Machine
 from irscope.lint.values import written as origin
-from irscope.ops.faults import TypeFault
-from irscope.source import Severity, UserError
-
-_STUMBLES = (LookupError, ValueError, TypeError, AttributeError, AssertionError, ArithmeticError, TypeFault)
-"""What a policy may stumble with over an ill-typed text; over a sound one it is a defect."""
+from irscope.source import UserError
 
 
 def runs_bodies(node: Node) -> bool:
@@ -35,14 +29,7 @@ class Planned:
 
     def __init__(self, module: Module, policy: str, device: str | None = None, expanded: bool = False) -> None:
         self.module, self.policy, self.device = module, policy, device
-        try:
-            self.plans: list[Plan] = plans(module, policy, device, expanded)
-        except _STUMBLES:
-            faults = [finding(module, g, f) for g in module.graphs.values() for f in check_graph(g) if f.severity is Severity.ERROR]
-            if not faults:
-                raise
-            message = f"the types in the text do not fit, so {policy} cannot judge its fusions"
-            raise UserError(message, findings=faults[:3]) from None
+        self.plans: list[Plan] = plans(module, policy, device, expanded)
         if not self.plans:
             raise UserError(f"{policy} finds nothing in {module.name} that would be a kernel")
 

@@ -15,7 +15,7 @@ class FileReport:
     """One file: its findings, and (with ``--why-not-fused``) the edges of its graphs. ``readable``: its own parser would take it.
 
     ``remarks`` say what a reader of the edges should know: how sure the policy is of this text. ``stages`` tell, module by module, what
-    fusion is worth. Findings of ``fail_on`` and above make the run fail.
+    fusion is worth. ``skipped`` says why rules or policies did not look at the text. Findings of ``fail_on`` and above make the run fail.
     """
 
     file: str
@@ -24,6 +24,7 @@ class FileReport:
     readable: bool = True
     remarks: list[str] = field(default_factory=list)
     stages: list[Stages] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
     fail_on: Severity = Severity.WARNING
 
     @property

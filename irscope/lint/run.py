@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from irscope.analysis.soundness import Use
 from irscope.graph import Module, Reading
 from irscope.graph.collector import collector_paused
 from irscope.lint.context import Context
@@ -15,19 +16,25 @@ from irscope.lint.weigh import found_by
 from irscope.source import Finding
 
 
-def lint_module(module: Module, rules: Iterable[type[Rule]] | None = None, settings: Settings | None = None) -> list[Finding]:
-    """The findings of ``rules`` (default: those that are on) in a module, the worst and costliest first."""
-    return lint_context(Context(module, settings), rules)
+def lint_module(module: Module, rules: Iterable[type[Rule]] | None = None, settings: Settings | None = None,
+                whole: bool = True) -> list[Finding]:
+    """The findings of ``rules`` (default: those that are on) in a module, the worst and costliest first.
+
+    ``whole`` as in :class:`Context`.
+    """
+    return lint_context(Context(module, settings, whole), rules)
 
 
 def lint_context(context: Context, rules: Iterable[type[Rule]] | None = None) -> list[Finding]:
-    """The same for a module whose facts are kept for more questions."""
+    """The same for a module whose facts are kept for more questions. Nothing, where the text was read in part only."""
     with collector_paused():
         return _found(context, default_rules() if rules is None else rules)
 
 
 def _found(context: Context, rules: Iterable[type[Rule]]) -> list[Finding]:
     findings: list[Finding] = []
+    if not context.soundness.allows(Use.RULES):
+        return findings
     structural = []
     sound = context.sound
     for rule in rules:
@@ -46,7 +53,7 @@ def _found(context: Context, rules: Iterable[type[Rule]]) -> list[Finding]:
 def lint_reading(reading: Reading, rules: Iterable[type[Rule]] | None = None, settings: Settings | None = None) -> list[Finding]:
     """What the reader found, then what the rules find in each module."""
     chosen = list(default_rules() if rules is None else rules)
-    return reading.findings + [f for module in reading.modules if module.entry for f in lint_module(module, chosen, settings)]
+    return reading.findings + [f for module in reading.modules if module.entry for f in lint_module(module, chosen, settings, reading.ok)]
 
 
 def _rank(finding: Finding) -> tuple[int, float, str, int]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from irscope.analysis.soundness import Use
 from irscope.fusion.logs.events import FusionLog
 from irscope.graph import Reading
 from irscope.lint.baseline import read_baseline, read_fusion, unknown_to
@@ -76,15 +77,14 @@ class Session:
         table = {**self.settings_of(file), **(more or {})}
         demands = self._demands(table)
         fail_on = self.options.fail_on if self.options.fail_on is not None else table.get("fail_on", Severity.WARNING)
-        contexts = [Context(module, replace(demands.settings, loops=self.options.loops)) for module in reading.modules if module.entry]
+        settings = replace(demands.settings, loops=self.options.loops)
+        contexts = [Context(module, settings, reading.ok) for module in reading.modules if module.entry]
         rules = self._chosen(table)
         findings = reading.findings + [finding for context in contexts for finding in lint_context(context, rules)]
         report = FileReport(file, findings, readable=reading.ok, fail_on=fail_on)
-        # A module whose text broke off in the middle of a graph has no kernels to speak of; the finding that says so stands already.
-        whole = [module for module in reading.modules if module.entry and all(graph.root for graph in module.graphs.values())]
-        judged = [context for context in contexts if context.module in whole]
+        judged = self._sound(report, contexts, demands, file)
         for context in judged:
-            report.findings += self._gates(file, context, demands, len(whole) > 1)
+            report.findings += self._gates(file, context, demands, len(contexts) > 1)
         if self.options.why and self.options.log is not None:
             for context in judged:
                 edges, notes = judge_by_log(context.module, self.options.log, demands.device, self.options.pair)
@@ -92,8 +92,7 @@ class Session:
                 report.remarks += notes
         elif self.options.why:
             self._edges(report, judged, demands)
-            report.remarks = [remark for module in reading.modules if module.entry
-                              for remark in remarks(module, demands.policy, demands.device)]
+            report.remarks += [remark for context in judged for remark in remarks(context.module, demands.policy, demands.device)]
             if self.options.pair is None:
                 report.stages = [columns for context in judged if (columns := stages(context)) is not None]
         ignored = (*self.options.ignore, *table.get("ignore", ()))
@@ -108,6 +107,20 @@ class Session:
             self.accepted += len(known) + len(kept) - len(report.findings)
         self._files.append(report)
         return report
+
+    def _sound(self, report: FileReport, contexts: list[Context], demands: Demands, file: str) -> list[Context]:
+        """The modules that are sound enough for policies and gates. Of the others the report says why nothing more looks at them."""
+        asked = self.options.why or self.options.track_fusion or demands.asked or any(key.partition("#")[0] == self._key(file)
+                                                                                     for key in self._before)
+        for context in contexts:
+            found = context.soundness
+            refused = Use.RULES if not found.allows(Use.RULES) else Use.POLICIES if asked and not found.allows(Use.POLICIES) else None
+            if refused is None:
+                continue
+            report.skipped.append(found.refusal(refused))
+            told = {(f.offset, f.message) for f in report.findings}
+            report.findings += [f for f in found.errors() if (f.offset, f.message) not in told]
+        return [context for context in contexts if context.soundness.allows(Use.POLICIES)] if asked else []
 
     def _edges(self, report: FileReport, contexts: list[Context], demands: Demands) -> None:
         """The verdicts on the edges of each module; a pair that is asked for need stand in one of them only."""

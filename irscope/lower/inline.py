@@ -20,7 +20,7 @@ class NoScalarMeaning(Exception):
 
     def __init__(self, graph: Graph, node: Node, why: str) -> None:
         super().__init__(f"{graph.name}: %{node.name} = {node.type} {node.op.name}(...) {why}")
-        self.graph, self.node = graph, node
+        self.graph, self.node, self.why = graph, node, why
 
 
 def evaluate(k: KernelBuilder, graph: Graph, args: Sequence[Any]) -> Values:

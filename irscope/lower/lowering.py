@@ -14,6 +14,7 @@ from irscope.lower import control, places
 from irscope.lower.families import Packed, Problem
 from irscope.lower.faults import cannot_run
 from irscope.lower.homes import Homes, split_group
+from irscope.lower.inline import NoScalarMeaning
 from irscope.lower.kernels import Shop, Tuner
 from irscope.lower.memory import Memory
 from irscope.lower.options import Options
@@ -30,7 +31,10 @@ def lower(module: Module, options: Options | None = None, tuner: Tuner | None = 
 
     A ``tuner`` chooses among schedules, which the rules do otherwise.
     """
-    return Lowering(module, options or Options(), tuner).run()
+    try:
+        return Lowering(module, options or Options(), tuner).run()
+    except NoScalarMeaning as fault:
+        raise cannot_run(module, fault.node, f"it stands in {fault.graph.name}, which is run once an element, and {fault.why}") from None
 
 
 class Lowering:

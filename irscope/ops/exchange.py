@@ -43,11 +43,15 @@ def _infer_ragged(node: Node) -> Type:
 
 
 def _ragged(run: Run, node: Node, given: Any, result: Any, starts: Any, lengths: Any, targets: Any, received: Any) -> Any:
-    """What this device sends to itself: the first rows of offsets and sizes."""
+    """What this device sends to itself: the first rows of offsets and sizes. Rows outside of either array are moved to its edge, as in
+    :func:`_ragged_nest`; XLA leaves open what becomes of them."""
     result = np.array(result)
     per_device = max(1, np.size(starts))
     for start, length, target in zip(*(np.reshape(v, -1)[:per_device].tolist() for v in (starts, lengths, targets)), strict=True):
-        result[target:target + length] = given[start:start + length]
+        if not given.size or not result.size:
+            break
+        for row in range(min(max(length, 0), len(given))):
+            result[min(max(target + row, 0), len(result) - 1)] = given[min(max(start + row, 0), len(given) - 1)]
     return result
 
 
@@ -61,8 +65,8 @@ def _ragged_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[Vie
     with loops(k, starts.shape) as which:
         start, length, target = (as_index(k, v.load(which)) for v in (starts, lengths, targets))
         with k.loop(0, clamped(k, length, given.shape[0])) as row, loops(k, given.shape[1:]) as rest:
-            source = k.binary("min", start + row, k.index(given.shape[0] - 1))
-            into = k.binary("min", target + row, k.index(out.shape[0] - 1))
+            source, into = (k.binary("max", k.binary("min", at + row, k.index(rows - 1)), k.index(0))
+                            for at, rows in ((start, given.shape[0]), (target, out.shape[0])))
             out.store([into, *rest], given.load([source, *rest]))
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from irscope.graph import TOKEN, Dim, DType, Graph, Node, TensorType, TupleType, Type
+from irscope.graph import TOKEN, UNKNOWN, Dim, DType, Graph, Node, TensorType, TupleType, Type
 from irscope.ops.faults import TypeFault
 from irscope.ops.shapes import fits, higher_precision, merge, same_dtype, same_size, same_sizes
 
@@ -48,6 +48,18 @@ def array(node: Node, number: int, role: str = "") -> TensorType:
         raise TypeFault(f"{role or f'operand {number}'} of {node.op.name} must be an array, but %{operand.name} is {operand.type}",
                         "take the part that is meant with get-tuple-element" if isinstance(operand.type, TupleType) else "")
     return operand.type
+
+
+def fits_operands(node: Node) -> bool:
+    """Whether the operands, attributes and bodies of a node are those that its operator takes: its type and cost can be asked for then."""
+    if any(operand.type is UNKNOWN for operand in node.operands):
+        return False
+    try:
+        if node.op.infer is not None:
+            node.op.infer(node)
+    except TypeFault:
+        return False
+    return True
 
 
 def arrays(node: Node) -> list[TensorType]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from irscope.analysis.soundness import Use
 from irscope.graph import Builder, Graph, Module, Node, callees_first, rewrite, see_through
 from irscope.graph.collector import collector_paused
 
@@ -27,6 +28,8 @@ class Pass:
     """Passes and analyses whose result still holds afterwards. Types do, unless said otherwise: a builder infers them for what it adds."""
     opt_level: ClassVar[int] = 0
     """The level from which ``--opt-level`` includes the pass, as TVM counts them."""
+    needs: ClassVar[Use] = Use.PASSES
+    """How sound a text must be (:mod:`irscope.analysis.soundness`)."""
     declined: Sequence[str] = ()
     """What the last run left alone although it looks alike, and why: sentences for the user."""
     analyses: Analyses | None = None

@@ -30,8 +30,10 @@ def write_json(stream: TextIO, reading: Reading, chosen: Sequence[Chosen]) -> No
 
 
 def _module(survey: Survey, graph: Graph, picked: set[Node] | None) -> Iterator[str]:
-    head = {"name": survey.module.name, "entry": survey.module.entry, "summary": _summary(summarise(survey)), "tree": _tree(survey.outline)}
-    yield _open(head) + ', "graphs": ['
+    head = {"name": survey.module.name, "entry": survey.module.entry, "summary": _summary(summarise(survey))}
+    yield _open(head) + ', "tree": '
+    yield from _tree(survey.outline)
+    yield ', "graphs": ['
     separator = "\n "
     for each in survey.module.graphs.values():
         nodes = [n for n in each.nodes if not n.synthetic and (picked is None or n in picked)]
@@ -92,21 +94,19 @@ def _value(value: Value) -> dict[str, Any]:
     return {"name": value.name, "type": str(value.type), "bytes": value.bytes}
 
 
-def _tree(root: Section) -> dict[str, Any]:
-    """The outline, sections within sections; built with a stack, because outlines may be deep."""
-    made: dict[str, Any] = {}
-    stack: list[tuple[Section, list[dict[str, Any]] | None]] = [(root, None)]
+def _tree(root: Section) -> Iterator[str]:
+    """The outline, sections within sections, in pieces: outlines may be deeper than the interpreter lets an encoder go."""
+    stack: list[tuple[str, Section | None]] = [("", root)]
     while stack:
-        section, siblings = stack.pop()
-        children: list[dict[str, Any]] = []
+        before, section = stack.pop()
+        yield before
+        if section is None:
+            continue
         entry = {"title": section.title, "kind": section.kind, "times": section.times, "nodes": section.n_nodes, "kernels": section.kernels,
-                 "flops": section.flops, "bytes": section.bytes, "children": children}
-        if siblings is None:
-            made = entry
-        else:
-            siblings.append(entry)
-        stack.extend((child, children) for child in reversed(section.children))
-    return made
+                 "flops": section.flops, "bytes": section.bytes}
+        yield _open(entry) + ', "children": ['
+        stack.append(("]}", None))
+        stack.extend((", " if i else "", child) for i, child in reversed(list(enumerate(section.children))))
 
 
 def _finding(finding: Finding) -> dict[str, Any]:

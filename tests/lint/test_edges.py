@@ -25,8 +25,8 @@ def layers(trips: int | None = None) -> str:
             return f'metadata={{op_name="jit(f)/layer_{layer}/{name}" source_file="net.py" source_line={line}}}'
 
         lines += [f"e{i} = f32[256,512]{{1,0}} exponential({value}), " + where("exp", 7),
-                  f"s{i} = f32[256]{{0}} reduce(e{i}, zero), dimensions={{1}}, to_apply=sum, " + where("sum", 8),
-                  f"b{i} = f32[256,512]{{1,0}} broadcast(s{i}), dimensions={{0}}, " + where("div", 9),
+                  f"t{i} = f32[256]{{0}} reduce(e{i}, zero), dimensions={{1}}, to_apply=sum, " + where("sum", 8),
+                  f"b{i} = f32[256,512]{{1,0}} broadcast(t{i}), dimensions={{0}}, " + where("div", 9),
                   f"d{i} = f32[256,512]{{1,0}} divide(e{i}, b{i}), " + where("div", 9)]
         value = f"d{i}"
     body = "\n".join("  " + line for line in lines)
@@ -80,14 +80,14 @@ def between(edges: list[Edge], producer: str, consumer: str) -> Edge:
 
 
 def test_an_edge_tells_what_goes_over_it_and_where_both_ends_come_from() -> None:
-    edge = between(edges_of(layers()), "s1", "b1")
+    edge = between(edges_of(layers()), "t1", "b1")
     assert (edge.carries, edge.ops, edge.sources) == ("f32[256]", ("reduce", "broadcast"), ("net.py:8", "net.py:9"))
     assert edge.place is not None and layers().splitlines()[edge.place.line - 1].strip().startswith("b1 =")
 
 
 def test_the_only_reader_pays_for_the_write_and_for_a_launch() -> None:
     machine = Settings(policy="xla-cpu").table()
-    edge = between(edges_of(layers()), "s1", "b1")
+    edge = between(edges_of(layers()), "t1", "b1")
     assert edge.verdict.fused == "none" and edge.bytes == 2 * 256 * 4
     assert edge.us == pytest.approx(machine.move_us(1024, 1024) + machine.launch("xla-cpu"), abs=1e-3)
 
@@ -108,13 +108,13 @@ ENTRY e {
 
 
 def test_an_edge_inside_a_loop_counts_once_a_trip() -> None:
-    once, often = between(edges_of(layers()), "s1", "b1"), between(edges_of(layers(trips=10)), "s1", "b1")
+    once, often = between(edges_of(layers()), "t1", "b1"), between(edges_of(layers(trips=10)), "t1", "b1")
     assert often.bytes == 10 * once.bytes and often.us == pytest.approx(10 * once.us, rel=0.01)
 
 
 def test_edges_of_equal_layers_are_one_kind_and_the_costliest_comes_first() -> None:
     groups = folded(edges_of(layers()))
-    assert [edge.verdict.producer for edge in next(g for g in groups if g[0].verdict.producer == "s0")] == [f"s{i}" for i in range(LAYERS)]
+    assert [edge.verdict.producer for edge in next(g for g in groups if g[0].verdict.producer == "t0")] == [f"t{i}" for i in range(LAYERS)]
     costs = [sum(edge.us for edge in group) for group in groups]
     assert costs == sorted(costs, reverse=True)
     assert sum(len(group) for group in groups) == sum(edge.is_apart for edge in edges_of(layers()))
@@ -132,7 +132,7 @@ def test_the_report_names_one_of_each_kind_and_all_shows_the_rest(tmp_path: Path
     path.write_text(layers())
     said = printed(capsys, path)
     assert "reduce at net.py:8 -> broadcast at net.py:9; f32[256], costs at most" in said
-    assert f"{LAYERS} times: also %s1 -> %b1, %s2 -> %b2" in said and "%s1 -> %b1  fused" not in said
+    assert f"{LAYERS} times: also %t1 -> %b1, %t2 -> %b2" in said and "%t1 -> %b1  fused" not in said
     many = "\n".join(f"  y{i} = f32[{i + 8}]{{0}} sort(x{i}), dimensions={{0}}, to_apply=lt\n  n{i} = f32[{i + 8}]{{0}} negate(y{i})" for i in range(40))
     inputs = "\n".join(f"  x{i} = f32[{i + 8}]{{0}} parameter({i})" for i in range(40))
     types, values = ", ".join(f"f32[{i + 8}]{{0}}" for i in range(40)), ", ".join(f"n{i}" for i in range(40))
@@ -147,6 +147,6 @@ def test_json_has_the_cost_the_sources_and_the_place_of_every_edge(tmp_path: Pat
     path = tmp_path / "net.hlo"
     path.write_text(layers())
     rows = json.loads(printed(capsys, path, "--format", "json"))["files"][0]["edges"]
-    row = next(r for r in rows if (r["producer"], r["consumer"]) == ("s0", "b0"))
+    row = next(r for r in rows if (r["producer"], r["consumer"]) == ("t0", "b0"))
     assert (row["type"], row["bytes"], row["sources"], row["column"]) == ("f32[256]", 2048.0, ["net.py:8", "net.py:9"], 3)
     assert row["us"] > 0

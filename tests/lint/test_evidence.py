@@ -69,8 +69,9 @@ def test_no_rule_keeps_back_what_it_could_tell(rule: type[Rule], fixture: Fixtur
 
 def computed(context: Context) -> set[Node]:
     """The nodes of the text that some kernel of the plan computes."""
-    plans = context.planned.plans if context.planned is not None else []
-    own = (context.own(node, plan.graph.name) for plan in plans for group in plan.groups for node in group.nodes)
+    sound = context.sound
+    plans = sound.planned.plans if sound.planned is not None else []
+    own = (sound.own(node, plan.graph.name) for plan in plans for group in plan.groups for node in group.nodes)
     return {node for node in own if node is not None}
 
 

@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from irscope.analysis.verify.data_types import data_faults
 from irscope.analysis.verify.faults import Fault
 from irscope.analysis.verify.recursion import endless_calls
+from irscope.formats.relay.operators import declared
+from irscope.formats.relay.operators.signature import check_operands
 from irscope.formats.relay.types import type_text
 from irscope.graph import UNKNOWN, FunctionType, Graph, Module, NamedType, Node, TensorType, TupleType, Type
 from irscope.graph.dtypes import PRED
@@ -50,7 +52,14 @@ def _node(node: Node, graph: Graph, module: Module) -> Iterator[Fault]:
         yield from _projection(node)
     elif name in ("constructor", "match"):
         yield from data_faults(node, module)
-    elif node.op.dialect == "relay" and node.op.infer is not None and not any(o.type is UNKNOWN for o in node.operands):
+    elif node.op.dialect == "relay" and node.op.infer is not None and any(o.type is UNKNOWN for o in node.operands):
+        operator = declared(name)
+        try:
+            if operator is not None:
+                check_operands(name, operator.takes, [o.type for o in node.operands])
+        except TypeFault as fault:
+            yield Fault(node, fault.message, fault.help, about="type")
+    elif node.op.dialect == "relay" and node.op.infer is not None:
         try:
             inferred = node.op.infer(node)
         except TypeFault as fault:

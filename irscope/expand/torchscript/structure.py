@@ -327,6 +327,8 @@ def _python(program: Program, node: Node, values: list[Any]) -> Any:
 @node("prim::CallMethod")
 def _call_method(program: Program, node: Node, values: list[Any]) -> Any:
     owner, method = values[0], str(node.attrs["name"])
+    if not isinstance(owner, ModuleRef):
+        raise UserError(f"%{node.name} calls {method} of what is no module of the text{program.where(node)}")
     names = [f"{owner.path}.{method}" if owner.path else f"<top>.{method}", method]
     for name in names:
         if name in program.module.graphs:

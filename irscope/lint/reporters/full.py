@@ -37,7 +37,7 @@ def _findings(file: FileReport, everything: bool) -> list[str]:
     left = sum(len(group) for group in infos[len(first) :])
     if left:
         blocks.append(f"{file.file}: {left} more for information, which --all shows")
-    return blocks
+    return blocks + [f"note: {why}" for why in file.skipped]
 
 
 def alike(findings: Sequence[Finding]) -> list[list[Finding]]:

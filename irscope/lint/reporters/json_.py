@@ -29,8 +29,8 @@ def as_dict(file: FileReport) -> dict[str, Any]:
     """One file of the report."""
     told: dict[str, Any] = {"file": file.file, "findings": [finding_dict(f) for f in file.findings]}
     told["edges"] = [edge_dict(e) for e in file.edges]
-    if file.remarks:
-        told["remarks"] = file.remarks
+    if file.skipped or file.remarks:
+        told["remarks"] = file.skipped + file.remarks
     if file.stages:
         told["stages"] = [stages_dict(one) for one in file.stages]
     return told

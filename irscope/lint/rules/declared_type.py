@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from irscope.analysis.types import check_types
+from irscope.analysis.verify.faults import finding
 from irscope.graph import TensorType, Type
 from irscope.lint.context import Context
 from irscope.lint.rule import Fix, Fixture, Rule
@@ -115,9 +115,10 @@ class DeclaredType(Rule):
     )
 
     def check(self, context: Context) -> Iterator[Finding]:
-        for finding in check_types(context.module):
-            finding.code, finding.name = self.code, self.name
-            yield finding
+        for graph, fault in sorted(context.soundness.faults, key=lambda f: f[1].node.loc if f[1].node is not None else f[0].loc):
+            told = finding(context.module, graph, fault)
+            told.code, told.name = self.code, self.name
+            yield told
         if is_torchscript(context.module):
             yield from self._run(context)
 
