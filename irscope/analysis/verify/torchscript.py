@@ -17,7 +17,7 @@ LEAST = {"prim::If": 1, "prim::Loop": 2, "prim::GetAttr": 1, "prim::SetAttr": 2,
 
 
 def call_faults(graph: Graph) -> Iterator[Fault]:
-    """The nodes that lack operands. Operators without a schema are no fault, and more operands are none: torch's versions differ in those."""
+    """The nodes that lack operands. Operators without a schema are no fault, nor are more operands: torch's versions differ in those."""
     least: dict[str, tuple[int, str]] = {}
     for node in graph.nodes:
         name = node.op.name
