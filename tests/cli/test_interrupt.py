@@ -25,10 +25,13 @@ def test_a_compiled_loop_without_end_is_interrupted(tmp_path: Path) -> None:
     repo = Path(__file__).resolve().parents[2]
     process = subprocess.Popen([sys.executable, "-m", "irscope", "compile-and-run", str(tmp_path / "forever.hlo")],
                                stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(repo)})
-    time.sleep(2.5)
-    assert process.poll() is None
-    process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=30)
+    try:
+        time.sleep(2.5)
+        assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=30)
+    finally:
+        process.kill()  # a loop without end must not outlive the test
     assert process.returncode == 130
     assert said.endswith("interrupted\n")
 
