@@ -147,6 +147,6 @@ def _renamed(built: Built, before: Problem, now: Problem) -> Built:
         if arg.node is not None:
             return Operand(now.operand(nodes[arg.node]).storage, nodes[arg.node], arg.around)
         slot = arg.storage.slot
-        return Operand(replace(arg.storage, slot=own.setdefault(slot, replace(slot))))
+        return replace(arg, storage=replace(arg.storage, slot=own.setdefault(slot, replace(slot))))
 
     return Built([Stage(stage.kernel, [other(arg) for arg in stage.args]) for stage in built.stages])

@@ -313,3 +313,28 @@ def test_texts_of_every_format(text: str) -> None:
     (got,) = compile_module(module, {}, Options(), use_cache=False)(*arrays)
     (wanted,) = reference(expand(module), arrays)
     assert compare("out0", got, wanted).fault is None
+
+
+@pytest.mark.parametrize("channels", [4, 8, 24])
+def test_a_kernel_is_shared_with_the_room_around_its_operands(channels: int) -> None:
+    """Two convolutions of one structure share a kernel, whose frame lies in memory of the kernel's own: the second launch gets it whole."""
+    def layer(x: str, y: str, weights: str) -> str:
+        shape = f"f32[1,{channels},4,4]"
+        return f"""
+            {y}f = f32[1,{channels},16] transpose({x}), dimensions={{0,2,1}}
+            {y}i = {shape} reshape({y}f)
+            {y}c = {shape} convolution({y}i, {weights}), window={{size=3x3 pad=1_1x1_1}}, dim_labels=bf01_oi01->bf01, feature_group_count={channels}
+            {y}s = {shape} add({y}i, {y}c)
+            {y}g = f32[1,{channels},16] reshape({y}s)
+            {y} = f32[1,16,{channels}] transpose({y}g), dimensions={{0,2,1}}
+        """
+    check(entry(f"""
+        x = f32[1,16,{channels}] parameter(0)
+        v = f32[{channels},1,3,3] parameter(1)
+        w = f32[{channels},1,3,3] parameter(2)
+        {layer("x", "a", "v")}
+        n = f32[1,16,{channels}] abs(a)
+        b = f32[1,16,{channels}] add(a, n)
+        {layer("b", "c", "w")}
+        ROOT r = f32[1,16,{channels}] negate(c)
+    """))
