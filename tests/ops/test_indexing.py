@@ -176,6 +176,17 @@ def test_gather_from_nothing() -> None:
     assert not found.any()
 
 
+def test_scatter_into_an_operand_in_another_order_of_memory() -> None:
+    x = np.asfortranarray(np.arange(6, dtype=np.float32).reshape(3, 2))
+    text = TAKE_NEW + """ENTRY e { t = f32[3,2] parameter(0)
+        i = s32[1,1] parameter(1)
+        u = f32[1,2] parameter(2)
+        ROOT r = f32[3,2] scatter(t, i, u), update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0},
+          index_vector_dim=1, to_apply=f }"""
+    found, = check(text, x, np.array([[1]], np.int32), np.full((1, 2), 9, np.float32))
+    assert found.tolist() == [[0, 1], [9, 9], [4, 5]]
+
+
 def test_scatter_of_two_arrays() -> None:
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=5).astype(np.float32), rng.integers(0, 9, 5).astype(np.int32)
