@@ -32,7 +32,10 @@ def read_files(request: Request) -> Files:
     from irscope.source.arrays import Joined, read_arrays
 
     def all_of(paths: Sequence[str]) -> Mapping[str, Array]:
-        return Joined([read_arrays(path) for path in reversed(paths)])
+        files = [read_arrays(path) for path in paths]
+        for path, arrays in zip(paths, files, strict=True):
+            _note_unread(path, getattr(arrays, "unread", {}))
+        return Joined(files[::-1])
 
     return Files(all_of(request.inputs), all_of(request.weights), all_of([request.constants] if request.constants else []))
 
@@ -109,6 +112,14 @@ def results_by_number(arrays: Mapping[str, Array], count: int, devices: int) -> 
     each = count // devices
     numbers = {f"out{result}@{device}": f"out{device * each + result}" for device in range(devices) for result in range(each)}
     return arrays if devices == 1 else {numbers.get(name, name): array for name, array in arrays.items()}
+
+
+def _note_unread(path: str, unread: Mapping[str, str]) -> None:
+    """Say which tensors of a file are of kinds that are not read."""
+    if unread:
+        shown = ", ".join(f"{name} ({kind})" for name, kind in [*unread.items()][:6])
+        shown += f" and {len(unread) - 6} more" if len(unread) > 6 else ""
+        print(f"note: {path}: these tensors are not read: {shown}", file=sys.stderr)
 
 
 def _note_ignored(names: Iterable[str]) -> None:

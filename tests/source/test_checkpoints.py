@@ -9,14 +9,17 @@ import zipfile
 from pathlib import Path
 from typing import Any, ClassVar
 
+import ml_dtypes
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from irscope.cli.main import group
 from irscope.source import UserError
 from irscope.source.arrays import read_arrays
-from irscope.source.checkpoints import is_checkpoint
+from irscope.source.checkpoints import Checkpoint, is_checkpoint
 
 DATA = Path(__file__).resolve().parent.parent / "data"
 
@@ -43,6 +46,44 @@ def test_views_types_and_the_names_that_training_scripts_add() -> None:
     assert arrays["flags"].tolist() == (base > 3).tolist()
     assert arrays["number"].item() == 7
     assert arrays["none"].shape == (0, 4)
+
+
+def test_tensors_with_attributes_and_of_other_classes_are_tensors() -> None:
+    arrays = read_arrays(str(DATA / "attributes.pt"))
+    base = np.arange(12, dtype=np.float32).reshape(3, 4)
+    assert sorted(arrays) == ["ids", "norm.bias", "norm.num_batches_tracked", "norm.running_mean", "norm.running_var", "norm.weight", "turned",
+                              "weight"]
+    assert arrays["ids"].tolist() == [list(range(8))]
+    assert arrays["turned"].tolist() == base.T.tolist()
+    assert arrays["weight"].tolist() == base.tolist()
+    assert arrays["norm.running_var"].tolist() == [1, 1, 1]
+
+
+def test_every_function_that_makes_a_tensor_is_known_or_named() -> None:
+    arrays = read_arrays(str(DATA / "unusual.pt"))
+    assert isinstance(arrays, Checkpoint)
+    base = np.arange(12, dtype=np.float32).reshape(3, 4)
+    pairs = base.view(np.complex64)
+    expected: dict[str, Any] = {"numpy": base, "columns": base.T, "cpu": base.astype(np.float16), "conjugate": pairs.conj(), "negative": -pairs.imag,
+                "half": base.astype(ml_dtypes.bfloat16), "wide": base.astype(np.uint16)}
+    assert sorted(arrays) == sorted(expected)
+    for name, array in expected.items():
+        assert arrays[name].dtype == array.dtype
+        assert arrays[name].tolist() == array.tolist()
+    assert arrays.unread == {"sparse": "torch._utils._rebuild_sparse_tensor", "nested": "torch._utils._rebuild_nested_tensor",
+                             "meta": "torch._utils._rebuild_meta_tensor_no_storage"}
+
+
+def test_a_module_without_parameters_has_an_empty_state_dict() -> None:
+    assert read_arrays(str(DATA / "empty.pt")) == {}
+    assert read_arrays(str(DATA / "empty_whole.pt")) == {}
+
+
+def test_tensors_that_are_not_read_are_named(tmp_path: Path) -> None:
+    (tmp_path / "x.txt").write_text("graph(%x : Float(2)):\n  return (%x)\n")
+    result = CliRunner().invoke(group, ["compile-and-run", str(tmp_path / "x.txt"), "--weights", str(DATA / "unusual.pt")])
+    assert result.exit_code == 0
+    assert "these tensors are not read: sparse (torch._utils._rebuild_sparse_tensor), nested" in result.output
 
 
 def test_the_format_before_1_6_is_told_apart() -> None:
