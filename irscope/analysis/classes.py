@@ -40,7 +40,8 @@ VIEWS = frozenset("aten::" + name for name in (
     "swapdims", "permute", "t", "numpy_T", "mT", "movedim", "moveaxis", "expand", "broadcast_to", "expand_as", "detach", "alias",
     "contiguous", "slice", "narrow", "select", "unbind", "chunk", "split", "split_with_sizes", "tensor_split", "diagonal", "unfold",
     "view_as_real", "view_as_complex", "real", "imag", "unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes", "requires_grad_",
-    "lift_fresh", "_unsafe_view",
+    "lift_fresh", "_unsafe_view", "_reshape_alias", "as_strided", "linalg_diagonal", "hsplit", "vsplit", "dsplit", "atleast_1d",
+    "atleast_2d", "atleast_3d", "broadcast_tensors", "meshgrid", "conj", "_conj", "_neg_view", "mH", "matrix_H", "adjoint", "positive",
 ))
 """torch's operators whose result shows the memory of their first operand."""
 DENSE = frozenset(("aten::reshape", "aten::reshape_as", "aten::flatten", "aten::ravel", "aten::contiguous"))

@@ -113,6 +113,7 @@ class Framed(Tensors):
         while frame is not None and frame is not owner:
             chain.append(frame)
             frame = frame.outer
+        assert frame is not None, f"%{node.name} was built in a body that is not around this one"
         for inner in reversed(chain):
             node, new = inner.capture(node)
             if new:

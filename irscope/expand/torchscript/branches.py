@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from irscope.expand.torchscript import aliases
 from irscope.expand.torchscript.containers import Contents
 from irscope.expand.torchscript.merging import MISSING, filled, slots, unified
 from irscope.expand.torchscript.structure import flatten
@@ -22,8 +23,8 @@ class Raise(Exception):
 class Way:
     """One branch, run into a body of its own: its results, and what it left behind.
 
-    ``final`` holds what every tensor that it wrote has become, ``outside`` those of them that are not its own; ``containers`` what lists
-    and dicts hold that it changed.
+    ``final`` holds what every storage from outside that it wrote has become, ``before`` what it was; ``doubts`` those
+    whose value is not known after its writes; ``containers`` what lists and dicts hold that it changed.
     """
 
     def __init__(self, program: Program, name: str, body: Graph, arguments: list[Any], contents: Contents) -> None:
@@ -36,24 +37,23 @@ class Way:
                 for leaf in flatten([self.results, list(self.containers.values())]):
                     if isinstance(leaf, Tensor):
                         leaf.get()
-                self.final = {tensor: tensor.get() for tensor in journal}
-                self.outside = [tensor for tensor in journal if t._owner.get(journal[tensor]) is not self.frame]
+                self.final = {storage: storage.last() for storage in journal}
             finally:
                 contents.restore()
-                self.before = dict(journal)
-                for tensor, before in journal.items():
-                    tensor.set(before)
+                self.before, self.doubts = dict(journal), t.doubts[-1]
+                for storage, before in journal.items():
+                    storage.set(before)
 
     def nodes(self, program: Program, leaves: list[Any]) -> list[Node | None]:
         """The leaves as they are at the end of this way; None for those that it has not."""
         with program.t.again(self.frame):
-            for tensor, node in self.final.items():
-                tensor.set(node)
+            for storage, node in self.final.items():
+                storage.set(node)
             try:
                 return [None if leaf is MISSING else program.t.here(node_of_leaf(program, leaf)) for leaf in leaves]
             finally:
-                for tensor, node in self.before.items():
-                    tensor.set(node)
+                for storage, node in self.before.items():
+                    storage.set(node)
 
 
 def conditional(program: Program, node: Node, flag: Node, arguments: list[list[Any]]) -> list[Any]:
@@ -76,18 +76,21 @@ def conditional(program: Program, node: Node, flag: Node, arguments: list[list[A
     places = list(dict.fromkeys([*first.containers, *second.containers]))
     results = unified(first.results, second.results)
     held = [unified(*(way.containers.get(p, contents.before(p)) for way in (first, second))) for p in places]
-    touched = list(dict.fromkeys([*first.outside, *second.outside]))
+    touched = list(dict.fromkeys([*first.final, *second.final]))
     gaps = slots([results, held])
     rows: list[list[Node | None]] = []
     for way, leaves in ((first, [gap.first for gap in gaps]), (second, [gap.second for gap in gaps])):
         rows.append(way.nodes(program, leaves))
         with t.again(way.frame):
-            rows[-1] += [t.here(way.final.get(tensor, tensor.get())) for tensor in touched]
+            rows[-1] += [t.here(way.final.get(storage, storage.last())) for storage in touched]
     parts = _joined(program, node, flag, (first, second), rows)
-    for tensor, part in zip(touched, parts[len(gaps):], strict=True):
-        t.written(tensor, tensor.get())
-        tensor.set(part)
+    for storage, part in zip(touched, parts[len(gaps):], strict=True):
+        aliases.announce(program, storage)
+        storage.set(part)
+    for storage, why in [*first.doubts.items(), *second.doubts.items()]:
+        t.doubt(storage, why)
     values = [like(gap.second if gap.first is MISSING else gap.first, part) for gap, part in zip(gaps, parts, strict=False)]
+    aliases.join(program, node, values, ([gap.first for gap in gaps], [gap.second for gap in gaps]))
     made = filled([results, held], values)
     for place, value in zip(places, made[1], strict=True):
         contents.put(place, value)

@@ -4,6 +4,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from irscope.formats.torchscript.abstract import FunctionRef, ModuleRef, Tensor
+from irscope.formats.torchscript.layouts import stated
+from irscope.formats.torchscript.strides import contiguous
 from irscope.formats.torchscript.values import List, TensorText
 from irscope.graph import Module, Node, TensorType, Type, dtype_of
 from irscope.graph.dtypes import C128, F64, PRED, S64
@@ -85,8 +87,8 @@ def _as_number(program: Program, tensor: Tensor) -> Tensor:
     if tensor.known is None:
         return tensor
     tensor.number = True
-    make = tensor.make
-    if make is None or tensor._node is not None:
+    make = tensor.storage.make
+    if make is None or tensor.built:
         program.t.numbers.add(tensor.get())
         return tensor
 
@@ -94,7 +96,7 @@ def _as_number(program: Program, tensor: Tensor) -> Tensor:
         node = make()
         program.t.numbers.add(node)
         return node
-    tensor.make = remembered
+    tensor.storage.make = remembered
     return tensor
 
 
@@ -109,7 +111,8 @@ def known(program: Program, array: Array, declared: Type) -> Tensor:
     def make() -> Node:
         with program.t.again(frame):  # it may be asked for in a branch first, and outside of it later
             return program.t.array(value, dtype)
-    made = Tensor(make=make, known=value if value.ndim == 0 else None)
+    layout = stated(declared, value.shape) or contiguous(value.shape)
+    made = Tensor(make=make, known=value if value.ndim == 0 else None, layout=layout)
     if program.t.frame.outer is not None:
         made.get()
     return made

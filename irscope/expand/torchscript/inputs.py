@@ -4,7 +4,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from irscope.formats.torchscript.abstract import ModuleRef, Tensor
-from irscope.graph import NamedType, Node, TensorType, TupleType
+from irscope.formats.torchscript.layouts import stated
+from irscope.formats.torchscript.strides import Layout, contiguous
+from irscope.graph import NamedType, Node, TensorType, TupleType, Type
 from irscope.source import UserError
 
 if TYPE_CHECKING:
@@ -29,8 +31,15 @@ def input_value(program: Program, param: Node) -> Any:
         raise UserError(f"the text does not say the shape of input %{param.name} ({param.type})",
                         f"give it by --inputs, or --shape {param.name}=...; torch.jit.trace(...).inlined_graph prints shapes")
     if isinstance(value, TensorType):
-        return Tensor(program.parameter(value, param))
+        node = program.parameter(value, param)
+        return Tensor(node, layout=given_layout(param.type, node))
     return value
+
+
+def given_layout(declared: Type | None, node: Node) -> Layout:
+    """The layout of a tensor that the program is given: the strides that the text states for its shape, else contiguous ones."""
+    shape = node.type.dims() if isinstance(node.type, TensorType) else ()
+    return stated(declared, shape) or contiguous(shape)
 
 
 def _structured(program: Program, param: Node) -> Any:
@@ -47,6 +56,9 @@ def _structured(program: Program, param: Node) -> Any:
             if types is None and i:
                 break
             raise UserError(f"part {i} of input %{param.name} ({param.type}) is not given", f"give it by --inputs as {name}")
-        parts.append(Tensor(program.parameter(value, param, name)) if isinstance(value, TensorType) else value)
+        if isinstance(value, TensorType):
+            node = program.parameter(value, param, name)
+            value = Tensor(node, layout=given_layout(declared, node))
+        parts.append(value)
         i += 1
     return parts if types is None else tuple(parts)

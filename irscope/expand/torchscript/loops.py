@@ -4,11 +4,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from irscope.expand.torchscript import aliases
 from irscope.expand.torchscript.branches import like, node_of_leaf
 from irscope.expand.torchscript.containers import Contents, Place
 from irscope.expand.torchscript.merging import MISSING, filled, slots, unified
 from irscope.expand.torchscript.structure import describe, flatten, rebuild
-from irscope.formats.torchscript.abstract import Maybe, Scalar, Tensor, Uninitialized
+from irscope.formats.torchscript.abstract import Maybe, Scalar, Storage, Tensor, Uninitialized
 from irscope.graph import Graph, Node, TensorType, TupleType
 from irscope.graph.dtypes import PRED, S64
 
@@ -25,12 +26,16 @@ class Wider(Exception):
 
 
 class State:
-    """What a trip hands to the next: the carried values, what places of containers hold, and tensors that the body writes."""
+    """What a trip hands to the next: the carried values, what places of containers hold, and storages that the body writes.
 
-    def __init__(self, carried: list[Any], held: dict[Place, Any], touched: list[Any]) -> None:
+    ``doubts`` holds storages from outside whose values are not known after a trip, and why: a later trip must not read them.
+    """
+
+    def __init__(self, carried: list[Any], held: dict[Place, Any], touched: list[Storage], doubts: dict[Storage, str]) -> None:
         self.carried = carried
         self.held = held
         self.touched = touched
+        self.doubts = doubts
 
     @property
     def values(self) -> list[Any]:
@@ -39,57 +44,66 @@ class State:
 
 class Trip:
     """One run of the body into a frame. ``wider`` is the state that it asks for, None where the state was right: then ``results`` are the
-    parts of the next state, (i, go, values..., written...)."""
+    parts of the next state, (i, go, values..., written...), and ``leaving`` the values."""
 
-    def __init__(self, program: Program, name: str, body: Graph, state: State, types: list[Any], captured: list[Any],
+    def __init__(self, program: Program, node: Node, body: Graph, state: State, types: list[Any], captured: list[Any],
                  contents: Contents) -> None:
         t = program.t
         self.wider: State | None = None
         after: list[Any] = []
-        with t.body(name) as self.frame:
+        first = Storage().serial  # what the trip makes has a larger one
+        with t.body(f"{node.name}.body") as self.frame:
             frame, leaves = self.frame, _leaves(state.values)
             i, go = t.own(frame.part(TensorType(S64, ()))), t.own(frame.part(TensorType(PRED, ())))
             inside = [t.own(frame.part(type)) for type in types]
-            held = [t.own(frame.part(tensor.get().type)) for tensor in state.touched]
+            held = [t.own(frame.part(storage.last().type)) for storage in state.touched]
             frame.state_parts = [i, go, *inside, *held]
             journal = t.journals[-1]
-            for tensor, part in zip(state.touched, held, strict=True):
-                journal[tensor] = tensor.get()
-                tensor.set(part)
-            carried, contained = _with_leaves(state.values, [like(v, p) for v, p in zip(leaves, inside, strict=True)])
+            for storage, part in zip(state.touched, held, strict=True):
+                journal[storage] = storage.last()
+                storage.set(part)
+            entering = [like(v, p) for v, p in zip(leaves, inside, strict=True)]
+            aliases.join(program, node, entering, (leaves,))
+            carried, contained = _with_leaves(state.values, entering)
             for place, value in zip(state.held, contained, strict=True):
                 contents.put(place, value)
+            for storage, why in state.doubts.items():
+                t.doubt(storage, why)
             try:
                 got = program.call(body, [Scalar(i, "int"), *carried, *captured])
                 changed = contents.changed()
-                found = [tensor for tensor in journal if t._owner.get(journal[tensor]) is not frame and tensor not in state.touched]
+                found = [storage for storage in journal if storage not in state.touched]
+                doubts = {storage: why for storage, why in t.doubts[-1].items() if storage.serial < first}
                 places = {p: contents.before(p) for p in changed if p not in state.held}
                 after = [list(got[1:]), [changed.get(p, value) for p, value in zip(state.held, contained, strict=True)]]
                 follow = t.convert(t.reshape(t.here(node_of_leaf(program, got[0])), ()), PRED)
                 fits = True
                 try:
-                    ends = _fitted(state.values, after)
+                    self.leaving = _fitted(state.values, after)
                 except Wider:
                     fits = False
-                if fits and not found and not places:
+                right = fits and not found and not places and doubts.keys() <= state.doubts.keys()
+                if right:
                     self.results = [t.add(i, t.array(1, S64)), follow]
-                    for end, part in zip(ends, inside, strict=True):
+                    for end, part in zip(self.leaving, inside, strict=True):
                         value = t.full(t.shape(part), 0, t.dtype(part)) if end is MISSING else t.here(node_of_leaf(program, end))
                         self.results.append(t.convert(value, t.dtype(part)))
-                    self.results += [t.here(tensor.get()) for tensor in state.touched]
+                    self.results += [t.here(storage.last()) for storage in state.touched]
+                    aliases.check_carried(entering, self.leaving, journal)
                 else:
                     for leaf in _leaves(after):
                         if isinstance(leaf, Tensor):
                             leaf.get()
             finally:
                 contents.restore()
-                for tensor, before in journal.items():
-                    tensor.set(before)
+                self.doubts = t.doubts[-1]
+                for storage, before in journal.items():
+                    storage.set(before)
             frame.captured_parts = [p for p in frame.parts if p not in frame.state_parts]
         if not fits:
             state = _widened(program, state, after)
-        if not fits or found or places:
-            self.wider = State(state.carried, {**state.held, **places}, [*state.touched, *found])
+        if not right:
+            self.wider = State(state.carried, {**state.held, **places}, [*state.touched, *found], {**state.doubts, **doubts})
 
 
 def _leaves(value: Any) -> list[Any]:
@@ -139,7 +153,7 @@ def _widened(program: Program, state: State, after: list[Any]) -> State:
             type = t.type(gap.second.get() if isinstance(gap.second, Tensor) else gap.second.node)
             starts.append(like(gap.second, t.full(type.dims(), 0, type.dtype)))
     carried, held = filled(both, starts)
-    return State(carried, dict(zip(state.held, held, strict=True)), state.touched)
+    return State(carried, dict(zip(state.held, held, strict=True)), state.touched, state.doubts)
 
 
 def rolled(program: Program, node: Node, body: Graph, trips: Any, condition: Any, carried: list[Any], captured: list[Any],
@@ -147,10 +161,10 @@ def rolled(program: Program, node: Node, body: Graph, trips: Any, condition: Any
     """``prim::Loop`` on data, after ``done`` trips that were unrolled."""
     t = program.t
     contents = Contents(program, [*carried, *captured])
-    state = State(list(carried), {}, [])
+    state = State(list(carried), {}, [], {})
     for _ in range(MOST_RUNS):
         start = [node_of_leaf(program, v) for v in _leaves(state.values)]
-        trip = Trip(program, f"{node.name}.body", body, state, [s.type for s in start], captured, contents)
+        trip = Trip(program, node, body, state, [s.type for s in start], captured, contents)
         if trip.wider is None:
             break
         state = trip.wider
@@ -160,7 +174,7 @@ def rolled(program: Program, node: Node, body: Graph, trips: Any, condition: Any
     limit = trips.node if isinstance(trips, Scalar) else t.array(min(int(trips), (1 << 63) - 1), S64)
     go = t.convert(t.reshape(node_of_leaf(program, condition), ()), PRED)
     fixed = [t.here(c) for c in frame.captured]
-    parts = [t.array(done, S64), go, *[t.here(s) for s in start], *[t.here(tensor.get()) for tensor in state.touched], limit, *fixed]
+    parts = [t.array(done, S64), go, *[t.here(s) for s in start], *[t.here(storage.last()) for storage in state.touched], limit, *fixed]
     _finish(program, frame, trip.results, limit)
     types = TupleType(tuple(s.type for s in parts))
     n = len(start) + len(state.touched)
@@ -170,14 +184,18 @@ def rolled(program: Program, node: Node, body: Graph, trips: Any, condition: Any
     _check_state(frame.graph.result(), types)
     made = t.emit("while", (t.tuple(parts),), {}, (test, frame.graph), types)
     ends = [t.part(made, k) for k in range(2, 2 + n)]
-    for tensor, part in zip(state.touched, ends[len(start):], strict=True):
-        t.written(tensor, tensor.get())
-        tensor.set(part)
-    values, held = _with_leaves(state.values, [like(v, p) for v, p in zip(kinds, ends[:len(start)], strict=True)])
+    for storage, part in zip(state.touched, ends[len(start):], strict=True):
+        aliases.announce(program, storage)
+        storage.set(part)
+    for storage, why in trip.doubts.items():
+        t.doubt(storage, why)
+    given = [like(v, p) for v, p in zip(kinds, ends[:len(start)], strict=True)]
+    aliases.join(program, node, given, (kinds, trip.leaving))
+    values, held = _with_leaves(state.values, given)
     for place, value in zip(state.held, held, strict=True):
         contents.put(place, value)
-    given: list[Any] = values
-    return given
+    results: list[Any] = values
+    return results
 
 
 def _finish(program: Program, frame: Frame, results: list[Node], limit: Node) -> None:

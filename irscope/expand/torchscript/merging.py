@@ -27,8 +27,8 @@ class Slot:
 
 def unified(a: Any, b: Any) -> Any:
     """A value with a :class:`Slot` wherever the two differ. Raises ValueError where no value can be both."""
-    if a is b:
-        return a
+    if a is b or (isinstance(a, Tensor) and isinstance(b, Tensor) and a.region is b.region):
+        return a  # of tensors: one from outside, perhaps written on both ways
     if isinstance(a, Uninitialized) or isinstance(b, Uninitialized):
         return _one_sided(b, True) if isinstance(a, Uninitialized) else _one_sided(a, False)
     if a is None or b is None or isinstance(a, Maybe) or isinstance(b, Maybe):

@@ -14,9 +14,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from irscope.expand.torchscript import branches, constants, control, inputs, numbers, python_values, structure, weights
+from irscope.expand.torchscript import aliases, branches, constants, control, inputs, numbers, python_values, structure, weights
 from irscope.expand.torchscript.frames import FramedTorch
-from irscope.formats.torchscript.abstract import ModuleRef, ReadView, Scalar, Tensor, WriteView
+from irscope.formats.torchscript.abstract import ModuleRef, Scalar, Tensor
 from irscope.formats.torchscript.operators import overloads
 from irscope.formats.torchscript.types import TorchTensorType
 from irscope.graph import Graph, Module, NamedType, Node, TensorType, TupleType, Type, dtype_of
@@ -229,9 +229,11 @@ class Program:
         if name not in MOVING:
             arguments = [self._size(a) if declared.type in ("int", "SymInt") else a
                          for declared, a in zip(choice.schema.arguments, arguments, strict=True)]
-        if choice.style == "view":
-            return self._view(choice.function, arguments)
-        return structure.wrap(choice.function(self.t, *map(structure.node_of, arguments)))
+        if choice.style in ("view", "alias"):
+            return aliases.shared(self, node, choice.function, choice.style, arguments)
+        made = structure.wrap(self, choice.function(self.t, *map(structure.node_of, arguments)))
+        aliases.lay_out(self, node, name, arguments, made)
+        return made
 
     def _size(self, value: Any) -> Any:
         """An int argument, of which code is made: one that depends on data is taken from the given inputs."""
@@ -239,49 +241,31 @@ class Program:
             return [self._size(v) for v in value]
         return self.t.size_from_data(value.node) if isinstance(value, Scalar) else value
 
-    def _view(self, function: Callable[..., Any], arguments: list[Any]) -> Any:
-        """A view: ``function(t, x, ...)`` gives (read, write), or a list of such pairs.
-
-        It is read when something needs it, perhaps after a write through another name; what is built then still stems from the view.
-        """
-        base, rest, at = arguments[0], [structure.node_of(a) for a in arguments[1:]], self.t.builder.at
-
-        def handle(read: ReadView, write: WriteView) -> Tensor:
-            def read_here(of: Node) -> Node:
-                with self.t.placed(at):
-                    return read(of)
-            return Tensor(None, base, read_here, write)
-
-        made = function(self.t, base.get(), *rest)
-        return [handle(*pair) for pair in made] if isinstance(made, list) else handle(*made)
-
     def _in_place(self, node: Node, name: str, values: list[Any]) -> Any:
         """``relu_``: what ``relu`` gives, in the type and shape of the tensor that is written."""
         target = values[0]
         plain = name[:-1]
         if not isinstance(target, Tensor) or (overloads(plain) is None and python_values.fold_known(plain, values) is None):
             return self._missing(node)
+        if plain in KEEP_SHAPE:
+            return target
         found = overloads(plain)
-        match = found.match(values) if found is not None and plain not in KEEP_SHAPE else None
-        if match is not None and match[0].style == "view":
-            function, arguments = match[0].function, match[1]
-            target.become(lambda old: self._view(function, [old, *arguments[1:]]))
+        match = found.match(values) if found is not None else None
+        if match is not None and (match[0].style == "view" or plain == "aten::as_strided"):
+            aliases.restride(self, target, aliases.shared(self, node, match[0].function, match[0].style, match[1]))
             return target
         result = self.operator(node, plain, values)
-        before = target.get()
-        if target.base is None and not target.viewed and self.t.shape(result.get()) != self.t.shape(before):
-            # Some products take any operand and give it the shape of the result.
-            self.t.written(target, before)
-            target.set(self.t.convert(result.get(), self.t.dtype(before)))
+        if result is target:
             return target
-        self.write(target, self.t.broadcast_to(self.t.convert(result.get(), self.t.dtype(before)), self.t.shape(before)))
+        before = target.get()
+        if target.region.base is None and not target.storage.shared and self.t.shape(result.get()) != self.t.shape(before):
+            # Some products take any operand and give it the shape of the result.
+            aliases.announce(self, target.storage)
+            target.storage.set(self.t.convert(result.get(), self.t.dtype(before)))
+            target.region.layout, target.known = result.layout, None
+            return target
+        aliases.write(self, target, self.t.broadcast_to(self.t.convert(result.get(), self.t.dtype(before)), self.t.shape(before)))
         return target
-
-    def write(self, target: Tensor, value: Node) -> None:
-        """Give a tensor another value."""
-        root = target.root()
-        self.t.written(root, root.get())
-        target.set(value)
 
     def _missing(self, node: Node) -> Any:
         """Remember an operator that is not known, and go on with the declared type, so that all of them are told at once."""
@@ -345,14 +329,15 @@ class Program:
         paths = {id(tensor): path for path, tensor in self._weights.items()}
         told = []
         for value in values:
-            if not isinstance(value, Tensor) or value._node is None:
+            if not isinstance(value, Tensor) or not value.built or value.storage.stale:
                 continue
-            type = value._node.type
+            given = value.get()
+            type = given.type
             if id(value) in paths:
                 told.append(f"the weight {paths[id(value)]} is {type}")
-            declared = value._node.origin[0].type if value._node.op.name == "parameter" and value._node.origin else None
+            declared = given.origin[0].type if given.op.name == "parameter" and given.origin else None
             if isinstance(declared, TensorType) and isinstance(type, TensorType) and declared.dtype is not type.dtype:
-                told.append(f"the input {value._node.name} is given as {type}, but the text says {declared.dtype}")
+                told.append(f"the input {given.name} is given as {type}, but the text says {declared.dtype}")
         return "; ".join(told)
 
     def _fault(self, node: Node, message: str, help: str = "") -> Misfit:

@@ -40,6 +40,8 @@ def fold_known(name: str, values: Sequence[Any]) -> Any:
         return reading(numbers[0])
     if name == "aten::to":
         return _converted(values)
+    if name == "aten::clone" and isinstance(values[0], Tensor):
+        return _known(np.array(values[0].known))
     if name in SAME:
         return values[0]
     arithmetic = ARITHMETIC.get(name)
@@ -59,14 +61,19 @@ def _converted(values: Sequence[Any]) -> Any:
     import numpy as np
 
     from irscope.formats.torchscript.torch import SCALAR_TYPES
-    wanted = values[2] if isinstance(values[1], str) and len(values) > 2 else values[1]
-    if isinstance(wanted, Tensor):
-        return _known(np.asarray(values[0].known).astype(wanted.known.dtype)) if wanted.known is not None else None
+    at = 2 if isinstance(values[1], str) and len(values) > 2 else 1
+    wanted, copy = values[at], len(values) > at + 2 and values[at + 2] is True
     if isinstance(wanted, bool) or wanted is None:
         return values[0]
-    if not isinstance(wanted, int) or wanted not in SCALAR_TYPES:
+    if isinstance(wanted, Tensor) and wanted.known is not None:
+        dtype = wanted.known.dtype
+    elif isinstance(wanted, int) and wanted in SCALAR_TYPES:
+        dtype = SCALAR_TYPES[wanted].numpy()
+    else:
         return None
-    return _known(np.asarray(values[0].known).astype(SCALAR_TYPES[wanted].numpy()))
+    if dtype == values[0].known.dtype and not copy:
+        return values[0]
+    return _known(np.asarray(values[0].known).astype(dtype))
 
 
 def _known(array: Any) -> Tensor:
@@ -119,7 +126,7 @@ READ: dict[str, Callable[[Any], Any]] = {
     "aten::FloatImplicit": float, "aten::item": lambda v: v, "aten::Number": lambda v: v, "aten::_local_scalar_dense": lambda v: v,
     "aten::is_nonzero": bool,
 }
-SAME = frozenset(("aten::detach", "aten::clone", "aten::contiguous", "aten::to", "aten::cpu", "aten::alias", "aten::lift_fresh"))
+SAME = frozenset(("aten::detach", "aten::contiguous", "aten::to", "aten::cpu", "aten::alias", "aten::lift_fresh"))
 
 
 def _append(values: list[Any], item: Any) -> list[Any]:

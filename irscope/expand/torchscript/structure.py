@@ -76,14 +76,12 @@ def node_of(value: Any) -> Any:
     return value
 
 
-def wrap(value: Any) -> Any:
-    """What an expansion gave: handles for nodes; several results stay a list."""
+def wrap(program: Program, value: Any) -> Any:
+    """What an expansion gave: handles for nodes, as memory of the body that is built; several results stay a list."""
     if isinstance(value, Node):
-        return Tensor(value)
-    if isinstance(value, tuple):
-        return [wrap(v) for v in value]
-    if isinstance(value, list):
-        return [wrap(v) for v in value]
+        return Tensor(program.t.here(value))
+    if isinstance(value, tuple | list):
+        return [wrap(program, v) for v in value]
     return value
 
 
@@ -194,12 +192,16 @@ def _identity(program: Program, node: Node, values: list[Any]) -> Any:
     return python_values.compute(node.op.name, values)
 
 
-@node("prim::Load", "aten::alias", "prim::data", "prim::AutogradZero", "prim::profile", "prim::profile_ivalue", "prim::RequiresGradCheck",
-      "prim::TypeCheck")
+@node("prim::Load", "prim::AutogradZero", "prim::profile", "prim::profile_ivalue", "prim::RequiresGradCheck", "prim::TypeCheck")
 def _same(program: Program, node: Node, values: list[Any]) -> Any:
     if node.op.name in ("prim::TypeCheck", "prim::RequiresGradCheck"):
         return [*values, True]
     return values[0] if values else None
+
+
+@node("prim::data")
+def _data(program: Program, node: Node, values: list[Any]) -> Any:
+    return program.operator(node, "aten::detach", values)
 
 
 @node("prim::isinstance")
@@ -247,7 +249,7 @@ def _num_to_tensor(program: Program, node: Node, values: list[Any]) -> Any:
     import numpy as np
     value = values[0]
     if isinstance(value, Scalar):
-        return Tensor(value.node)
+        return Tensor(program.t.here(value.node))
     if isinstance(value, Tensor):
         return value
     own = F64 if isinstance(value, float) and node.op.name.startswith("prim") else program.t.result_type(value)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any
 
+from irscope.expand.torchscript.inputs import given_layout
 from irscope.formats.torchscript.abstract import Tensor
 from irscope.graph import Node, TensorType
 from irscope.graph.dtypes import F32
@@ -35,16 +36,17 @@ class Wanted(Tensor):
 
     @property
     def solved(self) -> bool:
-        return self._node is not None
+        return self.storage.built
 
     def get(self) -> Node:
-        if self._node is None:
+        if not self.solved:
             raise ValueError(f"the text does not say the shape of weight {self.path!r}")
         return super().get()
 
     def settle(self, node: Node) -> None:
         """The parameter that it is."""
-        self._node = node
+        self.storage.set(node)
+        self.region.layout = given_layout(self.place.type, node)
 
 
 def weight(program: Program, path: str, node: Node) -> Tensor:
@@ -53,7 +55,8 @@ def weight(program: Program, path: str, node: Node) -> Tensor:
     if declared is None and isinstance(node.type, TensorType) and node.type.is_static:
         declared = TensorType(node.type.dtype, node.type.shape)
     if declared is not None:
-        return Tensor(program.parameter(declared, node, path))
+        made = program.parameter(declared, node, path)
+        return Tensor(made, layout=given_layout(node.type, made))
     if program.given.weights:
         raise UserError(f"there is no weight {path!r} for %{node.name}{program.where(node)}, and the text does not say its shape",
                         nearest(path, list(program.given.weights)))

@@ -1,15 +1,21 @@
-"""Values while a TorchScript program runs abstractly: tensors are nodes being built, everything else is a plain Python value.
+"""Values while a TorchScript program runs abstractly: tensors over storages, everything else is a plain Python value.
 
-A :class:`Tensor` is a handle: an in-place operator gives it another node. A view knows how to read itself from its base and how to write
-a new value of itself back into it, so that a write is seen through every alias.
+    x = randn(4, 6)    Tensor -> Region (all of it)            -> Storage (the node of its value)
+    y = x.t()          Tensor -> Region (transposed) -> Region -> the same Storage
+
+A write through y gives the storage another value, which x and every other view read from then on. Views know their strides as torch
+computes them (:mod:`~irscope.formats.torchscript.strides`): they decide whether ``reshape`` and the like give a view or a copy.
 """
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from irscope.graph import Node
+from irscope.formats.torchscript.strides import Layout, Place, contiguous
+from irscope.graph import Node, TensorType
+from irscope.source import UserError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,80 +24,203 @@ ReadView = Callable[[Node], Node]
 WriteView = Callable[[Node, Node], Node]
 
 
+@dataclass(frozen=True, slots=True)
+class View:
+    """A view of a tensor: what reads it from its base, what gives the base with a new value of the view written into it, its layout.
+
+    ``write`` is None where elements are left out or repeated such that only their places in memory say what a write changes.
+    """
+
+    read: ReadView
+    write: WriteView | None
+    place: Place
+
+    def into(self, base: Node, new: Node) -> Node:
+        """The base with ``new`` written into this part of it."""
+        assert self.write is not None, "only views of every element once are written this way"
+        return self.write(base, new)
+
+
+@dataclass(frozen=True, slots=True)
+class Restrided:
+    """A view of the whole storage by sizes and strides: ``as_strided``. The offset of None is that of the tensor."""
+
+    layout: Layout
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """New memory."""
+
+    node: Node
+    layout: Layout | None
+
+
+@dataclass(frozen=True, slots=True)
+class Unsure:
+    """The value is known, and not whether torch gives the operand's memory or a copy, because the strides of the operand are not known."""
+
+    node: Node
+
+
+class Itself:
+    """The operand: the same tensor, not another view of it."""
+
+
+ITSELF = Itself()
+Decision = View | Restrided | Copied | Unsure | Itself
+"""What an operator that may share memory with its operand gives."""
+
+
+class Storage:
+    """The memory of a tensor: its value, and how often it was written. Those made later have a larger ``serial``.
+
+    ``shared``: more than one region of it was made. ``origins`` holds the storages that this may be, with the reason, itself among them;
+    ``members`` those that may be this one; ``apart`` those that are other memory although they have an origin in common. ``stale`` says why
+    the value is not known since a storage that may be the same was written, else it is empty.
+    """
+
+    __slots__ = ("_node", "apart", "make", "members", "origins", "serial", "shared", "stale", "version")
+    _serials = count()
+
+    def __init__(self, node: Node | None = None, make: Callable[[], Node] | None = None) -> None:
+        self._node = node
+        self.make = make
+        self.serial = next(self._serials)
+        self.version = 0
+        self.shared = False
+        self.origins: dict[Storage, str] = {self: ""}
+        self.members: list[Storage] = [self]
+        self.apart: set[Storage] = set()
+        self.stale = ""
+
+    @property
+    def built(self) -> bool:
+        return self._node is not None
+
+    def get(self) -> Node:
+        """The value now. Raises UserError after a write to a storage that may be this one."""
+        if self.stale:
+            raise UserError(self.stale, "clone() the tensor before the write; or print traced.inlined_graph, whose types state strides")
+        return self.last()
+
+    def last(self) -> Node:
+        """The value that was written last, whether or not it is still the value."""
+        if self._node is None:
+            assert self.make is not None, "a storage without a value knows how to make one"
+            self._node = self.make()
+        return self._node
+
+    def set(self, node: Node) -> None:
+        """Another value, for every tensor of this storage."""
+        self._node = node
+        self.version += 1
+
+    def derive(self, other: Storage, why: str) -> None:
+        """This memory may be that of the other one, and whatever the other one may be."""
+        for origin in other.origins:
+            if origin not in self.origins:
+                self.origins[origin] = why
+                origin.members.append(self)
+
+    def may_be(self, other: Storage) -> bool:
+        """Whether the two may be the same memory."""
+        return other is self or (other not in self.apart and not self.origins.keys().isdisjoint(other.origins))
+
+    def others(self) -> list[tuple[Storage, str]]:
+        """The other storages that may be the same memory, and why."""
+        return [(other, why or other.origins[origin]) for origin, why in self.origins.items() for other in origin.members
+                if other is not self and other not in self.apart]
+
+
+class Region:
+    """Where the elements of a tensor lie: all of a storage, or a view of another region. ``layout`` is None where it is not known."""
+
+    __slots__ = ("base", "layout", "storage", "view")
+
+    def __init__(self, storage: Storage, layout: Layout | None = None, base: Region | None = None, view: View | None = None) -> None:
+        self.storage = storage
+        self.layout = layout
+        self.base = base
+        self.view = view
+        storage.shared |= base is not None
+
+    def _chain(self) -> list[Region]:
+        """This region, its base, and so on up to all of the storage."""
+        chain, region = [self], self
+        while region.base is not None:
+            region = region.base
+            chain.append(region)
+        return chain
+
+    def get(self) -> Node:
+        """The value now."""
+        value = self.storage.get()
+        for region in reversed(self._chain()):
+            if region.view is not None:
+                value = region.view.read(value)
+        return value
+
+    def can_write(self) -> bool:
+        """Whether :meth:`set` can say what a write changes in the storage."""
+        return all(region.view is None or region.view.write is not None for region in self._chain())
+
+    def set(self, node: Node) -> None:
+        """Another value for this part of the storage."""
+        chain = self._chain()
+        bases = [region.get() for region in chain[1:]]
+        for region, base in zip(chain, bases, strict=False):
+            assert region.view is not None
+            node = region.view.into(base, node)
+        self.storage.set(node)
+
+
 class Tensor:
     """A tensor of the program. ``known`` is the value of a 0-dimensional tensor that is plain arithmetic on sizes, else None.
 
-    ``number``: it stands for a Python number, which a trace writes as a 0-dimensional tensor; ``viewed``: a view reads through it.
+    ``number``: it stands for a Python number, which a trace writes as a 0-dimensional tensor. ``layout`` of a tensor of its own storage:
+    None where it is not known.
     """
 
-    __slots__ = ("_node", "_read", "_seen", "_write", "base", "known", "make", "number", "version", "viewed")
+    __slots__ = ("known", "number", "region")
 
-    def __init__(self, node: Node | None = None, base: Tensor | None = None, read: ReadView | None = None, write: WriteView | None = None,
-                 known: np.ndarray[Any, Any] | None = None, make: Callable[[], Node] | None = None) -> None:
-        self._node = node
-        self.base = base
-        self._read = read
-        self._write = write
+    def __init__(self, node: Node | None = None, known: np.ndarray[Any, Any] | None = None, make: Callable[[], Node] | None = None,
+                 layout: Layout | None = None, region: Region | None = None) -> None:
+        self.region = region or Region(Storage(node, make), layout)
         self.known = known
-        self.make = make
         self.number = False
-        self.version = 0
-        self.viewed = False
-        if base is not None:
-            base.viewed = True
-        self._seen = base.root().version if base is not None else 0
 
-    def root(self) -> Tensor:
-        """The tensor that owns the memory."""
-        tensor = self
-        while tensor.base is not None:
-            tensor = tensor.base
-        return tensor
+    @property
+    def storage(self) -> Storage:
+        return self.region.storage
 
     @property
     def built(self) -> bool:
         """Whether it has a node of its own: it is no view, and was asked for or computed."""
-        return self.base is None and self._node is not None
+        return self.region.base is None and self.storage.built
 
     @property
     def state(self) -> tuple[object, ...]:
         """Equal as long as neither this tensor nor what it is a view of is written to or becomes another view."""
-        root = self.root()
-        return self.base, self._read, root, root.version
+        return self.region, self.storage.version, self.storage.stale
+
+    @property
+    def layout(self) -> Layout | None:
+        """Sizes and strides, where they are known: those of a number always are."""
+        if self.region.layout is None and self.region.base is None:
+            type = self.get().type
+            if isinstance(type, TensorType) and not type.shape:
+                self.region.layout = contiguous(())
+        return self.region.layout
 
     def get(self) -> Node:
         """The value now."""
-        if self.base is None:
-            if self._node is None:
-                assert self.make is not None, "a tensor without a node knows how to make one"
-                self._node = self.make()
-            return self._node
-        version = self.root().version
-        if self._node is None or self._seen != version:
-            assert self._read is not None
-            self._node = self._read(self.base.get())
-            self._seen = version
-        return self._node
+        return self.region.get()
 
-    def become(self, view: Callable[[Tensor], Tensor]) -> None:
-        """This handle is from now on a view of what it was: ``x.t_()``. Raises ValueError when other views read through it."""
-        if self.viewed:
-            raise ValueError("the shape of a tensor changes in place while views of it exist: use the form without underscore")
-        old = Tensor(self._node, self.base, self._read, self._write, self.known, self.make)
-        old.version, old._seen = self.version, self._seen
-        made = view(old)
-        self._node, self.base, self._read, self._write = made._node, made.base, made._read, made._write
-        self.known, self.make, self._seen = None, None, made._seen
-
-    def set(self, node: Node) -> None:
-        """A new value, for this tensor and whatever shares its memory."""
-        self.known = None
-        if self.base is None:
-            self._node = node
-            self.version += 1
-            return
-        assert self._write is not None
-        self.base.set(self._write(self.base.get(), node))
+    def view(self, view: View) -> Tensor:
+        """A view of this tensor."""
+        layout = self.layout
+        return Tensor(region=Region(self.storage, view.place(layout) if layout is not None else None, self.region, view))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

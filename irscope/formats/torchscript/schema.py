@@ -47,7 +47,7 @@ class Schema:
 class Overload:
     """A schema and what computes it.
 
-    ``style``: ``pure`` takes and gives nodes; ``view`` gives a node and a function that writes back through it;
+    ``style``: ``pure`` takes and gives nodes; ``view`` gives a View, ``alias`` a Decision by the layout of its first argument;
     ``raw`` takes the values as they are (handles, lists) and the program that runs.
     """
 

@@ -5,8 +5,10 @@
         return t.select(t.compare("GT", x, t.like(x, 0)), x, t.scale(x, slope))
 
 A ``pure`` operator takes nodes and gives nodes (several results: a tuple, a list of tensors: a list). In-place forms (``leaky_relu_``)
-follow from it. A ``view`` gives a function that reads the view from its base and one that writes it back. A ``raw`` operator takes handles
-and the program that runs. To add operators, write them in a family file here; everything else follows from the declaration.
+follow from it. A ``view`` gives a View: what reads it from its base, writes it back, and its strides. An ``alias`` is told the layout of
+its operand, and says whether torch gives a view, a copy, or the operand itself. A ``raw`` operator takes handles and the program that
+runs. To add operators, write them in a family file here; everything else follows from the declaration. Where the strides of the result
+are known, its name goes into a list of ``layouts.py``.
 """
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from importlib import import_module
 from typing import Any, TypeVar
 
 from irscope.formats.torchscript.schema import Overload, Overloads, parse_schema
-from irscope.graph import Kind, Node, Op
+from irscope.graph import Kind, Op
 from irscope.ops.registry import declare, lookup_declared
 
 FAMILIES = ("arithmetic", "unary", "logic", "activations", "creation", "shape", "slices", "casts", "joining", "sizes", "reduction",
@@ -27,8 +29,6 @@ FAMILIES = ("arithmetic", "unary", "logic", "activations", "creation", "shape", 
 _table: dict[str, Overloads] = {}
 _loaded = False
 F = TypeVar("F", bound=Callable[..., Any])
-ReadWrite = tuple[Callable[[Node], Node], Callable[[Node, Node], Node]]
-"""A view of a base: what reads it, and what gives the base with a new value of the view written into it."""
 
 
 def operator(*schemas: str, style: str = "pure", namespace: str = "aten") -> Callable[[F], F]:
@@ -51,6 +51,14 @@ def operator(*schemas: str, style: str = "pure", namespace: str = "aten") -> Cal
 def view(*schemas: str) -> Callable[[F], F]:
     """Declare operators whose results are views of their first argument."""
     return operator(*schemas, style="view")
+
+
+def alias(*schemas: str) -> Callable[[F], F]:
+    """Declare operators of which torch decides by strides and types whether they share the memory of their first argument.
+
+    The function takes ``(t, x, layout, ...)`` and gives a Decision, or a list of them; a list of tensors comes with a list of layouts.
+    """
+    return operator(*schemas, style="alias")
 
 
 def overloads(name: str) -> Overloads | None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 from math import pi, sqrt
 from typing import Any
 
-from irscope.formats.torchscript.operators import operator
+from irscope.formats.torchscript.abstract import ITSELF, Decision
+from irscope.formats.torchscript.operators import alias, operator
+from irscope.formats.torchscript.strides import Layout
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 
@@ -130,11 +132,11 @@ def glu(t: Torch, x: Node, dim: int) -> Node:
     return t.mul(t.slice_dim(x, d, 0, half), t.unary("logistic", t.slice_dim(x, d, half, 2 * half)))
 
 
-@operator("dropout(Tensor input, float p, bool train)", "feature_dropout(Tensor input, float p, bool train)",
-          "alpha_dropout(Tensor input, float p, bool train)", "feature_alpha_dropout(Tensor input, float p, bool train)")
-def dropout(t: Torch, x: Node, p: float, train: bool) -> Node:
+@alias("dropout(Tensor(a) input, float p, bool train)", "feature_dropout(Tensor(a) input, float p, bool train)",
+       "alpha_dropout(Tensor(a) input, float p, bool train)", "feature_alpha_dropout(Tensor(a) input, float p, bool train)")
+def dropout(t: Torch, x: Node, at: Layout | None, p: float, train: bool) -> Decision:
     """In evaluation the input itself. In training the result depends on torch's generator, which no text holds."""
-    if train and p > 0:
+    if train and p > 0 and 0 not in t.shape(x):
         raise ValueError("dropout in training mode draws from torch's generator: call model.eval() before the graph is made")
-    return x
+    return ITSELF
 

@@ -1,54 +1,108 @@
-"""The same elements again: copies, casts, fills."""
+"""The same elements again: copies, casts, fills. A cast to the type that a tensor has gives the tensor itself."""
 from __future__ import annotations
 
 from typing import Any
 
-from irscope.formats.torchscript.operators import ReadWrite, operator, view
+from irscope.formats.torchscript.abstract import ITSELF, Copied, Decision, Unsure, View
+from irscope.formats.torchscript.operators import alias, operator, view
+from irscope.formats.torchscript.strides import PRESERVE_FORMAT, Layout, contiguous, preserved
 from irscope.formats.torchscript.torch import Torch
-from irscope.graph import Node
+from irscope.graph import DType, Node
+from irscope.graph.dtypes import PRED, S64
 
 
-@view("detach(Tensor(a) self)", "alias(Tensor(a) self)", "contiguous(Tensor(a) self, *, MemoryFormat memory_format=contiguous_format)",
-      "lift_fresh(Tensor(a) self)", "cpu(Tensor(a) self)", "requires_grad_(Tensor(a!) self, bool requires_grad=True)",
-      "to_dense(Tensor self, ScalarType? dtype=None, *, bool? masked_grad=None)", "to_mkldnn(Tensor self, ScalarType? dtype=None)")
-def same(t: Torch, x: Node, *rest: Any) -> ReadWrite:
-    return lambda b: b, lambda b, new: new
+@view("detach(Tensor(a) self)", "alias(Tensor(a) self)")
+def same(t: Torch, x: Node) -> View:
+    return View(lambda b: b, lambda b, new: new, lambda at: at)
 
 
-@operator("clone(Tensor self, *, MemoryFormat? memory_format=None)", "lift_fresh_copy(Tensor self)", "detach_copy(Tensor self)")
+@alias("lift_fresh(Tensor(a) self)", "cpu(Tensor(a) self)", "requires_grad_(Tensor(a!) self, bool requires_grad=True)",
+       "positive(Tensor(a) self)")
+def itself(t: Torch, x: Node, at: Layout | None, *rest: Any) -> Decision:
+    return ITSELF
+
+
+@operator("clone(Tensor self, *, MemoryFormat? memory_format=None)", "lift_fresh_copy(Tensor self)", "detach_copy(Tensor self)",
+          "alias_copy(Tensor self)")
 def clone(t: Torch, x: Node, memory: Any = None) -> Node:
     return x
 
 
-@operator("to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None)")
-def to_dtype(t: Torch, x: Node, dtype: int, *rest: Any) -> Node:
+def cast(t: Torch, x: Node, at: Layout | None, dtype: DType, copy: bool = False, memory_format: int | None = None) -> Decision:
+    """``to``: the tensor itself where it has the type and the suggested memory format already, unless a copy is asked for."""
+    kept = memory_format in (None, PRESERVE_FORMAT)
+    if not copy and t.dtype(x) is dtype:
+        if kept or (at is not None and at.suggested_format() == memory_format):
+            return ITSELF
+        if at is None:
+            return Unsure(x)
+    made = t.convert(x, dtype)
+    if kept:
+        return Copied(made, preserved(at) if at is not None else None)
+    return Copied(made, contiguous(t.shape(x), memory_format or 0))
+
+
+@alias("to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None)")
+def to_dtype(t: Torch, x: Node, at: Layout | None, dtype: int, non_blocking: bool, copy: bool, memory_format: int | None) -> Decision:
+    return cast(t, x, at, t.dtype_number(dtype, t.dtype(x)), copy, memory_format)
+
+
+@alias("to.device(Tensor(a) self, Device device, ScalarType dtype, bool non_blocking=False, bool copy=False, "
+       "MemoryFormat? memory_format=None)")
+def to_device(t: Torch, x: Node, at: Layout | None, device: Any, dtype: int, non_blocking: bool, copy: bool,
+              memory_format: int | None) -> Decision:
+    return cast(t, x, at, t.dtype_number(dtype, t.dtype(x)), copy, memory_format)
+
+
+@alias("to.other(Tensor(a) self, Tensor other, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None)")
+def to_other(t: Torch, x: Node, at: Layout | None, other: Node, non_blocking: bool, copy: bool, memory_format: int | None) -> Decision:
+    return cast(t, x, at, t.dtype(other), copy, memory_format)
+
+
+@alias("type_as(Tensor(a) self, Tensor other)")
+def type_as(t: Torch, x: Node, at: Layout | None, other: Node) -> Decision:
+    return cast(t, x, at, t.dtype(other))
+
+
+@alias("to.dtype_layout(Tensor(a) self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, "
+       "bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None)")
+def to_layout(t: Torch, x: Node, at: Layout | None, dtype: int | None, layout: Any, device: Any, pin: Any, non_blocking: bool, copy: bool,
+              memory_format: int | None) -> Decision:
+    return cast(t, x, at, t.dtype_number(dtype, t.dtype(x)), copy, memory_format)
+
+
+@alias("to.prim_Device(Tensor(a) self, Device? device, int? dtype=None, bool non_blocking=False, bool copy=False)")
+def to_prim(t: Torch, x: Node, at: Layout | None, device: Any, dtype: int | None, non_blocking: bool, copy: bool) -> Decision:
+    return cast(t, x, at, t.dtype_number(dtype, t.dtype(x)), copy)
+
+
+@alias("to.prim_dtype(Tensor(a) self, int? dtype=None, bool non_blocking=False, bool copy=False)")
+def to_prim_dtype(t: Torch, x: Node, at: Layout | None, dtype: int | None, non_blocking: bool, copy: bool) -> Decision:
+    return cast(t, x, at, t.dtype_number(dtype, t.dtype(x)), copy)
+
+
+@alias("to_dense(Tensor(a) self, ScalarType? dtype=None, *, bool? masked_grad=None)")
+def to_dense(t: Torch, x: Node, at: Layout | None, dtype: int | None, masked: Any) -> Decision:
+    """The tensor itself, or a copy of one in the layout of oneDNN, of which the text says nothing."""
+    made = cast(t, x, at, t.dtype_number(dtype, t.dtype(x)))
+    return Unsure(x) if made is ITSELF else made
+
+
+@operator("to_mkldnn(Tensor self, ScalarType? dtype=None)")
+def to_mkldnn(t: Torch, x: Node, dtype: int | None) -> Node:
     return t.convert(x, t.dtype_number(dtype, t.dtype(x)))
 
 
-@operator("to.device(Tensor(a) self, Device device, ScalarType dtype, bool non_blocking=False, bool copy=False, "
-          "MemoryFormat? memory_format=None)")
-def to_device(t: Torch, x: Node, device: Any, dtype: int, *rest: Any) -> Node:
-    return t.convert(x, t.dtype_number(dtype, t.dtype(x)))
-
-
-@operator("to.other(Tensor(a) self, Tensor other, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None)",
-          "type_as(Tensor self, Tensor other)")
-def to_other(t: Torch, x: Node, other: Node, *rest: Any) -> Node:
-    return t.convert(x, t.dtype(other))
-
-
-@operator("to.dtype_layout(Tensor(a) self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, "
-          "bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None)",
-          "to.prim_Device(Tensor(a) self, Device? device, int? dtype=None, bool non_blocking=False, bool copy=False)")
-def to_layout(t: Torch, x: Node, *rest: Any) -> Node:
-    dtype = rest[0] if isinstance(rest[0], int) or rest[0] is None else rest[1]
+@operator("_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, "
+          "bool non_blocking=False, MemoryFormat? memory_format=None)")
+def to_copy(t: Torch, x: Node, dtype: int | None, *rest: Any) -> Node:
     return t.convert(x, t.dtype_number(dtype, t.dtype(x)))
 
 
 def _cast(name: str, number: int) -> None:
-    @operator(f"{name}(Tensor self)", f"_cast_{name.capitalize()}(Tensor self, bool non_blocking=False)")
-    def cast(t: Torch, x: Node, *rest: Any) -> Node:
-        return t.convert(x, t.dtype_number(number, t.dtype(x)))
+    @alias(f"{name}(Tensor(a) self)", f"_cast_{name.capitalize()}(Tensor(a) self, bool non_blocking=False)")
+    def to_named(t: Torch, x: Node, at: Layout | None, *rest: Any) -> Decision:
+        return cast(t, x, at, t.dtype_number(number, t.dtype(x)))
 
 
 for _name, _number in (("float", 6), ("double", 7), ("half", 5), ("bfloat16", 15), ("long", 4), ("int", 3), ("bool", 11), ("byte", 0)):
@@ -68,3 +122,18 @@ def fill(t: Torch, x: Node, value: Any) -> Node:
 @operator("zero(Tensor self)")
 def zero(t: Torch, x: Node) -> Node:
     return t.like(x, 0)
+
+
+@operator("fill_diagonal(Tensor self, Scalar fill_value, bool wrap=False)")
+def fill_diagonal(t: Torch, x: Node, value: Any, wrap: bool) -> Node:
+    """A value where all indices are equal; with ``wrap``, a tall matrix has another diagonal one row below the end of the last one."""
+    shape = t.shape(x)
+    index = [t.iota(shape, d, S64) for d in range(len(shape))]
+    if wrap and len(shape) == 2:
+        flat = t.add(t.scale(index[0], shape[1]), index[1])
+        on = t.compare("EQ", t.binary("remainder", flat, t.like(flat, shape[1] + 1)), t.like(flat, 0))
+    else:
+        on = t.full(shape, True, PRED)
+        for other in index[1:]:
+            on = t.binary("and", on, t.compare("EQ", index[0], other))
+    return t.select(on, t.like(x, value), x)

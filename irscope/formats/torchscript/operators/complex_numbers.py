@@ -1,9 +1,12 @@
 """Complex numbers: parts, conjugates, angles."""
 from __future__ import annotations
 
+from dataclasses import replace
 from math import pi
 
-from irscope.formats.torchscript.operators import operator
+from irscope.formats.torchscript.abstract import ITSELF, Copied, Decision, Unsure, View
+from irscope.formats.torchscript.operators import alias, operator, view
+from irscope.formats.torchscript.strides import Layout, preserved
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import DType, Node
 from irscope.graph.dtypes import C64, C128, F32, F64, PRED
@@ -21,38 +24,91 @@ def conjugate(t: Torch, x: Node) -> Node:
     return t.emit("complex", (t.unary("real", x), t.unary("negate", t.unary("imag", x))))
 
 
-@operator("conj(Tensor self)", "_conj(Tensor self)", "conj_physical(Tensor self)")
-def conj(t: Torch, x: Node) -> Node:
-    return conjugate(t, x)
+def conjugated(t: Torch) -> View:
+    """The conjugate as a view: torch notes it down, and conjugates when the numbers are read."""
+    return View(lambda b: conjugate(t, b), lambda b, new: conjugate(t, new), lambda at: replace(at, conjugated=not at.conjugated))
 
 
-@operator("resolve_conj(Tensor self)", "resolve_neg(Tensor self)")
-def resolved(t: Torch, x: Node) -> Node:
-    """What torch puts off is done at once here."""
-    return x
+@alias("conj(Tensor(a) self)", "_conj(Tensor(a) self)")
+def conj(t: Torch, x: Node, at: Layout | None) -> Decision:
+    return conjugated(t) if t.dtype(x).is_complex else ITSELF
 
 
-@operator("imag(Tensor self)")
-def imag(t: Torch, x: Node) -> Node:
-    return t.unary("imag", x)
+@alias("conj_physical(Tensor self)")
+def conj_physical(t: Torch, x: Node, at: Layout | None) -> Decision:
+    if not t.dtype(x).is_complex:
+        return ITSELF
+    return Copied(conjugate(t, x), preserved(at) if at is not None else None)
 
 
-@operator("real(Tensor self)")
-def real(t: Torch, x: Node) -> Node:
-    return t.unary("real", x) if t.dtype(x).is_complex else x
+@view("_neg_view(Tensor(a) self)")
+def neg_view(t: Torch, x: Node) -> View:
+    return View(lambda b: t.unary("negate", b), lambda b, new: t.unary("negate", new), lambda at: replace(at, negated=not at.negated))
 
 
-@operator("view_as_real(Tensor self)")
-def view_as_real(t: Torch, x: Node) -> Node:
+@alias("resolve_conj(Tensor(a) self)")
+def resolve_conj(t: Torch, x: Node, at: Layout | None) -> Decision:
+    """A copy of what torch only noted down as conjugated, else the tensor itself."""
+    if at is None:
+        return Unsure(x) if t.dtype(x).is_complex else ITSELF
+    return Copied(x, replace(preserved(at), negated=at.negated)) if at.conjugated else ITSELF
+
+
+@alias("resolve_neg(Tensor(a) self)")
+def resolve_neg(t: Torch, x: Node, at: Layout | None) -> Decision:
+    if at is None:
+        return Unsure(x)
+    return Copied(x, replace(preserved(at), conjugated=at.conjugated)) if at.negated else ITSELF
+
+
+def _parts(at: Layout) -> Layout:
+    """The layout of the real parts."""
+    return replace(at, strides=tuple(2 * s for s in at.strides), offset=None if at.offset is None else 2 * at.offset, conjugated=False)
+
+
+@view("imag(Tensor(a) self)")
+def imag(t: Torch, x: Node) -> View:
+    def place(at: Layout) -> Layout:
+        first = _parts(at)
+        return replace(first, offset=None if first.offset is None else first.offset + 1, negated=at.negated != at.conjugated)
+    return View(lambda b: t.unary("imag", b), lambda b, new: t.emit("complex", (t.unary("real", b), new)), place)
+
+
+@alias("real(Tensor(a) self)")
+def real(t: Torch, x: Node, at: Layout | None) -> Decision:
+    if not t.dtype(x).is_complex:
+        return ITSELF
+    return View(lambda b: t.unary("real", b), lambda b, new: t.emit("complex", (new, t.unary("imag", b))), _parts)
+
+
+@view("view_as_real(Tensor(a) self)")
+def view_as_real(t: Torch, x: Node) -> View:
     """The parts side by side in a new last dimension."""
+    def place(at: Layout) -> Layout:
+        if at.conjugated:
+            raise ValueError("view_as_real of a tensor that is conjugated but not resolved: call resolve_conj() first, as torch asks")
+        parts = _parts(at)
+        return replace(parts, sizes=(*at.sizes, 2), strides=(*parts.strides, 1))
+    return View(lambda b: _split(t, b), lambda b, new: _joined(t, new), place)
+
+
+@view("view_as_complex(Tensor(a) self)")
+def view_as_complex(t: Torch, x: Node) -> View:
+    def place(at: Layout) -> Layout | None:
+        if at.strides[-1] != 1 or any(s % 2 for s in at.strides[:-1]) or (at.offset or 0) % 2:
+            return None
+        return replace(at, sizes=at.sizes[:-1], strides=tuple(s // 2 for s in at.strides[:-1]),
+                       offset=None if at.offset is None else at.offset // 2)
+    return View(lambda b: _joined(t, b), lambda b, new: _split(t, new), place)
+
+
+def _split(t: Torch, x: Node) -> Node:
     return t.concat([t.unsqueeze(t.unary(part, x), -1) for part in ("real", "imag")], t.rank(x))
 
 
-@operator("view_as_complex(Tensor self)")
-def view_as_complex(t: Torch, x: Node) -> Node:
+def _joined(t: Torch, x: Node) -> Node:
     d = t.rank(x) - 1
-    parts = [t.reshape(t.slice_dim(x, d, i, i + 1), t.shape(x)[:-1]) for i in range(2)]
-    return t.emit("complex", parts)
+    return t.emit("complex", [t.reshape(t.slice_dim(x, d, i, i + 1), t.shape(x)[:-1]) for i in range(2)])
 
 
 @operator("complex(Tensor real, Tensor imag)")

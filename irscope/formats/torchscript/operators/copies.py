@@ -7,11 +7,13 @@ from itertools import combinations_with_replacement as chosen_again
 from math import prod
 from typing import Any
 
-from irscope.formats.torchscript.operators import casts, joining, operator, shape, slices
+from irscope.formats.torchscript.abstract import ITSELF, Copied, Decision, View
+from irscope.formats.torchscript.operators import alias, operator, shape, slices
 from irscope.formats.torchscript.operators.indexing import index, index_put
 from irscope.formats.torchscript.operators.logic import truth
 from irscope.formats.torchscript.operators.matrices import diag_embed, diagonal
 from irscope.formats.torchscript.operators.reduction import accumulating
+from irscope.formats.torchscript.strides import Layout, contiguous
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import PRED, S64
@@ -22,17 +24,19 @@ def _copying(schema: str, function: Callable[..., Any]) -> None:
     @operator(schema)
     def copied(t: Torch, x: Node, *rest: Any) -> Any:
         made = function(t, x, *rest)
-        return [read(x) for read, _ in made] if isinstance(made, list) else made[0](x)
+        return [part.read(x) for part in made] if isinstance(made, list) else made.read(x)
 
 
 for _schema, _function in (
     ("permute_copy(Tensor self, int[] dims)", shape.permute),
     ("expand_copy(Tensor self, int[] size, *, bool implicit=False)", shape.expand),
-    ("view_copy(Tensor self, int[] size)", shape.reshape), ("unbind_copy.int(Tensor self, int dim=0)", slices.unbind),
+    ("view_copy(Tensor self, int[] size)", shape.view_sizes), ("unbind_copy.int(Tensor self, int dim=0)", slices.unbind),
     ("squeeze_copy(Tensor self)", shape.squeeze), ("squeeze_copy.dim(Tensor self, int dim)", shape.squeeze_dim),
     ("squeeze_copy.dims(Tensor self, int[] dim)", shape.squeeze_dim), ("unsqueeze_copy(Tensor self, int dim)", shape.unsqueeze),
     ("transpose_copy.int(Tensor self, int dim0, int dim1)", shape.transpose), ("t_copy(Tensor self)", shape.t_),
-    ("alias_copy(Tensor self)", casts.same), ("split_copy.Tensor(Tensor self, int split_size, int dim=0)", slices.split),
+    ("unfold_copy(Tensor self, int dimension, int size, int step)", slices.unfold),
+    ("diagonal_copy(Tensor self, int offset=0, int dim1=0, int dim2=1)", diagonal),
+    ("split_copy.Tensor(Tensor self, int split_size, int dim=0)", slices.split),
     ("split_with_sizes_copy(Tensor self, int[] split_sizes, int dim=0)", slices.split_with_sizes),
     ("slice_copy.Tensor(Tensor self, int dim=0, int? start=None, int? end=None, int step=1)", slices.slice_),
     ("select_copy.int(Tensor self, int dim, int index)", slices.select),
@@ -40,89 +44,60 @@ for _schema, _function in (
     _copying(_schema, _function)
 
 
-@operator("unfold_copy(Tensor self, int dimension, int size, int step)")
-def unfold_copy(t: Torch, x: Node, dimension: int, size: int, step: int) -> Node:
-    return joining.unfold(t, x, dimension, size, step)
-
-
-@operator("diagonal_copy(Tensor self, int offset=0, int dim1=0, int dim2=1)")
-def diagonal_copy(t: Torch, x: Node, offset: int, dim1: int, dim2: int) -> Node:
-    return diagonal(t, x, offset, dim1, dim2)
-
-
-@operator("diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1)")
-def diagonal_scatter(t: Torch, x: Node, source: Node, offset: int, dim1: int, dim2: int) -> Node:
-    """``x`` with another diagonal."""
-    a, b = t.dim(x, dim1), t.dim(x, dim2)
-    rows, columns = t.iota(t.shape(x), a, S64), t.iota(t.shape(x), b, S64)
-    on = t.compare("EQ", t.plus(rows, offset), columns)
-    n = t.shape(source)[-1]
-    # The diagonal's element k stands in row k (or k - offset below): spread it along both dimensions.
-    low, size = max(0, -offset), t.shape(x)[a]
-    padded = t.pad(source, t.array(0, t.dtype(source)), [0] * (t.rank(source) - 1) + [low],
-                   [0] * (t.rank(source) - 1) + [size - low - n])
-    order = [d for d in range(t.rank(x)) if d not in (a, b)] + [a]
-    turned = t.transpose(t.convert(padded, t.dtype(x)), [order.index(d) for d in sorted(order)])
-    spread = t.emit("broadcast", (turned,), {"dimensions": tuple(sorted(order))}, type=t.type(x))
-    return t.select(on, spread, x)
-
-
 @operator("diagflat(Tensor self, int offset=0)")
 def diagflat(t: Torch, x: Node, offset: int) -> Node:
     return diag_embed(t, t.reshape(x, (prod(t.shape(x)),)), offset, -2, -1)
 
 
-def _at_least(rank: int) -> None:
-    def grown(t: Torch, x: Node) -> Node:
-        old = t.shape(x)
-        if rank == 3 and len(old) == 2:
-            return t.reshape(x, (*old, 1))
-        if rank == 3 and len(old) == 1:
-            return t.reshape(x, (1, *old, 1))
-        return t.reshape(x, (1,) * (rank - len(old)) + old)
+def _grown_to_three(t: Torch, x: Node) -> View:
+    """A vector between two new dimensions, a matrix in front of one."""
+    if t.rank(x) == 2:
+        return shape.unsqueeze(t, x, -1)
+    row = shape.unsqueeze(t, x, 0)
+    return shape.composed(row, shape.unsqueeze(t, row.read(x), -1))
 
-    @operator(f"atleast_{rank}d(Tensor self)")
-    def one(t: Torch, x: Node) -> Node:
+
+def _at_least(rank: int) -> None:
+    def grown(t: Torch, x: Node) -> Decision:
+        old = t.shape(x)
+        if len(old) >= rank:
+            return ITSELF
+        if rank == 3 and old:
+            return _grown_to_three(t, x)
+        return shape.unsqueeze(t, x, 0) if old else shape.reshaped(t, (1,) * rank)
+
+    @alias(f"atleast_{rank}d(Tensor(a) self)")
+    def one(t: Torch, x: Node, at: Layout | None) -> Decision:
         return grown(t, x)
 
-    @operator(f"atleast_{rank}d.Sequence(Tensor[] tensors)")
-    def several(t: Torch, xs: list[Node]) -> list[Node]:
+    @alias(f"atleast_{rank}d.Sequence(Tensor[] tensors)")
+    def several(t: Torch, xs: list[Node], at: list[Layout | None]) -> list[Decision]:
         return [grown(t, x) for x in xs]
 
     if rank == 3:
         @operator("dstack(Tensor[] tensors)")
         def dstack(t: Torch, xs: list[Node]) -> Node:
-            return t.concat([grown(t, x) for x in t.promote(*xs)], 2)
+            parts = [(x, grown(t, x)) for x in t.promote(*xs)]
+            return t.concat([part.read(x) if isinstance(part, View) else x for x, part in parts], 2)
 
 
 for _rank in (1, 2, 3):
     _at_least(_rank)
 
 
-def _split_along(name: str, dim: int) -> None:
-    @operator(f"{name}.int(Tensor(a -> *) self, int sections)", f"{name}.array(Tensor(a -> *) self, int[] indices)")
-    def parts(t: Torch, x: Node, places: Any) -> list[Node]:
-        d = 0 if name == "hsplit" and t.rank(x) == 1 else dim
-        made = slices.tensor_split_at(t, x, places, d) if isinstance(places, list) else slices.tensor_split(t, x, places, d)
-        return [read(x) for read, _ in made]
+@alias("broadcast_tensors(Tensor[] tensors)")
+def broadcast_tensors(t: Torch, xs: list[Node], at: list[Layout | None]) -> list[Decision]:
+    full = t.broadcast_shape(*map(t.shape, xs))
+    return [ITSELF if t.shape(x) == full else shape.stretched(t, t.shape(x), full) for x in xs]
 
 
-for _name, _dim in (("hsplit", 1), ("vsplit", 0), ("dsplit", 2)):
-    _split_along(_name, _dim)
-
-
-@operator("broadcast_tensors(Tensor[] tensors)")
-def broadcast_tensors(t: Torch, xs: list[Node]) -> list[Node]:
-    return t.together(*xs)
-
-
-@operator("sum_to_size(Tensor self, int[] size)")
-def sum_to_size(t: Torch, x: Node, size: list[int]) -> Node:
+@alias("sum_to_size(Tensor(a) self, int[] size)")
+def sum_to_size(t: Torch, x: Node, at: Layout | None, size: list[int]) -> Decision:
     lead = t.rank(x) - len(size)
-    gone = [d for d, n in enumerate(t.shape(x)) if d < lead or (size[d - lead] == 1 and n != 1)]
+    summed = [d for d, n in enumerate(t.shape(x)) if d < lead or (size[d - lead] == 1 and n != 1)]
     if tuple(size) == t.shape(x) and t.rank(x):
-        return x
-    return t.reshape(t.sum(accumulating(t, x, None), gone), tuple(size))
+        return ITSELF
+    return Copied(t.reshape(t.sum(accumulating(t, x, None), summed), tuple(size)), contiguous(tuple(size)))
 
 
 @operator("_chunk_cat(Tensor[] tensors, int dim, int num_chunks)")
@@ -144,8 +119,9 @@ def chunk_cat(t: Torch, xs: list[Node], dim: int, chunks: int) -> Node:
 def cartesian_prod(t: Torch, xs: list[Node]) -> Node:
     if len(xs) == 1:
         return xs[0]
-    grids = shape.meshgrid(t, xs)
-    return t.concat([t.reshape(g, (prod(t.shape(g)), 1)) for g in grids], 1)
+    lengths = tuple(t.shape(x)[0] for x in xs)
+    columns = [t.reshape(x, tuple(n if j == i else 1 for j in range(len(xs)))) for i, (x, n) in enumerate(zip(xs, lengths, strict=True))]
+    return t.concat([t.reshape(t.broadcast_to(x, lengths), (prod(lengths), 1)) for x in columns], 1)
 
 
 @operator("combinations(Tensor self, int r=2, bool with_replacement=False)")

@@ -111,16 +111,3 @@ def channel_shuffle(t: Torch, x: Node, groups: int) -> Node:
     n, c, *rest = t.shape(x)
     y = t.reshape(x, (n, groups, c // groups, *rest))
     return t.reshape(t.swap(y, 1, 2), (n, c, *rest))
-
-
-@operator("unfold(Tensor(a) self, int dimension, int size, int step)")
-def unfold(t: Torch, x: Node, dimension: int, size: int, step: int) -> Node:
-    """Windows along a dimension, their elements in a new last one."""
-    if t.rank(x) == 0:
-        x = t.reshape(x, (1,))
-        return t.slice(x, [0], [size])
-    d = t.dim(x, dimension)
-    n = (t.shape(x)[d] - size) // step + 1
-    parts = [t.slice_dim(x, d, i, i + (n - 1) * step + 1, step) for i in range(size)]
-    last = t.rank(x)
-    return t.concat([t.unsqueeze(p, last) for p in parts], last)

@@ -1,7 +1,11 @@
 """Triangles, diagonals, and matrices made of others."""
 from __future__ import annotations
 
-from irscope.formats.torchscript.operators import operator
+from dataclasses import replace
+
+from irscope.formats.torchscript.abstract import View
+from irscope.formats.torchscript.operators import operator, view
+from irscope.formats.torchscript.strides import Layout
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node, TensorType
 from irscope.graph.dtypes import S64
@@ -23,22 +27,49 @@ def triu(t: Torch, x: Node, diagonal: int) -> Node:
     return _band(t, x, diagonal, True)
 
 
-@operator("diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1)",
-          "linalg_diagonal(Tensor(a) A, *, int offset=0, int dim1=-2, int dim2=-1)")
-def diagonal(t: Torch, x: Node, offset: int, dim1: int, dim2: int) -> Node:
+@view("diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1)",
+      "linalg_diagonal(Tensor(a) A, *, int offset=0, int dim1=-2, int dim2=-1)")
+def diagonal(t: Torch, x: Node, offset: int, dim1: int, dim2: int) -> View:
+    """The diagonal of the matrices in two dimensions, as a new last dimension."""
     a, b = t.dim(x, dim1), t.dim(x, dim2)
-    x = t.transpose(x, [*(d for d in range(t.rank(x)) if d not in (a, b)), a, b])
-    *lead, rows, columns = t.shape(x)
+    others = [d for d in range(t.rank(x)) if d not in (a, b)]
+    rows, columns = t.shape(x)[a], t.shape(x)[b]
     first, second = max(0, -offset), max(0, offset)
     n = max(0, min(rows - first, columns - second))
-    flat = t.reshape(x, (*lead, rows * columns))
-    at = [(first + i) * columns + second + i for i in range(n)]
-    return t.take(flat, t.array(at, S64), len(lead))
+
+    def read(base: Node) -> Node:
+        turned = t.transpose(base, [*others, a, b])
+        flat = t.reshape(turned, (*t.shape(turned)[:-2], rows * columns))
+        return t.take(flat, t.array([(first + i) * columns + second + i for i in range(n)], S64), len(others))
+
+    def place(at: Layout) -> Layout:
+        start = first * at.strides[a] + second * at.strides[b] if n else 0
+        kept = at.with_dims(others)
+        return replace(kept, sizes=(*kept.sizes, n), strides=(*kept.strides, at.strides[a] + at.strides[b]),
+                       offset=None if at.offset is None else at.offset + start)
+    return View(read, lambda base, new: diagonal_scatter(t, base, new, offset, a, b), place)
+
+
+@operator("diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1)")
+def diagonal_scatter(t: Torch, x: Node, source: Node, offset: int, dim1: int, dim2: int) -> Node:
+    """``x`` with another diagonal."""
+    a, b = t.dim(x, dim1), t.dim(x, dim2)
+    rows, columns = t.iota(t.shape(x), a, S64), t.iota(t.shape(x), b, S64)
+    on = t.compare("EQ", t.plus(rows, offset), columns)
+    n = t.shape(source)[-1]
+    # The diagonal's element k stands in row k (or k - offset below): spread it along both dimensions.
+    low, size = max(0, -offset), t.shape(x)[a]
+    padded = t.pad(source, t.array(0, t.dtype(source)), [0] * (t.rank(source) - 1) + [low],
+                   [0] * (t.rank(source) - 1) + [size - low - n])
+    order = [d for d in range(t.rank(x)) if d not in (a, b)] + [a]
+    turned = t.transpose(t.convert(padded, t.dtype(x)), [order.index(d) for d in sorted(order)])
+    spread = t.emit("broadcast", (turned,), {"dimensions": tuple(sorted(order))}, type=t.type(x))
+    return t.select(on, spread, x)
 
 
 @operator("diag(Tensor self, int diagonal=0)")
 def diag(t: Torch, x: Node, offset: int) -> Node:
-    return diag_embed(t, x, offset, -2, -1) if t.rank(x) == 1 else diagonal(t, x, offset, 0, 1)
+    return diag_embed(t, x, offset, -2, -1) if t.rank(x) == 1 else diagonal(t, x, offset, 0, 1).read(x)
 
 
 @operator("diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1)")

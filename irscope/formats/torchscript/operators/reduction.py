@@ -241,7 +241,7 @@ def corrcoef(t: Torch, x: Node) -> Node:
     if t.rank(c) == 0:
         return t.div(c, c)
     from irscope.formats.torchscript.operators.matrices import diagonal
-    spread = t.unary("sqrt", diagonal(t, c, 0, 0, 1))
+    spread = t.unary("sqrt", diagonal(t, c, 0, 0, 1).read(c))
     made = t.div(t.div(c, t.unsqueeze(spread, 1)), t.unsqueeze(spread, 0))
     return t.minimum(t.maximum(made, t.like(made, -1)), t.like(made, 1)) if t.dtype(made).is_float else made
 

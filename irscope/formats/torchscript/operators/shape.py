@@ -1,10 +1,13 @@
-"""Views of all elements in another order or shape, and repeats. A view's function gives how to read it and how to write it back."""
+"""Views of all elements in another order or shape, and repeats."""
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
 
-from irscope.formats.torchscript.operators import ReadWrite, operator, view
-from irscope.formats.torchscript.operators.complex_numbers import conjugate
+from irscope.formats.torchscript.abstract import ITSELF, Copied, Decision, Restrided, Unsure, View
+from irscope.formats.torchscript.operators import alias, operator, view
+from irscope.formats.torchscript.operators.complex_numbers import conjugated
+from irscope.formats.torchscript.strides import Layout, contiguous, is_view_of_any
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import S64
@@ -23,75 +26,146 @@ def sizes(t: Torch, x: Node, wanted: list[int]) -> tuple[int, ...]:
     return tuple(wanted)
 
 
-def reshaped(t: Torch, x: Node, shape: tuple[int, ...]) -> ReadWrite:
+def reshaped(t: Torch, shape: tuple[int, ...]) -> View:
     """The view of all elements under another shape."""
-    return lambda b: t.reshape(b, shape), lambda b, new: t.reshape(new, t.shape(b))
+    return View(lambda b: t.reshape(b, shape), lambda b, new: t.reshape(new, t.shape(b)), lambda at: at.viewed(shape))
 
 
-def transposed(t: Torch, order: list[int]) -> ReadWrite:
+def reshaped_or_copied(t: Torch, x: Node, at: Layout | None, shape: tuple[int, ...]) -> Decision:
+    """A view of another shape where the strides allow it, else a copy, as ``reshape`` gives."""
+    if at is None and not is_view_of_any(t.shape(x), shape):
+        return Unsure(t.reshape(x, shape))
+    if at is not None and at.viewed(shape) is None:
+        return Copied(t.reshape(x, shape), contiguous(shape))
+    return reshaped(t, shape)
+
+
+def transposed(t: Torch, order: list[int]) -> View:
     back = [order.index(i) for i in range(len(order))]
-    return lambda b: t.transpose(b, order), lambda b, new: t.transpose(new, back)
+    return View(lambda b: t.transpose(b, order), lambda b, new: t.transpose(new, back), lambda at: at.with_dims(order))
 
 
-@view("view(Tensor(a) self, int[] size)", "reshape(Tensor(a) self, int[] shape)", "_unsafe_view(Tensor self, int[] size)")
-def reshape(t: Torch, x: Node, size: list[int]) -> ReadWrite:
-    return reshaped(t, x, sizes(t, x, size))
+def composed(*views: View) -> View:
+    """A view of a view of a tensor."""
+    first, *rest = views
+    if not rest:
+        return first
+    second = composed(*rest)
+
+    def write(base: Node, new: Node) -> Node:
+        return first.into(base, second.into(first.read(base), new))
+
+    def place(at: Layout) -> Layout | None:
+        between = first.place(at)
+        return None if between is None else second.place(between)
+    return View(lambda b: second.read(first.read(b)), write if first.write and second.write else None, place)
 
 
-@operator("view.dtype(Tensor(a) self, ScalarType dtype)")
-def view_dtype(t: Torch, x: Node, dtype: int) -> Node:
-    return t.bitcast_convert(x, t.dtype_number(dtype, t.dtype(x)))
+@view("view(Tensor(a) self, int[] size)", "_unsafe_view(Tensor self, int[] size)")
+def view_sizes(t: Torch, x: Node, size: list[int]) -> View:
+    return reshaped(t, sizes(t, x, size))
 
 
-@view("view_as(Tensor(a) self, Tensor other)", "reshape_as(Tensor(a) self, Tensor other)")
-def view_as(t: Torch, x: Node, other: Node) -> ReadWrite:
-    return reshaped(t, x, t.shape(other))
+@alias("reshape(Tensor(a) self, int[] shape)")
+def reshape(t: Torch, x: Node, at: Layout | None, size: list[int]) -> Decision:
+    return reshaped_or_copied(t, x, at, sizes(t, x, size))
 
 
-@view("flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1)")
-def flatten(t: Torch, x: Node, start: int, end: int) -> ReadWrite:
+@view("_reshape_alias(Tensor(a) self, int[] size, int[] stride)")
+def reshape_alias(t: Torch, x: Node, size: list[int], stride: list[int]) -> View:
+    return reshaped(t, tuple(size))
+
+
+@view("view.dtype(Tensor(a) self, ScalarType dtype)")
+def view_dtype(t: Torch, x: Node, dtype: int) -> View:
+    """The bits as numbers of another type of the same width."""
+    old, new = t.dtype(x), t.dtype_number(dtype, t.dtype(x))
+    if old.storage != new.storage:
+        raise ValueError(f"a view of {old.name} as {new.name}, which has another width, is not supported")
+    return View(lambda b: t.bitcast_convert(b, new), lambda b, part: t.bitcast_convert(part, old), lambda at: at)
+
+
+@view("view_as(Tensor(a) self, Tensor other)")
+def view_as(t: Torch, x: Node, other: Node) -> View:
+    return reshaped(t, sizes(t, x, list(t.shape(other))))
+
+
+@alias("reshape_as(Tensor(a) self, Tensor other)")
+def reshape_as(t: Torch, x: Node, at: Layout | None, other: Node) -> Decision:
+    return reshaped_or_copied(t, x, at, sizes(t, x, list(t.shape(other))))
+
+
+@alias("flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1)")
+def flatten(t: Torch, x: Node, at: Layout | None, start: int, end: int) -> Decision:
     if t.rank(x) == 0:
-        return reshaped(t, x, (1,))
+        return reshaped(t, (1,))
     s, e = t.dim(x, start), t.dim(x, end)
+    if s == e:
+        return ITSELF
     shape = t.shape(x)
-    return reshaped(t, x, (*shape[:s], prod(shape[s:e + 1]), *shape[e + 1:]))
+    return reshaped_or_copied(t, x, at, (*shape[:s], prod(shape[s:e + 1]), *shape[e + 1:]))
 
 
 @view("unflatten.int(Tensor(a) self, int dim, int[] sizes)")
-def unflatten(t: Torch, x: Node, dim: int, parts: list[int]) -> ReadWrite:
+def unflatten(t: Torch, x: Node, dim: int, parts: list[int]) -> View:
     d, shape = t.dim(x, dim), t.shape(x)
     if -1 in parts:
         known = prod(p for p in parts if p != -1)
         parts = [shape[d] // known if p == -1 else p for p in parts]
-    return reshaped(t, x, (*shape[:d], *parts, *shape[d + 1:]))
+    return reshaped(t, (*shape[:d], *parts, *shape[d + 1:]))
 
 
-@view("ravel(Tensor(a) self)")
-def ravel(t: Torch, x: Node) -> ReadWrite:
-    return reshaped(t, x, (prod(t.shape(x)),))
+@alias("ravel(Tensor(a) self)")
+def ravel(t: Torch, x: Node, at: Layout | None) -> Decision:
+    """``contiguous().view(-1)``."""
+    shape = (prod(t.shape(x)),)
+    if at is None:
+        return reshaped_or_copied(t, x, at, shape)
+    return reshaped(t, shape) if at.is_contiguous() else Copied(t.reshape(x, shape), contiguous(shape))
+
+
+@alias("contiguous(Tensor(a) self, *, MemoryFormat memory_format=contiguous_format)")
+def in_format(t: Torch, x: Node, at: Layout | None, memory_format: int | None) -> Decision:
+    """The tensor itself where its strides are those of the format, else a copy."""
+    wanted = memory_format or 0
+    if at is None:
+        return Unsure(x)
+    if at.is_contiguous(wanted):
+        return ITSELF
+    return Copied(x, replace(contiguous(t.shape(x), wanted), conjugated=at.conjugated, negated=at.negated))
 
 
 @view("squeeze(Tensor(a) self)")
-def squeeze(t: Torch, x: Node) -> ReadWrite:
-    return reshaped(t, x, tuple(s for s in t.shape(x) if s != 1))
+def squeeze(t: Torch, x: Node) -> View:
+    return _kept(t, x, [i for i, s in enumerate(t.shape(x)) if s != 1])
 
 
 @view("squeeze.dim(Tensor(a) self, int dim)", "squeeze.dims(Tensor(a) self, int[] dim)")
-def squeeze_dim(t: Torch, x: Node, dim: int | list[int]) -> ReadWrite:
+def squeeze_dim(t: Torch, x: Node, dim: int | list[int]) -> View:
     dims = t.dims(x, dim) if dim != [] else []
-    return reshaped(t, x, tuple(s for i, s in enumerate(t.shape(x)) if i not in dims or s != 1))
+    return _kept(t, x, [i for i, s in enumerate(t.shape(x)) if i not in dims or s != 1])
+
+
+def _kept(t: Torch, x: Node, dims: list[int]) -> View:
+    """The view without some dimensions of size 1."""
+    shape = tuple(t.shape(x)[d] for d in dims)
+    return View(lambda b: t.reshape(b, shape), lambda b, new: t.reshape(new, t.shape(b)), lambda at: at.with_dims(dims))
 
 
 @view("unsqueeze(Tensor(a) self, int dim)")
-def unsqueeze(t: Torch, x: Node, dim: int) -> ReadWrite:
-    shape = list(t.shape(x))
-    shape.insert(t.dim(x, dim, 1), 1)
-    return reshaped(t, x, tuple(shape))
+def unsqueeze(t: Torch, x: Node, dim: int) -> View:
+    d, shape = t.dim(x, dim, 1), t.shape(x)
+    made = (*shape[:d], 1, *shape[d:])
+
+    def place(at: Layout) -> Layout:
+        stride = at.sizes[d] * at.strides[d] if d < at.rank else 1
+        return replace(at, sizes=made, strides=(*at.strides[:d], stride, *at.strides[d:]))
+    return View(lambda b: t.reshape(b, made), lambda b, new: t.reshape(new, t.shape(b)), place)
 
 
 @view("transpose.int(Tensor(a) self, int dim0, int dim1)", "swapaxes(Tensor(a) self, int axis0, int axis1)",
       "swapdims(Tensor(a) self, int dim0, int dim1)")
-def transpose(t: Torch, x: Node, a: int, b: int) -> ReadWrite:
+def transpose(t: Torch, x: Node, a: int, b: int) -> View:
     order = list(range(t.rank(x)))
     if order:
         a, b = t.dim(x, a), t.dim(x, b)
@@ -100,29 +174,30 @@ def transpose(t: Torch, x: Node, a: int, b: int) -> ReadWrite:
 
 
 @view("permute(Tensor(a) self, int[] dims)")
-def permute(t: Torch, x: Node, dims: list[int]) -> ReadWrite:
+def permute(t: Torch, x: Node, dims: list[int]) -> View:
     return transposed(t, [t.dim(x, d) for d in dims])
 
 
 @view("t(Tensor(a) self)", "numpy_T(Tensor(a) self)")
-def t_(t: Torch, x: Node) -> ReadWrite:
+def t_(t: Torch, x: Node) -> View:
     return transposed(t, list(reversed(range(t.rank(x)))))
 
 
 @view("mT(Tensor(a) self)")
-def matrix_t(t: Torch, x: Node) -> ReadWrite:
+def matrix_t(t: Torch, x: Node) -> View:
     n = t.rank(x)
     return transposed(t, [*range(n - 2), n - 1, n - 2])
 
 
-@operator("mH(Tensor(a) self)", "adjoint(Tensor(a) self)", "matrix_H(Tensor(a) self)")
-def adjoint(t: Torch, x: Node) -> Node:
-    return conjugate(t, t.swap(x, -2, -1)) if t.rank(x) else x
+@view("mH(Tensor(a) self)", "adjoint(Tensor(a) self)", "matrix_H(Tensor(a) self)")
+def adjoint(t: Torch, x: Node) -> View:
+    turned = transpose(t, x, -2, -1)
+    return composed(turned, conjugated(t)) if t.dtype(x).is_complex else turned
 
 
 @view("movedim.int(Tensor(a) self, int source, int destination)", "movedim.intlist(Tensor(a) self, int[] source, int[] destination)",
       "moveaxis.int(Tensor(a) self, int source, int destination)")
-def movedim(t: Torch, x: Node, source: int | list[int], destination: int | list[int]) -> ReadWrite:
+def movedim(t: Torch, x: Node, source: int | list[int], destination: int | list[int]) -> View:
     src = [t.dim(x, d) for d in ([source] if isinstance(source, int) else source)]
     dst = [t.dim(x, d) for d in ([destination] if isinstance(destination, int) else destination)]
     rest = iter(i for i in range(t.rank(x)) if i not in src)
@@ -131,23 +206,30 @@ def movedim(t: Torch, x: Node, source: int | list[int], destination: int | list[
 
 
 @view("expand(Tensor(a) self, int[] size, *, bool implicit=False)", "broadcast_to(Tensor(a) self, int[] size)")
-def expand(t: Torch, x: Node, size: list[int], implicit: bool = False) -> ReadWrite:
+def expand(t: Torch, x: Node, size: list[int], implicit: bool = False) -> View:
     shape = t.shape(x)
     lead = len(size) - len(shape)
-    full = tuple(shape[i - lead] if s == -1 else s for i, s in enumerate(size))
+    return stretched(t, shape, tuple(shape[i - lead] if s == -1 else s for i, s in enumerate(size)))
 
-    def write(base: Node, new: Node) -> Node:
-        # torch forbids writes to overlapping elements; where none overlaps the shapes are equal but for ones.
-        old = t.shape(base)
-        if prod(t.shape(new)) != prod(old):
-            raise ValueError("a tensor that was expanded is written: its elements share memory (clone it first)")
-        return t.reshape(new, old)
-    return lambda b: t.broadcast_to(b, full), write
+
+def stretched(t: Torch, shape: tuple[int, ...], full: tuple[int, ...]) -> View:
+    """The view in which dimensions of size 1, and new ones in front, repeat."""
+    # Where elements repeat, only their places in memory say what a write to some of them changes.
+    write = (lambda b, new: t.reshape(new, t.shape(b))) if prod(full) == prod(shape) else None
+    return View(lambda b: t.broadcast_to(b, full), write, lambda at: at.expanded(full))
 
 
 @view("expand_as(Tensor(a) self, Tensor other)")
-def expand_as(t: Torch, x: Node, other: Node) -> ReadWrite:
+def expand_as(t: Torch, x: Node, other: Node) -> View:
     return expand(t, x, list(t.shape(other)))
+
+
+@alias("as_strided(Tensor(a) self, int[] size, int[] stride, int? storage_offset=None)")
+def as_strided(t: Torch, x: Node, at: Layout | None, size: list[int], stride: list[int], offset: int | None) -> Decision:
+    """Any elements of the storage, whatever the strides of the tensor are."""
+    if len(size) != len(stride) or min((*size, *stride, offset or 0), default=0) < 0:
+        raise ValueError(f"as_strided of sizes {size}, strides {stride} and offset {offset}")
+    return Restrided(Layout(tuple(size), tuple(stride), offset if offset is not None or at is None else at.offset))
 
 
 @operator("repeat(Tensor self, int[] repeats)", "tile(Tensor self, int[] dims)")
@@ -194,10 +276,15 @@ def _repeated(t: Torch, repeats: Node, n: int) -> Node:
     return t.sum(t.convert(passed, S64), [1])
 
 
-@operator("meshgrid(Tensor[] tensors)", "meshgrid.indexing(Tensor[] tensors, *, str indexing)")
-def meshgrid(t: Torch, tensors: list[Node], indexing: str = "ij") -> list[Node]:
-    flat = [t.reshape(x, (prod(t.shape(x)),)) for x in tensors]
-    if indexing == "xy" and len(flat) > 1:
-        return [t.swap(grid, 0, 1) for grid in meshgrid(t, flat)]
-    shape = tuple(t.shape(x)[0] for x in flat)
-    return [t.broadcast_to(t.reshape(x, tuple(n if j == i else 1 for j, n in enumerate(shape))), shape) for i, x in enumerate(flat)]
+@alias("meshgrid(Tensor[] tensors)", "meshgrid.indexing(Tensor[] tensors, *, str indexing)")
+def meshgrid(t: Torch, tensors: list[Node], at: list[Layout | None], indexing: str = "ij") -> list[Decision]:
+    """Each vector along a dimension of its own, repeated along the others; "xy" exchanges the first two."""
+    shape = tuple(prod(t.shape(x)) for x in tensors)
+    out: list[Decision] = []
+    for i, n in enumerate(shape):
+        alone = tuple(n if j == i else 1 for j in range(len(shape)))
+        steps = [reshaped(t, alone), stretched(t, alone, shape)]
+        if indexing == "xy" and len(shape) > 1:
+            steps.append(transposed(t, [1, 0, *range(2, len(shape))]))
+        out.append(composed(*steps))
+    return out

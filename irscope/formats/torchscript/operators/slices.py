@@ -1,16 +1,18 @@
-"""Views of a part: slices, rows, splits. Each comes with the function that writes a new value of the part back into its base."""
+"""Views of a part: slices, rows, splits, windows."""
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
-from irscope.formats.torchscript.abstract import Scalar
-from irscope.formats.torchscript.operators import ReadWrite, operator, view
+from irscope.formats.torchscript.abstract import Scalar, View
+from irscope.formats.torchscript.operators import operator, view
+from irscope.formats.torchscript.strides import Layout
 from irscope.formats.torchscript.torch import END, Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import PRED, S64
 
 
-def piece(t: Torch, d: int, start: int, limit: int, step: int = 1, drop: bool = False) -> ReadWrite:
+def piece(t: Torch, d: int, start: int, limit: int, step: int = 1, drop: bool = False) -> View:
     """The view of a slice along one dimension; ``drop`` leaves the dimension of one out."""
 
     def read(base: Node) -> Node:
@@ -32,7 +34,11 @@ def piece(t: Torch, d: int, start: int, limit: int, step: int = 1, drop: bool = 
         spread = t.pad(new, t.array(0, t.dtype(base)), low, high, interior)
         mask = t.pad(t.full(t.shape(new), True, PRED), t.array(False, PRED), low, high, interior)
         return t.select(mask, spread, base)
-    return read, write
+
+    def place(at: Layout) -> Layout:
+        part = at.with_dim(d, max(0, -(-(limit - start) // step)), at.strides[d] * step, start * at.strides[d])
+        return part.without_dim(d) if drop else part
+    return View(read, write, place)
 
 
 def bounds(n: int, start: int | None, end: int | None) -> tuple[int, int]:
@@ -44,34 +50,33 @@ def bounds(n: int, start: int | None, end: int | None) -> tuple[int, int]:
 
 
 @view("slice.Tensor(Tensor(a) self, int dim=0, int? start=None, int? end=None, int step=1)")
-def slice_(t: Torch, x: Node, dim: int, start: int | None, end: int | None, step: int) -> ReadWrite:
+def slice_(t: Torch, x: Node, dim: int, start: int | None, end: int | None, step: int) -> View:
     d = t.dim(x, dim)
     s, e = bounds(t.shape(x)[d], start, None if end is not None and end >= END // 2 else end)
     return piece(t, d, s, e, step)
 
 
 @view("narrow(Tensor(a) self, int dim, int start, int length)")
-def narrow(t: Torch, x: Node, dim: int, start: int, length: int) -> ReadWrite:
+def narrow(t: Torch, x: Node, dim: int, start: int, length: int) -> View:
     d = t.dim(x, dim)
     start = start + t.shape(x)[d] if start < 0 else start
     return piece(t, d, start, start + length)
 
 
-@operator("narrow.Tensor(Tensor(a) self, int dim, Tensor start, int length)", "narrow_copy(Tensor self, int dim, int start, int length)")
-def narrow_at(t: Torch, x: Node, dim: int, start: Node | int, length: int) -> Node:
+@view("narrow.Tensor(Tensor(a) self, int dim, Tensor start, int length)")
+def narrow_at(t: Torch, x: Node, dim: int, start: Node, length: int) -> View:
     """A part that begins where a tensor says."""
-    if isinstance(start, int):
-        return narrow(t, x, dim, start, length)[0](x)
-    d, n = t.dim(x, dim), t.shape(x)[t.dim(x, dim)]
-    start = t.convert(t.reshape(start, ()), S64)
-    start = t.select(t.compare("LT", start, t.like(start, 0)), t.plus(start, n), start)
-    zero = t.array(0, S64)
-    sizes = tuple(length if i == d else s for i, s in enumerate(t.shape(x)))
-    return t.dynamic_slice(x, [start if i == d else zero for i in range(t.rank(x))], sizes)
+    d = t.dim(x, dim)
+    return _moving(t, d, wrapped_place(t, start, t.shape(x)[d]), length)
+
+
+@operator("narrow_copy(Tensor self, int dim, int start, int length)")
+def narrow_copy(t: Torch, x: Node, dim: int, start: int, length: int) -> Node:
+    return narrow(t, x, dim, start, length).read(x)
 
 
 @view("select.int(Tensor(a) self, int dim, int index)")
-def select(t: Torch, x: Node, dim: int, index: int | Scalar) -> ReadWrite:
+def select(t: Torch, x: Node, dim: int, index: int | Scalar) -> View:
     d = t.dim(x, dim)
     n = t.shape(x)[d]
     if isinstance(index, Scalar):
@@ -88,30 +93,33 @@ def wrapped_place(t: Torch, at: Node, n: int) -> Node:
     return t.select(t.compare("LT", at, t.like(at, 0)), t.plus(at, n), at)
 
 
-def _moving(t: Torch, d: int, at: Node) -> ReadWrite:
-    """The view of one element along a dimension, at a place that depends on data."""
+def _moving(t: Torch, d: int, at: Node, length: int | None = None) -> View:
+    """The view of ``length`` elements along a dimension at a place that depends on data; of None, of one, without the dimension."""
     def starts(base: Node) -> list[Node]:
         zero = t.array(0, S64)
         return [at if i == d else zero for i in range(t.rank(base))]
 
     def read(base: Node) -> Node:
         shape = t.shape(base)
-        part = t.dynamic_slice(base, starts(base), tuple(1 if i == d else s for i, s in enumerate(shape)))
-        return t.reshape(part, (*shape[:d], *shape[d + 1:]))
+        part = t.dynamic_slice(base, starts(base), tuple((length or 0) + (length is None) if i == d else s for i, s in enumerate(shape)))
+        return part if length is not None else t.reshape(part, (*shape[:d], *shape[d + 1:]))
 
     def write(base: Node, new: Node) -> Node:
         shape = t.shape(base)
-        return t.update_slice(base, t.reshape(new, (*shape[:d], 1, *shape[d + 1:])), starts(base))
-    return read, write
+        return t.update_slice(base, new if length is not None else t.reshape(new, (*shape[:d], 1, *shape[d + 1:])), starts(base))
+
+    def place(at: Layout) -> Layout:
+        return at.with_dim(d, length, at.strides[d], None) if length is not None else replace(at.without_dim(d), offset=None)
+    return View(read, write, place)
 
 
 @view("unbind.int(Tensor(a -> *) self, int dim=0)")
-def unbind(t: Torch, x: Node, dim: int) -> list[ReadWrite]:
+def unbind(t: Torch, x: Node, dim: int) -> list[View]:
     d = t.dim(x, dim)
     return [piece(t, d, i, i + 1, drop=True) for i in range(t.shape(x)[d])]
 
 
-def cut(t: Torch, d: int, lengths: list[int]) -> list[ReadWrite]:
+def cut(t: Torch, d: int, lengths: list[int]) -> list[View]:
     """Pieces of the given lengths, one behind the other."""
     out, at = [], 0
     for n in lengths:
@@ -121,7 +129,7 @@ def cut(t: Torch, d: int, lengths: list[int]) -> list[ReadWrite]:
 
 
 @view("chunk(Tensor(a -> *) self, int chunks, int dim=0)", "unsafe_chunk(Tensor self, int chunks, int dim=0)")
-def chunk(t: Torch, x: Node, chunks: int, dim: int) -> list[ReadWrite]:
+def chunk(t: Torch, x: Node, chunks: int, dim: int) -> list[View]:
     d = t.dim(x, dim)
     n = t.shape(x)[d]
     size = max(1, -(-n // chunks))
@@ -129,7 +137,7 @@ def chunk(t: Torch, x: Node, chunks: int, dim: int) -> list[ReadWrite]:
 
 
 @view("split.Tensor(Tensor(a -> *) self, int split_size, int dim=0)", "unsafe_split.Tensor(Tensor self, int split_size, int dim=0)")
-def split(t: Torch, x: Node, size: int, dim: int) -> list[ReadWrite]:
+def split(t: Torch, x: Node, size: int, dim: int) -> list[View]:
     d = t.dim(x, dim)
     n = t.shape(x)[d]
     return cut(t, d, [min(size, n - at) for at in range(0, n, size)] or [0])
@@ -138,29 +146,65 @@ def split(t: Torch, x: Node, size: int, dim: int) -> list[ReadWrite]:
 @view("split_with_sizes(Tensor(a -> *) self, int[] split_sizes, int dim=0)",
       "split.sizes(Tensor(a -> *) self, int[] split_size, int dim=0)",
       "unsafe_split_with_sizes(Tensor self, int[] split_sizes, int dim=0)")
-def split_with_sizes(t: Torch, x: Node, parts: list[int], dim: int) -> list[ReadWrite]:
+def split_with_sizes(t: Torch, x: Node, parts: list[int], dim: int) -> list[View]:
     return cut(t, t.dim(x, dim), parts)
 
 
 @view("tensor_split.sections(Tensor(a -> *) self, int sections, int dim=0)")
-def tensor_split(t: Torch, x: Node, sections: int, dim: int) -> list[ReadWrite]:
+def tensor_split(t: Torch, x: Node, sections: int, dim: int) -> list[View]:
     d = t.dim(x, dim)
     n = t.shape(x)[d]
     return cut(t, d, [n // sections + (i < n % sections) for i in range(sections)])
 
 
-@operator("tensor_split.tensor_indices_or_sections(Tensor(a -> *) self, Tensor tensor_indices_or_sections, int dim=0)")
-def tensor_split_by(t: Torch, x: Node, places: Node, dim: int) -> list[Node]:
+@view("tensor_split.tensor_indices_or_sections(Tensor(a -> *) self, Tensor tensor_indices_or_sections, int dim=0)")
+def tensor_split_by(t: Torch, x: Node, places: Node, dim: int) -> list[View]:
     """Sections or places out of a tensor: taken from the inputs."""
     if t.rank(places) == 0:
-        return [read(x) for read, _ in tensor_split(t, x, t.size_from_data(places), dim)]
+        return tensor_split(t, x, t.size_from_data(places), dim)
     at = [t.size_from_data(t.reshape(t.slice_dim(places, 0, i, i + 1), ())) for i in range(t.shape(places)[0])]
-    return [read(x) for read, _ in tensor_split_at(t, x, at, dim)]
+    return tensor_split_at(t, x, at, dim)
 
 
 @view("tensor_split.indices(Tensor(a -> *) self, int[] indices, int dim=0)")
-def tensor_split_at(t: Torch, x: Node, indices: list[int], dim: int) -> list[ReadWrite]:
+def tensor_split_at(t: Torch, x: Node, indices: list[int], dim: int) -> list[View]:
     d = t.dim(x, dim)
     n = t.shape(x)[d]
     places = [0, *[bounds(n, i, None)[0] for i in indices], n]
     return [piece(t, d, a, max(a, b)) for a, b in pairwise(places)]
+
+
+@view("unfold(Tensor(a) self, int dimension, int size, int step)")
+def unfold(t: Torch, x: Node, dimension: int, size: int, step: int) -> View:
+    """Windows along a dimension, their elements in a new last one."""
+    d, last = t.dim(x, dimension), t.rank(x)
+    length = t.shape(x)[d] if last else 1
+    if not 0 <= size <= length or step < 1:
+        raise ValueError(f"windows of {size} every {step} along {length} elements")
+    n = (length - size) // step + 1
+
+    def read(base: Node) -> Node:
+        if not last:
+            return t.slice(t.reshape(base, (1,)), [0], [size])
+        if not size:
+            return t.full((*t.shape(base)[:d], n, *t.shape(base)[d + 1:], 0), 0, t.dtype(base))
+        parts = [t.slice_dim(base, d, i, i + (n - 1) * step + 1, step) for i in range(size)]
+        return t.concat([t.unsqueeze(p, last) for p in parts], last)
+
+    def place(at: Layout) -> Layout:
+        if not last:
+            return replace(at, sizes=(size,), strides=(1,))
+        windows = at.with_dim(d, n, step * at.strides[d])
+        return replace(windows, sizes=(*windows.sizes, size), strides=(*windows.strides, at.strides[d]))
+    return View(read, None, place)
+
+
+def _split_along(name: str, dim: int) -> None:
+    @view(f"{name}.int(Tensor(a -> *) self, int sections)", f"{name}.array(Tensor(a -> *) self, int[] indices)")
+    def parts(t: Torch, x: Node, places: int | list[int]) -> list[View]:
+        d = 0 if name == "hsplit" and t.rank(x) == 1 else dim
+        return tensor_split_at(t, x, places, d) if isinstance(places, list) else tensor_split(t, x, places, d)
+
+
+for _name, _dim in (("hsplit", 1), ("vsplit", 0), ("dsplit", 2)):
+    _split_along(_name, _dim)

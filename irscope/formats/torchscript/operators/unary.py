@@ -75,11 +75,6 @@ def neg(t: Torch, x: Node) -> Node:
     return t.unary("negate", x)
 
 
-@operator("positive(Tensor self)")
-def positive(t: Torch, x: Node) -> Node:
-    return x
-
-
 @operator("abs(Tensor self)", "absolute(Tensor self)")
 def absolute(t: Torch, x: Node) -> Node:
     return t.unary("abs", x) if t.dtype(x).kind != "uint" and t.dtype(x) is not PRED else x

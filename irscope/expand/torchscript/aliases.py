@@ -1,0 +1,195 @@
+"""Tensors that share memory: what view operators give, and writes through them.
+
+    %y : Tensor = aten::reshape(%x, %s)    a view of x where the strides of x allow it, else a copy, as torch decides
+    %z : Tensor = aten::relu_(%y)          x and every view of it have another value from here on
+
+Where the strides of x are not known, the value of y is; only after a write to one of them, the other one is refused.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from irscope.expand.torchscript.structure import node_of
+from irscope.formats.torchscript.abstract import Copied, Decision, Itself, Restrided, Storage, Tensor, Unsure, View
+from irscope.formats.torchscript.layouts import allocated, may_be_view, stated
+from irscope.formats.torchscript.memory import check_places, read_places, write_places
+from irscope.formats.torchscript.strides import contiguous
+from irscope.graph import Node, TupleType
+
+if TYPE_CHECKING:
+    from irscope.expand.frames import Frame
+    from irscope.expand.torchscript.program import Program
+
+
+def shared(program: Program, node: Node, function: Callable[..., Any], style: str, arguments: list[Any]) -> Any:
+    """What an operator of style ``view`` or ``alias`` gives: tensors that share the memory of its first argument, or copies of it."""
+    first, rest = arguments[0], [node_of(a) for a in arguments[1:]]
+    if style == "alias":
+        layouts = [x.layout for x in first] if isinstance(first, list) else first.layout
+        made = function(program.t, node_of(first), layouts, *rest)
+    else:
+        made = function(program.t, first.get(), *rest)
+    if isinstance(first, list):
+        return [_decided(program, node, x, decision) for x, decision in zip(first, made, strict=True)]
+    if isinstance(made, list):
+        return [_decided(program, node, first, decision) for decision in made]
+    return _decided(program, node, first, made)
+
+
+def _decided(program: Program, node: Node, base: Tensor, decision: Decision) -> Tensor:
+    if isinstance(decision, Itself):
+        return base
+    if isinstance(decision, Copied):
+        return Tensor(program.t.here(decision.node), layout=decision.layout)
+    if isinstance(decision, Unsure):
+        made = Tensor(program.t.here(decision.node))
+        derive(program, node, made.storage, base.storage, "which gives a view or a copy depending on strides that the text does not state")
+        return made
+    if isinstance(decision, Restrided):
+        return _restrided(program, base, decision)
+    return base.view(_placed(program, decision))
+
+
+def _placed(program: Program, view: View) -> View:
+    """The view is read when something needs it, perhaps after a write through another name: what is built then still stems from here.
+
+    It is built once for a value of the base, and once more where that was in a branch or loop which is complete.
+    """
+    t, at = program.t, program.t.builder.at
+    built: dict[Frame, tuple[Node, Node]] = {}
+
+    def read(of: Node) -> Node:
+        frame: Frame | None = t.frame
+        while frame is not None:
+            base, made = built.get(frame, (None, None))
+            if base is of and made is not None:
+                return made
+            frame = frame.outer
+        with t.placed(at):
+            made = view.read(of)
+        built[t.frame] = of, made
+        return made
+    return View(read, view.write, view.place)
+
+
+def _restrided(program: Program, base: Tensor, decision: Restrided) -> Tensor:
+    """``as_strided``: a view of the whole storage, not of the tensor."""
+    t, root = program.t, _root(base)
+    at, layout = check_places(root.layout, decision.layout)
+    if t.dtype(base.get()) is not t.dtype(root.get()):
+        raise ValueError("as_strided of a view in another element type is not supported: clone() it first")
+    view = View(lambda whole: read_places(t, whole, at, layout), None, lambda _: layout)
+    return root.view(_placed(program, view))
+
+
+def _root(tensor: Tensor) -> Tensor:
+    """All of the storage as a tensor."""
+    region = tensor.region
+    while region.base is not None:
+        region = region.base
+    return Tensor(region=region)
+
+
+def lay_out(program: Program, node: Node, name: str, arguments: list[Any], made: Any) -> None:
+    """Say how torch lays out what an operator allocated: as the text states it, else by the rules of operators."""
+    several = made if isinstance(made, list) else [made]
+    types = node.type.elements if isinstance(node.type, TupleType) else [node.type]
+    for i, tensor in enumerate(several):
+        if isinstance(tensor, Tensor) and tensor.layout is None:
+            shape = program.t.shape(tensor.get())
+            said = stated(types[i], shape) if len(types) == len(several) else None
+            operands = may_be_view(name, arguments)
+            line = contiguous(shape) if len(shape) < 2 and not operands else None
+            tensor.region.layout = said or allocated(name, arguments, shape) or line
+            for operand in operands:
+                derive(program, node, tensor.storage, operand.storage, "which gives a view of it or a copy")
+
+
+def derive(program: Program, node: Node, made: Storage, of: Storage, why: str) -> None:
+    """The storage that a node made may be the other one; ``why`` says so of the node."""
+    what = f"a tensor is written that may share its memory with another one: %{node.name} = {node.op.name} links them, {why}"
+    made.derive(of, f"{what}{program.where(node)}")
+
+
+def write(program: Program, target: Tensor, value: Node) -> None:
+    """Give the elements of a tensor other values, for every tensor that shares them. Raises ValueError where elements share a place."""
+    t, region = program.t, target.region
+    if region.layout is not None and region.layout.has_overlap():
+        raise ValueError("the tensor that is written has several elements in one place of memory (torch refuses it, or the order of "
+                         "writes decides): clone() it first")
+    if region.can_write():
+        announce(program, region.storage)
+        region.set(value)
+    else:
+        root = _root(target)
+        at, layout = check_places(root.layout, region.layout)
+        whole = root.get()
+        if t.dtype(whole) is not t.dtype(value):
+            raise ValueError("a write to a view of windows or repeated elements in another element type is not supported: clone() it first")
+        announce(program, region.storage)
+        region.storage.set(write_places(t, whole, at, layout, value))
+    target.known = None
+
+
+def announce(program: Program, storage: Storage) -> None:
+    """A storage is about to be written: branches and loops under construction remember what it was, and doubts about it matter now."""
+    program.t.written(storage, storage.last())
+    for other, why in storage.others():
+        program.t.doubt(other, why)
+
+
+def join(program: Program, node: Node, results: Sequence[Any], ways: Sequence[Sequence[Any]]) -> None:
+    """The results of a branch or a loop on data are those of one way or another, memory included: which one is not known.
+
+    A result has the strides of its ways where they agree; what enters the body of a loop (one way) may have others later. A write to it
+    makes what it may be unknown, and the other way round.
+    """
+    for i, result in enumerate(results):
+        given = [way[i] for way in ways]
+        if not isinstance(result, Tensor) or result in given:
+            continue
+        tensors = [v for v in given if isinstance(v, Tensor)]
+        layouts = [v.layout for v in tensors]
+        first = layouts[0] if layouts else None
+        if len(ways) > 1 and first is not None and all(at is not None and at.strides == first.strides for at in layouts):
+            result.region.layout = replace(first, offset=None)
+        for v in tensors:
+            derive(program, node, result.storage, v.storage, "which gives it in some runs")
+        for j, other in enumerate(results[:i]):
+            if isinstance(other, Tensor) and other.storage is not result.storage and not any(_may_share(way[i], way[j]) for way in ways):
+                result.storage.apart.add(other.storage)
+                other.storage.apart.add(result.storage)
+
+
+def _may_share(one: Any, other: Any) -> bool:
+    return isinstance(one, Tensor) and isinstance(other, Tensor) and one.storage.may_be(other.storage)
+
+
+def check_carried(entering: Sequence[Any], leaving: Sequence[Any], journal: Mapping[Storage, Node]) -> None:
+    """Raise ValueError where a loop on data writes a tensor that it carries, and the next trip may find other memory under that name.
+
+    What enters the first trip is linked to what is outside; what a trip hands to the next is known only after the body was run.
+    """
+    names = {v.storage for v in entering if isinstance(v, Tensor)}
+    first = min((storage.serial for storage in names), default=0)
+    written = {storage for storage in names if storage.version} | set(journal)
+    for i, (old, new) in enumerate(zip(entering, leaving, strict=True)):
+        if not isinstance(old, Tensor) or not isinstance(new, Tensor) or new.storage is old.storage:
+            continue
+        others = new.storage.origins.keys() - old.storage.origins.keys()
+        known = any(storage.serial < first or storage in names for storage in others)
+        twice = any(_may_share(new, v) for j, v in enumerate(leaving) if j != i)
+        if (known or twice) and (old.storage in written or not written.isdisjoint(new.storage.origins)):
+            raise ValueError("a loop on data writes to a tensor that a later trip knows by another name: clone() it before the write")
+
+
+def restride(program: Program, target: Tensor, view: Tensor) -> None:
+    """``x.t_()``: the tensor becomes another view of its storage. Raises ValueError for one from outside a branch or loop on data."""
+    t = program.t
+    if t.frame.outer is not None and not t.is_own(target.region.storage.get()):
+        raise ValueError("the shape of a tensor changes in place in a branch or loop on data: use the form without underscore")
+    target.region, target.known = view.region, None
+
+
