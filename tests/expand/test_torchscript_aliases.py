@@ -18,7 +18,8 @@ REFUSED = re.compile(r"may share its memory with another one|has several element
                      r"|a later trip knows by another name|size of the result depends on data")
 MAY_BE_REFUSED = frozenset((
     "expand", "unfold_over", "as_strided_over", "einsum", "einsum_diag", "cartesian", "block", "matrix_power", "rot0", "masked_select",
-    "if_alias", "if_pair", "if_t", "if_view_write", "while_carry", "while_fresh", "while_inner_alias", "while_rebind", "while_swap",
+    "if_alias", "if_chain", "if_dict_alias", "if_list_alias", "if_optional_alias", "if_pair", "if_t", "if_view_write", "reshape_chain",
+    "while_carry", "while_fresh", "while_inner_alias", "while_list_alias", "while_read_before", "while_rebind", "while_swap",
 ))
 """Views of elements that repeat, results whose strides are not known, aliases that depend on data."""
 

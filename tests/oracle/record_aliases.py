@@ -413,9 +413,142 @@ def while_inner_alias(x: Tensor):
         z=y.t().contiguous(); z.add_(5.)
         y=y.t().t().contiguous(); y.add_(1.)
     return x,y
+
+
+def if_list_alias(x: Tensor):
+    x=x.clone(); l=[x+1,x]
+    if bool(x.sum()>0): l[0]=x
+    l[0].add_(1.)
+    return x,l[0]
+
+
+def if_list_write(x: Tensor):
+    x=x.clone(); l=[x,x+1]
+    if bool(x.sum()>0):
+        l[0].mul_(2.)
+        l[1]=l[1]-3
+    l[0].add_(1.)
+    return x,l[0],l[1]
+
+
+def if_list_fresh(x: Tensor):
+    l=[x+1,x*2]
+    if bool(x.sum()>0): l[0]=x*3
+    else: l[1]=x-1
+    l[0].add_(1.); l[1].t().mul_(2.)
+    return x,l[0],l[1]
+
+
+def if_dict_alias(x: Tensor):
+    x=x.clone(); d={'a':x}
+    if bool(x.sum()>0): d['a']=x*2
+    d['a'].zero_()
+    return x
+
+
+def if_optional_alias(x: Tensor):
+    x=x.clone(); o: Optional[Tensor]=None
+    if bool(x.sum()>0): o=x
+    if o is not None: o.add_(1.)
+    return x
+
+
+def if_optional_fresh(x: Tensor):
+    x=x.clone(); o: Optional[Tensor]=None
+    if bool(x.sum()>0): o=x*2
+    if o is not None:
+        o.add_(1.)
+        x.add_(o)
+    return x
+
+
+def if_view_read(x: Tensor):
+    x=x.clone(); row=x[1]
+    if bool(x.sum()>0): y=row+1
+    else: y=row*2
+    return row+y,x
+
+
+def if_nested(x: Tensor):
+    x=x.clone(); y=x*1
+    if bool(x.sum()>0):
+        z=y.abs()
+        if bool(x[0,0]>0): z.add_(1.)
+        else: y.mul_(2.)
+        y.add_(z)
+    else:
+        x.view(-1)[:3].add_(1.)
+    return x,y
+
+
+def if_ways_apart(x: Tensor):
+    a=x+1; b=x*2
+    if bool(x.sum()>0): a,b=b,a
+    a.mul_(3.)
+    return a,b
+
+
+def if_chain(x: Tensor):
+    n=torch.linalg.inv(x[:2,:2]*x[1:3,1:3]+x[2:,2:4]); r=n*1
+    if bool(x.sum()>0): r=n.reshape(2,2)
+    r.zero_()
+    return n
+
+
+def reshape_chain(x: Tensor):
+    n=torch.linalg.inv(x[:2,:2]*x[1:3,1:3]+x[2:,2:4]); y=n.reshape(4); z=y.reshape(1,4); z.zero_()
+    return n
+
+
+def while_list(x: Tensor):
+    l=[x*1,x*2]
+    while bool(l[0].sum()<500):
+        l[0]=l[0]+1
+        l[1].add_(1.)
+    l[1].mul_(2.)
+    return l[0],l[1]
+
+
+def while_list_alias(x: Tensor):
+    x=x.clone(); l=[x]
+    while bool(l[0].sum()<500): l[0]=l[0]+1
+    l[0].add_(1.)
+    return x,l[0]
+
+
+def while_list_write(x: Tensor):
+    x=x.clone(); l=[x]
+    while bool(l[0].sum()<500):
+        l[0].add_(1.)
+        l[0]=l[0]+1
+    return l[0]
+
+
+def while_read_before(x: Tensor):
+    x=x.clone(); y=x; s=x.sum()
+    while bool(y.sum()<500):
+        s=s+x[0,0]
+        y=y.add_(1.)
+    return s,y
+
+
+def while_nested(x: Tensor):
+    y=x.clone(); k=(x>0).to(torch.uint8)
+    while bool(y.sum()<500):
+        z=y.clone(); m=k.abs(); m.add_(1)
+        if bool(y[0,0]>0): z.add_(2.)
+        else: y.add_(1.)
+        y=y+z.abs()+m
+    return y,k
+
+
+def const_alias_sum(x: Tensor):
+    n=torch.tensor(3); m=n.view(1); m+=1
+    return n+1,m
 """
 """Aliases across branches, loops, lists and numbers."""
 HEAD = """
+from typing import Optional
 import torch
 import torch.nn.functional as F
 from torch import Tensor

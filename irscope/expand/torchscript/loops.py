@@ -44,14 +44,15 @@ class State:
 
 class Trip:
     """One run of the body into a frame. ``wider`` is the state that it asks for, None where the state was right: then ``results`` are the
-    parts of the next state, (i, go, values..., written...), and ``leaving`` the values."""
+    parts of the next state, (i, go, values..., written...), and ``leaving`` the values. Storages from outside have a serial below
+    ``first``.
+    """
 
     def __init__(self, program: Program, node: Node, body: Graph, state: State, types: list[Any], captured: list[Any],
-                 contents: Contents) -> None:
+                 contents: Contents, first: int) -> None:
         t = program.t
         self.wider: State | None = None
         after: list[Any] = []
-        first = Storage().serial  # what the trip makes has a larger one
         with t.body(f"{node.name}.body") as self.frame:
             frame, leaves = self.frame, _leaves(state.values)
             i, go = t.own(frame.part(TensorType(S64, ()))), t.own(frame.part(TensorType(PRED, ())))
@@ -162,9 +163,10 @@ def rolled(program: Program, node: Node, body: Graph, trips: Any, condition: Any
     t = program.t
     contents = Contents(program, [*carried, *captured])
     state = State(list(carried), {}, [], {})
+    first = Storage().serial
     for _ in range(MOST_RUNS):
         start = [node_of_leaf(program, v) for v in _leaves(state.values)]
-        trip = Trip(program, node, body, state, [s.type for s in start], captured, contents)
+        trip = Trip(program, node, body, state, [s.type for s in start], captured, contents, first)
         if trip.wider is None:
             break
         state = trip.wider

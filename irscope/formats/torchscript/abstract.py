@@ -208,7 +208,7 @@ class Tensor:
     def layout(self) -> Layout | None:
         """Sizes and strides, where they are known: those of a number always are."""
         if self.region.layout is None and self.region.base is None:
-            type = self.get().type
+            type = (self.storage.last() if self.storage.built else self.get()).type
             if isinstance(type, TensorType) and not type.shape:
                 self.region.layout = contiguous(())
         return self.region.layout
