@@ -1,0 +1,1 @@
+"""Nets of torchvision, timm, transformers and keras, run by irscope's command line and held against their frameworks."""
