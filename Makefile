@@ -11,6 +11,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 p
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
+ZOO := .zoo
 OUT := out
 JOBS ?= 2
 # What `make test` passes on to pytest: make test ARGS='tests/cli -k pipe'
@@ -96,6 +97,18 @@ grid: $(READY)  ## every kernel template at every size and type between guard pa
 grid-sample: $(READY)  ## a fixed part of the grid in three minutes of CPU time
 	@$(BIN)/python -m tests.grid --sample 2400 --jobs $(JOBS) $(ARGS)
 
+zoo: $(READY) $(ZOO)/ready  ## nets of torchvision, timm, transformers and keras against their frameworks; goes on in out/zoo (ARGS='--only swin_t')
+	@PYTHONPATH=. nice $(BIN)/python -m benchmarks.zoo --frameworks $(ZOO)/bin/python --state $(OUT)/zoo --table docs/zoo.md $(ARGS)
+
+$(ZOO)/ready: benchmarks/zoo/requirements.txt
+	@echo "installing torch, torchvision, timm, transformers, jax and keras into $(ZOO) (once; up to some gigabytes)"
+	@"$(PYTHON)" -m venv --clear $(ZOO) >/dev/null 2>&1 || { "$(PYTHON)" -m venv --clear --without-pip $(ZOO) && \
+		"$(PYTHON)" -m pip --python $(ZOO)/bin/python install -q --disable-pip-version-check pip; }
+	@$(ZOO)/bin/python -m pip install -q --disable-pip-version-check -r $<
+	@# Their wheels ask for a torch of their own; benchmarks/zoo/imports.py says how they go with this one.
+	@$(ZOO)/bin/python -m pip install -q --disable-pip-version-check --no-deps torchvision==0.29.2 timm==1.0.31
+	@touch $@
+
 lint-counts: $(READY)  ## what every lint rule finds in all dumps of CORPUS=FOLDER, as docs/lint/findings.md
 	@$(BIN)/python benchmarks/lint_counts.py --corpus $(CORPUS) --jobs $(JOBS) --out docs/lint/findings.md > /dev/null
 
@@ -107,4 +120,4 @@ ci: ## what the continuous integration runs
 	@.ci/run
 
 clean:  ## remove the environment and all that was made
-	rm -rf $(VENV) $(OUT) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(ZOO) $(OUT) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -11,6 +11,7 @@ import torch
 
 from benchmarks.zoo.net import Net
 
+
 def export(net: Net, folder: Path) -> None:
     """``inlined.txt`` with ``weights.pt``, ``frozen.txt`` with ``frozen.npz``, and inputs and results of both by their names there."""
     warnings.simplefilter("ignore")
@@ -27,7 +28,8 @@ def export(net: Net, folder: Path) -> None:
     if not all(np.isfinite(v).all() for v in expected.values()):
         raise ValueError("the framework's own results are not finite")
     np.savez(folder / "expected.npz", **expected)
-    torch.save(dict(module.named_parameters(remove_duplicate=False)) | dict(module.named_buffers(remove_duplicate=False)), folder / "weights.pt")
+    weights = dict(module.named_parameters(remove_duplicate=False)) | dict(module.named_buffers(remove_duplicate=False))
+    torch.save(weights, folder / "weights.pt")
     np.savez(folder / "constants.npz", **_constants(frozen.graph))
     for name, graph in (("inlined", traced.inlined_graph), ("frozen", frozen.graph)):
         (folder / f"{name}.txt").write_text(str(graph) + "\n")

@@ -11,14 +11,14 @@ _DEFINED: list[Any] = []
 
 
 def import_torch_libraries() -> None:
-    """PyPI's wheels of torchvision want CUDA, which a torch for the CPU has not. Then torchvision misses its operators while it is imported.
+    """PyPI's wheels of torchvision want CUDA, which a torch for the CPU has not: torchvision then misses its own operators at its import.
 
     Nets of the zoo call none of them, so that it is enough to declare the two that it looks for.
     """
     import torch
 
     try:
-        import torchvision  # type: ignore[import-not-found, unused-ignore]  # noqa: F401
+        import torchvision  # type: ignore[import-not-found, unused-ignore]
     except RuntimeError as error:
         if "torchvision::nms does not exist" not in str(error):
             raise

@@ -26,7 +26,7 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class Net:
-    """``build`` makes the module in its framework, with whatever weights it draws; ``reduced`` says how it differs from the published net."""
+    """``build`` makes the module in its framework, with the weights it draws; ``reduced`` says how it differs from the published net."""
 
     name: str
     library: str

@@ -105,7 +105,7 @@ NETS = [
     _net("lraspp_mobilenet", 64, "segmentation.lraspp_mobilenet_v3_large", weights_backbone=None),
     Net("resnet18_fpn", "torchvision", _pyramid, image(96), "96 px; the backbone of detectors with its pyramid"),
     Net("r3d_18", "torchvision", _vision("video.r3d_18", weights=None), {"x": Input((1, 3, 4, 32, 32))}, "4 frames of 32 px"),
-    Net("s3d", "torchvision", _vision("video.s3d", weights=None), {"x": Input((1, 3, 16, 64, 64))}, "16 frames of 64 px"),
+    Net("s3d", "torchvision", _vision("video.s3d", weights=None), {"x": Input((1, 3, 16, 224, 224))}, "16 frames"),
     Net("swin3d_t", "torchvision", _vision("video.swin3d_t", weights=None), {"x": Input((1, 3, 4, 64, 64))}, "4 frames of 64 px"),
     Net("raft_small", "torchvision", lambda: _vision("optical_flow.raft_small", weights=None)(),
         {"image1": Input((1, 3, 128, 128)), "image2": Input((1, 3, 128, 128))}, "128 px"),
