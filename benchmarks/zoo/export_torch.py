@@ -72,9 +72,12 @@ def _liven(module: torch.nn.Module) -> None:
 
 
 def _constants(graph: Any) -> dict[str, np.ndarray[Any, Any]]:
-    """The tensors of a frozen graph, by value name: its text has those of ten elements at most."""
+    """The tensors of a frozen graph, by value name: its text has those of ten elements at most. Lists of several are given by place."""
     found: dict[str, np.ndarray[Any, Any]] = {}
     for node in graph.findAllNodes("prim::Constant"):
-        if node.hasAttribute("value") and node.kindOf("value") == "t":
-            found[node.output().debugName()] = node.t("value").detach().numpy()
+        if not node.hasAttribute("value"):
+            continue
+        name, value = node.output().debugName(), node.output().toIValue()
+        tensors = [part.detach().numpy() for part in (value if isinstance(value, list) else [value]) if isinstance(part, torch.Tensor)]
+        found.update({name: tensors[0]} if len(tensors) == 1 else {f"{name}.{place}": tensor for place, tensor in enumerate(tensors)})
     return found
