@@ -79,5 +79,6 @@ def _constants(graph: Any) -> dict[str, np.ndarray[Any, Any]]:
             continue
         name, value = node.output().debugName(), node.output().toIValue()
         tensors = [part.detach().numpy() for part in (value if isinstance(value, list) else [value]) if isinstance(part, torch.Tensor)]
-        found.update({name: tensors[0]} if len(tensors) == 1 else {f"{name}.{place}": tensor for place, tensor in enumerate(tensors)})
+        by_place = node.kindOf("value") == "ts"
+        found |= {f"{name}.{place}" if by_place else name: tensor for place, tensor in enumerate(tensors)}
     return found
