@@ -13,7 +13,7 @@ from benchmarks.zoo.net import Net
 
 
 def export(net: Net, folder: Path) -> None:
-    """``inlined.txt`` with ``weights.pt``, ``frozen.txt`` with ``frozen.npz``, and inputs and results of both by their names there."""
+    """``inlined.txt`` and ``frozen.txt``, each with its inputs and constants by the names there; ``weights.pt`` and ``expected.npz``."""
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
     torch.manual_seed(0)
@@ -30,9 +30,9 @@ def export(net: Net, folder: Path) -> None:
     np.savez(folder / "expected.npz", **expected)
     weights = dict(module.named_parameters(remove_duplicate=False)) | dict(module.named_buffers(remove_duplicate=False))
     torch.save(weights, folder / "weights.pt")
-    np.savez(folder / "constants.npz", **_constants(frozen.graph))
     for name, graph in (("inlined", traced.inlined_graph), ("frozen", frozen.graph)):
         (folder / f"{name}.txt").write_text(str(graph) + "\n")
+        np.savez(folder / f"{name}.constants.npz", **_constants(graph))
         named = [value.debugName() for value in graph.inputs()][1:]
         np.savez(folder / f"{name}.inputs.npz", **{n: a.numpy() for n, a in zip(named, arrays, strict=True)})
 
@@ -72,13 +72,13 @@ def _liven(module: torch.nn.Module) -> None:
 
 
 def _constants(graph: Any) -> dict[str, np.ndarray[Any, Any]]:
-    """The tensors of a frozen graph, by value name: its text has those of ten elements at most. Lists of several are given by place."""
+    """The constants of a graph, by value name: its text has those of ten elements at most. Lists of several are given by place."""
     found: dict[str, np.ndarray[Any, Any]] = {}
     for node in graph.findAllNodes("prim::Constant"):
         if not node.hasAttribute("value"):
             continue
         name, value = node.output().debugName(), node.output().toIValue()
         tensors = [part.detach().numpy() for part in (value if isinstance(value, list) else [value]) if isinstance(part, torch.Tensor)]
-        by_place = node.kindOf("value") == "ts"
+        by_place = str(node.output().type()) == "List[Tensor]"
         found |= {f"{name}.{place}" if by_place else name: tensor for place, tensor in enumerate(tensors)}
     return found

@@ -15,9 +15,8 @@ ROOT = Path(__file__).resolve().parents[2]
 LIMIT_S = 120
 """CPU seconds after which a run is ended. The table marks what takes more than half of it."""
 LIMIT_BYTES = 16 << 30
-VALUES = {"inlined": ["--weights", "weights.pt"], "frozen": ["--constants", "constants.npz", "--weights", "weights.pt"],
-          "hlo": ["--weights", "weights.npz"]}
-"""Frozen graphs keep some weights as attributes, those of recurrent layers among them: what is in neither file would be drawn."""
+WEIGHTS = {"inlined": "weights.pt", "frozen": "weights.pt", "hlo": "weights.npz"}
+"""Frozen graphs keep some weights as attributes, those of recurrent layers among them: what is in no file would be drawn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +48,8 @@ def run(net: str, form: str, folder: Path) -> Run:
     The tolerances are the command's own. ``error`` is the largest difference over the largest value of its output; ``cpu_s`` counts the
     whole process, ``compile_s`` and ``run_ms`` are what the command reports (elapsed time).
     """
-    command = [sys.executable, "-m", "irscope", "compile-and-run", f"{form}.txt", "--inputs", f"{form}.inputs.npz", *VALUES[form],
+    command = [sys.executable, "-m", "irscope", "compile-and-run", f"{form}.txt", "--inputs", f"{form}.inputs.npz",
+               "--weights", WEIGHTS[form], *(["--constants", f"{form}.constants.npz"] if form != "hlo" else []),
                "--expect", "expected.npz", "--threads", "1", "--no-cache", "--bench", "--runs", "1", "--warmup", "0", "--format", "json"]
     environment = dict(os.environ, PYTHONPATH=str(ROOT), OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:

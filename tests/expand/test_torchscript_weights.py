@@ -132,3 +132,28 @@ def test_one_weight_used_twice_is_one_parameter() -> None:
     x, w = np.ones((2, 6), np.float32), np.arange(6, dtype=np.float32)
     assert [p.name for p in primitive(text, {"x": x}, {"w": w}).main().params] == ["x", "w"]
     assert run(text, {"w": w}, x=x)[0].tolist() == (x * w * w).tolist()
+
+
+LISTED = """graph(%x : Float(2, 3)):
+  %7 : Tensor[] = prim::Constant[value=[<Tensors>]]()
+  %a : Tensor, %b : Tensor = prim::ListUnpack(%7)
+  %y : Tensor = aten::linear(%x, %a, %b)
+  return (%y)
+"""
+
+
+def test_tensors_of_an_elided_list_are_given_by_their_places() -> None:
+    x, w, b = np.ones((2, 3), np.float32), np.arange(12, dtype=np.float32).reshape(4, 3), np.arange(4, dtype=np.float32)
+    assert run(LISTED, constants={"7.0": w, "7.1": b}, x=x)[0].tolist() == (x @ w.T + b).tolist()
+    with pytest.raises(UserError) as raised:
+        primitive(LISTED, {"x": x}, constants={"7": w})
+    assert "give it by --constants FILE.npz as '7.0', '7.1' and so on" in raised.value.help
+
+
+def test_an_elided_list_of_one_tensor_is_given_by_its_name() -> None:
+    text = """graph(%x : Float(4)):
+  %7 : Tensor?[] = prim::Constant[value=annotate(List[Optional[Tensor]], [<Tensor>])]()
+  %y : Tensor = aten::index(%x, %7)
+  return (%y)
+"""
+    assert run(text, constants={"7": np.array([3, 1])}, x=np.arange(4, dtype=np.float32))[0].tolist() == [3, 1]

@@ -1,6 +1,7 @@
 """Constants of the text as values of the run: numbers and strings at once, tensors from what the text or the user says of them."""
 from __future__ import annotations
 
+from itertools import count, takewhile
 from typing import TYPE_CHECKING, Any
 
 from irscope.formats.torchscript.abstract import FunctionRef, ModuleRef, Tensor
@@ -55,20 +56,23 @@ def _with_tensors(program: Program, node: Node, value: Any) -> Any:
 
 def _tensor_constant(program: Program, node: Node, text: TensorText) -> Any:
     import numpy as np
+    listed = text.text == "[<Tensors>]"
+    if listed and f"{node.name}.0" in program.given.constants:
+        return _listed(program, node)
     given = program.given.constants.get(node.name)
-    if given is not None:
+    if given is not None and not listed:
         return known(program, np.asarray(given), node.type)
     path = node.name.removeprefix("self.")
     if path != node.name and path in program.given.weights:
         return program.weight(path, node)  # the text has five or six digits of it, or none
-    if text.elided and str(node.type) == "Tensor[]" and path != node.name:
+    if listed and path != node.name:
         return program.flat_weights(path.rpartition(".")[0], node)
     if text.elided:
         if isinstance(node.type, TensorType) and node.type.is_static \
                 and (program.given.outline or node.name in program.given.weights):
             return program.weight(node.name, node)
         raise UserError(f"the text elides the value of constant %{node.name} ({node.type}){program.where(node)}",
-                        f"give it by --constants FILE.npz as {node.name!r}, or print traced.inlined_graph and give --weights")
+                        f"give it by --constants FILE.npz as {_names(node, listed)}, or print traced.inlined_graph and give --weights")
     array = text.array()
     declared = node.type
     if isinstance(declared, TensorType):
@@ -80,6 +84,20 @@ def _tensor_constant(program: Program, node: Node, text: TensorText) -> Any:
     if "Type{" in text.text:
         integral = "Long" in text.text or "Int" in text.text
     return _as_number(program, known(program, array, TensorType(S64 if integral else F64, array.shape)))
+
+
+def _names(node: Node, listed: bool) -> str:
+    """The names under which a file gives a constant: a list of several tensors by their places."""
+    return f"{node.name + '.0'!r}, {node.name + '.1'!r} and so on" if listed else repr(node.name)
+
+
+def _listed(program: Program, node: Node) -> list[Tensor]:
+    """The tensors of a list that the text elides, by its name and their places, as far as they are given."""
+    import numpy as np
+
+    given = (program.given.constants.get(f"{node.name}.{place}") for place in count())
+    arrays = [np.asarray(array) for array in takewhile(lambda array: array is not None, given)]
+    return [known(program, array, TensorType(dtype_of(array.dtype), array.shape)) for array in arrays]
 
 
 def _as_number(program: Program, tensor: Tensor) -> Tensor:
