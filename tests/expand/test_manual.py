@@ -81,7 +81,8 @@ def test_a_mesh_of_one_device_cuts_nothing(cli: Cli, tmp_path: Path) -> None:
 
 def test_a_shard_of_another_shape_than_declared_is_told(cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "wrong.hlo"
-    path.write_text((DATA / "shard_map_axes.pre.hlo").read_text().replace("ROOT shard_map.7 = f32[2,8]", "ROOT shard_map.7 = f32[2,16]"))
+    text = (DATA / "shard_map_axes.pre.hlo").read_text()
+    path.write_text(text.replace("ROOT shard_map.7 = f32[2,8]", "ROOT shard_map.7 = f32[2,16]").replace("->f32[2,8]", "->f32[2,16]"))
     run = cli("compile-and-run", path, "--partitions", 8)
     assert run.exit_code == 2
     assert "its sharding gives f32[2,8], but it is declared f32[2,16]" in run.stderr
