@@ -105,7 +105,7 @@ def _content(path: Path) -> bytes:
         if not stat.S_ISREG(found.st_mode) or _foreign(found) or found.st_size > LARGEST:
             return b""
         with os.fdopen(handle, "rb", closefd=False) as file:
-            return file.read(LARGEST)
+            return file.read(found.st_size)
     finally:
         os.close(handle)
 

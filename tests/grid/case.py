@@ -80,6 +80,10 @@ def draw(drawn: Drawn, rng: np.random.Generator) -> Array:
         values = rng.standard_normal(shape) + 1j * rng.standard_normal(shape)
     else:
         values = rng.standard_normal(shape)
+    if dtype.name == "f8e8m0fnu":
+        # It has no sign, so half of the numbers would be NaN. A kernel of a convolution must hold none: what lies outside of the image is
+        # not multiplied by the definition, and by zero in compiled code.
+        values = np.abs(values)
     if drawn.square:
         values = values @ np.swapaxes(values.conj(), -1, -2) + shape[-1] * np.eye(shape[-1])
     with np.errstate(all="ignore"):
