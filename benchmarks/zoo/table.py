@@ -72,7 +72,7 @@ def _plain(why: str) -> str:
 
 
 _FIRST = """## The first run
-Before any fault that it showed was mended (tree c8a86a0e25ff), 268 texts of these 144 nets gave 223 right results, 36 refusals and
+Before any fault that it showed was fixed (tree c8a86a0e25ff), 268 texts of these 144 nets gave 223 right results, 36 refusals and
 9 wrong results. Of the nets, 108 were right in both texts, 26 in one with the other refused, 5 wrong and 5 refused. Slowest was
 keras's NASNetMobile with 8.0 s of CPU time, largest vgg11_bn with 1,616 MB.
 
@@ -90,7 +90,7 @@ own (`.zoo`), runs what has not run with this content of `irscope/`, and writes 
 - torch's nets are traced and come as two texts: `inlined` is `traced.inlined_graph`, `frozen` is `torch.jit.freeze(traced).graph`, each
   with a `.pt` of all parameters and buffers and an `.npz` of its constants (in frozen graphs most weights are constants). keras's nets (on
   jax) come as HLO before optimisation, with weights as parameters.
-- Weights that are all equal as the library draws them (scales of 1 or 1e-6, biases of 0, statistics) are drawn anew; they hide faults.
+- Weights that are all equal as the library draws them (scales of 1 or 1e-6, biases of 0, statistics) are drawn again; they hide faults.
 - Widths, depths and pictures are reduced where a net would take long; the tables in `benchmarks/zoo` say how each is built.
 - `error` is the largest difference over the largest value of an output. `CPU s` is the user and system time of the whole process, from its
   start to its end, without the cache of kernels. `compile s` and `run ms` are elapsed times, and `peak MB` is the most memory that the
