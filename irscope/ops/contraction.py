@@ -13,7 +13,7 @@ from irscope.ops.faults import TypeFault
 from irscope.ops.lazy import LazyModule
 from irscope.ops.meaning import Emitter, Read
 from irscope.ops.nests import accumulator, as_index, below, both, loops, not_below, zero
-from irscope.ops.numerics import convert
+from irscope.ops.numerics import convert, flushed
 from irscope.ops.registry import declare
 from irscope.ops.shapes import higher_precision, merge, same_size, size
 
@@ -114,14 +114,14 @@ def _sizes(node: Node) -> tuple[tuple[int, ...], tuple[int, ...]]:
 def matmul(node: Node, dims: DotDims, lhs: Array, rhs: Array) -> Array:
     """The dot of two arrays in the element type that numpy sums products in: batch, left free, right free."""
     wide = numpy_sum_type(node)
-    x, y = (convert(a, wide) for a in (lhs, rhs))
+    x, y = (flushed(convert(a, wide)) for a in (lhs, rhs))
     batch = tuple(lhs.shape[d] for d in dims.lhs_batch)
     depth = prod(lhs.shape[d] for d in dims.lhs_contracting)
     left, right = tuple(lhs.shape[d] for d in dims.lhs_free), tuple(rhs.shape[d] for d in dims.rhs_free)
     x = x.transpose(*dims.lhs_batch, *dims.lhs_free, *dims.lhs_contracting).reshape(prod(batch), prod(left), depth)
     y = y.transpose(*dims.rhs_batch, *dims.rhs_contracting, *dims.rhs_free).reshape(prod(batch), depth, prod(right))
     with np.errstate(all="ignore"):
-        return np.matmul(x, y, dtype=wide.numpy()).reshape(batch + left + right)
+        return flushed(np.matmul(x, y, dtype=wide.numpy()).reshape(batch + left + right))
 
 
 def result_dtype(node: Node) -> DType:

@@ -14,7 +14,7 @@ from irscope.ops.faults import TypeFault
 from irscope.ops.lazy import LazyModule
 from irscope.ops.meaning import Emitter, Read
 from irscope.ops.nests import both, guard, loops, zero
-from irscope.ops.numerics import convert
+from irscope.ops.numerics import convert, flushed
 from irscope.ops.registry import declare
 from irscope.ops.shapes import size
 from irscope.ops.window import meeting, operand_place, window_of
@@ -134,8 +134,8 @@ def _convolution_type(node: Node) -> Type:
 def _convolution_reference(run: Any, node: Node, lhs: Array, rhs: Array) -> Array:
     conv, wide = Conv.of(node), numpy_sum_type(node)
     dims, window, n = conv.dims, conv.window, len(conv.spatial)
-    x = convert(lhs, wide).transpose(dims.lhs_batch, *dims.lhs_spatial, dims.lhs_feature)
-    w = convert(rhs, wide).transpose(*dims.rhs_spatial, dims.rhs_input, dims.rhs_output)
+    x = flushed(convert(lhs, wide)).transpose(dims.lhs_batch, *dims.lhs_spatial, dims.lhs_feature)
+    w = flushed(convert(rhs, wide)).transpose(*dims.rhs_spatial, dims.rhs_input, dims.rhs_output)
     w = np.flip(w, tuple(i for i in range(n) if window.rhs_reversal[i]))
     batch = conv.batch // conv.batch_groups
     out = np.zeros((batch, *conv.out_spatial, conv.outputs), wide.numpy())
@@ -151,7 +151,7 @@ def _convolution_reference(run: Any, node: Node, lhs: Array, rhs: Array) -> Arra
                 part = np.matmul(block.reshape(prod(block.shape[:-1]), conv.features), w[at][:, mine], dtype=wide.numpy())
                 out[_grid(to, batch, mine)] += part.reshape(*block.shape[:-1], mine.stop - mine.start)
     inverse = _ordered((dims.out_batch, *dims.out_spatial, dims.out_feature), range(n + 2))
-    return convert(out.transpose(inverse), result_dtype(node))
+    return convert(flushed(out.transpose(inverse)), result_dtype(node))
 
 
 def _at(x: Array, places: tuple[Array, ...]) -> Array:

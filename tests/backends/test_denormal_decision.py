@@ -65,6 +65,22 @@ def test_both_engines_read_the_same_decision(name: str, flush: bool, monkeypatch
         assert same.all(), [(op, x[i], y[i], a[i], b[i]) for i in np.flatnonzero(~same)[:3]]
 
 
+@pytest.mark.parametrize("flush", [True, False], ids=["flushed", "kept"])
+@pytest.mark.parametrize("product", [
+    "f32[2,3] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}",
+    "f32[2,3] convolution(x, y), window={}, dim_labels=bf_io->bf",
+])
+def test_products_read_the_same_decision(product: str, flush: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Infinity by a denormal is NaN where the denormal counts as zero."""
+    monkeypatch.setattr(Module, "flushes_denormals", property(lambda module: flush))
+    text = f"HloModule m\nENTRY e {{ x = f32[2,2] parameter(0)\n y = f32[2,3] parameter(1)\n ROOT r = {product} }}\n"
+    x, y = np.array([[np.inf, 2], [1, 3]], np.float32), np.array([[1e-45, -1e-45, 1], [3, 3, 3]], np.float32)
+    [want] = results(irscope.load(text).module(), [x, y])
+    assert np.isnan(want[0, :2]).all() == flush and want[0, 2] == np.inf
+    [got] = irscope.compile(text)(x, y)
+    np.testing.assert_array_equal(got, want)
+
+
 def test_a_torchscript_program_keeps_denormals_and_passes_its_check(cli: Cli, tmp_path: Path) -> None:
     path, given, out = tmp_path / "d.ts.txt", tmp_path / "d.npz", tmp_path / "o.npz"
     path.write_text(TORCHSCRIPT)
