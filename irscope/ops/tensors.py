@@ -318,6 +318,9 @@ class Tensors:
     def take(self, x: Node, indices: Node, dimension: int) -> Node:
         """``x`` at integer indices along a dimension, whose place the dimensions of ``indices`` take. Indices are clamped, not wrapped."""
         shape, n = self.shape(x), self.rank(indices)
+        result = (*shape[:dimension], *self.shape(indices), *shape[dimension + 1:])
+        if 0 in result:  # also when the dimension has no element, of which no gather can take one
+            return self.full(result, 0, self.dtype(x))
         sizes = tuple(1 if i == dimension else s for i, s in enumerate(shape))
         offsets = tuple(range(dimension)) + tuple(range(dimension + n, len(shape) - 1 + n))
         attrs = {"offset_dims": offsets, "collapsed_slice_dims": (dimension,), "start_index_map": (dimension,), "index_vector_dim": n,
@@ -327,6 +330,8 @@ class Tensors:
     def gather_elements(self, x: Node, indices: Node, dimension: int) -> Node:
         """``result[i, j] = x[indices[i, j], j]`` for dimension 0, and so on; ``indices`` may be smaller in the other dimensions."""
         ishape = self.shape(indices)
+        if 0 in ishape:
+            return self.full(ishape, 0, self.dtype(x))
         parts = [indices if d == dimension else self.iota(ishape, d, self.dtype(indices)) for d in range(len(ishape))]
         starts = self.concat([self.reshape(part, (*ishape, 1)) for part in parts], len(ishape))
         rank = self.rank(x)

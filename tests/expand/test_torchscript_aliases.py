@@ -142,3 +142,21 @@ def test_as_strided_reads_the_storage_and_not_the_tensor() -> None:
     assert run(text, x=X)[0].tolist() == [[-6, -5, -4], [-4, -3, -2]]
     with pytest.raises(UserError, match="reach beyond 4 elements"):
         primitive(text, {"x": X[:2, :2].copy()})
+
+
+@pytest.mark.parametrize(("call", "shape", "result"), [
+    ("aten::diagonal(%x, %zero, %zero, %one)", (0, 3, 2), (2, 0)),
+    ("aten::diagonal(%x, %zero, %one, %zero)", (3, 0, 0), (0, 0)),
+    ("aten::index_select(%x, %zero, %none)", (0, 2), (0, 2)),
+    ("aten::gather(%x, %zero, %none, %false)", (0,), (0,)),
+    ("aten::take(%x, %none)", (0, 2), (0,)),
+])
+def test_nothing_is_taken_from_an_empty_dimension(call: str, shape: tuple[int, ...], result: tuple[int, ...]) -> None:
+    text = graph(f"""
+        %zero : int = prim::Constant[value=0]()
+        %one : int = prim::Constant[value=1]()
+        %false : bool = prim::Constant[value=0]()
+        %y : Tensor = {call}
+        return (%y)
+    """, "%x : Tensor, %none : Tensor")
+    assert run(text, x=np.zeros(shape, np.float32), none=np.zeros(0, np.int64))[0].shape == result
