@@ -104,8 +104,15 @@ class Homes:
             return stored(group.anchor.operands[0]) is old and not any(stored(o) is old for o in group.anchor.operands[1:])
         if group.kind != "map" or group.chains.get(new) is not None or dims_of(old) != dims_of(new) or len(group.outputs) != 1:
             return False
-        return old in group.inputs and not any(n.op.scalar is None for n in group.nodes if n.op.name not in VIEWS) and not any(
-            stored(n) is old for n in group.nodes if n.op.name in VIEWS)
+        if old not in group.inputs or any(n.op.scalar is None for n in group.nodes if n.op.name not in VIEWS):
+            return False
+        from_old = {old}  # what is computed of the old value: a view of any of it reads other elements
+        for n in group.nodes:
+            if any(o in from_old or stored(o) is old for o in n.operands):
+                if n.op.name in VIEWS:
+                    return False
+                from_old.add(n)
+        return True
 
     def sole_reader(self, node: Node) -> int | None:
         """The place of the one group that reads a value; None when there are several, or none."""

@@ -75,6 +75,21 @@ def test_what_a_loop_hands_on_is_not_copied() -> None:
     assert not any(isinstance(s, Copy) for s in steps_in(model.program.steps))
 
 
+@pytest.mark.parametrize("moved", ["transpose({}), dimensions={{1,0}}", "reverse({}), dimensions={{0}}"])
+def test_a_state_is_not_overwritten_where_it_is_still_read(moved: str) -> None:
+    """The view stands behind arithmetic, in the kernel that makes the next state."""
+    state = "(s32[], f32[3,3])"
+    check(loop(state, f"""
+        a = f32[3,3] get-tuple-element(s), index=1
+        b = f32[3,3] negate(a)
+        c = f32[3,3] {moved.format("b")}
+        d = f32[3,3] cosine(c)
+        ROOT r = (s32[], f32[3,3]) tuple(j, d)""", """
+        x = f32[3,3] parameter(0)
+        z = s32[] constant(0)
+        t = (s32[], f32[3,3]) tuple(z, x)"""))
+
+
 def test_updates_are_written_in_place() -> None:
     state = "(s32[], f32[6,8], f32[8])"
     model = check(loop(state, """
