@@ -107,11 +107,12 @@ class _Folding:
         return made
 
     def _joined(self, builder: Builder, x: Node, shift: Node, word: str) -> Node | None:
-        """``(y + b) + c`` as ``y + (b + c)``, and the same with differences."""
+        """``(y + b) + c`` as ``y + (b + c)``, and the same with differences, where ``y`` is a contraction, whose sums are rounded in no
+        order that the text says. Other values are rounded as written: ``(y + 12582912) - 12582912`` is how programs round to integers."""
         y, b = x.operands
         if b not in self.fixed and x.op.name == "add":
             y, b = b, y
-        if b not in self.fixed or y in self.fixed or b.op.name != "broadcast":
+        if b not in self.fixed or y.op.name not in ("convolution", "dot") or b.op.name != "broadcast":
             return None
         total = self._on_small(builder, word if x.op.name == "add" else {"add": "subtract", "subtract": "add"}[word], b, shift)
         if total is None:

@@ -150,6 +150,17 @@ def test_a_dot_is_scaled_along_its_columns() -> None:
     assert made.main().result().op.name == "dot"
 
 
+def test_rounding_by_two_additions_stays() -> None:
+    made = folded(entry("""
+        x = f32[4] parameter(0)
+        k = f32[] constant(12582912)
+        b = f32[4] broadcast(k), dimensions={}
+        s = f32[4] add(x, b)
+        ROOT r = f32[4] subtract(s, b)"""))
+    assert [n.op.name for n in made.main().nodes if n.type == made.main().result().type and n.op.name != "broadcast"] \
+        == ["parameter", "add", "subtract"]
+
+
 def test_constants_are_split_from_what_needs_inputs() -> None:
     module = expand(module_of(entry("""
         x = f32[4] parameter(0)
