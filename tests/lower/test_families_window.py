@@ -75,3 +75,15 @@ def test_pixels_that_a_window_passes_over_leave_no_trace() -> None:
     x[0, 0, 0] = np.nan
     (expected,) = flatten(evaluate(load(text).module().main(), [x]))
     np.testing.assert_array_equal(compiled(text)[1](x)[0], expected)
+
+
+@pytest.mark.parametrize(("x", "out", "window"), [
+    ("3,4,1,16", "5,3,1,16", "size=1x2x1x1 pad=1_1x0_0x0_0x0_0"),
+    ("1,4,4,16", "1,4,6,16", "size=1x2x2x1 stride=1x2x1x1 pad=0_0x1_3x1_2x0_0"),
+    ("1,0,4,16", "1,3,4,16", "size=1x2x1x1 pad=0_0x2_2x0_0x0_0"),
+])
+def test_windows_that_lie_beside_the_image_give_the_first_value(x: str, out: str, window: str) -> None:
+    check(entry(f"""
+      x = f32[{x}] parameter(0)
+      i = f32[] parameter(1)
+      ROOT p = f32[{out}] reduce-window(x, i), window={{{window}}}, to_apply=f""", REDUCERS["max"]))

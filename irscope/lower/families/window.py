@@ -2,9 +2,10 @@
 
     for y:  for x:  for channel of 16:  a window's pixels are combined in registers, in the order of the window
 
-At the edges, a maximum or minimum reads the nearest pixel of the window again, which changes nothing; other reductions read some
-pixel of the image and pass over it. Maxima of floats take the larger value and note beside whether any was NaN, which leaves one
-instruction between a pixel and the next; the sign of a zero is then that of any zero (``--precision exact`` orders zeros).
+At the edges, a maximum or minimum reads the nearest pixel of the window again, which changes nothing; other reductions, and all where
+some window lies in the padding alone, read some pixel of the image and pass over it. Maxima of floats take the larger value and note
+beside whether any was NaN, which leaves one instruction between a pixel and the next; the sign of a zero is then that of any zero
+(``--precision exact`` orders zeros).
 """
 from __future__ import annotations
 
@@ -74,12 +75,12 @@ class Windows:
             return None
         operand = anchor.operands[0]
         found = walks(problem)
-        if operand not in problem.ins or found is None:
+        if operand not in problem.ins or found is None or 0 in dims_of(operand):
             return None
         strides, written = problem.ins[operand].strides, found[0]
         for axis in range(len(window.size)):
             if not _slides(window, axis) and strides[axis] == 1 and all(v[axis] == 1 for v in written) and dims_of(anchor)[axis] > 1:
-                return Work(window, axis, combiner(anchor.bodies[0]) in IDEMPOTENT and all(n == 1 for n in window.rhs_dilate))
+                return Work(window, axis, combiner(anchor.bodies[0]) in IDEMPOTENT and _all_meet(window, dims_of(operand), dims_of(anchor)))
         return None
 
     def schedule(self, problem: Problem, match: Work) -> dict[str, Any]:
@@ -187,6 +188,12 @@ def _window(group: Group) -> Window | None:
 def _slides(window: Window, d: int) -> bool:
     """Whether the window does anything along a dimension."""
     return (window.size[d], window.stride[d], window.pad_low[d], window.pad_high[d], window.lhs_dilate[d]) != (1, 1, 0, 0, 1)
+
+
+def _all_meet(window: Window, image: tuple[int, ...], windows: tuple[int, ...]) -> bool:
+    """Whether each window holds an element of the image, and with it the one that is nearest to each of its places."""
+    return all(dilate == 1 and low < size and (n - 1) * stride - low < length for size, stride, low, dilate, length, n in zip(
+        window.size, window.stride, window.pad_low, window.rhs_dilate, image, windows, strict=True))
 
 
 def _channel(window: Window, shape: tuple[int, ...]) -> int | None:

@@ -26,6 +26,14 @@ def pool_sum(m: Maker) -> Value:
     return window(m, m.operand((2, 4, n, c)), (2, 4, n, c), "size=1x2x2x1 pad=0_0x1_0x0_1x0_0", "add", "1")
 
 
+@template("window", IMAGES, ARRAYS)
+def pool_beside_the_image(m: Maker) -> Value:
+    """The first and the last row of windows lie in the padding alone."""
+    c, n = m.size
+    opcode = "and" if m.dtype == "pred" else "minimum" if m.dtype in REALS else "add"
+    return window(m, m.operand((1, 3, n, c)), (1, 6, n, c), "size=1x2x1x1 pad=0_0x2_2x0_0x0_0", opcode, "1")
+
+
 @template("generic", IMAGES, NUMBERS)
 def pool_channels_first(m: Maker) -> Value:
     c, n = m.size
