@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from irscope.lower.lowering import GraphLowering
 
 
-def reserve(homes: Homes, node: Node) -> None:
-    """Give the results of a loop or a branch their places, and let a loop's first values be written there where only it reads them."""
+def reserve(homes: Homes, node: Node, number: int) -> None:
+    """Give the results of a loop or a branch (group ``number``) their places, and let a loop's first values be written there where only it
+    reads them."""
     if node.op.name == "conditional":
         for path, _ in leaf_paths(node.type):
             for part in homes.parts.at(node, path):
@@ -34,8 +35,8 @@ def reserve(homes: Homes, node: Node) -> None:
         for reader in readers:
             homes.known[reader] = storage
         homes.carried[node, path] = storage
-        if homes.movable(begin) and homes.sole_reader(begin) is not None and times == 1:
-            homes.known[begin] = storage
+        if homes.sole_reader(begin) is not None and times == 1:
+            homes.claim(begin, storage, number)
 
 
 def loop(graph: GraphLowering, node: Node) -> None:

@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 
 class Homes:
-    """The places of one graph's values. ``known`` starts with the parameters and ends with everything that is stored."""
+    """The places of one graph's values. ``known`` starts with the parameters and ends with everything that is stored.
+
+    ``overwritten_at`` has the group that writes another value where a value lived until then: an update in place, or a loop.
+    """
 
     def __init__(self, lowering: Lowering, graph: Graph, plan: Plan, known: dict[Node, Storage], wanted: Mapping[Node, Storage]) -> None:
         self.lowering = lowering
@@ -33,6 +36,7 @@ class Homes:
         self.carried: dict[tuple[Node, Path], Storage] = {}
         self.made_at: dict[Node, int] = {output: n for n, group in enumerate(plan.groups) for output in group.outputs}
         self.read_at = self._reads()
+        self.overwritten_at: dict[Node, int] = {}
         self._results = set(leaves(graph.result()))
         self._old: dict[Slot, list[Node]] = {}
         for node, storage in known.items():
@@ -45,7 +49,7 @@ class Homes:
             group = self.plan.groups[number]
             anchor = group.anchor if group.kind == "whole" else None
             if anchor is not None and anchor.op.name in ("while", "conditional"):
-                control.reserve(self, anchor)
+                control.reserve(self, anchor, number)
                 continue
             for output in group.outputs:
                 self.ensure(output)
@@ -60,7 +64,7 @@ class Homes:
         """The place of a value that a kernel writes: where it is wanted, else fresh memory."""
         if node not in self.known:
             target = self.wanted.get(node)
-            if target is None or not self.may_write(node, target.slot):
+            if target is None or not self.may_write(node, target):
                 target = self.fresh(node)
             self.known[node] = target
         return self.known[node]
@@ -74,19 +78,32 @@ class Homes:
         slot = Slot(node.name, type.dtype, elements, "temp", zeroed=wish.has_halo)
         return Storage(slot, type.dtype, type.dims(), strides, offset, tuple(zip(wish.low, wish.high)))
 
-    def may_write(self, node: Node, slot: Slot) -> bool:
-        """Whether the kernel of ``node`` may write to a slot that holds another value until then (a loop's state).
+    def claim(self, node: Node, target: Storage, overwritten_at: int | None) -> None:
+        """Let a value be written where another one wants it, if its place is open and what lies there until then is read no more.
+        ``overwritten_at`` is the group that writes the other one over it, if there is one."""
+        if self.movable(node) and self.may_write(node, target):
+            self.known[node] = target
+            if overwritten_at is not None:
+                self.overwritten_at[node] = overwritten_at
+
+    def is_read_before(self, node: Node, number: int | None) -> bool:
+        """Whether all that read a value come before a group (None: no group)."""
+        return number is None or all(reader < number for reader in self.read_at.get(node, ()))
+
+    def may_write(self, node: Node, target: Storage) -> bool:
+        """Whether the kernel of ``node`` may write to a place that holds another value until then (a loop's state).
 
         Every reader of the old value must come before, or be the very kernel, reading element i before it writes it.
         """
         at = self.made_at.get(node)
         if at is None:
             return False
-        for other in self._old.get(slot, ()):
+        for other in self._old.get(target.slot, ()):
             if other in self._results:
                 return False  # the old value is itself a result, and is copied at the end
             for reader in self.read_at.get(other, ()):
-                if reader > at or (reader == at and not self._in_place(self.plan.groups[at], other, node)):
+                if reader > at or (reader == at and not (target.is_same_place(self.known[other])
+                                                         and self._in_place(self.plan.groups[at], other, node))):
                     return False
         return True
 

@@ -35,10 +35,10 @@ def reserve(homes: Homes, node: Node) -> None:
     behind = [stored(operand) for operand in node.operands]
     for operand, part in _parts(node, whole):
         if behind.count(stored(operand)) == 1:
-            _claim(homes, operand, part)
+            _claim(homes, operand, part, homes.overwritten_at.get(node))
 
 
-def _claim(homes: Homes, node: Node, target: Storage) -> None:
+def _claim(homes: Homes, node: Node, target: Storage, overwritten_at: int | None) -> None:
     """Let a value, or the stored value that it shows, be written where it is wanted, if it is still open where that lies."""
     wanted = target.walk()
     shown = node
@@ -47,8 +47,8 @@ def _claim(homes: Homes, node: Node, target: Storage) -> None:
         if inner is None:
             return
         shown, wanted = shown.operands[0], inner
-    if homes.movable(shown) and (shown is node or homes.sole_reader(shown) is not None):
-        homes.known[shown] = target.under(wanted)
+    if homes.is_read_before(shown, overwritten_at) and (shown is node or homes.sole_reader(shown) is not None):
+        homes.claim(shown, target.under(wanted), overwritten_at)
 
 
 def is_move(group: Group) -> bool:
@@ -61,7 +61,7 @@ def reserve_move(homes: Homes, group: Group) -> None:
     """Let what a group shows be written where the result lies, in the result's order: then there is nothing to copy."""
     source, output = group.inputs[0], group.outputs[0]
     if homes.sole_reader(source) is not None:
-        _claim(homes, output, homes.known[output])
+        _claim(homes, output, homes.known[output], homes.overwritten_at.get(output))
 
 
 def is_moved(graph: GraphLowering, group: Group) -> bool:
@@ -95,8 +95,8 @@ def reserve_update(homes: Homes, node: Node, number: int) -> None:
     """Let the operand of an update live where the result does, when nobody else reads it afterwards."""
     x = node.operands[0]
     behind = [stored(o) for o in node.operands[1:]]
-    if homes.movable(x) and all(reader <= number for reader in homes.read_at.get(x, ())) and x not in behind:
-        homes.known[x] = homes.known[node]
+    if homes.is_read_before(x, number + 1) and x not in behind:
+        homes.claim(x, homes.known[node], number)
 
 
 def update(graph: GraphLowering, node: Node) -> None:

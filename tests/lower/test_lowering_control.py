@@ -90,6 +90,70 @@ def test_a_state_is_not_overwritten_where_it_is_still_read(moved: str) -> None:
         t = (s32[], f32[3,3]) tuple(z, x)"""))
 
 
+BEHIND = {
+    "concatenation": """
+        h = f32[4,8] slice(a), slice={[0:4], [0:8]}
+        b = f32[4,8] cosine(h)
+        m = f32[8,8] dot(a, a), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+        n = f32[4,8] slice(m), slice={[2:6], [0:8]}
+        q = f32[4,8] sine(n)
+        next = f32[8,8] concatenate(b, q), dimensions={0}""",
+    "update": """
+        b = f32[8,8] cosine(a)
+        m = f32[8,8] dot(a, a), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+        n = f32[8,8] tanh(m)
+        u = f32[2,3] slice(n), slice={[1:3], [0:3]}
+        next = f32[8,8] dynamic-update-slice(b, u, i, i)""",
+    "transpose": """
+        b = f32[8,8] cosine(a)
+        next = f32[8,8] transpose(b), dimensions={1,0}""",
+}
+
+
+@pytest.mark.parametrize("how", BEHIND)
+def test_what_is_put_together_in_the_place_of_a_state_waits_for_its_readers(how: str) -> None:
+    state = "(s32[], f32[8,8])"
+    check(loop(state, f"""
+        a = f32[8,8] get-tuple-element(s), index=1{BEHIND[how]}
+        ROOT r = (s32[], f32[8,8]) tuple(j, next)""", """
+        x = f32[8,8] parameter(0)
+        z = s32[] constant(0)
+        t = (s32[], f32[8,8]) tuple(z, x)"""))
+
+
+def test_a_part_of_what_is_updated_in_place_keeps_its_later_readers() -> None:
+    check(entry("""
+        x = f32[2,4,4,2] parameter(0)
+        y = f32[2,4,4,2] parameter(1)
+        u = f32[1,2,6,2] parameter(2)
+        i = s32[] parameter(3)
+        k = f32[] parameter(4)
+        m = f32[2,4,4,2] maximum(x, y)
+        p = f32[2,4,6,2] pad(m, k), padding=0_0x0_0x0_2x0_0
+        d = f32[2,4,6,2] dynamic-update-slice(p, u, i, i, i, i)
+        r = f32[4,4,2] reduce(m, k), dimensions={0}, to_apply=sum
+        ROOT t = (f32[2,4,6,2], f32[4,4,2]) tuple(d, r)""",
+        "sum {\n a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT c = f32[] add(a, b)\n}\n"))
+
+
+def test_a_part_of_the_first_state_keeps_its_readers_behind_the_loop() -> None:
+    state = "(s32[], f32[6,8])"
+    check(loop(state, """
+        a = f32[6,8] get-tuple-element(s), index=1
+        b = f32[6,8] cosine(a)
+        ROOT r = (s32[], f32[6,8]) tuple(j, b)""", """
+        x = f32[4,8] parameter(0)
+        z = s32[] constant(0)
+        k = f32[] constant(0)
+        a = f32[4,8] sine(x)
+        p = f32[6,8] pad(a, k), padding=0_2x0_0
+        t = (s32[], f32[6,8]) tuple(z, p)""", result="""w = {state} while(t), condition=below, body=step
+        v = f32[6,8] get-tuple-element(w), index=1
+        h = f32[4,8] negate(a)
+        d = f32[6,4] dot(v, h), lhs_contracting_dims={{1}}, rhs_contracting_dims={{1}}
+        ROOT o = (f32[6,8], f32[6,4]) tuple(v, d)"""))
+
+
 def test_updates_are_written_in_place() -> None:
     state = "(s32[], f32[6,8], f32[8])"
     model = check(loop(state, """
