@@ -4,7 +4,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
@@ -20,6 +20,8 @@ CHUNK_FILES = 16
 CHUNK_BYTES = 2 << 20
 AHEAD = 256
 """How many answers may wait for the one before them: the answers of a million files need not be in memory."""
+TRIES = 3
+"""A file is told as deadly when so many processes died that had nothing but it to read; fewer may have been killed for another's sake."""
 
 
 def usable_cores() -> int:
@@ -65,6 +67,7 @@ class _Pool(Generic[T]):
         self._context = multiprocessing.get_context("forkserver") if forkserver else multiprocessing.get_context("spawn")
         self._tasks = deque(_chunks(files))
         self._found: dict[int, T] = {}
+        self._deaths: Counter[int] = Counter()
         self._workers = [self._start() for _ in range(min(jobs, len(self._tasks)))]
 
     def answers(self) -> Iterator[T]:
@@ -126,13 +129,15 @@ class _Pool(Generic[T]):
             worker.task = None
 
     def _lost(self, number: int) -> None:
-        """A worker died over its task: its files are asked one by one, and the one that kills again is told as such."""
+        """A worker died over its task: its files are asked one by one, and the one that kills every time is told as such."""
         worker = self._workers[number]
         task = worker.task
         assert task is not None
         worker.connection.close()
         worker.process.join()
         if len(task) == 1:
+            self._deaths[task.start] += 1
+        if self._deaths[task.start] == TRIES:
             self._found[task.start] = self.died(self.files[task.start])
         else:
             self._tasks.extendleft(range(i, i + 1) for i in reversed(task))

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -93,6 +94,28 @@ def test_a_file_that_kills_its_process_costs_no_other_file(tmp_path: Path) -> No
         files.append(str(path))
     found = list(map_files(length_or_die, died, files, jobs=2))
     assert found == [f"died {i:02}" if i in (3, 21) else f"{i} {i:02}" for i in range(40)]
+
+
+def length_or_be_killed(path: str) -> str:
+    """What the processes of the next test run: some die over an innocent file, the first two times that it is read."""
+    marks = Path(path).parent / "marks"
+    for number in range(2):
+        mark = marks / f"{os.path.basename(path)}.{number}"
+        if Path(path).read_text() == "victim" and not mark.exists():
+            mark.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+    return length_or_die(path)
+
+
+def test_a_file_whose_process_is_killed_from_outside_is_read_again(tmp_path: Path) -> None:
+    (tmp_path / "marks").mkdir()
+    files = []
+    for i in range(40):
+        path = tmp_path / f"{i:02}"
+        path.write_text("victim" if i % 13 == 5 else "die" if i == 21 else "x" * i)
+        files.append(str(path))
+    found = list(map_files(length_or_be_killed, died, files, jobs=2))
+    assert found == ["died 21" if i == 21 else f"{6 if i % 13 == 5 else i} {i:02}" for i in range(40)]
 
 
 def test_several_processes_say_what_one_does(folder: Path) -> None:
