@@ -31,11 +31,11 @@ class Comparison:
 
 
 def compare(name: str, got: Array, expected: Array, rtol: float | None = None, atol: float | None = None,
-            way: DType | None = None) -> Comparison:
+            way: DType | None = None, flushed: bool = False) -> Comparison:
     """Compare one output. Without ``atol`` the tolerance is ``rtol`` of the largest expected value: sums may be added in any order.
 
     ``way`` is the coarsest type of the values that the output is computed from; it counts where no ``rtol`` is given
-    (:func:`tolerance`).
+    (:func:`tolerance`). ``flushed``: denormals count as zeros (``Module.flushes_denormals``); which operators keep their bits is left open.
     """
     import numpy as np
     if got.shape != expected.shape:
@@ -46,7 +46,7 @@ def compare(name: str, got: Array, expected: Array, rtol: float | None = None, a
         return Comparison(name, 0.0, 0.0, None)
     wide = np.complex128 if got.dtype.kind == "c" else np.float64
     with np.errstate(all="ignore"):
-        g, e = got.astype(wide), expected.astype(wide)
+        g, e = (_flushed(x.astype(wide), x.dtype) if flushed else x.astype(wide) for x in (got, expected))
         same = (g == e) | (np.isnan(g) & np.isnan(e))
         distance = np.where(same, 0.0, np.abs(g - e))
         size = np.abs(e)
@@ -67,6 +67,18 @@ def compare(name: str, got: Array, expected: Array, rtol: float | None = None, a
     return Comparison(name, max_abs, max_rel, fault)
 
 
+def _flushed(x: Array, dtype: np.dtype[Any]) -> Array:
+    """f64 or c128 with zeros for what is denormal in the type that ``dtype`` is computed in."""
+    import numpy as np
+    if x.dtype.kind == "c":
+        parts = np.stack([_flushed(x.real, dtype), _flushed(x.imag, dtype)], axis=-1)
+        return parts.view(np.complex128)[..., 0]
+    if dtype.kind in "biu":
+        return x
+    least = np.finfo(np.float64 if dtype.name in ("float64", "complex128") else np.float32).tiny
+    return np.where(np.abs(x) < least, 0.0, x)
+
+
 def tolerance(name: str, way: DType | None = None) -> float:
     """The relative tolerance of floats of a numpy type that are computed by way of others.
 
@@ -80,7 +92,7 @@ def tolerance(name: str, way: DType | None = None) -> float:
 
 
 def compare_all(got: Sequence[Array], expected: Sequence[Array | None], rtol: float | None = None,
-                atol: float | None = None, way: Sequence[DType | None] = ()) -> list[Comparison]:
+                atol: float | None = None, way: Sequence[DType | None] = (), flushed: bool = False) -> list[Comparison]:
     """Compare outputs in order; None where nothing is expected. ``way`` are the types of :func:`compare`, by output."""
     given = [*way, *[None] * (len(got) - len(way))]
-    return [compare(f"out{i}", g, e, rtol, atol, given[i]) for i, (g, e) in enumerate(zip(got, expected)) if e is not None]
+    return [compare(f"out{i}", g, e, rtol, atol, given[i], flushed) for i, (g, e) in enumerate(zip(got, expected)) if e is not None]

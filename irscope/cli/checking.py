@@ -200,6 +200,6 @@ def _compared(module: Module, got: list[Array], expected: Sequence[Array | None]
 
     if len(expected) != len(got):
         return [ResultsDiffer.broken(module, f"it gives {len(got)} outputs, {other} has {len(expected)}")]
-    results = compare_all(got, expected, table.get("rtol"), table.get("atol"))
+    results = compare_all(got, expected, table.get("rtol"), table.get("atol"), flushed=module.flushes_denormals)
     faults = [result for result in results if result.fault]
     return [ResultsDiffer.broken(module, f"{result.name} is not that of {other}: {result.fault}") for result in faults]

@@ -148,7 +148,8 @@ def _compare(request: Request, module: Module, arrays: Arrays, outcome: Outcome)
 
         way = coarsest_types(module)
         with Progress("checking against the reference"):
-            outcome.comparisons += compare_all(outcome.outputs, _reference(module, arrays), request.rtol, request.atol, way)
+            outcome.comparisons += compare_all(outcome.outputs, _reference(module, arrays), request.rtol, request.atol, way,
+                                               module.flushes_denormals)
     if request.expect:
         from irscope.backends.arguments import fitted
         from irscope.backends.model import ports_of
@@ -160,4 +161,4 @@ def _compare(request: Request, module: Module, arrays: Arrays, outcome: Outcome)
         if all(e is None for e in expected):
             names = "outputs are named out0, out1, ..." + (", or out0@1 of device 1" if outcome.devices > 1 else "")
             raise UserError(f"{request.expect} holds none of {', '.join(p.name for p in ports[:4])}", names)
-        outcome.comparisons += compare_all(outcome.outputs, expected, request.rtol, request.atol)
+        outcome.comparisons += compare_all(outcome.outputs, expected, request.rtol, request.atol, flushed=module.flushes_denormals)

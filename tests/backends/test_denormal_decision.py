@@ -10,6 +10,7 @@ import pytest
 
 import irscope
 from irscope.analysis.reference import results
+from irscope.backends.comparison import compare
 from irscope.graph import DTYPES, Module
 from tests.conftest import Cli
 
@@ -103,3 +104,13 @@ def test_hlo_flushes_as_xla_does() -> None:
         assert {op: float(got[op][0]) for op in wanted} == {op: float(value) for op, value in wanted.items()}
         back = dict(zip((*UNARY, *BINARY), irscope.compile(program(name, 8))(y, x), strict=False))
         assert back["divide"][0] == np.inf and np.isnan(back["remainder"]).all() and back["power"][0] == 1
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64", "bf16", "c64"])
+def test_denormals_are_equal_to_zeros_where_they_count_as_such(dtype: str) -> None:
+    numpy = DTYPES[dtype].numpy()
+    tiny = 2.0 ** (-1040 if dtype == "f64" else -130)
+    got, expected = np.array([tiny, -tiny, np.inf]).astype(numpy), np.array([0, 0, np.inf]).astype(numpy)
+    assert got[0] != 0
+    assert compare("out", got, expected, flushed=True).fault is None
+    assert "2 of 2 values differ" in str(compare("out", got[:2], expected[:2]).fault)

@@ -74,7 +74,7 @@ def _checked(case: Case, module: Module, apart: Model, model: Model, arrays: lis
     got, strays = _between_guards(case, apart, given[0], True)
     if strays:
         return Outcome("strays", strays)
-    fault = next((c.fault for c in compare_all(got, expected, way=coarsest_types(module)) if c.fault), None)
+    fault = next((c.fault for c in compare_all(got, expected, way=coarsest_types(module), flushed=module.flushes_denormals) if c.fault), None)
     if fault:
         return Outcome("differs", fault)
     for run in (1, 0, 0):

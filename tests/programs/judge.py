@@ -74,7 +74,7 @@ def _judged(program: Program, seed: int) -> Verdict:
     one = compiled(module, 1)
     single = one(*given)
     way = coarsest_types(module)
-    faults = [c.fault for c in compare_all(single, expected, way=way) if c.fault is not None]
+    faults = [c.fault for c in compare_all(single, expected, way=way, flushed=module.flushes_denormals) if c.fault is not None]
     if faults or len(single) != len(expected):
         return Verdict("differs", faults[0] if faults else f"{len(single)} results instead of {len(expected)}")
     if not same_bits(single, one(*given)):

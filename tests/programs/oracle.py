@@ -59,7 +59,7 @@ def against(program: Program, arrays: list[Array], expected: list[Array], word: 
             way = coarsest_types(module)
     except (UserError, Refused) as refused:
         return Verdict("refused", word + str(refused).split("\n")[0][:300])
-    faults = [c.fault for c in compare_all(got, expected, way=way) if c.fault is not None]
+    faults = [c.fault for c in compare_all(got, expected, way=way, flushed=module.flushes_denormals) if c.fault is not None]
     if faults or len(got) != len(expected):
         return Verdict("differs", word + (faults[0] if faults else f"{len(got)} results instead of {len(expected)}"), word)
     return Verdict("same")
