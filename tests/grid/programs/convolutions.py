@@ -41,6 +41,15 @@ def conv_residual(m: Maker) -> Value:
     return convolution(m, (1, c, n, n), (c, c, 3, 3), "size=3x3 pad=1_1x1_1", "bf01_oi01->bf01", (n, n))
 
 
+@template("convolution", each(along((), EDGES, (5,)), along((), EDGES, (1,)), [(16, 8)]), NUMBERS)
+def conv_residual_computed(m: Maker) -> Value:
+    """The operand is computed for the convolution and the sum alone: it is left in a halo, and both read it there."""
+    c, n = m.size
+    m.first = m.changed(m.operand((1, c, n, n)))
+    w = m.operand((c, c, 3, 3))
+    return m.op("convolution", m.dtype, (1, c, n, n), m.first, w, attrs="window={size=3x3 pad=1_1x1_1}, dim_labels=bf01_oi01->bf01")
+
+
 @template("convolution", along((), EDGES), NUMBERS)
 def conv_same_type(m: Maker) -> Value:
     """Image and kernel of one type: they may be one value."""

@@ -74,6 +74,16 @@ def scatter_windows(m: Maker) -> Value:
                 f"scatter_dims_to_operand_dims={{0,1}}, index_vector_dim=1, to_apply={keep}")
 
 
+@template("generic", TABLES, ARRAYS)
+def scatter_overlapping(m: Maker) -> Value:
+    """Five windows that overlap, their rows in front of the places: the last window that holds an element gives it."""
+    a, b = m.size
+    x, updates = m.operand((a + 2, b + 3)), m.operand((a, 5, b))
+    keep = m.body(f"second_{m.dtype}", f"  a = {m.dtype}[] parameter(0)\n  ROOT b = {m.dtype}[] parameter(1)")
+    return m.op("scatter", m.dtype, x.shape, x, m.index(2, (5, 2)), updates, attrs="update_window_dims={0,2}, inserted_window_dims={}, "
+                f"scatter_dims_to_operand_dims={{0,1}}, index_vector_dim=1, to_apply={keep}")
+
+
 @template("generic", each(along((3,), EDGES), along((), EDGES, (3,))), ORDERED)
 def sort(m: Maker) -> Value:
     less = m.body(f"less_{m.dtype}", f"  a = {m.dtype}[] parameter(0)\n  b = {m.dtype}[] parameter(1)\n  ROOT r = pred[] compare(a, b), direction=LT")
