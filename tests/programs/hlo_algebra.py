@@ -32,9 +32,9 @@ def square(maker: Hlo) -> Value:
     small = maker.input(dtype, (*batch, n, n), -1, 1)
     rows = maker.add(Value("", "s32", (n, n), "exact", 0, n), "iota(), iota_dimension=0")
     columns = maker.add(Value("", "s32", (n, n), "exact", 0, n), "iota(), iota_dimension=1")
-    on = maker.add(Value("", "pred", (n, n)), f"compare({rows.name}, {columns.name}), direction=EQ")
+    on = maker.add(Value("", "pred", (n, n), high=1), f"compare({rows.name}, {columns.name}), direction=EQ")
     big, none = maker.filled(dtype, (n, n), 2 * n + 1), maker.filled(dtype, (n, n), 0)
-    one = maker.add(big, f"select({on.name}, {big.name}, {none.name})")
+    one = maker.add(replace(big, low=0), f"select({on.name}, {big.name}, {none.name})")
     wide = maker.spread(one, small.shape, range(len(batch), len(batch) + 2))
     return maker.add(replace(wide, low=-1, high=2 * n + 2), f"add({small.name}, {wide.name})")
 
@@ -66,7 +66,7 @@ def cholesky(maker: Hlo) -> None:
     n = matrix.shape[-1]
     rows = maker.add(Value("", "s32", matrix.shape, "exact", 0, n), f"iota(), iota_dimension={rank - 2}")
     columns = maker.add(Value("", "s32", matrix.shape, "exact", 0, n), f"iota(), iota_dimension={rank - 1}")
-    mask = maker.add(Value("", "pred", matrix.shape), f"compare({rows.name}, {columns.name}), direction={'GE' if lower else 'LE'}")
+    mask = maker.add(Value("", "pred", matrix.shape, high=1), f"compare({rows.name}, {columns.name}), direction={'GE' if lower else 'LE'}")
     zero = maker.filled(matrix.dtype, matrix.shape, 0)
     maker.values.remove(made)
     maker.add(made, f"select({mask.name}, {made.name}, {zero.name})")

@@ -26,7 +26,7 @@ from irscope.graph import Module
 from irscope.lower.options import Options
 from irscope.source import Severity, UserError
 from tests.programs.arrays import arrays_of
-from tests.programs.program import Program
+from tests.programs.program import Program, Value
 from tests.programs.verdict import Verdict
 
 Array = np.ndarray[Any, Any]
@@ -77,12 +77,23 @@ def _judged(program: Program, seed: int) -> Verdict:
     faults = [c.fault for c in compare_all(single, expected, way=way, flushed=module.flushes_denormals) if c.fault is not None]
     if faults or len(single) != len(expected):
         return Verdict("differs", faults[0] if faults else f"{len(single)} results instead of {len(expected)}")
+    beyond = next(filter(None, map(beyond_range, program.outputs, expected)), None) if not program.special else None
+    if beyond:
+        return Verdict("range", beyond)
     if not same_bits(single, one(*given)):
         return Verdict("again", "a second run gives other bits")
     double = compiled(module, 2)(*given)
     if not same_bits(single, double):
         return Verdict("threads", "one and two threads give different bits")
     return Verdict("same")
+
+
+def beyond_range(value: Value, array: Array) -> str | None:
+    """What is wrong with an exact result that leaves the range in which the generator knows it to be."""
+    if value.grade != "exact" or value.shape != array.shape or array.dtype.kind not in "fV" or not array.size:
+        return None
+    low, high = float(array.min()), float(array.max())
+    return None if value.low <= low and high <= value.high else f"{value.name} is from {low} to {high}, not from {value.low} to {value.high}"
 
 
 def primitive(program: Program, arrays: list[Array]) -> tuple[Module, list[Array]]:

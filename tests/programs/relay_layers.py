@@ -47,6 +47,20 @@ def normal(maker: Relay) -> None:
     maker.add(replace(moved, grade="rough"), f"nn.layer_norm(%{moved.name}, %{gamma.name}, %{beta.name}, epsilon=0.01f)")
 
 
+@STEPS(0.5, "framed")
+def upsampled_twice(maker: Relay) -> None:
+    """The same interpolation by two operators: their difference is zero, which no other engine needs to confirm."""
+    value = maker.pick(lambda v: v.dtype == "f32" and len(v.shape) == 4 and exact(v) and 0 not in v.shape and prod(v.shape) <= 512)
+    n, c, h, w = value.shape
+    method, other = maker.draws.one((("bilinear", "linear"), ("nearest_neighbor", "nearest_neighbor")))
+    rounding = ', rounding_method="floor"' if other == "nearest_neighbor" else ""
+    made = replace(value, shape=(n, c, 2 * h, 2 * w), grain=value.grain / 4)
+    one = maker.add(made, f'nn.upsampling(%{value.name}, scale_h=2f, scale_w=2f, method="{method}")')
+    two = maker.add(made, f'image.resize2d(%{value.name}, size=[{2 * h}, {2 * w}], method="{other}", '
+                          f'coordinate_transformation_mode="asymmetric"{rounding})')
+    maker.add(replace(made, low=0, high=0), f"subtract(%{one.name}, %{two.name})")
+
+
 @STEPS(2, "narrow")
 def dense(maker: Relay) -> None:
     value = maker.pick(lambda v: len(v.shape) == 2 and exact(v) and v.dtype in ("f32", "f64", "f16", "s32"))

@@ -19,7 +19,7 @@ from tests.programs.campaign import CHUNK, State, program_of, tree_hash
 from tests.programs.fates import fate
 from tests.programs.judge import primitive, same_bits
 from tests.programs.minimise import minimise
-from tests.programs.program import Program
+from tests.programs.program import Program, Value
 from tests.programs.workers import Worker
 
 CORNERS = {
@@ -102,6 +102,13 @@ def test_bits_are_compared_as_bits_and_nan_is_nan() -> None:
     assert same_bits([zero], [zero.copy()]) and not same_bits([zero], [nan])
     assert same_bits([np.array([np.nan])], [-np.array([np.nan])])
     assert not same_bits([np.array([1])], [np.array([2])])
+
+
+def test_an_exact_float_beyond_what_is_known_of_it_is_found() -> None:
+    value = Value("v1", "f32", (2,), low=0, high=4)
+    assert judge.beyond_range(value, np.array([0, 4], np.float32)) is None
+    assert judge.beyond_range(value, np.array([0, 5], np.float32)) == "v1 is from 0.0 to 5.0, not from 0 to 4"
+    assert judge.beyond_range(replace(value, grade="rough"), np.array([0, 5], np.float32)) is None
 
 
 def test_a_worker_that_dies_or_does_not_end_is_replaced() -> None:

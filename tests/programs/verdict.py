@@ -8,7 +8,7 @@ from dataclasses import dataclass
 class Verdict:
     """``kind``: ``same``; ``refused`` (irscope says that it does not run); or a failure.
 
-    Failures: ``differs`` from the reference or the oracle, ``threads`` (one and two threads differ), ``again`` (two runs differ), ``raised``,
+    Failures: ``differs`` from the reference or the oracle, ``range`` (beyond what the generator knows of a result), ``threads`` (one and two threads differ), ``again`` (two runs differ), ``raised``,
     ``slow`` (more CPU time than the limit), ``died``. ``key`` tells failures apart while a program is made smaller.
     """
 
