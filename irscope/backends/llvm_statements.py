@@ -114,7 +114,7 @@ class Statements:
         if s.mask is None:
             both = self.code.result(f"load {kind}, ptr {pointer}, align {alignment}{fixed}")
         else:
-            both = llvm_masked.load(self.code, element, 2 * lanes, pointer, alignment, self._doubled(self.values.one(s.mask), lanes))
+            both = llvm_masked.load(self.code, element, 2 * lanes, pointer, alignment, self._doubled(s.mask, lanes))
         return self._part(both, element, lanes, 0), self._part(both, element, lanes, 1)
 
     def _part(self, both: str, element: str, lanes: int, which: int) -> str:
@@ -132,8 +132,11 @@ class Statements:
         kind = vector(element, lanes)
         return self.code.pure(f"shufflevector {kind} {re}, {kind} {im}, <{2 * lanes} x i32> <{take}>", re, im)
 
-    def _doubled(self, mask: str, lanes: int) -> str:
+    def _doubled(self, of: Expr, lanes: int) -> str:
         """A mask for both parts of each complex lane."""
+        held, mask = _held(of), self.values.one(of)
+        if held is not None:
+            return llvm_masked.constant([lane for lane in held for _ in (0, 1)])
         if lanes == 1:
             first = self.code.pure(f"insertelement <2 x i1> poison, i1 {mask}, i64 0", mask)
             return self.code.pure(f"shufflevector <2 x i1> {first}, <2 x i1> poison, <2 x i32> zeroinitializer", first)
@@ -171,7 +174,7 @@ class Statements:
         if isinstance(value, tuple):
             element = scalar(dtype)
             value = self._interleaved(value[0], value[1], element, lanes)
-            mask = None if mask is None else self._doubled(mask, lanes)
+            mask = None if s.mask is None else self._doubled(s.mask, lanes)
             lanes *= 2
         elif dtype.kind == "pred":
             value = self.code.pure(f"zext {vector('i1', lanes)} {value} to {vector('i8', lanes)}", value)

@@ -14,6 +14,7 @@ from irscope.backends import llvm_compile, llvm_masked
 from irscope.backends.executable import Executable, aligned_bytes
 from irscope.backends.llvm_code import Code
 from irscope.graph import DTYPES
+from tests.conftest import Cli
 
 SIZE = {"movb": 1, "vpextrb": 1, "pextrb": 1, "movw": 2, "vpextrw": 2, "pextrw": 2, "movl": 4, "vmovd": 4, "vmovss": 4, "vpextrd": 4,
         "vextractps": 4}
@@ -68,6 +69,17 @@ def test_a_computed_mask_of_integers_has_no_intrinsic_that_could_fold() -> None:
     code = Code()
     llvm_masked.store(code, "i8", 4, "%t", "%p", 1, "%m", None)
     assert "masked" not in "\n".join(code.text()) and not code.declarations
+
+
+@pytest.mark.parametrize(("dtype", "size"), [("c64", 8), ("c128", 16)])
+def test_a_tail_of_complex_numbers_is_read_no_further(dtype: str, size: int, cli: Cli, tmp_path: Path) -> None:
+    """One number behind 32: LLVM 22.1 reads a whole register behind it where the mask is a shuffle of constants."""
+    path = tmp_path / "tail.hlo"
+    path.write_text(f"HloModule m\nENTRY e {{ x = {dtype}[33] parameter(0)\n y = {dtype}[33] parameter(1)\n ROOT r = {dtype}[33] add(x, y) }}\n")
+    made = cli("compile-and-run", path, "--emit", "asm", "--cpu", "haswell", "--threads", "1").stdout
+    whole = re.findall(r"^\s+v(?!maskmov)\w+\s+(\d+)\(%r[ds]i\), .*%ymm", made, re.MULTILINE)
+    assert [offset for offset in map(int, whole) if offset + 32 > 33 * size] == []
+    assert re.search(rf"^\s+v\w+\s+{32 * size}\(%r[ds]i\)", made, re.MULTILINE), "the tail is read at its place"
 
 
 def test_one_file_names_the_masked_intrinsics() -> None:

@@ -37,6 +37,8 @@ KNOWN = (
     "convert_f32_s4/3x17/s16/1/native/plain/plain/unchanged/alone/end",
     "convert_f32_s8/3x17/u8/2/x86-64/plain/plain/unchanged/alone/end",
     "conv_same_type/33/f32/2/x86-64-v3/plain/aliased/unchanged/alone/end",
+    "transpose/33x1/c64/4/x86-64-v3/plain/stored/residual/joined_behind/end",
+    "two_results/33x3/c64/1/x86-64-v3/plain/stored/residual/read/end",
 )
 """Cases that once were wrong, which every sample holds."""
 
