@@ -16,8 +16,9 @@ OUT := out
 JOBS ?= 2
 # What `make test` passes on to pytest: make test ARGS='tests/cli -k pipe'
 ARGS ?=
-# Seeds of the oracle's random programs: every second one is HLO (10,000 through XLA), every fourth TorchScript (3,000 through torch).
-ORACLE_HLO ?= 0:20000
+# Seeds of the oracle's random programs: every second one is HLO (10,000 through XLA, and those left out), every fourth TorchScript
+# (3,000 through torch).
+ORACLE_HLO ?= 0:22000
 ORACLE_TORCH ?= 0:12000
 
 .PHONY: $(shell sed -n 's/^\([a-z-]*\):.*/\1/p' $(firstword $(MAKEFILE_LIST)))
