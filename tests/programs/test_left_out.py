@@ -8,6 +8,7 @@ from tests.programs.oracle import Fixed, judge_by_peer
 from tests.programs.program import Program
 
 CROPS, SELECTS, SLICES, ZEROS = LEFT_OUT["hlo"]
+SPECIAL, LOST = LEFT_OUT["torchscript"]
 GREATER = "c0 {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT r = pred[] compare(a, b), direction=GT\n}\n"
 SUM = "c1 {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT r = f32[] add(a, b)\n}\n"
 
@@ -36,6 +37,16 @@ def zeros(operand: str, dtype: str = "s16") -> Program:
     return program(f"p = {dtype}[] parameter(0)\n  k = {dtype}[] constant(-1)\n  o = {dtype}[] {operand}\n  ROOT c = {dtype}[] count-leading-zeros(o)")
 
 
+def graph(body: str, special: bool = False) -> Program:
+    constants = "%no : bool = prim::Constant[value=0]()\n  %none : NoneType = prim::Constant()\n  %one : int = prim::Constant[value=1]()\n" \
+                "  %six : int = prim::Constant[value=6]()\n  %half : float = prim::Constant[value=0.5]()\n  %yes : bool = prim::Constant[value=1]()\n"
+    return Program("torchscript", (), (), (), Fixed(f"graph(%x : Tensor):\n  {constants}  {body}\n  return (%y)\n"), {}, special)
+
+
+def converted(number: str, special: bool) -> Program:
+    return graph(f"%y : Tensor = aten::to(%x, %{number}, %no, %no, %none)", special)
+
+
 @pytest.mark.parametrize("cause, given", [
     (CROPS, convolution("-1_2", 5)), (CROPS, convolution("0_-1", 3)), (None, convolution("0_1", 5)),
     (SELECTS, selection("size=2x3 stride=2x2 pad=0_0x0_1", "2,2")), (SELECTS, selection("size=2x2 stride=2x2 pad=1_1x0_0", "3,2")),
@@ -47,6 +58,13 @@ def zeros(operand: str, dtype: str = "s16") -> Program:
     (None, slices("f32[1,4] negate(x)", "f32[1,2] dynamic-slice(y, i, i), dynamic_slice_sizes={1,2}")),
     (None, slices("f32[1,4] copy(x)", "f32[1,2] slice(y), slice={[0:1], [1:3]}")),
     (ZEROS, zeros("negate(k)")), (ZEROS, zeros("not(k)", "s4")), (None, zeros("add(k, p)")), (None, zeros("copy(k)", "s64")), (None, zeros("copy(p)")),
+    (SPECIAL, converted("one", special=True)), (None, converted("one", special=False)), (None, converted("six", special=True)),
+    (SPECIAL, graph("%y : Tensor = prim::Loop(%six, %yes, %x)\n    block0(%i : int, %a : Tensor):\n"
+                    "      %b : Tensor = aten::to(%a, %one, %no, %no, %none)\n      -> (%yes, %b)", special=True)),
+    (LOST, graph("%a : Tensor = aten::type_as(%x, %x)\n  %y : Tensor = aten::add_(%x, %one, %one)")),
+    (LOST, graph("%a : Tensor = aten::dropout(%x, %half, %no)\n  %y : Tensor = aten::neg_(%a)")),
+    (None, graph("%a : Tensor = aten::type_as(%x, %x)\n  %y : Tensor = aten::neg(%a)")),
+    (None, graph("%a : Tensor = aten::alias(%x)\n  %y : Tensor = aten::neg_(%a)")),
 ])
 def test_a_program_is_left_out_where_a_cause_concerns_it(cause: str | None, given: Program) -> None:
     assert cause_of(given) == cause
