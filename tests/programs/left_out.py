@@ -19,6 +19,8 @@ MOVES = frozenset(("bitcast", "broadcast", "copy", "pad", "reshape", "reverse", 
 """What XLA moves a dynamic slice through, or drops where it changes nothing."""
 WHOLE = frozenset(number for dtype, (_, number) in TORCH.items() if dtype in INTEGERS)
 """Torch's numbers of integer types."""
+PRODUCTS = frozenset(("aten::matmul", "aten::linear", "aten::conv2d", "aten::_convolution"))
+"""Calls that go to oneDNN."""
 PLACED = frozenset(("dynamic-slice", "gather"))
 """Slices whose places are operands. XLA makes a dynamic slice of a gather of one place."""
 
@@ -90,6 +92,13 @@ def rounds_special_numbers(node: Node, module: Module, program: Program) -> bool
     return dtype.op.name == "parameter" or dtype.attrs.get("value") in WHOLE
 
 
+def multiplies_denormals(node: Node, module: Module, program: Program) -> bool:
+    """Torch keeps denormals, but its bf16 products of matrices run on instructions that take them for zeros, where the processor has such:
+    a denormal times infinity is then NaN."""
+    values = (*program.inputs, *(s.value for s in program.statements if s.value is not None))
+    return program.special and node.op.name in PRODUCTS and any(value.dtype == "bf16" for value in values)
+
+
 def writes_what_torch_loses(node: Node, module: Module, program: Program) -> bool:
     """``type_as`` and ``dropout`` may give their operand itself, as torch does when it runs them, but their schemas do not say so.
     The optimiser of torch's executor and tracer drops a write to such a result, or to its operand, when nobody seems to read it."""
@@ -106,6 +115,7 @@ LEFT_OUT: dict[str, dict[str, Concerns]] = {
     },
     "torchscript": {
         "NaN and infinities as integers": rounds_special_numbers,
+        "bf16 products of denormals": multiplies_denormals,
         "a write in place beside type_as or dropout": writes_what_torch_loses,
     },
 }

@@ -5,10 +5,10 @@ import pytest
 
 from tests.programs.left_out import LEFT_OUT, cause_of
 from tests.programs.oracle import Fixed, judge_by_peer
-from tests.programs.program import Program
+from tests.programs.program import Program, Value
 
 CROPS, SELECTS, SLICES, ZEROS = LEFT_OUT["hlo"]
-SPECIAL, LOST = LEFT_OUT["torchscript"]
+SPECIAL, DENORMAL, LOST = LEFT_OUT["torchscript"]
 GREATER = "c0 {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT r = pred[] compare(a, b), direction=GT\n}\n"
 SUM = "c1 {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT r = f32[] add(a, b)\n}\n"
 
@@ -37,10 +37,10 @@ def zeros(operand: str, dtype: str = "s16") -> Program:
     return program(f"p = {dtype}[] parameter(0)\n  k = {dtype}[] constant(-1)\n  o = {dtype}[] {operand}\n  ROOT c = {dtype}[] count-leading-zeros(o)")
 
 
-def graph(body: str, special: bool = False) -> Program:
+def graph(body: str, special: bool = False, dtype: str = "f32") -> Program:
     constants = "%no : bool = prim::Constant[value=0]()\n  %none : NoneType = prim::Constant()\n  %one : int = prim::Constant[value=1]()\n" \
                 "  %six : int = prim::Constant[value=6]()\n  %half : float = prim::Constant[value=0.5]()\n  %yes : bool = prim::Constant[value=1]()\n"
-    return Program("torchscript", (), (), (), Fixed(f"graph(%x : Tensor):\n  {constants}  {body}\n  return (%y)\n"), {}, special)
+    return Program("torchscript", (Value("x", dtype, (2, 2)),), (), (), Fixed(f"graph(%x : Tensor):\n  {constants}  {body}\n  return (%y)\n"), {}, special)
 
 
 def converted(number: str, special: bool) -> Program:
@@ -61,6 +61,8 @@ def converted(number: str, special: bool) -> Program:
     (SPECIAL, converted("one", special=True)), (None, converted("one", special=False)), (None, converted("six", special=True)),
     (SPECIAL, graph("%y : Tensor = prim::Loop(%six, %yes, %x)\n    block0(%i : int, %a : Tensor):\n"
                     "      %b : Tensor = aten::to(%a, %one, %no, %no, %none)\n      -> (%yes, %b)", special=True)),
+    (DENORMAL, graph("%y : Tensor = aten::matmul(%x, %x)", special=True, dtype="bf16")),
+    (None, graph("%y : Tensor = aten::matmul(%x, %x)", dtype="bf16")), (None, graph("%y : Tensor = aten::matmul(%x, %x)", special=True)),
     (LOST, graph("%a : Tensor = aten::type_as(%x, %x)\n  %y : Tensor = aten::add_(%x, %one, %one)")),
     (LOST, graph("%a : Tensor = aten::dropout(%x, %half, %no)\n  %y : Tensor = aten::neg_(%a)")),
     (None, graph("%a : Tensor = aten::type_as(%x, %x)\n  %y : Tensor = aten::neg(%a)")),
