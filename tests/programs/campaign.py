@@ -24,13 +24,11 @@ from typing import Any
 from tests.programs.judge import judge
 from tests.programs.minimise import minimise
 from tests.programs.program import Program
-from tests.programs.verdict import Verdict
+from tests.programs.verdict import PASSED, Verdict
 from tests.programs.workers import LIMIT, Worker
 
 FORMATS = ("hlo", "torchscript", "hlo", "relay")
 ROOT = Path(__file__).resolve().parents[2]
-PASSED = ("same", "refused", "invalid")
-"""Verdicts that are no failure: how many are refused, by irscope or by the peer, is told."""
 CHUNK = 100
 """So many seeds are written down together."""
 
@@ -160,7 +158,7 @@ def smaller(seed: int, limit: float, oracle: bool = False) -> tuple[Verdict, Pro
     try:
         program = program_of(seed).live()
         verdict = worker.ask(program, seed)
-        if verdict.kind == "same":
+        if not verdict.failed:
             return verdict, program
         return verdict, minimise(program, lambda p: worker.ask(p, seed).like(verdict))
     finally:

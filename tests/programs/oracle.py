@@ -11,6 +11,7 @@ from irscope.backends.comparison import compare_all
 from irscope.source import UserError
 from tests.programs.arrays import Array, arrays_of
 from tests.programs.judge import Refused, compiled, judge, primitive, shared_among_threads
+from tests.programs.left_out import cause_of
 from tests.programs.peers import PeerRefused, by_torch, by_xla, traced
 from tests.programs.program import Program
 from tests.programs.verdict import Verdict
@@ -19,10 +20,13 @@ from tests.programs.verdict import Verdict
 def judge_by_peer(program: Program, seed: int = 0) -> Verdict:
     """A program against its peer; Relay, which has none that can be installed, against the reference alone.
 
-    ``invalid``: the peer refuses it.
+    ``invalid``: the peer refuses it. ``left-out``: it departs from the definition there.
     """
     if program.format == "relay":
         return judge(program, seed)
+    cause = cause_of(program)
+    if cause is not None:
+        return Verdict("left-out", cause)
     began = time.process_time()
     arrays = arrays_of(program, seed)
     try:

@@ -3,10 +3,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+PASSED = ("same", "refused", "invalid", "left-out")
+"""Verdicts that are no failure: how many are refused, by irscope or by the peer, or left out, is told."""
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """``kind``: ``same``; ``refused`` (irscope says that it does not run); or a failure.
+    """``kind``: ``same``; ``refused`` (irscope says that it does not run); from the oracle ``invalid`` (the peer refuses it) and ``left-out``
+    (the peer departs from the definition there); or a failure.
 
     Failures: ``differs`` from the reference or the oracle, ``range`` (beyond what the generator knows of a result), ``threads`` (one and two threads differ), ``again`` (two runs differ), ``raised``,
     ``slow`` (more CPU time than the limit), ``died``. ``key`` tells failures apart while a program is made smaller.
@@ -19,7 +23,7 @@ class Verdict:
 
     @property
     def failed(self) -> bool:
-        return self.kind not in ("same", "refused", "invalid")
+        return self.kind not in PASSED
 
     def like(self, other: Verdict) -> bool:
         """Whether both are the same failure."""
