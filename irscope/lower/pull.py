@@ -36,6 +36,7 @@ class Pull:
         self.call.declare(problem)
         self.views = self.call.views
         self._known: dict[tuple[Node, Index], tuple[Any, Any]] = {}
+        self._reshaped: dict[tuple[Index, tuple[int, ...]], tuple[Index, tuple[int, ...]]] = {}
 
     # ---- values
 
@@ -156,7 +157,7 @@ class Pull:
             case "broadcast":
                 return [at[d] for d in node.attrs.get("dimensions", ())]
             case "reshape":
-                return reindexed(self.k, dims_of(node), dims_of(node.operands[0]), at)
+                return self._reindexed(at, dims_of(node), dims_of(node.operands[0]))
             case "transpose":
                 order = node.attrs["dimensions"]
                 return [at[order.index(d)] for d in range(len(order))]
@@ -165,6 +166,14 @@ class Pull:
             case _:
                 turned = node.attrs["dimensions"]
                 return [i * -1 + (n - 1) if d in turned else i for d, (i, n) in enumerate(zip(at, dims_of(node)))]
+
+    def _reindexed(self, at: Index, dims: tuple[int, ...], wanted: tuple[int, ...]) -> Index:
+        """An index into one shape as one into another. Reshaped there and back again, it is the index that it was, although the
+        arithmetic of vectors does not show it: an anchor's value is known at that one alone."""
+        first, shape = self._reshaped.get((at, dims), (at, dims))
+        made = first if shape == wanted else self._index(reindexed(self.k, shape, wanted, first))
+        self._reshaped[made, wanted] = first, shape
+        return made
 
     def _element(self, node: Node, at: Index) -> Any:
         """By the operator's own meaning; operators like this nest only a few deep in one kernel."""

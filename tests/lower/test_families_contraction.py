@@ -126,3 +126,17 @@ def test_nothing_to_sum_and_nothing_to_give() -> None:
        fixed=st.sampled_from([(), (0,), (1,)]))
 def test_random_sizes(m: int, n: int, k: int, lhs: str, rhs: str, fixed: tuple[int, ...]) -> None:
     check(product(m, n, k, lhs, rhs), fixed)
+
+
+@pytest.mark.parametrize("middle", ["30", "5,6", "3,2,5"])
+def test_a_product_reshaped_there_and_back_keeps_its_epilogue(middle: str) -> None:
+    """15 columns on 16 lanes: the arithmetic of the indices does not show that they are the same again."""
+    check(entry(f"""
+      x = f32[2,1] parameter(0)
+      w = f32[15,1] parameter(1)
+      d = f32[2,15] dot(x, w), lhs_contracting_dims={{1}}, rhs_contracting_dims={{1}}
+      r = f32[{middle}] reshape(d)
+      f = f32[{middle}] floor(r)
+      s = f32[6,5] reshape(f)
+      c = f32[6,5] cosine(s)
+      ROOT q = f32[2,15] reshape(c)"""))
