@@ -21,7 +21,7 @@ ARGS ?=
 ORACLE_HLO ?= 0:22000
 ORACLE_TORCH ?= 0:13000
 
-.PHONY: $(shell sed -n 's/^\([a-z-]*\):.*/\1/p' $(firstword $(MAKEFILE_LIST)))
+.PHONY: mutants $(shell sed -n 's/^\([a-z-]*\):.*/\1/p' $(firstword $(MAKEFILE_LIST)))
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
@@ -85,6 +85,9 @@ bench-lint: $(READY)  ## linting 100,000 operators of every format, shape and po
 
 fuzz: $(READY)  ## mutated dumps: the readers may find faults in them, and nothing else
 	@$(BIN)/python benchmarks/fuzz.py samples $(ARGS)
+
+mutants: $(READY)  ## 300 small mistakes put into the sources: how many the tests of each room notice; two hours of CPU time, goes on in out/mutants
+	@PYTHONPATH=. nice $(BIN)/python -m tests.mutants --state $(OUT)/mutants --jobs $(JOBS) $(ARGS)
 
 masked-memory: $(READY)  ## masked loads and stores of all types and lanes between guard pages, at every CPU level that runs here; resumes
 	@PYTHONPATH=. nice $(BIN)/python benchmarks/masked_memory.py $(ARGS)

@@ -1,0 +1,136 @@
+"""Mutation testing: whether the tests of a room notice a small mistake in it.
+
+    python -m tests.mutants [--sample 300] [--seed 1] [--state out/mutants] [--jobs 2] [ROOM...]
+    python -m tests.mutants --show KEY      the change of one mutant
+
+A sample of all mutants (``tests.mutants.points``) is drawn by the seed; each is put into a copy of the project, and the tests of its room run
+until one fails. What has run is kept in ``--state`` under the hash of irscope/ and tests/, and not run again. Mutants that mean the same
+as the original are listed with the reason in ``tests/mutants/equivalent.txt``. Exit status 1: fewer than 90 % are noticed, or more than
+5 % are listed.
+"""
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+from itertools import islice
+from pathlib import Path
+from queue import SimpleQueue
+from random import Random
+
+from tests.mutants.points import Point, is_valid, points
+from tests.mutants.trial import Outcome, Trial, room_of
+
+ROOT = Path(__file__).resolve().parents[2]
+ROOMS = ("graph", "ops", "expand", "analysis", "passes", "fusion", "query", "lint", "lower")
+EQUIVALENT = Path(__file__).parent / "equivalent.txt"
+WANTED, LISTED = 0.90, 0.05
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("rooms", nargs="*", metavar="ROOM", help=f"these alone (default: {' '.join(ROOMS)})")
+    parser.add_argument("--sample", type=int, default=300, metavar="N", help="how many mutants are drawn")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--state", default="out/mutants", metavar="DIR", help="where progress is kept")
+    parser.add_argument("--jobs", type=int, default=2, help="processes")
+    parser.add_argument("--show", metavar="KEY", help="the change of one mutant")
+    args = parser.parse_args()
+    every = all_points(args.rooms or ROOMS)
+    if args.show:
+        print("\n".join(f"{p.path}:{p.line}: {p.old} -> {p.new}\n    {p.where}" for p in every if args.show in p.key))
+        return 0
+    drawn = sample(every, args.sample, args.seed)
+    equivalent = reasons()
+    print(f"{len(drawn)} of {len(every)} mutants, drawn by seed {args.seed}", flush=True)
+    outcomes = dict(run(drawn, Path(args.state), args.jobs))
+    return report(drawn, outcomes, equivalent)
+
+
+def all_points(rooms: Sequence[str]) -> list[Point]:
+    """All mutants of some rooms, in the order of their files."""
+    files = sorted(file for room in rooms for file in _files(ROOT / "irscope" / room))
+    return [point for file in files for point in points(str(file.relative_to(ROOT)), file.read_text())]
+
+
+def sample(every: Sequence[Point], count: int, seed: int) -> list[Point]:
+    """So many of the mutants that Python takes, in the order of their files."""
+    order = list(every)
+    Random(seed).shuffle(order)
+    valid = (point for point in order if is_valid(point, (ROOT / point.path).read_text()))
+    return sorted(islice(valid, count), key=lambda p: (p.path, p.start, p.new))
+
+
+def _files(room: Path) -> list[Path]:
+    return list(room.rglob("*.py")) if room.is_dir() else [room.with_suffix(".py")]
+
+
+def reasons() -> dict[str, str]:
+    """Why mutants that nobody can notice mean the same: ``key | reason`` a line."""
+    lines = EQUIVALENT.read_text().splitlines()
+    parts = (line.rpartition(" | ") for line in lines if line and not line.startswith("#"))
+    return {key.strip(): reason.strip() for key, _, reason in parts}
+
+
+def run(drawn: Sequence[Point], folder: Path, jobs: int) -> Iterator[tuple[str, Outcome]]:
+    """The outcomes of all mutants by their keys; what was found before is not run again."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{tree_hash()}.jsonl"
+    known = {r["key"]: Outcome(r["said"], r["by"], r["seconds"]) for r in map(json.loads, path.read_text().splitlines())} if path.exists() else {}
+    todo = [p for p in drawn if p.key not in known]
+    yield from ((p.key, known[p.key]) for p in drawn if p.key in known)
+    with tempfile.TemporaryDirectory() as copies, path.open("a") as file:
+        trials: SimpleQueue[Trial] = SimpleQueue()
+        for number in range(min(jobs, len(todo))):
+            trials.put(Trial(ROOT, Path(copies) / str(number)))
+
+        def try_one(point: Point) -> Outcome:
+            trial = trials.get()
+            try:
+                return trial.run(point)
+            finally:
+                trials.put(trial)
+        with ThreadPoolExecutor(max(1, jobs)) as pool:
+            for number, (point, outcome) in enumerate(zip(todo, pool.map(try_one, todo), strict=True), 1):
+                file.write(json.dumps({"key": point.key, **asdict(outcome)}) + "\n")
+                file.flush()
+                if outcome.said == "alive":
+                    print(f"alive: {point.path}:{point.line}: {point.old} -> {point.new}", flush=True)
+                if number % 20 == 0:
+                    print(f"{number} of {len(todo)}", flush=True)
+                yield point.key, outcome
+
+
+def tree_hash() -> str:
+    """A hash of all sources and tests, by path and content."""
+    digest = hashlib.sha256()
+    for path in sorted(file for name in ("irscope", "tests") for file in (ROOT / name).rglob("*.py")):
+        digest.update(f"{path.relative_to(ROOT)}\0".encode() + hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()[:16]
+
+
+def report(drawn: Sequence[Point], outcomes: dict[str, Outcome], equivalent: dict[str, str]) -> int:
+    """Tell how many are noticed, by room; the exit status."""
+    alive = [p for p in drawn if outcomes[p.key].said == "alive"]
+    unseen = [p for p in alive if p.key not in equivalent]
+    by_room = Counter(room_of(p.path) for p in drawn)
+    missed = Counter(room_of(p.path) for p in unseen)
+    for room in sorted(by_room):
+        print(f"{room:10} {by_room[room] - missed[room]:4} of {by_room[room]:4}")
+    for point in unseen:
+        print(f"alive: {point.key}")
+    listed = len(alive) - len(unseen)
+    share = 1 - len(unseen) / max(1, len(drawn) - listed)
+    seconds = sum(outcomes[p.key].seconds for p in drawn)
+    print(f"{share:.1%} of {len(drawn) - listed} noticed, {listed} mean the same as the original; {seconds / 60:.0f} minutes of CPU time")
+    return 0 if share >= WANTED and listed <= LISTED * len(drawn) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
