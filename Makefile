@@ -83,7 +83,7 @@ bench-read: $(READY)  ## reading HLO: instructions a second and bytes an instruc
 bench-lint: $(READY)  ## linting 100,000 operators of every format, shape and policy (ARGS='--only "hlo.*" --policies none,xla-cpu')
 	@$(BIN)/python benchmarks/lint_speed.py $(ARGS)
 
-fuzz: $(READY)  ## fuzz the command line, led by coverage: 4 hours of CPU time, goes on in out/fuzz (ARGS='--hours 1'; docs/reliability.md)
+fuzz: $(READY)  ## fuzz the command line, led by coverage: 4 hours of CPU time or more, goes on in out/fuzz (ARGS='--hours 1'; docs/reliability.md)
 	@nice $(BIN)/python -m tests.fuzz --state $(OUT)/fuzz --jobs $(JOBS) $(ARGS)
 
 fuzz-sample: $(READY)  ## the corpus and 10,000 inputs of a fixed seed, in three minutes

@@ -1,6 +1,6 @@
 """Fuzzes the command line of irscope in process, led by coverage.
 
-    python -m tests.fuzz [--state out/fuzz] [--jobs 2] [--hours 4] [--inputs N] [--seed 0]     a campaign; goes on where it ended
+    python -m tests.fuzz [--state out/fuzz] [--jobs 2] [--hours 24] [--inputs N] [--seed 0]     a campaign; goes on where it ended
     python -m tests.fuzz --sample 8000                                                         the corpus and drawn inputs, without coverage
     python -m tests.fuzz --replay FILE...                                                      inputs of files, and what becomes of them
     python -m tests.fuzz --minimise FILE...                                                    the same, made small
@@ -17,7 +17,8 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.fuzz.campaign import SEEDS, TWICE, Campaign, read_corpus
+from tests.fuzz.campaign import TWICE, Campaign
+from tests.fuzz.corpora import SEEDS, read_corpus
 from tests.fuzz.distil import fewest, reached, write_corpus
 from tests.fuzz.draw import draw_entry
 from tests.fuzz.entry import Entry, decode, encode, kind
@@ -87,7 +88,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--state", type=Path, default=Path("out/fuzz"), metavar="FOLDER")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--hours", type=float, default=4.0, help="of CPU time; it ends before when the goals are reached")
+    parser.add_argument("--hours", type=float, default=24.0, help="of CPU time; it ends before when the goals are reached")
     parser.add_argument("--inputs", type=int, default=1 << 60, metavar="N", help="end after so many")
     parser.add_argument("--seed", type=int, help="of what is drawn (default: the number of inputs so far)")
     parser.add_argument("--sample", type=int, metavar="N", help="the corpus of the repository and N inputs of --seed, without coverage and state")
@@ -102,9 +103,10 @@ def main() -> int:
     if args.minimise:
         return int(shrink(args.minimise) > 0)
     if args.distil:
-        given = read_corpus(SEEDS) + read_corpus(args.state / "corpus")
-        chosen = fewest(reached(given))
-        write_corpus(SEEDS, chosen)
+        given = read_corpus(SEEDS, args.state / "corpus")
+        found = reached(given)
+        chosen = fewest({data: verdict.new for data, verdict in found.items()})
+        write_corpus(SEEDS, {data: found[data].outcome.deep for data in chosen})
         print(f"{len(chosen)} of {len(given)} entries, {sum(map(len, chosen))} bytes")
         return 0
     state = State(args.state)

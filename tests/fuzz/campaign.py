@@ -3,13 +3,13 @@ from __future__ import annotations
 
 import sys
 import time
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from multiprocessing.connection import wait
 from pathlib import Path
 from random import Random
 
+from tests.fuzz.corpora import SEEDS, Corpus, file_name, read_corpus
 from tests.fuzz.draw import draw_entry
 from tests.fuzz.entry import Entry, decode, encode, kind
 from tests.fuzz.judge import Judged, defect_of, new_worker
@@ -17,7 +17,6 @@ from tests.fuzz.state import State
 from tests.programs.verdict import Verdict
 from tests.programs.workers import Worker
 
-SEEDS = Path(__file__).parent / "corpus"
 TWICE = MEASURED = 64
 """One of so many inputs is run twice; of one, all lines are counted anew, which tells what rooms its kind of command line uses."""
 KEPT = 20_000
@@ -26,18 +25,13 @@ WRITTEN = 1000
 """Inputs after which the state is written."""
 
 
-def read_corpus(folder: Path) -> list[Entry]:
-    """The entries of a folder, by name."""
-    return [decode(path.read_bytes()) for path in sorted(folder.glob("*.case"))]
-
-
 @dataclass
 class Campaign:
     """A campaign over a state; ``corpus`` grows by what reaches something new."""
 
     state: State
     rng: Random
-    corpus: list[Entry] = field(default_factory=list)
+    corpus: Corpus = field(default_factory=Corpus)
     number: int = 0
 
     def inputs(self) -> Iterator[tuple[Entry, Path | None]]:
@@ -48,7 +42,7 @@ class Campaign:
                 yield decode(path.read_bytes()), None
             for path in known:
                 yield decode(path.read_bytes()), path
-        self.corpus += read_corpus(SEEDS) + [decode(path.read_bytes()) for path in known if path.exists()]
+        self.corpus = read_corpus(SEEDS, self.state.folder / "corpus")
         while True:
             yield draw_entry(self.corpus, self.rng), None
 
@@ -94,8 +88,11 @@ class Campaign:
         if defect and self.state.keep(kind(entry), defect, verdict.detail, data):
             print(f"new: {defect} ({kind(entry)})", flush=True)
         fresh = self.state.learn(judged.new)
-        if path is not None and not fresh and not defect:
-            path.unlink()  # what it once showed first is shown by a smaller one now
+        if path is not None and not defect:
+            if fresh:
+                path.replace(path.with_name(file_name(data, judged.outcome.deep)))
+            else:
+                path.unlink()  # what it once showed first is shown by a smaller one now
         elif path is None and fresh and not defect and entry.size() <= KEPT:
-            self.corpus.append(entry)
-            (self.state.folder / "corpus" / f"{zlib.crc32(data):08x}.case").write_bytes(data)
+            self.corpus.add(entry, judged.outcome.deep)
+            (self.state.folder / "corpus" / file_name(data, judged.outcome.deep)).write_bytes(data)

@@ -1,10 +1,10 @@
 """The corpus of the repository: of many inputs the few that together reach every line that all of them reach."""
 from __future__ import annotations
 
-import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from tests.fuzz.corpora import file_name
 from tests.fuzz.entry import Entry, encode
 from tests.fuzz.judge import Judged, new_worker
 
@@ -12,15 +12,15 @@ BYTES = 195_000
 """How large the corpus may be."""
 
 
-def reached(entries: Sequence[Entry]) -> dict[bytes, frozenset[str]]:
-    """By file of an entry: the lines and features that it reaches. Entries with a defect, and those that start processes, are left out."""
+def reached(entries: Iterable[Entry]) -> dict[bytes, Judged]:
+    """By file of an entry: what became of it, with all lines and features that it reaches. Entries with a defect are left out."""
     worker = new_worker(guided=True)
-    found = {}
+    found: dict[bytes, Judged] = {}
     try:
         for entry in entries:
             verdict = worker.ask(encode(entry), False, True, True)
             if isinstance(verdict, Judged) and not verdict.outcome.defect:
-                found[encode(entry)] = verdict.new
+                found[encode(entry)] = verdict
     finally:
         worker.close()
     return found
@@ -46,9 +46,9 @@ def fewest(reaching: Mapping[bytes, frozenset[str]], limit: int = BYTES) -> list
     return chosen
 
 
-def write_corpus(folder: Path, chosen: Sequence[bytes]) -> None:
-    """Let a folder hold these files and no other entries."""
+def write_corpus(folder: Path, chosen: Mapping[bytes, bool]) -> None:
+    """Let a folder hold these files, with whether they are deep, and no other entries."""
     for path in folder.glob("*.case"):
         path.unlink()
-    for data in chosen:
-        (folder / f"{zlib.crc32(data):08x}.case").write_bytes(data)
+    for data, deep in chosen.items():
+        (folder / file_name(data, deep)).write_bytes(data)

@@ -4,11 +4,11 @@ from __future__ import annotations
 import gzip
 import random
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 
 from irscope.formats.detect import detect
 from tests.fuzz.cache_edits import draw_edit
+from tests.fuzz.corpora import Corpus
 from tests.fuzz.entry import Entry
 from tests.fuzz.forms import Draw, command_line
 from tests.fuzz.spice import SPICE
@@ -16,7 +16,7 @@ from tests.fuzz.spoil import MAX_TEXT, Mutator
 from tests.fuzz.vary import Variation
 from tests.programs.campaign import program_of
 
-PROGRAM = 0.35
+PROGRAM = 0.4
 """How often the text is a random program (tests/programs), which is sound, and not one of the corpus."""
 SPOILED = 0.1
 """How often a text is spoiled; it is varied otherwise, so that it often stays sound."""
@@ -26,14 +26,14 @@ SPOILERS = {name: Mutator(words) for name, words in SPICE.items()}
 FORMATS = ("hlo", "torchscript", "relay")
 
 
-def draw_entry(corpus: Sequence[Entry], rng: random.Random) -> Entry:
+def draw_entry(corpus: Corpus, rng: random.Random) -> Entry:
     """An input that has probably never been seen."""
     bound: tuple[str, ...] = ()
     if not corpus or rng.random() < PROGRAM:
         base, bound = _program(rng)
     else:
-        base = _near_the_end(corpus, rng)
-    other = rng.choice(corpus) if corpus and rng.random() < 0.8 else _program(rng)[0]
+        base = corpus.draw(rng)
+    other = corpus.draw(rng) if corpus and rng.random() < 0.8 else _program(rng)[0]
     text, lent = _text(base), _text(other)
     changed = change(text, lent, rng)
     # Command lines of two texts compare one with a change of it, or with a stranger.
@@ -44,7 +44,7 @@ def draw_entry(corpus: Sequence[Entry], rng: random.Random) -> Entry:
     else:
         draw = Draw(rng, changed[:MAX_TEXT], bound)
         line, extra = command_line(draw), draw.files
-    entry = Entry(line, {**files, **extra}, rng.random() < 0.1)
+    entry = Entry(_inside(line), {**files, **extra}, rng.random() < 0.1)
     if not any(word in entry.args for word in ("b.txt", ".")):
         entry = replace(entry, files={name: content for name, content in entry.files.items() if name != "b.txt"})
     if line[:1] == ("compile-and-run",) and "--emit" not in line and rng.random() < 0.1:
@@ -71,11 +71,6 @@ def _program(rng: random.Random) -> tuple[Entry, tuple[str, ...]]:
     return Entry((), {"a.txt": text.encode()}), tuple(word for words in told for word in words)
 
 
-def _near_the_end(corpus: Sequence[Entry], rng: random.Random) -> Entry:
-    """An entry; those that came last, which reached something new, come more often."""
-    return corpus[rng.randrange(len(corpus)) if rng.random() < 0.5 else max(rng.randrange(len(corpus)), rng.randrange(len(corpus)))]
-
-
 def _text(entry: Entry) -> str:
     """The main text of an entry. Bytes that are no text stay what they are, as surrogates."""
     return entry.files.get("a.txt", b"").decode("utf-8", "surrogateescape")
@@ -98,6 +93,11 @@ def _spoiled_line(args: tuple[str, ...], rng: random.Random) -> tuple[str, ...]:
     at = rng.randrange(1, len(args))
     spoiler = SPOILERS["query" if args[at - 1] == "--where" else "arguments"]
     return (*args[:at], spoiler.mutate(args[at], rng.choice(args), rng), *args[at + 1:])
+
+
+def _inside(args: tuple[str, ...]) -> tuple[str, ...]:
+    """The command line without paths that lead out of the folder of the input: nothing else is to be read or written."""
+    return tuple(word if (at and args[at - 1] == "--where") or not (word.startswith("/") or ".." in word) else "x" for at, word in enumerate(args))
 
 
 def _spoiled_bytes(content: bytes, rng: random.Random) -> bytes:

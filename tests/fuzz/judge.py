@@ -88,9 +88,14 @@ def features(entry: Entry, outcome: Outcome) -> set[str]:
 
 
 def defect_of(verdict: Verdict, entry: Entry) -> str:
-    """The name of the defect that a verdict tells of; empty for none. A process that died or did not end tells by the kind of command line."""
+    """The name of the defect that a verdict tells of; empty for none. A process that died or did not end tells by the kind of command line.
+
+    One that ended with status 2 was ended by irscope: a thread of it does so where a limit is reached in code that does not ask.
+    """
     if isinstance(verdict, Judged):
         return verdict.outcome.defect
+    if (verdict.kind, verdict.key) == ("died", "2"):
+        return ""
     return f"{verdict.kind} {verdict.key} {kind(entry)}" if verdict.kind == "died" else f"endless {kind(entry)}"
 
 

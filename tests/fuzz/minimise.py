@@ -9,18 +9,16 @@ from tests.fuzz.entry import Entry, encode
 from tests.fuzz.judge import defect_of, new_worker
 
 Part = TypeVar("Part")
-TRIES = 3000
-"""Runs after which the smallest input so far is taken."""
+LONGEST = 60.0
+"""Seconds of CPU time after which the smallest input so far is taken."""
 
 
 def minimise(entry: Entry) -> tuple[str, Entry]:
     """The defect of an input, and the smallest input found that has the same."""
     worker = new_worker(guided=False)
-    left = [TRIES]
 
     def fails(candidate: Entry) -> str:
-        left[0] -= 1
-        return defect_of(worker.ask(encode(candidate), defect.startswith("unequal")), candidate) if left[0] >= 0 else ""
+        return defect_of(worker.ask(encode(candidate), defect.startswith("unequal")), candidate) if worker.spent() < LONGEST else ""
 
     defect = ""
     try:

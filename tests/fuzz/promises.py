@@ -36,8 +36,9 @@ def _written(entry: Entry, folder: Path) -> str:
 
 
 def _outputs(entry: Entry) -> list[str]:
-    """The files that the command line has its output written to."""
-    return [entry.args[i + 1] for i, word in enumerate(entry.args[:-1]) if word in ("-o", "--output") and entry.args[i + 1] not in ("-", "")]
+    """The files that the command line has its output written to; inputs are refused."""
+    return [entry.args[i + 1] for i, word in enumerate(entry.args[:-1])
+            if word in ("-o", "--output") and entry.args[i + 1] not in ("-", "", *entry.files)]
 
 
 def _text(path: Path) -> str:
@@ -50,6 +51,8 @@ def _text(path: Path) -> str:
 
 def _format(entry: Entry) -> str:
     """The format that the last ``--format`` of the command line, or the suffix of its output, asks for."""
+    if "--emit" in entry.args:
+        return ""
     told = [entry.args[i + 1] for i, word in enumerate(entry.args[:-1]) if word == "--format"]
     if told:
         return told[-1]

@@ -18,6 +18,8 @@ GOAL = 1_000_000
 """Inputs that are to be without a defect in a row."""
 DEEP_GOAL = 300_000
 """So many of them are to be read soundly and carried through a rule, policy, pass, drawing or run."""
+HOURS = 4.0
+"""CPU time that a campaign takes at least."""
 
 
 def units(folder: Path = ROOT) -> dict[str, str]:
@@ -128,7 +130,7 @@ class State:
     @property
     def done(self) -> bool:
         """Whether the goals are reached."""
-        return self.clean.total() >= GOAL and self.deep.total() >= DEEP_GOAL
+        return self.clean.total() >= GOAL and self.deep.total() >= DEEP_GOAL and self.cpu >= HOURS * 3600
 
     def report(self) -> list[str]:
         """The figures, as a page."""

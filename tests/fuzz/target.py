@@ -34,6 +34,8 @@ MEGABYTES = 1000
 ROOM = 3 << 30
 """Bytes of address space that an input may take: the machine's memory is not spent on a defect."""
 WRITERS = {"-o", "--output", "--write-baseline", "--save-outputs"}
+TOLERANCES = {"--expect", "--rtol", "--atol"}
+"""Options with which a run may differ by right from what it is compared with."""
 ENVIRONMENT = {"IRSCOPE_TRACEBACK": "1", "IRSCOPE_NO_PROGRESS": "1", "TERM": "xterm", "COLUMNS": "100"}
 
 
@@ -127,9 +129,9 @@ def _once(entry: Entry, folder: Path) -> Outcome:
         defect = f"status {status} {_told_place(complaint)}"
     if not defect and grown > MEGABYTES:
         defect = f"memory {kind(entry)}"
-    if not defect and status == 1 and entry.args[0] == "compile-and-run" and "--expect" not in entry.args:
+    if not defect and status == 1 and entry.args[0] == "compile-and-run" and not TOLERANCES & set(entry.args):
         defect = "differs from the reference"
-    if not defect and status == 1 and kind(entry) == "opt --verify":
+    if not defect and status == 1 and kind(entry) == "opt --verify" and not TOLERANCES & set(entry.args):
         defect = f"pass changes values {' '.join(word for word in entry.args if '-' in word[1:] and not word.startswith('-'))}"
     defect = defect or broken_promise(entry, status, said, complaint, folder) or _meddled(entry, folder)
     sound = status in (0, 1) and kind(entry) in DEEP and "did not look at" not in said + complaint

@@ -15,7 +15,7 @@ from irscope.cli.main import COMMANDS, group
 from irscope.formats import format_named
 from irscope.source import SourceText
 from tests.fuzz import target
-from tests.fuzz.campaign import SEEDS, read_corpus
+from tests.fuzz.corpora import SEEDS, Corpus, read_corpus
 from tests.fuzz.coverage import Coverage
 from tests.fuzz.distil import fewest
 from tests.fuzz.draw import change, draw_entry
@@ -80,7 +80,7 @@ def test_command_lines_follow_from_their_seed() -> None:
 
 
 def test_drawn_inputs_follow_from_their_seed_and_many_are_sound(tmp_path: Path) -> None:
-    first, second = ([draw_entry((), rng) for _ in range(40)] for rng in (random.Random(3), random.Random(3)))
+    first, second = ([draw_entry(Corpus(), rng) for _ in range(40)] for rng in (random.Random(3), random.Random(3)))
     assert first == second
     outcomes = [run_entry(entry, tmp_path) for entry in first if kind(entry) != "compile-and-run"]
     assert sum(outcome.deep for outcome in outcomes) > len(outcomes) / 5
@@ -171,6 +171,7 @@ def test_a_process_answers_for_an_input_or_dies_of_it() -> None:
     finally:
         worker.close()
     assert defect_of(Verdict("died", "the process ended with -11", "-11"), show()) == "died -11 show"
+    assert defect_of(Verdict("died", "the process ended with 2", "2"), show()) == ""
     assert defect_of(Verdict("slow"), show()) == "endless show"
 
 
