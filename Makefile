@@ -86,8 +86,8 @@ bench-lint: $(READY)  ## linting 100,000 operators of every format, shape and po
 fuzz: $(READY)  ## fuzz the command line, led by coverage: 4 hours of CPU time or more, goes on in out/fuzz (ARGS='--hours 1'; docs/reliability.md)
 	@nice $(BIN)/python -m tests.fuzz --state $(OUT)/fuzz --jobs $(JOBS) $(ARGS)
 
-fuzz-sample: $(READY)  ## the corpus and 10,000 inputs of a fixed seed, in three minutes
-	@$(BIN)/python -m tests.fuzz --sample 10000 $(ARGS)
+fuzz-sample: $(READY)  ## the corpus and 8,000 inputs of a fixed seed, in three minutes
+	@$(BIN)/python -m tests.fuzz --sample 8000 $(ARGS)
 
 masked-memory: $(READY)  ## masked loads and stores of all types and lanes between guard pages, at every CPU level that runs here; resumes
 	@PYTHONPATH=. nice $(BIN)/python benchmarks/masked_memory.py $(ARGS)

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from tests.fuzz.corpora import file_name
@@ -16,11 +17,12 @@ def reached(entries: Iterable[Entry]) -> dict[bytes, Judged]:
     """By file of an entry: what became of it, with all lines and features that it reaches. Entries with a defect are left out."""
     worker = new_worker(guided=True)
     found: dict[bytes, Judged] = {}
+    names: dict[str, str] = {}  # one object for each line: thousands of entries reach most of them
     try:
         for entry in entries:
             verdict = worker.ask(encode(entry), False, True, True)
             if isinstance(verdict, Judged) and not verdict.outcome.defect:
-                found[encode(entry)] = verdict
+                found[encode(entry)] = replace(verdict, new=frozenset(names.setdefault(name, name) for name in verdict.new))
     finally:
         worker.close()
     return found
