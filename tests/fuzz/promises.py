@@ -51,7 +51,7 @@ def _text(path: Path) -> str:
 
 def _format(entry: Entry) -> str:
     """The format that the last ``--format`` of the command line, or the suffix of its output, asks for."""
-    if "--emit" in entry.args:
+    if "--emit" in entry.args or {"-h", "--help", "--version"} & set(entry.args):
         return ""
     told = [entry.args[i + 1] for i, word in enumerate(entry.args[:-1]) if word == "--format"]
     if told:
