@@ -11,7 +11,7 @@ from tests.fuzz.entry import Entry, decode
 
 SEEDS = Path(__file__).parent / "corpus"
 """The corpus of the repository."""
-DEEP = 0.75
+DEEP = 0.85
 """How often a deep entry is drawn: what changes a sound text is often sound, and errors are only so many."""
 
 

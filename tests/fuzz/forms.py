@@ -21,12 +21,12 @@ from tests.fuzz.arrays import arrays
 from tests.fuzz.spice import SPICE
 
 FORMS = {
-    "read FILE": 6,
-    "show FILE": 4, "show FILE --format text": 2, "show FILE --format json": 2, "show DIR": 1,
+    "read FILE": 4,
+    "show FILE": 3, "show FILE --format text": 1, "show FILE --format json": 1, "show DIR": 1,
     "show FILE --format dot": 4, "show FILE --format svg": 5, "show FILE --format html": 3, "show FILE --format dot --policy POLICY": 6,
     "show FILE --lint": 3, "show FILE --where QUERY": 3, "show FILE --around NODE --radius 1": 2, "show FILE --between NODE NODE": 1,
     "stats FILE OTHER --jobs 1": 3, "stats DIR --jobs 1 --format json": 1,
-    "lint FILE --isolated": 6, "lint FILE OTHER --isolated": 1, "lint FILE --policy POLICY": 5, "lint FILE --format LINTFORMAT": 5,
+    "lint FILE --isolated": 8, "lint FILE OTHER --isolated": 1, "lint FILE --policy POLICY": 5, "lint FILE --format LINTFORMAT": 5,
     "lint FILE --why-not-fused --policy POLICY": 8, "lint FILE --why-not-fused NODE NODE --policy POLICY": 4,
     "lint FILE --why-not-fused --fusion-log LOG": 1,
     "lint FILE --audit AUDIT": 4, "lint FILE --fix": 4, "lint FILE --fix -o fixed.txt": 2, "lint FILE --config CONFIG": 3,
@@ -34,7 +34,7 @@ FORMS = {
     "lint FILE --write-baseline b.json": 1, "lint FILE --baseline BASELINE": 2,
     "opt FILE --passes PASS": 12, "opt FILE --passes PASS,PASS": 10, "opt FILE --passes PASS --verify": 3, "opt FILE --to hlo": 2,
     "opt FILE --passes PASS,PASS --bisect": 1, "opt FILE --infer --types": 2, "opt FILE --passes PASS --print-changes --style relay": 2,
-    "diff FILE OTHER": 6, "diff FILE OTHER --format html": 1, "diff FILE OTHER --fail-if 'kernels>+0'": 1,
+    "diff FILE OTHER": 4, "diff FILE OTHER --format html": 1, "diff FILE OTHER --fail-if 'kernels>+0'": 1,
     "compile-and-run FILE --emit loops": 6, "compile-and-run FILE --emit llvm": 2, "compile-and-run FILE --check --threads 1": 2,
     "compile-and-run FILE --check --threads 2 --fill-elided": 2, "compile-and-run FILE --engine reference --fill-elided": 3,
     "compile-and-run FILE --inputs ARRAYS --threads 1": 2, "compile-and-run FILE --weights ARRAYS --threads 1": 1,

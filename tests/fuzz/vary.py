@@ -127,5 +127,5 @@ def _replaced(text: str, found: re.Match[str] | None, new: str) -> str:
 
 VARIATIONS: list[Callable[[Variation, str, str, random.Random], str]] = [
     Variation.resize, Variation.resize, Variation.resize_once, Variation.retype, Variation.retype_once, Variation.exchange,
-    Variation.exchange, Variation.rewire, Variation.rewire, Variation.drop, Variation.again, Variation.attribute, Variation.attribute,
+    Variation.rewire, Variation.rewire, Variation.drop, Variation.again, Variation.attribute, Variation.attribute,
     Variation.literal]
