@@ -83,8 +83,11 @@ bench-read: $(READY)  ## reading HLO: instructions a second and bytes an instruc
 bench-lint: $(READY)  ## linting 100,000 operators of every format, shape and policy (ARGS='--only "hlo.*" --policies none,xla-cpu')
 	@$(BIN)/python benchmarks/lint_speed.py $(ARGS)
 
-fuzz: $(READY)  ## mutated dumps: the readers may find faults in them, and nothing else
-	@$(BIN)/python benchmarks/fuzz.py samples $(ARGS)
+fuzz: $(READY)  ## fuzz the command line, led by coverage: 4 hours of CPU time or more, goes on in out/fuzz (ARGS='--hours 1'; docs/reliability.md)
+	@nice $(BIN)/python -m tests.fuzz --state $(OUT)/fuzz --jobs $(JOBS) $(ARGS)
+
+fuzz-sample: $(READY)  ## the corpus and 8,000 inputs of a fixed seed, in three minutes
+	@$(BIN)/python -m tests.fuzz --sample 8000 $(ARGS)
 
 mutants: $(READY)  ## 300 small mistakes put into the sources: how many the tests of each room notice; two hours of CPU time, goes on in out/mutants
 	@PYTHONPATH=. nice $(BIN)/python -m tests.mutants --state $(OUT)/mutants --jobs $(JOBS) $(ARGS)

@@ -45,6 +45,7 @@ class Worker:
     def __init__(self, function: Any, limit: float = LIMIT) -> None:
         self.function, self.limit = function, limit
         self._cache = tempfile.TemporaryDirectory(prefix="irscope-random-")
+        self._spent = 0.0
         self._start()
 
     def _start(self) -> None:
@@ -56,7 +57,7 @@ class Worker:
         self.process.start()
         there.close()
         self.here.recv()
-        self.tasks = 0
+        self.tasks, self.used = 0, 0.0
 
     def give(self, *task: Any) -> None:
         """Begin a task."""
@@ -104,11 +105,20 @@ class Worker:
         except OSError:
             return time.monotonic()
 
+    def spent(self) -> float:
+        """Seconds of CPU time of this process and those that it replaces; of one that died, those before its last task."""
+        return self._spent + (self._cpu() if self.process.is_alive() else self.used)
+
+    def renew(self) -> None:
+        """Go on in a new process."""
+        self._again()
+
     def _again(self) -> None:
         self._end()
         self._start()
 
     def _end(self) -> None:
+        self._spent = self.spent()
         self.here.close()
         self.process.kill()
         self.process.join()

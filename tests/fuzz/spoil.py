@@ -1,4 +1,4 @@
-"""Ways to spoil a text: bytes, tokens, numbers, lines and ends are changed, dropped, doubled and swapped."""
+"""Changes that spoil a text: bytes, tokens, numbers, lines and ends are changed, dropped, doubled and swapped."""
 from __future__ import annotations
 
 import random

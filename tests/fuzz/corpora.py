@@ -1,0 +1,57 @@
+"""Inputs that reached something that no other did, in memory and in folders: a file each, whose name says whether it was deep."""
+from __future__ import annotations
+
+import random
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.fuzz.entry import Entry, decode
+
+SEEDS = Path(__file__).parent / "corpus"
+"""The corpus of the repository."""
+DEEP = 0.85
+"""How often a deep entry is drawn: what changes a sound text is often sound, and errors are only so many."""
+
+
+@dataclass(slots=True)
+class Corpus:
+    """Entries that were deep (tests/fuzz/entry.py), and the others."""
+
+    deep: list[Entry] = field(default_factory=list)
+    other: list[Entry] = field(default_factory=list)
+
+    def add(self, entry: Entry, deep: bool) -> None:
+        (self.deep if deep else self.other).append(entry)
+
+    def read(self, folder: Path) -> None:
+        """Add the entries of a folder, by name."""
+        for path in sorted(folder.glob("*.case")):
+            self.add(decode(path.read_bytes()), path.name.startswith("deep"))
+
+    def draw(self, rng: random.Random) -> Entry:
+        """An entry; those that came last, which reached something new, come more often."""
+        among = self.deep if self.deep and (not self.other or rng.random() < DEEP) else self.other
+        at = rng.randrange(len(among))
+        return among[at if rng.random() < 0.5 else max(at, rng.randrange(len(among)))]
+
+    def __len__(self) -> int:
+        return len(self.deep) + len(self.other)
+
+    def __iter__(self) -> Iterator[Entry]:
+        yield from self.deep
+        yield from self.other
+
+
+def file_name(data: bytes, deep: bool) -> str:
+    """The name of the file of an entry."""
+    return f"{'deep' if deep else 'other'}-{zlib.crc32(data):08x}.case"
+
+
+def read_corpus(*folders: Path) -> Corpus:
+    """The entries of several folders."""
+    corpus = Corpus()
+    for folder in folders:
+        corpus.read(folder)
+    return corpus

@@ -1,0 +1,75 @@
+"""What every output promises: JSON that parses, XML that is well-formed, and no control character of a stranger's text."""
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+from irscope.source.visible import UNPRINTABLE
+from tests.fuzz.entry import Entry, kind
+
+_COLOUR = re.compile(r"\x1b\[(?:\d{1,3}(?:;\d{1,3})*)?m")
+
+def broken_promise(entry: Entry, status: int | None, out: str, err: str, folder: Path) -> str:
+    """What an output is not and should be; empty where all is well."""
+    if status not in (0, 1, 2) or entry.args[:1] == ("read",):
+        return ""
+    told = _format(entry)
+    # The text of a program is data: it is not changed where no terminal shows it.
+    verbatim = not entry.terminal and (told in ("text", "dot") or entry.args[0] == "opt" or {"--emit", "--fix"} & set(entry.args))
+    for name, text in (("out", out), ("err", err)):
+        if entry.terminal:
+            text = _COLOUR.sub("", text)
+        if UNPRINTABLE.search(text.replace("\r\n", "\n")) and not (verbatim and name == "out"):
+            return f"control characters {kind(entry)}"
+    if status == 2 and not re.search(r"rror|not ok|fault", err + out + _written(entry, folder)):
+        return f"no word of an error {kind(entry)}"
+    for text in (out if not _outputs(entry) else "", *(_text(folder / name) for name in _outputs(entry))):
+        if text.strip() and (fault := _malformed(told, text)):
+            return f"malformed {told} {kind(entry)}: {fault}"
+    return ""
+
+
+def _written(entry: Entry, folder: Path) -> str:
+    return "".join(_text(folder / name) for name in _outputs(entry))
+
+
+def _outputs(entry: Entry) -> list[str]:
+    """The files that the command line has its output written to; inputs are refused."""
+    return [entry.args[i + 1] for i, word in enumerate(entry.args[:-1])
+            if word in ("-o", "--output") and entry.args[i + 1] not in ("-", "", *entry.files)]
+
+
+def _text(path: Path) -> str:
+    """What a file holds; nothing where it is none or not a text."""
+    try:
+        return path.read_text(errors="surrogateescape") if path.is_file() else ""
+    except (OSError, ValueError):
+        return ""
+
+
+def _format(entry: Entry) -> str:
+    """The format that the last ``--format`` of the command line, or the suffix of its output, asks for."""
+    if "--emit" in entry.args or {"-h", "--help", "--version"} & set(entry.args):
+        return ""
+    told = [entry.args[i + 1] for i, word in enumerate(entry.args[:-1]) if word == "--format"]
+    if told:
+        return told[-1]
+    suffixes = [name.rpartition(".")[2] for name in _outputs(entry)]
+    return suffixes[-1] if suffixes and entry.args[0] == "show" else ""
+
+
+def _malformed(format: str, text: str) -> str:
+    """Why a text is not of its format."""
+    try:
+        if format in ("json", "sarif", "gitlab"):
+            json.loads(text)
+        elif format == "jsonl":
+            for line in text.splitlines():
+                json.loads(line)
+        elif format in ("svg", "junit"):
+            ElementTree.fromstring(text)
+    except (ValueError, ElementTree.ParseError) as fault:
+        return re.sub(r"\d+", "N", str(fault))[:80]
+    return ""
