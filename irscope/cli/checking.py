@@ -66,7 +66,8 @@ def run(request: Request) -> int:
     options.rules, options.loops = check.get("lint", True), scalar_loops
     session = Session(options, config)
     reports: list[FileReport] = []
-    for file, table in track(list(_models(config, check)), "checking"):
+    models = list(_models(config, check))
+    for file, table in track(models, "checking"):
         reports.append(_one(session, config, file, table))
     report = session.report()
     report.everything = request.all_
@@ -75,7 +76,7 @@ def run(request: Request) -> int:
     if request.write_baseline and baseline is not None:
         write_baseline(baseline, session.acceptable(), session.fusion)
         click.echo(f"{baseline}: {len(session.acceptable())} findings accepted, {len(session.fusion)} models measured", err=True)
-    print_report(report, request.format_ or format_of(config), request.output)
+    print_report(report, request.format_ or format_of(config), request.output, [file for file, _ in models])
     failed = [file.file for file in reports if file.fails or not file.readable]
     others = f"; not {', '.join(failed)}" if failed else ""
     click.echo(f"{len(reports)} models, {len(reports) - len(failed)} as demanded{others}{_accepted(session, baseline)}", err=True)

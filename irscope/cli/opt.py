@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 @click.option("--bisect", is_flag=True, help="Verify after every pass, and name the first that breaks types or numbers.")
 @click.option("--rtol", type=click.FloatRange(0), default=1e-4, show_default=True,
               help="How far --verify lets values differ, relative to the largest.")
-@click.option("--seed", type=int, default=0, show_default=True, help="The seed of the random inputs.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="The seed of the random inputs.")
 @click.option("--to", "to", type=click.Choice(["hlo", "relay"]), help="Print in another IR: the primitives as HLO, or irscope's own.")
 @click.option("--style", type=click.Choice(["course", "relay"]), help="Print Relay as lessons write it, or as TVM reads it.")
 @click.option("--types", is_flag=True, help="Print the type of every value (Relay).")

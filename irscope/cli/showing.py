@@ -123,6 +123,8 @@ def choices_of(request: Request, reading: Reading) -> list[Choice]:
     if request.shapes or request.dtypes:
         from irscope.expand.bind import bind_types
 
+        if any(not module.entry for module in modules):
+            raise UserError(f"{reading.source.name} has no entry, whose inputs --shape and --dtype bind")
         modules = [bind_types(module, request.shapes, request.dtypes) for module in modules]
     # What the rules find stands with what the reader found, and is shown wherever that is.
     if request.lint:
@@ -171,7 +173,7 @@ def _status(request: Request, reading: Reading) -> int:
     """2 for a text that its own parser would refuse; what cannot hold the errors itself has them told on standard error."""
     if reading.ok:
         return 0
-    if request.format == "text" or request.format in DRAWN:
+    if request.format == "text" or request.format in DRAWN or (request.format == "tree" and request.wanted.picks):
         name = called(reading.source.name)
         errors = [finding for finding in reading.findings if finding.severity is Severity.ERROR]
         print(UserError(f"{name}: shown is what was understood of it", findings=errors).render(), file=sys.stderr)

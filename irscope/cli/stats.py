@@ -38,7 +38,7 @@ def command(paths: tuple[str, ...], format_: str, signature: bool, jobs: int | N
     found = find_files(once_stdin(paths))
     if not found.files:
         raise no_dump(paths, found.skipped)
-    with opened(output, paths) as stream:
+    with opened(output, [*paths, *found.files]) as stream:
         write = writer(format_, stream, paint_for(stream))
         with Progress("reading", len(found.files)) as progress:
             for record in stats_of(found.files, from_, signature, jobs):

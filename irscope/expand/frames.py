@@ -11,6 +11,10 @@ from irscope.ops import get
 from irscope.ops.tensors import Tensors
 
 
+class NotAround(Exception):
+    """A value of one body is asked for where another graph is built."""
+
+
 class Frame:
     """One graph under construction. A body has one parameter, a tuple, whose parts are the values it takes from outside.
 
@@ -113,7 +117,8 @@ class Framed(Tensors):
         while frame is not None and frame is not owner:
             chain.append(frame)
             frame = frame.outer
-        assert frame is not None, f"%{node.name} was built in a body that is not around this one"
+        if frame is None:
+            raise NotAround(f"%{node.name} was built in a body that is not around this one")
         for inner in reversed(chain):
             node, new = inner.capture(node)
             if new:

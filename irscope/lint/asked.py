@@ -87,6 +87,8 @@ def kernels_by_node(module: Module, plans: Iterable[Plan]) -> dict[Node, tuple[s
     found: dict[Node, dict[str, None]] = {}
     for plan in plans:
         for group in plan.groups:
+            if not group.outputs:
+                continue  # it computes nothing: tokens
             own = [_own(named, anywhere, plan.graph, node) for node in group.nodes]
             root = _own(named, anywhere, plan.graph, group.root)
             for node in own:

@@ -62,6 +62,8 @@ def _opened(root: Section, depth: int, max_rows: int) -> set[Section]:
             rows += cost
             opened.add(section)
             below += section.children
+        if not below:
+            break
         level = below
     return opened
 

@@ -328,7 +328,9 @@ class Program:
         return list(value) if isinstance(value, tuple) else value
 
     def _constant(self, node: Node) -> Any:
-        literal = node.attrs["literal"]
+        literal = node.attrs.get("literal")
+        if literal is None:
+            raise UserError(f"the constant %{node.name} is not understood{self.where(node)}")
         type = literal.type if isinstance(literal.type, TensorType) else node.type
         if not isinstance(type, TensorType):
             raise UserError(f"the text does not say the type of the constant {node.attrs.get('meta', node.name)}{self.where(node)}")

@@ -10,7 +10,8 @@ Tensors become parameters, constants and primitives of a new graph; attribute lo
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -165,7 +166,8 @@ class Program:
                 if node not in env:
                     self._run_node(node, env)
                 if self.seen is not None and node in env:
-                    self.seen(node, env[node])
+                    with self._faults_at(node):
+                        self.seen(node, env[node])
             return results_of(graph, env)
         finally:
             self.depth -= 1
@@ -182,10 +184,20 @@ class Program:
         self.runs[node] += 1
         if len(self.t.builder.graph.nodes) > self.given.limit:
             raise UserError(f"the program has more than {self.given.limit} operators when it is unrolled, at %{node.name}")
+        for operand in node.operands:
+            if operand not in env:
+                raise self._fault(node, f"%{operand.name} has no value that is understood")
+        values = [env[o] for o in node.operands]
+        with self._faults_at(node, values):
+            env[node] = self._value(node, values)
+
+    @contextmanager
+    def _faults_at(self, node: Node, values: Sequence[Any] = ()) -> Iterator[None]:
+        """What an operator cannot do with these values is told with its place."""
         try:
-            env[node] = self._value(node, [env[o] for o in node.operands])
+            yield
         except (ValueError, TypeFault, IndexError, ZeroDivisionError, OverflowError, KeyError, TypeError) as fault:
-            raise self._fault(node, str(fault), self._given_here([env[o] for o in node.operands])) from fault
+            raise self._fault(node, str(fault), self._given_here(values)) from fault
 
     def _value(self, node: Node, values: list[Any]) -> Any:
         """What a node gives: one value, or a list of them when it has several results."""

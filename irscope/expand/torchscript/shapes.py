@@ -6,8 +6,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
+from irscope.expand.frames import NotAround
 from irscope.expand.torchscript.program import Given, Misfit, Program
 from irscope.expand.torchscript.weights import Wanted
 from irscope.formats.torchscript.abstract import Tensor
@@ -15,6 +17,7 @@ from irscope.formats.torchscript.types import plain_type
 from irscope.graph import DTYPES, Builder, Graph, Module, NamedType, Node, TensorType, Type, callees_first
 from irscope.graph.dtypes import F32
 from irscope.graph.rewrite import copy_node
+from irscope.ops import TypeFault
 from irscope.source import UserError, did_you_mean
 
 
@@ -84,7 +87,8 @@ class TypesSeen:
         for node, value, state in self._open:
             if value.state != state:
                 return None
-            self._note(node, value)
+            with suppress(NotAround, TypeFault):  # of a loop's body, which is closed; or it does not hold, which nobody asked
+                self._note(node, value)
         for node, weight in self._weights.items():
             if weight.solved:
                 type = weight.get().type

@@ -63,6 +63,8 @@ class ReplicaGroups:
         for index, size in enumerate(self.mesh):
             parts = [axis for axis in self.axes if axis.index == index and axis.size]
             cuts = sorted({1, size} | {axis.pre for axis in parts} | {axis.pre * axis.size for axis in parts})
+            if cuts[0] < 1 or any(post % pre for pre, post in pairwise(cuts)):
+                raise ValueError(f"an axis of {size} devices is not cut into {', '.join(map(str, cuts))}")
             for pre, post in pairwise(cuts):
                 meant[index, pre] = len(sizes)
                 sizes.append(post // pre)

@@ -110,8 +110,10 @@ def dequantize_all(t: Torch, xs: list[Node]) -> list[Node]:
     return xs
 
 
-def parameters(program: Program, packed: ModuleRef) -> tuple[Node, Node | None]:
+def parameters(program: Program, packed: object) -> tuple[Node, Node | None]:
     """Weight and bias of a packed object, by the names that state dicts have for them."""
+    if not isinstance(packed, ModuleRef):
+        raise ValueError("a packed object is wanted, a module that holds weight and bias")
     given = program.given.weights
     owner = packed.path.partition("._packed_params")[0]
     for weight, bias in ((f"{packed.path}.0", f"{packed.path}.1"), (f"{owner}.weight", f"{owner}.bias")):
