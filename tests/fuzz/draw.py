@@ -92,7 +92,8 @@ def _spoiled_line(args: tuple[str, ...], rng: random.Random) -> tuple[str, ...]:
         return args
     at = rng.randrange(1, len(args))
     spoiler = SPOILERS["query" if args[at - 1] == "--where" else "arguments"]
-    return (*args[:at], spoiler.mutate(args[at], rng.choice(args), rng), *args[at + 1:])
+    spoiled = spoiler.mutate(args[at], rng.choice(args), rng).replace("\0", "")  # no system hands that on
+    return (*args[:at], spoiled, *args[at + 1:])
 
 
 def _inside(args: tuple[str, ...]) -> tuple[str, ...]:

@@ -140,3 +140,16 @@ def test_a_product_reshaped_there_and_back_keeps_its_epilogue(middle: str) -> No
       s = f32[6,5] reshape(f)
       c = f32[6,5] cosine(s)
       ROOT q = f32[2,15] reshape(c)"""))
+
+
+@pytest.mark.parametrize("out", ["u4", "u8", "s8", "s32", "s64"])
+def test_floats_become_integers_of_the_result_before_they_are_multiplied(out: str) -> None:
+    """-1.5 is 0 as u8, whose products are 0 too."""
+    text = entry(f"""
+      x = f32[4,5] parameter(0)
+      y = f32[5,6] parameter(1)
+      h = f32[] constant(100)
+      s = f32[4,5] broadcast(h), dimensions={{}}
+      z = f32[4,5] multiply(x, s)
+      ROOT d = {out}[4,6] dot(z, y), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}""")
+    check(text)

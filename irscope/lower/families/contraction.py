@@ -61,7 +61,7 @@ class Contraction:
         anchor = problem.group.anchor
         if problem.group.kind != "contraction" or anchor is None or anchor.op.name != "dot":
             return None
-        if not isinstance(anchor.type, TensorType) or computing_type(anchor.type.dtype) is None or not anchor.type.elements:
+        if not isinstance(anchor.type, TensorType) or computing_type(anchor) is None or not anchor.type.elements:
             return None
         if any(o not in problem.ins for o in anchor.operands) or any(dims_of(o) != dims_of(anchor) for o in problem.group.outputs):
             return None
@@ -129,7 +129,7 @@ def packed_operand(work: Work, schedule: ContractionSchedule, dtype: DType, lane
 def _dtype(problem: Problem) -> DType:
     anchor = problem.group.anchor
     assert anchor is not None and isinstance(anchor.type, TensorType)
-    dtype = computing_type(anchor.type.dtype)
+    dtype = computing_type(anchor)
     assert dtype is not None
     return dtype
 

@@ -169,13 +169,13 @@ def geometry_of(group: Group) -> Geometry | None:
     anchor = group.anchor
     if group.kind != "convolution" or anchor is None or anchor.op.name != "convolution" or not isinstance(anchor.type, TensorType):
         return None
-    return Geometry.of(anchor) if computing_type(anchor.type.dtype) is not None else None
+    return Geometry.of(anchor) if computing_type(anchor) is not None else None
 
 
 def dtype_of(group: Group) -> Any:
     """The element type that the group's anchor is summed in."""
     assert group.anchor is not None and isinstance(group.anchor.type, TensorType)
-    dtype = computing_type(group.anchor.type.dtype)
+    dtype = computing_type(group.anchor)
     assert dtype is not None
     return dtype
 

@@ -15,7 +15,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
-from irscope.graph import DType
+from irscope.graph import DType, Node, TensorType
 from irscope.graph.dtypes import F32, F64, PRED, S32, S64
 from irscope.lower.build import KernelBuilder
 from irscope.lower.families.affine import Axis
@@ -59,8 +59,13 @@ class Tile:
     ahead: Ahead | None = None
 
 
-def computing_type(dtype: DType) -> DType | None:
-    """The type in which products of ``dtype`` results are summed, or None for those that no register tile does (complex, pred)."""
+def computing_type(anchor: Node) -> DType | None:
+    """The type in which the products of a contraction are summed, or None for those that no register tile does: of complex numbers and
+    truth values, and of floats that the type of the result makes integers first, by its own range."""
+    assert isinstance(anchor.type, TensorType)
+    dtype, *given = anchor.type.dtype, *(o.type.dtype for o in anchor.operands if isinstance(o.type, TensorType))
+    if dtype.is_integer and not all(d.is_integer or d is PRED for d in given):
+        return None
     if dtype.kind == "float":
         return F64 if dtype is F64 else F32
     if dtype.is_integer:
