@@ -78,6 +78,7 @@ class _Tracer:
             self.rows = len(shape) - len(reduced)
             self.space = tuple(shape[d] for d in self.order)
         self.known: dict[Want, Point] = {}
+        self.reduced: dict[Node, Point] = {}
         self.points: list[Point] = []
         self._listed: set[Point] = set()
 
@@ -158,7 +159,8 @@ class _Tracer:
             # The reduction must be read once a row: by the rows in their order, the same all along a row.
             if walk is None or level_of(walk) > self.rows or not _same_rows(walk, self.rows, prod(dims_of(node))):
                 return None
-            return Point("reduce", node, tuple(args), level=self.rows, stage=args[0].stage + 1)
+            # However it is seen, it is then the same value.
+            return self.reduced.setdefault(node, Point("reduce", node, tuple(args), level=self.rows, stage=args[0].stage + 1))
         if node.op.name == "dynamic-slice":
             return self._part(node, chain, args)
         return Point("scalar", node, tuple(args), level=max((a.level for a in args), default=0),

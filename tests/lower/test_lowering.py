@@ -293,3 +293,17 @@ def test_fixed_weights_are_folded_at_load() -> None:
         ROOT r = f32[1,6,6,16] add(m, bb)"""), weights=(1, 2, 3))
     assert len(model.program.launches()) == 1
     assert [n.op.name for n in model.module.main().nodes if n.op.scalar] == ["add"]
+
+
+def test_a_reduction_that_is_seen_in_two_orders_is_one() -> None:
+    check(entry("""
+        x = f32[4,4,16] parameter(0)
+        e = f32[4,5] parameter(1)
+        z = f32[] constant(inf)
+        m = f32[4,16] reduce(x, z), dimensions={0}, to_apply=least
+        a = f32[16,4] transpose(m), dimensions={1,0}
+        b = f32[16,4] cosine(a)
+        c = f32[4,16] transpose(b), dimensions={1,0}
+        d = f32[16,5] dot(m, e), lhs_contracting_dims={0}, rhs_contracting_dims={0}
+        ROOT t = (f32[4,16], f32[16,5], f32[4,16]) tuple(c, d, m)""",
+        "least {\n p = f32[] parameter(0)\n q = f32[] parameter(1)\n ROOT r = f32[] minimum(p, q)\n}\n"))
