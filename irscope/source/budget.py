@@ -36,7 +36,7 @@ from irscope.source.sizes import parse_size, told_bytes
 
 NODES = 2_000_000
 """Nodes that a text may become by inlining and unrolling."""
-PARTS = 1 << 20
+PARTS = 1 << 17
 """Arrays in one value when nested tuples are counted through."""
 STEPS = 1024
 """So many nodes cost some milliseconds: the clock is looked at as often."""
@@ -186,6 +186,15 @@ def require(bytes: int, what: str) -> None:
 
 
 def require_nodes(count: int, what: str, limit: int = NODES) -> None:
-    """Raise BudgetExceeded where ``what`` makes more nodes than ``limit``."""
+    """Raise BudgetExceeded where a text becomes more nodes than ``limit``; ``what`` says by what."""
     if count > limit:
         raise BudgetExceeded(f"{what} makes more than {limit:,} nodes", "give a smaller part of the program")
+
+
+def require_parts(count: int) -> None:
+    """Raise BudgetExceeded where a value holds so many arrays."""
+    if count > PARTS:
+        raise BudgetExceeded(MANY_PARTS, "nested tuples that hold the same value often count it as often")
+
+
+MANY_PARTS = f"a value has more than {PARTS:,} parts when nested tuples are counted through"
