@@ -22,6 +22,7 @@ from irscope.backends import pool as pools
 from irscope.backends.compile import MAIN, Compiled, compile_program
 from irscope.graph import DType
 from irscope.lower.program import Program, Slot
+from irscope.source.budget import require
 
 if TYPE_CHECKING:
     import numpy as np
@@ -70,6 +71,8 @@ class Executable:
         self._pointers_in = ctypes.c_void_p * max(1, len(self.inputs))
         self._pointers_out = ctypes.c_void_p * max(1, len(self.outputs))
         self._array_class, self._as_array = np.ndarray, np.asarray
+        self._output_bytes = sum(prod(shape) * dtype.itemsize for dtype, shape in self._output_types)
+        require(program.arena_bytes, f"what {self.name} computes on the way")
         self._arena = aligned_bytes(program.arena_bytes, zero=any(t.zeroed for t in program.temps))
         self._scratch = aligned_bytes(compiled.scratch)
         self._constants = [aligned_copy(np.asarray(c.data)) for c in program.constants]
@@ -98,6 +101,7 @@ class Executable:
     def __call__(self, *arrays: Array) -> list[Array]:
         """Run once; the outputs are new arrays."""
         ready = self.check(arrays)
+        require(self._output_bytes, f"the result of {self.name}")
         inputs = self._pointers_in(*map(address, ready))
         placed = [placed_empty(dtype, shape) for dtype, shape in self._output_types]
         outputs = self._pointers_out(*(place for _, place in placed))
@@ -108,6 +112,7 @@ class Executable:
         """Check arrays once and prepare a call that reads and writes these very arrays. ``outputs`` must be 64-byte aligned."""
         ready = self.check(arrays)
         if outputs is None:
+            require(self._output_bytes, f"the result of {self.name}")
             results = [aligned_empty(dtype, shape) for dtype, shape in self._output_types]
         else:
             results = self._check_outputs(outputs, ready)

@@ -185,10 +185,10 @@ def require(bytes: int, what: str) -> None:
             budget.require(bytes, what)
 
 
-def require_nodes(count: int, what: str, limit: int = NODES) -> None:
-    """Raise BudgetExceeded where a text becomes more nodes than ``limit``; ``what`` says by what."""
+def require_nodes(count: int, what: str, limit: int = NODES, of: str = "nodes") -> None:
+    """Raise BudgetExceeded where a text becomes more nodes, or a value gets more elements, than ``limit``; ``what`` says by what."""
     if count > limit:
-        raise BudgetExceeded(f"{what} makes more than {limit:,} nodes", "give a smaller part of the program")
+        raise BudgetExceeded(f"{what} makes more than {limit:,} {of}", "give a smaller part of the program")
 
 
 def require_parts(count: int) -> None:

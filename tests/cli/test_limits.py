@@ -134,3 +134,59 @@ def test_the_reference_without_end_is_ended(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "forever.hlo").write_text(FOREVER)
     done = cli("compile-and-run", tmp_path / "forever.hlo", "--engine", "reference", "--limit-time", "0.3")
     assert done.exit_code == 2 and "forever.hlo takes more than 0.3 s of processor time" in done.stderr
+
+
+ENDLESS_CONSTANT = FOREVER.replace("z = s32[] parameter(0)", "z = s32[] constant(0)")
+LONG_SUM = """HloModule m
+add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT r = f32[] add(a, b) }
+ENTRY main { c = f32[] constant(1)  b = f32[1000000,1000000] broadcast(c), dimensions={}  ROOT n = f32[] reduce(b, c), dimensions={0,1}, to_apply=add }
+"""
+LARGE_DOT = """HloModule m
+ENTRY main { i = f32[30000,30000] iota(), iota_dimension=0
+  ROOT d = f32[30000,30000] dot(i, i), lhs_contracting_dims={1}, rhs_contracting_dims={0} }
+"""
+
+
+@pytest.mark.parametrize("text", [ENDLESS_CONSTANT, LONG_SUM, LARGE_DOT])
+@pytest.mark.parametrize("stage", ["loops", "llvm"])
+def test_what_is_costly_is_not_computed_while_compiling(cli: Cli, tmp_path: Path, text: str, stage: str) -> None:
+    (tmp_path / "m.hlo").write_text(text)
+    done = cli("compile-and-run", tmp_path / "m.hlo", "--emit", stage, "--limit-time", "20", "--limit-memory", "1GiB")
+    assert done.exit_code == 0, done.stderr
+    assert done.stdout
+
+
+@pytest.mark.parametrize(("text", "said"), [
+    (LONG_SUM, "%b, f32[1000000,1000000], has 3.638 TiB"), (LARGE_DOT, "%i, f32[30000,30000], has 3.353 GiB")])
+def test_the_reference_refuses_arrays_by_name(cli: Cli, tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "m.hlo").write_text(text)
+    done = cli("compile-and-run", tmp_path / "m.hlo", "--engine", "reference", "--limit-memory", "1GiB")
+    assert done.exit_code == 2 and f"takes more than 1 GiB of memory: {said}" in done.stderr
+
+
+@pytest.mark.parametrize("engine", ["llvm", "reference"])
+def test_inputs_are_refused_by_name(cli: Cli, tmp_path: Path, engine: str) -> None:
+    (tmp_path / "m.hlo").write_text(GOOD.replace("f32[2]", "f32[1000000,1000000]"))
+    done = cli("compile-and-run", tmp_path / "m.hlo", "--engine", engine)
+    assert done.exit_code == 2 and "of memory: x: f32[1000000,1000000] has 7.276 TiB" in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("text", [ENDLESS_CONSTANT, LONG_SUM])
+def test_what_is_costly_ends_by_its_limit(tmp_path: Path, text: str) -> None:
+    (tmp_path / "m.hlo").write_text(text)
+    done = subprocess.run([sys.executable, "-m", "irscope", "compile-and-run", "m.hlo", "--limit-time", "1"], cwd=tmp_path,
+                          env={"PYTHONPATH": str(Path(__file__).resolve().parents[2])}, capture_output=True, text=True, check=False)
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.startswith("error: m.hlo takes more than 1 s of processor time")
+
+
+@pytest.mark.parametrize(("trips", "early"), [(10, True), (1 << 40, False)])
+def test_loops_over_constants_whose_trips_are_known(cli: Cli, tmp_path: Path, trips: int, early: bool) -> None:
+    (tmp_path / "m.hlo").write_text(f"""HloModule m
+condition {{ p = (s64[]) parameter(0)  x = s64[] get-tuple-element(p), index=0  n = s64[] constant({trips})  ROOT t = pred[] compare(x, n), direction=LT }}
+body {{ p = (s64[]) parameter(0)  x = s64[] get-tuple-element(p), index=0  o = s64[] constant(1)  y = s64[] add(x, o)  ROOT t = (s64[]) tuple(y) }}
+ENTRY e {{ a = s64[] parameter(0)  z = s64[] constant(0)  i = (s64[]) tuple(z)  w = (s64[]) while(i), condition=condition, body=body
+  g = s64[] get-tuple-element(w), index=0  ROOT r = s64[] add(g, a) }}
+""")
+    done = cli("compile-and-run", tmp_path / "m.hlo", "--emit", "loops", "--limit-time", "20")
+    assert done.exit_code == 0 and ("loop while" not in done.stdout) is early, done.stdout
