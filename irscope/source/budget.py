@@ -162,9 +162,13 @@ def anew(*names: str) -> Iterator[None]:
 
 
 def concerning(name: str) -> None:
-    """The current budget is spent on this file too."""
+    """The current budget is spent on this file too. With the first it begins: what came before is no file's fault."""
     budget = _current.get()
-    if budget is not None and name not in budget.names:
+    if budget is None:
+        return
+    if not budget.names:
+        budget.begin((name,))
+    elif name not in budget.names:
         budget.names += (name,)
 
 

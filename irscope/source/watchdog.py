@@ -24,7 +24,7 @@ PATIENCE = 1.0
 
 @contextmanager
 def watched(limits: Limits, end: Callable[[BudgetExceeded], None]) -> Iterator[Budget]:
-    """A budget with a watchdog for the main thread. ``end`` is called in the watchdog's thread, to end the process."""
+    """A budget with a watchdog for the main thread, which looks from the first file on. ``end`` is called in the watchdog's thread, to end the process."""
     with budget(limits) as made:
         if limits == Limits() or sys.platform == "win32" or threading.current_thread() is not threading.main_thread():
             yield made
@@ -58,6 +58,8 @@ def _watch(made: Budget, done: threading.Event, clock: Callable[[], float], end:
     assert main is not None, "it runs"
     while not done.wait(INTERVAL):
         began = made.began
+        if not made.names:
+            continue  # no file is read yet
         if not made.spent(clock() - began[main]) or done.wait(PATIENCE):
             continue
         if made.fault is None or made.began is not began:
