@@ -44,5 +44,5 @@ def _operations(module: Module, node: Node, totals: dict[Graph, float]) -> float
     for graph in callees_first_of(node.bodies):
         if graph not in totals:
             totals[graph] = sum(_operations(module, inner, totals) for inner in graph.nodes)
-    trips = trip_count(module, node) if body_use(node) is BodyUse.LOOP else 1
+    trips = trip_count(module, node, noted=False) if body_use(node) is BodyUse.LOOP else 1
     return own + sum(totals[body] for body in node.bodies) * (inf if trips is None else trips)

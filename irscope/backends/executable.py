@@ -14,12 +14,14 @@ import ctypes
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 from irscope.backends import llvm_compile
 from irscope.backends import pool as pools
 from irscope.backends.compile import MAIN, Compiled, compile_program
+from irscope.backends.stopping import STOP, Stopper
 from irscope.graph import DType
 from irscope.lower.program import Program, Slot
 from irscope.source.budget import require
@@ -64,7 +66,9 @@ class Executable:
         self.compiled = compiled
         self.threads = threads
         self._lock = threading.Lock()
-        self._code = llvm_compile.Loaded(compiled.objects, [MAIN], {"irscope_share": pools.share_address()})
+        self._stopper = Stopper()
+        imports = {"irscope_share": pools.share_address(), STOP: self._stopper.address}
+        self._code = llvm_compile.Loaded(compiled.objects, [MAIN], imports)
         self._main = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)(self._code.addresses[MAIN])
         self._input_types = [(p.dtype.numpy(), p.shape) for p in self.inputs]
         self._output_types = [(p.dtype.numpy(), p.shape) for p in self.outputs]
@@ -159,7 +163,13 @@ class Executable:
         self._context[3] = self.threads
 
     def run(self, inputs: int, outputs: int) -> None:
-        """Run on arrays of pointers."""
+        """Run on arrays of pointers. What may take long is interrupted by whatever is raised in this thread."""
+        if self.compiled.stops:
+            self._stopper.run(partial(self._run, inputs, outputs))
+        else:
+            self._run(inputs, outputs)
+
+    def _run(self, inputs: int, outputs: int) -> None:
         arena, context = self._fixed
         if self._pool is None:
             with self._lock:

@@ -10,12 +10,11 @@ import os
 import signal
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from irscope.source.budget import Budget, BudgetExceeded, Limits, budget
+from irscope.source.budget import Budget, BudgetExceeded, Limits, budget, thread_clock
 
 INTERVAL = 0.1
 PATIENCE = 1.0
@@ -24,13 +23,14 @@ PATIENCE = 1.0
 
 @contextmanager
 def watched(limits: Limits, end: Callable[[BudgetExceeded], None]) -> Iterator[Budget]:
-    """A budget with a watchdog for the main thread, which looks from the first file on. ``end`` is called in the watchdog's thread, to end the process."""
+    """A budget with a watchdog for the main thread, which looks from the first file on. ``end`` is called in the watchdog's thread, to
+    end the process."""
     with budget(limits) as made:
         if limits == Limits() or sys.platform == "win32" or threading.current_thread() is not threading.main_thread():
             yield made
             return
         done = threading.Event()
-        dog = threading.Thread(target=_watch, args=(made, done, _clock(), end), daemon=True, name="irscope-limits")
+        dog = threading.Thread(target=_watch, args=(made, done, thread_clock(), end), daemon=True, name="irscope-limits")
 
         def interrupt(*_: Any) -> None:
             if made.fault is not None and not done.is_set():
@@ -45,14 +45,6 @@ def watched(limits: Limits, end: Callable[[BudgetExceeded], None]) -> Iterator[B
             signal.signal(signal.SIGALRM, before)
 
 
-def _clock() -> Callable[[], float]:
-    """The processor time of this thread, to be asked by another."""
-    if not hasattr(time, "pthread_getcpuclockid"):
-        return time.process_time
-    clock = time.pthread_getcpuclockid(threading.get_ident())
-    return lambda: time.clock_gettime(clock)
-
-
 def _watch(made: Budget, done: threading.Event, clock: Callable[[], float], end: Callable[[BudgetExceeded], None]) -> None:
     main = threading.main_thread().ident
     assert main is not None, "it runs"
@@ -60,7 +52,8 @@ def _watch(made: Budget, done: threading.Event, clock: Callable[[], float], end:
         began = made.began
         if not made.names:
             continue  # no file is read yet
-        if not made.spent(clock() - began[main]) or done.wait(PATIENCE):
+        others = sum(seconds for thread, seconds in list(made.spends.items()) if thread != main)
+        if not made.spent(clock() - began[main] + others) or done.wait(PATIENCE):
             continue
         if made.fault is None or made.began is not began:
             continue  # the next file has begun
