@@ -9,14 +9,15 @@ one (``cli/limits.py``), and workers of the fleet make one for each of their fil
 
 **How it reaches the loops.** Whatever makes or visits a node calls :func:`tick`: adding a node to a graph (reading, expanding, folding,
 every pass), a step of the reference, an expression of a kernel. That decrements a counter; every :data:`STEPS` of them the clock and the
-memory are looked at. Machine code counts its own operations (``backends/watch.py``) and comes here when it has done enough of them. Where
-code is not asked (one call of numpy, a rule), the command line has a thread that ends the work from outside.
+memory are looked at. Compiled programs that may take long run in a thread of their own, while the caller looks here
+(``backends/stopping.py``). Where nobody asks (one call of numpy, a rule), the command line has a thread that ends the work from outside
+(``source/watchdog.py``).
 
-**Time** is processor time of the threads that do the work, so that a busy machine changes no result. **Memory** is what the process holds
-beyond what it held when the budget began, plus what is about to be allocated: whoever makes an array of a size that a text gives, or
-unpacks a file, asks :func:`require` first. Not RLIMIT_AS: it counts reserved addresses, which numpy and LLVM need far more of than
-memory, and it holds for the whole process. **Nodes**: :data:`NODES` bounds what inlining and unrolling make of a text, and
-:data:`PARTS` the arrays in one nested tuple; both are beyond any real program, and hold without a budget too.
+**Time** is processor time, so that a busy machine changes no result; of kernels that are shared out, that of one thread. **Memory** is
+what the process holds beyond what it held when the budget began, plus what is about to be allocated: whoever makes an array of a size
+that a text gives, or unpacks a file, asks :func:`require` first. Not RLIMIT_AS: it counts reserved addresses, which numpy and LLVM need
+far more of than memory, and it holds for the whole process. **Nodes**: :data:`NODES` bounds what inlining and unrolling make of a text,
+and :data:`PARTS` the arrays in one nested tuple; both are beyond any real program, and hold without a budget too.
 
 A budget that is spent stays spent: each later question raises again, so that code which catches a UserError and goes another way does not
 go far. A refused allocation leaves it as it is.

@@ -86,6 +86,6 @@ def _joined(values: Sequence[Any]) -> None:
 
 _MEASURES: dict[str, Callable[[Sequence[Any]], None]] = {
     "aten::mul": _repeated, "aten::pow": _power, "aten::__lshift__": _shifted, "aten::factorial": _factorial, "aten::rjust": _padded,
-    "aten::ljust": _padded, "aten::center": _padded, "aten::zfill": _padded, "aten::format": _formatted,
+    "aten::ljust": _padded, "aten::center": _padded, "aten::zfill": _padded,
     "aten::percentFormat": _formatted, "aten::replace": _replaced, "aten::join": _joined,
 }

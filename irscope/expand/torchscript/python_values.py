@@ -191,7 +191,11 @@ def _contains(container: Any, item: Any) -> bool:
 
 
 def _format(template: str, *values: Any) -> str:
-    return template.format(*values)
+    """Each ``{}`` is a value, as in torch; everything else in braces is text. Not str.format, whose fields may ask for attributes."""
+    first, *rest = template.split("{}")
+    if len(rest) > len(values):
+        raise ValueError(f"too few values for the {len(rest)} places in {template!r}")
+    return first + "".join(f"{value}{part}" for value, part in zip(values, rest, strict=False))
 
 
 def _range_length(low: int, high: int, step: int) -> int:
