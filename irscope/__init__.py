@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from irscope.api import compile, load
     from irscope.source import UserError
+    from irscope.source.budget import BudgetExceeded, limits
 
 __version__ = "0.1.0"
-__all__ = ["UserError", "__version__", "compile", "load"]
+__all__ = ["BudgetExceeded", "UserError", "__version__", "compile", "limits", "load"]
 
 # Imported when first used: `irscope --version` must not wait for the graph model.
-_LAZY = {"load": "irscope.api", "compile": "irscope.api", "UserError": "irscope.source"}
+_LAZY = {"load": "irscope.api", "compile": "irscope.api", "UserError": "irscope.source", "limits": "irscope.source.budget",
+         "BudgetExceeded": "irscope.source.budget"}
 
 
 def __getattr__(name: str) -> Any:

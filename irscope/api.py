@@ -5,10 +5,11 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from irscope.formats.detect import decode, read
+from irscope.formats.detect import called, decode, read
 from irscope.graph import Module, Reading
 from irscope.query.origins import with_origins
 from irscope.source import SourceText, UserError
+from irscope.source.budget import concerning
 from irscope.source.files import read_bytes, read_large_text
 
 if TYPE_CHECKING:
@@ -26,11 +27,15 @@ def load(path_or_text: str | bytes | os.PathLike[str], *, format: str | None = N
     >>> [node.op.name for node in reading.module().main().nodes]
     ['parameter', 'negate']
     """
+    if name is not None:
+        concerning(name)
     if isinstance(path_or_text, str) and "\n" in path_or_text:
         return with_origins(read(SourceText(name or "<text>", path_or_text), format))
     if isinstance(path_or_text, bytes):
         return with_origins(read(decode(path_or_text, name or "<bytes>"), format))
     path = os.fspath(path_or_text)
+    if name is None:
+        concerning(called(path))
     large = read_large_text(path)
     if large is not None:
         return with_origins(read(SourceText(name or path, large), format))

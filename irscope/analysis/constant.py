@@ -1,7 +1,16 @@
 """Which values are known before the program runs: constants, and what is computed from constants alone."""
 from __future__ import annotations
 
-from irscope.graph import Effect, Graph
+from math import inf
+
+from irscope.analysis.calls import BodyUse, body_use
+from irscope.analysis.trips import trip_count
+from irscope.graph import Effect, Graph, Module, Node, TensorType
+from irscope.graph.walk import callees_first_of
+
+MOST_EARLY = 1 << 33
+"""Operations of one node that are worth doing before the program runs: some seconds. What takes more is left to the run, which may need
+it or not, and a loop whose end nobody knows may have none."""
 
 
 def known_early(graph: Graph) -> list[bool]:
@@ -13,3 +22,27 @@ def known_early(graph: Graph) -> list[bool]:
         elif node.op.name != "parameter" and node.op.effect is Effect.PURE:
             known[node.index] = all(known[o.index] for o in node.operands)
     return known
+
+
+def computed_early(module: Module, graph: Graph) -> list[bool]:
+    """For each node, by index, whether it is known early and cheap enough to be computed then, as everything before it is."""
+    found = known_early(graph)
+    totals: dict[Graph, float] = {}
+    for node in graph.nodes:
+        if found[node.index]:
+            found[node.index] = all(found[o.index] for o in node.operands) and _operations(module, node, totals) <= MOST_EARLY
+    return found
+
+
+def _operations(module: Module, node: Node, totals: dict[Graph, float]) -> float:
+    """What a run of a node takes: its declared cost, or one operation an element; loops by their trips, without end where those are
+    unknown. ``totals`` holds the graphs that were counted."""
+    own = float(node.op.cost(node)) if node.op.cost is not None else 0.0
+    own = max(own, float(sum(leaf.elements for leaf in node.type.leaves() if isinstance(leaf, TensorType))))
+    if not node.bodies or body_use(node) is BodyUse.ELEMENT:
+        return own
+    for graph in callees_first_of(node.bodies):
+        if graph not in totals:
+            totals[graph] = sum(_operations(module, inner, totals) for inner in graph.nodes)
+    trips = trip_count(module, node, noted=False) if body_use(node) is BodyUse.LOOP else 1
+    return own + sum(totals[body] for body in node.bodies) * (inf if trips is None else trips)

@@ -122,15 +122,17 @@ class Memory:
 
 
 def _flat(holds: Holds) -> list[int]:
-    """The buffers in a value, tuples opened."""
+    """The buffers in a value, tuples opened, each tuple once: nested ones may hold the same often."""
     if isinstance(holds, int):
         return [holds]
     found: list[int] = []
-    stack: list[Holds] = [holds]
+    stack, seen = [holds], set()
     while stack:
         top = stack.pop()
-        if isinstance(top, int):
-            found.append(top)
-        else:
-            stack.extend(top)
+        for part in top:
+            if isinstance(part, int):
+                found.append(part)
+            elif id(part) not in seen:
+                seen.add(id(part))
+                stack.append(part)
     return found

@@ -8,9 +8,10 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from irscope.graph import Graph, Module, Node, TensorType, TupleType, Type, live
+from irscope.graph import Graph, Module, Node, TensorType, TupleType, Type, bytes_of, live
 from irscope.ops.numerics import denormals
 from irscope.source import UserError
+from irscope.source.budget import LARGE, require, tick
 
 Value = Any
 """An ndarray, a tuple of values, or None for a token."""
@@ -100,6 +101,9 @@ class Evaluator:
         order, values = call.plan.order, call.values
         while call.at < len(order):
             node = order[call.at]
+            tick()
+            if node in call.plan.large:
+                require(bytes_of(node.type), f"%{node.name}, {node.type},")
             value = self._apply(node, [values[o.index] for o in node.operands])
             if isinstance(value, Generator):
                 call.asks = value
@@ -133,6 +137,7 @@ class _Plan:
     graph: Graph
     order: list[Node]
     dies: list[tuple[int, ...]]
+    large: frozenset[Node]  # which of them make large arrays
 
 
 @dataclass(slots=True)
@@ -161,7 +166,12 @@ def _plan(graph: Graph) -> _Plan:
     dies: list[list[int]] = [[] for _ in order]
     for index, place in last.items():
         dies[place].append(index)
-    return _Plan(graph, order, [tuple(d) for d in dies])
+    large = frozenset(node for node in order if node.op.name not in _MAKES_NOTHING and bytes_of(node.type) >= LARGE)
+    return _Plan(graph, order, [tuple(d) for d in dies], large)
+
+
+_MAKES_NOTHING = frozenset(("tuple", "get-tuple-element", "while", "conditional", "call", "reshape", "bitcast"))
+"""Operators whose values exist before, or are made by nodes of their bodies."""
 
 
 def holds(t: Type, value: Value) -> bool:

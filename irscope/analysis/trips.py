@@ -3,18 +3,19 @@ from __future__ import annotations
 
 import re
 
-from irscope.graph import Graph, Module, Node
+from irscope.graph import Graph, Module, Node, TensorType, Type
 from irscope.ops.attrs import Literal
 
 _KNOWN = re.compile(r'"?known_trip_count"?\s*[:=]\s*\{\s*"?n"?\s*[:=]\s*"?(\d+)"?')
 _PASS_THROUGH = frozenset({"copy", "bitcast", "convert", "reshape", "opt-barrier", "add-dependency"})
 
 
-def trip_count(module: Module, node: Node) -> int | None:
+def trip_count(module: Module, node: Node, noted: bool = True) -> int | None:
     """The number of trips of a ``while``, ``scan`` or counted loop, or None where only a run would tell.
 
     A compiler's own note (``known_trip_count``) is believed; otherwise the usual counter is recognised: it begins at a constant,
-    the condition compares it with a constant, the body adds a constant.
+    the condition compares it with a constant, the body adds a constant. Without ``noted`` the note counts for nothing: a text may say
+    what it likes.
     """
     if node.op.name == "scan":
         return _scan_trips(node)
@@ -22,10 +23,10 @@ def trip_count(module: Module, node: Node) -> int | None:
         return _loop_trips(node)
     if node.op.name != "while" or len(node.bodies) != 2:
         return None
-    raw = module.raw(node).get("backend_config", "")
-    noted = _KNOWN.search(raw) if raw else None
-    if noted:
-        return int(noted.group(1))
+    raw = module.raw(node).get("backend_config", "") if noted else ""
+    said = _KNOWN.search(raw) if raw else None
+    if said:
+        return int(said.group(1))
     condition, body = node.bodies
     if condition.root is None or body.root is None:
         return None
@@ -42,7 +43,16 @@ def trip_count(module: Module, node: Node) -> int | None:
     start, step = _initial(node, counter), _step(body, counter)
     if start is None or step is None:
         return None
-    return _count(start, limit, step, direction)
+    trips = _count(start, limit, step, direction)
+    return trips if trips is not None and _holds(test.operands[0].type, start + trips * step) else None
+
+
+def _holds(type: Type, value: int) -> bool:
+    """Whether an integer type holds a value: a counter that wraps around may pass its test for ever."""
+    if not isinstance(type, TensorType) or not type.dtype.is_integer:
+        return True
+    signed = type.dtype.kind == "int"
+    return -(1 << type.dtype.bits - 1 if signed else 0) <= value < 1 << type.dtype.bits - signed
 
 
 def _loop_trips(node: Node) -> int | None:

@@ -3,10 +3,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from irscope.backends.executable import Port
 from irscope.source import UserError, did_you_mean
+from irscope.source.budget import require
 
 if TYPE_CHECKING:
     import numpy as np
@@ -91,6 +93,7 @@ def draw_weight(port: Port, seed: int, number: int) -> Array:
 def draw(port: Port, seed: int, number: int) -> Array:
     """One array for a port."""
     import numpy as np
+    require(8 * prod(port.shape), str(port))  # numbers are drawn as f64
     rng = np.random.default_rng([seed, number])
     dtype = port.dtype
     if dtype.kind == "pred":

@@ -8,6 +8,7 @@ from irscope.backends import cache, llvm_compile
 from irscope.backends.llvm_compile import Machine
 from irscope.backends.llvm_kernel import KernelText, kernel_text
 from irscope.backends.llvm_main import main_text
+from irscope.backends.stopping import may_take_long
 from irscope.lower.program import Program
 from irscope.lower.tile import Kernel
 
@@ -30,27 +31,28 @@ class Unit:
 
 @dataclass(slots=True)
 class Compiled:
-    """Object code of everything but the pool; ``scratch`` bytes are needed by each thread."""
+    """Object code of everything but the pool; ``scratch`` bytes are needed by each thread. ``stops``: it looks whether it is to stop."""
 
     objects: list[bytes]
     scratch: int
     units: list[Unit]
     from_cache: int = 0
+    stops: bool = False
 
 
-def units(program: Program, machine: Machine) -> tuple[list[Unit], int]:
-    """The texts of a program, main last, and the scratch memory that its kernels need."""
+def units(program: Program, machine: Machine, stops: bool = False) -> tuple[list[Unit], int]:
+    """The texts of a program, main last, and the scratch memory that its kernels need. ``stops``: a run can be told to stop."""
     found: dict[str, Unit] = {}
     names: dict[Kernel, str] = {}
     texts: dict[Kernel, KernelText] = {}
     aligned = alignments(program)
     for kernel in program.kernels():
-        text = kernel_text(kernel, machine.target, aligned[kernel])
+        text = kernel_text(kernel, machine.target, aligned[kernel], stops)
         name = "k_" + cache.key(text.text)[:20]
         names[kernel], texts[kernel] = name, text
         if name not in found:
             found[name] = Unit(name, renamed(text.text, name), kernel)
-    main = main_text(program, names, texts, machine.triple)
+    main = main_text(program, names, texts, machine.triple, stops)
     scratch = max((t.scratch for t in texts.values()), default=0)
     return [*found.values(), Unit(MAIN, main)], scratch
 
@@ -75,9 +77,10 @@ def renamed(text: str, name: str) -> str:
 
 
 def compile_program(program: Program, machine: Machine, use_cache: bool = True) -> Compiled:
-    """Object code for ``machine``."""
-    todo, scratch = units(program, machine)
-    out = Compiled([], scratch, todo)
+    """Object code for ``machine``, to run in this process."""
+    stops = may_take_long(program)
+    todo, scratch = units(program, machine, stops)
+    out = Compiled([], scratch, todo, stops=stops)
     for unit in todo:
         how = f"{unit.speed}{machine.jit}"
         name = cache.key(unit.text, machine.triple, machine.cpu, machine.features, llvm_compile.version(), how)

@@ -14,14 +14,17 @@ import ctypes
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 from irscope.backends import llvm_compile
 from irscope.backends import pool as pools
 from irscope.backends.compile import MAIN, Compiled, compile_program
+from irscope.backends.stopping import STOP, Stopper
 from irscope.graph import DType
 from irscope.lower.program import Program, Slot
+from irscope.source.budget import require
 
 if TYPE_CHECKING:
     import numpy as np
@@ -63,13 +66,17 @@ class Executable:
         self.compiled = compiled
         self.threads = threads
         self._lock = threading.Lock()
-        self._code = llvm_compile.Loaded(compiled.objects, [MAIN], {"irscope_share": pools.share_address()})
+        self._stopper = Stopper()
+        imports = {"irscope_share": pools.share_address(), STOP: self._stopper.address}
+        self._code = llvm_compile.Loaded(compiled.objects, [MAIN], imports)
         self._main = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)(self._code.addresses[MAIN])
         self._input_types = [(p.dtype.numpy(), p.shape) for p in self.inputs]
         self._output_types = [(p.dtype.numpy(), p.shape) for p in self.outputs]
         self._pointers_in = ctypes.c_void_p * max(1, len(self.inputs))
         self._pointers_out = ctypes.c_void_p * max(1, len(self.outputs))
         self._array_class, self._as_array = np.ndarray, np.asarray
+        self._output_bytes = sum(prod(shape) * dtype.itemsize for dtype, shape in self._output_types)
+        require(program.arena_bytes, f"what {self.name} computes on the way")
         self._arena = aligned_bytes(program.arena_bytes, zero=any(t.zeroed for t in program.temps))
         self._scratch = aligned_bytes(compiled.scratch)
         self._constants = [aligned_copy(np.asarray(c.data)) for c in program.constants]
@@ -98,6 +105,7 @@ class Executable:
     def __call__(self, *arrays: Array) -> list[Array]:
         """Run once; the outputs are new arrays."""
         ready = self.check(arrays)
+        require(self._output_bytes, f"the result of {self.name}")
         inputs = self._pointers_in(*map(address, ready))
         placed = [placed_empty(dtype, shape) for dtype, shape in self._output_types]
         outputs = self._pointers_out(*(place for _, place in placed))
@@ -108,6 +116,7 @@ class Executable:
         """Check arrays once and prepare a call that reads and writes these very arrays. ``outputs`` must be 64-byte aligned."""
         ready = self.check(arrays)
         if outputs is None:
+            require(self._output_bytes, f"the result of {self.name}")
             results = [aligned_empty(dtype, shape) for dtype, shape in self._output_types]
         else:
             results = self._check_outputs(outputs, ready)
@@ -154,7 +163,13 @@ class Executable:
         self._context[3] = self.threads
 
     def run(self, inputs: int, outputs: int) -> None:
-        """Run on arrays of pointers."""
+        """Run on arrays of pointers. What may take long is interrupted by whatever is raised in this thread."""
+        if self.compiled.stops:
+            self._stopper.run(partial(self._run, inputs, outputs))
+        else:
+            self._run(inputs, outputs)
+
+    def _run(self, inputs: int, outputs: int) -> None:
         arena, context = self._fixed
         if self._pool is None:
             with self._lock:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from irscope.backends.llvm_code import Code
 from irscope.backends.llvm_statements import Statements
 from irscope.backends.llvm_values import Target, Values
+from irscope.backends.stopping import DECLARED, joined, looking
 from irscope.lower.tidy import walk
 from irscope.lower.tile import Assign, Buffer, Comment, Declare, For, GatherLoad, Kernel, Let, Load, Stmt, Store
 
@@ -41,9 +42,10 @@ class KernelText:
     notes: dict[str, str] = field(default_factory=dict)
 
 
-def kernel_text(kernel: Kernel, target: Target, alignments: list[int] | None = None) -> KernelText:
+def kernel_text(kernel: Kernel, target: Target, alignments: list[int] | None = None, stops: bool = False) -> KernelText:
     """Write a kernel for a target. ``alignments`` are what the calls really guarantee for each parameter, where that is known to be less
-    than the buffers say."""
+    than the buffers say. ``stops``: long loops look whether the run is to stop."""
+    bodies = looking(kernel) if stops else {}
     aligned = {b: b.align for b in kernel.buffers}
     for buffer, alignment in zip(kernel.params(), alignments or ()):
         aligned[buffer] = min(buffer.align, alignment)
@@ -56,8 +58,8 @@ def kernel_text(kernel: Kernel, target: Target, alignments: list[int] | None = N
         symbol = "@K" if len(groups) == 1 else f"@K.{number}"
         units = math.prod(_trips(loop) for loop in nest)
         phases.append(Phase(symbol, units))
-        functions.append(_function(kernel, target, symbol, statements, nest, offsets, aligned, helpers, declarations))
-    parts = [*(_constant(b, i) for i, b in enumerate(kernel.buffers) if b.scope == "const")]
+        functions.append(_function(kernel, target, symbol, statements, nest, offsets, aligned, helpers, declarations, bodies))
+    parts = [*([DECLARED] if bodies else []), *(_constant(b, i) for i, b in enumerate(kernel.buffers) if b.scope == "const")]
     parts += helpers.values()
     parts += sorted(declarations) + functions + [_ATTRIBUTES.format(width=_vector_width(target)), "!0 = !{i32 1}", "!1 = !{}",
                                                  '!9 = !{!"branch_weights", i32 1, i32 100000}', ""]
@@ -72,7 +74,7 @@ def _vector_width(target: Target) -> str:
 
 
 def _function(kernel: Kernel, target: Target, symbol: str, statements: list[Stmt], nest: list[For], offsets: dict[Buffer, int],
-              aligned: dict[Buffer, int], helpers: dict[str, str], declarations: set[str]) -> str:
+              aligned: dict[Buffer, int], helpers: dict[str, str], declarations: set[str], bodies: dict[int, int]) -> str:
     code = Code()
     code.helpers, code.declarations = helpers, declarations
     values = Values(code, target, kernel.precision)
@@ -88,7 +90,7 @@ def _function(kernel: Kernel, target: Target, symbol: str, statements: list[Stmt
         elif buffer.scope == "scratch":
             at = offsets[buffer]
             pointers[buffer] = "%scratch" if at == 0 else code.pure(f"getelementptr i8, ptr %scratch, i64 {at}")
-    writer = Statements(code, values, pointers, aligned)
+    writer = Statements(code, values, pointers, aligned, joined(bodies, nest))
     if nest:
         for statement in statements:
             if statement is not nest[0]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from irscope.backends.llvm_denormals import Denormals, denormals
 from irscope.backends.llvm_kernel import KernelText
+from irscope.backends.stopping import DECLARED, LONG, look, work_of
 from irscope.graph import DType
 from irscope.lower.program import Copy, Launch, Loop, Program, Slot, Step, Switch
 from irscope.lower.tile import Kernel
@@ -24,6 +25,7 @@ class _Main:
     texts: dict[Kernel, KernelText]
     constants: dict[Slot, int]
     denormals: Denormals
+    stops: bool
     lines: list[str] = field(default_factory=list)
     declared: dict[str, str] = field(default_factory=dict)
     chunks: dict[str, str] = field(default_factory=dict)
@@ -38,14 +40,17 @@ class _Main:
         self.lines.append("  " + text)
 
 
-def main_text(program: Program, names: dict[Kernel, str], texts: dict[Kernel, KernelText], triple: str = "") -> str:
-    """The module of the main function; ``names`` are the kernels' symbols, without ``@``."""
+def main_text(program: Program, names: dict[Kernel, str], texts: dict[Kernel, KernelText], triple: str = "",
+              stops: bool = False) -> str:
+    """The module of the main function; ``names`` are the kernels' symbols, without ``@``. ``stops``: it looks whether the run is to stop,
+    in each round of a loop and behind each kernel that is shared out."""
     fp = denormals(triple) if program.flush_denormals else Denormals()
-    main = _Main(names, texts, {slot: number for number, slot in enumerate(program.constants)}, fp)
+    main = _Main(names, texts, {slot: number for number, slot in enumerate(program.constants)}, fp, stops)
     _steps(main, program.steps)
     parts = [
         *sorted(set(main.declared.values())),
         *fp.declare,
+        *([DECLARED] if stops else []),
         "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)",
         "declare void @irscope_share(ptr, ptr, ptr, i64, ptr)",
         *main.chunks.values(),
@@ -62,6 +67,7 @@ def main_text(program: Program, names: dict[Kernel, str], texts: dict[Kernel, Ke
         "  %many = icmp sgt i64 %threads, 1",
         *fp.off,
         *main.lines,
+        *(["  br label %stopped", "stopped:"] if stops else []),
         *fp.back,
         "  ret void",
         "}",
@@ -150,6 +156,8 @@ def _shared(main: _Main, symbol: str, units: int, most: int, pointers: list[str]
     main.say(call)
     main.say(f"br label %{number}.done")
     main.lines.append(f"{number}.done:")
+    if main.stops:
+        _stop_if_asked(main, 1)
     if chunk not in main.chunks:
         main.chunks[chunk] = _chunk(chunk, symbol, units, len(pointers), main.denormals)
 
@@ -163,6 +171,15 @@ def _chunk(name: str, symbol: str, units: int, pointers: int, fp: Denormals) -> 
         lines += [f"  %at{i} = getelementptr ptr, ptr %args, i64 {i}", f"  %p{i} = load ptr, ptr %at{i}"]
     values = ", ".join([*(f"ptr %p{i}" for i in range(pointers)), "i64 %first", "i64 %last", "ptr %scratch"])
     return "\n".join([*lines, f"  call void {symbol}({values})", *fp.back, "  ret void", "}"])
+
+
+def _stop_if_asked(main: _Main, work: float) -> None:
+    """Return where the run is to stop, before so many statements."""
+    lines, asked = look(main.name, int(min(work, LONG)))
+    for line in lines:
+        main.say(line)
+    main.say(f"br i1 {asked}, label %stopped, label %{asked[1:]}.on")
+    main.lines.append(f"{asked[1:]}.on:")
 
 
 def _flag(main: _Main, slot: Slot) -> str:
@@ -180,6 +197,8 @@ def _loop(main: _Main, step: Loop) -> None:
     _steps(main, step.condition)
     main.say(f"br i1 {_flag(main, step.flag)}, label %{number}.body, label %{number}.done")
     main.lines.append(f"{number}.body:")
+    if main.stops:
+        _stop_if_asked(main, work_of([*step.condition, *step.body], {}))
     _steps(main, step.body)
     main.say(f"br label %{number}.test")
     main.lines.append(f"{number}.done:")

@@ -2,13 +2,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from irscope.backends import llvm_masked
 from irscope.backends.llvm_code import Code, Lines, Place
 from irscope.backends.llvm_integer import cut
 from irscope.backends.llvm_types import register, scalar, splat_text, vector
 from irscope.backends.llvm_values import Name, Values
+from irscope.backends.stopping import look
 from irscope.lower.tidy import assigned
 from irscope.lower.tile import (
     Assign,
@@ -32,8 +33,10 @@ from irscope.lower.tile import (
 class Statements:
     """Writes statements into a function."""
 
-    def __init__(self, code: Code, values: Values, pointers: dict[Buffer, str], aligned: dict[Buffer, int]) -> None:
+    def __init__(self, code: Code, values: Values, pointers: dict[Buffer, str], aligned: dict[Buffer, int],
+                 looking: Mapping[int, int] | None = None) -> None:
         self.code = code
+        self.looking = looking or {}  # bodies of loops, by id, that look whether the run is to stop
         self.aligned = aligned
         self.values = values
         self.pointers = pointers
@@ -209,6 +212,8 @@ class Statements:
         phis, iv = self._open(head, carried)
         if var is not None:
             values.names[var] = iv
+        if id(body) in self.looking:
+            self._stop_if_asked(self.looking[id(body)])
         if begin is not None:
             begin(iv)
         self.block(body)
@@ -232,6 +237,17 @@ class Statements:
                 values.registers[r] = code.result(f"phi {register(r.dtype, r.lanes)} [ {one}, %{before} ], [ {two}, %{end} ]")
             else:
                 self._settle(r, two)
+
+    def _stop_if_asked(self, work: int) -> None:
+        """Return where the run is to stop."""
+        code = self.code
+        out, on = code.label(), code.label()
+        lines, asked = look(code.name, work)
+        for line in lines:
+            code.effect(line)
+        place = code.regions[-1].place
+        place.lines += [f"  br i1 {asked}, label %{out}, label %{on}, !prof !9", f"{out}:", "  ret void", f"{on}:"]
+        place.label = on
 
     def _open(self, head: str, carried: list[Register]) -> tuple[tuple[Lines, list[str]], str]:
         """Begin a loop: its phis are filled at the end."""

@@ -1,4 +1,6 @@
-"""Ctrl-C while machine code runs: Python would hear of it only when the code returns, which may be never."""
+"""Ctrl-C while LLVM compiles, or any code that is not Python runs: Python would hear of it only when that returns, which may be late.
+
+Programs that irscope compiled are interrupted by ``backends/stopping.py``, from the API too."""
 from __future__ import annotations
 
 import os

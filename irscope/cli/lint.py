@@ -14,6 +14,7 @@ from irscope.cli.input import bind, binding_options, from_option, load, once_std
 from irscope.cli.output import opened
 from irscope.cli.progress import track
 from irscope.source import Severity, UserError, did_you_mean
+from irscope.source.budget import anew
 
 if TYPE_CHECKING:
     from irscope.graph import Reading
@@ -105,8 +106,8 @@ def command(
     from irscope.api import scalar_loops
     from irscope.lint.baseline import write_baseline as store
     from irscope.lint.config import find_config, read_config
-    from irscope.lint.demands import parse_size
     from irscope.lint.session import Options, Session
+    from irscope.source.sizes import parse_size
 
     if isolated and config_file:
         raise UserError("--isolated and --config exclude each other", "give one of them")
@@ -188,7 +189,8 @@ def _each(paths: tuple[str, ...], read: Callable[[str], Reading], work: Callable
     broken = False
     for path in track(found.files, "linting"):
         try:
-            work(path, read(path))
+            with anew():
+                work(path, read(path))
         except UserError as error:
             if len(found.files) == 1:
                 raise

@@ -12,6 +12,7 @@ import click
 
 from irscope import __version__
 from irscope.cli import errors
+from irscope.cli.limits import limited
 from irscope.source import did_you_mean
 
 # name: (where its click command stands, what it does). A row whose module does not exist is not offered.
@@ -61,7 +62,7 @@ class LazyGroup(click.Group):
             return None
         module, _, attribute = COMMANDS[cmd_name][0].partition(":")
         command: click.Command = getattr(importlib.import_module(module), attribute)
-        return command
+        return limited(command)
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]

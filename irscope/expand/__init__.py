@@ -1,5 +1,5 @@
 """From the graph as written to the primitive graph: calls inlined, sugar and composites replaced, inputs and weights bound."""
 from irscope.expand.bind import bind_constants, bind_inputs, bind_types
-from irscope.expand.expand import MAX_NODES, expand
+from irscope.expand.expand import expand
 
-__all__ = ["MAX_NODES", "bind_constants", "bind_inputs", "bind_types", "expand"]
+__all__ = ["bind_constants", "bind_inputs", "bind_types", "expand"]

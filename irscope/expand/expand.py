@@ -21,10 +21,10 @@ from irscope.ops import get
 from irscope.ops.attrs import Literal
 from irscope.ops.faults import TypeFault
 from irscope.ops.shapes import fits
-from irscope.source import UserError
+from irscope.source import UserError, budget
 
-MAX_NODES, GROWTH = 1_000_000, 20
-"""A graph that grows beyond this, and by this factor, while calls are inlined is a mistake, or a bomb."""
+GROWTH = 20
+"""A module may grow by this factor, and to :data:`irscope.source.budget.NODES` in any case, while calls are inlined."""
 
 INLINED = frozenset(("call", "fusion"))
 CALLS = INLINED | {"async-start"}
@@ -79,15 +79,31 @@ def _with_graphs(module: Module, change: Callable[[Graph, dict[Graph, Graph]], G
     """What the entry reaches, each graph changed after those that it calls."""
     made = module.derived()
     became: dict[Graph, Graph] = {}
-    for graph in callees_first(module, module.main()):
+    order = callees_first(module, module.main())
+    for graph in order:
         if graph.root is None:
             raise UserError(f"{graph.name} has no result", "the text may be cut off; irscope check FILE names the place")
+    _require_small(module, order)
+    for graph in order:
         became[graph] = change(graph, became)
     main = became[module.main()]
     made.entry = main.name
     for graph in callees_first(module, main):
         made.graphs[graph.name if graph.name not in made.graphs else made.fresh_name(graph.name)] = graph
     return made
+
+
+def _require_small(module: Module, order: Sequence[Graph]) -> None:
+    """Raise BudgetExceeded where inlining makes more nodes than any program has, before it makes them. ``order`` has callees first.
+
+    Each graph is counted once, whoever calls it: forty functions that call the one before twice are 2**40 calls.
+    """
+    limit = max(budget.NODES, GROWTH * sum(len(graph.nodes) for graph in module.graphs.values()))
+    count: dict[Graph, int] = {}
+    for graph in order:
+        inlined = (node.bodies[0] for node in graph.nodes if node.bodies and node.op.name in CALLS)
+        count[graph] = len(graph.nodes) + sum(count[body] for body in inlined)
+        budget.require_nodes(count[graph], f"inlining the calls of {graph.name}", limit)
 
 
 class _Expansion:
@@ -100,7 +116,6 @@ class _Expansion:
         self.became = became
         self.made = Graph(graph.name, loc=graph.loc, notes=dict(graph.notes))
         self.builder = Builder(self.made)
-        self.limit = max(MAX_NODES, GROWTH * sum(len(g.nodes) for g in module.graphs.values())) if graph is module.main() else MAX_NODES
 
     def run(self) -> Graph:
         self.made.params = [self._param(p) for p in self.graph.params]
@@ -133,8 +148,6 @@ class _Expansion:
         return values[graph.result().index]
 
     def _inlined(self, written: Graph, operands: list[Value]) -> Value:
-        if len(self.made.nodes) > self.limit:
-            raise UserError(f"inlining the calls of {self.graph.name} makes over {self.limit} nodes", "give a smaller part of the program")
         body = self.became[written]
         if len(operands) != len(body.params):
             raise UserError(

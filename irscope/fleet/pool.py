@@ -11,6 +11,9 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Generic, TypeVar
 
+from irscope.source.budget import BudgetExceeded, Limits, current
+from irscope.source.watchdog import watched
+
 T = TypeVar("T")
 
 # Starting processes costs about half a second; below this much work one is quicker.
@@ -32,8 +35,9 @@ def usable_cores() -> int:
         return os.cpu_count() or 1
 
 
-def map_files(ask: Callable[[str], T], died: Callable[[str], T], files: Sequence[str], jobs: int | None = None) -> Iterator[T]:
-    """``ask(file)`` for each file, in order; ``died(file)`` where the process that read the file came to its end.
+def map_files(ask: Callable[[str], T], died: Callable[[str, str], T], files: Sequence[str], jobs: int | None = None) -> Iterator[T]:
+    """``ask(file)`` for each file, in order; ``died(file, why)`` where the process that read the file came to its end, with its last word
+    if it had one. The budget of the caller holds for each file, in whatever process (``ask`` begins it anew).
 
     ``ask`` must be importable (a function of a module, or a ``functools.partial`` of one). With one job, or little to do, all of it
     happens in this process. Standard input is read here in any case.
@@ -61,7 +65,7 @@ class _Worker:
 class _Pool(Generic[T]):
     """Each worker has a pipe of its own, so that the death of one is seen as the end of its pipe, and touches nobody else."""
 
-    def __init__(self, ask: Callable[[str], T], died: Callable[[str], T], files: Sequence[str], jobs: int) -> None:
+    def __init__(self, ask: Callable[[str], T], died: Callable[[str, str], T], files: Sequence[str], jobs: int) -> None:
         self.ask, self.died, self.files = ask, died, files
         forkserver = "forkserver" in multiprocessing.get_all_start_methods()
         self._context = multiprocessing.get_context("forkserver") if forkserver else multiprocessing.get_context("spawn")
@@ -93,7 +97,8 @@ class _Pool(Generic[T]):
 
     def _start(self) -> _Worker:
         here, there = self._context.Pipe()
-        process = self._context.Process(target=_serve, args=(there, self.ask), daemon=True)
+        budget = current()
+        process = self._context.Process(target=_serve, args=(there, self.ask, budget.limits if budget else Limits()), daemon=True)
         process.start()
         there.close()
         return _Worker(process, here)
@@ -124,12 +129,16 @@ class _Pool(Generic[T]):
             except (EOFError, OSError):
                 self._lost(busy[connection])
                 continue
+            if isinstance(answers, _LastWord):
+                self._lost(busy[connection], answers.why)
+                continue
             assert worker.task is not None
             self._found.update(zip(worker.task, answers, strict=True))
             worker.task = None
 
-    def _lost(self, number: int) -> None:
-        """A worker died over its task: its files are asked one by one, and the one that kills every time is told as such."""
+    def _lost(self, number: int, why: str = "") -> None:
+        """A worker died over its task: its files are asked one by one, and the one that kills every time is told as such; at once where the
+        worker said ``why``."""
         worker = self._workers[number]
         task = worker.task
         assert task is not None
@@ -137,22 +146,33 @@ class _Pool(Generic[T]):
         worker.process.join()
         if len(task) == 1:
             self._deaths[task.start] += 1
-        if self._deaths[task.start] == TRIES:
-            self._found[task.start] = self.died(self.files[task.start])
+        if len(task) == 1 and (why or self._deaths[task.start] == TRIES):
+            self._found[task.start] = self.died(self.files[task.start], why)
         else:
             self._tasks.extendleft(range(i, i + 1) for i in reversed(task))
         self._workers[number] = self._start()
 
 
-def _serve(connection: Connection, ask: Callable[[str], T]) -> None:
+@dataclass(frozen=True, slots=True)
+class _LastWord:
+    """What a worker sends before it ends over a file that takes more than it may."""
+
+    why: str
+
+
+def _serve(connection: Connection, ask: Callable[[str], T], limits: Limits) -> None:
     """A worker: answers portions of files until its pipe ends. Ctrl-C is for the process that asked."""
+    def end(why: BudgetExceeded) -> None:
+        connection.send(_LastWord(why.message))
+        os._exit(0)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    while True:
-        try:
-            files = connection.recv()
-            connection.send([ask(file) for file in files])
-        except (EOFError, OSError):
-            return
+    with watched(limits, end):
+        while True:
+            try:
+                files = connection.recv()
+                connection.send([ask(file) for file in files])
+            except (EOFError, OSError):
+                return
 
 
 def _worth_it(files: Sequence[str]) -> bool:

@@ -9,9 +9,10 @@ from typing import TypedDict
 from irscope.analysis.summary import Value, inputs, outputs
 from irscope.analysis.survey import Survey
 from irscope.fleet.pool import map_files
-from irscope.formats.detect import decode, read
+from irscope.formats.detect import called, decode, read
 from irscope.graph import Reading, TensorType, TupleType, Type
 from irscope.source import Finding, Severity, UserError
+from irscope.source.budget import anew
 from irscope.source.files import read_bytes
 
 
@@ -50,8 +51,9 @@ def stats_of(files: Sequence[str], from_: str | None = None, signature: bool = F
 def stats_of_file(file: str, from_: str | None = None, signature: bool = False) -> Stats:
     """The figures of one file. Nothing that the file holds makes it raise."""
     try:
-        reading = read(decode(read_bytes(file), file), from_)
-        return stats_of_reading(reading, file, signature)
+        with anew(called(file)):
+            reading = read(decode(read_bytes(file), file), from_)
+            return stats_of_reading(reading, file, signature)
     except UserError as error:
         return _failed(file, _error_of(error), from_, error.help)
     except (MemoryError, RecursionError) as error:
@@ -116,5 +118,5 @@ def _failed(file: str, error: str, format: str | None = None, help: str = "") ->
     return record
 
 
-def _died(file: str) -> Stats:
-    return _failed(file, "1:1: the process that read it died (out of memory?)")
+def _died(file: str, why: str) -> Stats:
+    return _failed(file, f"1:1: {why or 'the process that read it died (out of memory?)'}")

@@ -10,7 +10,9 @@ from irscope.analysis.survey import Survey
 from irscope.fleet.dump_folder import DumpedModule, Stage
 from irscope.fleet.pool import map_files
 from irscope.formats.detect import decode, read
+from irscope.graph import Reading
 from irscope.source import UserError
+from irscope.source.budget import anew
 from irscope.source.files import read_bytes
 
 
@@ -54,9 +56,13 @@ def figures_of(files: Sequence[str], jobs: int | None = None) -> Iterator[Figure
 def figures_of_file(file: str) -> Figures:
     """The figures of the first module in a file."""
     try:
-        reading = read(decode(read_bytes(file), file))
+        with anew(file):
+            return _figures(read(decode(read_bytes(file), file)))
     except UserError as error:
         return Figures(error=error.message)
+
+
+def _figures(reading: Reading) -> Figures:
     if not reading.modules:
         return Figures(error="no module in it")
     survey = Survey(reading.module())
@@ -105,5 +111,5 @@ def timeline(module: DumpedModule, jobs: int | None = None) -> list[Step]:
     return steps
 
 
-def _died(file: str) -> Figures:
-    return Figures(error="the process that read it died (out of memory?)")
+def _died(file: str, why: str) -> Figures:
+    return Figures(error=why or "the process that read it died (out of memory?)")

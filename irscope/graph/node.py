@@ -10,6 +10,7 @@ from irscope.graph.op import Op
 from irscope.graph.provenance import NoProvenance, Provenance, SourceLine
 from irscope.graph.types import Type
 from irscope.source import Finding, SourceText
+from irscope.source.budget import tick
 
 NO_ATTRS: Mapping[str, Any] = MappingProxyType({})
 
@@ -62,7 +63,8 @@ class Graph:
         return self.root
 
     def add(self, node: Node) -> Node:
-        """Append a node and number it."""
+        """Append a node and number it. Raises BudgetExceeded where the file takes more than it may."""
+        tick()
         node.index = len(self.nodes)
         self.nodes.append(node)
         return node

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from irscope.graph.dtypes import DTYPES, DType
 
@@ -113,6 +113,10 @@ class TupleType(Type):
     """Several values in one; also what an operator with several results has."""
 
     elements: tuple[Type, ...]
+    parts: int = field(init=False, repr=False, compare=False)  # leaves, those of elements included; many where elements are shared
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parts", sum([e.parts if isinstance(e, TupleType) else 1 for e in self.elements]))
 
     def __str__(self) -> str:
         return "(" + ", ".join(map(str, self.elements)) + ")"

@@ -2,10 +2,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from irscope.graph.node import Graph, Module, Node
 from irscope.graph.op import Effect
+from irscope.source.budget import require_parts
 
 T = TypeVar("T", bound=Hashable)
 LASTING = (Effect.WRITES, Effect.CONTROL)
@@ -66,6 +67,25 @@ def callees_first_of(graphs: Iterable[Graph]) -> list[Graph]:
 def bodies_of(graph: Graph) -> Iterator[Graph]:
     """The graphs that the nodes of a graph call, in order, with repeats."""
     return (body for node in graph.nodes for body in node.bodies)
+
+
+def leaves_of(value: Any, parts: Callable[[Any], Sequence[Any] | None]) -> list[Any]:
+    """What a nested value holds in the end, in order: whatever has no ``parts`` (None).
+
+    Raises BudgetExceeded where that is more than any program has: tuples that hold the one before twice double with each line of text.
+    """
+    out: list[Any] = []
+    stack = [value]
+    while stack:
+        top = stack.pop()
+        inside = parts(top)
+        if inside is None:
+            out.append(top)
+            require_parts(len(out))
+        else:
+            stack.extend(reversed(inside))
+            require_parts(len(stack))
+    return out
 
 
 def post_order(starts: Iterable[T], operands: Callable[[T], Sequence[T]]) -> list[T]:

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from irscope.fusion import policy_named
-from irscope.lint.demands import parse_size
 from irscope.lint.gate import check_rule
 from irscope.lint.gates.expect_dtype import DTYPES
 from irscope.lint.machine import machine_named
 from irscope.source import Severity, SourceText, UserError, did_you_mean
+from irscope.source.sizes import parse_size
 
 NAMES = ("irscope.toml", "pyproject.toml")
 """In one folder the first wins."""

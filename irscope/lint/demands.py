@@ -2,28 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, fields
 from typing import Any
 
 from irscope.graph import Module
 from irscope.lint.planned import Planned
 from irscope.lint.settings import Settings
-from irscope.source import Finding, UserError
-
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kKMGT]?)(i?)[bB]?$")
-_POWERS = {"": 0, "k": 1, "K": 1, "M": 2, "G": 3, "T": 4}
-
-
-def parse_size(text: str | int) -> int:
-    """Bytes of ``512``, ``300kB``, ``1.5GiB``. Raises UserError for what is no size."""
-    if isinstance(text, int):
-        return text
-    found = _SIZE.match(text.strip())
-    if found is None:
-        raise UserError(f"{text!r} is no size", "sizes are written 4096, 300kB, 1.5GiB")
-    unit: int = (1024 if found[3] else 1000) ** _POWERS[found[2]]
-    return round(float(found[1]) * unit)
+from irscope.source import Finding
 
 
 @dataclass(frozen=True, slots=True)

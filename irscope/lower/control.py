@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from irscope.analysis.trips import trip_count
 from irscope.fusion.views import stored
 from irscope.graph import Graph, Node, TensorType
 from irscope.lower.program import Loop, Step, Switch
@@ -64,7 +65,7 @@ def loop(graph: GraphLowering, node: Node) -> None:
     body_steps = _round(graph, body, state)
     memory.tick()
     memory.close_loop(started)
-    graph.steps.append(Loop(condition_steps, flag.slot, body_steps))
+    graph.steps.append(Loop(condition_steps, flag.slot, body_steps, trip_count(graph.lowering.module, node, noted=False)))
 
 
 def switch(graph: GraphLowering, node: Node) -> None:

@@ -12,6 +12,7 @@ from typing import Any, cast
 from irscope.graph import DType
 from irscope.graph.dtypes import PRED, S64
 from irscope.lower.tile import Expr, Home
+from irscope.source.budget import tick
 
 Range = tuple[int, int]
 Linear = tuple[dict[Expr, int], int]
@@ -44,6 +45,7 @@ class Expressions:
         key = (op, args, dtype, lanes, struct.pack("<d", value) if isinstance(value, float) else value)
         found = self._table.get(key)
         if found is None:
+            tick()
             known = _range_of(op, args, dtype, value) if lanes == 1 and dtype.kind in ("int", "uint") else None
             found = Expr(op, args, dtype, lanes, value, known, len(self._table), cast(Home, self))
             self._table[key] = found

@@ -56,11 +56,13 @@ class Copy(Step):
 
 @dataclass(slots=True, eq=False)
 class Loop(Step):
-    """Run ``condition``; while the pred in slot ``flag`` is true, run ``body`` and ``condition`` again."""
+    """Run ``condition``; while the pred in slot ``flag`` is true, run ``body`` and ``condition`` again. ``trips``: how often, where the
+    program itself tells."""
 
     condition: list[Step]
     flag: Slot
     body: list[Step]
+    trips: int | None = None
 
 
 @dataclass(slots=True, eq=False)

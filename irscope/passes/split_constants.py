@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from irscope.analysis.constant import known_early
+from irscope.analysis.constant import computed_early
 from irscope.graph import Builder, Graph, Kind, Module, Node, TensorType, TupleType, rewrite, see_through
 from irscope.graph.rewrite import copy_node
 from irscope.ops import get
@@ -50,10 +50,11 @@ class Split:
 
 
 def split_constants(module: Module) -> Split:
-    """Find what the entry computes from constants alone and is worth computing early; movement of constants is done at once."""
+    """Find what the entry computes from constants alone and is worth computing early; movement of constants is done at once. What is
+    costly, or may have no end, is left to the run."""
     module = _moved(module)
     graph = module.main()
-    known = known_early(graph)
+    known = computed_early(module, graph)
     work = _work(graph, known)
     frontier = [node for node in _frontier(graph, known) if work[node.index] >= SMALL_WORK]
     if not frontier:

@@ -207,6 +207,7 @@ class _Detail:
     def _sources(self, place: _Place, node: Node) -> Iterator[tuple[Box | str, Node]]:
         """Where a value comes from: boxes, or words; the empty word where it lies outside of the drawing."""
         stack: list[tuple[_Place, Node, tuple[int, ...]]] = [(place, node, ())]
+        opened: set[tuple[int, int]] = set()  # tuples that nest may hold the same one often
         while stack:
             at, value, path = stack.pop()
             box = at.boxes.get(value.index)
@@ -227,7 +228,8 @@ class _Detail:
             elif value.op.name == "tuple" and at.folds[value.index] is Fold.VIA:
                 if path and path[0] < len(value.operands):
                     stack.append((at, value.operands[path[0]], path[1:]))
-                else:
+                elif (id(at), value.index) not in opened:
+                    opened.add((id(at), value.index))
                     stack.extend((at, o, ()) for o in reversed(value.operands))
             elif at.folds[value.index] is Fold.VIA and value.operands:
                 stack.append((at, value.operands[0], path))

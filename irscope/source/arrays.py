@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from irscope.source.budget import require
 from irscope.source.checkpoints import is_checkpoint, read_checkpoint
 from irscope.source.errors import UserError
 from irscope.source.writing import writing
@@ -102,6 +103,9 @@ class Npz(Mapping[str, Any]):
 
     def _unpacked(self, name: str) -> Array:
         with self._opened() as archive:
+            # An archive never gives more than it says here, and an array of a .npz never more than its member holds.
+            require(max((info.file_size for info in archive.zip.infolist() if info.filename in (name, f"{name}.npy")), default=0),
+                    f"{self.path}: {name}")
             array: Array = archive[name]
         return array
 
@@ -179,6 +183,7 @@ def _safetensors(path: str) -> dict[str, Array]:
             (begin, end), shape = entry["data_offsets"], entry["shape"]
             if not all(type(n) is int and n >= 0 for n in (begin, end, *shape)) or end > data.size - 8 - size:
                 raise ValueError(f"{name} has the shape {shape} and the bytes {begin} to {end} of {data.size - 8 - size}")
+            require(end - begin, f"{path}: {name}")
             # A copy: tensors stand at any offset in the file, and code wants them aligned.
             arrays[name] = data[8 + size + begin:8 + size + end].copy().view(dtype).reshape(shape)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
 
+from irscope.source.budget import require
 from irscope.source.errors import UserError
 from irscope.source.unpickling import DTYPES, Machine, Name, Thing, numpy_type
 
@@ -91,7 +92,7 @@ class _Archive:
         with warnings.catch_warnings():
             # A damaged name may hold what Python takes for an escape sequence, and would tell its own author about.
             warnings.simplefilter("ignore", DeprecationWarning)
-            value = Machine(self.archive.read(self.pickle), self._persistent, self._tensor).run()
+            value = Machine(self._read(self.pickle), self._persistent, self._tensor).run()
         leaves = dict(_leaves(_state_dict(value)))
         if leaves and all(name.startswith("module.") for name in leaves):
             leaves = {name.removeprefix("module."): leaf for name, leaf in leaves.items()}  # what DataParallel puts in front
@@ -103,6 +104,10 @@ class _Archive:
         if not found and value != {} and not _is_module(value):
             raise UserError(f"{self.path} holds no tensors", STATE_DICT)
         return found
+
+    def _read(self, member: str) -> bytes:
+        require(self.archive.getinfo(member).file_size, f"{self.path}: {member}")
+        return self.archive.read(member)
 
     def _persistent(self, identity: Any) -> Storage:
         """('storage', class, key, device, number of elements)."""
@@ -121,7 +126,7 @@ class _Archive:
             raise ValueError("a tensor without an element type")
         kind = numpy_type(word)
         if storage.member not in self._cache:
-            self._cache[storage.member] = np.frombuffer(self.archive.read(storage.member), np.uint8)
+            self._cache[storage.member] = np.frombuffer(self._read(storage.member), np.uint8)
         data = self._cache[storage.member]
         flat = data[:len(data) // kind.itemsize * kind.itemsize].view(kind.newbyteorder(">") if self.big and kind.itemsize > 1 else kind)
         if not all(isinstance(n, int) and n >= 0 for n in (*size, *stride, offset)) or len(size) != len(stride):
@@ -130,6 +135,7 @@ class _Archive:
             raise ValueError(f"a tensor of sizes {size} reaches beyond its {len(flat)} elements")
         if not prod(size):
             return np.zeros(size, kind)
+        require(prod(size) * kind.itemsize, f"{self.path}: a tensor of sizes {size}")  # with strides of zero, more than its storage
         view = np.lib.stride_tricks.as_strided(flat[offset:], size, tuple(s * kind.itemsize for s in stride), writeable=False)
         return view.astype(kind)
 

@@ -11,11 +11,12 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
+from irscope.source.budget import require, tick
 from irscope.source.errors import UserError
 
 STDIN = "-"
-# A dump of 500 MB is real, one of 8 GB is a mistake (a core file, an endless pipe), and a .gz may grow a thousandfold.
-MAX_BYTES = 8 << 30
+# A dump of 500 MB is real, one of 2 GiB is a mistake (a core file, an endless pipe), and a .gz may grow a thousandfold.
+MAX_BYTES = 2 << 30
 CHUNK = 1 << 20
 LARGE = 32 << 20
 """From here on it matters that a text stands in memory once."""
@@ -70,6 +71,7 @@ def read_large_text(path: str) -> str | None:
             text = decoder.decode(head)
             for piece in iter(partial(file.read, CHUNK), b""):
                 text += decoder.decode(piece)
+                tick(len(piece) >> 10)
             text += decoder.decode(b"", True)
     except (OSError, ValueError):
         return None
@@ -92,6 +94,8 @@ def _read_up_to(file: BinaryIO, name: str, limit: int) -> bytes:
     while piece := file.read(wanted):
         pieces.append(piece)
         size += len(piece)
+        tick(len(piece) >> 10)
+        require(size, name)
         if size > limit:
             raise UserError(f"{name} is larger than {limit >> 20} MiB", "is it a dump at all? If so, give a part of it")
         wanted = CHUNK
@@ -118,6 +122,8 @@ def _unzip(data: bytes, name: str, limit: int) -> bytes:
                 out.append(piece)
                 size += len(piece)
                 data = unpacker.unconsumed_tail
+                tick(len(piece) >> 10)
+                require(size, name)
                 if size > limit:
                     raise UserError(f"{name} unpacks to more than {limit >> 20} MiB", "is it a dump at all? If so, give a part of it")
         except zlib.error as error:

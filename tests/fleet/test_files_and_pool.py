@@ -82,7 +82,7 @@ def length_or_die(path: str) -> str:
     return f"{len(text)} {os.path.basename(path)}"
 
 
-def died(path: str) -> str:
+def died(path: str, why: str) -> str:
     return f"died {os.path.basename(path)}"
 
 

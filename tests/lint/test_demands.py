@@ -11,7 +11,7 @@ import pytest
 import irscope
 from irscope.graph import Module
 from irscope.lint.baseline import read_fusion
-from irscope.lint.demands import Demands, parse_size
+from irscope.lint.demands import Demands
 from irscope.lint.gate import all_documented, all_gates
 from irscope.lint.gates.expect_dtype import ExpectDtype
 from irscope.lint.gates.max_memory import MaxMemory
@@ -75,17 +75,6 @@ def test_a_gate_is_documented_as_a_rule_is(gate: type, cli: Cli) -> None:
 
 def test_codes_and_names_of_rules_and_gates_are_unique() -> None:
     assert len({r.code for r in all_documented()}) == len({r.name for r in all_documented()}) == len(all_documented())
-
-
-@pytest.mark.parametrize(("text", "size"), [("512", 512), ("300kB", 300_000), ("1.5GiB", 3 << 29), ("2 MiB", 2 << 20), ("1T", 10**12)])
-def test_sizes(text: str, size: int) -> None:
-    assert parse_size(text) == size
-
-
-@pytest.mark.parametrize("text", ["", "many", "-3", "3 apples", "1e3", "KiB"])
-def test_what_is_no_size_is_told(text: str) -> None:
-    with pytest.raises(UserError, match="is no size"):
-        parse_size(text)
 
 
 @pytest.mark.parametrize("pattern", ["dot,add", "dot,add,max*", "dot,broadcast,maximum", "add, maximum"])

@@ -29,6 +29,7 @@ from irscope.formats.relay.primitives import DIALECTS
 from irscope.graph import UNKNOWN, Graph, Module, Node, TensorType, TupleType, Type, unknown_op
 from irscope.ops import TypeFault, get
 from irscope.source import UserError, did_you_mean
+from irscope.source.budget import require_nodes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,8 +39,6 @@ if TYPE_CHECKING:
 Run = Generator["Run", Any, Any]
 """A call under way: it yields other calls, is sent their values, and returns its own."""
 
-MAX_NODES = 2_000_000
-"""A program that becomes longer than this while functions are inlined is refused."""
 MAX_DEPTH = 5_000
 """Calls nested deeper than this are a recursion that does not end."""
 
@@ -191,8 +190,7 @@ class Program:
 
     def value(self, node: Node, values: list[Any]) -> Any:
         """What one node of the program is, or the call that gives it."""
-        if self.t.built > MAX_NODES:
-            raise UserError(f"the program grows beyond {MAX_NODES} nodes while its functions are inlined{self.where(node)}")
+        require_nodes(self.t.built, f"inlining its functions{self.where(node)}")
         with self.t.placed((node,)):
             return self._value(node, values)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from irscope.graph import Graph, Node
+from irscope.graph.walk import leaves_of
 from irscope.source import UserError
 
 
@@ -66,17 +67,11 @@ class Journal:
 
 def flatten(value: Any) -> list[Any]:
     """The values in lists and data, in order."""
-    out: list[Any] = []
-    stack = [value]
-    while stack:
-        top = stack.pop()
-        if isinstance(top, list):
-            stack.extend(reversed(top))
-        elif isinstance(top, Data):
-            stack.extend(reversed(top.fields))
-        else:
-            out.append(top)
-    return out
+    return leaves_of(value, _parts)
+
+
+def _parts(value: Any) -> list[Any] | None:
+    return value if isinstance(value, list) else value.fields if isinstance(value, Data) else None
 
 
 def outline(value: Any) -> list[str]:

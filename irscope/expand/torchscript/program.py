@@ -24,14 +24,12 @@ from irscope.graph import Graph, Module, NamedType, Node, TensorType, TupleType,
 from irscope.graph.dtypes import F64
 from irscope.ops import TypeFault, get
 from irscope.source import UserError
+from irscope.source.budget import NODES, require_nodes
 
 if TYPE_CHECKING:
     import numpy as np
 
     Array = np.ndarray[Any, Any]
-
-MAX_NODES = 2_000_000
-"""A program that becomes longer than this while it is unrolled is refused."""
 
 
 @dataclass(slots=True)
@@ -47,7 +45,7 @@ class Given:
     weights: Mapping[str, TensorType] = field(default_factory=dict)
     constants: Mapping[str, Array] = field(default_factory=dict)
     measure: Callable[[Graph], int] | None = None
-    limit: int = MAX_NODES
+    limit: int = NODES
     outline: bool = False
 
 
@@ -182,8 +180,7 @@ class Program:
             return
         self.t.builder.at = (node,)
         self.runs[node] += 1
-        if len(self.t.builder.graph.nodes) > self.given.limit:
-            raise UserError(f"the program has more than {self.given.limit} operators when it is unrolled, at %{node.name}")
+        require_nodes(len(self.t.builder.graph.nodes), f"unrolling its loops and calls, at %{node.name},", self.given.limit)
         for operand in node.operands:
             if operand not in env:
                 raise self._fault(node, f"%{operand.name} has no value that is understood")

@@ -6,6 +6,7 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from irscope.expand.torchscript.plain_sizes import require_int, require_plain
 from irscope.formats.torchscript.abstract import Tensor
 
 UNKNOWN: Any = object()
@@ -17,8 +18,9 @@ def compute(name: str, values: Sequence[Any]) -> Any:
     function = VALUES.get(name)
     if function is None:
         return UNKNOWN
+    require_plain(name, values)
     try:
-        return function(*values)
+        return require_int(function(*values))
     except TypeError:
         return UNKNOWN
 
@@ -48,7 +50,8 @@ def fold_known(name: str, values: Sequence[Any]) -> Any:
     if arithmetic is None or not all(isinstance(n, bool | int | float | str) or n is None for n in numbers):
         return None
     try:
-        result = arithmetic(*numbers)
+        require_plain(name, numbers)
+        result = require_int(arithmetic(*numbers))
     except (TypeError, ZeroDivisionError, OverflowError):
         return None
     dtype = np.dtype(bool) if isinstance(result, bool) else np.dtype(np.int64) if isinstance(result, int) else _float_type(values)
@@ -188,7 +191,11 @@ def _contains(container: Any, item: Any) -> bool:
 
 
 def _format(template: str, *values: Any) -> str:
-    return template.format(*values)
+    """Each ``{}`` is a value, as in torch; everything else in braces is text. Not str.format, whose fields may ask for attributes."""
+    first, *rest = template.split("{}")
+    if len(rest) > len(values):
+        raise ValueError(f"too few values for the {len(rest)} places in {template!r}")
+    return first + "".join(f"{value}{part}" for value, part in zip(values, rest, strict=False))
 
 
 def _range_length(low: int, high: int, step: int) -> int:

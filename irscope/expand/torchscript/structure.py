@@ -11,6 +11,7 @@ from irscope.formats.torchscript.abstract import UNINITIALIZED, Maybe, ModuleRef
 from irscope.formats.torchscript.torch import NUMBERS
 from irscope.graph import Node, TensorType
 from irscope.graph.dtypes import F64, PRED, S64
+from irscope.graph.walk import leaves_of
 from irscope.source import UserError
 
 if TYPE_CHECKING:
@@ -19,19 +20,18 @@ if TYPE_CHECKING:
 
 def flatten(value: Any) -> list[Any]:
     """The leaves of nested lists, tuples, dicts and Optionals, in order; None is left out."""
-    out: list[Any] = []
-    stack = [value]
-    while stack:
-        top = stack.pop()
-        if isinstance(top, list | tuple):
-            stack.extend(reversed(top))
-        elif isinstance(top, dict):
-            stack.extend(reversed(list(top.values())))
-        elif isinstance(top, Maybe):
-            stack.extend((top.value, top.present))
-        elif top is not None:
-            out.append(top)
-    return out
+    return leaves_of(value, _parts)
+
+
+def _parts(value: Any) -> Sequence[Any] | None:
+    """What a value holds. An Optional holds whether it is there, and its value; None holds nothing."""
+    if isinstance(value, list | tuple):
+        return value
+    if isinstance(value, dict):
+        return list(value.values())
+    if isinstance(value, Maybe):
+        return value.present, value.value
+    return () if value is None else None
 
 
 def rebuild(value: Any, leaves: Sequence[Any]) -> Any:
@@ -58,12 +58,14 @@ def has_tensor(value: Any) -> bool:
 
 def has_optional(value: Any) -> bool:
     """Whether data decides that some part of a value is None."""
-    stack = [value]
+    stack, seen = [value], set()  # tuples may hold the same tuple often, and nest
     while stack:
         top = stack.pop()
         if isinstance(top, Maybe):
             return True
-        stack.extend(top if isinstance(top, list | tuple) else top.values() if isinstance(top, dict) else ())
+        if id(top) not in seen:
+            seen.add(id(top))
+            stack.extend(top if isinstance(top, list | tuple) else top.values() if isinstance(top, dict) else ())
     return False
 
 

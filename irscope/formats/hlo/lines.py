@@ -15,6 +15,7 @@ from irscope.formats.hlo.opcodes import OPCODES
 from irscope.formats.hlo.plain import is_plain
 from irscope.formats.hlo.types import compatible
 from irscope.graph import Node, TensorType, Type
+from irscope.source.budget import tick
 
 NAME = r"[A-Za-z_][\w.\-]*+"
 _ARRAY = r"[a-z]\w*+\[[^\]\n]*+\](?:\{[^{}\n]*+\})?+"
@@ -115,6 +116,8 @@ def read_lines(assembly: Assembly, at: int) -> int:
             if len(nodes) != index:  # a stand-in came in between
                 node.index = index = len(nodes)
         index += 1
+        if not index & 1023:
+            tick(1024)
         names[name] = node
         append(node)
     return m.end() if m is not None else at

@@ -16,6 +16,7 @@ from irscope.graph.dtypes import PRED
 from irscope.ops import all_ops
 from irscope.ops.attrs import Literal
 from irscope.source import did_you_mean
+from irscope.source.budget import MANY_PARTS, PARTS
 
 SPLIT = re.compile(r"^(.*?)((?:\.\d+)+)$")
 
@@ -301,6 +302,8 @@ class Expressions(Functions):
                 break
             items.append(self.expression())
         type = TupleType(tuple(i.type for i in items)) if all(i.type is not UNKNOWN for i in items) else UNKNOWN
+        if isinstance(type, TupleType) and type.parts > PARTS:
+            raise SyntaxFault(at, MANY_PARTS)
         return self.node(self.tuple_op, tuple(items), NO_ATTRS, type, offset=at)
 
     def _block(self, close: str) -> Node:

@@ -1,0 +1,183 @@
+"""Where machine code looks whether it is to stop: a run without an end, or of hours, is interrupted from Python.
+
+    %s = load atomic i64, ptr @irscope_stop         not 0: asked to stop
+    %f = (load i64, ptr @irscope_stop + 8) - 4096   statements that are left, written back
+    br i1 (%s != 0 or %f < 0), label %out, label %on
+
+Python handles a signal in the main thread between two of its own instructions, so that a thread inside of machine code hears of none. A
+program that may take long (:func:`may_take_long`) therefore runs in a thread of its own, while the one that called waits: Ctrl-C, and a
+budget that is spent, set the word, and the code returns (:class:`Stopper`). What it has written so far is thrown away. That costs some
+switches between threads, so it first runs where it was called, for as many statements as take a few milliseconds; where these do not
+suffice, it begins again apart. All other programs look nowhere.
+"""
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from ctypes import addressof, c_int64
+
+from irscope.lower.program import Launch, Loop, Program, Step, Switch
+from irscope.lower.tile import For, If, Kernel, Stmt, While
+from irscope.source.budget import current, thread_clock
+
+STOP = "irscope_stop"
+"""The symbol of the two words; each program in memory has its own."""
+DECLARED = f"@{STOP} = external global [2 x i64]"
+LONG = 1 << 27
+"""Statements of the tile IR that take about a tenth of a second: nothing longer runs without a look at the word."""
+HERE = 1 << 22
+"""Statements that run where the program was called."""
+ENDLESS = 1 << 62
+UNKNOWN_TRIPS = 64
+"""What a loop of a kernel counts whose end depends on data. They all have one: sorting, sweeps of an iteration."""
+INTERVAL = 0.05
+"""Seconds after which the waiting thread looks at its budget."""
+
+
+def may_take_long(program: Program) -> bool:
+    """Whether a run takes more than :data:`LONG` statements, or has a loop of which nobody knows the end."""
+    return work_of(program.steps, {}) > LONG
+
+
+def work_of(steps: list[Step], known: dict[Kernel, float]) -> float:
+    """How many statements a run of these steps takes, about; infinite where a loop's trips are not known. Steps nest a few deep.
+
+    ``known`` holds the kernels that were counted.
+    """
+    found = 0.0
+    for step in steps:
+        if isinstance(step, Launch):
+            if step.kernel not in known:
+                known[step.kernel] = statements(step.kernel.body)
+            found += known[step.kernel]
+        elif isinstance(step, Loop):
+            trips = float("inf") if step.trips is None else step.trips + 1.0
+            found += trips * (1 + work_of(step.condition, known) + work_of(step.body, known))
+        elif isinstance(step, Switch):
+            found += max((work_of(branch, known) for branch in step.branches), default=0.0)
+    return found
+
+
+def statements(body: list[Stmt]) -> float:
+    """How many statements a run of these takes, about."""
+    return sum(map(_statements, body))
+
+
+def _statements(s: Stmt) -> float:
+    if isinstance(s, For):
+        return 1 + _trips(s) * statements(s.body)
+    if isinstance(s, While):
+        return 1 + UNKNOWN_TRIPS * (statements(s.head) + statements(s.body))
+    if isinstance(s, If):
+        return 1 + statements(s.then) + statements(s.otherwise)
+    return 1
+
+
+def _trips(loop: For) -> float:
+    low, high = loop.low.constant, loop.high.constant
+    return UNKNOWN_TRIPS if low is None or high is None else max(0, -(-(high - low) // loop.step))
+
+
+def looking(kernel: Kernel) -> dict[int, int]:
+    """The bodies of loops (by ``id``) that look at the words each time, and how many statements they run: the outermost ones of which one
+    round is no longer than :data:`LONG`, in loops that are. None in a kernel that is short."""
+    return dict(_looking(kernel.body))
+
+
+def _looking(body: list[Stmt]) -> Iterator[tuple[int, int]]:
+    """As deep as the kernel's loops."""
+    for s in body:
+        if isinstance(s, For) and _statements(s) > LONG:
+            inside = statements(s.body)
+            if inside <= LONG:
+                yield id(s.body), int(inside)
+            else:
+                yield from _looking(s.body)
+        elif isinstance(s, While):
+            yield from _looking(s.head)
+            yield from _looking(s.body)
+        elif isinstance(s, If):
+            yield from _looking(s.then)
+            yield from _looking(s.otherwise)
+
+
+def joined(bodies: dict[int, int], nest: list[For]) -> dict[int, int]:
+    """The same where loops of a nest are written as one: its rounds are those of the innermost."""
+    if not any(id(loop.body) in bodies for loop in nest):
+        return bodies
+    inner = nest[-1].body
+    return {**bodies, id(inner): int(statements(inner))}
+
+
+def look(name: Callable[[], str], work: int) -> tuple[list[str], str]:
+    """The instructions that look at the words, before ``work`` statements run, and the name of their answer (i1); ``name`` makes names."""
+    word, at, left, less, asked, spent, either = (name() for _ in range(7))
+    return [
+        f"{word} = load atomic i64, ptr @{STOP} monotonic, align 8",
+        f"{at} = getelementptr i64, ptr @{STOP}, i64 1",
+        f"{left} = load atomic i64, ptr {at} monotonic, align 8",
+        f"{less} = sub i64 {left}, {max(1, work)}",
+        f"store atomic i64 {less}, ptr {at} monotonic, align 8",
+        f"{asked} = icmp ne i64 {word}, 0",
+        f"{spent} = icmp slt i64 {less}, 0",
+        f"{either} = or i1 {asked}, {spent}",
+    ], either
+
+
+class Stopper:
+    """The words of one program, and how it is run."""
+
+    def __init__(self) -> None:
+        self.words = (c_int64 * 2)()
+        self.long = False  # the run before was
+
+    @property
+    def address(self) -> int:
+        return addressof(self.words)
+
+    def run(self, call: Callable[[], None]) -> None:
+        """Run machine code: here while that is short, else apart."""
+        self.words[0] = 0
+        if not self.long:
+            self.words[1] = HERE
+            call()
+            if self.words[1] >= 0:
+                return
+        self.words[1] = ENDLESS
+        self._apart(call)
+        self.long = ENDLESS - self.words[1] > HERE
+
+    def _apart(self, call: Callable[[], None]) -> None:
+        """Run it in a thread of its own. Whatever is raised here meanwhile (KeyboardInterrupt, BudgetExceeded) stops it, and goes on when
+        it has returned: until then it writes into arrays."""
+        clock: list[Callable[[], float]] = []
+        done = threading.Event()
+
+        def work() -> None:
+            clock.append(thread_clock())
+            try:
+                call()
+            finally:
+                done.set()
+        thread = threading.Thread(target=work, daemon=True, name="irscope-run")
+        budget = current()
+        thread.start()
+        try:
+            while not done.wait(INTERVAL):
+                if budget is not None and clock:
+                    budget.spends[thread] = clock[0]()
+                    budget.check()
+        except BaseException:
+            self.words[0] = 1
+            _join(thread)
+            raise
+        thread.join()
+
+
+def _join(thread: threading.Thread) -> None:
+    """Wait for the end, which is near; whoever interrupts again waits too."""
+    while thread.is_alive():
+        try:
+            thread.join()
+        except KeyboardInterrupt:
+            continue

@@ -1,0 +1,50 @@
+"""``--limit-time`` and ``--limit-memory``, which every command has: what one file may take (``source/budget.py``)."""
+from __future__ import annotations
+
+from functools import wraps
+from typing import Any
+
+import click
+
+SECONDS = 600.0
+"""Processor time for one file unless the user says otherwise: a million instructions are read and linted in a tenth of it."""
+
+
+class Size(click.ParamType):  # type: ignore[type-arg]
+    """Bytes, written ``512``, ``300kB``, ``1.5GiB``."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        from irscope.source import UserError
+        from irscope.source.sizes import parse_size
+
+        try:
+            return parse_size(value)
+        except UserError as error:
+            self.fail(f"{error.message}; {error.help}", param, ctx)
+
+
+def limited(command: click.Command) -> click.Command:
+    """The command with the two options; what it does is bounded by them."""
+    act = command.callback
+    if act is None or any(param.name == "limit_time" for param in command.params):
+        return command
+    command.params += [
+        click.Option(["--limit-time"], type=click.FloatRange(0), default=SECONDS, show_default=True, metavar="SECONDS",
+                     help="Processor time that one file may take; 0: any."),
+        click.Option(["--limit-memory"], type=Size(), metavar="SIZE",
+                     help="Memory that one file may take, such as 2GiB; 0: any (default: what the machine has)."),
+    ]
+
+    @wraps(act)
+    def bounded(*args: Any, limit_time: float, limit_memory: int | None, **given: Any) -> Any:
+        from irscope.source.budget import Limits
+        from irscope.source.memory import machine_memory
+        from irscope.source.watchdog import end_process, watched
+
+        limits = Limits(limit_time or None, machine_memory() if limit_memory is None else limit_memory or None)
+        with watched(limits, end_process):
+            return act(*args, **given)
+    command.callback = bounded
+    return command

@@ -1,0 +1,69 @@
+"""Ends what does not ask: a thread that looks at a budget from outside, for a process whose main thread is irscope's own.
+
+Most code asks :func:`irscope.source.budget.tick` itself. What does not (one long call of a library, a loop that makes no nodes) is met in
+two steps: a signal raises BudgetExceeded in the main thread, as Ctrl-C raises KeyboardInterrupt; where no line of Python is reached any
+more, the process ends with the same words. The API has no watchdog: a library leaves the signals of its caller alone.
+"""
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from irscope.source.budget import Budget, BudgetExceeded, Limits, budget, thread_clock
+
+INTERVAL = 0.1
+PATIENCE = 1.0
+"""Seconds that code has to notice by itself, and then to end after the signal."""
+
+
+@contextmanager
+def watched(limits: Limits, end: Callable[[BudgetExceeded], None]) -> Iterator[Budget]:
+    """A budget with a watchdog for the main thread, which looks from the first file on. ``end`` is called in the watchdog's thread, to
+    end the process."""
+    with budget(limits) as made:
+        if limits == Limits() or sys.platform == "win32" or threading.current_thread() is not threading.main_thread():
+            yield made
+            return
+        done = threading.Event()
+        dog = threading.Thread(target=_watch, args=(made, done, thread_clock(), end), daemon=True, name="irscope-limits")
+
+        def interrupt(*_: Any) -> None:
+            if made.fault is not None and not done.is_set():
+                raise made.exceeded()
+        before = signal.signal(signal.SIGALRM, interrupt)
+        dog.start()
+        try:
+            yield made
+        finally:
+            done.set()
+            dog.join()
+            signal.signal(signal.SIGALRM, before)
+
+
+def _watch(made: Budget, done: threading.Event, clock: Callable[[], float], end: Callable[[BudgetExceeded], None]) -> None:
+    main = threading.main_thread().ident
+    assert main is not None, "it runs"
+    while not done.wait(INTERVAL):
+        began = made.began
+        if not made.names:
+            continue  # no file is read yet
+        others = sum(seconds for thread, seconds in list(made.spends.items()) if thread != main)
+        if not made.spent(clock() - began[main] + others) or done.wait(PATIENCE):
+            continue
+        if made.fault is None or made.began is not began:
+            continue  # the next file has begun
+        fault = made.exceeded()
+        signal.pthread_kill(main, signal.SIGALRM)
+        if not done.wait(PATIENCE) and made.began is began:
+            end(fault)
+
+
+def end_process(fault: BudgetExceeded) -> None:
+    """Say it and end with status 2, whatever the other threads do."""
+    os.write(2, (fault.render() + "\n").encode("utf-8", "replace"))
+    os._exit(2)
