@@ -92,7 +92,7 @@ def _written(request: Request, file: str, stream: TextIO) -> int:
     write_choices(request, reading, choices, stream)
     if request.format == "tree" and not request.wanted.picks and reading.format == "hlo" and file != "-":
         _write_memory(request, file, stream)
-    return _status(request, reading)
+    return status_of(request, reading)
 
 
 def _write_memory(request: Request, file: str, stream: TextIO) -> None:
@@ -166,10 +166,10 @@ def _drawn(request: Request, file: str) -> int:
         file, request = main_file(request, file), request.without_module()
     reading, _ = looked_at(request, _loaded(request, file))
     draw_choice(request, reading, choices_of(request, reading)[0])
-    return _status(request, reading)
+    return status_of(request, reading)
 
 
-def _status(request: Request, reading: Reading) -> int:
+def status_of(request: Request, reading: Reading) -> int:
     """2 for a text that its own parser would refuse; what cannot hold the errors itself has them told on standard error."""
     if reading.ok:
         return 0

@@ -25,7 +25,7 @@ SORTS = ("parameter", "output", "temporary", "constant", "thread-local")
 
 def show_folder(request: Request, path: str, stream: TextIO) -> int:
     """The modules of a folder, the timeline of one of them, and its last stage in full."""
-    from irscope.cli.showing import choices_of, write_choices
+    from irscope.cli.showing import choices_of, status_of, write_choices
 
     modules, figures = _figured(path)
     chosen = _chosen(modules, figures, request.wanted.module)
@@ -39,7 +39,7 @@ def show_folder(request: Request, path: str, stream: TextIO) -> int:
         for line in (line for lines in told for line in lines):
             stream.write(line + "\n")
     write_choices(inside, reading, choices, stream)
-    return 0 if reading.ok else 2
+    return status_of(request, reading)
 
 
 def _spaced(lines: list[str]) -> list[str]:

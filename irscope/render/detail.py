@@ -146,6 +146,8 @@ class _Detail:
             callers.sort(key=lambda n: -survey.costs.traffic(n, place.graph) if place.graph in survey.costs.graphs else 0.0)
             for caller in callers:
                 for body in caller.bodies:
+                    if caller.index not in place.boxes:
+                        break  # the frame of its first body stands for it
                     folds = folding(body, False)
                     if len(self.view.boxes) + n_boxes(body, folds) > self.options.max_boxes:
                         continue

@@ -10,7 +10,7 @@ from irscope.formats.relay import structure
 from irscope.formats.relay.cursor import Cursor
 from irscope.formats.relay.lexer import SyntaxFault, tokenize
 from irscope.formats.relay.scopes import Names
-from irscope.graph import NO_ATTRS, UNKNOWN, Graph, NamedType, Node, Op, Type, unknown_op
+from irscope.graph import NO_ATTRS, UNKNOWN, Graph, Kind, NamedType, Node, Op, Type, unknown_op
 from irscope.ops import get, lookup
 
 if TYPE_CHECKING:
@@ -70,7 +70,10 @@ class Nodes(Cursor):
         found = self.ops.get(name)
         if found is None:
             known = lookup(name, "relay") if name not in structure.STRUCTURAL else None
-            found = self.ops[name] = known or unknown_op(name, "relay")
+            # `constant(%x)` is no constant: its name is that of what is opaque.
+            primitive = lookup(name, "hlo")
+            leaf = primitive is not None and primitive.kind in (Kind.LEAF, Kind.TUPLE)
+            found = self.ops[name] = known or unknown_op(f"{name}?" if leaf else name, "relay")
         return found
 
     def claimed(self, node: Node) -> Node:

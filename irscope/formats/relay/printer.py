@@ -238,7 +238,7 @@ class _Function:
         elif name == "constructor":
             yield f"{node.attrs['name']}({', '.join(operands)})" if operands else str(node.attrs["name"])
         else:
-            yield f"{node.op.name}({self.arguments(operands, node.attrs)}){self.note(node)}"
+            yield f"{node.op.name.removesuffix('?')}({self.arguments(operands, node.attrs)}){self.note(node)}"
 
     def note(self, node: Node) -> str:
         return f" /* ty={type_text(node.type)} */" if self.types and node.type is not UNKNOWN else ""
