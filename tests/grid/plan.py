@@ -39,6 +39,7 @@ KNOWN = (
     "conv_same_type/33/f32/2/x86-64-v3/plain/aliased/unchanged/alone/end",
     "transpose/33x1/c64/4/x86-64-v3/plain/stored/residual/joined_behind/end",
     "two_results/33x3/c64/1/x86-64-v3/plain/stored/residual/read/end",
+    "divide/5/f32/1/x86-64-v2/strided/strided/biased/read/end",
 )
 """Cases that once were wrong, which every sample holds."""
 

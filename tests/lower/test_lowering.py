@@ -4,6 +4,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import irscope
 from irscope.lower.program import Copy, Launch
 from tests.lower.whole import ADD, MAX, check, entry, families
 
@@ -307,3 +308,19 @@ def test_a_reduction_that_is_seen_in_two_orders_is_one() -> None:
         d = f32[16,5] dot(m, e), lhs_contracting_dims={0}, rhs_contracting_dims={0}
         ROOT t = (f32[4,16], f32[16,5], f32[4,16]) tuple(c, d, m)""",
         "least {\n p = f32[] parameter(0)\n q = f32[] parameter(1)\n ROOT r = f32[] minimum(p, q)\n}\n"))
+
+
+@pytest.mark.parametrize("cpu", ["x86-64", "x86-64-v2"])
+def test_quotients_beyond_a_tail_are_not_summed(cpu: str) -> None:
+    """Both operands of the masked lanes are 0, whose quotient is NaN."""
+    text = entry("""
+        x = f32[11] parameter(0)
+        y = f32[11] parameter(1)
+        a = f32[5] slice(x), slice={[1:11:2]}
+        b = f32[5] slice(y), slice={[1:11:2]}
+        q = f32[5] divide(a, b)
+        z = f32[] constant(0)
+        r = f32[] reduce(q, z), dimensions={0}, to_apply=sum
+        ROOT t = (f32[5], f32[]) tuple(q, r)""", ADD)
+    x, y = np.arange(11, dtype=np.float32), np.full(11, 2, np.float32)
+    assert irscope.compile(text, cpu=cpu)(x, y)[1] == 12.5

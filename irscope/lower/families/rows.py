@@ -264,7 +264,7 @@ class _Rows:
         if mask is not None:
             opcode = combiner(one.point.node.bodies[0])
             assert opcode is not None
-            value = k.select(mask, value, k.splat(k.const(_neutral(opcode, one.dtype), one.dtype), lanes))
+            value = k.select(mask, value, k.splat(k.const(_tail_identity(opcode, one.dtype), one.dtype), lanes))
         if one.nan is not None:
             register.set(self._better(one, value, register.get()))
             one.nan.set(k.binary("or", one.nan.get(), k.compare("NE", value, value)))
@@ -310,6 +310,17 @@ def _neutral(opcode: str, dtype: DType) -> Any:
     """The value that changes nothing."""
     value = identity(opcode, dtype.numpy())
     return value.item() if hasattr(value, "item") else value
+
+
+def _tail_identity(opcode: str, dtype: DType) -> Any:
+    """The value of the lanes beyond a tail: -0 for sums of floats, which -0 changes as little as 0 does.
+
+    Lanes that are masked off are loaded as 0, and a quotient of two such lanes is NaN. LLVM 22.1 takes it for 0 where the processor has no
+    AVX: it drops a select between the quotient and 0, and the sum is NaN. It keeps a select between the quotient and -0.
+    """
+    if opcode == "add" and (dtype.is_float or dtype.is_complex):
+        return complex(-0.0, -0.0) if dtype.is_complex else -0.0
+    return _neutral(opcode, dtype)
 
 
 FAMILY = Rows()
