@@ -19,6 +19,7 @@ from irscope.ops.building import Combiners
 from irscope.ops.faults import TypeFault
 from irscope.ops.lazy import LazyModule
 from irscope.ops.registry import get
+from irscope.ops.scalar_bodies import arg_extreme_body, overwrite_body, sort_body
 
 if TYPE_CHECKING:
     import numpy as np
@@ -248,7 +249,7 @@ class Tensors:
     def arg_extreme(self, x: Node, dimension: int, largest: bool, index: DType = S32) -> tuple[Node, Node]:
         """The extreme value along a dimension and its first index. NaN counts as the extreme, as in torch and numpy."""
         dtype = self.dtype(x)
-        body = _arg_body(dtype, index, largest)
+        body = arg_extreme_body(dtype, index, largest)
         at = self.iota(self.shape(x), dimension, index)
         start = self.array(dtype.lowest if largest else dtype.highest, dtype)
         both = self.emit("reduce", (x, at, start, self.array(0, index)), {"dimensions": (dimension,)}, (body,))
@@ -343,7 +344,7 @@ class Tensors:
                 inserted: Sequence[int] = (), to_operand: Sequence[int] = ()) -> Node:
         """``scatter`` with index vectors in the last dimension of ``starts``; ``combine`` None overwrites."""
         dtype = self.dtype(x)
-        body = _overwrite_body(dtype) if combine is None else self.combiners[combine, dtype]
+        body = overwrite_body(dtype) if combine is None else self.combiners[combine, dtype]
         attrs = {"update_window_dims": tuple(window_dims), "inserted_window_dims": tuple(inserted),
                  "scatter_dims_to_operand_dims": tuple(to_operand), "index_vector_dim": self.rank(starts) - 1}
         return self.emit("scatter", (x, starts, updates), attrs, (body,))
@@ -357,49 +358,9 @@ class Tensors:
 
     def sort(self, xs: Sequence[Node], dimension: int, descending: bool = False) -> list[Node]:
         """All tensors in the order of the first; stable; NaN last when ascending and first when descending, as torch and numpy sort."""
-        body = _sort_body([self.dtype(x) for x in xs], descending)
+        body = sort_body([self.dtype(x) for x in xs], descending)
         attrs = {"dimensions": (dimension,), "is_stable": True}
         if len(xs) == 1:
             return [self.emit("sort", xs, attrs, (body,))]
         both = self.emit("sort", xs, attrs, (body,))
         return [self.part(both, i) for i in range(len(xs))]
-
-
-def _body(name: str, dtypes: Sequence[DType]) -> tuple[Graph, Tensors, list[Node]]:
-    graph = Graph(name)
-    builder = Builder(graph)
-    params = [builder.param(get("parameter"), TensorType(d, ()), f"p{i}") for i, d in enumerate(dtypes)]
-    return graph, Tensors(builder), params
-
-
-def _overwrite_body(dtype: DType) -> Graph:
-    graph, _, (_, update) = _body(f"overwrite_{dtype.name}", (dtype, dtype))
-    graph.root = update
-    return graph
-
-
-def _sort_body(dtypes: Sequence[DType], descending: bool) -> Graph:
-    graph, t, params = _body("descending" if descending else "ascending", [d for d in dtypes for _ in range(2)])
-    a, b = params[0], params[1]
-    before = t.compare("GT" if descending else "LT", a, b)
-    if dtypes[0].is_float:
-        nan_a, nan_b = t.compare("NE", a, a), t.compare("NE", b, b)
-        first, second = (nan_a, nan_b) if descending else (nan_b, nan_a)
-        before = t.binary("or", before, t.binary("and", first, t.unary("not", second)))
-    graph.root = before
-    return graph
-
-
-def _arg_body(dtype: DType, index: DType, largest: bool) -> Graph:
-    graph, t, (a, i, b, j) = _body("arg_max" if largest else "arg_min", (dtype, index, dtype, index))
-    better = t.compare("GT" if largest else "LT", a, b)
-    if dtype.is_float:
-        better = t.binary("or", better, t.compare("NE", a, a))
-    tie = t.compare("EQ", a, b)
-    if dtype.is_float:
-        tie = t.binary("or", tie, t.binary("and", t.compare("NE", a, a), t.compare("NE", b, b)))
-    earlier = t.compare("LT", i, j)
-    value = t.select(better, a, b)
-    place = t.select(tie, t.select(earlier, i, j), t.select(better, i, j))
-    graph.root = t.emit("tuple", (value, place), type=TupleType((value.type, place.type)))
-    return graph
