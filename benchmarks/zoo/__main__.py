@@ -70,8 +70,8 @@ class _Exporter:
 
     def export(self, name: str, folder: Path, again: bool) -> str:
         """Write the net to the folder unless it lies there; why that was not possible, or nothing."""
-        told = folder / "export.json"
-        if again or not told.exists():
+        report = folder / "export.json"
+        if again or not report.exists():
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(parents=True)
             if self._process is None or self._process.poll() is not None:
@@ -81,9 +81,9 @@ class _Exporter:
             self._process.stdin.write(json.dumps([name, str(folder.resolve())]) + "\n")
             self._process.stdin.flush()
             line = self._process.stdout.readline()
-            if not told.exists():
+            if not report.exists():
                 return str(json.loads(line)["error"] if line else f"the exporter ended with {self._process.wait()}: see exporter.log")
-        return str(json.loads(told.read_text()).get("error", ""))
+        return str(json.loads(report.read_text()).get("error", ""))
 
     def close(self) -> None:
         if self._process is not None and self._process.stdin is not None:

@@ -41,7 +41,7 @@ def export(net: Net, folder: Path) -> None:
 
 
 def _liven(weight: Any, random: np.random.Generator) -> None:
-    """Draws anew what is all the same as it comes: scales of 1, biases of 0, statistics."""
+    """Draws new values for weights that are all equal: scales of 1, biases of 0, statistics."""
     value = np.asarray(weight)
     if value.dtype == np.float32 and value.size > 1 and (value == value.flat[0]).all():
         low, high = (0.8, 1.2) if value.flat[0] == 1 else (-0.1, 0.1)

@@ -62,7 +62,7 @@ def _tensors(result: Any) -> Iterator[torch.Tensor]:
 
 
 def _liven(module: torch.nn.Module) -> None:
-    """Draws weights anew that are all the same as they come (scales of 1 or 1e-6, biases of 0, statistics): a fault would not show."""
+    """Draws new values for weights that are all equal (scales of 1 or 1e-6, biases of 0, statistics), which would hide a fault."""
     with torch.no_grad():
         for name, value in [*module.named_parameters(), *module.named_buffers()]:
             if not value.is_floating_point() or value.numel() < 2 or not (isinstance(value, torch.nn.Parameter) or "running_" in name):

@@ -23,12 +23,12 @@ def main() -> None:
         if not child:
             _export(name, Path(folder))
         status = os.waitpid(child, 0)[1]
-        told = Path(folder) / "export.json"
-        print(told.read_text() if told.exists() else json.dumps({"error": f"the export ended with status {status}"}), flush=True)
+        report = Path(folder) / "export.json"
+        print(report.read_text() if report.exists() else json.dumps({"error": f"the export ended with status {status}"}), flush=True)
 
 
 def _export(name: str, folder: Path) -> None:
-    told: dict[str, str] = {}
+    report: dict[str, str] = {}
     try:
         if NETS[name].library == "keras":
             from benchmarks.zoo.export_keras import export
@@ -37,8 +37,8 @@ def _export(name: str, folder: Path) -> None:
         export(NETS[name], folder)
     except Exception as error:  # whatever a framework raises is the answer
         traceback.print_exc()
-        told["error"] = f"{type(error).__name__}: {error}"
-    (folder / "export.json").write_text(json.dumps(told))
+        report["error"] = f"{type(error).__name__}: {error}"
+    (folder / "export.json").write_text(json.dumps(report))
     sys.stderr.flush()
     os._exit(0)
 

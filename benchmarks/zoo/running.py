@@ -58,10 +58,10 @@ def run(net: str, form: str, folder: Path) -> Run:
         process.returncode = os.waitstatus_to_exitcode(status)
         out.seek(0)
         err.seek(0)
-        said, told, why = _outcome(process.returncode, out.read(), err.read())
-    errors = told.get("max_rel_error")
-    return Run(net, form, said, why, errors, told.get("kernels"), round(usage.ru_utime + usage.ru_stime, 2), told.get("compile_s"),
-               round(told["median_us"] / 1e3, 3) if "median_us" in told else None, told.get("peak_rss_mb"))
+        said, report, why = _outcome(process.returncode, out.read(), err.read())
+    errors = report.get("max_rel_error")
+    return Run(net, form, said, why, errors, report.get("kernels"), round(usage.ru_utime + usage.ru_stime, 2), report.get("compile_s"),
+               round(report["median_us"] / 1e3, 3) if "median_us" in report else None, report.get("peak_rss_mb"))
 
 
 def _limit() -> None:
@@ -71,17 +71,17 @@ def _limit() -> None:
 
 def _outcome(code: int, out: str, err: str) -> tuple[str, dict[str, Any], str]:
     """(what it is called, the command's figures, the reason) of an exit status and both streams."""
-    told: dict[str, Any] = json.loads(out) if code in (0, 1) and out.startswith("{") else {}
+    report: dict[str, Any] = json.loads(out) if code in (0, 1) and out.startswith("{") else {}
     lines = [line.strip() for line in err.splitlines() if line.strip() and not line.startswith("note:")]
     why = " | ".join(lines[:6])[:600]
     if "drawn from seed" in err:
-        return "unexported", told, next(line for line in err.splitlines() if "drawn from seed" in line)
-    if code == 0 and told.get("ok"):
-        return "right", told, "; ".join(f"{op} interpreted" for op in told.get("interpreted_ops", ()))
-    if code == 1 and told:
-        return "wrong", told, "; ".join(told.get("faults", ()))
+        return "unexported", report, next(line for line in err.splitlines() if "drawn from seed" in line)
+    if code == 0 and report.get("ok"):
+        return "right", report, "; ".join(f"{op} interpreted" for op in report.get("interpreted_ops", ()))
+    if code == 1 and report:
+        return "wrong", report, "; ".join(report.get("faults", ()))
     if code == 2 or (code == 1 and lines):
-        return "refused", told, why
+        return "refused", report, why
     if code < 0 and -code in (9, 24):  # SIGKILL, SIGXCPU
-        return "endless", told, f"ended after {LIMIT_S} s of CPU time"
-    return "failed", told, f"exit status {code}: {why}"
+        return "endless", report, f"ended after {LIMIT_S} s of CPU time"
+    return "failed", report, f"exit status {code}: {why}"

@@ -10,7 +10,7 @@ from irscope.graph.walk import callees_first_of
 
 MOST_EARLY = 1 << 33
 """Operations of one node that are worth doing before the program runs: some seconds. What takes more is left to the run, which may need
-it or not, and a loop whose end nobody knows may have none."""
+it or not, and a loop of unknown trip count may never end."""
 
 
 def known_early(graph: Graph) -> list[bool]:

@@ -41,7 +41,7 @@ class Compiled:
 
 
 def units(program: Program, machine: Machine, stops: bool = False) -> tuple[list[Unit], int]:
-    """The texts of a program, main last, and the scratch memory that its kernels need. ``stops``: a run can be told to stop."""
+    """The texts of a program, main last, and the scratch memory that its kernels need. ``stops``: a run can be stopped from outside."""
     found: dict[str, Unit] = {}
     names: dict[Kernel, str] = {}
     texts: dict[Kernel, KernelText] = {}

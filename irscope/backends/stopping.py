@@ -35,7 +35,7 @@ INTERVAL = 0.05
 
 
 def may_take_long(program: Program) -> bool:
-    """Whether a run takes more than :data:`LONG` statements, or has a loop of which nobody knows the end."""
+    """Whether a run takes more than :data:`LONG` statements, or has a loop of unknown trip count."""
     return work_of(program.steps, {}) > LONG
 
 

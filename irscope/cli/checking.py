@@ -22,7 +22,7 @@ from irscope.lint.gates.project import ResultsDiffer, UnusableModel
 from irscope.lint.report import FileReport
 from irscope.lint.session import Options, Session
 from irscope.source import Finding, SourceText, UserError
-from irscope.source.budget import anew
+from irscope.source.budget import fresh_budget
 
 if TYPE_CHECKING:
     import numpy as np
@@ -127,7 +127,7 @@ def _one(session: Session, config: Config, file: str, table: dict[str, Any]) -> 
     try:
         if not os.path.exists(file):
             raise UserError(f"no file fits {file}", "write the dump before the check runs")
-        with anew():
+        with fresh_budget():
             reading = load(file)
             report = session.add(file, reading, {key: value for key, value in table.items() if key in Demands.__dataclass_fields__})
             if report.readable and (table.get("expect") or table.get("previous")):

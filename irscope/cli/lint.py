@@ -14,7 +14,7 @@ from irscope.cli.input import bind, binding_options, from_option, load, once_std
 from irscope.cli.output import opened
 from irscope.cli.progress import track
 from irscope.source import Severity, UserError, did_you_mean
-from irscope.source.budget import anew
+from irscope.source.budget import fresh_budget
 
 if TYPE_CHECKING:
     from irscope.graph import Reading
@@ -189,7 +189,7 @@ def _each(paths: tuple[str, ...], read: Callable[[str], Reading], work: Callable
     broken = False
     for path in track(found.files, "linting"):
         try:
-            with anew():
+            with fresh_budget():
                 work(path, read(path))
         except UserError as error:
             if len(found.files) == 1:

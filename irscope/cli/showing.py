@@ -170,7 +170,7 @@ def _drawn(request: Request, file: str) -> int:
 
 
 def status_of(request: Request, reading: Reading) -> int:
-    """2 for a text that its own parser would refuse; what cannot hold the errors itself has them told on standard error."""
+    """2 for a text that its own parser would refuse; where the output cannot hold the errors, they go to standard error."""
     if reading.ok:
         return 0
     if request.format == "text" or request.format in DRAWN or (request.format == "tree" and request.wanted.picks):

@@ -24,7 +24,7 @@ CHUNK_BYTES = 2 << 20
 AHEAD = 256
 """How many answers may wait for the one before them: the answers of a million files need not be in memory."""
 TRIES = 3
-"""A file is told as deadly when so many processes died that had nothing but it to read; fewer may have been killed for another's sake."""
+"""A file is reported as the cause when so many processes died that were reading it alone; fewer may have been killed from outside."""
 
 
 def usable_cores() -> int:
@@ -37,7 +37,7 @@ def usable_cores() -> int:
 
 def map_files(ask: Callable[[str], T], died: Callable[[str, str], T], files: Sequence[str], jobs: int | None = None) -> Iterator[T]:
     """``ask(file)`` for each file, in order; ``died(file, why)`` where the process that read the file came to its end, with its last word
-    if it had one. The budget of the caller holds for each file, in whatever process (``ask`` begins it anew).
+    if it had one. The budget of the caller holds for each file, in whatever process (``ask`` begins a fresh one).
 
     ``ask`` must be importable (a function of a module, or a ``functools.partial`` of one). With one job, or little to do, all of it
     happens in this process. Standard input is read here in any case.
@@ -137,7 +137,7 @@ class _Pool(Generic[T]):
             worker.task = None
 
     def _lost(self, number: int, why: str = "") -> None:
-        """A worker died over its task: its files are asked one by one, and the one that kills every time is told as such; at once where the
+        """A worker died over its task: its files are asked one by one, and the one that kills every time is reported; at once where the
         worker said ``why``."""
         worker = self._workers[number]
         task = worker.task

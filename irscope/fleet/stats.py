@@ -12,7 +12,7 @@ from irscope.fleet.pool import map_files
 from irscope.formats.detect import called, decode, read
 from irscope.graph import Reading, TensorType, TupleType, Type
 from irscope.source import Finding, Severity, UserError
-from irscope.source.budget import anew
+from irscope.source.budget import fresh_budget
 from irscope.source.files import read_bytes
 
 
@@ -51,7 +51,7 @@ def stats_of(files: Sequence[str], from_: str | None = None, signature: bool = F
 def stats_of_file(file: str, from_: str | None = None, signature: bool = False) -> Stats:
     """The figures of one file. Nothing that the file holds makes it raise."""
     try:
-        with anew(called(file)):
+        with fresh_budget(called(file)):
             reading = read(decode(read_bytes(file), file), from_)
             return stats_of_reading(reading, file, signature)
     except UserError as error:

@@ -12,7 +12,7 @@ from irscope.fleet.pool import map_files
 from irscope.formats.detect import decode, read
 from irscope.graph import Reading
 from irscope.source import UserError
-from irscope.source.budget import anew
+from irscope.source.budget import fresh_budget
 from irscope.source.files import read_bytes
 
 
@@ -56,7 +56,7 @@ def figures_of(files: Sequence[str], jobs: int | None = None) -> Iterator[Figure
 def figures_of_file(file: str) -> Figures:
     """The figures of the first module in a file."""
     try:
-        with anew(file):
+        with fresh_budget(file):
             return _figures(read(decode(read_bytes(file), file)))
     except UserError as error:
         return Figures(error=error.message)

@@ -118,8 +118,8 @@ class Session:
             if refused is None:
                 continue
             report.skipped.append(found.refusal(refused))
-            told = {(f.offset, f.message) for f in report.findings}
-            report.findings += [f for f in found.errors() if (f.offset, f.message) not in told]
+            reported = {(f.offset, f.message) for f in report.findings}
+            report.findings += [f for f in found.errors() if (f.offset, f.message) not in reported]
         return [context for context in contexts if context.soundness.allows(Use.POLICIES)] if asked else []
 
     def _edges(self, report: FileReport, contexts: list[Context], demands: Demands) -> None:

@@ -10,7 +10,7 @@ one (``cli/limits.py``), and workers of the fleet make one for each of their fil
 **How it reaches the loops.** Whatever makes or visits a node calls :func:`tick`: adding a node to a graph (reading, expanding, folding,
 every pass), a step of the reference, an expression of a kernel. That decrements a counter; every :data:`STEPS` of them the clock and the
 memory are looked at. Compiled programs that may take long run in a thread of their own, while the caller looks here
-(``backends/stopping.py``). Where nobody asks (one call of numpy, a rule), the command line has a thread that ends the work from outside
+(``backends/stopping.py``). Code that never asks (one call of numpy, a rule) is ended from outside, by a thread of the command line
 (``source/watchdog.py``).
 
 **Time** is processor time, so that a busy machine changes no result; of kernels that are shared out, that of one thread. **Memory** is
@@ -161,7 +161,7 @@ def budget(limits: Limits, *names: str) -> Iterator[Budget]:
 
 
 @contextmanager
-def anew(*names: str) -> Iterator[None]:
+def fresh_budget(*names: str) -> Iterator[None]:
     """The same limits from the beginning, for the next of several files; nothing where there is no budget."""
     budget = _current.get()
     if budget is None:

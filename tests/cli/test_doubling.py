@@ -23,7 +23,7 @@ def relay(depth: int = DEPTH) -> str:
 
 
 def relay_calls(depth: int = DEPTH) -> str:
-    """The same by functions whose results nobody writes a type of."""
+    """The same by functions without declared result types."""
     return "".join(f"def @f{n}(%x) {{\n  (%x, %x)\n}}\n" for n in range(depth)) + "def @main(%x: Tensor[(2), float32]) {\n" + "".join(
         f"  %{n} = @f{n}({f'%{n - 1}' if n else '%x'});\n" for n in range(depth)) + f"  %{depth - 1}\n}}\n"
 

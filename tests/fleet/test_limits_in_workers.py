@@ -1,4 +1,4 @@
-"""The budget of each file holds in the processes of the fleet too, also for code that asks nobody and for code that is not Python."""
+"""The budget of each file holds in the processes of the fleet too, also for code that never asks and for code that is not Python."""
 from __future__ import annotations
 
 import hashlib
@@ -7,14 +7,14 @@ from pathlib import Path
 
 from irscope.fleet.pool import map_files
 from irscope.source import UserError
-from irscope.source.budget import Limits, anew, budget
+from irscope.source.budget import Limits, budget, fresh_budget
 
 
 def answer(path: str) -> str:
     """The name of a file. ``busy`` never asks for its budget, ``deaf`` is inside of a library for hours."""
     name = os.path.basename(path)
     try:
-        with anew(name):
+        with fresh_budget(name):
             while name == "busy":
                 pass
             if name == "deaf":

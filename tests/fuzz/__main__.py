@@ -4,7 +4,7 @@
     python -m tests.fuzz --sample 8000                                                         the corpus and drawn inputs, without coverage
     python -m tests.fuzz --replay FILE...                                                      inputs of files, and what becomes of them
     python -m tests.fuzz --minimise FILE...                                                    the same, made small
-    python -m tests.fuzz --distil                                                              the corpus of the repository anew, from the state's
+    python -m tests.fuzz --distil                                                              the corpus of the repository, chosen again with the state's
 
 The status is 1 when an input showed a defect.
 """
@@ -111,7 +111,7 @@ def main() -> int:
         return 0
     state = State(args.state)
     if state.restarted:
-        print(f"irscope has changed; counted anew: {', '.join(state.restarted)}", file=sys.stderr)
+        print(f"irscope has changed; counted again from zero: {', '.join(state.restarted)}", file=sys.stderr)
     campaign = Campaign(state, random.Random(state.total.total() if args.seed is None else args.seed))
     campaign.run(args.jobs, args.hours * 3600, args.inputs)
     print("\n".join(state.report()))

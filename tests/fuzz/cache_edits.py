@@ -19,8 +19,8 @@ def edit_cache(folder: Path, edits: tuple[str, ...]) -> None:
         entries = sorted(path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
         if not entries:
             return
-        word, _, told = line.partition(" ")
-        number = int(told or 0)
+        word, _, argument = line.partition(" ")
+        number = int(argument or 0)
         _edit(word, number, entries[number % len(entries)], entries)
 
 

@@ -18,7 +18,7 @@ from tests.programs.verdict import Verdict
 from tests.programs.workers import Worker
 
 TWICE = MEASURED = 64
-"""One of so many inputs is run twice; of one, all lines are counted anew, which tells what rooms its kind of command line uses."""
+"""One of so many inputs is run twice; of one, all lines are counted again, which shows what rooms its kind of command line uses."""
 KEPT = 20_000
 """Bytes of an input beyond which it does not join the corpus."""
 WRITTEN = 1000

@@ -33,7 +33,7 @@ def fewest(reaching: Mapping[bytes, frozenset[str]], limit: int = BYTES) -> list
     left, lines, chosen, size = dict(reaching), set[str](), [], 0
     gain = {data: len(reach) for data, reach in left.items()}
     while left:
-        # A gain only ever falls: the best one is exact once it is still the best when it is counted anew.
+        # A gain only ever falls: the best one is exact once it is still the best when it is counted again.
         best = max(gain, key=lambda data: gain[data] / len(data))
         now = len(left[best] - lines)
         if now != gain[best]:

@@ -66,9 +66,9 @@ def _program(rng: random.Random) -> tuple[Entry, tuple[str, ...]]:
     """A random program, and the options that tell the types of its inputs where the text does not."""
     program = program_of(rng.randrange(1 << 40))
     text = program.text()
-    told = [("--shape", f"{v.name}={','.join(map(str, v.shape))}", "--dtype", f"{v.name}={v.dtype}") for v in program.inputs
+    options = [("--shape", f"{v.name}={','.join(map(str, v.shape))}", "--dtype", f"{v.name}={v.dtype}") for v in program.inputs
             if re.search(rf"%{v.name} : Tensor\b", text)]
-    return Entry((), {"a.txt": text.encode()}), tuple(word for words in told for word in words)
+    return Entry((), {"a.txt": text.encode()}), tuple(word for words in options for word in words)
 
 
 def _text(entry: Entry) -> str:

@@ -81,9 +81,9 @@ def kind(entry: Entry) -> str:
     if not entry.args:
         return "usage"
     command, line = entry.args[0], " ".join(entry.args)
-    for name, words, told in KINDS:
+    for name, words, found in KINDS:
         if command == name and any(word in line for word in words):
-            return told
+            return found
     return command if command in COMMANDS else "usage"
 
 

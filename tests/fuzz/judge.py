@@ -34,12 +34,12 @@ class Judged(Verdict):
 
 
 class _Process:
-    """What lasts as long as the child: its folder, its coverage, and what it has told already."""
+    """What lasts as long as the child: its folder, its coverage, and what it has reported already."""
 
     def __init__(self, guided: bool) -> None:
         self._temporary = tempfile.TemporaryDirectory(prefix="irscope-fuzz-")
         self.folder = Path(self._temporary.name)
-        self.told: set[str] = set()
+        self.reported: set[str] = set()
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         resource.setrlimit(resource.RLIMIT_AS, (ROOM + _address_space(), resource.RLIM_INFINITY))
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
@@ -59,8 +59,8 @@ class _Process:
         lines = self.coverage.take()
         rooms = frozenset(unit(file) for file, _ in lines) if measured else frozenset()
         reached = frozenset({f"{file}:{line}" for file, line in lines} | features(entry, outcome))
-        new = reached if whole else reached - self.told
-        self.told |= new
+        new = reached if whole else reached - self.reported
+        self.reported |= new
         full = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10 > LARGEST
         return Judged(outcome.defect or "clean", outcome.why, outcome=outcome, new=new, rooms=rooms, full=full)
 
@@ -71,7 +71,7 @@ def _process(guided: bool) -> _Process:
 
 
 def judge(data: bytes, twice: bool = False, measured: bool = False, whole: bool = False) -> Verdict:
-    """Run the entry of a file, with coverage; ``measured``: all lines count as new, so that its rooms are known; ``whole``: they are told."""
+    """Run the entry of a file, with coverage; ``measured``: all lines count as new, so that its rooms are known; ``whole``: they are reported."""
     return _process(True).run(decode(data), twice, measured, whole)
 
 

@@ -15,20 +15,20 @@ def broken_promise(entry: Entry, status: int | None, out: str, err: str, folder:
     """What an output is not and should be; empty where all is well."""
     if status not in (0, 1, 2) or entry.args[:1] == ("read",):
         return ""
-    told = _format(entry)
+    format = _format(entry)
     # The text of a program is data: it is not changed where no terminal shows it.
-    verbatim = not entry.terminal and (told in ("text", "dot") or entry.args[0] == "opt" or {"--emit", "--fix"} & set(entry.args))
-    for name, text in (("out", "" if told in ("png", "pdf") else out), ("err", err)):
+    verbatim = not entry.terminal and (format in ("text", "dot") or entry.args[0] == "opt" or {"--emit", "--fix"} & set(entry.args))
+    for name, text in (("out", "" if format in ("png", "pdf") else out), ("err", err)):
         if entry.terminal:
             text = _COLOUR.sub("", text)
         if UNPRINTABLE.search(text.replace("\r\n", "\n")) and not (verbatim and name == "out"):
             return f"control characters {kind(entry)}"
-    findings = told == "gitlab" and '"check_name"' in out + _written(entry, folder)
+    findings = format == "gitlab" and '"check_name"' in out + _written(entry, folder)
     if status == 2 and not findings and not re.search(r"rror|not ok|fault", err + out + _written(entry, folder)):
         return f"no word of an error {kind(entry)}"
     for text in (out if not _outputs(entry) else "", *(_text(folder / name) for name in _outputs(entry))):
-        if text.strip() and (fault := _malformed(told, text)):
-            return f"malformed {told} {kind(entry)}: {fault}"
+        if text.strip() and (fault := _malformed(format, text)):
+            return f"malformed {format} {kind(entry)}: {fault}"
     return ""
 
 
@@ -54,9 +54,9 @@ def _format(entry: Entry) -> str:
     """The format that the last ``--format`` of the command line, or the suffix of its output, asks for."""
     if "--emit" in entry.args or {"-h", "--help", "--version"} & set(entry.args):
         return ""
-    told = [entry.args[i + 1] for i, word in enumerate(entry.args[:-1]) if word == "--format"]
-    if told:
-        return told[-1]
+    named = [entry.args[i + 1] for i, word in enumerate(entry.args[:-1]) if word == "--format"]
+    if named:
+        return named[-1]
     suffixes = [name.rpartition(".")[2] for name in _outputs(entry)]
     return suffixes[-1] if suffixes and entry.args[0] == "show" else ""
 

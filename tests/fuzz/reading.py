@@ -1,4 +1,4 @@
-"""What Python programs ask of a text, which no command line asks all of: findings told, provenance, printed and read back, primitives."""
+"""What Python programs ask of a text, which no command line asks all of: findings, provenance, printing and reading back, primitives."""
 from __future__ import annotations
 
 from irscope.analysis.survey import Survey

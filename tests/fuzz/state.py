@@ -43,31 +43,31 @@ class State:
         self.folder = folder
         for part in (folder, folder / "corpus", folder / "defects", folder / "replay"):
             part.mkdir(parents=True, exist_ok=True)
-        told = self._told()
-        self.total, self.clean, self.deep, self.deep_total = (Counter(told.get(name, {})) for name in ("total", "clean", "deep", "deep_total"))
-        self.statuses: Counter[str] = Counter(told.get("statuses", {}))
-        self.seconds: dict[str, float] = told.get("seconds", {})
-        self.defects: dict[str, dict[str, Any]] = told.get("defects", {})
-        self.rooms: dict[str, set[str]] = {name: set(found) for name, found in told.get("rooms", {}).items()}
-        self.cpu: float = told.get("cpu", 0.0)
+        saved = self._told()
+        self.total, self.clean, self.deep, self.deep_total = (Counter(saved.get(name, {})) for name in ("total", "clean", "deep", "deep_total"))
+        self.statuses: Counter[str] = Counter(saved.get("statuses", {}))
+        self.seconds: dict[str, float] = saved.get("seconds", {})
+        self.defects: dict[str, dict[str, Any]] = saved.get("defects", {})
+        self.rooms: dict[str, set[str]] = {name: set(found) for name, found in saved.get("rooms", {}).items()}
+        self.cpu: float = saved.get("cpu", 0.0)
         self.units = units()
         self.tree = tree_hash(ROOT)
-        self.restarted = self.restart(told.get("units", self.units))
+        self.restarted = self.restart(saved.get("units", self.units))
         self._lines = folder / "known.txt"
-        if told.get("tree") != self.tree:
+        if saved.get("tree") != self.tree:
             self._begin_again()
         self.known = set(self._lines.read_text().splitlines())
         """Lines and features that have been reached; none when irscope is another than before."""
 
     def _told(self) -> dict[str, Any]:
         try:
-            told: dict[str, Any] = json.loads((self.folder / "state.json").read_text())
-            return told
+            saved: dict[str, Any] = json.loads((self.folder / "state.json").read_text())
+            return saved
         except (OSError, ValueError):
             return {}
 
     def restart(self, before: Mapping[str, str]) -> list[str]:
-        """Count anew the kinds that use a room whose content is another than ``before``; the names of those kinds."""
+        """Count again from zero the kinds that use a room whose content is another than ``before``; the names of those kinds."""
         changed = {name for name in self.units.keys() | before.keys() if self.units.get(name) != before.get(name)}
         names = [name for name in self.clean if not self.rooms.get(name) or self.rooms[name] & changed] if changed else []
         for name in names:
@@ -119,11 +119,11 @@ class State:
 
     def write(self) -> None:
         """Keep all of it."""
-        told = {"tree": self.tree, "units": self.units, "total": self.total, "clean": self.clean, "deep": self.deep, "deep_total": self.deep_total,
+        saved = {"tree": self.tree, "units": self.units, "total": self.total, "clean": self.clean, "deep": self.deep, "deep_total": self.deep_total,
                 "statuses": self.statuses, "seconds": {name: round(value, 2) for name, value in self.seconds.items()}, "cpu": round(self.cpu, 1),
                 "defects": self.defects, "rooms": {name: sorted(used) for name, used in self.rooms.items()}}
         new = self.folder / "state.new"
-        new.write_text(json.dumps(told, indent=1))
+        new.write_text(json.dumps(saved, indent=1))
         new.replace(self.folder / "state.json")
         (self.folder / "report.md").write_text("\n".join(self.report()) + "\n")
 

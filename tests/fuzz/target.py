@@ -1,7 +1,7 @@
 """Runs an entry in this process and says what irscope broke of its promises.
 
 An entry must end with status 0, 1 or 2, within :data:`SECONDS` of CPU time and :data:`MEGABYTES` of further memory; what it prints must
-be what its format is, and hold no control characters; files that it was not told to write stay as they were.
+be what its format is, and hold no control characters; files that the command line does not name as outputs are unchanged.
 """
 from __future__ import annotations
 

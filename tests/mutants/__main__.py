@@ -72,7 +72,7 @@ def _files(room: Path) -> list[Path]:
 
 
 def reasons() -> dict[str, str]:
-    """Why mutants that nobody can notice mean the same: ``key | reason`` a line."""
+    """Why mutants that no test can notice mean the same: ``key | reason`` a line."""
     lines = EQUIVALENT.read_text().splitlines()
     parts = (line.rpartition(" | ") for line in lines if line and not line.startswith("#"))
     return {key.strip(): reason.strip() for key, _, reason in parts}

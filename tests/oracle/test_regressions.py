@@ -21,5 +21,5 @@ def test_functions_give_what_jax_and_torch_give(cli: Cli, tmp_path: Path) -> Non
     subprocess.run(command, check=True, env={**os.environ, "PYTHONPATH": str(REPO)})
     programs, values = read(tmp_path / "functions.npz")
     assert len(programs) >= 100
-    wrong = {program.name: told for program in programs if (told := program.wrong(cli, tmp_path, values))}
-    assert not wrong, "\n".join(f"{name}: {told}" for name, told in wrong.items())
+    wrong = {program.name: fault for program in programs if (fault := program.wrong(cli, tmp_path, values))}
+    assert not wrong, "\n".join(f"{name}: {fault}" for name, fault in wrong.items())

@@ -101,7 +101,7 @@ def multiplies_denormals(node: Node, module: Module, program: Program) -> bool:
 
 def writes_what_torch_loses(node: Node, module: Module, program: Program) -> bool:
     """``type_as`` and ``dropout`` may give their operand itself, as torch does when it runs them, but their schemas do not say so.
-    The optimiser of torch's executor and tracer drops a write to such a result, or to its operand, when nobody seems to read it."""
+    The optimiser of torch's executor and tracer drops a write to such a result, or to its operand, when it finds no reader of it."""
     return node.op.name in ("aten::type_as", "aten::dropout") and \
         any(other.op.name.endswith("_") for graph in module.graphs.values() for other in graph.nodes)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 PASSED = ("same", "refused", "invalid", "left-out")
-"""Verdicts that are no failure: how many are refused, by irscope or by the peer, or left out, is told."""
+"""Verdicts that are no failure: the summary counts what is refused, by irscope or by the peer, or left out."""
 
 
 @dataclass(frozen=True, slots=True)

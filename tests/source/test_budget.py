@@ -9,7 +9,7 @@ import pytest
 
 import irscope
 from irscope.source import UserError
-from irscope.source.budget import Budget, BudgetExceeded, Limits, anew, budget, concerning, current, limits, require, tick
+from irscope.source.budget import Budget, BudgetExceeded, Limits, budget, concerning, current, fresh_budget, limits, require, tick
 
 
 def spin(seconds: float = 30.0) -> None:
@@ -83,11 +83,11 @@ def test_the_innermost_budget_counts() -> None:
 
 def test_the_next_file_begins_anew() -> None:
     with budget(Limits(0.01, None)):
-        with pytest.raises(BudgetExceeded, match=r"^a takes"), anew("a"):
+        with pytest.raises(BudgetExceeded, match=r"^a takes"), fresh_budget("a"):
             spin()
-        with anew("b"):
+        with fresh_budget("b"):
             tick()
-        with pytest.raises(BudgetExceeded, match=r"^b takes"), anew("b"):
+        with pytest.raises(BudgetExceeded, match=r"^b takes"), fresh_budget("b"):
             spin()
 
 

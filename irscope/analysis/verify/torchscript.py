@@ -27,8 +27,8 @@ def call_faults(graph: Graph) -> Iterator[Fault]:
             least[name] = _least(name)
         wanted, schema = least[name]
         if len(node.operands) < wanted:
-            told = f"{name} takes {wanted} operand{'s' if wanted != 1 else ''} at least, got {len(node.operands)}"
-            yield Fault(node, told, schema, about="type")
+            message = f"{name} takes {wanted} operand{'s' if wanted != 1 else ''} at least, got {len(node.operands)}"
+            yield Fault(node, message, schema, about="type")
 
 
 def _least(name: str) -> tuple[int, str]:

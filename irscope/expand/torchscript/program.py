@@ -190,7 +190,7 @@ class Program:
 
     @contextmanager
     def _faults_at(self, node: Node, values: Sequence[Any] = ()) -> Iterator[None]:
-        """What an operator cannot do with these values is told with its place."""
+        """Faults of an operator with these values become UserErrors with its place."""
         try:
             yield
         except (ValueError, TypeFault, IndexError, ZeroDivisionError, OverflowError, KeyError, TypeError) as fault:

@@ -87,7 +87,7 @@ class TypesSeen:
         for node, value, state in self._open:
             if value.state != state:
                 return None
-            with suppress(NotAround, TypeFault):  # of a loop's body, which is closed; or it does not hold, which nobody asked
+            with suppress(NotAround, TypeFault):  # a value of a loop's body, which is closed, or an invalid view that no operator reads
                 self._note(node, value)
         for node, weight in self._weights.items():
             if weight.solved:

@@ -5,7 +5,7 @@
         return t.select(t.compare("GT", x, t.like(x, 0)), x, t.scale(x, slope))
 
 A ``pure`` operator takes nodes and gives nodes (several results: a tuple, a list of tensors: a list). In-place forms (``leaky_relu_``)
-follow from it. A ``view`` gives a View: what reads it from its base, writes it back, and its strides. An ``alias`` is told the layout of
+follow from it. A ``view`` gives a View: what reads it from its base, writes it back, and its strides. An ``alias`` is given the layout of
 its operand, and says whether torch gives a view, a copy, or the operand itself. A ``raw`` operator takes handles and the program that
 runs. To add operators, write them in a family file here; everything else follows from the declaration. Where the strides of the result
 are known, its name goes into a list of ``layouts.py``.
