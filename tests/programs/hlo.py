@@ -7,7 +7,7 @@ from importlib import import_module
 
 from tests.programs.draws import Draws
 from tests.programs.maker import Maker, Misfit, Palette, Steps
-from tests.programs.numbers import INTEGERS, NARROW, ends, is_complex
+from tests.programs.numbers import INTEGERS, NARROW, ends, is_complex, rounded
 from tests.programs.program import Program, Shape, Statement, Value
 
 STEPS = Steps()
@@ -158,7 +158,7 @@ class Hlo(Maker):
         if value.most > most:
             value = self.limited(value, -most, most)
         if value.grain < (0.5 if value.dtype in NARROW else 0.125):
-            value = self.add(replace(value, grain=1.0), f"{self.draws.one(('floor', 'round-nearest-even'))}({value.name})")
+            value = self.add(rounded(value), f"{self.draws.one(('floor', 'round-nearest-even'))}({value.name})")
         return value
 
 

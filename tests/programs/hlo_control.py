@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from tests.programs.hlo import STEPS, Hlo, commas, type_of
 from tests.programs.maker import Misfit, arithmetic, exact, real
-from tests.programs.numbers import NARROW, is_complex, joined
+from tests.programs.numbers import NARROW, is_complex, joined, rounded
 from tests.programs.program import Statement, Value
 
 INSIDE = ("binary", "unary", "integer", "integer_unary", "choose", "limit", "reduce", "transpose", "reverse", "concatenate", "slice", "pad",
@@ -21,7 +21,7 @@ def state(maker: Hlo) -> Value:
     if real(value):
         value = maker.limited(value, -2, 2) if value.most > 2 else value
         if value.grain < 1:
-            value = maker.add(replace(value, grain=1.0), f"floor({value.name})")
+            value = maker.add(rounded(value), f"floor({value.name})")
         value = replace(value, low=-2, high=2)
     return value
 
@@ -40,7 +40,7 @@ def body(maker: Hlo, inner: Hlo, value: Value, others: list[Value]) -> Value:
     if real(value):
         made = inner.limited(made, value.low, value.high)
         if made.grain < 1:
-            made = inner.add(replace(made, grain=1.0), f"floor({made.name})")
+            made = inner.add(rounded(made), f"floor({made.name})")
     return made
 
 

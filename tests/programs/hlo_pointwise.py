@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from tests.programs.hlo import STEPS, Hlo
 from tests.programs.maker import Misfit, arithmetic, exact, keep, ordered, real
-from tests.programs.numbers import DIGITS, INTEGERS, NARROW, added, ends, fits, is_complex, is_float, joined, multiplied
+from tests.programs.numbers import DIGITS, INTEGERS, NARROW, added, ends, fits, is_complex, is_float, joined, multiplied, rounded
 from tests.programs.program import Value
 
 
@@ -56,7 +56,7 @@ def unary(maker: Hlo) -> None:
     elif op == "sign":
         maker.add(replace(value, low=-1, high=1, grain=1), f"sign({value.name})")
     else:
-        maker.add(replace(value, low=value.low // 1, high=-(-value.high // 1), grain=max(1.0, value.grain)), f"{op}({value.name})")
+        maker.add(rounded(value), f"{op}({value.name})")
 
 
 @STEPS(3, "reduction")

@@ -36,6 +36,9 @@ def reduced(maker: Hlo, value: Value, axes: list[int], op: str, init: float) -> 
         made = value if abs(init) == float("inf") else replace(value, low=min(value.low, init), high=max(value.high, init))
         if made.grade == "exact" and value.dtype not in INTEGERS and made.grain > 1:
             made = replace(made, grain=1.0)
+    elif op == "multiply":
+        low, high = ends(value.dtype)
+        made = replace(value, low=low, high=high)
     else:
         made = value
     return maker.add(replace(made, shape=shape),

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import ceil, floor, isinf
 
 from tests.programs.program import Value
 
@@ -35,6 +36,12 @@ def ends(dtype: str) -> tuple[float, float]:
         return 0, 1
     bits = INTEGERS[dtype]
     return (-(2.0 ** (bits - 1)), 2.0 ** (bits - 1) - 1) if dtype[0] == "s" else (0, 2.0 ** bits - 1)
+
+
+def rounded(value: Value) -> Value:
+    """The value rounded to whole numbers, in whichever direction."""
+    low, high = (bound if isinf(bound) else towards(bound) for bound, towards in ((value.low, floor), (value.high, ceil)))
+    return replace(value, low=low, high=high, grain=max(1.0, value.grain))
 
 
 def summed(value: Value, count: int) -> Value | None:

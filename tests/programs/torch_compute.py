@@ -163,7 +163,13 @@ def residual(maker: Torch) -> None:
     x = maker.draws.late(there) if there else maker.input(dtype, shape)
     c = x.shape[1]
     conv = convolved(maker, x, c, k)
-    made = maker.call(keep(added(conv, x)), maker.draws.one(("add", "add_")), conv.name, x.name, maker.constant(1)) if maker.draws.chance(0.8) else conv
+    made = conv
+    if maker.draws.chance(0.8):
+        bounds, one = keep(added(conv, x)), maker.constant(1)
+        if maker.draws.chance(0.5):
+            made = maker.call(bounds, "add", conv.name, x.name, one)
+        else:
+            made = maker.write(conv, bounds, "add_", conv.name, x.name, one)
     kind = maker.draws.one(("pad", "cat", "conv", "pool"))
     if kind == "pad":
         made_shape = (*made.shape[:2], made.shape[2] + 2, made.shape[3] + 1)

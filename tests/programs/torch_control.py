@@ -89,7 +89,8 @@ def loop(maker: Torch) -> None:
         head, _, _ = text.rpartition("    -> (")
         text = (f"{head}    %{total} : Tensor = aten::sum(%{made.name}, %{maker.none()})\n    %{mask} : Tensor = aten::lt(%{total}, %{maker.constant(3)})\n"
                 f"    %{more} : bool = aten::Bool(%{mask})\n    -> (%{more}, %{made.name})")
-    result = replace(value, name=maker.name(), low=min(-2, value.low), high=max(2, value.high))
+    # The body may have written to what it began with.
+    result = replace(maker.in_memory(value, replace(value, low=-2, high=2)), name=maker.name())
     maker.statements.append(Statement(f"%{result.name} : {type_of(result, False)} = prim::Loop(%{trips}, %{true}, %{value.name})\n{text}", result, wrote))
     # No trip at all gives the value itself, which may be written later on.
     maker.share(result.name, value.name, None)

@@ -170,18 +170,22 @@ class Torch(Maker):
         """A write in place: the new name means the same tensor, and every value of its memory may hold what was written."""
         if value.name in self.locked:
             raise Misfit
-        bounds = self.bounded(replace(bounds, dtype=value.dtype))
-        low, high = min(value.low, bounds.low), max(value.high, bounds.high)
-        grade = value.grade if value.grade == bounds.grade else "rough"
-        grain = min(value.grain, bounds.grain)
-        made = replace(value, name=self.name(), grade=grade, low=low, high=high, grain=grain)
+        cell = self.cells[value.name]
+        made = self.in_memory(value, self.bounded(replace(bounds, dtype=value.dtype)))
+        made = replace(made, name=self.name())
         self.statements.append(Statement(f"%{made.name} : {type_of(made, self.traced)} = aten::{operator}({', '.join('%' + a for a in arguments)})",
                                          made, effect=True))
         self.share(made.name, value.name, self.strides[value.name])
-        cell = self.cells[value.name]
-        self.values = [replace(v, grade=grade, low=low, high=high, grain=grain) if self.cells[v.name] == cell else v for v in self.values]
+        self.values = [replace(v, grade=made.grade, low=made.low, high=made.high, grain=made.grain) if self.cells[v.name] == cell else v
+                       for v in self.values]
         self.values.append(made)
         return made
+
+    def in_memory(self, value: Value, written: Value) -> Value:
+        """The value as it may be when ``written`` is written to its memory: what any value there may hold, and that."""
+        there = [value, written, *(v for v in self.values if self.cells[v.name] == self.cells[value.name])]
+        return replace(value, grade=value.grade if len({v.grade for v in there}) == 1 else "rough", low=min(v.low for v in there),
+                       high=max(v.high for v in there), grain=min(v.grain for v in there))
 
     def bounded(self, value: Value) -> Value:
         """Integers wrap: one beyond its type may be any."""
