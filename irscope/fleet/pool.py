@@ -6,6 +6,7 @@ import os
 import signal
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
@@ -25,6 +26,9 @@ AHEAD = 256
 """How many answers may wait for the one before them: the answers of a million files need not be in memory."""
 TRIES = 3
 """A file is reported as the cause when so many processes died that were reading it alone; fewer may have been killed from outside."""
+STARTS = 20
+"""The same for processes that died before they began to read: seldom the file's fault, but what can never start must not be started for
+ever."""
 
 
 def usable_cores() -> int:
@@ -60,6 +64,8 @@ class _Worker:
     process: BaseProcess
     connection: Connection
     task: range | None = None
+    started: bool = False
+    """Whether it has begun to take tasks, with its modules imported."""
 
 
 class _Pool(Generic[T]):
@@ -70,8 +76,10 @@ class _Pool(Generic[T]):
         forkserver = "forkserver" in multiprocessing.get_all_start_methods()
         self._context = multiprocessing.get_context("forkserver") if forkserver else multiprocessing.get_context("spawn")
         self._tasks = deque(_chunks(files))
+        self._retries: deque[range] = deque()
         self._found: dict[int, T] = {}
         self._deaths: Counter[int] = Counter()
+        self._failed_starts: Counter[int] = Counter()
         self._workers = [self._start() for _ in range(min(jobs, len(self._tasks)))]
 
     def answers(self) -> Iterator[T]:
@@ -106,8 +114,7 @@ class _Pool(Generic[T]):
     def _hand_out(self, limit: int) -> None:
         """Give each idle worker a task, as long as it does not run too far ahead."""
         for number, worker in enumerate(self._workers):
-            while worker.task is None and self._tasks and self._tasks[0].start < limit:
-                task = self._tasks.popleft()
+            while worker.task is None and (task := self._next_task(limit)) is not None:
                 if self.files[task.start] == "-":
                     self._found[task.start] = self.ask("-")
                     continue
@@ -117,6 +124,12 @@ class _Pool(Generic[T]):
                 except OSError:
                     self._lost(number)
                     worker = self._workers[number]
+
+    def _next_task(self, limit: int) -> range | None:
+        """The next files to read. Retries come last: what kills workers from outside has often stopped by then."""
+        if self._tasks and self._tasks[0].start < limit:
+            return self._tasks.popleft()
+        return self._retries.popleft() if self._retries else None
 
     def _collect(self) -> None:
         """Wait for an answer, or for the end of a worker."""
@@ -129,6 +142,9 @@ class _Pool(Generic[T]):
             except (EOFError, OSError):
                 self._lost(busy[connection])
                 continue
+            if isinstance(answers, _Started):
+                worker.started = True
+                continue
             if isinstance(answers, _LastWord):
                 self._lost(busy[connection], answers.why)
                 continue
@@ -137,20 +153,26 @@ class _Pool(Generic[T]):
             worker.task = None
 
     def _lost(self, number: int, why: str = "") -> None:
-        """A worker died over its task: its files are asked one by one, and the one that kills every time is reported; at once where the
+        """A worker died with its task: its files are read again one by one, and one that kills every time is reported; at once where the
         worker said ``why``."""
         worker = self._workers[number]
         task = worker.task
         assert task is not None
         worker.connection.close()
         worker.process.join()
-        if len(task) == 1:
-            self._deaths[task.start] += 1
-        if len(task) == 1 and (why or self._deaths[task.start] == TRIES):
-            self._found[task.start] = self.died(self.files[task.start], why)
-        else:
+        if len(task) > 1:
             self._tasks.extendleft(range(i, i + 1) for i in reversed(task))
+        else:
+            (self._deaths if worker.started else self._failed_starts)[task.start] += 1
+            if why or self._deaths[task.start] == TRIES or self._failed_starts[task.start] == STARTS:
+                self._found[task.start] = self.died(self.files[task.start], why)
+            else:
+                self._retries.append(task)
         self._workers[number] = self._start()
+
+
+class _Started:
+    """What a worker sends first, once its modules are imported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +189,8 @@ def _serve(connection: Connection, ask: Callable[[str], T], limits: Limits) -> N
         os._exit(0)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with watched(limits, end):
+        with suppress(OSError):
+            connection.send(_Started())
         while True:
             try:
                 files = connection.recv()

@@ -1,7 +1,7 @@
 """Which memory each value of a graph lives in, decided from the last kernel to the first: results are written where they are wanted."""
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import TYPE_CHECKING
 
 from irscope.fusion import Group, Plan
@@ -147,7 +147,7 @@ class Homes:
         """For each stored value the groups that read it, through views and tuples too, in order."""
         found: dict[Node, list[int]] = {}
         for number, group in enumerate(self.plan.groups):
-            for node in _bases(group):
+            for node in _bases(group, self.made_at):
                 found.setdefault(node, []).append(number)
         return found
 
@@ -228,16 +228,18 @@ def _views(node: Node) -> list[Node]:
     return found
 
 
-def _bases(group: Group) -> list[Node]:
-    """The stored values that a group reads."""
+def _bases(group: Group, made: Container[Node]) -> list[Node]:
+    """The stored values that a group reads. A view that is ``made`` by a kernel, as where a loop or branch takes it, is one, and may share
+    the memory of what it is a view of."""
     found: dict[Node, None] = {}
     stack = list(group.inputs)
     while stack:
         node = stack.pop()
-        if node.op.name in VIEWS or node.op.name == "tuple":
-            stack.extend(node.operands)
-        else:
+        seen_through = node.op.name in VIEWS or node.op.name == "tuple"
+        if not seen_through or node in made:
             found[node] = None
+        if seen_through:
+            stack.extend(node.operands)
     return list(found)
 
 

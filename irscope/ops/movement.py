@@ -111,11 +111,13 @@ def reindexed(k: Emitter, to: Sequence[int], source: Sequence[int], index: Index
     """The index into an array of sizes ``source`` of the element that stands at ``index`` after a reshape to sizes ``to``.
 
     Dimensions that the reshape leaves alone pass through, so that loops over them stay loops over consecutive elements:
-    from [2,3,4] to [2,12] only the 12 is taken apart.
+    from [2,3,4] to [2,12] only the 12 is taken apart. An empty array has no element, so that any index does.
     """
     mine = [i for i in range(len(to)) if to[i] != 1]
     theirs = [j for j in range(len(source)) if source[j] != 1]
     result: list[Any] = [k.index(0)] * len(source)
+    if 0 in to:
+        return result
     i = j = 0
     while i < len(mine) and j < len(theirs):
         i_end, j_end, left, right = i + 1, j + 1, to[mine[i]], source[theirs[j]]

@@ -40,6 +40,7 @@ KNOWN = (
     "transpose/33x1/c64/4/x86-64-v3/plain/stored/residual/joined_behind/end",
     "two_results/33x3/c64/1/x86-64-v3/plain/stored/residual/read/end",
     "divide/5/f32/1/x86-64-v2/strided/strided/biased/read/end",
+    "argmax/3x0/u1/1/x86-64-v3/repeated/strided/residual/joined_behind/begin",
 )
 """Cases that once were wrong, which every sample holds."""
 

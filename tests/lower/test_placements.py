@@ -338,3 +338,21 @@ def test_a_kernel_is_shared_with_the_room_around_its_operands(channels: int) -> 
         {layer("b", "c", "w")}
         ROOT r = f32[1,16,{channels}] negate(c)
     """))
+
+
+def test_a_view_that_a_branch_takes_is_not_updated_before_its_last_reader() -> None:
+    """The branch has the broadcast stored; the product reads what is stored, behind an update that may take its memory no more."""
+    branch = "{ s = (f32[3], f32[3]) parameter(0)\n x = f32[3] get-tuple-element(s), index=1\n ROOT r = f32[3] %s(x) }\n"
+    check(entry("""
+        which = s32[] parameter(0)
+        new = f32[1] parameter(1)
+        i = s32[] parameter(2)
+        a = f32[3] parameter(3)
+        one = f32[] parameter(4)
+        all = f32[3] broadcast(one), dimensions={}
+        both = (f32[3], f32[3]) tuple(a, all)
+        taken = f32[3] conditional(which, both, both), branch_computations={first, second}
+        updated = f32[3] dynamic-update-slice(all, new, i)
+        product = f32[3] multiply(all, updated)
+        ROOT r = (f32[3], f32[3]) tuple(taken, product)
+    """, f"first {branch % 'negate'}second {branch % 'abs'}"))

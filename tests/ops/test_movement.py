@@ -55,6 +55,13 @@ def test_broadcast(shape: tuple[int, ...], data: Any) -> None:
     assert all(got[i] == x[tuple(i[p] for p in places)] for i in np.ndindex(*full))
 
 
+@pytest.mark.parametrize(("before", "after"), [("3,0", "0"), ("0", "3,0"), ("2,0,5", "0,7"), ("0", "1,0")])
+def test_reshape_of_empty_arrays(before: str, after: str) -> None:
+    x = np.zeros([int(n) for n in before.split(",")], np.float32)
+    [got] = check(f"x = f32[{before}] parameter(0)\nROOT r = f32[{after}] reshape(x)", x)
+    assert got.size == 0
+
+
 @few
 @given(st.lists(st.sampled_from((1, 2, 3, 4)), min_size=1, max_size=4), st.data())
 def test_reshape(factors: list[int], data: Any) -> None:
