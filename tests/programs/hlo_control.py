@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from tests.programs.hlo import STEPS, Hlo, commas, type_of
 from tests.programs.maker import Misfit, arithmetic, exact, real
-from tests.programs.numbers import NARROW, is_complex, joined, rounded
+from tests.programs.numbers import INTEGERS, NARROW, ends, is_complex, joined, rounded
 from tests.programs.program import Statement, Value
 
 INSIDE = ("binary", "unary", "integer", "integer_unary", "choose", "limit", "reduce", "transpose", "reverse", "concatenate", "slice", "pad",
@@ -41,7 +41,15 @@ def body(maker: Hlo, inner: Hlo, value: Value, others: list[Value]) -> Value:
         made = inner.limited(made, value.low, value.high)
         if made.grain < 1:
             made = inner.add(rounded(made), f"floor({made.name})")
-    return made
+    return within_type(made)
+
+
+def within_type(value: Value) -> Value:
+    """What is known of a value that a body gives, whatever the body does to integers: they wrap."""
+    if value.dtype not in INTEGERS:
+        return value
+    low, high = ends(value.dtype)
+    return replace(value, low=low, high=high)
 
 
 @STEPS(1.2, "control")
@@ -82,7 +90,7 @@ def loop(maker: Hlo) -> None:
     condition = maker.helper("{\n  " + "\n  ".join(lines) + "\n}")
     end = maker.name()
     maker.statements.append(Statement(f"{end} = {state_type} while({start}), condition={condition}, body={step}"))
-    maker.add(value, f"get-tuple-element({end}), index=1")
+    maker.add(within_type(value), f"get-tuple-element({end}), index=1")
     if maker.draws.chance(0.3):
         maker.add(replace(counter, low=0, high=9), f"get-tuple-element({end}), index=0")
 
@@ -107,7 +115,7 @@ def branch(maker: Hlo) -> None:
     both = maker.name()
     maker.statements.append(Statement(f"{both} = ({type_of(value)}, {type_of(other)}) tuple({value.name}, {other.name})"))
     given = ", ".join([both] * count)
-    result = joined([replace(r, name="") for r in results]) or value
+    result = joined([replace(r, name="") for r in results]) or within_type(value)
     if count == 2 and maker.draws.chance(0.6):
         which = maker.input("pred", ())
         maker.add(result, f"conditional({which.name}, {given}), true_computation={names[0]}, false_computation={names[1]}")
@@ -126,5 +134,6 @@ def call(maker: Hlo) -> None:
     name = maker.close(inner, values, [made])
     result = maker.add(replace(made, name=""), f"call({value.name}, {other.name}), to_apply={name}")
     if maker.draws.chance(0.4):
-        maker.add(replace(made, name=""), f"call({result.name}, {value.name}), to_apply={name}" if result.dtype not in NARROW or result.most <= 2 else
+        bounds = replace(made, name="") if made.dtype in INTEGERS else replace(made, name="", low=value.low, high=value.high)
+        maker.add(bounds, f"call({result.name}, {value.name}), to_apply={name}" if result.dtype not in NARROW or result.most <= 2 else
                   f"call({other.name}, {value.name}), to_apply={name}")

@@ -14,9 +14,9 @@ def binary(maker: Hlo) -> None:
     left = maker.pick(arithmetic)
     right = maker.alike(left, exact=maker.draws.chance(0.5))
     op = maker.draws.one(("add", "subtract", "multiply", "maximum", "minimum"))
+    if is_complex(left.dtype) and (op in ("maximum", "minimum") or (op == "multiply" and maker.palette.special)):
+        raise Misfit  # a factor of one leaves an infinity as it is, and makes NaN of it by the formula
     if op in ("maximum", "minimum"):
-        if is_complex(left.dtype):
-            raise Misfit
         made = joined([left, right])
     else:
         made = multiplied(left, right) if op == "multiply" else added(left, right, 1 if op == "add" else -1)
@@ -175,7 +175,7 @@ def complex_parts(maker: Hlo) -> None:
     wide = {"c64": "f32", "c128": "f64"}
     if value.dtype in wide:
         op = maker.draws.one(("real", "imag"))
-        maker.add(replace(value, dtype=wide[value.dtype]), f"{op}({value.name})")
+        maker.add(replace(value, dtype=wide[value.dtype], low=-value.most, high=value.most), f"{op}({value.name})")
     elif exact(value):
         other = maker.alike(value)
         low, high = min(value.low, other.low), max(value.high, other.high)

@@ -172,6 +172,8 @@ class Torch(Maker):
             raise Misfit
         cell = self.cells[value.name]
         made = self.in_memory(value, self.bounded(replace(bounds, dtype=value.dtype)))
+        if self.level and not value.low <= made.low <= made.high <= value.high:
+            raise Misfit  # a loop repeats what makes numbers larger
         made = replace(made, name=self.name())
         self.statements.append(Statement(f"%{made.name} : {type_of(made, self.traced)} = aten::{operator}({', '.join('%' + a for a in arguments)})",
                                          made, effect=True))
