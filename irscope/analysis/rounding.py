@@ -1,20 +1,12 @@
 """How coarsely a result was rounded on its way: which narrow floats in between took digits from it."""
 from __future__ import annotations
 
-import re
-
 from irscope.graph import DType, Graph, Module, Node, TensorType, callees_first
-
-MANTISSA = {"f16": 10, "bf16": 7, "f32": 23, "f64": 52, "c64": 23, "c128": 52}
-"""Bits of the fraction (IEEE 754; bfloat16 as in Intel's white paper); 8-bit floats and smaller say theirs in the name: ``f8e4m3``."""
 
 
 def step(dtype: DType) -> float:
     """The distance from 1 to the next larger value of a float type, or of the parts of a complex one; 0 for other types."""
-    if not dtype.is_float and not dtype.is_complex:
-        return 0.0
-    named = re.search(r"m(\d)", dtype.name)
-    return 2.0 ** -(MANTISSA.get(dtype.name) or (int(named[1]) if named else 0))
+    return 2.0 ** -dtype.fraction if dtype.significand else 0.0
 
 
 def coarsest_types(module: Module) -> list[DType | None]:

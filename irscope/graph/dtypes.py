@@ -14,6 +14,10 @@ class DType:
 
     ``storage`` is the number of bytes of one element in irscope's buffers: sub-byte types take a whole byte.
     ``numpy_name`` names a type of numpy, or of ml_dtypes where numpy has none.
+    Of a float, and of the parts of a complex number: ``significand`` and ``exponent`` are the bits of both, the leading bit of the
+    significand included, which is not stored; ``largest`` is the greatest finite value, ``min_exponent`` the exponent of the least
+    normal one (IEEE 754-2019, 3.4; OCP 8-bit floating point 1.0; OCP microscaling formats 1.0; bfloat16 as in Intel's white paper).
+    0 for other types.
     Instances are unique, so they compare by identity.
     """
 
@@ -21,6 +25,10 @@ class DType:
     kind: str
     bits: int
     numpy_name: str
+    significand: int = 0
+    exponent: int = 0
+    min_exponent: int = 0
+    largest: float = 0.0
 
     @property
     def storage(self) -> int:
@@ -51,14 +59,14 @@ class DType:
     def lowest(self) -> float | int | bool:
         """The least value, which a maximum leaves others unchanged with: minus infinity, for floating types that have one."""
         if self.is_float:
-            return float("-inf") if self.has_infinity else self._finite("min")
+            return float("-inf") if self.has_infinity else -self.largest if self.has_negation else 2.0 ** self.min_exponent
         return False if self.kind == "pred" else -(1 << (self.bits - 1)) if self.kind == "int" else 0
 
     @property
     def highest(self) -> float | int | bool:
         """The greatest value, which a minimum leaves others unchanged with: infinity, for floating types that have one."""
         if self.is_float:
-            return float("inf") if self.has_infinity else self._finite("max")
+            return float("inf") if self.has_infinity else self.largest
         return True if self.kind == "pred" else (1 << (self.bits - 1)) - 1 if self.kind == "int" else (1 << self.bits) - 1
 
     @property
@@ -66,10 +74,41 @@ class DType:
         """Whether a floating type has infinities; those whose names say ``fn`` are finite."""
         return self.is_float and "fn" not in self.name
 
-    def _finite(self, which: str) -> float:
-        import ml_dtypes
-        library: Any = ml_dtypes  # its limits have no types
-        return float(getattr(library.finfo(self.numpy()), which))
+    @property
+    def fraction(self) -> int:
+        """The stored bits of a float's significand; 0 of other types."""
+        return max(0, self.significand - 1)
+
+    @property
+    def has_nan(self) -> bool:
+        """Whether a floating type has NaN; the four- and six-bit types have none."""
+        return self.is_float and self.bits > 6
+
+    @property
+    def has_negative_zero(self) -> bool:
+        """Whether a floating type tells -0 from 0; those whose names say ``uz`` or ``nu`` do not."""
+        return self.is_float and not self.name.endswith(("uz", "nu"))
+
+    def holds(self, other: DType) -> bool:
+        """Whether every value of ``other`` is a value of this type, infinities and NaN among them, also where denormal floats count as
+        zeros (XLA's ``CastPreservesValues``).
+        """
+        if self is other:
+            return True
+        if self.kind == "complex":
+            part = other if other.kind != "complex" else F32 if other is C64 else F64
+            return (F32 if self is C64 else F64).holds(part)
+        if other.kind == "pred":
+            return self.name not in ("s1", "f8e8m0fnu") and (self.is_integer or self.is_float)
+        if other.is_integer:
+            magnitude = other.bits - (other.kind == "int")
+            if self.is_float:
+                return magnitude <= self.significand and max(-other.lowest, other.highest) <= self.largest and self.has_negation
+            return self.is_integer and magnitude <= self.bits - (self.kind == "int") and (self.kind == "int" or other.kind == "uint")
+        return self.is_float and other.is_float and other.significand <= self.significand \
+            and other.min_exponent >= self.min_exponent and other.largest <= self.largest \
+            and (self.has_infinity or not other.has_infinity) and (self.has_nan or not other.has_nan) \
+            and (self.has_negative_zero or not other.has_negative_zero)
 
     def numpy(self) -> np.dtype[Any]:
         """The numpy dtype that holds it (imports numpy, and ml_dtypes for what numpy lacks)."""
@@ -95,16 +134,21 @@ DTYPES: dict[str, DType] = {
         DType("u1", "uint", 1, "uint1"), DType("u2", "uint", 2, "uint2"), DType("u4", "uint", 4, "uint4"),
         DType("u8", "uint", 8, "uint8"), DType("u16", "uint", 16, "uint16"),
         DType("u32", "uint", 32, "uint32"), DType("u64", "uint", 64, "uint64"),
-        DType("f16", "float", 16, "float16"), DType("bf16", "float", 16, "bfloat16"),
-        DType("f32", "float", 32, "float32"), DType("f64", "float", 64, "float64"),
-        DType("f8e5m2", "float", 8, "float8_e5m2"), DType("f8e4m3", "float", 8, "float8_e4m3"),
-        DType("f8e4m3fn", "float", 8, "float8_e4m3fn"),
-        DType("f8e4m3b11fnuz", "float", 8, "float8_e4m3b11fnuz"), DType("f8e3m4", "float", 8, "float8_e3m4"),
-        DType("f8e5m2fnuz", "float", 8, "float8_e5m2fnuz"), DType("f8e4m3fnuz", "float", 8, "float8_e4m3fnuz"),
-        DType("f8e8m0fnu", "float", 8, "float8_e8m0fnu"),
-        DType("f4e2m1fn", "float", 4, "float4_e2m1fn"), DType("f6e3m2fn", "float", 6, "float6_e3m2fn"),
-        DType("f6e2m3fn", "float", 6, "float6_e2m3fn"),
-        DType("c64", "complex", 64, "complex64"), DType("c128", "complex", 128, "complex128"),
+        DType("f16", "float", 16, "float16", 11, 5, -14, 65504.0),
+        DType("bf16", "float", 16, "bfloat16", 8, 8, -126, 3.3895313892515355e38),
+        DType("f32", "float", 32, "float32", 24, 8, -126, 3.4028234663852886e38),
+        DType("f64", "float", 64, "float64", 53, 11, -1022, 1.7976931348623157e308),
+        DType("f8e5m2", "float", 8, "float8_e5m2", 3, 5, -14, 57344.0), DType("f8e4m3", "float", 8, "float8_e4m3", 4, 4, -6, 240.0),
+        DType("f8e4m3fn", "float", 8, "float8_e4m3fn", 4, 4, -6, 448.0),
+        DType("f8e4m3b11fnuz", "float", 8, "float8_e4m3b11fnuz", 4, 4, -10, 30.0),
+        DType("f8e3m4", "float", 8, "float8_e3m4", 5, 3, -2, 15.5),
+        DType("f8e5m2fnuz", "float", 8, "float8_e5m2fnuz", 3, 5, -15, 57344.0),
+        DType("f8e4m3fnuz", "float", 8, "float8_e4m3fnuz", 4, 4, -7, 240.0),
+        DType("f8e8m0fnu", "float", 8, "float8_e8m0fnu", 1, 8, -127, 2.0 ** 127),
+        DType("f4e2m1fn", "float", 4, "float4_e2m1fn", 2, 2, 0, 6.0), DType("f6e3m2fn", "float", 6, "float6_e3m2fn", 3, 3, -2, 28.0),
+        DType("f6e2m3fn", "float", 6, "float6_e2m3fn", 4, 2, 0, 7.5),
+        DType("c64", "complex", 64, "complex64", 24, 8, -126, 3.4028234663852886e38),
+        DType("c128", "complex", 128, "complex128", 53, 11, -1022, 1.7976931348623157e308),
         DType("token", "token", 0, ""), DType("opaque", "opaque", 0, ""), DType("buffer", "opaque", 0, ""), DType("tuple", "opaque", 0, ""),
     )
 }
@@ -114,11 +158,10 @@ U8, U16, U32, U64 = (DTYPES[n] for n in ("u8", "u16", "u32", "u64"))
 F16, BF16, F32, F64, C64, C128 = (DTYPES[n] for n in ("f16", "bf16", "f32", "f64", "c64", "c128"))
 
 
+_OF_NUMPY = {d.numpy_name: d for d in DTYPES.values() if d.numpy_name}
+
+
 def dtype_of(numpy_dtype: Any) -> DType:
     """The element type of a numpy (or ml_dtypes) dtype. Raises KeyError for one that HLO does not have."""
     import numpy as np
-    name = np.dtype(numpy_dtype).name
-    for dtype in DTYPES.values():
-        if dtype.numpy_name == name:
-            return dtype
-    raise KeyError(name)
+    return _OF_NUMPY[np.dtype(numpy_dtype).name]

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from irscope.graph import DTYPES, Kind, Node, Op, TensorType, Type
+from irscope.graph import DTYPES, Kind, Node, Op, TensorType, Type, dtype_of
 from irscope.graph.dtypes import F32, F64
 from irscope.ops import numerics
 from irscope.ops.bodies import Run
@@ -54,14 +54,14 @@ def _infer_reduce_precision(node: Node) -> Type:
 
 
 def _reduce_precision(run: Run, node: Node, x: Any) -> Any:
-    wide = x if np.asarray(x).dtype.name in numerics.MANTISSAS else numerics.widen(x)
+    wide = x if dtype_of(np.asarray(x).dtype).has_infinity else numerics.widen(x)
     reduced = numerics.reduce_precision(np.asarray(wide), node.attrs["exponent_bits"], node.attrs["mantissa_bits"])
     return numerics.convert(reduced, dtype_of_result(node))
 
 
 def _reduce_precision_scalar(k: Emitter, node: Node, x: Any) -> Any:
     dtype = x.dtype
-    if dtype.numpy_name not in numerics.MANTISSAS:
+    if not dtype.has_infinity:
         return k.convert(_reduced(k, k.convert(x, F32), node), dtype)
     return _reduced(k, x, node)
 
@@ -69,8 +69,7 @@ def _reduce_precision_scalar(k: Emitter, node: Node, x: Any) -> Any:
 def _reduced(k: Emitter, x: Any, node: Node) -> Any:
     """The bit arithmetic of :func:`irscope.ops.numerics.reduce_precision`."""
     dtype, exponent_bits, mantissa_bits = x.dtype, node.attrs["exponent_bits"], node.attrs["mantissa_bits"]
-    mantissa = numerics.MANTISSAS[dtype.numpy_name]
-    exponent = dtype.bits - 1 - mantissa
+    mantissa, exponent = dtype.fraction, dtype.exponent
     infinity = (1 << exponent) - 1 << mantissa
     pattern = Term(k, k.bitcast(x, DTYPES[f"u{dtype.bits}"]))
     sign, magnitude = pattern & 1 << dtype.bits - 1, pattern & (1 << dtype.bits - 1) - 1
@@ -115,7 +114,7 @@ def _stochastic_convert(run: Run, node: Node, x: Any, noise: Any) -> Any:
             whole = np.trunc(wide)
             up = np.abs(wide - whole) > noise.astype(np.float64) / 2.0 ** (8 * noise.dtype.itemsize)
             return numerics.convert(whole + np.where(up, np.copysign(1.0, wide), 0), dtype)
-        source, target = numerics.MANTISSAS.get(np.asarray(x).dtype.name, 0), numerics.MANTISSAS.get(dtype.numpy_name, 0)
+        source, target = dtype_of(np.asarray(x).dtype).fraction, dtype.fraction
         if target >= source:
             return numerics.convert(x, dtype)
         bits = np.asarray(x).reshape(-1).view(noise.dtype)
@@ -134,7 +133,7 @@ def _stochastic_convert_scalar(k: Emitter, node: Node, x: Any, noise: Any) -> An
         up = (wide - whole).unary("abs") > chance
         step = up.where((wide < 0).where(wide.lift(-1), wide.lift(1)), 0)
         return k.convert((whole + step).value, dtype)
-    source, target = numerics.MANTISSAS.get(source_dtype.numpy_name, 0), numerics.MANTISSAS.get(dtype.numpy_name, 0)
+    source, target = source_dtype.fraction, dtype.fraction
     if target >= source:
         return k.convert(x, dtype)
     mask = (1 << source - target) - 1

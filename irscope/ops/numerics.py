@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from math import erf as _erf
 from typing import TYPE_CHECKING, Any
 
-from irscope.graph import DType, Node, TensorType
+from irscope.graph import DType, Node, TensorType, dtype_of
 from irscope.ops.lazy import LazyModule
 
 if TYPE_CHECKING:
@@ -311,7 +311,7 @@ def reduce_precision(x: Array, exponent_bits: int, mantissa_bits: int) -> Array:
 
     ``x`` is f16, bf16, f32 or f64; NaN stays NaN while a mantissa bit is left.
     """
-    info = MANTISSAS[x.dtype.name]
+    info = dtype_of(x.dtype).fraction
     bits = x.dtype.itemsize * 8
     word = np.dtype(f"u{x.dtype.itemsize}")
     pattern = np.asarray(x).reshape(-1).view(word)
@@ -340,10 +340,6 @@ def reduce_precision(x: Array, exponent_bits: int, mantissa_bits: int) -> Array:
     else:
         result = np.where(nan, sign_bit | const((1 << exponent_width) - 1 << info), result)
     return result.astype(word).view(x.dtype).reshape(np.shape(x))
-
-
-MANTISSAS = {"float16": 10, "bfloat16": 7, "float32": 23, "float64": 52, "float8_e5m2": 2, "float8_e4m3": 3, "float8_e3m4": 4}
-"""Mantissa bits of the float types that have infinities and an IEEE layout."""
 
 
 def atan2(y: Array, x: Array) -> Array:

@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 
 from irscope.formats.hlo.literals import MAX_ELEMENTS
-from irscope.graph import DType, TensorType, TupleType, Type
+from irscope.graph import DType, TensorType, TupleType, Type, dtype_of
 
 VALUE = re.compile(r"-?nan\(0x[0-9a-fA-F]+\)|[-+\w.]+", re.ASCII)
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
-PAYLOAD_BITS = {2: 10, 4: 23, 8: 52}
 UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
@@ -62,11 +61,8 @@ def _reals(words: list[str], dtype: DType) -> Any:
     for i, word in payloads:
         size = out.dtype.itemsize
         bits = out.view(UNSIGNED[size])
-        mantissa = PAYLOAD_BITS.get(size, 0) if dtype.name != "bf16" else 7
-        if dtype.name.startswith("f8"):
-            mantissa = int(dtype.name[dtype.name.index("m") + 1])
         payload = int(word[word.index("(") + 1:-1], 16)
-        exponent = (1 << (8 * size - 1)) - (1 << mantissa)
+        exponent = (1 << (8 * size - 1)) - (1 << dtype.fraction)
         bits[i] = exponent | payload | (1 << (8 * size - 1) if word.startswith("-") else 0)
     return out
 
@@ -137,9 +133,9 @@ def _real_word(x: Any) -> str:
 
 def _nan_word(x: Any) -> str:
     size = x.dtype.itemsize
-    if size not in PAYLOAD_BITS:
+    if size == 1:
         return "nan"
-    mantissa = 7 if x.dtype.name == "bfloat16" else PAYLOAD_BITS[size]
+    mantissa = dtype_of(x.dtype).fraction
     bits = int(x.reshape(1).view(UNSIGNED[size])[0])
     payload = bits & ((1 << mantissa) - 1)
     sign = "-" if bits >> (8 * size - 1) else ""

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from irscope.formats.hlo.faults import LIMIT, LITERAL, Refused
 from irscope.formats.hlo.lexer import Cursor
-from irscope.formats.hlo.plain import FLOATS, int_range, is_plain, real_fits
-from irscope.graph import DType, TensorType, TupleType, Type
+from irscope.formats.hlo.plain import int_range, is_plain, real_fits
+from irscope.graph import DTYPES, DType, TensorType, TupleType, Type
 from irscope.ops.attrs import Literal
 
 if TYPE_CHECKING:
@@ -183,7 +183,8 @@ def _element(cursor: Cursor, dtype: DType) -> int:
 
 def _real(cursor: Cursor, name: str, shown: str) -> None:
     at, length = cursor.at, cursor.after - cursor.at
-    largest, _, payload_bits = FLOATS[name]
+    largest = DTYPES[name].largest
+    payload_bits = DTYPES[name].fraction if DTYPES[name].has_infinity else 0  # the others have one NaN, or none
     if cursor.kind == "decimal" and "nan" in cursor.value:
         if "(" in cursor.value:
             payload = int(cursor.value[cursor.value.index("(") + 1:-1][:40], 16)

@@ -8,13 +8,6 @@ from math import prod
 
 from irscope.graph import DTYPES, DType, TensorType
 
-# The largest finite value, the bits of the mantissa, and how many bits of payload a NaN keeps.
-FLOATS: dict[str, tuple[float, int, int]] = {
-    "f16": (65504.0, 10, 10), "bf16": (3.3895313892515355e38, 7, 7), "f32": (3.4028234663852886e38, 23, 23),
-    "f64": (1.7976931348623157e308, 52, 52), "f8e5m2": (57344.0, 2, 2), "f8e4m3": (240.0, 3, 3), "f8e4m3fn": (448.0, 3, 0),
-    "f8e4m3b11fnuz": (30.0, 3, 0), "f8e3m4": (15.5, 4, 4), "f8e5m2fnuz": (57344.0, 2, 0), "f8e4m3fnuz": (240.0, 3, 0),
-    "f8e8m0fnu": (2.0 ** 127, 0, 0), "f4e2m1fn": (6.0, 1, 0), "f6e3m2fn": (28.0, 2, 0), "f6e2m3fn": (7.5, 3, 0),
-}
 SATURATING = frozenset(("f4e2m1fn", "f6e3m2fn", "f6e2m3fn"))  # neither infinity nor NaN: beyond the largest is the largest
 
 ROW = re.compile(r"\{([^{}]*+)\}")
@@ -113,8 +106,8 @@ def real_fits(value: float, name: str) -> bool:
     """Whether a value that is written with digits rounds to a finite one of a float type."""
     if math.isinf(value):
         return False
-    largest, mantissa, _ = FLOATS[name]
-    if abs(value) <= largest or name in SATURATING:
+    dtype = DTYPES[name]
+    if abs(value) <= dtype.largest or name in SATURATING:
         return True
     # Less than half a step above the largest value still rounds down to it.
-    return name != "f64" and abs(value) - largest < 2.0 ** (math.floor(math.log2(largest)) - mantissa - 1)
+    return name != "f64" and abs(value) - dtype.largest < 2.0 ** (math.floor(math.log2(dtype.largest)) - dtype.significand)

@@ -224,34 +224,4 @@ def _around_binary(body: Body, term: Term) -> bool:
 
 def preserves(source: str, target: str) -> bool:
     """Whether every value of an element type can be written in another (``CastPreservesValues``)."""
-    if source == target:
-        return True
-    a, b = DTYPES.get(source), DTYPES.get(target)
-    if a is None or b is None or b.kind == "pred":
-        return False
-    if a.kind == "pred":
-        return True
-    if b.kind == "complex":
-        return preserves(source, "f32" if b.bits == 64 else "f64") if a.kind != "complex" else a.bits <= b.bits
-    if a.kind == "complex":
-        return False
-    if a.kind == "float" and b.kind == "float":
-        return _digits(source) <= _digits(target) and _exponent(source) <= _exponent(target)
-    if a.kind == "float":
-        return False
-    if b.kind == "float":
-        return a.bits - (a.kind == "int") <= _digits(target)
-    return (a.kind == "uint" and (a.bits < b.bits or (b.kind == "uint" and a.bits <= b.bits))) or \
-        (a.kind == "int" and b.kind == "int" and a.bits <= b.bits)
-
-
-def _digits(dtype: str) -> int:
-    """Bits of the significand, the hidden one included."""
-    return {"f64": 53, "f32": 24, "f16": 11, "bf16": 8, "f8e5m2": 3, "f8e4m3fn": 4, "f8e4m3": 4, "f8e5m2fnuz": 3, "f8e4m3fnuz": 4,
-            "f8e3m4": 5, "f8e4m3b11fnuz": 4}.get(dtype, 1)
-
-
-def _exponent(dtype: str) -> int:
-    """Bits of the exponent."""
-    return {"f64": 11, "f32": 8, "f16": 5, "bf16": 8, "f8e5m2": 5, "f8e4m3fn": 4, "f8e4m3": 4, "f8e5m2fnuz": 5, "f8e4m3fnuz": 4,
-            "f8e3m4": 3, "f8e4m3b11fnuz": 4}.get(dtype, 8)
+    return source == target or (source in DTYPES and target in DTYPES and DTYPES[target].holds(DTYPES[source]))

@@ -179,7 +179,7 @@ ENTRY e {
     def _finding(self, context: Context, graph: Graph, node: Node, first: Node) -> RuleFinding:
         outer, inner = node.type, first.type
         assert isinstance(outer, TensorType) and isinstance(inner, TensorType)
-        lossy = not _holds(inner, outer)
+        lossy = not inner.dtype.holds(outer.dtype)
         what = "loses digits on the way" if lossy else "changes nothing"
         moves = _moves_between(node, first)
         return context.finding(
@@ -213,7 +213,7 @@ def _meant(node: Node, first: Node, compiled: bool) -> bool:
     """Whether what is lost is lost on purpose: bits that are masked, numbers that are rounded, quantisation, emulated arithmetic."""
     outer, inner = node.type, first.type
     assert isinstance(outer, TensorType) and isinstance(inner, TensorType)
-    if _holds(inner, outer):
+    if inner.dtype.holds(outer.dtype):
         return False
     return inner.dtype.is_integer or inner.dtype.bits <= 8 or (compiled and inner.dtype.is_float and outer.dtype.is_float)
 
@@ -235,14 +235,3 @@ def _moved(moves: list[Node], first: Node, outer: TensorType, site: Site) -> Nod
         assert isinstance(move.type, TensorType)
         at = site.copy(move, at, *map(site.new, move.operands[1:]), type=move.type.with_dtype(outer.dtype))
     return at
-
-
-def _holds(wide: TensorType, narrow: TensorType) -> bool:
-    """Whether every value of ``narrow``'s element type survives a trip through ``wide``'s."""
-    w, n = wide.dtype, narrow.dtype
-    if w.kind == n.kind:
-        return w.bits > n.bits and {w.name, n.name} != {"f16", "bf16"}
-    mantissa = {"f16": 11, "bf16": 8, "f32": 24, "f64": 53}.get(w.name, 0)
-    return (
-        (n.is_integer and w.is_float and n.bits <= mantissa) or (w.is_complex and n.is_float and n.bits * 2 <= w.bits) or n.kind == "pred"
-    )

@@ -122,34 +122,15 @@ def _is_number(dtype: DType) -> bool:
     return dtype.kind in ("int", "uint", "float", "complex")
 
 
-# Mantissa bits and exponent range of a float grow together along these.
-_WIDER = {"bf16": ("f32", "f64"), "f16": ("f32", "f64"), "f32": ("f64",), "c64": ("c128",)}
-_WHOLE = {"bf16": 8, "f16": 11, "f32": 24, "f64": 53}
-"""Bits of the significand, the leading one included: a float has every integer of so many bits (IEEE 754)."""
-
-
-def widens(narrow: DType, wide: DType) -> bool:
-    """Whether every value of one type is a value of the other."""
-    if narrow.kind == "pred":
-        return (wide.is_integer and wide.name != "s1") or wide.name in _WHOLE
-    if narrow.is_integer and wide.is_integer:
-        return wide.bits > narrow.bits and (wide.kind == "int" or narrow.kind == "uint")
-    if narrow.is_integer:
-        return narrow.bits <= _WHOLE.get(wide.name, 0)
-    if narrow.is_float and wide.name in ("f32", "f64") and narrow.bits <= 8:
-        return narrow.name != "f8e8m0fnu"  # whose least value, 2**-127, is a denormal f32, which may count as zero
-    return wide.name in _WIDER.get(narrow.name, ())
-
-
 def passes_through(source: DType, middle: DType, target: DType) -> bool:
     """Whether a conversion by way of ``middle`` gives what the direct one gives.
 
     Nothing may be lost on the first step; and integers that ``target`` does not have wrap on the direct way, but saturate where they
     come from a float.
     """
-    if not widens(source, middle):
+    if not middle.holds(source) or source.significand == 1:  # 2**-127 of f8e8m0fnu is a denormal f32, which may count as zero on the way
         return False
-    return source.is_float or middle.is_integer or not target.is_integer or source is target or widens(source, target)
+    return source.is_float or middle.is_integer or not target.is_integer or target.holds(source)
 
 
 RULES: Rules = {
