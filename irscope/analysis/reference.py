@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from irscope.graph import Graph, Module, Node, TensorType, TupleType, Type, bytes_of, live
+from irscope.lazy import np
 from irscope.ops.numerics import denormals
 from irscope.source import UserError
 from irscope.source.budget import LARGE, require, tick
@@ -26,8 +27,6 @@ def evaluate(graph: Graph, arguments: Sequence[Value], flush_denormals: bool = T
 
 def results(module: Module, arrays: Iterable[Any]) -> list[Any]:
     """What the entry of a module gives, as arrays without tuples around them, for the arrays of its parameters in order."""
-    import numpy as np
-
     given = iter(arrays)
 
     def nested(type: Type) -> Value:

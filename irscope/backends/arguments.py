@@ -4,16 +4,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from irscope.backends.executable import Port
+from irscope.lazy import Array, np
 from irscope.source import UserError, did_you_mean
 from irscope.source.budget import require
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    Array = np.ndarray[Any, Any]
 
 
 @dataclass(slots=True)
@@ -39,7 +35,6 @@ def by_name(arrays: Mapping[str, Array], ports: Sequence[Port], source: str) -> 
 
 def fitted(array: Array, port: Port, what: str) -> Array:
     """The array in native byte order and the port's element type. Raises UserError where type or shape are others."""
-    import numpy as np
     wanted = port.dtype.numpy()
     array = np.asarray(array)
     if not port.takes(array.shape):
@@ -81,7 +76,6 @@ def drawn(ports: Sequence[Port], numbers: Iterable[int], seed: int, weights: Col
 
 def draw_weight(port: Port, seed: int, number: int) -> Array:
     """A parameter: a matrix scaled by the root of what it sums, a vector about 1/2 (a variance is positive)."""
-    import numpy as np
     array = draw(port, seed, number)
     if not port.dtype.is_float:
         return array
@@ -92,7 +86,6 @@ def draw_weight(port: Port, seed: int, number: int) -> Array:
 
 def draw(port: Port, seed: int, number: int) -> Array:
     """One array for a port."""
-    import numpy as np
     require(8 * prod(port.shape), str(port))  # numbers are drawn as f64
     rng = np.random.default_rng([seed, number])
     dtype = port.dtype

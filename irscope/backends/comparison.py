@@ -3,15 +3,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from irscope.analysis.rounding import step
 from irscope.graph import DType
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    Array = np.ndarray[Any, Any]
+from irscope.lazy import Array, np
 
 RTOL = {"float64": 1e-9, "complex128": 1e-9, "float32": 1e-4, "complex64": 1e-4, "float16": 5e-3, "bfloat16": 2e-2}
 """Relative tolerance by element type where none is given; 8-bit floats have 0.15, integers none."""
@@ -37,7 +33,6 @@ def compare(name: str, got: Array, expected: Array, rtol: float | None = None, a
     ``way`` is the coarsest type of the values that the output is computed from; it counts where no ``rtol`` is given
     (:func:`tolerance`). ``flushed``: denormals count as zeros (``Module.flushes_denormals``); which operators keep their bits is left open.
     """
-    import numpy as np
     if got.shape != expected.shape:
         return Comparison(name, float("inf"), float("inf"), f"has the shape {list(got.shape)}, not {list(expected.shape)}")
     if got.dtype != expected.dtype:
@@ -69,7 +64,6 @@ def compare(name: str, got: Array, expected: Array, rtol: float | None = None, a
 
 def _flushed(x: Array, dtype: np.dtype[Any]) -> Array:
     """f64 or c128 with zeros for what is denormal in the type that ``dtype`` is computed in."""
-    import numpy as np
     if x.dtype.kind == "c":
         parts = np.stack([_flushed(x.real, dtype), _flushed(x.imag, dtype)], axis=-1)
         return parts.view(np.complex128)[..., 0]

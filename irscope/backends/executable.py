@@ -16,20 +16,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from irscope.backends import llvm_compile
 from irscope.backends import pool as pools
 from irscope.backends.compile import MAIN, Compiled, compile_program
 from irscope.backends.stopping import STOP, Stopper
 from irscope.graph import DType
+from irscope.lazy import Array, np
 from irscope.lower.program import Program, Slot
 from irscope.source.budget import require
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    Array = np.ndarray[Any, Any]
 
 
 class InputMismatch(ValueError):
@@ -58,7 +54,6 @@ class Executable:
     """Machine code, its constants and its memory. One call runs at a time; calls from several threads wait for each other."""
 
     def __init__(self, program: Program, inputs: Sequence[Port], outputs: Sequence[Port], compiled: Compiled, threads: int) -> None:
-        import numpy as np
         self.name = program.name
         self.inputs, self.outputs = list(inputs), list(outputs)
         _fit(program.inputs, self.inputs)
@@ -140,7 +135,6 @@ class Executable:
         return ready
 
     def _check_outputs(self, outputs: Sequence[Array], inputs: Sequence[Array]) -> list[Array]:
-        import numpy as np
         if len(outputs) != len(self.outputs):
             raise InputMismatch(f"{self.name} gives {len(self.outputs)} arrays, not {len(outputs)}")
         for i, array in enumerate(outputs):
@@ -221,7 +215,6 @@ _first_byte: Any = ctypes.c_char.from_buffer
 
 def aligned_bytes(count: int, zero: bool = False) -> Array:
     """Bytes that begin at a multiple of 64."""
-    import numpy as np
     memory = (np.zeros if zero else np.empty)(count + 64, dtype=np.uint8)
     start = -address(memory) % 64
     return memory[start:start + count]
@@ -234,7 +227,6 @@ def aligned_empty(dtype: Any, shape: tuple[int, ...]) -> Array:
 
 def placed_empty(dtype: Any, shape: tuple[int, ...]) -> tuple[Array, int]:
     """Such an array, and where its first element lies."""
-    import numpy as np
     size = dtype.itemsize
     for n in shape:
         size *= n

@@ -16,6 +16,7 @@ from irscope.backends.llvm_code import Code
 from irscope.backends.llvm_statements import Statements
 from irscope.backends.llvm_values import Target, Values
 from irscope.backends.stopping import DECLARED, joined, looking
+from irscope.lazy import np
 from irscope.lower.tidy import walk
 from irscope.lower.tile import Assign, Buffer, Comment, Declare, For, GatherLoad, Kernel, Let, Load, Stmt, Store
 
@@ -197,7 +198,6 @@ def _scratch_places(kernel: Kernel) -> tuple[dict[Buffer, int], int]:
 
 
 def _constant(buffer: Buffer, number: int) -> str:
-    import numpy as np
     data = np.ascontiguousarray(buffer.data).tobytes()
     text = "".join(f"\\{byte:02X}" for byte in data)
     return f'@K.data{number} = internal unnamed_addr constant [{len(data)} x i8] c"{text}", align 64'

@@ -10,6 +10,7 @@ import struct
 from typing import Any
 
 from irscope.graph import DType
+from irscope.lazy import np
 
 
 def scalar(dtype: DType) -> str:
@@ -56,7 +57,6 @@ def element_text(value: Any, dtype: DType) -> str:
         return str(value)
     if dtype.bits >= 32:
         return float_text(value, scalar(dtype))
-    import numpy as np
     with np.errstate(all="ignore"):
         narrow = np.asarray(value, dtype=np.float64).astype(dtype.numpy())
     return str(int(narrow.view(np.uint8 if dtype.storage == 1 else np.uint16)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from irscope.analysis.soundness import Use, require
 from irscope.analysis.types import check_graph
@@ -17,6 +17,7 @@ from irscope.backends.varying import VaryingBound, VaryingExecutable
 from irscope.expand import bind_constants, bind_inputs, bind_types, expand
 from irscope.expand.dynamic import KEY, pad_dynamic
 from irscope.graph import Kind, Module, Node, Reading, TensorType, bytes_of
+from irscope.lazy import Array
 from irscope.lower.faults import cannot_run
 from irscope.lower.kernels import Tuner, flops_of_node
 from irscope.lower.lowering import lower
@@ -27,11 +28,6 @@ from irscope.ops.infer import plain
 from irscope.passes import pass_named
 from irscope.passes.split_constants import split_constants
 from irscope.source import Severity, UserError, did_you_mean
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    Array = np.ndarray[Any, Any]
 
 PASSES = ("simplify-algebra", "share-equal", "simplify-algebra", "fold-scale", "remove-dead")
 """What every graph goes through before kernels are made of it."""

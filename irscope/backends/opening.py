@@ -6,18 +6,14 @@ and so is a Relay module: its functions are inlined, its operators expanded.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from irscope.expand.torchscript import Given, run_program
 from irscope.graph import DTYPES, Graph, Module, NamedType, TensorType, TupleType, dtype_of
 from irscope.graph.dtypes import F32
+from irscope.lazy import Array
 from irscope.source import Severity, UserError, did_you_mean
 from irscope.source.arrays import Joined
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    Array = np.ndarray[Any, Any]
 
 Measure = Callable[[Module, Mapping[str, "Array"]], int]
 NUMBERS = {"int": int, "float": float, "bool": bool}

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from irscope.backends.compile import MAIN, Unit, units
 from irscope.backends.llvm_compile import Machine
+from irscope.lazy import np
 from irscope.lower.program import Program
 
 ENTRY = "irscope_run"
@@ -27,7 +28,6 @@ def library_units(program: Program, machine: Machine, folder: Path | None = None
 
 def library_text(program: Program, scratch: int, machine: Machine, folder: Path | None = None) -> str:
     """The module around the main function."""
-    import numpy as np
     pieces, names = [], []
     for number, slot in enumerate(program.constants):
         data = np.ascontiguousarray(np.asarray(slot.data)).tobytes()

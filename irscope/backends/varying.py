@@ -3,24 +3,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
 
 from irscope.backends.executable import Bound, Executable, InputMismatch, Port
 from irscope.expand import expand
 from irscope.expand.dynamic import KEY, Varying, is_dynamic, pad_dynamic
 from irscope.graph import Module
+from irscope.lazy import Array, np
 from irscope.lower.values import leaf_paths
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    Array = np.ndarray[Any, Any]
 
 
 def padded(arrays: Sequence[Array], ports: Sequence[Port], varying: Varying) -> list[Array]:
     """What a padded program takes for these arrays: each as large as its port, and then the sizes. Raises InputMismatch."""
-    import numpy as np
-
     if len(arrays) != len(ports):
         raise InputMismatch(f"the program takes {len(ports)} arrays ({', '.join(map(str, ports))}), not {len(arrays)}")
     given = [np.asarray(array) for array in arrays]

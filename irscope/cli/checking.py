@@ -15,6 +15,7 @@ from irscope.cli.errors import FINDINGS, OK, USAGE
 from irscope.cli.input import load
 from irscope.cli.lint import format_of, print_report
 from irscope.cli.progress import track
+from irscope.lazy import Array
 from irscope.lint.baseline import write_baseline
 from irscope.lint.config import Config, find_config, read_config
 from irscope.lint.demands import Demands
@@ -25,11 +26,9 @@ from irscope.source import Finding, SourceText, UserError
 from irscope.source.budget import fresh_budget
 
 if TYPE_CHECKING:
-    import numpy as np
 
     from irscope.graph import Module, Reading
 
-    Array = np.ndarray[Any, Any]
 
 EXAMPLE = '[tool.irscope.check]\nmodels = ["exports/*.hlo"]\nmax-kernels = 12'
 

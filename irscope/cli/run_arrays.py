@@ -4,18 +4,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from irscope.graph import Module
+from irscope.lazy import Array
 from irscope.source import UserError
 
 if TYPE_CHECKING:
-    import numpy as np
 
     from irscope.backends.executable import Port
     from irscope.cli.run_request import Request
-
-    Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True, slots=True)

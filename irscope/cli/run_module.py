@@ -5,15 +5,13 @@ from typing import TYPE_CHECKING, Any
 
 from irscope.cli.progress import Progress
 from irscope.graph import Module, Node
+from irscope.lazy import Array
 from irscope.source import UserError
 
 if TYPE_CHECKING:
-    import numpy as np
 
     from irscope.cli.run_arrays import Files
     from irscope.cli.run_request import Request
-
-    Array = np.ndarray[Any, Any]
 
 
 WHOLE_TEXT = {

@@ -5,6 +5,8 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
+from irscope.lazy import np
+
 if TYPE_CHECKING:
     from irscope.cli.run_request import Request
     from irscope.cli.running import Outcome
@@ -101,8 +103,6 @@ def _type(array: Any) -> str:
 
 def _values(array: Any) -> str:
     """The values of a small array, the range of a large one."""
-    import numpy as np
-
     if not array.size:
         return "empty"
     if array.size <= 4:
@@ -128,8 +128,6 @@ def _micros(us: float) -> str:
 
 
 def _median(samples: list[float]) -> float:
-    import numpy as np
-
     return float(np.median(samples))
 
 

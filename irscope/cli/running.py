@@ -14,14 +14,12 @@ from irscope.cli.run_arrays import Arrays, read_files, results_by_number
 from irscope.cli.run_module import bound
 from irscope.cli.run_request import Request, check_cpu
 from irscope.graph import Module
+from irscope.lazy import Array
 from irscope.source import UserError
 
 if TYPE_CHECKING:
-    import numpy as np
 
     from irscope.backends.comparison import Comparison
-
-    Array = np.ndarray[Any, Any]
 
 
 @dataclass(slots=True)

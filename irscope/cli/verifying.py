@@ -3,18 +3,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from irscope.cli.progress import Progress
 from irscope.graph import Graph, Module, Node, callees_first, rewrite
 from irscope.graph.rewrite import copy_node
+from irscope.lazy import Array, np
 from irscope.ops.attrs import Literal
 from irscope.source import UserError
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    Array = np.ndarray[Any, Any]
 
 MAX_REFERENCE = 2e8
 """Operations up to which the plain numpy reading is quick enough to verify with: a second or so."""
@@ -157,8 +153,6 @@ def _primitive(module: Module) -> Module:
 
 def _difference(wanted: list[Array], got: list[Array]) -> Difference:
     """The mean squared error over all results, and the largest error, relative to the largest value of its result."""
-    import numpy as np
-
     squared = largest = size = 0.0
     for number, (a, b) in enumerate(zip(wanted, got, strict=True)):
         if a.shape != b.shape:

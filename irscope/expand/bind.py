@@ -2,19 +2,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
 
 from irscope.graph import DTYPES, UNKNOWN, Builder, Graph, Module, Node, TensorType, Type, callees_first
 from irscope.graph.dtypes import F32
 from irscope.graph.rewrite import copy_node
+from irscope.lazy import Array
 from irscope.ops import TypeFault, get
 from irscope.ops.attrs import Literal
 from irscope.source import UserError, did_you_mean
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    Array = np.ndarray[Any, Any]
 
 
 def bind_types(module: Module, shapes: Mapping[str, tuple[int, ...]], dtypes: Mapping[str, str] | None = None) -> Module:

@@ -17,6 +17,7 @@ from typing import Any
 from irscope.expand.bitcast import as_movement
 from irscope.expand.values import Value, as_node, parts_of
 from irscope.graph import UNKNOWN, Builder, Graph, Module, Node, TupleType, callees_first, live, rewrite, see_through
+from irscope.lazy import np
 from irscope.ops import get
 from irscope.ops.attrs import Literal
 from irscope.ops.faults import TypeFault
@@ -210,8 +211,6 @@ class _Expansion:
 
     def _zero(self, node: Node) -> Node:
         """The context of an asynchronous copy: a number that nobody reads."""
-        import numpy as np
-
         from irscope.graph import tensor
         type = tensor("u32")
         attrs = {"literal": Literal.of(np.zeros((), np.uint32), type)}

@@ -2,10 +2,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    import numpy as np
+from irscope.lazy import ml_dtypes, np
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,10 +111,8 @@ class DType:
 
     def numpy(self) -> np.dtype[Any]:
         """The numpy dtype that holds it (imports numpy, and ml_dtypes for what numpy lacks)."""
-        import numpy as np
         if self.numpy_name in _NUMPY_OWN:
             return np.dtype(self.numpy_name)
-        import ml_dtypes
         found: np.dtype[Any] = np.dtype(getattr(ml_dtypes, self.numpy_name))
         return found
 
@@ -163,5 +160,4 @@ _OF_NUMPY = {d.numpy_name: d for d in DTYPES.values() if d.numpy_name}
 
 def dtype_of(numpy_dtype: Any) -> DType:
     """The element type of a numpy (or ml_dtypes) dtype. Raises KeyError for one that HLO does not have."""
-    import numpy as np
     return _OF_NUMPY[np.dtype(numpy_dtype).name]

@@ -9,6 +9,7 @@ from typing import Any
 from irscope.graph import Builder, Graph, Node, TensorType, Type, live, rewrite
 from irscope.graph.node import NO_ATTRS
 from irscope.graph.rewrite import copy_node
+from irscope.lazy import np
 from irscope.ops import get
 from irscope.ops.attrs import Literal
 
@@ -34,8 +35,6 @@ class Site:
 
     def number(self, value: float, type: TensorType) -> Node:
         """A number all over a shape."""
-        import numpy as np
-
         scalar = TensorType(type.dtype, ())
         literal = Literal.of(np.asarray(value, type.dtype.numpy()), scalar)
         one = self.op("constant", type=scalar, attrs={"literal": literal})

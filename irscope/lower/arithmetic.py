@@ -12,6 +12,7 @@ from typing import Any
 
 from irscope.graph import DTYPES, DType
 from irscope.graph.dtypes import F32, F64, PRED, S64, U8
+from irscope.lazy import np
 from irscope.lower import complex as complex_rules
 from irscope.lower import integers
 from irscope.lower.expressions import Expressions, wrap
@@ -333,7 +334,6 @@ def _round_to(value: float, dtype: DType) -> float:
             return float(struct.unpack("<f", struct.pack("<f", value))[0])
         except OverflowError:
             return math.copysign(math.inf, value)
-    import numpy as np
     with np.errstate(all="ignore"):
         return float(np.float64(value).astype(dtype.numpy()))
 

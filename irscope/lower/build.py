@@ -22,6 +22,7 @@ from typing import Any
 from irscope.fusion.views import Strides
 from irscope.graph import DType, Graph
 from irscope.graph.dtypes import PRED, S32, S64
+from irscope.lazy import np
 from irscope.lower.arithmetic import Arithmetic
 from irscope.lower.inline import evaluate
 from irscope.lower.register import ComplexReg, Reg
@@ -100,7 +101,6 @@ class KernelBuilder(Arithmetic):
 
     def table(self, values: Any, dtype: DType) -> View:
         """Constant data that travels with the kernel."""
-        import numpy as np
         array = np.ascontiguousarray(np.asarray(values, dtype=dtype.numpy()))
         return self.view(self.buffer("table", dtype, array.shape, "const", data=array))
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from irscope.fusion.views import Strides
+from irscope.lazy import np
 from irscope.lower.program import Copy, Launch, Loop, Program, Slot, Step, Switch
 from irscope.lower.tile import Buffer
 
 if TYPE_CHECKING:
-    import numpy as np
 
     Cells = np.ndarray[Any, Any]
 
@@ -30,7 +30,6 @@ class _Contents:
     """``arena`` and ``own`` hold a number for each byte: of the slot whose value lies there, or its negative for a slot's first zeros."""
 
     def __init__(self, program: Program) -> None:
-        import numpy as np
         self.program = program
         self.problems: list[str] = []
         self.numbers: dict[Slot, int] = {}
@@ -56,7 +55,6 @@ class _Contents:
 
     def cells(self, slot: Slot) -> Cells:
         """The bytes of a slot; those of an input or a constant are all values."""
-        import numpy as np
         if slot.scope in ("input", "constant"):
             return np.broadcast_to(np.int32(self.numbers[slot]), (slot.bytes,))
         return self.arena[slot.offset:slot.offset + slot.bytes] if slot.scope == "temp" else self.own[slot]
@@ -86,7 +84,6 @@ class _Contents:
 
     def switch(self, step: Switch) -> None:
         """Afterwards an element holds what all branches agree on."""
-        import numpy as np
         before = self.arena.copy(), {slot: cells.copy() for slot, cells in self.own.items()}
         joined: tuple[Cells, dict[Slot, Cells]] | None = None
         for branch in step.branches:
@@ -112,7 +109,6 @@ class _Contents:
                     found[...] = self.numbers[slot]
 
     def read(self, step: Launch, buffer: Buffer, slot: Slot, place: int) -> None:
-        import numpy as np
         layout, number = value_layout(buffer), self.numbers[slot]
         if buffer.room:
             low = sum(before * s for (before, _), s in zip(buffer.room, layout.strides))
@@ -132,7 +128,6 @@ class _Contents:
 
     def window(self, step: Launch, buffer: Buffer, slot: Slot, place: int, layout: Strides) -> Cells | None:
         """The bytes of the elements that a buffer's layout names; None where it has none, or names some outside of the buffer."""
-        import numpy as np
         if 0 in layout.shape or not buffer.elements:
             return None
         low = layout.offset + sum((n - 1) * s for n, s in zip(layout.shape, layout.strides) if s < 0)

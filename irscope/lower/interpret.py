@@ -5,9 +5,10 @@ It checks what compiled code does not: an index outside its buffer, a read of me
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from irscope.graph import DType
+from irscope.lazy import Array, np
 from irscope.lower import words
 from irscope.lower.program import Copy, Launch, Loop, Program, Slot, Step, Switch
 from irscope.lower.tile import (
@@ -30,11 +31,6 @@ from irscope.lower.tile import (
 )
 from irscope.ops.vocabulary import UNARY
 
-if TYPE_CHECKING:
-    import numpy as np
-
-    Array = np.ndarray[Any, Any]
-
 
 class Misstep(Exception):
     """A kernel does what no kernel may do."""
@@ -47,7 +43,6 @@ def interpret_kernel(kernel: Kernel, arrays: Sequence[Array]) -> None:
 
 def interpret_program(program: Program, inputs: Sequence[Array]) -> list[Array]:
     """Run a program; inputs and outputs are flat arrays."""
-    import numpy as np
     arena = np.zeros(program.arena_bytes, np.uint8)
     memory: dict[Slot, Array] = {}
     for slot in program.inputs:
@@ -97,7 +92,6 @@ def _chosen(step: Switch, memory: Mapping[Slot, Array]) -> int:
 
 class _Run:
     def __init__(self, kernel: Kernel, arrays: Sequence[Array]) -> None:
-        import numpy as np
         self.name = kernel.name
         params = kernel.params()
         if len(arrays) != len(params):
@@ -168,7 +162,6 @@ class _Run:
         return taking
 
     def read(self, buffer: Buffer, places: list[int], mask: Expr | None, var: Expr) -> Any:
-        import numpy as np
         taking = self.allowed(buffer, places, mask)
         unwritten = self.unwritten.get(buffer)
         if unwritten is not None and any(unwritten[p] for p, takes in zip(places, taking) if takes):
@@ -208,7 +201,6 @@ class _Run:
         return known[root]
 
     def one(self, x: Expr, args: list[Any]) -> Any:
-        import numpy as np
         op, dtype = x.op, x.dtype
         if op == "const":
             values = list(x.value) if x.lanes > 1 else [x.value]
@@ -257,6 +249,5 @@ class _Run:
 
 
 def _bits(x: Array, source: DType, to: DType) -> Array:
-    import numpy as np
     same = x.view(words.register_type(to)) if x.dtype.itemsize == words.register_type(to).itemsize else x
     return words.held([int(v) for v in same], to) if to.is_integer and to.bits < 8 else np.asarray(same)

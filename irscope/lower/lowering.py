@@ -10,6 +10,7 @@ from irscope.fusion.drafts import dims_of
 from irscope.fusion.irscope import POLICY
 from irscope.fusion.views import VIEWS
 from irscope.graph import TOKEN, Graph, Module, Node, TensorType
+from irscope.lazy import np
 from irscope.lower import control, places
 from irscope.lower.families import Packed, Problem
 from irscope.lower.faults import cannot_run
@@ -116,7 +117,6 @@ class Lowering:
 
     def packed(self, packed: Packed) -> Slot:
         """The memory of a constant in another order."""
-        import numpy as np
         literal = packed.node.attrs["literal"]
         key = (id(literal), packed.key)
         if key not in self._packed:

@@ -38,6 +38,7 @@ class Machine:
 AVX512 = Machine()
 AVX2 = Machine(vector_bytes=32, registers=16)
 
+
 def machine_of(lanes: int) -> Machine:
     """The processor whose vectors hold that many f32."""
     return {16: AVX512, 8: AVX2}.get(lanes, Machine(vector_bytes=4 * lanes, registers=32))

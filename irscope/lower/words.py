@@ -2,20 +2,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from irscope.graph import DType
+from irscope.lazy import Array, np
 from irscope.lower.expressions import limits
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    Array = np.ndarray[Any, Any]
 
 
 def unary(name: str, x: Array, dtype: DType) -> Array:
     """A word of one operand, on an array of the type's values."""
-    import numpy as np
     with np.errstate(all="ignore"):
         if dtype.kind == "pred":
             return np.asarray(~x)
@@ -26,7 +21,6 @@ def unary(name: str, x: Array, dtype: DType) -> Array:
 
 def binary(name: str, x: Array, y: Array, dtype: DType) -> Array:
     """A word of two operands."""
-    import numpy as np
     with np.errstate(all="ignore"):
         if dtype.kind == "pred":
             return np.asarray({"and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor}[name](x, y))
@@ -37,7 +31,6 @@ def binary(name: str, x: Array, y: Array, dtype: DType) -> Array:
 
 def compare(direction: str, x: Array, y: Array) -> Array:
     """A comparison; NaN is unequal to everything."""
-    import numpy as np
     word: Callable[..., Any] = {"EQ": np.equal, "NE": np.not_equal, "LT": np.less, "LE": np.less_equal, "GT": np.greater,
                                 "GE": np.greater_equal}[direction]
     return np.asarray(word(x, y))
@@ -45,7 +38,6 @@ def compare(direction: str, x: Array, y: Array) -> Array:
 
 def convert(x: Array, source: DType, to: DType) -> Array:
     """Integers wrap; floats saturate to integers, NaN to 0; floats round to nearest even."""
-    import numpy as np
     with np.errstate(all="ignore"):
         if to.is_integer:
             if source.is_float:
@@ -60,7 +52,6 @@ def convert(x: Array, source: DType, to: DType) -> Array:
 
 def held(values: list[int], dtype: DType) -> Array:
     """Integers wrapped to a type; sub-byte ones stand in bytes."""
-    import numpy as np
     modulus = 1 << dtype.bits
     low, high = limits(dtype)
     wrapped = [(v - low) % modulus + low for v in values]
@@ -70,7 +61,6 @@ def held(values: list[int], dtype: DType) -> Array:
 
 def register_type(dtype: DType) -> np.dtype[Any]:
     """The numpy type of a value: bytes for sub-byte integers."""
-    import numpy as np
     if dtype.is_integer and dtype.bits < 8:
         return np.dtype(np.int8 if dtype.kind == "int" else np.uint8)
     return dtype.numpy()
@@ -123,7 +113,6 @@ _INTEGER: dict[str, Callable[[int, int, int], int]] = {
 
 
 def _float_unary(name: str, x: Array) -> Any:
-    import numpy as np
     wide = x.astype(np.float64) if x.dtype == np.float32 else x
     simple: dict[str, Callable[[Any], Any]] = {
         "neg": np.negative, "abs": np.abs, "sqrt": np.sqrt, "floor": np.floor, "ceil": np.ceil, "round_even": np.rint, "exp": np.exp,
@@ -142,12 +131,10 @@ def _float_unary(name: str, x: Array) -> Any:
 def _erf(x: Array) -> Any:
     import math
 
-    import numpy as np
     return np.array([math.erf(v) for v in x.tolist()])
 
 
 def _float_binary(name: str, x: Array, y: Array) -> Any:
-    import numpy as np
     words: dict[str, Callable[[Any, Any], Any]] = {
         "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "rem": np.fmod, "atan2": np.arctan2, "pow": np.power,
         "max": lambda a, b: _extreme(a, b, True), "min": lambda a, b: _extreme(a, b, False),
@@ -157,7 +144,6 @@ def _float_binary(name: str, x: Array, y: Array) -> Any:
 
 def _extreme(a: Array, b: Array, largest: bool) -> Any:
     """NaN where either is NaN; of two zeros, max takes the positive and min the negative one."""
-    import numpy as np
     out = np.maximum(a, b) if largest else np.minimum(a, b)
     zeros = (a == 0) & (b == 0)
     negative = (np.signbit(a) & np.signbit(b)) if largest else (np.signbit(a) | np.signbit(b))

@@ -4,24 +4,19 @@ Alone, what is begun is done at once. What waits for somebody else (recv, infeed
 """
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from irscope.graph import TOKEN, Effect, Kind, Node, Op, TensorType, TupleType, Type
 from irscope.graph.dtypes import U32
+from irscope.lazy import np
 from irscope.ops.bodies import Run
 from irscope.ops.control import Steps
 from irscope.ops.costs import calls_cost, no_cost
 from irscope.ops.faults import TypeFault
 from irscope.ops.infer import arity, body, plain, token
-from irscope.ops.lazy import LazyModule
 from irscope.ops.registry import declare
 from irscope.ops.shapes import fits
 from irscope.source import UserError
-
-if TYPE_CHECKING:
-    import numpy as np
-else:
-    np = LazyModule("numpy")
 
 CONTEXT = TensorType(U32, ())
 

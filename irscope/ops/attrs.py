@@ -5,8 +5,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from irscope.lazy import np
+
 if TYPE_CHECKING:
-    import numpy as np
 
     from irscope.graph import Type
 

@@ -2,24 +2,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from irscope.graph import DTYPES, DType, Kind, Node, Op, TensorType, Type
 from irscope.graph.dtypes import F32, F64, U32, U64
+from irscope.lazy import np
 from irscope.ops.bodies import Run
 from irscope.ops.faults import TypeFault
 from irscope.ops.formula import Term
 from irscope.ops.infer import arity, array, declared_array, plain
-from irscope.ops.lazy import LazyModule
 from irscope.ops.meaning import Emitter, Read
 from irscope.ops.numerics import dtype_of_result, reinterpreted
 from irscope.ops.registry import declare
 from irscope.ops.shapes import same_size
-
-if TYPE_CHECKING:
-    import numpy as np
-else:
-    np = LazyModule("numpy")
 
 
 def _infer(node: Node) -> Type:

@@ -2,17 +2,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from irscope.graph import Graph, Kind, Node, TensorType, TupleType, Type, dtype_of
 from irscope.graph.walk import callees_first_of
-from irscope.ops.lazy import LazyModule
+from irscope.lazy import np
 from irscope.ops.numerics import maximum, minimum
-
-if TYPE_CHECKING:
-    import numpy as np
-else:
-    np = LazyModule("numpy")
 
 Array = Any
 Run = Callable[[Graph, Sequence[Any]], Any]

@@ -2,17 +2,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from irscope.graph import Builder, DType, Graph, Node, TensorType
+from irscope.lazy import np
 from irscope.ops.attrs import Literal
-from irscope.ops.lazy import LazyModule
 from irscope.ops.registry import get
-
-if TYPE_CHECKING:
-    import numpy as np
-else:
-    np = LazyModule("numpy")
 
 
 def type_of(node: Node) -> TensorType:

@@ -5,17 +5,12 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from irscope.graph import NO_ATTRS, Builder, DType, Node, TensorType, TupleType, Type
+from irscope.lazy import np
 from irscope.ops.attrs import Literal
-from irscope.ops.lazy import LazyModule
 from irscope.ops.registry import get
-
-if TYPE_CHECKING:
-    import numpy as np
-else:
-    np = LazyModule("numpy")
 
 
 @dataclass(frozen=True, slots=True)

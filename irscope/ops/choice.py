@@ -1,10 +1,11 @@
 """Elementwise operators that compare and choose: compare, select, clamp, and map, which applies a computation to each element."""
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from irscope.graph import DTYPES, DType, Kind, Node, Op, TensorType, Type
 from irscope.graph.dtypes import F32, PRED
+from irscope.lazy import np
 from irscope.ops import numerics
 from irscope.ops.bodies import Run, over_arrays
 from irscope.ops.costs import body_flops, result_elements
@@ -12,15 +13,9 @@ from irscope.ops.elementwise import operands_alike
 from irscope.ops.faults import TypeFault
 from irscope.ops.formula import Term
 from irscope.ops.infer import agree, arity, arrays, attr, body, distinct, kind_of, plain, takes
-from irscope.ops.lazy import LazyModule
 from irscope.ops.meaning import Emitter
 from irscope.ops.registry import declare
 from irscope.ops.shapes import fits, higher_precision, merge, same_dtype, same_sizes
-
-if TYPE_CHECKING:
-    import numpy as np
-else:
-    np = LazyModule("numpy")
 
 DIRECTIONS = ("EQ", "NE", "GE", "GT", "LE", "LT")
 

@@ -6,22 +6,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from irscope.graph import Builder, Dim, Kind, Node, Op, TensorType, TupleType, Type
+from irscope.lazy import np
 from irscope.ops.bodies import Run
 from irscope.ops.building import apply
 from irscope.ops.costs import no_cost, operand_elements
 from irscope.ops.faults import TypeFault
 from irscope.ops.infer import arity, arrays, attr, body, dimension, plain, takes
-from irscope.ops.lazy import LazyModule
 from irscope.ops.registry import declare, get
 from irscope.ops.shapes import fits, resized, size
-
-if TYPE_CHECKING:
-    import numpy as np
-else:
-    np = LazyModule("numpy")
 
 Raw = Mapping[str, str]
 Infer = Callable[[Node], Type]

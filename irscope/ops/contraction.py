@@ -4,23 +4,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from irscope.graph import Dim, DType, Kind, Node, Op, TensorType, Type
 from irscope.graph.dtypes import S32, S64
+from irscope.lazy import np
 from irscope.ops import infer
 from irscope.ops.faults import TypeFault
-from irscope.ops.lazy import LazyModule
 from irscope.ops.meaning import Emitter, Read
 from irscope.ops.nests import accumulator, as_index, below, both, loops, not_below, zero
 from irscope.ops.numerics import convert, flushed
 from irscope.ops.registry import declare
 from irscope.ops.shapes import higher_precision, merge, same_size, size
-
-if TYPE_CHECKING:
-    import numpy as np
-else:
-    np = LazyModule("numpy")
 
 Array = Any
 

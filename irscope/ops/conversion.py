@@ -1,28 +1,23 @@
 """Operators that change the element type or round to fewer bits."""
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from irscope.graph import DTYPES, Kind, Node, Op, TensorType, Type, dtype_of
 from irscope.graph.dtypes import F32, F64
+from irscope.lazy import np
 from irscope.ops import numerics
 from irscope.ops.bodies import Run
 from irscope.ops.faults import TypeFault
 from irscope.ops.formula import Term
 from irscope.ops.infer import arity, array, attr, declared_array, kind_of, plain
-from irscope.ops.lazy import LazyModule
 from irscope.ops.meaning import Emitter
 from irscope.ops.numerics import dtype_of_result
 from irscope.ops.registry import declare
 from irscope.ops.shapes import same_sizes
 
-if TYPE_CHECKING:
-    import numpy as np
-else:
-    np = LazyModule("numpy")
-
-
 # ---- convert
+
 
 def _infer_convert(node: Node) -> Type:
     arity(node, 1)

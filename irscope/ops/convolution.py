@@ -4,25 +4,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import gcd, prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from irscope.graph import Kind, Node, Op, TensorType, Type
+from irscope.lazy import np
 from irscope.ops import infer
 from irscope.ops.attrs import ConvDims, Window
 from irscope.ops.contraction import contracted_dtype, multiply_add, numpy_sum_type, result_dtype, sum_type
 from irscope.ops.faults import TypeFault
-from irscope.ops.lazy import LazyModule
 from irscope.ops.meaning import Emitter, Read
 from irscope.ops.nests import both, guard, loops, zero
 from irscope.ops.numerics import convert, flushed
 from irscope.ops.registry import declare
 from irscope.ops.shapes import size
 from irscope.ops.window import meeting, operand_place, window_of
-
-if TYPE_CHECKING:
-    import numpy as np
-else:
-    np = LazyModule("numpy")
 
 Array = Any
 MAX_TAPS = 1 << 16

@@ -2,24 +2,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from irscope.graph import Dim, Kind, Node, Op, TensorType, Type
+from irscope.lazy import np
 from irscope.ops.bodies import Run
 from irscope.ops.costs import no_cost
 from irscope.ops.faults import TypeFault
 from irscope.ops.infer import arity, array, arrays, attr, dimension, plain
-from irscope.ops.lazy import LazyModule
 from irscope.ops.meaning import Emitter, Read
 from irscope.ops.movement import operand_dims
 from irscope.ops.numerics import convert, dtype_of_result
 from irscope.ops.registry import declare
 from irscope.ops.shapes import higher_precision, merge, resized, same_dtype, same_size, size
-
-if TYPE_CHECKING:
-    import numpy as np
-else:
-    np = LazyModule("numpy")
 
 Index = Sequence[Any]
 

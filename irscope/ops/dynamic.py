@@ -5,23 +5,18 @@ operators: :mod:`irscope.expand.dynamic` makes every size static and masks what 
 """
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from irscope.graph import Dim, DynamicDim, Kind, Node, Op, TensorType, Type
 from irscope.graph.dtypes import S32
+from irscope.lazy import np
 from irscope.ops.bodies import Run
 from irscope.ops.costs import no_cost
 from irscope.ops.faults import TypeFault
 from irscope.ops.infer import arity, array, attr, declared_array, dimension, plain
-from irscope.ops.lazy import LazyModule
 from irscope.ops.movement import operand_dims, reshaped
 from irscope.ops.registry import declare
 from irscope.ops.shapes import elements, size
-
-if TYPE_CHECKING:
-    import numpy as np
-else:
-    np = LazyModule("numpy")
 
 
 def _one_dimension(node: Node, t: TensorType) -> int:

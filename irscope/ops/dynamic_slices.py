@@ -3,22 +3,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from irscope.graph import Kind, Node, Op, TensorType, Type
+from irscope.lazy import np
 from irscope.ops import infer
 from irscope.ops.costs import no_cost
 from irscope.ops.faults import TypeFault
-from irscope.ops.lazy import LazyModule
 from irscope.ops.meaning import Emitter, Read
 from irscope.ops.nests import below, both, clamped, not_below
 from irscope.ops.registry import declare
 from irscope.ops.shapes import same_dtype, size
-
-if TYPE_CHECKING:
-    import numpy as np
-else:
-    np = LazyModule("numpy")
 
 Array = Any
 

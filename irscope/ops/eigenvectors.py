@@ -2,21 +2,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from irscope.graph import Kind, Node, Op
 from irscope.graph.dtypes import C128, F64, S32
-from irscope.ops.lazy import LazyModule
+from irscope.lazy import np
 from irscope.ops.matrices import Bound, bound, conjugate, cost_of_factorization, declared, square_size, sum_of, taxicab, times
 from irscope.ops.meaning import Emitter, View
 from irscope.ops.nests import independent, loops
 from irscope.ops.registry import declare
 from irscope.ops.schur import EPSILON, begin, complex_schur
-
-if TYPE_CHECKING:
-    import numpy as np
-else:
-    np = LazyModule("numpy")
 
 Array = Any
 

@@ -5,23 +5,18 @@ Operands have equal shapes: HLO never broadcasts by itself. Only the bounds of `
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from irscope.graph import DTYPES, Kind, Node, Op, TensorType, Type
+from irscope.lazy import np
 from irscope.ops import numerics
 from irscope.ops.faults import TypeFault
 from irscope.ops.infer import agree, arity, array, arrays, kind_of, plain
-from irscope.ops.lazy import LazyModule
 from irscope.ops.meaning import Emitter, ScalarMeaning
 from irscope.ops.numerics import Function, bitwise, numeric, sized
 from irscope.ops.registry import declare
 from irscope.ops.shapes import higher_precision
 from irscope.ops.vocabulary import UNARY
-
-if TYPE_CHECKING:
-    import numpy as np
-else:
-    np = LazyModule("numpy")
 
 FLOATS = ("float",)
 ANALYTIC = ("float", "complex")

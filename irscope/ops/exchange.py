@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from irscope.graph import Builder, Node, Op, TensorType, TupleType, Type
 from irscope.graph.dtypes import U32
+from irscope.lazy import np
 from irscope.ops.asynchronous import blank
 from irscope.ops.bodies import Run
 from irscope.ops.building import apply, full, type_of
@@ -17,16 +18,10 @@ from irscope.ops.collective import Raw, as_one, done_op, identity, some, togethe
 from irscope.ops.costs import no_cost
 from irscope.ops.faults import TypeFault
 from irscope.ops.infer import arity, arrays, attr, plain
-from irscope.ops.lazy import LazyModule
 from irscope.ops.meaning import Emitter, View
 from irscope.ops.nests import as_index, clamped, loops
 from irscope.ops.registry import declare
 from irscope.ops.shapes import fits, same_dtype, same_sizes
-
-if TYPE_CHECKING:
-    import numpy as np
-else:
-    np = LazyModule("numpy")
 
 
 def _infer_ragged(node: Node) -> Type:

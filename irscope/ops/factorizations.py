@@ -6,20 +6,15 @@ call LAPACK go on from there. Matrices are the last two dimensions, stacks of th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from irscope.graph import Kind, Node, Op
 from irscope.graph.dtypes import S32, S64
-from irscope.ops.lazy import LazyModule
+from irscope.lazy import np
 from irscope.ops.matrices import Bound, bound, conjugate, cost_of_factorization, declared, part_of, real, square_size, sum_of, taxicab
 from irscope.ops.meaning import Emitter, View
 from irscope.ops.nests import independent, loops
 from irscope.ops.registry import declare
-
-if TYPE_CHECKING:
-    import numpy as np
-else:
-    np = LazyModule("numpy")
 
 Array = Any
 

@@ -7,22 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import cos, floor, log2, pi, sin
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from irscope.graph import DType, Kind, Node, Op, TensorType, Type
 from irscope.graph.dtypes import C64, C128, F32, F64
+from irscope.lazy import np
 from irscope.ops import infer
 from irscope.ops.faults import TypeFault
-from irscope.ops.lazy import LazyModule
 from irscope.ops.meaning import Emitter, View
 from irscope.ops.nests import below, independent, loops
 from irscope.ops.registry import declare
 from irscope.ops.shapes import resized, size
-
-if TYPE_CHECKING:
-    import numpy as np
-else:
-    np = LazyModule("numpy")
 
 Array = Any
 Pair = tuple[Any, Any]

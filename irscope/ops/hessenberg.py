@@ -5,21 +5,16 @@ Reflections are those of :mod:`irscope.ops.factorizations`: vectors in the matri
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from irscope.graph import Kind, Node, Op
 from irscope.graph.dtypes import S32, S64
+from irscope.lazy import np
 from irscope.ops.factorizations import reflect, reflected, reflection
-from irscope.ops.lazy import LazyModule
 from irscope.ops.matrices import Bound, bound, conjugate, cost_of_factorization, declared, part_of, real, square_size, sum_of, times
 from irscope.ops.meaning import Emitter, View
 from irscope.ops.nests import independent, loops
 from irscope.ops.registry import declare
-
-if TYPE_CHECKING:
-    import numpy as np
-else:
-    np = LazyModule("numpy")
 
 Array = Any
 

@@ -3,24 +3,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from irscope.graph import Dim, Kind, Node, Op, TensorType, TupleType, Type
+from irscope.lazy import np
 from irscope.ops import infer
 from irscope.ops.bodies import COMBINERS, combiner, over_arrays, scalar_results
 from irscope.ops.costs import body_flops, no_cost
 from irscope.ops.dynamic_slices import clamp_starts
 from irscope.ops.faults import TypeFault
-from irscope.ops.lazy import LazyModule
 from irscope.ops.meaning import Emitter, Read, View
 from irscope.ops.nests import as_index, below, both, clamped, independent, loops, not_below, zero
 from irscope.ops.registry import declare
 from irscope.ops.shapes import same_sizes, size
-
-if TYPE_CHECKING:
-    import numpy as np
-else:
-    np = LazyModule("numpy")
 
 Array = Any
 

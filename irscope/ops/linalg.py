@@ -2,24 +2,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from irscope.graph import Dim, Kind, Node, Op, TensorType, Type
 from irscope.graph.dtypes import PRED
+from irscope.lazy import np
 from irscope.ops import infer
 from irscope.ops.faults import TypeFault
-from irscope.ops.lazy import LazyModule
 from irscope.ops.matrices import Matrix, conjugate, load_square, real, sub_product
 from irscope.ops.meaning import Emitter, View
 from irscope.ops.nests import independent, loops, widened
 from irscope.ops.numerics import convert
 from irscope.ops.registry import declare
 from irscope.ops.shapes import same_sizes, size
-
-if TYPE_CHECKING:
-    import numpy as np
-else:
-    np = LazyModule("numpy")
 
 Array = Any
 

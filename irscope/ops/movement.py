@@ -3,23 +3,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from irscope.graph import Dim, Kind, Node, Op, TensorType, Type
+from irscope.lazy import np
 from irscope.ops.bodies import Run
 from irscope.ops.costs import no_cost
 from irscope.ops.faults import TypeFault
 from irscope.ops.infer import arity, array, attr, declared_array, dimension, distinct, plain
-from irscope.ops.lazy import LazyModule
 from irscope.ops.meaning import Emitter, Read
 from irscope.ops.numerics import dtype_of_result, reinterpreted
 from irscope.ops.registry import declare
 from irscope.ops.shapes import elements, merge, same_size
-
-if TYPE_CHECKING:
-    import numpy as np
-else:
-    np = LazyModule("numpy")
 
 Index = Sequence[Any]
 

@@ -6,25 +6,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from irscope.graph import Builder, DType, Node, Op, TensorType, TupleType, Type
 from irscope.graph.dtypes import F32, F64
+from irscope.lazy import np
 from irscope.ops import building
 from irscope.ops.bodies import Run
 from irscope.ops.building import apply, broadcast, convert, full, sum_over, type_of
 from irscope.ops.faults import TypeFault
 from irscope.ops.infer import arity, array, attr, dimension, equal_dims, kind_of, plain
-from irscope.ops.lazy import LazyModule
 from irscope.ops.numerics import convert as rounded
 from irscope.ops.numerics import widen
 from irscope.ops.registry import declare, get
 from irscope.ops.shapes import fits
-
-if TYPE_CHECKING:
-    import numpy as np
-else:
-    np = LazyModule("numpy")
 
 Raw = Mapping[str, str]
 

@@ -10,15 +10,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from math import erf as _erf
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from irscope.graph import DType, Node, TensorType, dtype_of
-from irscope.ops.lazy import LazyModule
-
-if TYPE_CHECKING:
-    import numpy as np
-else:
-    np = LazyModule("numpy")
+from irscope.lazy import np
 
 Array = Any  # an ndarray; scalars of numpy appear where it makes them
 Function = Callable[..., Array]

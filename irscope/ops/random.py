@@ -7,23 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from irscope.graph import DType, Effect, Kind, Node, Op, TensorType, TupleType, Type, tensor
 from irscope.graph.dtypes import U32, U64
+from irscope.lazy import np
 from irscope.ops import infer
 from irscope.ops.costs import result_elements
 from irscope.ops.faults import TypeFault
-from irscope.ops.lazy import LazyModule
 from irscope.ops.meaning import Emitter, View
 from irscope.ops.nests import below, guard, independent, split
 from irscope.ops.registry import declare
 from irscope.ops.shapes import fits
-
-if TYPE_CHECKING:
-    import numpy as np
-else:
-    np = LazyModule("numpy")
 
 Array = Any
 

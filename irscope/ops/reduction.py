@@ -3,25 +3,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from irscope.graph import Kind, Node, Op, TensorType, TupleType, Type
+from irscope.lazy import np
 from irscope.ops.bodies import COMBINERS, Run, combine, combiner, identity, over_arrays, scalar_results
 from irscope.ops.costs import body_flops
 from irscope.ops.faults import TypeFault
 from irscope.ops.infer import arrays, attr, body, dimension, distinct, plain, reducer, scalar
-from irscope.ops.lazy import LazyModule
 from irscope.ops.meaning import Emitter, Read
 from irscope.ops.movement import operand_dims
 from irscope.ops.nests import SUM_BLOCK, fold_type, loops
 from irscope.ops.numerics import convert, widen
 from irscope.ops.registry import declare
 from irscope.ops.shapes import same_sizes
-
-if TYPE_CHECKING:
-    import numpy as np
-else:
-    np = LazyModule("numpy")
 
 MAX_STEPS = 4096
 """The reference takes this many elements one after the other; longer rows are combined in pairs, as the order is left open."""

@@ -3,24 +3,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from irscope.graph import Builder, Dim, Graph, Kind, Node, Op, TensorType, TupleType, Type, copy_node, tensor
 from irscope.graph.dtypes import PRED
+from irscope.lazy import np
 from irscope.ops import infer
 from irscope.ops.attrs import Literal
 from irscope.ops.bodies import scalar_results
 from irscope.ops.costs import body_flops
 from irscope.ops.faults import TypeFault
-from irscope.ops.lazy import LazyModule
 from irscope.ops.meaning import Emitter, View
 from irscope.ops.registry import declare, get
 from irscope.ops.shapes import fits, size
-
-if TYPE_CHECKING:
-    import numpy as np
-else:
-    np = LazyModule("numpy")
 
 Array = Any
 

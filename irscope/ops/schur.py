@@ -6,20 +6,15 @@ by double shifts. Both begin with Hessenberg form and chase what a step puts bel
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from irscope.graph import Kind, Node, Op
 from irscope.graph.dtypes import C128, F64, S32, S64
-from irscope.ops.lazy import LazyModule
+from irscope.lazy import np
 from irscope.ops.matrices import Bound, bound, conjugate, cost_of_factorization, declared, square_size, taxicab, times
 from irscope.ops.meaning import Emitter, View
 from irscope.ops.nests import below, independent, loops
 from irscope.ops.registry import declare
-
-if TYPE_CHECKING:
-    import numpy as np
-else:
-    np = LazyModule("numpy")
 
 Array = Any
 EPSILON = 2.0 ** -52

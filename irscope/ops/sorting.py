@@ -3,25 +3,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import ceil, log2
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from irscope.graph import DType, Kind, Node, Op, TensorType, TupleType, Type
 from irscope.graph.dtypes import F32, F64, PRED, S32, S64
+from irscope.lazy import np
 from irscope.ops import infer
 from irscope.ops.bodies import over_arrays, scalar_results
 from irscope.ops.costs import operand_elements
 from irscope.ops.faults import TypeFault
-from irscope.ops.lazy import LazyModule
 from irscope.ops.meaning import Emitter, View
 from irscope.ops.nests import below, both, independent, loops, not_below
 from irscope.ops.numerics import convert, total_order
 from irscope.ops.registry import declare
 from irscope.ops.shapes import fits, resized, same_sizes, size
-
-if TYPE_CHECKING:
-    import numpy as np
-else:
-    np = LazyModule("numpy")
 
 Array = Any
 Before = Callable[[Sequence[Any], Sequence[Any]], Any]

@@ -5,20 +5,15 @@ Everything is computed in f64 (c128). Rotations go through all pairs of columns 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from irscope.graph import DType, Kind, Node, Op
 from irscope.graph.dtypes import C128, F64, PRED, S32, S64
-from irscope.ops.lazy import LazyModule
+from irscope.lazy import np
 from irscope.ops.matrices import Bound, bound, conjugate, cost_of_factorization, declared, real, square_size, sum_of, times
 from irscope.ops.meaning import Emitter, View
 from irscope.ops.nests import below, independent, loops
 from irscope.ops.registry import declare
-
-if TYPE_CHECKING:
-    import numpy as np
-else:
-    np = LazyModule("numpy")
 
 Array = Any
 EPSILON = 2.0 ** -52

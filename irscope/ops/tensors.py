@@ -10,21 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from irscope.graph import NO_ATTRS, Builder, DType, Graph, Node, TensorType, TupleType, Type
 from irscope.graph.dtypes import S32
+from irscope.lazy import np
 from irscope.ops.attrs import ConvDims, Literal, Window
 from irscope.ops.building import Combiners
 from irscope.ops.faults import TypeFault
-from irscope.ops.lazy import LazyModule
 from irscope.ops.registry import get
 from irscope.ops.scalar_bodies import arg_extreme_body, overwrite_body, sort_body
-
-if TYPE_CHECKING:
-    import numpy as np
-else:
-    np = LazyModule("numpy")
 
 Shape = tuple[int, ...]
 

@@ -3,27 +3,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from irscope.graph import Kind, Node, Op, TensorType, TupleType, Type
 from irscope.graph.dtypes import PRED, S64
+from irscope.lazy import Array, np
 from irscope.ops import infer
 from irscope.ops.attrs import Window
 from irscope.ops.bodies import COMBINERS, combine, combiner, over_arrays, scalar_results
 from irscope.ops.costs import body_flops
 from irscope.ops.faults import TypeFault
-from irscope.ops.lazy import LazyModule
 from irscope.ops.meaning import Emitter, Read, View
 from irscope.ops.nests import below, both, flat, fold_type, guard, independent, loops, not_below, split
 from irscope.ops.registry import declare
 from irscope.ops.shapes import fits, same_sizes, size
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    Array = np.ndarray[Any, Any]
-else:
-    np = LazyModule("numpy")
 
 
 def window_of(node: Node, rank: int) -> Window:

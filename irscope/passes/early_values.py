@@ -8,10 +8,10 @@ from irscope.formats.relay.algebra import Relay
 from irscope.formats.relay.inference import built
 from irscope.formats.relay.operators import declared
 from irscope.graph import Builder, Effect, Graph, Node, TensorType
+from irscope.lazy import np
 from irscope.ops import TypeFault
 
 if TYPE_CHECKING:
-    import numpy as np
 
     Value = np.ndarray[Any, Any] | list[np.ndarray[Any, Any]] | None
     """An array, those of a tuple, or nothing known."""
@@ -78,8 +78,6 @@ class EarlyValues:
 
 def _told(node: Node) -> Value:
     """What the type of an operand says of its shape."""
-    import numpy as np
-
     asked = node.operands[0].type
     if not isinstance(asked, TensorType) or not asked.is_static or not isinstance(node.type, TensorType):
         return None

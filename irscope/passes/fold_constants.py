@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from irscope.graph import Builder, Effect, Graph, Module, Node, TensorType, TupleType, Type, callees_first, rewrite, see_through
 from irscope.graph.rewrite import copy_node
+from irscope.lazy import np
 from irscope.ops import get
 from irscope.ops.attrs import Literal
 from irscope.passes.base import Pass, per_graph
@@ -13,7 +14,6 @@ from irscope.passes.fold_constants_branches import with_branches_taken
 from irscope.source import UserError
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     Array = NDArray[np.generic]
@@ -134,8 +134,6 @@ def evaluated(wanted: Sequence[Node], inner: Sequence[Node], values: Values) -> 
 
     Raises UserError or ValueError where one has none, KeyError where an operand has none.
     """
-    import numpy as np
-
     from irscope.analysis.reference import evaluate, flatten
     from irscope.expand import expand
 

@@ -92,7 +92,6 @@ TORCH = _chain(TORCH_CORE, lambda x: op("aten::batch_norm")(x, ...), lambda x: T
                lambda x: TORCH_ACTIVATION(x, ...))
 
 
-
 # ---------------------------------------------------------------------- HLO
 
 HLO_CORE = op("convolution", "dot")(anything(), anything())

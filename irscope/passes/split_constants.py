@@ -3,18 +3,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 from irscope.analysis.constant import computed_early
 from irscope.graph import Builder, Graph, Kind, Module, Node, TensorType, TupleType, rewrite, see_through
 from irscope.graph.rewrite import copy_node
+from irscope.lazy import Array, np
 from irscope.ops import get
 from irscope.ops.attrs import Literal
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    Array = np.ndarray[Any, Any]
 
 REPEATS = frozenset(("broadcast", "iota", "constant"))
 """Operators that make more bytes than they read: they stay where they are used."""
@@ -153,7 +148,6 @@ def _moved(module: Module) -> Module:
 
 
 def _move(node: Node, array: Array) -> Array:
-    import numpy as np
     assert isinstance(node.type, TensorType)
     if node.op.name == "reshape":
         return array.reshape(node.type.dims())

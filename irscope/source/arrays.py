@@ -8,17 +8,13 @@ import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from irscope.lazy import Array, ml_dtypes, np
 from irscope.source.budget import require
 from irscope.source.checkpoints import is_checkpoint, read_checkpoint
 from irscope.source.errors import UserError
 from irscope.source.writing import writing
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    Array = np.ndarray[Any, Any]
 
 MAKE_NPZ = "np.savez('inputs.npz', arg0=x, arg1=y) writes one"
 _SAFETENSORS = {
@@ -56,7 +52,6 @@ def write_arrays(path: str, arrays: dict[str, Array], inputs: Iterable[str] = ()
 
     Raises UserError when ``path`` is one of ``inputs``, or cannot be written.
     """
-    import numpy as np
     stored = {name: bits(array) for name, array in arrays.items()}
     with writing(path, inputs) as stream:
         np.savez(stream, **stored)  # type: ignore[arg-type]
@@ -64,7 +59,6 @@ def write_arrays(path: str, arrays: dict[str, Array], inputs: Iterable[str] = ()
 
 def bits(array: Array) -> Array:
     """The array, or its bits in an unsigned view where its element type is not numpy's own."""
-    import numpy as np
     array = np.asarray(array)
     if array.dtype.kind in "biufc" and array.dtype.isbuiltin == 1:
         return array
@@ -112,7 +106,6 @@ class Npz(Mapping[str, Any]):
     @contextmanager
     def _opened(self) -> Iterator[Any]:
         """The archive, with its errors in words of the user. Raises UserError."""
-        import numpy as np
         try:
             # numpy leaves a file open whose archive it refuses; this one is closed by us.
             with open(self.path, "rb") as file, np.load(file, allow_pickle=False) as archive:
@@ -156,8 +149,6 @@ def _json(path: str, text: str) -> dict[str, Any]:
 
 
 def _retyped(path: str, name: str, array: Array, dtype: str) -> Array:
-    import ml_dtypes
-    import numpy as np
     wanted = getattr(ml_dtypes, dtype, None)
     if wanted is None:
         raise UserError(f"{path}: {name} is said to be {dtype}, which ml_dtypes does not have")
@@ -168,8 +159,6 @@ def _retyped(path: str, name: str, array: Array, dtype: str) -> Array:
 
 def _safetensors(path: str) -> dict[str, Array]:
     """The format: the length of a JSON header, the header, the data; arrays are mapped, not read."""
-    import ml_dtypes
-    import numpy as np
     data = np.memmap(path, dtype=np.uint8, mode="r")
     size = struct.unpack("<Q", data[:8].tobytes())[0]
     try:

@@ -10,16 +10,12 @@ import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from irscope.lazy import Array, np
 from irscope.source.budget import require
 from irscope.source.errors import UserError
 from irscope.source.unpickling import DTYPES, Machine, Name, Thing, numpy_type
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    Array = np.ndarray[Any, Any]
 
 STATE_DICT = "torch.save(model.state_dict(), 'weights.pt') writes what irscope reads"
 DENSE = "save dense tensors of the usual types: {name: tensor.to_dense() for name, tensor in model.state_dict().items()}"
@@ -27,6 +23,8 @@ MAGIC = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
 """How a file begins that torch before 1.6 wrote."""
 WRAPPERS = ("state_dict", "model_state_dict", "model", "net", "weights", "module")
 """Under which names training scripts keep the state dict beside other things."""
+
+
 @dataclass(frozen=True, slots=True)
 class Storage:
     """The bytes of an archive member, in an element type (None: the tensor says it)."""
@@ -120,7 +118,6 @@ class _Archive:
         return Storage(f"{self.root}data/{identity[2]}", dtype, int(identity[4]))
 
     def _tensor(self, storage: Storage, offset: int, size: tuple[int, ...], stride: tuple[int, ...], dtype: str | None) -> Array:
-        import numpy as np
         word = dtype or storage.dtype
         if word is None:
             raise ValueError("a tensor without an element type")

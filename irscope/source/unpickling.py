@@ -9,6 +9,8 @@ import pickletools
 from dataclasses import dataclass
 from typing import Any
 
+from irscope.lazy import ml_dtypes, np
+
 DTYPES = {
     "Float": "float32", "Double": "float64", "Half": "float16", "BFloat16": "bfloat16", "Long": "int64", "Int": "int32", "Short": "int16",
     "Char": "int8", "Byte": "uint8", "Bool": "bool", "ComplexFloat": "complex64", "ComplexDouble": "complex128", "QInt8": "int8",
@@ -210,14 +212,11 @@ def _resolved(stored: Any, metadata: tuple[Any, ...]) -> Any:
 
 
 def numpy_type(word: str) -> Any:
-    import ml_dtypes
-    import numpy as np
     return np.dtype(word) if word in np.sctypeDict else np.dtype(getattr(ml_dtypes, word))
 
 
 def _numpy_array(thing: Any) -> Any:
     """An array of numpy from the parts that numpy pickles: (version, sizes, element type, column order, bytes)."""
-    import numpy as np
     if not isinstance(thing, Thing) or not thing.kind.text.endswith(".multiarray._reconstruct"):
         raise ValueError("an array that numpy did not write")
     _, sizes, kind, by_columns, data = thing.state
@@ -229,7 +228,6 @@ def _numpy_array(thing: Any) -> Any:
 
 def _dequantized(stored: Any, parameters: Any) -> Any:
     """The numbers that a quantised tensor stands for: (scheme, scale, zero point), or one of each a slice along an axis."""
-    import numpy as np
     if len(parameters) == 3:
         _, scale, zero = parameters
         return (stored.astype(np.float32) - np.float32(zero)) * np.float32(scale)

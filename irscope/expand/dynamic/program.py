@@ -13,6 +13,7 @@ from irscope.expand.values import Value, as_node
 from irscope.graph import Graph, Module, Node, TensorType, TupleType, Type, live
 from irscope.graph.dtypes import S32
 from irscope.graph.walk import callees_first, callees_first_of
+from irscope.lazy import np
 from irscope.ops import get
 
 MAKES_DYNAMIC = frozenset(("set-dimension-size", "get-dimension-size", "dynamic-reshape"))
@@ -216,8 +217,6 @@ def _declared(type: Type) -> set[Place]:
 
 def _constant(work: Work, node: Node) -> Tree:
     """A constant of bounded type; one that was bound to a given array may be shorter than the bound."""
-    import numpy as np
-
     t = static(node.type)
     assert isinstance(t, TensorType)
     literal = node.attrs["literal"]

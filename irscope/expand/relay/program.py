@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Container, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from types import GeneratorType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from irscope.expand.relay import choices, loops
 from irscope.expand.relay.binding import unsolved
@@ -30,11 +30,6 @@ from irscope.graph import UNKNOWN, Graph, Module, Node, TensorType, TupleType, T
 from irscope.ops import TypeFault, get
 from irscope.source import UserError, did_you_mean
 from irscope.source.budget import require_nodes
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    Array = np.ndarray[Any, Any]
 
 Run = Generator["Run", Any, Any]
 """A call under way: it yields other calls, is sent their values, and returns its own."""

@@ -10,14 +10,12 @@ from irscope.formats.torchscript.strides import contiguous
 from irscope.formats.torchscript.values import List, TensorText
 from irscope.graph import Module, Node, TensorType, Type, dtype_of
 from irscope.graph.dtypes import C128, F64, PRED, S64
+from irscope.lazy import Array, np
 from irscope.source import UserError
 
 if TYPE_CHECKING:
-    import numpy as np
 
     from irscope.expand.torchscript.program import Program
-
-    Array = np.ndarray[Any, Any]
 
 
 def elided_constants(module: Module) -> list[Node]:
@@ -55,7 +53,6 @@ def _with_tensors(program: Program, node: Node, value: Any) -> Any:
 
 
 def _tensor_constant(program: Program, node: Node, text: TensorText) -> Any:
-    import numpy as np
     listed = text.text == "[<Tensors>]"
     if listed and f"{node.name}.0" in program.given.constants:
         return _listed(program, node)
@@ -93,8 +90,6 @@ def _names(node: Node, listed: bool) -> str:
 
 def _listed(program: Program, node: Node) -> list[Tensor]:
     """The tensors of a list that the text elides, by its name and their places, as far as they are given."""
-    import numpy as np
-
     given = (program.given.constants.get(f"{node.name}.{place}") for place in count())
     arrays = [np.asarray(array) for array in takewhile(lambda array: array is not None, given)]
     return [known(program, array, TensorType(dtype_of(array.dtype), array.shape)) for array in arrays]
@@ -120,7 +115,6 @@ def _as_number(program: Program, tensor: Tensor) -> Tensor:
 
 def known(program: Program, array: Array, declared: Type) -> Tensor:
     """An array that the program holds, in the declared element type; within a branch or loop it is made at once."""
-    import numpy as np
     dtype = declared.dtype if isinstance(declared, TensorType) else dtype_of(array.dtype)
     with np.errstate(all="ignore"):
         value = np.asarray(array).astype(dtype.numpy())

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from irscope.expand.torchscript import aliases, branches, constants, control, inputs, numbers, python_values, structure, weights
 from irscope.expand.torchscript.frames import FramedTorch
@@ -22,14 +22,10 @@ from irscope.formats.torchscript.operators import overloads
 from irscope.formats.torchscript.types import TorchTensorType
 from irscope.graph import Graph, Module, NamedType, Node, TensorType, TupleType, Type, dtype_of
 from irscope.graph.dtypes import F64
+from irscope.lazy import Array
 from irscope.ops import TypeFault, get
 from irscope.source import UserError
 from irscope.source.budget import NODES, require_nodes
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    Array = np.ndarray[Any, Any]
 
 
 @dataclass(slots=True)

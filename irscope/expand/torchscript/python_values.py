@@ -8,6 +8,7 @@ from typing import Any
 
 from irscope.expand.torchscript.plain_sizes import require_int, require_plain
 from irscope.formats.torchscript.abstract import Tensor
+from irscope.lazy import np
 
 UNKNOWN: Any = object()
 """No operator on plain values has this name or takes these values."""
@@ -30,7 +31,6 @@ def fold_known(name: str, values: Sequence[Any]) -> Any:
 
     A tensor operand gives a tensor (sizes go through 0-dimensional Long tensors in traces); reading one gives a Python number.
     """
-    import numpy as np
     if not values or not isinstance(values[0], Tensor) or values[0].known is None:
         if not (len(values) > 1 and isinstance(values[1], Tensor) and values[1].known is not None and isinstance(values[0], int | float)):
             return None
@@ -61,8 +61,6 @@ def fold_known(name: str, values: Sequence[Any]) -> Any:
 
 def _converted(values: Sequence[Any]) -> Any:
     """``aten::to`` of a known number in one of its forms; None for one that is not understood."""
-    import numpy as np
-
     from irscope.formats.torchscript.torch import SCALAR_TYPES
     at = 2 if isinstance(values[1], str) and len(values) > 2 else 1
     wanted, copy = values[at], len(values) > at + 2 and values[at + 2] is True
@@ -85,7 +83,6 @@ def _known(array: Any) -> Tensor:
 
 def _float_type(values: Sequence[Any]) -> Any:
     """float64 only where a float64 tensor takes part: a quotient of integers is float32."""
-    import numpy as np
     for value in values:
         if isinstance(value, Tensor) and value.known is not None and value.known.dtype.kind == "f" and not value.number:
             return value.known.dtype

@@ -12,6 +12,7 @@ from irscope.formats.torchscript.torch import NUMBERS
 from irscope.graph import Node, TensorType
 from irscope.graph.dtypes import F64, PRED, S64
 from irscope.graph.walk import leaves_of
+from irscope.lazy import np
 from irscope.source import UserError
 
 if TYPE_CHECKING:
@@ -248,7 +249,6 @@ def _true(program: Program, node: Node, values: list[Any]) -> Any:
 
 @node("prim::NumToTensor", "aten::scalar_tensor", "prim::TupleToTensor")
 def _num_to_tensor(program: Program, node: Node, values: list[Any]) -> Any:
-    import numpy as np
     value = values[0]
     if isinstance(value, Scalar):
         return Tensor(program.t.here(value.node))

@@ -79,7 +79,6 @@ class HloProvenance:
         text = (found if found is not None else self.written(loc)[1]).get("metadata", "")
         return {m[1]: (unescape(m[2]) or "") if m[2][0] == '"' else m[2] for m in FIELD.finditer(text)}
 
-
     def _pairs(self, line: re.Match[str], until: str = "") -> dict[str, str] | None:
         """The attributes of a line up to one of a name (what stands behind it may be long), or all; None where they need the cursor."""
         found: dict[str, str] = {}

@@ -5,20 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from irscope.formats.relay.types import PRINTED, dtype_named
 from irscope.graph import Builder, DType, Node
+from irscope.lazy import Array, np
 from irscope.ops.faults import TypeFault
-from irscope.ops.lazy import LazyModule
 from irscope.ops.tensors import Shape, Tensors
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    Array = np.ndarray[Any, Any]
-else:
-    np = LazyModule("numpy")
 
 AXIS = re.compile(r"(\d*)([A-Za-z])")
 MAX_KNOWN = 4096

@@ -11,6 +11,7 @@ from irscope.formats.relay.nodes import Nodes
 from irscope.formats.relay.types import dtype_named
 from irscope.graph import DType, Node, TensorType
 from irscope.graph.dtypes import DTYPES, F32, S32, S64
+from irscope.lazy import np
 from irscope.ops.attrs import Literal
 
 LARGEST = {16: 65504.0, 32: 3.4028235e38}
@@ -117,6 +118,4 @@ def _regular(value: Any) -> bool:
 
 
 def _array(value: Any, dtype: Any) -> Any:
-    import numpy as np
-
     return np.asarray(value, dtype.numpy())

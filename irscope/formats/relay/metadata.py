@@ -9,6 +9,7 @@ import struct
 from typing import Any
 
 from irscope.graph import DTYPES, DType, Module, TensorType, Type
+from irscope.lazy import np
 from irscope.ops.attrs import Literal
 
 MAGIC = 0xDD5E40F096B4A13F
@@ -113,8 +114,6 @@ def decode(raw: bytes) -> Literal:
     type = TensorType(dtype, tuple(shape))
 
     def parse(literal: Literal) -> Any:
-        import numpy as np
-
         return np.frombuffer(data, dtype.numpy()).reshape(shape)
 
     return Literal(type, None, False, parse)

@@ -15,6 +15,7 @@ from typing import Any
 
 from irscope.formats.relay.cursor import Raw
 from irscope.graph import DType, Node, Op, TensorType, Type
+from irscope.lazy import np
 from irscope.ops import lookup
 from irscope.ops.attrs import ConvDims, Literal, Window
 
@@ -64,8 +65,6 @@ def _plain(value: Any) -> Any:
 
 
 def _constant(node: Node) -> dict[str, Any]:
-    import numpy as np
-
     literal = node.attrs["literal"]
     if literal.elided:
         return {"elided": True}
@@ -113,8 +112,6 @@ def _literal(attrs: Mapping[str, Any], type: Type) -> Literal:
 
 
 def _array(attrs: Mapping[str, Any], dtype: DType, shape: tuple[int, ...]) -> Any:
-    import numpy as np
-
     if "data" in attrs:
         return np.frombuffer(base64.b64decode(attrs["data"]), dtype.numpy()).reshape(shape)
     return np.asarray(attrs["value"], dtype.numpy()).reshape(shape)

@@ -15,6 +15,7 @@ from irscope.formats.relay.metadata import Table, encodable
 from irscope.formats.relay.primitives import DIALECTS, PLAIN_SCALARS, spelled, written
 from irscope.formats.relay.types import type_text
 from irscope.graph import UNKNOWN, Graph, Module, NamedType, Node, TensorType, callees_first
+from irscope.lazy import np
 
 GLOBAL = re.compile(r"[A-Za-z_$][\w.$]*$")
 SIMPLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*$")
@@ -320,8 +321,6 @@ def scalar_text(value: Any, type: TensorType) -> str:
 
 def _short(value: float, bits: int) -> str:
     """The fewest digits that read as the same float."""
-    import numpy as np
-
     return str(np.float32(value)) if bits == 32 else str(np.float16(value)) if bits == 16 else repr(value)
 
 

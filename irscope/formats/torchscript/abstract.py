@@ -11,14 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from irscope.formats.torchscript.strides import Layout, Place, contiguous
 from irscope.graph import Node, TensorType
+from irscope.lazy import np
 from irscope.source import UserError
-
-if TYPE_CHECKING:
-    import numpy as np
 
 ReadView = Callable[[Node], Node]
 WriteView = Callable[[Node, Node], Node]

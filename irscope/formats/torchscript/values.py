@@ -4,13 +4,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from irscope.formats.torchscript.types import parse_type, split_commas
 from irscope.graph import Type
-
-if TYPE_CHECKING:
-    import numpy as np
+from irscope.lazy import np
 
 INT = re.compile(r"[+-]?\d+$")
 FLOAT = re.compile(r"[+-]?(?:\d+\.?\d*(?:e[+-]?\d+)?|\.\d+(?:e[+-]?\d+)?|inf|nan)$", re.IGNORECASE)
@@ -36,7 +34,6 @@ class TensorText:
 
         Raises ValueError where the values are elided or not understood.
         """
-        import numpy as np
         if self.elided:
             raise ValueError("the text elides the values of this tensor")
         if self.text.startswith("{"):
@@ -170,7 +167,6 @@ def _element(text: str) -> Any:
 
 def _printed_array(text: str) -> np.ndarray[Any, Any]:
     """A tensor printed with its elements: ``scale *`` prefixes and slice headers ``(1,.,.) =`` are understood."""
-    import numpy as np
     found = TENSOR_TAIL.search(text)
     if found is None:
         raise ValueError(f"{text[:40]} is no tensor")

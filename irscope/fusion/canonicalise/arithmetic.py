@@ -18,6 +18,7 @@ from irscope.fusion.canonicalise.values import (
     scalar_of,
     unwrapped,
 )
+from irscope.lazy import np
 from irscope.ops.attrs import Literal
 
 
@@ -194,8 +195,6 @@ def _inverted(body: Body, term: Term) -> bool:
         if array is None:
             inverse = body.elementwise("divide", (body.full(1, constant, term), constant), term)
         else:  # XLA inverts the numbers at once (``InvertConstant``)
-            import numpy as np
-
             with np.errstate(all="ignore"):
                 literal = Literal.of((np.ones_like(array) / array).astype(array.dtype), constant.type)
             inverse = body.make("constant", constant.type, (), {"literal": literal}, term)

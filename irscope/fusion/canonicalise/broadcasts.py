@@ -5,6 +5,7 @@ from irscope.fusion.canonicalise.dimensions import inserted_or_deleted, inverse,
 from irscope.fusion.canonicalise.terms import Body, Term, tensor_type
 from irscope.fusion.canonicalise.values import array_of
 from irscope.fusion.xla.opcodes import ELEMENTWISE
+from irscope.lazy import np
 
 PERMUTES = frozenset(("reshape", "reverse", "transpose"))
 CUTS = frozenset(("slice", "dynamic-slice"))
@@ -93,8 +94,6 @@ def constant(body: Body, term: Term) -> bool:
     array = array_of(term)
     if array is None:
         return False
-    import numpy as np
-
     flat = array.reshape(-1)
     with np.errstate(invalid="ignore"):  # a NaN equals nothing
         alike = bool((flat == flat[0]).all())

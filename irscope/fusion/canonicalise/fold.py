@@ -8,6 +8,7 @@ from irscope.expand import expand
 from irscope.fusion.canonicalise.terms import Body, Term, has_effect
 from irscope.fusion.canonicalise.values import array_of
 from irscope.graph import Graph, Module, Node, TensorType
+from irscope.lazy import np
 from irscope.ops import get, lookup
 from irscope.ops.attrs import Literal
 from irscope.source import UserError
@@ -41,7 +42,6 @@ def _is_known(operand: Term) -> bool:
 def _array(operand: Term) -> Any:
     if operand.op != "broadcast":
         return array_of(operand)
-    import numpy as np
     source = operand.operands[0]
     array = array_of(source)
     if array is None or operand.elements > MAX_FOLDED:

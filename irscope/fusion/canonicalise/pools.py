@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from irscope.fusion.canonicalise.terms import Body, tensor_type
 from irscope.graph import Graph, Node, TupleType
+from irscope.lazy import np
 from irscope.ops import get
 from irscope.ops.attrs import Literal
 
@@ -33,7 +34,6 @@ def expand_select_and_scatter(body: Body) -> bool:
 
 def _position(select: Graph, dtype: str, rank: int) -> Graph:
     """Of two elements with their positions, the one that ``select`` takes; one whose first position is -1 stands nowhere."""
-    import numpy as np
     graph = Graph("position")
     number, truth, kinds = tensor_type("s32", ()), tensor_type("pred", ()), [tensor_type(dtype, ()), *[tensor_type("s32", ())] * rank]
     graph.params = [graph.add(Node(get("parameter"), f"{side}{i}", kind, (), {"number": i + at}))

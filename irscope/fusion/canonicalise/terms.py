@@ -13,6 +13,7 @@ from irscope.fusion.xla.effects import graph_has_side_effect
 from irscope.fusion.xla.instructions import check
 from irscope.graph import DTYPES, NO_ATTRS, Graph, Node, TensorType, TupleType, Type
 from irscope.graph.walk import callees_first_of, post_order
+from irscope.lazy import np
 from irscope.ops import get
 from irscope.source import UserError
 
@@ -170,8 +171,6 @@ class Body:
 
     def constant(self, value: Any, dtype: str, at: Term) -> Term:
         """A scalar constant."""
-        import numpy as np
-
         from irscope.ops.attrs import Literal
         type = tensor_type(dtype, ())
         return self.make("constant", type, (), {"literal": Literal.of(np.asarray(value).astype(type.dtype.numpy()), type)}, at)
@@ -219,8 +218,6 @@ class Body:
 
     def vector(self, values: Sequence[int], dtype: str, at: Term) -> Term:
         """A constant of one dimension."""
-        import numpy as np
-
         from irscope.ops.attrs import Literal
         type = tensor_type(dtype, (len(values),))
         return self.make("constant", type, (), {"literal": Literal.of(np.asarray(values).astype(type.dtype.numpy()), type)}, at)

@@ -243,7 +243,6 @@ class Computation:
         self.remove(consumer)
         return fusion
 
-
     def unwrap(self, fusion: Instruction) -> None:
         """Put what a fusion computes in its place: the graph before it was fused, as far as the text still shows it."""
         body = fusion.body

@@ -23,6 +23,8 @@ def computations(module: Module) -> list[Graph]:
 
 
 HOW = "(XLA_FLAGS=--xla_dump_hlo_pass_re=.*)"
+
+
 def remarks(module: Module, version: str, dump: str, kept: frozenset[str] = frozenset()) -> list[str]:
     """What to know of the verdicts on a module that was judged as written: whether it is fused already, or far from what the pass sees.
 

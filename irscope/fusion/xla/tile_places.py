@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from irscope.fusion.xla.instructions import Instruction
+from irscope.lazy import np
 
 Dims = tuple[int, ...]
 Array = Any
@@ -145,8 +146,6 @@ class Places:
 
     def different(self, places: frozenset[Place]) -> list[Concrete]:
         """Places of one instruction; those that are the same for a tile count once."""
-        import numpy as np
-
         made: list[Concrete] = []
         before: list[list[Along]] = []
         for place in places:
@@ -164,8 +163,6 @@ class Places:
         return made
 
     def _along(self, dimension: Dimension) -> Along:
-        import numpy as np
-
         if isinstance(dimension, Root):
             size = self.tiles[:, dimension.number]
             return Along(size, np.where(size >= self.dims[dimension.number], 0, 1 << dimension.number), size > 0)
@@ -183,8 +180,6 @@ class Places:
 
 def _same(one: list[Along], other: list[Along], count: int) -> Array:
     """For which tiles two places are the same."""
-    import numpy as np
-
     same = np.full(count, all(a.cuts == b.cuts for a, b in zip(one, other, strict=True)))
     for a, b in zip(one, other, strict=True):
         same &= (a.size == b.size) & (a.begins == b.begins)
@@ -193,8 +188,6 @@ def _same(one: list[Along], other: list[Along], count: int) -> Array:
 
 def _regrouped(parts: list[Along], dims: Dims, wanted: Dims) -> list[Along]:
     """Sizes of dimensions that are one together, as sizes of others; not valid where what is needed does not lie together."""
-    import numpy as np
-
     size, begins, valid, cuts = parts[0].size * 0 + 1, parts[0].begins * 0, parts[0].valid, parts[0].cuts * 0
     whole = valid | True
     for part, dim in zip(reversed(parts), reversed(dims), strict=True):

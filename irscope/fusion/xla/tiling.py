@@ -16,6 +16,7 @@ from irscope.fusion.xla.instructions import Instruction
 from irscope.fusion.xla.shapes import WARP, by_memory
 from irscope.fusion.xla.tile_places import Array, Dims, Place, Places, Root, below
 from irscope.graph import TensorType
+from irscope.lazy import np
 
 SHARE = 0.4
 """Of the registers of a block, what a tile may take (``kFractionOfRegistersAvailableToStoreTile``)."""
@@ -157,8 +158,6 @@ class _Kernel:
 
     def _shortest(self, tiles: list[Dims], warps: int = 0) -> Tiled | None:
         """All tiles are timed at once, as arrays with an element for each."""
-        import numpy as np
-
         device, root = self.device, self.root
         sizes = np.array(tiles, dtype=np.int64).reshape(len(tiles), len(root.dims))
         places = Places(sizes, root.dims)
@@ -196,8 +195,6 @@ class _Kernel:
 
     def _coalesced(self, instruction: Instruction, sizes: list[Array], each: int) -> Array:
         """The share of what is moved that is asked for: lines of memory are moved as a whole."""
-        import numpy as np
-
         run, together = np.full(1, each, dtype=np.int64), np.ones(1, dtype=bool)
         for dimension in reversed(by_memory(instruction.dims, instruction.minor)):
             run = np.where(together, run * sizes[dimension], run)
@@ -206,8 +203,6 @@ class _Kernel:
         return np.asarray(run / np.maximum(1, line * -(-run // line)))
 
     def _read(self, operand: Instruction, total: Array, rate: Array, blocks: Array) -> Array:
-        import numpy as np
-
         device = self.device
         net = np.minimum(operand.size, total)
         fast, near = net < device.l2, net < device.l1_per_core * device.cores
@@ -218,15 +213,11 @@ class _Kernel:
 
 def _ticks(nanoseconds: Array) -> Array:
     """:func:`~irscope.fusion.xla.durations.ticks` of many."""
-    import numpy as np
-
     return np.asarray(np.floor(nanoseconds * 4 / TICKS * TICKS + 0.5) / 4)
 
 
 def _duration(bytes_: Array, bandwidth: Array) -> Array:
     """:func:`~irscope.fusion.xla.durations.duration` of many."""
-    import numpy as np
-
     seconds = (bytes_.astype(np.float32) / bandwidth.astype(np.float32)).astype(np.float64)
     return np.asarray(np.floor(seconds * TICKS + 0.5) / 4)
 

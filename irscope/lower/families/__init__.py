@@ -35,15 +35,13 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
+from typing import Any, Protocol, cast, runtime_checkable
 
 from irscope.fusion import Group
 from irscope.graph import DType, Node
+from irscope.lazy import np
 from irscope.lower.storage import Storage, Wish
 from irscope.lower.tile import Kernel
-
-if TYPE_CHECKING:
-    import numpy as np
 
 FAMILIES: tuple[str, ...] = (
     "attention", "winograd", "depthwise", "convolution", "contraction", "window",

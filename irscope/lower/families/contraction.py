@@ -9,6 +9,7 @@ from irscope.fusion import Group
 from irscope.fusion.drafts import dims_of
 from irscope.fusion.views import row_major
 from irscope.graph import DType, Node, TensorType
+from irscope.lazy import np
 from irscope.lower.build import KernelBuilder
 from irscope.lower.families import Built, Fixed, Packed, Problem
 from irscope.lower.families.affine import Affine, Axis, merged
@@ -115,7 +116,6 @@ def packed_operand(work: Work, schedule: ContractionSchedule, dtype: DType, lane
     order, column = work.order, work.column
 
     def make(array: Any) -> Any:
-        import numpy as np
         joined = array.transpose(order).reshape(*batches, *sums, *columns)
         first = len(batches) + len(sums)
         joined = np.moveaxis(joined, first + column, -1)

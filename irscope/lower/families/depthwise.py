@@ -8,6 +8,7 @@ from typing import Any
 
 from irscope.fusion import Group
 from irscope.graph import DType, Node
+from irscope.lazy import np
 from irscope.lower.build import KernelBuilder
 from irscope.lower.families import Built, Fixed, Operand, Packed, Problem
 from irscope.lower.families.convolution import dtype_of, edges_of, geometry_of
@@ -117,7 +118,6 @@ def _packed(geometry: Geometry, padded: int, dtype: DType) -> Packed:
     numpy_type = dtype.numpy()
 
     def make(array: Any) -> Any:
-        import numpy as np
         taps = geometry.arranged(array, (0, 1, -1))[:, :, :, 0, 0]  # [channel, y, x]
         out = np.zeros((*taps.shape[1:], padded), numpy_type)
         out[..., :taps.shape[0]] = np.moveaxis(taps, 0, -1)

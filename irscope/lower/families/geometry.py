@@ -2,17 +2,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from irscope.fusion.views import row_major
 from irscope.graph import Node
+from irscope.lazy import np
 from irscope.lower.families.affine import Affine, Axis
 from irscope.lower.storage import Storage, Wish
 from irscope.lower.view import Address, View
 from irscope.ops.convolution import Conv
-
-if TYPE_CHECKING:
-    import numpy as np
 
 
 @dataclass(slots=True)
@@ -139,7 +137,6 @@ class Geometry:
 
     def arranged(self, array: np.ndarray[Any, Any], order: tuple[int, ...]) -> np.ndarray[Any, Any]:
         """A constant kernel as [group, sums in ``order``, outputs of the group], each tap where the operand's order meets it."""
-        import numpy as np
         conv, dims = self.conv, self.conv.dims
         turned = tuple(d for d, reverse in zip(dims.rhs_spatial, conv.window.rhs_reversal) if reverse)
         array = np.flip(array, turned) if turned else array

@@ -225,6 +225,7 @@ class Nest:
                     here = replace(block, lhs=lhs + base, rows=self._offsets(across, height))
                     if s.prefetch:
                         here.ahead = self._ahead(block, unpacked, sums[0].size * sums[0].rhs, number)
+
                     def before(r: int, v: int, rows: list[Any] = rows) -> Expr:
                         return place(rows[r], v).load(lanes)
 

@@ -7,16 +7,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from irscope.lazy import np
 from irscope.lower.build import KernelBuilder
 from irscope.lower.families.affine import Axis
 from irscope.lower.families.micro import first_lanes
 from irscope.lower.tile import Expr
 from irscope.lower.view import Address
-
-if TYPE_CHECKING:
-    import numpy as np
 
 Panel = tuple[Address, list[Axis]]
 """A panel in scratch memory, and the sum axes with their strides in it."""
@@ -24,7 +22,6 @@ Panel = tuple[Address, list[Axis]]
 
 def panels(array: np.ndarray[Any, Any], outer: int, width: int, dtype: Any) -> np.ndarray[Any, Any]:
     """A constant operand in panels, flat. Its axes are: ``outer`` batches, the sum axes, and last the columns; any view of them will do."""
-    import numpy as np
     *shape, columns = array.shape
     whole, rest = divmod(columns, width)
     batch, sums = shape[:outer], shape[outer:]
@@ -39,7 +36,6 @@ def panels(array: np.ndarray[Any, Any], outer: int, width: int, dtype: Any) -> n
 
 def aligned_zeros(shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
     """Zeros that begin at a multiple of 64 bytes, as compiled code wants its constants: it takes them as they are."""
-    import numpy as np
     size = prod(shape) * np.dtype(dtype).itemsize
     memory = np.zeros(size + 64, np.uint8)
     start = -memory.__array_interface__["data"][0] % 64

@@ -7,13 +7,11 @@ three bits.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from irscope.lazy import np
 from irscope.lower.build import KernelBuilder
 from irscope.lower.tile import Expr
-
-if TYPE_CHECKING:
-    import numpy as np
 
 Matrix = tuple[tuple[float, ...], ...]
 
@@ -58,7 +56,6 @@ def both_sides(k: KernelBuilder, matrix: Matrix, square: Sequence[Sequence[Expr]
 
 def weights(w: np.ndarray[Any, Any], m: int) -> np.ndarray[Any, Any]:
     """``G w G^T`` of windows [3, 3, inputs, outputs]: [(m + 2)^2, inputs, outputs], summed in double where that is cheap."""
-    import numpy as np
     g = np.array(WEIGHT[m], np.float64)
     transform = np.einsum("ai,bj->abij", g, g).reshape((m + 2) ** 2, 9).astype(w.dtype)
     made: np.ndarray[Any, Any] = transform @ np.ascontiguousarray(w).reshape(9, -1)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from irscope.graph import Node, TensorType
+from irscope.lazy import np
 from irscope.ops import get
 from irscope.ops.attrs import Literal
 from irscope.passes.algebra.relay import RelaySimplifier, Rule, Rules
@@ -130,8 +131,6 @@ def _has_value(node: Node, result: TensorType) -> bool:
 
 def _folded(s: RelaySimplifier, name: str, x: Node, y: Node) -> Node | None:
     """The constant that a sum or a product of two constants is, where it is no larger than they are."""
-    import numpy as np
-
     a, b = x.attrs["literal"].value(), y.attrs["literal"].value()
     with np.errstate(all="ignore"):
         value = np.add(a, b) if name == "add" else np.multiply(a, b)

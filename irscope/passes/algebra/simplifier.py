@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from irscope.graph import NO_ATTRS, Builder, Effect, Graph, Node, TensorType, Type
+from irscope.lazy import np
 from irscope.ops import get
 from irscope.ops.attrs import Literal
 
@@ -76,7 +77,6 @@ class Simplifier:
 
     def constant(self, value: Any, like: TensorType) -> Node:
         """A scalar constant of an element type."""
-        import numpy as np
         type = TensorType(like.dtype, ())
         literal = Literal.of(np.asarray(value, like.dtype.numpy()), type)
         return self.builder.add(get("constant"), (), {"literal": literal}, type, name=self.name)

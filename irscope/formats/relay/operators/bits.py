@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from irscope.formats.relay.algebra import Relay, each, paddings
 from irscope.formats.relay.operators import Attributes, operator
 from irscope.graph import Kind, Node
 from irscope.graph.dtypes import S16, S32, U32, U64
+from irscope.lazy import np
 from irscope.ops.attrs import ConvDims, Window
 from irscope.ops.faults import TypeFault
-from irscope.ops.lazy import LazyModule
-
-np: Any = LazyModule("numpy")
 
 C = Kind.CONTRACTION
 

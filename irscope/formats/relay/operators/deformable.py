@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from irscope.formats.relay.algebra import Relay, each, paddings
 from irscope.formats.relay.convolution_types import deformable
 from irscope.formats.relay.operators import Attributes, operator
 from irscope.formats.relay.operators.image import sampled
 from irscope.graph import Kind, Node, TensorType, Type
+from irscope.lazy import np
 from irscope.ops.attrs import Window
 from irscope.ops.faults import TypeFault
-from irscope.ops.lazy import LazyModule
-
-np: Any = LazyModule("numpy")
 
 C = Kind.CONTRACTION
 

@@ -13,10 +13,9 @@ from irscope.formats.relay.operators.convolution import SPATIAL
 from irscope.formats.relay.operators.pooling import LAYOUT
 from irscope.graph import Kind, Node
 from irscope.graph.dtypes import F32, F64, PRED, S64
+from irscope.lazy import np
 from irscope.ops.faults import TypeFault
-from irscope.ops.lazy import LazyModule
 
-np: Any = LazyModule("numpy")
 INJ = Kind.INJECTIVE
 
 

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import floor, sqrt
-from typing import Any
 
 from irscope.formats.relay.algebra import Relay, shape_text
 from irscope.formats.relay.operators import Attributes, operator
 from irscope.formats.relay.operators.suppression import Candidates, best_first, columns, rows, survivors, to_front
 from irscope.graph import Node
 from irscope.graph.dtypes import S32
+from irscope.lazy import np
 from irscope.ops.faults import TypeFault
-from irscope.ops.lazy import LazyModule
 from irscope.ops.tensors import Tensors
-
-np: Any = LazyModule("numpy")
 
 
 @operator(

@@ -7,7 +7,6 @@ matrix is made once, when the model is loaded.
 from __future__ import annotations
 
 from math import prod
-from typing import Any
 
 from irscope.formats.relay.algebra import Relay, each
 from irscope.formats.relay.operators import Attributes, operator
@@ -15,11 +14,9 @@ from irscope.formats.relay.operators.dense import product
 from irscope.formats.relay.operators.indexing import sparse_to_dense
 from irscope.graph import DynamicDim, Kind, Node, TensorType, TupleType, Type
 from irscope.graph.dtypes import S32, S64
+from irscope.lazy import np
 from irscope.ops.attrs import ConvDims, Window
 from irscope.ops.faults import TypeFault
-from irscope.ops.lazy import LazyModule
-
-np: Any = LazyModule("numpy")
 
 C = Kind.CONTRACTION
 

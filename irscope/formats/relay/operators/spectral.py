@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from math import sqrt
-from typing import Any
 
 from irscope.formats.relay.algebra import Relay
 from irscope.formats.relay.operators import Attributes, operator
 from irscope.graph import Node
 from irscope.graph.dtypes import S64
+from irscope.lazy import np
 from irscope.ops.faults import TypeFault
-from irscope.ops.lazy import LazyModule
-
-np: Any = LazyModule("numpy")
 
 
 @operator("dft(re_data: 1d+, im_data: 1d+; inverse=False)", level=3)

@@ -10,12 +10,10 @@ from irscope.formats.relay.algebra import Relay
 from irscope.formats.relay.operators import Attributes, operator
 from irscope.graph import Node
 from irscope.graph.dtypes import F32, S32, S64
+from irscope.lazy import np
 from irscope.ops.faults import TypeFault
-from irscope.ops.lazy import LazyModule
 from irscope.ops.loops import counted
 from irscope.ops.tensors import Tensors
-
-np: Any = LazyModule("numpy")
 
 Overlap = Callable[[Tensors, Sequence[Node], Sequence[Node]], Node]
 """From the four coordinates of one box, (B, 1) each, and those of all, (B, N) each: intersection over union, (B, N)."""

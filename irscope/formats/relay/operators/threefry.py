@@ -15,10 +15,8 @@ from irscope.formats.relay.algebra import Relay, word_of
 from irscope.formats.relay.operators import Attributes, operator
 from irscope.graph import Node
 from irscope.graph.dtypes import F32, F64, S32, U32, U64
+from irscope.lazy import np
 from irscope.ops.faults import TypeFault
-from irscope.ops.lazy import LazyModule
-
-np: Any = LazyModule("numpy")
 
 ROTATIONS = ((14, 16), (52, 57), (23, 40), (5, 37), (25, 33), (46, 12), (58, 22), (32, 32))
 """Bits by which the words of a pair are turned, round by round (Skein 1.3, table 4, four words)."""

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from math import sqrt
-from typing import Any
 
 from irscope.formats.relay.algebra import Relay, each, plain_layout, shape_text, table_of
 from irscope.formats.relay.operators import Attributes, operator
 from irscope.formats.relay.operators.image import sampled
 from irscope.graph import Kind, Node, TensorType, Type
 from irscope.graph.dtypes import S32, S64
+from irscope.lazy import np
 from irscope.ops.faults import TypeFault
-from irscope.ops.lazy import LazyModule
-
-np: Any = LazyModule("numpy")
 
 
 @operator("vision.yolo_reorg(data: 4d; stride=1)", kind=Kind.INJECTIVE, level=5)

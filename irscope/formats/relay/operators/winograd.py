@@ -15,10 +15,8 @@ from irscope.formats.relay.operators import Attributes, operator
 from irscope.formats.relay.operators.convolution import SPATIAL
 from irscope.graph import Kind, Node
 from irscope.graph.dtypes import S64
+from irscope.lazy import np
 from irscope.ops.faults import TypeFault
-from irscope.ops.lazy import LazyModule
-
-np: Any = LazyModule("numpy")
 
 C = Kind.CONTRACTION
 POINTS = (

@@ -8,17 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cache
 from math import factorial, log, pi
-from typing import TYPE_CHECKING, Any
 
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.operators.special import bessel, in_double, polynomial, where
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    Array = np.ndarray[Any, Any]
+from irscope.lazy import Array, np
 
 EULER = 0.57721566490153286061
 NEAR = 25.0
@@ -28,7 +23,6 @@ TERMS, DEGREE = 12, 48
 
 def _first_kind(order: int, x: Array) -> Array:
     """J of an order by its integral over half a period, to which equidistant points converge exponentially."""
-    import numpy as np
     angle = (np.arange(256) + 0.5) * (pi / 256)
     return np.asarray(np.cos(order * angle - x[..., None] * np.sin(angle)).mean(-1))
 
@@ -48,7 +42,6 @@ def _regular(order: int, x: Array) -> Array:
 
 def _scaled_second(order: int, x: Array) -> Array:
     """e^x sqrt(x) K of an order, by its integral."""
-    import numpy as np
     s = np.arange(1200) * 0.01
     t = s / np.sqrt(x)[..., None]
     values = np.exp(-2 * x[..., None] * np.sinh(t / 2) ** 2) * np.cosh(order * t)
@@ -58,7 +51,6 @@ def _scaled_second(order: int, x: Array) -> Array:
 @cache
 def _chebyshev(function: str, order: int) -> tuple[float, ...]:
     """The coefficients of a series on [-1, 1]: of z = x^2 up to NEAR^2, or of 1/x up to 1/2."""
-    import numpy as np
     n = 96
     nodes = np.cos((np.arange(n) + 0.5) * (pi / n))
     if function == "second":

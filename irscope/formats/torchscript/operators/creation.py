@@ -8,6 +8,7 @@ from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import DType, Node
 from irscope.graph.dtypes import F32, F64, S64
+from irscope.lazy import np
 
 OPTIONS = "*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
 
@@ -92,7 +93,6 @@ def range_(t: Torch, start: Any, end: Any, *rest: Any) -> Node:
 
 @operator(f"linspace(Scalar start, Scalar end, int steps, {OPTIONS})")
 def linspace(t: Torch, start: float, end: float, n: int, dtype: int | None, layout: Any, device: Any, pin: Any) -> Node:
-    import numpy as np
     kind = t.dtype_number(dtype, F32)
     if kind.is_integer:  # torch takes the ends as that type before it begins
         start, end = int(start), int(end)
@@ -123,7 +123,6 @@ def linspace_between(t: Torch, start: Any, end: Any, n: int, dtype: int | None, 
 
 @operator(f"logspace(Scalar start, Scalar end, int steps, float base=10.0, {OPTIONS})")
 def logspace(t: Torch, start: float, end: float, n: int, base: float, dtype: int | None, layout: Any, device: Any, pin: Any) -> Node:
-    import numpy as np
     kind = t.dtype_number(dtype, F32)
     if kind.is_integer:  # torch takes the ends and the base as that type before it begins
         start, end, base = int(start), int(end), int(base)
@@ -168,7 +167,6 @@ def tensor(t: Torch, value: Any, dtype: int | None, device: Any, grad: Any = Fal
 @operator("tensor(t[] data, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False)",
           "as_tensor.list(t[] data, *, ScalarType? dtype=None, Device? device=None)")
 def tensor_list(t: Torch, data: list[Any], dtype: int | None, device: Any, grad: Any = False) -> Node:
-    import numpy as np
     array = np.asarray(data)
     default = F32 if array.dtype.kind == "f" else t.result_type(*array.reshape(-1).tolist()) if array.size else F32
     return t.array(array, t.dtype_number(dtype, default))
@@ -177,12 +175,10 @@ def tensor_list(t: Torch, data: list[Any], dtype: int | None, device: Any, grad:
 @operator("tril_indices(int row, int col, int offset=0, *, ScalarType? dtype=4, "
           "Layout? layout=None, Device? device=None, bool? pin_memory=None)")
 def tril_indices(t: Torch, rows: int, columns: int, offset: int, dtype: int | None, layout: Any, device: Any, pin: Any) -> Node:
-    import numpy as np
     return t.array(np.stack(np.tril_indices(rows, offset, columns)), t.dtype_number(dtype, S64))
 
 
 @operator("triu_indices(int row, int col, int offset=0, *, ScalarType? dtype=4, "
           "Layout? layout=None, Device? device=None, bool? pin_memory=None)")
 def triu_indices(t: Torch, rows: int, columns: int, offset: int, dtype: int | None, layout: Any, device: Any, pin: Any) -> Node:
-    import numpy as np
     return t.array(np.stack(np.triu_indices(rows, offset, columns)), t.dtype_number(dtype, S64))

@@ -11,6 +11,7 @@ from irscope.formats.torchscript.operators.creation import OPTIONS
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import C64, C128, F32, F64
+from irscope.lazy import np
 
 NONE, BY_ROOT, BY_N = 0, 1, 2
 """ATen's fft_norm_mode: what a transform is divided by."""
@@ -219,11 +220,9 @@ def ifftshift(t: Torch, x: Node, dim: list[int] | None) -> Node:
 
 @operator(f"fft_fftfreq(int n, float d=1., {OPTIONS})")
 def fftfreq(t: Torch, n: int, d: float, dtype: int | None, layout: Any, device: Any, pin: Any) -> Node:
-    import numpy as np
     return t.array(np.concatenate([np.arange((n + 1) // 2), np.arange(-(n // 2), 0)]) * (1 / (n * d)), t.dtype_number(dtype, F32))
 
 
 @operator(f"fft_rfftfreq(int n, float d=1., {OPTIONS})")
 def rfftfreq(t: Torch, n: int, d: float, dtype: int | None, layout: Any, device: Any, pin: Any) -> Node:
-    import numpy as np
     return t.array(np.arange(n // 2 + 1) * (1 / (n * d)), t.dtype_number(dtype, F32))

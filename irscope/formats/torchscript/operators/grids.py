@@ -9,6 +9,7 @@ from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import S64
+from irscope.lazy import np
 
 BILINEAR, NEAREST, BICUBIC = 0, 1, 2
 ZEROS, BORDER, REFLECTION = 0, 1, 2
@@ -17,7 +18,6 @@ ZEROS, BORDER, REFLECTION = 0, 1, 2
 @operator("affine_grid_generator(Tensor theta, int[] size, bool align_corners)")
 def affine_grid(t: Torch, theta: Node, size: list[int], corners: bool) -> Node:
     """Where theta takes the places of an image [N, C, H, W] or a volume, between -1 and 1; the last coordinate comes first."""
-    import numpy as np
     if len(size) not in (4, 5):
         raise ValueError("affine grids are for images and volumes: four or five sizes")
     n, spatial = size[0], size[2:]

@@ -2,15 +2,13 @@
 from __future__ import annotations
 
 from math import floor
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import S32, S64, U8
-
-if TYPE_CHECKING:
-    import numpy as np
+from irscope.lazy import np
 
 NAMES = {"nearest": ("nearest", (1, 2, 3)), "nearest_exact": ("exact", (1, 2, 3)), "linear": ("linear", (1,)),
          "bilinear": ("linear", (2,)),
@@ -23,7 +21,6 @@ SUPPORTS = {"linear_aa": 1, "cubic_aa": 2, "lanczos_aa": 3}
 
 def positions(have: int, want: int, align: bool, scale: float | None) -> np.ndarray[Any, Any]:
     """Where the centre of each result element lies in the input (ATen's area_pixel_compute_source_index)."""
-    import numpy as np
     at = np.arange(want, dtype=np.float64)
     if align:
         return at * ((have - 1) / (want - 1) if want > 1 else 0.0)
@@ -33,7 +30,6 @@ def positions(have: int, want: int, align: bool, scale: float | None) -> np.ndar
 
 def resize(t: Torch, x: Node, d: int, want: int, mode: str, align: bool, scale: float | None) -> Node:
     """One dimension of ``x`` in another size."""
-    import numpy as np
     have = t.shape(x)[d]
     if mode in ("nearest", "exact"):
         factor = 1 / scale if scale else have / want
@@ -57,7 +53,6 @@ def _along(t: Torch, x: Node, d: int, matrix: Node) -> Node:
 
 def _of_bytes(t: Torch, x: Node, d: int, matrix: np.ndarray[Any, Any]) -> Node:
     """Bytes are summed in fixed point (ATen's int16 weights): as many bits as the largest weight leaves, half of the last added."""
-    import numpy as np
     bits = next(b for b in range(22) if int(0.5 + matrix.max() * (1 << b + 1)) >= 1 << 15)
     whole = np.trunc(matrix * (1 << bits) + np.copysign(0.5, matrix)).astype(np.int32)
     total = t.plus(_along(t, t.convert(x, S32), d, t.array(whole, S32)), 1 << bits - 1)
@@ -67,7 +62,6 @@ def _of_bytes(t: Torch, x: Node, d: int, matrix: np.ndarray[Any, Any]) -> Node:
 
 def band(have: int, want: int, mode: str, align: bool, scale: float | None) -> np.ndarray[Any, Any]:
     """f64[have, want]: the weight of each input element in each result element."""
-    import numpy as np
     if mode in SUPPORTS:
         return _filtered_band(have, want, mode, align, scale)
     place = positions(have, want, align, scale)
@@ -88,7 +82,6 @@ def band(have: int, want: int, mode: str, align: bool, scale: float | None) -> n
 
 def _filtered_band(have: int, want: int, mode: str, align: bool, scale: float | None) -> np.ndarray[Any, Any]:
     """The weights of a filter that is as wide as the coarser of the two grids asks for (ATen's _compute_indices_min_size_weights_aa)."""
-    import numpy as np
     step = ((have - 1) / (want - 1) if want > 1 else 0.0) if align else 1 / scale if scale else have / want
     stretch = max(step, 1.0)
     reach = SUPPORTS[mode] * stretch
@@ -104,7 +97,6 @@ def _filtered_band(have: int, want: int, mode: str, align: bool, scale: float | 
 
 def _filter(mode: str, x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Triangle; cubic convolution with A = -0.5 (Keys 1981); sinc in a window of sinc (Lanczos)."""
-    import numpy as np
     x = np.abs(x)
     if mode == "linear_aa":
         return np.asarray(np.maximum(1 - x, 0))

@@ -8,6 +8,7 @@ from irscope.formats.torchscript.operators.complex_numbers import conjugate
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import F32
+from irscope.lazy import np
 
 
 @operator("linear(Tensor input, Tensor weight, Tensor? bias=None)")
@@ -199,8 +200,6 @@ def cosine_similarity(t: Torch, x: Node, y: Node, dim: int, eps: float) -> Node:
 @operator("pdist(Tensor self, float p=2)")
 def pdist(t: Torch, x: Node, p: float) -> Node:
     """Distances of all pairs of rows."""
-    import numpy as np
-
     from irscope.formats.torchscript.operators.norms import vector_norm
     from irscope.graph.dtypes import S64
     first, second = np.triu_indices(t.shape(x)[0], 1)

@@ -5,6 +5,7 @@ from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import F32
+from irscope.lazy import np
 
 
 @operator("batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, "
@@ -71,7 +72,6 @@ def native_layer_norm(t: Torch, x: Node, shape: list[int], w: Node | None, b: No
 
 @operator("rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None)")
 def rms_norm(t: Torch, x: Node, shape: list[int], w: Node | None, eps: float | None) -> Node:
-    import numpy as np
     dims = list(range(t.rank(x) - len(shape), t.rank(x)))
     small = float(np.finfo(np.float32).eps) if eps is None else eps
     y = t.mul(x, t.unary("rsqrt", t.plus(t.mean(t.mul(x, x), dims, True), small)))

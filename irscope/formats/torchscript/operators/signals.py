@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.operators.creation import OPTIONS
@@ -11,18 +11,13 @@ from irscope.formats.torchscript.operators.interpolation import pad
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import C64, C128, F32, F64, S64
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    Array = np.ndarray[Any, Any]
+from irscope.lazy import Array, np
 
 # ---------------------------------------------------------------------- windows
 
 
 def _window(t: Torch, n: int, periodic: bool, dtype: int | None, shape: Callable[[Array, int], Array]) -> Node:
     """``shape(i, last)`` gives the window at i of 0 to last; a periodic one is that of one more element without its end."""
-    import numpy as np
     if n < 2:
         return t.full((n,), 1, t.dtype_number(dtype, F32))
     last = n if periodic else n - 1
@@ -30,21 +25,18 @@ def _window(t: Torch, n: int, periodic: bool, dtype: int | None, shape: Callable
 
 
 def _bartlett(i: Array, last: int) -> Array:
-    import numpy as np
     return 1 - np.abs(2 * i / last - 1)
 
 
 def _cosines(*factors: float) -> Callable[[Array, int], Array]:
     """The sum of factors[k] cos(2 pi k i / last)."""
     def shape(i: Array, last: int) -> Array:
-        import numpy as np
         return np.asarray(sum(f * np.cos(2 * np.pi * k * i / last) for k, f in enumerate(factors)))
     return shape
 
 
 def _kaiser(beta: float) -> Callable[[Array, int], Array]:
     def shape(i: Array, last: int) -> Array:
-        import numpy as np
         return np.i0(beta * np.sqrt(np.maximum(1 - (2 * i / last - 1) ** 2, 0))) / np.i0(beta)
     return shape
 

@@ -9,6 +9,7 @@ from irscope.formats.torchscript.operators.logic import clamp
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import PRED, S64
+from irscope.lazy import ml_dtypes
 
 FLOAT_UNARY = {
     "exp": "exponential", "expm1": "exponential-minus-one", "log": "log", "log1p": "log-plus-one", "sqrt": "sqrt", "rsqrt": "rsqrt",
@@ -144,7 +145,6 @@ def isinf(t: Torch, x: Node) -> Node:
 
 @operator("nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None)")
 def nan_to_num(t: Torch, x: Node, nan: float | None, posinf: float | None, neginf: float | None) -> Node:
-    import ml_dtypes
     if not t.dtype(x).is_float:
         return x
     finfo: Any = ml_dtypes.finfo

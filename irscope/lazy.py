@@ -1,8 +1,10 @@
-"""numpy, imported when the first reference runs: readers and counters of dumps never pay for it."""
+"""Libraries that are slow to import, imported when something of them is first used: readers and counters of dumps never pay for them."""
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+__all__ = ["Array", "ml_dtypes", "np"]
 
 
 class LazyModule:
@@ -15,3 +17,14 @@ class LazyModule:
         value = getattr(import_module(self._name), attribute)
         setattr(self, attribute, value)
         return value
+
+
+if TYPE_CHECKING:
+    import ml_dtypes
+    import numpy as np
+
+    Array = np.ndarray[Any, Any]
+else:
+    ml_dtypes = LazyModule("ml_dtypes")
+    np = LazyModule("numpy")
+    Array = Any
