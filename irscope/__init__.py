@@ -4,12 +4,13 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from irscope.version import __version__
+
 if TYPE_CHECKING:
     from irscope.api import compile, load
     from irscope.source import UserError
     from irscope.source.budget import BudgetExceeded, limits
 
-__version__ = "0.1.0"
 __all__ = ["BudgetExceeded", "UserError", "__version__", "compile", "limits", "load"]
 
 # Imported when first used: `irscope --version` must not wait for the graph model.

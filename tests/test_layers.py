@@ -9,7 +9,7 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent / "irscope"
 
-CHAIN = ["lazy", "source", "graph", "ops", "formats", "expand", "analysis", "passes", "fusion", "query"]
+CHAIN = ["version", "lazy", "source", "graph", "ops", "formats", "expand", "analysis", "passes", "fusion", "query"]
 MAY_IMPORT: dict[str, set[str]] = {room: set(CHAIN[:i]) for i, room in enumerate(CHAIN)}
 MAY_IMPORT["lint"] = MAY_IMPORT["diff"] = MAY_IMPORT["render"] = set(CHAIN)
 MAY_IMPORT["lower"] = set(CHAIN) - {"query"}

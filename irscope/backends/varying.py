@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from irscope.analysis.reference import results
 from irscope.backends.executable import Bound, Executable, InputMismatch, Port
 from irscope.expand import expand
 from irscope.expand.dynamic import KEY, Varying, is_dynamic, pad_dynamic
@@ -41,8 +42,6 @@ def trimmed(arrays: Sequence[Array], varying: Varying) -> list[Array]:
 
 def reference_results(module: Module, arrays: Sequence[Array]) -> list[Array]:
     """What the reference interpreter gives for a module, whose sizes may vary."""
-    from irscope.analysis.reference import results
-
     if not is_dynamic(module):
         return results(module, arrays)
     made = pad_dynamic(expand(module))

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import click
 
-from irscope import __version__
 from irscope.cli.errors import FINDINGS, wants_colour
+from irscope.version import __version__
 
 NEEDED = ("click", "rich", "numpy", "llvmlite", "ml_dtypes", "graphviz")
 # The vector units that decide how fast compiled code is; whatever else LLVM names is left out.

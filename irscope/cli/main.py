@@ -10,10 +10,10 @@ from typing import Any
 
 import click
 
-from irscope import __version__
 from irscope.cli import errors
 from irscope.cli.limits import limited
 from irscope.source import did_you_mean
+from irscope.version import __version__
 
 # name: (where its click command stands, what it does). A row whose module does not exist is not offered.
 # The text stands here, so that `irscope --help` imports none of them.

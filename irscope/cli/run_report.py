@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from irscope.lazy import np
+from irscope.version import __version__
 
 if TYPE_CHECKING:
     from irscope.cli.run_request import Request
@@ -40,9 +41,7 @@ def print_tables(request: Request, outcome: Outcome, drawn: list[str]) -> None:
 
 def print_json(outcome: Outcome) -> None:
     """All of it, as one object."""
-    from irscope import __version__
     from irscope.graph import dtype_of
-
     told: dict[str, Any] = {
         "ok": outcome.ok,
         "outputs": [{"name": f"out{i}", "dtype": dtype_of(a.dtype).name, "shape": list(a.shape)} for i, a in enumerate(outcome.outputs)],

@@ -11,6 +11,7 @@ from typing import Protocol, cast
 
 from irscope.graph import Module, Reading
 from irscope.source import SourceText, UserError, did_you_mean
+from irscope.version import __version__
 
 FORMATS: dict[str, str] = {
     "hlo": "irscope.formats.hlo",
@@ -49,8 +50,6 @@ def format_named(name: str) -> Format:
 
 def not_read_yet(name: str, where: str = "") -> UserError:
     """The text is of a format that irscope knows by sight alone."""
-    from irscope import __version__
-
     subject = f"{where}: this is {TITLES[name]}, which" if where else f"{TITLES[name]} is a format that"
     return UserError(f"{subject} irscope {__version__} does not read yet", f"this version reads {' and '.join(readable())}")
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Protocol, cast, runtime_checkable
 
-from irscope import __version__
 from irscope.fusion.plan import Plan
 from irscope.graph import Graph, Module
 from irscope.source import UserError, did_you_mean
+from irscope.version import __version__
 
 POLICIES: dict[str, str] = {
     "inductor": "irscope.fusion.inductor.policy",

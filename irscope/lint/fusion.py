@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
-from irscope import __version__
 from irscope.expand import expand
 from irscope.expand.torchscript.constants import elided_constants
 from irscope.fusion import AsWritten, EdgeVerdict, Plan, compiler_of, policy_named
@@ -17,6 +16,7 @@ from irscope.lint.context import Context
 from irscope.lint.settings import Settings
 from irscope.lint.values import written
 from irscope.source import UserError
+from irscope.version import __version__
 
 APART = ("all", "some", "none")
 """How far apart an edge keeps two operators."""

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 from irscope.fusion import Group
 from irscope.fusion.drafts import dims_of
 from irscope.fusion.views import VIEWS, Strides, before, stored
-from irscope.graph import Builder, Graph, Node
+from irscope.graph import Builder, Graph, Node, TensorType
+from irscope.lower.families import Problem
 from irscope.lower.program import Step
 from irscope.lower.storage import Storage
 from irscope.lower.values import is_scalar_constant, tensor_of
@@ -111,7 +112,6 @@ def update(graph: GraphLowering, node: Node) -> None:
 
 def copy(lowering: Lowering, steps: list[Step], source: Storage, target: Storage) -> None:
     """Append a kernel that copies between places with strides."""
-    from irscope.lower.families import Problem
     node, operand = _identity(source)
     group = Group("map", [node], [node], [operand], None, source.shape)
     options = lowering.options
@@ -121,7 +121,6 @@ def copy(lowering: Lowering, steps: list[Step], source: Storage, target: Storage
 
 def _identity(storage: Storage) -> tuple[Node, Node]:
     """A graph of one reshape to the same shape: what a copy computes."""
-    from irscope.graph import TensorType
     graph = Graph("copy")
     builder = Builder(graph)
     type = TensorType(storage.dtype, storage.shape)
@@ -138,7 +137,6 @@ def _fill(graph: GraphLowering, value: Node, target: Storage) -> None:
     node = Node(get("broadcast"), "fill", type.with_shape(target.shape), (operand,), {"dimensions": ()})
     made.add(node)
     group = Group("map", [node], [node], [operand], None, target.shape)
-    from irscope.lower.families import Problem
     options = graph.lowering.options
     ins = {} if value.op.name == "constant" else {operand: graph.storage_of(value)}
     problem = Problem(group, ins, {node: target}, {}, "fill", options.lanes, options.threads, options=options.data())

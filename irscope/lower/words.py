@@ -1,6 +1,7 @@
 """The vocabulary in numpy, one obvious line a word: what the interpreter of the tile IR computes with."""
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -129,8 +130,6 @@ def _float_unary(name: str, x: Array) -> Any:
 
 
 def _erf(x: Array) -> Any:
-    import math
-
     return np.array([math.erf(v) for v in x.tolist()])
 
 

@@ -5,9 +5,9 @@ import json
 
 import pytest
 
-from irscope import __version__
 from irscope.cli import doctor
 from irscope.formats import FORMATS
+from irscope.version import __version__
 from tests.conftest import Cli
 
 

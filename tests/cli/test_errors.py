@@ -10,9 +10,9 @@ from pathlib import Path
 import click
 import pytest
 
-from irscope import __version__
 from irscope.cli import errors
 from irscope.source import Finding, Severity, SourceText, UserError
+from irscope.version import __version__
 from tests.conftest import Cli
 
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from irscope import __version__
 from irscope.api import load
 from irscope.fusion import policy_named, releases_of
 from irscope.fusion.logs.told import load_log
@@ -19,6 +18,7 @@ from irscope.lint.fusion import remarks, version_of
 from irscope.lint.settings import Settings
 from irscope.lint.weigh import found_by
 from irscope.source import UserError
+from irscope.version import __version__
 from tests.fusion.xla_texts import ADD, concatenation, many_reductions, module, why
 
 OLD = "xla-cpu@jaxlib-0.4.38"

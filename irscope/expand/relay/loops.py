@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from irscope.expand.relay.choices import taken, tensors, truth
 from irscope.expand.relay.values import Function, rebuilt, unlike
 from irscope.graph import Graph, Node, TupleType, Type
+from irscope.ops import get
 from irscope.source import UserError
 
 if TYPE_CHECKING:
@@ -213,7 +214,5 @@ def _check(program: Program, node: Node, function: Function, state: Any, after: 
 
 def _state_part(program: Program, frame: Any, index: int, node: Node) -> Node:
     """A value that the body only hands on."""
-    from irscope.ops import get
-
     made = frame.builder.add(get("get-tuple-element"), (frame.graph.params[0],), {"index": index}, node.type, synthetic=True)
     return program.t.own(made)

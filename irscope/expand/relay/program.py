@@ -24,7 +24,7 @@ from irscope.expand.relay.binding import unsolved
 from irscope.expand.relay.frames import FramedRelay
 from irscope.expand.relay.values import Constructor, Function, Itself, Journal, Reference, flatten, told
 from irscope.formats.relay.inference import built
-from irscope.formats.relay.operators import declared
+from irscope.formats.relay.operators import declared, names
 from irscope.formats.relay.primitives import DIALECTS
 from irscope.graph import UNKNOWN, Graph, Module, Node, TensorType, TupleType, Type, unknown_op
 from irscope.ops import TypeFault, get
@@ -339,7 +339,5 @@ class Program:
 
 
 def _names() -> list[str]:
-    from irscope.formats.relay.operators import names
-
     return [n for n in names() if (found := declared(n)) is not None and found.build is not None]
 

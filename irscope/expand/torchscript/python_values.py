@@ -8,6 +8,7 @@ from typing import Any
 
 from irscope.expand.torchscript.plain_sizes import require_int, require_plain
 from irscope.formats.torchscript.abstract import Tensor
+from irscope.formats.torchscript.torch import SCALAR_TYPES
 from irscope.lazy import np
 
 UNKNOWN: Any = object()
@@ -61,7 +62,6 @@ def fold_known(name: str, values: Sequence[Any]) -> Any:
 
 def _converted(values: Sequence[Any]) -> Any:
     """``aten::to`` of a known number in one of its forms; None for one that is not understood."""
-    from irscope.formats.torchscript.torch import SCALAR_TYPES
     at = 2 if isinstance(values[1], str) and len(values) > 2 else 1
     wanted, copy = values[at], len(values) > at + 2 and values[at + 2] is True
     if isinstance(wanted, bool) or wanted is None:

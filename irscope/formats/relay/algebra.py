@@ -8,7 +8,7 @@ from math import prod
 from typing import Any
 
 from irscope.formats.relay.types import PRINTED, dtype_named
-from irscope.graph import Builder, DType, Node
+from irscope.graph import Builder, DType, Node, TensorType
 from irscope.lazy import Array, np
 from irscope.ops.faults import TypeFault
 from irscope.ops.tensors import Shape, Tensors
@@ -74,8 +74,6 @@ class Relay(Tensors):
         return self._known[x]
 
     def _computed(self, node: Node) -> Array | None:
-        from irscope.graph import TensorType
-
         values = [self._known[o] for o in node.operands]
         if node.op.reference is None or node.bodies or node.op.name == "parameter" or any(v is None for v in values):
             return None

@@ -1,6 +1,7 @@
 """The text as people paste it: prefixes of logs and mails, escapes of HTML, colour, a string's repr; and what it was before."""
 from __future__ import annotations
 
+import html as entities
 import re
 from bisect import bisect_right
 from dataclasses import dataclass, field
@@ -75,7 +76,6 @@ def clean(text: str) -> Cleaned:
 def _plain(line: str, html: bool) -> str:
     line = ANSI.sub("", line).replace("\r", "").replace("\xa0", " ").replace("\ufeff", "")
     if html and "&" in line:
-        import html as entities
         line = entities.unescape(line)
     return line
 

@@ -15,6 +15,7 @@ from irscope.graph import DTYPES, NO_ATTRS, Graph, Node, TensorType, TupleType, 
 from irscope.graph.walk import callees_first_of, post_order
 from irscope.lazy import np
 from irscope.ops import get
+from irscope.ops.attrs import Literal
 from irscope.source import UserError
 
 CONTROL = frozenset(("while", "conditional", "call"))
@@ -171,7 +172,6 @@ class Body:
 
     def constant(self, value: Any, dtype: str, at: Term) -> Term:
         """A scalar constant."""
-        from irscope.ops.attrs import Literal
         type = tensor_type(dtype, ())
         return self.make("constant", type, (), {"literal": Literal.of(np.asarray(value).astype(type.dtype.numpy()), type)}, at)
 
@@ -218,7 +218,6 @@ class Body:
 
     def vector(self, values: Sequence[int], dtype: str, at: Term) -> Term:
         """A constant of one dimension."""
-        from irscope.ops.attrs import Literal
         type = tensor_type(dtype, (len(values),))
         return self.make("constant", type, (), {"literal": Literal.of(np.asarray(values).astype(type.dtype.numpy()), type)}, at)
 

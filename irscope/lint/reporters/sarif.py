@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from pathlib import PurePath
 from typing import Any
+from urllib.parse import quote
 
-from irscope import __version__
 from irscope.lint.baseline import fingerprint
 from irscope.lint.gate import all_documented
 from irscope.lint.report import FileReport, Report
 from irscope.lint.reporters.user_line import user_line
 from irscope.source import Finding, Severity, Step
+from irscope.version import __version__
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
@@ -112,8 +114,5 @@ def _named(location: dict[str, Any], finding: Finding) -> dict[str, Any]:
 
 def uri(path: str) -> str:
     """A path as a URI reference: slashes, what is no letter of a URI escaped, relative paths kept relative."""
-    from pathlib import PurePath
-    from urllib.parse import quote
-
     text = quote(PurePath(path).as_posix())
     return f"file://{text}" if text.startswith("/") else text

@@ -7,6 +7,7 @@ from typing import Any
 from irscope.formats.relay.algebra import Relay, shape_text
 from irscope.formats.relay.operators import Attributes, operator
 from irscope.formats.relay.operators.broadcasting import common
+from irscope.formats.relay.types import dtype_named
 from irscope.graph import DType, Kind, Node, TensorType, Type
 from irscope.ops.faults import TypeFault
 
@@ -25,8 +26,6 @@ def _dense_type(a: Attributes, x: Type, w: Type) -> Type | None:
     k, n = x.shape[-1], w.shape[1]
     if isinstance(k, int) and isinstance(n, int) and k != n:
         raise TypeFault(f"nn.dense: data axis -1 is {k}, weight axis 1 is {n}")
-    from irscope.formats.relay.types import dtype_named
-
     return TensorType(dtype_named(str(a.out_dtype)) or x.dtype, (*x.shape[:-1], w.shape[0]))
 
 
@@ -64,8 +63,6 @@ def matmul(t: Relay, a: Attributes, x: Node, y: Node) -> Node:
 def _batch_type(a: Attributes, x: Type, y: Type) -> Type | None:
     if not (isinstance(x, TensorType) and isinstance(y, TensorType)) or (x.is_static and y.is_static) or x.rank < 3 or x.rank != y.rank:
         return None
-    from irscope.formats.relay.types import dtype_named
-
     m, n = (x.shape[-1] if a.transpose_a else x.shape[-2]), (y.shape[-2] if a.transpose_b else y.shape[-1])
     return TensorType(dtype_named(str(a.out_dtype)) or x.dtype, (*common(x.shape[:-2], y.shape[:-2]), m, n))
 

@@ -9,7 +9,7 @@ from typing import Any
 from irscope.formats.relay.algebra import Relay, shape_text, table_of
 from irscope.formats.relay.operators import Attributes, operator
 from irscope.graph import Kind, Node
-from irscope.graph.dtypes import S64
+from irscope.graph.dtypes import PRED, S64
 from irscope.ops.faults import TypeFault
 
 INJ = Kind.INJECTIVE
@@ -84,8 +84,6 @@ def strided_set(t: Relay, a: Attributes, x: Node, v: Node, begin: Node, end: Nod
     low = [r.start for r in ranges]
     inner = [r.step - 1 for r in ranges]
     high = [n - (r.start + (len(r) - 1) * r.step + 1) for n, r in zip(t.shape(x), ranges, strict=True)]
-    from irscope.graph.dtypes import PRED
-
     spread = t.pad(v, t.array(0, t.dtype(x)), low, high, inner)
     mask = t.pad(t.full(t.shape(v), True, PRED), t.array(False, PRED), low, high, inner)
     return t.select(mask, spread, x)

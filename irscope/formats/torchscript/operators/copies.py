@@ -7,9 +7,9 @@ from itertools import combinations_with_replacement as chosen_again
 from math import prod
 from typing import Any
 
-from irscope.formats.torchscript.abstract import ITSELF, Copied, Decision, View
+from irscope.formats.torchscript.abstract import ITSELF, Copied, Decision, Scalar, View
 from irscope.formats.torchscript.operators import alias, operator, shape, slices
-from irscope.formats.torchscript.operators.indexing import index, index_put
+from irscope.formats.torchscript.operators.indexing import index, index_put, scattered
 from irscope.formats.torchscript.operators.logic import truth
 from irscope.formats.torchscript.operators.matrices import diag_embed, diagonal
 from irscope.formats.torchscript.operators.reduction import accumulating
@@ -209,7 +209,6 @@ def max_unpool3d(t: Torch, x: Node, places: Node, size: list[int], stride: list[
 
 def _unpooled(t: Torch, x: Node, places: Node, size: list[int]) -> Node:
     """Zeros, but for the elements that a pooling took, at their places."""
-    from irscope.formats.torchscript.operators.indexing import scattered
     lead = t.shape(x)[:-len(size)]
     m, n = prod(lead), prod(t.shape(x)[len(lead):])
     flat = scattered(t, t.full((m, prod(size)), 0, t.dtype(x)), 1, t.reshape(places, (m, n)), t.reshape(x, (m, n)), None)
@@ -222,5 +221,4 @@ def equal(t: Torch, x: Node, y: Node) -> Any:
     if t.shape(x) != t.shape(y):
         return False
     same = t.all(t.compare("EQ", x, y), list(range(t.rank(x))))
-    from irscope.formats.torchscript.abstract import Scalar
     return Scalar(t.convert(same, PRED), "bool")

@@ -7,6 +7,7 @@ from typing import Any
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.operators.arithmetic import floor_divide
 from irscope.formats.torchscript.operators.logic import truth
+from irscope.formats.torchscript.operators.slices import select, slice_
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import PRED, S64
@@ -346,11 +347,9 @@ def masked_scatter(t: Torch, x: Node, mask: Node, source: Node) -> Node:
 
 @operator("select_scatter(Tensor self, Tensor src, int dim, int index)")
 def select_scatter(t: Torch, x: Node, source: Node, dim: int, at: int) -> Node:
-    from irscope.formats.torchscript.operators.slices import select
     return select(t, x, dim, at).into(x, source)
 
 
 @operator("slice_scatter(Tensor self, Tensor src, int dim=0, int? start=None, int? end=None, int step=1)")
 def slice_scatter(t: Torch, x: Node, source: Node, dim: int, start: int | None, end: int | None, step: int) -> Node:
-    from irscope.formats.torchscript.operators.slices import slice_
     return slice_(t, x, dim, start, end, step).into(x, source)

@@ -5,9 +5,12 @@ from typing import Any
 
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.operators.complex_numbers import conjugate
+from irscope.formats.torchscript.operators.norms import vector_norm
+from irscope.formats.torchscript.operators.reduction import accumulating
+from irscope.formats.torchscript.operators.solving import identity_like, inverse
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
-from irscope.graph.dtypes import F32
+from irscope.graph.dtypes import F32, S64
 from irscope.lazy import np
 
 
@@ -101,7 +104,6 @@ def chain_matmul(t: Torch, matrices: list[Node]) -> Node:
 
 @operator("matrix_power(Tensor self, int n)", "linalg_matrix_power(Tensor self, int n)")
 def matrix_power(t: Torch, x: Node, n: int) -> Node:
-    from irscope.formats.torchscript.operators.solving import identity_like, inverse
     if n == 0:
         return identity_like(t, x)
     if n < 0:
@@ -119,7 +121,6 @@ def matrix_power(t: Torch, x: Node, n: int) -> Node:
 @operator("einsum(str equation, Tensor[] tensors, *, int[]? path=None)")
 def einsum(t: Torch, equation: str, tensors: list[Node], path: Any) -> Node:
     """Operands are contracted from the left, two at a time; a letter that is needed no more is summed as soon as it is met."""
-    from irscope.formats.torchscript.operators.reduction import accumulating
     equation = equation.replace(" ", "")
     left, arrow, right = equation.partition("->")
     terms = [_letters(term, t.rank(x)) for term, x in zip(left.split(","), tensors, strict=True)]
@@ -156,7 +157,6 @@ def _letters(term: str, rank: int) -> str:
 
 def _diagonal(t: Torch, x: Node, term: str) -> tuple[Node, str]:
     """A letter that comes twice takes the diagonal."""
-    from irscope.graph.dtypes import S64
     for c in set(term):
         while term.count(c) > 1:
             i, j = term.index(c), term.rindex(c)
@@ -183,7 +183,6 @@ def _contract(t: Torch, x: Node, a: str, y: Node, b: str, later: set[str]) -> tu
 
 @operator("cdist(Tensor x1, Tensor x2, float p=2., int? compute_mode=None)")
 def cdist(t: Torch, x: Node, y: Node, p: float, mode: Any) -> Node:
-    from irscope.formats.torchscript.operators.norms import vector_norm
     away = t.sub(t.unsqueeze(x, -2), t.unsqueeze(y, -3))
     return vector_norm(t, away, p, [t.rank(away) - 1], False)
 
@@ -200,8 +199,6 @@ def cosine_similarity(t: Torch, x: Node, y: Node, dim: int, eps: float) -> Node:
 @operator("pdist(Tensor self, float p=2)")
 def pdist(t: Torch, x: Node, p: float) -> Node:
     """Distances of all pairs of rows."""
-    from irscope.formats.torchscript.operators.norms import vector_norm
-    from irscope.graph.dtypes import S64
     first, second = np.triu_indices(t.shape(x)[0], 1)
     if not len(first):
         return t.full((0,), 0, t.dtype(x))
@@ -211,7 +208,6 @@ def pdist(t: Torch, x: Node, p: float) -> Node:
 
 @operator("pairwise_distance(Tensor x1, Tensor x2, float p=2., float eps=1e-06, bool keepdim=False)")
 def pairwise_distance(t: Torch, x: Node, y: Node, p: float, eps: float, keep: bool) -> Node:
-    from irscope.formats.torchscript.operators.norms import vector_norm
     away = t.plus(t.sub(*t.promote(x, y)), eps)
     return vector_norm(t, away, p, [t.rank(away) - 1], keep)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 from math import pi, prod
 
 from irscope.formats.torchscript.operators import operator
+from irscope.formats.torchscript.operators.activations import log_sigmoid
 from irscope.formats.torchscript.operators.linear import pairwise_distance
 from irscope.formats.torchscript.operators.softmax import log_softmax
 from irscope.formats.torchscript.torch import Torch
@@ -55,7 +56,6 @@ def binary_cross_entropy(t: Torch, x: Node, y: Node, w: Node | None, reduction: 
 
 @operator("binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, int reduction=Mean)")
 def bce_with_logits(t: Torch, x: Node, y: Node, w: Node | None, positive: Node | None, reduction: int) -> Node:
-    from irscope.formats.torchscript.operators.activations import log_sigmoid
     rest = t.sub(t.like(y, 1), y)
     log = log_sigmoid(t, x)
     if positive is not None:

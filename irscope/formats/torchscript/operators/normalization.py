@@ -2,10 +2,12 @@
 from __future__ import annotations
 
 from irscope.formats.torchscript.operators import operator
+from irscope.formats.torchscript.operators.norms import vector_norm
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import F32
 from irscope.lazy import np
+from irscope.ops.attrs import Window
 
 
 @operator("batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, "
@@ -120,7 +122,6 @@ def _affine(t: Torch, y: Node, w: Node | None, b: Node | None) -> Node:
 
 @operator("local_response_norm(Tensor input, int size, float alpha=0.0001, float beta=0.75, float k=1.)")
 def local_response_norm(t: Torch, x: Node, size: int, alpha: float, beta: float, k: float) -> Node:
-    from irscope.ops.attrs import Window
     rank = t.rank(x)
     window = Window.make(tuple(size if d == 1 else 1 for d in range(rank)),
                          pad=tuple((size // 2, (size - 1) // 2) if d == 1 else (0, 0) for d in range(rank)))
@@ -131,7 +132,6 @@ def local_response_norm(t: Torch, x: Node, size: int, alpha: float, beta: float,
 
 @operator("renorm(Tensor self, Scalar p, int dim, Scalar maxnorm)")
 def renorm(t: Torch, x: Node, p: float, dim: int, limit: float) -> Node:
-    from irscope.formats.torchscript.operators.norms import vector_norm
     d = t.dim(x, dim)
     size = vector_norm(t, x, p, [i for i in range(t.rank(x)) if i != d], True)
     factor = t.select(t.compare("GT", size, t.like(size, limit)), t.div(t.like(size, limit), t.plus(size, 1e-7)), t.like(size, 1))

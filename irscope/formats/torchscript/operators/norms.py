@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from irscope.formats.torchscript.operators import operator
+from irscope.formats.torchscript.operators.decompositions import svdvals
 from irscope.formats.torchscript.operators.logic import truth
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
@@ -70,7 +71,6 @@ def matrix_norm(t: Torch, x: Node, order: Any, dim: list[int], keep: bool, dtype
 
 
 def _of_singular_values(t: Torch, x: Node, order: Any, rows: int, columns: int, keep: bool) -> Node:
-    from irscope.formats.torchscript.operators.decompositions import svdvals
     lead = [d for d in range(t.rank(x)) if d not in (rows, columns)]
     values = svdvals(t, t.transpose(t.floating(x), [*lead, rows, columns]))
     d = [t.rank(values) - 1]

@@ -5,7 +5,9 @@ from math import prod
 from typing import Any
 
 from irscope.formats.torchscript.operators import operator
+from irscope.formats.torchscript.operators.complex_numbers import conjugate
 from irscope.formats.torchscript.operators.logic import truth
+from irscope.formats.torchscript.operators.matrices import diagonal
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import PRED, S64, U8
@@ -230,7 +232,6 @@ def cov(t: Torch, x: Node, correction: int, counts: Node | None, weights: Node |
         norm_ = t.sub(total, t.scale(spread, correction))
     else:
         norm_ = t.plus(total, -correction)
-    from irscope.formats.torchscript.operators.complex_numbers import conjugate
     made = t.div(t.dot(scaled, conjugate(t, away), ([1], [1])), t.maximum(norm_, t.array(0, dtype)) if dtype.is_float else norm_)
     return t.reshape(made, ()) if single else made
 
@@ -240,7 +241,6 @@ def corrcoef(t: Torch, x: Node) -> Node:
     c = cov(t, x, 1, None, None)
     if t.rank(c) == 0:
         return t.div(c, c)
-    from irscope.formats.torchscript.operators.matrices import diagonal
     spread = t.unary("sqrt", diagonal(t, c, 0, 0, 1).read(c))
     made = t.div(t.div(c, t.unsqueeze(spread, 1)), t.unsqueeze(spread, 0))
     return t.minimum(t.maximum(made, t.like(made, -1)), t.like(made, 1)) if t.dtype(made).is_float else made

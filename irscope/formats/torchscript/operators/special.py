@@ -9,7 +9,7 @@ from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.operators.unary import erfc
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
-from irscope.graph.dtypes import F32, F64
+from irscope.graph.dtypes import C128, F32, F64, S16, S32, S64
 
 
 def in_double(t: Torch, x: Node, function: Callable[[Node], Node]) -> Node:
@@ -295,7 +295,6 @@ def heaviside(t: Torch, x: Node, values: Node) -> Node:
 @operator("float_power.Tensor_Tensor(Tensor self, Tensor exponent)", "float_power.Tensor_Scalar(Tensor self, Scalar exponent)",
           "float_power.Scalar(Scalar self, Tensor exponent)")
 def float_power(t: Torch, x: Any, y: Any) -> Node:
-    from irscope.graph.dtypes import C128
     kind = C128 if t.result_type(x, y).is_complex else F64
     return t.binary("power", *t.promote(x, y, to=kind))
 
@@ -323,7 +322,6 @@ def isneginf(t: Torch, x: Node) -> Node:
 @operator("nextafter(Tensor self, Tensor other)")
 def nextafter(t: Torch, x: Node, y: Node) -> Node:
     """The next number of the type in the direction of ``y``."""
-    from irscope.graph.dtypes import S16, S32, S64
     x, y = t.together(*t.promote(x, y))
     kind = {16: S16, 32: S32, 64: S64}[t.dtype(x).bits]
     pattern = t.bitcast_convert(x, kind)
