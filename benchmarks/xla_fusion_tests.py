@@ -35,6 +35,7 @@ from irscope.fusion.xla.instructions import Computation, Instruction
 from irscope.fusion.xla.stage import computations
 from irscope.fusion.xla_gpu import marked
 from irscope.graph import Module
+from irscope.ops import hlo
 
 DEVICE = DEVICES["h100"]
 GEMM = "gpu-gemm"
@@ -55,7 +56,7 @@ class Result:
         return self.computations[-1].root
 
     def fusions(self) -> list[Instruction]:
-        return [i for c in self.computations for i in c.post_order() if i.op == "fusion"]
+        return [i for c in self.computations for i in c.post_order() if i.op is hlo.fusion]
 
 
 def by_cpu(module: Module) -> Result:
@@ -166,7 +167,7 @@ def judged(assertion: str, result: Result) -> str | None:
         return None if instruction is None else "" if has_outputs(instruction) else f"{found[1]} has one result"
     if found := COUNT.search(assertion):
         bodies = [*result.computations, *(f.body for f in result.fusions() if f.body is not None)]
-        count = sum(i.op == opcode(found[1]) for c in bodies for i in c.instructions)
+        count = sum(i.op.name == opcode(found[1]) for c in bodies for i in c.instructions)
         return "" if count == int(found[2]) else f"{count} {opcode(found[1])}, not {found[2]}"
     if found := OUTPUTS.search(assertion):
         count = sum(map(has_outputs, result.fusions()))
@@ -189,7 +190,7 @@ def kind_of(fusion: Instruction) -> str:
 
 
 def shown(instruction: Instruction) -> str:
-    return f"{instruction.op}({', '.join(o.op for o in instruction.operands)})"
+    return f"{instruction.op.name}({', '.join(o.op.name for o in instruction.operands)})"
 
 
 def is_run(assertion: str) -> bool:

@@ -31,9 +31,10 @@ from irscope.fusion.xla.instructions import Computation, Instruction
 from irscope.fusion.xla.multiplied import told_of
 from irscope.fusion.xla.stage import computations
 from irscope.fusion.xla_gpu import marked
+from irscope.ops import hlo
 
 REFUSED = re.compile(r"gemm_fusion\.cc:\d+\] Not fusing %(\S+) = .*? to the (?:out|in)put due to the decision: (.*)")
-MOVES = frozenset("parameter bitcast reshape transpose copy constant broadcast".split())
+MOVES = hlo.named("parameter bitcast reshape transpose copy constant broadcast")
 LEFT = re.compile(r"gemm_fusion\.cc:\d+\] Not fusing: (.*)")
 
 
@@ -49,14 +50,14 @@ def kernels(made: list[Computation]) -> Counter[Hashable]:
         assert kernel.body is not None
         inside = list(kernel.body.instructions)
         if any(i.op in PRODUCTS for i in inside):
-            held = Counter((i.op, i.dtype, i.dims) for i in inside if i.op != "parameter")
+            held = Counter((i.op.name, i.dtype, i.dims) for i in inside if i.op is not hlo.parameter)
             found[kernel.dims, tuple(sorted(held.items())), tuple(sorted((p.dtype, p.dims) for p in kernel.operands))] += 1
     return found
 
 
 def arithmetic(body: Computation) -> Hashable:
     """What a kernel computes, movement and constants left out."""
-    return tuple(sorted(Counter(i.op for i in body.instructions if i.op not in MOVES).items()))
+    return tuple(sorted(Counter(i.op.name for i in body.instructions if i.op not in MOVES).items()))
 
 
 def is_alike_early(raw: Path, device: Device, theirs: list[Computation]) -> bool:

@@ -25,10 +25,11 @@ from irscope.fusion.xla.gpu_outputs import has_outputs, join_kernels
 from irscope.fusion.xla.instructions import Computation
 from irscope.fusion.xla.stage import computations
 from irscope.fusion.xla_gpu import marked
+from irscope.ops import hlo
 
 NAME = re.compile(r"(module_\d+\..+?)\.\d{4}\.(.*)\.txt")
 UPDATE = re.compile(r'update_priority \{\s+producer_name: "([^"]*)"(.*?)\n  \}', re.DOTALL)
-NOTHING = ("parameter", "constant", "get-tuple-element", "tuple", "bitcast")
+NOTHING = (hlo.parameter, hlo.constant, hlo.get_tuple_element, hlo.tuple, hlo.bitcast)
 CLOSE = 0.0001
 """Microseconds: XLA logs quarters of a nanosecond."""
 
@@ -43,11 +44,11 @@ def kernels(made: list[Computation], counted: bool) -> Counter[Hashable]:
     found: Counter[Hashable] = Counter()
     for kernel in (i for computation in made for i in computation.post_order()):
         if kernel.body is None:
-            found[kernel.op, kernel.dims] += kernel.op not in NOTHING
+            found[kernel.op.name, kernel.dims] += kernel.op not in NOTHING
             continue
         outputs = kernel.body.root.operands if has_outputs(kernel) else [kernel.body.root]
-        held = Counter(i.op for i in kernel.body.instructions if i.op not in NOTHING)
-        found[tuple(sorted((o.op, o.dims) for o in outputs)), tuple(sorted(held.items() if counted else held))] += 1
+        held = Counter(i.op.name for i in kernel.body.instructions if i.op not in NOTHING)
+        found[tuple(sorted((o.op.name, o.dims) for o in outputs)), tuple(sorted(held.items() if counted else held))] += 1
     return +found
 
 

@@ -9,6 +9,7 @@ from irscope.fusion.xla.gemm.products import SMALL, Settings
 from irscope.fusion.xla.gemm.rules import No
 from irscope.fusion.xla.gemm.steps import Scope, operand_steps
 from irscope.fusion.xla.instructions import Computation, Instruction
+from irscope.ops import hlo
 
 SCOPES = {"LHS": 0, "RHS": 1}
 SPEC = re.compile(r"analysis\.IterSpec\(TritonFusionAnalysis::Scope::(LHS|RHS), computation->parameter_instruction\((\d+)\), (\d+)\), "
@@ -46,7 +47,7 @@ def told(assertion: str, computations: list[Computation]) -> str | None:
         scope = operand_steps(_dot(computations[-1]), SCOPES[found[1]])
         return "" if isinstance(scope, Scope) and len(scope.parameters) == int(found[2]) else f"not {found[2]} parameters of {found[1]}"
     if found := OPCODE.search(assertion):
-        return "" if root.op == found[1].lower() else f"the root is a {root.op}"
+        return "" if root.op.name == found[1].lower() else f"the root is a {root.op.name}"
     if KIND.search(assertion):
         return "" if root.kind == "kCustom" else "the root is no Triton kernel"
     if found := OPERANDS.search(assertion):
@@ -58,11 +59,11 @@ def told(assertion: str, computations: list[Computation]) -> str | None:
 def _dot(computation: Computation) -> Instruction:
     """The product of a computation, or of the kernel that it calls."""
     bodies = [computation, *(i.body for i in computation.instructions if i.body is not None)]
-    return next(i for body in bodies for i in body.instructions if i.op == "dot")
+    return next(i for body in bodies for i in body.instructions if i.op is hlo.dot)
 
 
 def _stretches(scope: Scope, parameter: int, dimension: int) -> list[Stride]:
-    read = [p for p in scope.strides if p.op == "parameter"]
+    read = [p for p in scope.strides if p.op is hlo.parameter]
     assert parameter == 0 and len(read) == 1
     return list(scope.strides[read[0]].get(dimension, ()))
 

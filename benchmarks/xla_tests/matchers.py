@@ -4,6 +4,7 @@ from __future__ import annotations
 import re
 
 from irscope.fusion.xla.instructions import Instruction
+from irscope.ops import hlo
 
 NAMES = {"Exp": "exponential", "Sqrt": "sqrt", "Abs": "abs", "Slice": "slice"}
 PREDICATE = re.compile(r"\s*\.WithPredicate\((\w+)\)?")
@@ -55,11 +56,11 @@ def _matcher(text: str, at: int) -> tuple[tuple[str, str, list[object]], int]:
 def fits(instruction: Instruction, wanted: tuple[str, str, list[object]], bound: dict[str, Instruction]) -> bool:
     op, name, operands = wanted
     if op == TILED:
-        if instruction.op != "fusion" or instruction.kind != "triton" or not instruction.tile:
+        if instruction.op is not hlo.fusion or instruction.kind != "triton" or not instruction.tile:
             return False
     elif op == opcode(EITHER):
-        return "parameter" in (instruction.op, *(o.op for o in instruction.operands if instruction.op == "bitcast"))
-    elif op not in (instruction.op, ANY):
+        return "parameter" in (instruction.op.name, *(o.op.name for o in instruction.operands if instruction.op is hlo.bitcast))
+    elif op not in (instruction.op.name, ANY):
         return False
     if name:
         bound[name] = instruction

@@ -16,6 +16,7 @@ from irscope.fusion.xla.instructions import Computation, Instruction
 from irscope.fusion.xla.stage import computations
 from irscope.fusion.xla.transposes import moves_minor
 from irscope.graph import Module
+from irscope.ops import hlo
 
 ONE: dict[str, Callable[[Instruction], bool]] = {
     "TransposesMinorDimension": moves_minor,
@@ -82,9 +83,9 @@ def _named(name: str, entry: Computation) -> Instruction | None:
         outer = _named(operand[1], entry)
         return outer.operands[int(operand[2])] if outer is not None else None
     by_name = {i.node.name: i for i in entry.instructions if i.node is not None}
-    given = list(entry.root.operands) if entry.root.op == "tuple" else [entry.root]
-    results = list(dict.fromkeys(i.operands[0] if i.op == "get-tuple-element" else i for i in given))
-    fusions = [i for i in results if i.op == "fusion"]
+    given = list(entry.root.operands) if entry.root.op is hlo.tuple else [entry.root]
+    results = list(dict.fromkeys(i.operands[0] if i.op is hlo.get_tuple_element else i for i in given))
+    fusions = [i for i in results if i.op is hlo.fusion]
     if name in ("root", "tuple", "fusion_adaptor"):
         return entry.root
     if name in ("fusion_1", "fusion_2") and len(fusions) == 2:
@@ -94,5 +95,5 @@ def _named(name: str, entry: Computation) -> Instruction | None:
     if name in by_name:
         return by_name[name]
     near = [i for n, i in by_name.items() if n.startswith(name)]
-    near += [i for i in entry.instructions if i.op.startswith(SHORT.get(name, name))]
+    near += [i for i in entry.instructions if i.op.name.startswith(SHORT.get(name, name))]
     return next(iter(near or ([entry.root] if name in ("scatter_inst", "reduce") else [])), None)

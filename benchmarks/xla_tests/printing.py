@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from irscope.fusion.xla.instructions import Computation, Instruction
 from irscope.graph import Node, TensorType, Type
+from irscope.ops import hlo
 
-PRODUCTS = ("dot", "scaled-dot")
+PRODUCTS = (hlo.dot, hlo.scaled_dot)
 KERNEL = '{"kind":"__triton_gemm"}'
 """What XLA writes down of a Triton kernel of a product."""
 Metadata = Callable[[Node], str]
@@ -49,7 +50,7 @@ def _called(fusion: Instruction) -> str:
 
 def _name(instruction: Instruction, names: dict[Instruction, str]) -> str:
     if instruction not in names:
-        base = instruction.node.name if instruction.node is not None else "p" if instruction.op == "parameter" else instruction.op
+        base = instruction.node.name if instruction.node is not None else "p" if instruction.op is hlo.parameter else instruction.op.name
         used = set(names.values())
         name, number = base, 1
         while name in used:
@@ -63,11 +64,11 @@ def _line(instruction: Instruction, owner: Computation, names: dict[Instruction,
     op = instruction.op
     operands = ", ".join(f"%{_name(o, names)}" for o in instruction.operands)
     more = ""
-    if op == "parameter":
+    if op is hlo.parameter:
         operands = str(owner.params.index(instruction))
-    elif op == "constant":
+    elif op is hlo.constant:
         operands = "0"
-    elif op == "fusion":
+    elif op is hlo.fusion:
         more = f", kind={kind_of(instruction)}, calls=%{_called(instruction)}" if instruction.body is not None else ""
         if instruction.body is not None and any(i.op in PRODUCTS for i in instruction.body.instructions):
             more += f", backend_config={KERNEL}"
@@ -77,7 +78,7 @@ def _line(instruction: Instruction, owner: Computation, names: dict[Instruction,
         more += f", metadata={told}" if told else ""
     elif "dimensions" in instruction.attrs:
         more = f", dimensions={{{','.join(map(str, instruction.attrs['dimensions']))}}}"
-    if op == "reduce" and instruction.bodies:
+    if op is hlo.reduce and instruction.bodies:
         more += f", to_apply=%{instruction.bodies[0].name}"
     root = "ROOT " if instruction is owner.root else ""
     return f"  {root}%{_name(instruction, names)} = {_type(instruction.type)} {op}({operands}){more}"

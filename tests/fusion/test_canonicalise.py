@@ -14,10 +14,11 @@ from irscope.fusion.xla_cpu import POLICY
 from irscope.graph import Graph, Module, Node, TensorType
 from irscope.lint.fusion import remarks
 from irscope.lint.planned import Planned
+from irscope.ops import hlo
 
 FOLDER = Path(__file__).parent.parent / "data" / "xla_cpu"
 NAMES = sorted(path.name.removesuffix(".raw.hlo") for path in FOLDER.glob("*.raw.hlo"))
-UNTOLD = ("parameter", "constant", "get-tuple-element", "tuple")
+UNTOLD = (hlo.parameter, hlo.constant, hlo.get_tuple_element, hlo.tuple)
 
 
 def text(name: str, stage: str) -> Module:
@@ -33,7 +34,7 @@ def form(node: Node) -> tuple[str, str]:
 
 
 def forms(module: Module) -> Counter[tuple[str, str]]:
-    return Counter(form(node) for graph in computations(module) for node in graph.nodes if node.op.name != "parameter")
+    return Counter(form(node) for graph in computations(module) for node in graph.nodes if node.op is not hlo.parameter)
 
 
 def edges(plans: list[Plan]) -> Counter[tuple[object, ...]]:
@@ -73,7 +74,7 @@ def test_what_is_rewritten_keeps_its_way_to_the_text(name: str) -> None:
         assert len(set(names)) == len(names)
         for place, node in enumerate(graph.nodes):
             assert node.index == place and all(o.index < place and graph.nodes[o.index] is o for o in node.operands)
-            assert (node.origin and set(node.origin) <= here) or node.op.name in ("parameter", "tuple", "constant")
+            assert (node.origin and set(node.origin) <= here) or node.op in (hlo.parameter, hlo.tuple, hlo.constant)
     assert set(canonical.became) <= here
     by_name = {node.name: node for node in here}
     for graph in computations(canonical.module):
@@ -87,7 +88,7 @@ def told(name: str) -> dict[tuple[str, str], EdgeVerdict]:
 
 
 def graph_edges(graph: Graph) -> set[tuple[str, str]]:
-    return {(o.name, n.name) for n in graph.nodes if n.op.name not in UNTOLD for o in n.operands if o.op.name not in UNTOLD}
+    return {(o.name, n.name) for n in graph.nodes if n.op not in UNTOLD for o in n.operands if o.op not in UNTOLD}
 
 
 @pytest.mark.parametrize("name", NAMES)

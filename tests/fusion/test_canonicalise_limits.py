@@ -7,6 +7,7 @@ import pytest
 
 from irscope.api import load
 from irscope.fusion.canonicalise import canonicalise, fold, reductions, ynnpack
+from irscope.ops import hlo
 
 ADD = "add { p = f32[] parameter(0)\n q = f32[] parameter(1)\n ROOT s = f32[] add(p, q) }\n"
 
@@ -15,7 +16,7 @@ def rewritten(arguments: str, result: str, lines: str) -> list[str]:
     """The operators that XLA makes of a program, those inside of library calls too."""
     text = f"HloModule m, entry_computation_layout={{({arguments})->{result}}}\n\n{ADD}\nENTRY e {{\n{lines}\n}}\n"
     made = canonicalise(load(text).module()).module.main().nodes
-    return [node.op.name for graph in (made, *(node.bodies[0].nodes for node in made if node.op.name == "fusion")) for node in graph]
+    return [node.op.name for graph in (made, *(node.bodies[0].nodes for node in made if node.op is hlo.fusion)) for node in graph]
 
 
 def summed(count: int) -> list[str]:

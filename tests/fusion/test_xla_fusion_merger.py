@@ -14,6 +14,7 @@ from irscope.fusion.xla.older_cost import MergerCost, earlier_reduction
 from irscope.fusion.xla.refusal import Refusal
 from irscope.fusion.xla.stage import computations
 from irscope.fusion.xla_gpu import marked
+from irscope.ops import hlo
 from tests.fusion.xla_texts import ADD, module
 
 H100 = DEVICES["h100"]
@@ -97,7 +98,7 @@ def test_a_kernel_goes_into_all_its_readers_or_into_none() -> None:
     made.run()
     assert sorted(made.merged) == [("f", "g"), ("f", "m")]
     kernels = [i for i in made.computation.instructions if i.body is not None]
-    assert sorted(sorted(i.op for i in k.body.instructions if i.op != "constant") for k in kernels if k.body is not None) \
+    assert sorted(sorted(i.op.name for i in k.body.instructions if i.op is not hlo.constant) for k in kernels if k.body is not None) \
         == [["abs", "negate", "parameter"], ["exponential", "negate", "parameter"]]
 
 

@@ -11,6 +11,7 @@ from irscope.fusion.xla.gemm.products import Product, Settings, rewrite
 from irscope.fusion.xla.gemm.rules import RULES
 from irscope.fusion.xla.gpu_device import DEVICES
 from irscope.fusion.xla.instructions import Computation
+from irscope.ops import hlo
 from tests.fusion.xla_texts import ADD, module
 
 DOT = "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
@@ -39,7 +40,7 @@ def kernels(text: str, device: str = "a100", settings: Settings | None = None) -
     for fusion in judged(text, device, settings)[0].post_order():
         if fusion.body is not None:
             assert fusion.kind == "kCustom"
-            inside = " ".join(i.op for i in fusion.body.post_order() if i.op != "parameter")
+            inside = " ".join(i.op.name for i in fusion.body.post_order() if i.op is not hlo.parameter)
             found.append(f"{inside} of {' '.join(o.name for o in fusion.operands)}")
     return found
 

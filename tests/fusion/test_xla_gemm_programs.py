@@ -17,6 +17,7 @@ from irscope.fusion.xla.gpu_device import DEVICES
 from irscope.fusion.xla.instructions import Computation
 from irscope.fusion.xla.stage import computations
 from irscope.fusion.xla_gpu import marked
+from irscope.ops import hlo
 
 FOLDER = Path(__file__).parent.parent / "data" / "xla_gpu_products"
 PROGRAMS = sorted(path.name.removesuffix(".before.hlo") for path in FOLDER.glob("*.before.hlo"))
@@ -32,7 +33,7 @@ def kernels(made: list[Computation]) -> Counter[Hashable]:
     found: Counter[Hashable] = Counter()
     for kernel in (i for computation in made for i in computation.instructions if i.body is not None):
         assert kernel.body is not None
-        held = Counter((i.op, i.dtype, i.dims) for i in kernel.body.instructions if i.op != "parameter")
+        held = Counter((i.op.name, i.dtype, i.dims) for i in kernel.body.instructions if i.op is not hlo.parameter)
         found[kernel.dims, tuple(sorted(held.items())), tuple((p.dtype, p.dims) for p in kernel.operands)] += 1
     return found
 

@@ -27,6 +27,7 @@ from irscope.fusion.xla.gemm.steps import operand_steps, steps
 from irscope.fusion.xla.gpu_device import DEVICES
 from irscope.fusion.xla.instructions import Computation, Instruction
 from irscope.fusion.xla_gpu import marked
+from irscope.ops import hlo
 from tests.fusion.xla_texts import module
 
 DOT = "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
@@ -42,10 +43,10 @@ def second(text: str) -> Computation:
 
 def shown(instruction: Instruction) -> str:
     """An instruction with what it reads, down to names; a kernel by its opcodes."""
-    op = instruction.op
+    op = instruction.op.name
     if instruction.body is not None:
-        op = "<" + " ".join(i.op for i in instruction.body.post_order() if i.op != "parameter") + ">"
-    inside = " ".join(shown(o) if o.op in ("fusion", "bitcast") else o.name for o in instruction.operands)
+        op = "<" + " ".join(i.op.name for i in instruction.body.post_order() if i.op is not hlo.parameter) + ">"
+    inside = " ".join(shown(o) if o.op in (hlo.fusion, hlo.bitcast) else o.name for o in instruction.operands)
     return f"{op}({inside})"
 
 
@@ -129,7 +130,7 @@ def test_a_bitcast_passes_a_transpose_of_what_it_merges() -> None:
 
 def dot_of(text: str) -> tuple[Instruction, Instruction]:
     computation = Computation.of(module(text).main())
-    return next(i for i in computation.instructions if i.op == "dot"), computation.root
+    return next(i for i in computation.instructions if i.op is hlo.dot), computation.root
 
 
 def test_how_a_kernel_steps_over_slices_of_slices() -> None:
@@ -213,7 +214,7 @@ def test_a_kernel_that_reads_an_array_twice_through_a_bitcast_reads_it_no_more_d
     computation = Computation.of(module(text).main())
     rewrite(computation, DEVICES["a100"])
     hoist_bitcasts(computation)
-    assert [user.op for user in computation.params[0].users] == ["bitcast"]
+    assert [user.op.name for user in computation.params[0].users] == ["bitcast"]
     assert list(computation.params[1].users) == [computation.root]
 
 

@@ -8,6 +8,7 @@ from irscope.fusion.xla import copying
 from irscope.fusion.xla.copying import fuse_copies
 from irscope.fusion.xla.gpu_device import DEVICES
 from irscope.fusion.xla.instructions import Computation
+from irscope.ops import hlo
 from tests.fusion.xla_texts import ADD, module
 
 LOOP = "loop { p = f32[64,32] parameter(0)\n m = f32[64,32] multiply(p, p)\n ROOT n = f32[64,32] negate(m) }\n"
@@ -22,7 +23,7 @@ def written(instructions: str, header: str) -> list[list[str]]:
     computation = Computation.of(module(instructions, header).main())
     fuse_copies(computation, DEVICES["h100"])
     bodies = [i.body for i in computation.post_order() if i.body is not None]
-    return [*([o.op for o in b.root.operands] for b in bodies if b.root.op == "tuple"), [i.op for i in computation.post_order()]]
+    return [*([o.op.name for o in b.root.operands] for b in bodies if b.root.op is hlo.tuple), [i.op.name for i in computation.post_order()]]
 
 
 def body(lines: str, operand: str = "f32[64,32]") -> str:

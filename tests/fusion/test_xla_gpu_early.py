@@ -16,6 +16,7 @@ from irscope.fusion.xla.gpu_device import DEVICES
 from irscope.fusion.xla_gpu import POLICY
 from irscope.graph import Module, Node
 from irscope.lint.fusion import remarks
+from irscope.ops import hlo
 
 DATA = Path(__file__).parent.parent / "data"
 NAMES = sorted(path.name.removesuffix(".h100.hlo") for path in (DATA / "xla_gpu_early").glob("*.h100.hlo"))
@@ -40,7 +41,7 @@ def nodes(text: Module, device: str = "h100") -> list[Node]:
 
 def ops(text: Module, device: str = "h100") -> list[str]:
     return [f"{node.op.name}:{str(node.type).split('[')[0]}" for node in nodes(text, device)
-            if node.op.name not in ("parameter", "constant", "broadcast")]
+            if node.op not in (hlo.parameter, hlo.constant, hlo.broadcast)]
 
 
 def told(text: Module, device: str | None = None) -> dict[tuple[str, str], EdgeVerdict]:
@@ -139,8 +140,8 @@ def test_products_of_one_array_are_merged_and_cut_apart() -> None:
 ROOT %u = (f32[256,32]{1,0}, f32[256,96]{1,0}) tuple(%t, %e)""",
                   "(f32[4,64,64]{2,1,0}, f32[64,32]{1,0}, f32[64,96]{1,0})->(f32[256,32]{1,0}, f32[256,96]{1,0})")
     made = nodes(text)
-    assert [n.op.name for n in made if n.op.name in ("dot", "concatenate", "slice", "tanh")] == ["concatenate", "dot", "slice", "tanh", "slice"]
-    assert [str(n.type) for n in made if n.op.name == "dot"] == ["f32[256,128]{1,0}"]
+    assert [n.op.name for n in made if n.op in (hlo.dot, hlo.concatenate, hlo.slice, hlo.tanh)] == ["concatenate", "dot", "slice", "tanh", "slice"]
+    assert [str(n.type) for n in made if n.op is hlo.dot] == ["f32[256,128]{1,0}"]
 
 
 def test_a_product_that_reads_another_of_the_same_array_stays() -> None:
@@ -150,7 +151,7 @@ def test_a_product_that_reads_another_of_the_same_array_stays() -> None:
 %d = f32[64,64]{1,0} dot(%r, %a), lhs_contracting_dims={1}, rhs_contracting_dims={0}
 ROOT %e = f32[64,64]{1,0} dot(%r, %d), lhs_contracting_dims={1}, rhs_contracting_dims={0}""",
                   "(f32[4,16,64]{2,1,0}, f32[64,64]{1,0})->f32[64,64]{1,0}")
-    assert [n.op.name for n in nodes(text) if n.op.name in ("dot", "concatenate")] == ["dot", "dot"]
+    assert [n.op.name for n in nodes(text) if n.op in (hlo.dot, hlo.concatenate)] == ["dot", "dot"]
 
 
 @pytest.mark.parametrize("device, rows, length, pieces", [
@@ -164,7 +165,7 @@ def test_few_rows_and_a_long_sum_are_cut(device: str, rows: int, length: int, pi
 %w = f32[{length},64]{{1,0}} parameter(1)
 ROOT %d = f32[{rows},64]{{1,0}} dot(%r, %w), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}""",
                   f"(f32[{rows // 2},2,{length}]{{2,1,0}}, f32[{length},64]{{1,0}})->f32[{rows},64]{{1,0}}")
-    [dot] = [n for n in nodes(text, device) if n.op.name == "dot"]
+    [dot] = [n for n in nodes(text, device) if n.op is hlo.dot]
     assert dot.type.dims() == ((pieces, rows, 64) if pieces > 1 else (rows, 64))  # type: ignore[attr-defined]
 
 
@@ -174,7 +175,7 @@ def test_reductions_over_what_lies_apart_are_split_and_together_are_one() -> Non
 %s = f32[4,4]{1,0} reduce(%x, %z), dimensions={1,2,4}, to_apply=%add
 ROOT %r = f32[16]{0} reshape(%s)""", "(f32[4,8,8,4,8]{4,3,2,1,0})->f32[16]{0}",
                   "%add {\n%a = f32[] parameter(0)\n%b = f32[] parameter(1)\nROOT %c = f32[] add(%a, %b)\n}")
-    assert [(n.op.name, str(n.type)) for n in nodes(text) if n.op.name in ("bitcast", "reduce")] == [
+    assert [(n.op.name, str(n.type)) for n in nodes(text) if n.op in (hlo.bitcast, hlo.reduce)] == [
         ("bitcast", "f32[4,64,4,8]{3,2,1,0}"), ("reduce", "f32[4,4,8]{2,1,0}"), ("reduce", "f32[4,4]{1,0}"), ("bitcast", "f32[16]{0}")]
 
 
@@ -199,7 +200,7 @@ def test_a_convolution_takes_bias_and_relu_and_lies_as_the_device_wants() -> Non
     text = convolved("size=3x3 pad=1_1x1_1", "16,16", 4096)
     assert ops(text) == ["transpose:f32", "transpose:f32", "custom-call:(f32", "get-tuple-element:f32", "transpose:f32", "bitcast:f32"]
     assert ops(text, "a100") == ["custom-call:(f32", "get-tuple-element:f32", "bitcast:f32"]
-    [call] = [n for n in nodes(text) if n.op.name == "custom-call"]
+    [call] = [n for n in nodes(text) if n.op is hlo.custom_call]
     assert call.attrs["custom_call_target"] == "__cudnn$convBiasActivationForward" and len(call.operands) == 3
     verdicts = told(text)
     assert verdicts["c", "a"].fused == verdicts["a", "m"].fused == "all"

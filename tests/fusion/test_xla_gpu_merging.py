@@ -91,7 +91,7 @@ def test_a_long_chain_is_not_walked_at_each_step(line: str, monkeypatch: pytest.
     computation = Computation.of(module(text).main())
     monkeypatch.setattr(Computation, "post_order", counted)
     gpu.run(computation, DEVICES["h100"])
-    assert [i.op for i in computation.instructions] == ["parameter", "fusion"]
+    assert [i.op.name for i in computation.instructions] == ["parameter", "fusion"]
     assert walked < 15 * length
 
 

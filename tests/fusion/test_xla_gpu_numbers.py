@@ -12,6 +12,7 @@ from irscope.fusion.xla.gpu_kinds import Emitter
 from irscope.fusion.xla.gpu_launch import launch, unroll_factor
 from irscope.fusion.xla.instructions import Computation, Instruction
 from irscope.fusion.xla.shapes import is_race_free, is_unnested_reduction
+from irscope.ops import get
 from tests.fusion.xla_texts import ADD, module
 
 H100 = DEVICES["h100"]
@@ -96,7 +97,7 @@ def test_a_device_reads_and_computes_at_its_pace(name: str, cores: int, units: i
     ("sm_90", "compare", "f32", 3), ("sm_60", "divide", "f32", 35),
     ("sm_89", "tanh", "f32", 190), ("sm_120", "cbrt", "f32", 867)])
 def test_cycles(capability: str, op: str, dtype: str, count: int) -> None:
-    assert cycles(capability, op, dtype) == count
+    assert cycles(capability, get(op), dtype) == count
 
 
 def test_work_is_the_cycles_of_all_elements() -> None:

@@ -10,6 +10,7 @@ from irscope.fusion.xla.gpu_cost import CostModel
 from irscope.fusion.xla.gpu_device import DEVICES
 from irscope.fusion.xla.gpu_outputs import join_kernels
 from irscope.fusion.xla.instructions import Computation
+from irscope.ops import hlo
 from tests.fusion.xla_texts import ADD, module, why
 
 BOTH = "ROOT t = ({first}, {second}) tuple(f, g)"
@@ -19,7 +20,7 @@ def joined(instructions: str, header: str = "") -> list[list[str]]:
     """What the kernels of several results give, as opcodes, when each instruction and fusion of the text is a kernel."""
     computation = Computation.of(module(instructions, header).main())
     join_kernels(computation, CostModel(DEVICES["h100"]))
-    return [[o.op for o in i.body.root.operands] for i in computation.post_order() if i.body is not None and i.body.root.op == "tuple"]
+    return [[o.op.name for o in i.body.root.operands] for i in computation.post_order() if i.body is not None and i.body.root.op is hlo.tuple]
 
 
 def body(name: str, operand: str, lines: str) -> str:
@@ -269,8 +270,8 @@ def test_what_a_kernel_of_several_results_alone_reads_is_no_result_of_it() -> No
     computation = Computation.of(module(text, header).main())
     assert join_kernels(computation, CostModel(DEVICES["h100"])) == [("f", "g")]
     [kernel] = [i for i in computation.instructions if i.body is not None]
-    assert kernel.body is not None and [o.op for o in kernel.body.root.operands] == ["abs", "sign"]
-    assert [o.op for o in kernel.body.root.operands[0].operands] == ["negate"]
+    assert kernel.body is not None and [o.op.name for o in kernel.body.root.operands] == ["abs", "sign"]
+    assert [o.op.name for o in kernel.body.root.operands[0].operands] == ["negate"]
 
 
 def test_a_detour_through_the_operands_of_a_branch_is_one() -> None:

@@ -11,6 +11,7 @@ from irscope.fusion.xla.gpu_device import DEVICES
 from irscope.fusion.xla.instructions import Computation, Instruction
 from irscope.fusion.xla.tile_places import Cut, Place, Places, Root, below
 from irscope.fusion.xla_gpu import marked
+from irscope.ops import hlo
 from tests.fusion.xla_texts import module
 
 
@@ -154,6 +155,6 @@ def test_a_part_of_a_part_is_a_part_of_the_whole_however_often_it_is_cut() -> No
     lines += ["y = f32[334] slice(x3000), slice={[0:1000:3]}", "ROOT z = f32[166] slice(y), slice={[2:334:2]}"]
     place: Place | None = (Root(0),)
     for instruction in reversed(Computation.of(module("\n".join(lines)).main()).post_order()):
-        if instruction.op == "slice" and place is not None:
+        if instruction.op is hlo.slice and place is not None:
             place = below(instruction, 0, place)
     assert place == (Cut(Root(0), 3006, 6),)

@@ -15,6 +15,7 @@ from irscope.fusion.xla.older_cost import EarlierCost
 from irscope.fusion.xla.stage import computations
 from irscope.fusion.xla_gpu import RELEASES, XlaGpuPolicy, marked
 from irscope.lint.fusion import remarks, version_of
+from irscope.ops import hlo
 from tests.fusion.xla_texts import ADD, module, why
 
 GIVEN = Path(__file__).parent.parent / "data" / "xla_gpu_older"
@@ -23,7 +24,7 @@ they hold)."""
 CASES = sorted(path.relative_to(GIVEN).with_suffix("").as_posix() for path in GIVEN.glob("jaxlib-*/*.hlo"))
 EARLIER = "xla-gpu@jaxlib-0.4.35-instruction-fusion"
 LATER = "xla-gpu@jaxlib-0.4.38"
-NOTHING = frozenset(("parameter", "constant", "get-tuple-element", "tuple", "bitcast"))
+NOTHING = hlo.named("parameter constant get-tuple-element tuple bitcast")
 LOG = """
         x = f32[256,512] parameter(0)
         e = f32[256,512] log(x)
@@ -41,11 +42,11 @@ def kernels(policy: XlaGpuPolicy, text: str) -> Counter[str]:
         policy.join(computation, DEVICES["h100"], graph is made.main())
         for kernel in computation.post_order():
             if kernel.body is None:
-                found[f"{kernel.op}{list(kernel.dims)}".replace(", ", ",")] += kernel.op not in NOTHING
+                found[f"{kernel.op.name}{list(kernel.dims)}".replace(", ", ",")] += kernel.op not in NOTHING
                 continue
             root = kernel.body.root
-            results = sorted((o.op, o.dims) for o in (root.operands if root.op == "tuple" else [root]))
-            held = sorted({i.op for i in kernel.body.instructions} - NOTHING)
+            results = sorted((o.op.name, o.dims) for o in (root.operands if root.op is hlo.tuple else [root]))
+            held = sorted({i.op.name for i in kernel.body.instructions if i.op not in NOTHING})
             found[" ".join(f"{op}{list(dims)}".replace(", ", ",") for op, dims in results) + " | " + " ".join(held)] += 1
     return +found
 

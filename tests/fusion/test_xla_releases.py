@@ -17,6 +17,7 @@ from irscope.lint.context import Context
 from irscope.lint.fusion import remarks, version_of
 from irscope.lint.settings import Settings
 from irscope.lint.weigh import found_by
+from irscope.ops import hlo
 from irscope.source import UserError
 from irscope.version import __version__
 from tests.fusion.xla_texts import ADD, concatenation, many_reductions, module, why
@@ -78,7 +79,7 @@ def decided(policy: str, name: str) -> tuple[list[tuple[str, str, str]], list[tu
     release = next(one for one in RELEASES.values() if one is policy_named(policy))
     run = Replay([text.main()], load_log(str(GIVEN / f"{name}.log")).runs[0])
     verdicts = [v for plan in release.plan_as_written(text) for v in plan.verdicts if v.consumer in run.nodes and v.producer in run.nodes]
-    told = [v for v in verdicts if run.knows(run.nodes[v.consumer]) and run.nodes[v.producer].op.name not in ("parameter", "constant")]
+    told = [v for v in verdicts if run.knows(run.nodes[v.consumer]) and run.nodes[v.producer].op not in (hlo.parameter, hlo.constant)]
     ends = [(v.producer, v.consumer) for v in told]
     return [(*e, v.fused) for e, v in zip(ends, told)], [(*e, run.fused(*e)) for e in ends]
 

@@ -10,6 +10,7 @@ from irscope.fusion.xla.horizontal_reductions import join_reductions
 from irscope.fusion.xla.instructions import Computation, Instruction
 from irscope.fusion.xla.older_gpu import join_all
 from irscope.fusion.xla.releases import GPU_0_4_35, GPU_0_4_38, SideBySide
+from irscope.ops import hlo
 from tests.fusion.xla_texts import ADD, module
 
 assert GPU_0_4_35.sides is not None and GPU_0_4_38.sides is not None
@@ -27,7 +28,7 @@ def joined(instructions: str, release: SideBySide, header: str = "") -> Computat
 def kernels(computation: Computation) -> list[list[str]]:
     """The results of the kernels that were made, by the names in the text."""
     return sorted([_name(o) for o in k.body.root.operands] for k in computation.post_order()
-                  if k.body is not None and k.body.root.op == "tuple")
+                  if k.body is not None and k.body.root.op is hlo.tuple)
 
 
 def _name(output: Instruction) -> str:
@@ -57,7 +58,7 @@ def test_loops_of_one_shape_become_one_loop(release: SideBySide) -> None:
     made = joined(several(("4,6", "negate"), ("4,6", "abs")), release)
     [fusion] = [i for i in made.instructions if i.body is not None]
     assert fusion.kind == "kLoop" and kernels(made) == [["n0", "n1"]]
-    assert [o.op for o in made.root.operands] == ["bitcast", "bitcast"] and made.root.operands[0].operands[0].op == "get-tuple-element"
+    assert [o.op.name for o in made.root.operands] == ["bitcast", "bitcast"] and made.root.operands[0].operands[0].op is hlo.get_tuple_element
 
 
 @pytest.mark.parametrize("release", [EARLIER, LATER], ids=["0.4.35", "0.4.38"])
@@ -67,9 +68,9 @@ def test_kernels_of_several_shapes_write_one_array(release: SideBySide) -> None:
     assert fusion.kind == "kInput" and fusion.body is not None
     root = fusion.body.root
     assert [o.attrs["slice"] for o in root.operands] == [((0, 7, 1),), ((7, 31, 1),)]
-    assert [p.op for p in root.operands[0].operands[0].operands] == ["abs", "reshape"]
+    assert [p.op.name for p in root.operands[0].operands[0].operands] == ["abs", "reshape"]
     assert kernels(made) == [["n1", "n0"]]
-    assert [o.op for o in made.root.operands] == ["bitcast", "get-tuple-element"]
+    assert [o.op.name for o in made.root.operands] == ["bitcast", "get-tuple-element"]
 
 
 LEFT = [
@@ -332,8 +333,8 @@ def test_the_array_that_is_written_has_one_dimension() -> None:
     [fusion] = [i for i in made.instructions if i.body is not None]
     assert fusion.body is not None
     whole = fusion.body.root.operands[0].operands[0]
-    assert (whole.op, whole.dims, whole.minor, whole.attrs["dimensions"]) == ("concatenate", (31,), (0,), (0,))
-    assert [(p.op, p.dims, p.minor) for p in whole.operands] == [("abs", (7,), (0,)), ("reshape", (24,), (0,))]
+    assert (whole.op.name, whole.dims, whole.minor, whole.attrs["dimensions"]) == ("concatenate", (31,), (0,), (0,))
+    assert [(p.op.name, p.dims, p.minor) for p in whole.operands] == [("abs", (7,), (0,)), ("reshape", (24,), (0,))]
 
 
 def test_a_slice_of_the_text_is_what_it_is() -> None:

@@ -12,6 +12,7 @@ from irscope.fusion.xla.normalised import normalisations
 from irscope.fusion.xla.softmax import Diamond, Refused
 from irscope.fusion.xla.triton import lacking
 from irscope.lint.fusion import remarks
+from irscope.ops import hlo
 from tests.fusion.xla_texts import ADD, module
 
 H100 = DEVICES["h100"]
@@ -77,7 +78,7 @@ def kernels(text: str, header: str = ADD) -> list[tuple[list[str], list[str]]]:
 
 def inside(kernel: Instruction) -> list[str]:
     assert kernel.body is not None
-    return sorted(i.name for i in kernel.body.instructions if i.op != "parameter")
+    return sorted(i.name for i in kernel.body.instructions if i.op is not hlo.parameter)
 
 
 def test_a_diamond_is_one_kernel() -> None:

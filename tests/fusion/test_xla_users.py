@@ -11,11 +11,12 @@ from irscope.fusion.xla.gpu_outputs import join_kernels
 from irscope.fusion.xla.instructions import Computation, Instruction
 from irscope.fusion.xla.users import FEW, Users
 from irscope.graph import DTYPES, TensorType
+from irscope.ops import hlo
 from tests.fusion.xla_texts import ADD, module
 
 
 def instructions(count: int) -> list[Instruction]:
-    return [Instruction(f"n{i}", TensorType(DTYPES["f32"], ()), ()) for i in range(count)]
+    return [Instruction(hlo.add, TensorType(DTYPES["f32"], ()), ()) for _ in range(count)]
 
 
 @pytest.mark.parametrize("count", [3, FEW, FEW + 1, 40])
@@ -51,5 +52,5 @@ def test_a_reader_that_becomes_a_kernel_keeps_its_place() -> None:
         computation.wrap(by_name[name], "kInput" if name != "c" else "kLoop")
     assert [i.name for i in by_name["x"].users] == ["a", "b", "c"]
     assert join_kernels(computation, CostModel(DEVICES["h100"])) == [("c", "a")]
-    assert [[o.op for o in i.body.root.operands] for i in computation.instructions if i.body is not None and i.body.root.op == "tuple"] \
+    assert [[o.op.name for o in i.body.root.operands] for i in computation.instructions if i.body is not None and i.body.root.op is hlo.tuple] \
         == [["reduce", "negate"]]

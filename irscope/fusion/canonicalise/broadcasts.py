@@ -6,9 +6,10 @@ from irscope.fusion.canonicalise.terms import Body, Term, tensor_type
 from irscope.fusion.canonicalise.values import array_of
 from irscope.fusion.xla.opcodes import ELEMENTWISE
 from irscope.lazy import np
+from irscope.ops import hlo
 
-PERMUTES = frozenset(("reshape", "reverse", "transpose"))
-CUTS = frozenset(("slice", "dynamic-slice"))
+PERMUTES = hlo.named("reshape reverse transpose")
+CUTS = hlo.named("slice dynamic-slice")
 
 
 def broadcast(body: Body, term: Term) -> bool:
@@ -17,27 +18,27 @@ def broadcast(body: Body, term: Term) -> bool:
     dimensions = tuple(term.attrs["dimensions"])
     if term.elements == source.elements:
         if is_sorted(dimensions):
-            return body.become(term, "reshape", (source,))
+            return body.become(term, hlo.reshape, (source,))
         if term.rank == source.rank:
-            return body.become(term, "transpose", (source,), {"dimensions": inverse(dimensions)})
-    if source.op == "reshape":
+            return body.become(term, hlo.transpose, (source,), {"dimensions": inverse(dimensions)})
+    if source.op is hlo.reshape:
         change = inserted_or_deleted(source.operands[0].dims, source.dims)
         if change is not None and not change[0]:
             kept = tuple(d for i, d in enumerate(dimensions) if i not in change[1])
-            return body.become(term, "broadcast", (source.operands[0],), {"dimensions": kept})
+            return body.become(term, hlo.broadcast, (source.operands[0],), {"dimensions": kept})
     if sink(body, term):
         return True
     if not source.dims:
         return _behind_movement(body, term)
-    if source.op == "iota":
-        return body.become(term, "iota", (), {"iota_dimension": dimensions[source.attrs["iota_dimension"]]})
-    if source.op == "broadcast":
+    if source.op is hlo.iota:
+        return body.become(term, hlo.iota, (), {"iota_dimension": dimensions[source.attrs["iota_dimension"]]})
+    if source.op is hlo.broadcast:
         merged = tuple(dimensions[d] for d in source.attrs["dimensions"])
-        return body.become(term, "broadcast", (source.operands[0],), {"dimensions": merged})
+        return body.become(term, hlo.broadcast, (source.operands[0],), {"dimensions": merged})
     if 1 in source.dims:
         kept = tuple(d for d, n in zip(dimensions, source.dims, strict=True) if n != 1)
         small = body.reshape(source, [n for n in source.dims if n != 1], term)
-        return body.become(term, "broadcast", (small,), {"dimensions": kept})
+        return body.become(term, hlo.broadcast, (small,), {"dimensions": kept})
     return False
 
 
@@ -45,7 +46,7 @@ def _behind_movement(body: Body, term: Term) -> bool:
     """A scalar that is repeated and then moved or cut is repeated less."""
     scalar = term.operands[0]
     for user in list(term.users):
-        moves = user.op in PERMUTES or (user.op == "sort" and user.is_array)
+        moves = user.op in PERMUTES or (user.op is hlo.sort and user.is_array)
         cuts = user.op in CUTS and sum(o is term for o in user.operands) == 1 and user.operands[0] is term
         if (moves or cuts) and (user.users or user is body.root):
             return body.replace(user, body.broadcast(scalar, user.dims, (), user))
@@ -59,7 +60,7 @@ def sink(body: Body, term: Term) -> bool:
     source, dimensions = term.operands[0], tuple(term.attrs["dimensions"])
     changed = False
     for user in list(term.users):
-        if user.gone or user.op not in ELEMENTWISE or user.op in ("copy", "fusion") or not (user.users or user is body.root):
+        if user.gone or user.op not in ELEMENTWISE or user.op in (hlo.copy, hlo.fusion) or not (user.users or user is body.root):
             continue
         if not all(_alike(o, source, dimensions) for o in user.operands):
             continue
@@ -75,7 +76,7 @@ def sink(body: Body, term: Term) -> bool:
 
 def _alike(operand: Term, source: Term, dimensions: tuple[int, ...]) -> bool:
     """Whether an operand is a scalar that is spread, or spread as ``source`` is."""
-    if operand.op != "broadcast":
+    if operand.op is not hlo.broadcast:
         return False
     inner = operand.operands[0]
     return not inner.dims or (inner.dims == source.dims and inner.dtype == source.dtype
@@ -102,6 +103,6 @@ def constant(body: Body, term: Term) -> bool:
     if term.rank == 1 and term.dtype in ("s32", "u32", "s64", "u64", "s16", "u16", "s8", "u8") and not flat[0]:
         step = flat[1]
         if step > 0 and bool((flat == flat.dtype.type(step) * np.arange(len(flat), dtype=flat.dtype)).all()):
-            count = body.make("iota", term.type, (), {"iota_dimension": 0}, term)
-            return body.replace(term, count if step == 1 else body.elementwise("multiply", (count, body.full(step, term, term)), term))
+            count = body.make(hlo.iota, term.type, (), {"iota_dimension": 0}, term)
+            return body.replace(term, count if step == 1 else body.elementwise(hlo.multiply, (count, body.full(step, term, term)), term))
     return False

@@ -5,6 +5,7 @@ from collections.abc import Container, Iterable
 
 from irscope.fusion.canonicalise.terms import Body, Term, without_layout
 from irscope.graph import Graph, Node
+from irscope.ops import hlo
 
 
 def inline_calls(body: Body, kept: Container[Node] = ()) -> None:
@@ -13,7 +14,7 @@ def inline_calls(body: Body, kept: Container[Node] = ()) -> None:
     ``kept`` are the calls that the text forbids to write out.
     """
     def open_calls(terms: Iterable[Term]) -> list[Term]:
-        return [t for t in terms if t.op == "call" and len(t.inner) == 1 and len(t.inner[0].params) == len(t.operands)
+        return [t for t in terms if t.op is hlo.call and len(t.inner) == 1 and len(t.inner[0].params) == len(t.operands)
                 and not any(node in kept for node in t.origin[:1])]
 
     pending = open_calls(body.terms)
@@ -48,7 +49,7 @@ def write_out(body: Body, term: Term, graph: Graph, operands: list[Term]) -> Non
     here: dict[Node, Term] = dict(zip(graph.params, operands, strict=True))
     for node in graph.nodes:
         if node not in here:
-            here[node] = body.make(node.op.name, without_layout(node.type), [here[o] for o in node.operands], node.attrs, term, node.bodies)
+            here[node] = body.make(node.op, without_layout(node.type), [here[o] for o in node.operands], node.attrs, term, node.bodies)
     body.replace(term, here[graph.result()])
 
 
@@ -58,23 +59,24 @@ SHARDING = frozenset(("Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape"
 
 def drop_shardings(body: Body) -> None:
     """Look through what only says where a value lies."""
-    for term in [t for t in body.terms if t.op == "custom-call" and t.attrs.get("custom_call_target") in SHARDING and len(t.operands) == 1]:
+    for term in [t for t in body.terms
+                 if t.op is hlo.custom_call and t.attrs.get("custom_call_target") in SHARDING and len(t.operands) == 1]:
         body.replace(term, term.operands[0])
 
 
 def get_tuple_element(body: Body, term: Term) -> bool:
     """A part of a tuple that is put together."""
     source = term.operands[0]
-    return source.op == "tuple" and body.replace(term, source.operands[term.attrs["index"]])
+    return source.op is hlo.tuple and body.replace(term, source.operands[term.attrs["index"]])
 
 
 def tuple_(body: Body, term: Term) -> bool:
     """A tuple that is taken apart and put together as it was."""
-    if not term.operands or term.operands[0].op != "get-tuple-element":
+    if not term.operands or term.operands[0].op is not hlo.get_tuple_element:
         return False
     source = term.operands[0].operands[0]
     whole = len(list(getattr(source.type, "elements", ()))) == len(term.operands)
-    if whole and all(o.op == "get-tuple-element" and o.operands[0] is source and o.attrs["index"] == i
+    if whole and all(o.op is hlo.get_tuple_element and o.operands[0] is source and o.attrs["index"] == i
                      for i, o in enumerate(term.operands)):
         return body.replace(term, source)
     return False
@@ -82,11 +84,11 @@ def tuple_(body: Body, term: Term) -> bool:
 
 def open_barriers(body: Body) -> bool:
     """What stands behind a barrier is what stands before it: XLA drops barriers before it fuses."""
-    barriers = [t for t in body.terms if t.op == "opt-barrier"]
+    barriers = [t for t in body.terms if t.op is hlo.opt_barrier]
     for term in barriers:
         body.replace(term, term.operands[0])
     if barriers:
         for term in body.post_order():
-            if not term.gone and term.op in ("get-tuple-element", "tuple"):
-                (get_tuple_element if term.op == "get-tuple-element" else tuple_)(body, term)
+            if not term.gone and term.op in (hlo.get_tuple_element, hlo.tuple):
+                (get_tuple_element if term.op is hlo.get_tuple_element else tuple_)(body, term)
     return bool(barriers)

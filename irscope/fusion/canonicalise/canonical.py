@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from irscope.fusion.canonicalise.pipeline import run_cpu
 from irscope.fusion.canonicalise.terms import Body, Term
-from irscope.graph import Graph, Module, Node, unknown_op
-from irscope.ops import lookup
+from irscope.graph import Graph, Module, Node
+from irscope.ops import hlo
 
 
 @dataclass(slots=True, eq=False)
@@ -25,7 +25,7 @@ def canonicalise(module: Module, rewrite: Callable[[Body, Container[Node]], None
     result = Canonical(made)
     body = Body.of(module.main())
     kept = {node for graph in module.graphs.values() for node in graph.nodes
-            if node.op.name == "call" and 'inlineable="false"' in str(module.raw(node).get("frontend_attributes", ""))}
+            if node.op is hlo.call and 'inlineable="false"' in str(module.raw(node).get("frontend_attributes", ""))}
     rewrite(body, kept)
     taken = {node.name: 0 for graph in module.graphs.values() for node in graph.nodes}
     graphs: dict[Body, Graph] = {}
@@ -50,11 +50,10 @@ def _graph_of(body: Body, graphs: dict[Body, Graph], result: Canonical, taken: d
     for term in [*body.params, *body.post_order()]:
         if term in here:
             continue
-        op = lookup(term.op) or unknown_op(term.op, "hlo")
         bodies = tuple(graphs[b] for b in term.inner) if term.inner else term.bodies
-        name = term.name if term.name and term.name not in own else _fresh(term.name or term.op, taken)
+        name = term.name if term.name and term.name not in own else _fresh(term.name or term.op.name, taken)
         own.add(name)
-        node = Node(op, name, term.type, tuple(here[o] for o in term.operands), term.attrs, bodies,
+        node = Node(term.op, name, term.type, tuple(here[o] for o in term.operands), term.attrs, bodies,
                     term.origin[0].loc if term.origin else -1, origin=term.origin)
         here[term] = graph.add(node)
     graph.params = [here[p] for p in body.params]

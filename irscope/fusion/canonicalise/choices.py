@@ -4,8 +4,9 @@ from __future__ import annotations
 from irscope.fusion.canonicalise.terms import Body, Term, tensor_type
 from irscope.fusion.canonicalise.values import bits, is_all, is_integral, is_non_negative, is_unsigned, scalar_of, unwrapped
 from irscope.graph import DTYPES
+from irscope.ops import hlo
 
-SUBLINEAR = frozenset(("cbrt", "erf", "logistic", "tanh"))
+SUBLINEAR = hlo.named("cbrt erf logistic tanh")
 """Functions that never fall and never exceed their argument: the larger of two results is the result of the larger."""
 
 
@@ -26,15 +27,15 @@ def compare(body: Body, term: Term) -> bool:
         for x, known in ((lhs, rhs), (rhs, lhs)):
             if (direction == "NE" and is_all(known, 0)) or (direction == "EQ" and is_all(known, 1)):
                 return body.replace(term, x)
-    if direction == "NE" and is_all(rhs, 0) and lhs.op == "select" and lhs.operands[0].op == "compare" \
+    if direction == "NE" and is_all(rhs, 0) and lhs.op is hlo.select and lhs.operands[0].op is hlo.compare \
             and lhs.operands[0].attrs["direction"] == "GE" and is_all(lhs.operands[1], 1) and is_all(lhs.operands[2], 0) \
             and lhs.operands[0].dims == term.dims:
         return body.replace(term, lhs.operands[0])
     if direction == "GT":
-        if lhs.op == "maximum" and rhs in lhs.operands:
+        if lhs.op is hlo.maximum and rhs in lhs.operands:
             other = lhs.operands[1] if lhs.operands[0] is rhs else lhs.operands[0]
             return body.replace(term, body.like(term, (other, rhs)))
-        if rhs.op == "minimum" and lhs in rhs.operands:
+        if rhs.op is hlo.minimum and lhs in rhs.operands:
             other = rhs.operands[1] if rhs.operands[0] is lhs else rhs.operands[0]
             return body.replace(term, body.like(term, (lhs, other)))
     return False
@@ -49,26 +50,26 @@ def select(body: Body, term: Term) -> bool:
         return body.replace(term, yes)
     if is_all(mask, 0):
         return body.replace(term, no)
-    if mask.op == "not":
-        return body.become(term, "select", (mask.operands[0], no, yes))
+    if mask.op is hlo.not_:
+        return body.become(term, hlo.select, (mask.operands[0], no, yes))
     if term.dtype == "pred":
         if is_all(yes, 1) and is_all(no, 0):
             return mask.dims == term.dims and body.replace(term, mask)
         if is_all(yes, 0) and is_all(no, 1):
-            return mask.dims == term.dims and body.become(term, "not", (mask,))
-        if mask.op == "compare" and mask.operands == [yes, no]:
+            return mask.dims == term.dims and body.become(term, hlo.not_, (mask,))
+        if mask.op is hlo.compare and mask.operands == [yes, no]:
             direction = mask.attrs["direction"]
             if direction in ("GT", "GE", "LT", "LE"):
-                return body.become(term, "or" if direction[0] == "G" else "and", (yes, no))
+                return body.become(term, hlo.or_ if direction[0] == "G" else hlo.and_, (yes, no))
             return body.replace(term, no if direction == "EQ" else yes)
     for update, other, first in ((yes, no, True), (no, yes, False)):
-        if update.op == "dynamic-update-slice" and update.operands[0] is other and len(update.users) == 1:
+        if update.op is hlo.dynamic_update_slice and update.operands[0] is other and len(update.users) == 1:
             part, places = update.operands[1], update.operands[2:]
-            small = mask if not mask.dims else body.make("dynamic-slice", tensor_type("pred", part.dims), (mask, *places),
+            small = mask if not mask.dims else body.make(hlo.dynamic_slice, tensor_type("pred", part.dims), (mask, *places),
                                                          {"dynamic_slice_sizes": part.dims}, term)
-            old = body.make("dynamic-slice", part.type, (other, *places), {"dynamic_slice_sizes": part.dims}, term)
-            chosen = body.make("select", part.type, (small, part, old) if first else (small, old, part), {}, term)
-            return body.become(term, "dynamic-update-slice", (other, chosen, *places))
+            old = body.make(hlo.dynamic_slice, part.type, (other, *places), {"dynamic_slice_sizes": part.dims}, term)
+            chosen = body.make(hlo.select, part.type, (small, part, old) if first else (small, old, part), {}, term)
+            return body.become(term, hlo.dynamic_update_slice, (other, chosen, *places))
     return False
 
 
@@ -82,7 +83,7 @@ def and_(body: Body, term: Term) -> bool:
             return body.replace(term, known)
     a, b = _upper_bound(lhs), _upper_bound(rhs)
     if a is not None and b is not None and a[0] is b[0]:
-        return body.become(term, "compare", (a[0], body.full(min(a[1], b[1]), a[0], term)), {"direction": "LT"})
+        return body.become(term, hlo.compare, (a[0], body.full(min(a[1], b[1]), a[0], term)), {"direction": "LT"})
     return False
 
 
@@ -94,7 +95,7 @@ def _ones(term: Term) -> int:
 
 
 def _upper_bound(term: Term) -> tuple[Term, int] | None:
-    if term.op != "compare" or term.elements != 1 or term.operands[0].dtype != "s32":
+    if term.op is not hlo.compare or term.elements != 1 or term.operands[0].dtype != "s32":
         return None
     lhs, rhs = term.operands
     if term.attrs["direction"] == "LT" and isinstance(scalar_of(rhs), int):
@@ -132,7 +133,7 @@ def extreme(body: Body, term: Term) -> bool:
     if lhs is rhs:
         return body.replace(term, lhs)
     for x, known in ((rhs, lhs), (lhs, rhs)):
-        if _is_least(known, term.op == "maximum"):
+        if _is_least(known, term.op is hlo.maximum):
             return body.replace(term, x)
     if lhs.op == term.op and rhs in lhs.operands:
         return body.replace(term, lhs)
@@ -142,8 +143,8 @@ def extreme(body: Body, term: Term) -> bool:
         return body.become(term, term.op, (lhs, rhs.operands[0]))
     if _as_clamp(body, term):
         return True
-    if term.op == "maximum" and lhs.op == rhs.op and lhs.op in SUBLINEAR:
-        return body.become(term, lhs.op, (body.elementwise("maximum", (lhs.operands[0], rhs.operands[0]), term),))
+    if term.op is hlo.maximum and lhs.op == rhs.op and lhs.op in SUBLINEAR:
+        return body.become(term, lhs.op, (body.elementwise(hlo.maximum, (lhs.operands[0], rhs.operands[0]), term),))
     return False
 
 
@@ -151,7 +152,7 @@ def _is_least(term: Term, of_maximum: bool) -> bool:
     """Whether every element is the value that a maximum (minimum) never gives but to itself; NaN is passed on."""
     dtype = DTYPES.get(term.dtype)
     constant = unwrapped(term)
-    if dtype is None or constant.op != "constant" or constant.elements != 1:
+    if dtype is None or constant.op is not hlo.constant or constant.elements != 1:
         return False
     value = scalar_of(constant)
     if value is None or dtype.kind == "complex":
@@ -167,27 +168,27 @@ def _is_least(term: Term, of_maximum: bool) -> bool:
 
 def _as_clamp(body: Body, term: Term) -> bool:
     """The larger of a bound and the smaller of another bound and x is x, clamped."""
-    inner_op = "minimum" if term.op == "maximum" else "maximum"
+    inner_op = hlo.minimum if term.op is hlo.maximum else hlo.maximum
     for bound, inner in (term.operands, term.operands[::-1]):
-        if inner.op != inner_op or not _is_bound(bound):
+        if inner.op is not inner_op or not _is_bound(bound):
             continue
         for x, other in (inner.operands, inner.operands[::-1]):
             if _is_bound(other):
-                low, high = (bound, other) if term.op == "maximum" else (other, bound)
+                low, high = (bound, other) if term.op is hlo.maximum else (other, bound)
                 if scalar_of(low.operands[0]) < scalar_of(high.operands[0]):
-                    return body.become(term, "clamp", (low, x, high))
+                    return body.become(term, hlo.clamp, (low, x, high))
     return False
 
 
 def _is_bound(term: Term) -> bool:
-    return term.op == "broadcast" and term.operands[0].op == "constant" and term.operands[0].elements == 1 \
+    return term.op is hlo.broadcast and term.operands[0].op is hlo.constant and term.operands[0].elements == 1 \
         and scalar_of(term.operands[0]) is not None
 
 
 def clamp(body: Body, term: Term) -> bool:
     """Clamped twice alike."""
     low, x, high = term.operands
-    return x.op == "clamp" and x.operands[0] is low and x.operands[2] is high and body.replace(term, x)
+    return x.op is hlo.clamp and x.operands[0] is low and x.operands[2] is high and body.replace(term, x)
 
 
 def convert(body: Body, term: Term) -> bool:
@@ -195,7 +196,7 @@ def convert(body: Body, term: Term) -> bool:
     source = term.operands[0]
     if source.dtype == term.dtype:
         return body.replace(term, source)
-    if source.op == "convert" and source.operands[0].dtype == term.dtype and preserves(source.operands[0].dtype, source.dtype):
+    if source.op is hlo.convert and source.operands[0].dtype == term.dtype and preserves(source.operands[0].dtype, source.dtype):
         return body.replace(term, source.operands[0])
     return _around_binary(body, term)
 
@@ -203,7 +204,7 @@ def convert(body: Body, term: Term) -> bool:
 def bitcast_convert(body: Body, term: Term) -> bool:
     """Bits that are read as something else and back, or as what they are."""
     source = term.operands[0]
-    if source.op == "bitcast-convert" and source.operands[0].dtype == term.dtype:
+    if source.op is hlo.bitcast_convert and source.operands[0].dtype == term.dtype:
         return body.replace(term, source.operands[0])
     return source.dtype == term.dtype and body.replace(term, source)
 
@@ -211,9 +212,9 @@ def bitcast_convert(body: Body, term: Term) -> bool:
 def _around_binary(body: Body, term: Term) -> bool:
     """Whole numbers that are widened, added and narrowed again are added as they are."""
     op = term.operands[0]
-    if op.op not in ("add", "subtract", "multiply") or len(op.users) != 1:
+    if op.op not in (hlo.add, hlo.subtract, hlo.multiply) or len(op.users) != 1:
         return False
-    if any(o.op != "convert" or len(o.users) != 1 for o in op.operands):
+    if any(o.op is not hlo.convert or len(o.users) != 1 for o in op.operands):
         return False
     a, b = (o.operands[0] for o in op.operands)
     kinds = {DTYPES[d].kind for d in (a.dtype, op.dtype) if d in DTYPES}

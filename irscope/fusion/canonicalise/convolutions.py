@@ -6,6 +6,7 @@ from dataclasses import replace
 from irscope.fusion.canonicalise.dimensions import inverse, is_sorted
 from irscope.fusion.canonicalise.terms import Body, Term
 from irscope.fusion.canonicalise.values import is_all
+from irscope.ops import hlo
 from irscope.ops.attrs import ConvDims, Window
 
 
@@ -13,7 +14,7 @@ def convolution(body: Body, term: Term) -> bool:
     """Zeros around the input are part of the window (``FoldConvInputPad``)."""
     source = term.operands[0]
     window: Window | None = term.attrs.get("window")
-    if source.op != "pad" or window is None or not is_all(source.operands[1], 0):
+    if source.op is not hlo.pad or window is None or not is_all(source.operands[1], 0):
         return False
     dims: ConvDims = term.attrs["dim_labels"]
     padding = source.attrs["padding"]
@@ -25,12 +26,12 @@ def convolution(body: Body, term: Term) -> bool:
         return False
     made = replace(window, pad_low=tuple(a + p[0] for a, p in zip(window.pad_low, around, strict=True)),
                    pad_high=tuple(a + p[1] for a, p in zip(window.pad_high, around, strict=True)))
-    return body.become(term, "convolution", (source.operands[0], term.operands[1]), {**term.attrs, "window": made})
+    return body.become(term, hlo.convolution, (source.operands[0], term.operands[1]), {**term.attrs, "window": made})
 
 
 def canonicalise_convolutions(body: Body) -> None:
     """Transpose operands and results where they are in another order: XLA's ``ConvCanonicalization``."""
-    for term in [t for t in body.terms if t.op == "convolution"]:
+    for term in [t for t in body.terms if t.op is hlo.convolution]:
         dims: ConvDims = term.attrs["dim_labels"]
         orders = ((dims.lhs_batch, *dims.lhs_spatial, dims.lhs_feature), (*dims.rhs_spatial, dims.rhs_input, dims.rhs_output),
                   (dims.out_batch, *dims.out_spatial, dims.out_feature))

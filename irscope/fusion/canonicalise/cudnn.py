@@ -12,6 +12,7 @@ from irscope.fusion.canonicalise.terms import Body, Term, tensor_type
 from irscope.fusion.canonicalise.values import is_all
 from irscope.fusion.xla.gpu_device import Device
 from irscope.graph import TupleType
+from irscope.ops import hlo
 from irscope.ops.attrs import ConvDims, Window
 
 TYPES = frozenset(("f16", "bf16", "f32", "f64"))
@@ -29,7 +30,7 @@ HOPPER = 90
 def call_cudnn(body: Body, device: Device) -> bool:
     """Replace convolutions by calls that compute what may follow them too, and give them the layouts that cuDNN gets."""
     changed = False
-    for term in [t for t in body.terms if t.op == "convolution"]:
+    for term in [t for t in body.terms if t.op is hlo.convolution]:
         window: Window | None = term.attrs.get("window")
         if window is None or term.rank not in RANKS or term.dtype not in TYPES or int(term.attrs.get("batch_group_count", 1)) > 1:
             continue
@@ -42,7 +43,7 @@ def call_cudnn(body: Body, device: Device) -> bool:
 def _called(body: Body, term: Term, kind: str) -> Term:
     """A convolution as a call with the dimensions of the text."""
     type = TupleType((tensor_type(term.dtype, term.dims), tensor_type("u8", (0,))))
-    call = body.make("custom-call", type, term.operands, {**term.attrs, "custom_call_target": TARGET[kind]}, term)
+    call = body.make(hlo.custom_call, type, term.operands, {**term.attrs, "custom_call_target": TARGET[kind]}, term)
     call.name, term.name = term.name, ""
     body.replace(term, _result(body, call, term))
     term.into = call
@@ -73,7 +74,7 @@ def _lay(body: Body, call: Term, kind: str, last: bool) -> None:
         out = _order(dims.out_feature, dims.out_spatial, dims.out_batch, last)
     elif kind == "input":
         right = _order(dims.rhs_input, dims.rhs_spatial, dims.rhs_output, last)
-        if rhs.op == "reverse":  # cuDNN turns the filter around itself
+        if rhs.op is hlo.reverse:  # cuDNN turns the filter around itself
             rhs = rhs.operands[0]
     lhs = _turned(body, lhs, left, call)
     if kind == "forward":
@@ -83,7 +84,7 @@ def _lay(body: Body, call: Term, kind: str, last: bool) -> None:
     shape = tensor_type(result.dtype, [result.dims[d] for d in out])
     attrs = {"custom_call_target": call.attrs["custom_call_target"], "window": window,
              "feature_group_count": call.attrs.get("feature_group_count", 1)}
-    made = body.make("custom-call", TupleType((shape, tensor_type("u8", (0,)))), (lhs, rhs, *others), attrs, call)
+    made = body.make(hlo.custom_call, TupleType((shape, tensor_type("u8", (0,)))), (lhs, rhs, *others), attrs, call)
     made.name, call.name = call.name, ""
     fresh = _result(body, made, call)
     body.replace(result, fresh if is_sorted(out) else body.transpose(fresh, inverse(out), call))
@@ -92,7 +93,7 @@ def _lay(body: Body, call: Term, kind: str, last: bool) -> None:
 
 def _result(body: Body, call: Term, at: Term) -> Term:
     assert isinstance(call.type, TupleType)
-    return body.make("get-tuple-element", call.type.elements[0], (call,), {"index": 0}, at)
+    return body.make(hlo.get_tuple_element, call.type.elements[0], (call,), {"index": 0}, at)
 
 
 def _turned(body: Body, operand: Term, order: tuple[int, ...], at: Term) -> Term:
@@ -114,7 +115,7 @@ def _kind(term: Term, window: Window, dims: ConvDims) -> str:
     if not spread and any(large) and (all(large) or dilated) and all(n >= 0 for n in window.pad_low):
         return "filter"
     rhs = term.operands[1]
-    turned = rhs.op == "reverse" and sorted(rhs.attrs["dimensions"]) == sorted(dims.rhs_spatial)
+    turned = rhs.op is hlo.reverse and sorted(rhs.attrs["dimensions"]) == sorted(dims.rhs_spatial)
     if not dilated and (turned or (spread and all(n == 1 for n in window.size))):
         return "input"
     return "forward"
@@ -130,7 +131,7 @@ def _padded(body: Body, source: Term, window: Window, last: bool, at: Term) -> t
     around = tuple((a, b, n - 1) for a, b, n in zip(low, high, spread, strict=True))
     padding = ((0, 0, 0), *around, (0, 0, 0)) if last else ((0, 0, 0), (0, 0, 0), *around)
     sizes = [n + a + b + max(0, n - 1) * c for n, (a, b, c) in zip(source.dims, padding, strict=True)]
-    made = body.make("pad", tensor_type(source.dtype, sizes), (source, body.constant(0, source.dtype, at)), {"padding": padding}, at)
+    made = body.make(hlo.pad, tensor_type(source.dtype, sizes), (source, body.constant(0, source.dtype, at)), {"padding": padding}, at)
     return made, replace(window, pad_low=(0,) * len(low), pad_high=(0,) * len(low), lhs_dilate=(1,) * len(low))
 
 
@@ -143,16 +144,16 @@ def _take_in(body: Body, call: Term) -> Term:
     side: Term | None = None
     while (user := _only_reader(body, result)) is not None and result in user.operands and len(user.operands) == 2:
         other = user.operands[1] if user.operands[0] is result else user.operands[0]
-        if user.op == "add" and other is not result:
+        if user.op is hlo.add and other is not result:
             if bias is None and side is None and _is_bias(other, call):
                 bias = other.operands[0]
             elif side is None:
                 side = other
             else:
                 break
-        elif user.op != "maximum" or not is_all(other, 0):
+        elif user.op is not hlo.maximum or not is_all(other, 0):
             break
-        is_last = user.op == "maximum"
+        is_last = user.op is hlo.maximum
         call, result = _grown(body, call, result, user, bias, side)
         if is_last:
             break
@@ -168,7 +169,7 @@ def _only_reader(body: Body, result: Term) -> Term | None:
 def _is_bias(other: Term, call: Term) -> bool:
     """Whether one number for each feature is added."""
     dims: ConvDims = call.attrs["dim_labels"]
-    return other.op == "broadcast" and other.operands[0].rank == 1 and tuple(other.attrs["dimensions"]) == (dims.out_feature,)
+    return other.op is hlo.broadcast and other.operands[0].rank == 1 and tuple(other.attrs["dimensions"]) == (dims.out_feature,)
 
 
 def _grown(body: Body, call: Term, result: Term, user: Term, bias: Term | None, side: Term | None) -> tuple[Term, Term]:
@@ -177,7 +178,7 @@ def _grown(body: Body, call: Term, result: Term, user: Term, bias: Term | None, 
     size = result.dims[call.attrs["dim_labels"].out_feature]
     zero = bias if bias is not None else body.broadcast(body.constant(0, result.dtype, user), (size,), (), user)
     operands = [*base, zero, *([side] if side is not None else [])]
-    made = body.make("custom-call", call.type, operands, {**call.attrs, "custom_call_target": TARGET["fused"]}, call)
+    made = body.make(hlo.custom_call, call.type, operands, {**call.attrs, "custom_call_target": TARGET["fused"]}, call)
     made.name, call.name = call.name, ""
     fresh = _result(body, made, call)
     body.replace(user, fresh)

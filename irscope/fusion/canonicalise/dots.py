@@ -6,6 +6,7 @@ from math import prod
 
 from irscope.fusion.canonicalise.dimensions import is_sorted
 from irscope.fusion.canonicalise.terms import Body, Term, tensor_type
+from irscope.ops import hlo
 
 Places = tuple[int, ...]
 
@@ -35,7 +36,7 @@ def decompose(body: Body) -> bool:
     The result is reshaped although nothing may change: an array of its own, which is rounded where the type is narrow.
     """
     changed = False
-    for term in [t for t in body.terms if t.op == "dot"]:
+    for term in [t for t in body.terms if t.op is hlo.dot]:
         if _is_canonical(term):
             continue
         lhs, rhs = term.operands
@@ -46,7 +47,7 @@ def decompose(body: Body) -> bool:
         first = tuple(range(len(batch)))
         attrs = with_places(term, first, first, (len(batch) + len(m),), (len(batch),))
         dims = (*batch, *m, *n)
-        made = body.make("dot", tensor_type(term.dtype, dims), (a, b), attrs, term)
+        made = body.make(hlo.dot, tensor_type(term.dtype, dims), (a, b), attrs, term)
         body.replace(term, body.reshape(made, term.dims, term))
         assert k == prod(rhs.dims[d] for d in rc)
         changed = True
@@ -84,7 +85,7 @@ def dot(body: Body, term: Term) -> bool:
         return _inner(body, term)
     if 1 in lhs.dims or 1 in rhs.dims:
         return _without_ones(body, term)
-    if lhs.op == rhs.op == "transpose" and lhs.attrs["dimensions"] == rhs.attrs["dimensions"]:
+    if lhs.op is rhs.op is hlo.transpose and lhs.attrs["dimensions"] == rhs.attrs["dimensions"]:
         return _both_transposed(body, term)
     return False
 
@@ -102,7 +103,7 @@ def _outer(body: Body, term: Term) -> bool:
         target = (*range(n), *(n + after + i for i in range(len(kept))))
         moved = body.convert(moved, term.dtype, term)
         sides.append(moved if moved.dims == term.dims else body.broadcast(moved, term.dims, target, term))
-    return body.become(term, "multiply", sides)
+    return body.become(term, hlo.multiply, sides)
 
 
 def _inner(body: Body, term: Term) -> bool:
@@ -113,7 +114,7 @@ def _inner(body: Body, term: Term) -> bool:
         order = [*batch, *contracted]
         moved = operand if is_sorted(order) else body.transpose(operand, order, term)
         sides.append(body.convert(moved, term.dtype, term))
-    product = body.elementwise("multiply", sides, term)
+    product = body.elementwise(hlo.multiply, sides, term)
     return body.replace(term, body.sum(product, tuple(range(len(lb), product.rank)), term))
 
 
@@ -134,7 +135,7 @@ def _without_ones(body: Body, term: Term) -> bool:
     batch = [(maps[0][a], maps[1][b]) for a, b in zip(lb, rb, strict=True) if a in maps[0]]
     attrs = with_places(term, tuple(a for a, _ in batch), tuple(b for _, b in batch), left(lc, 0), left(rc, 1))
     dims = tuple(n for n in term.dims if n != 1)
-    small = body.make("dot", tensor_type(term.dtype, dims), made, attrs, term)
+    small = body.make(hlo.dot, tensor_type(term.dtype, dims), made, attrs, term)
     return body.replace(term, small if dims == term.dims else body.reshape(small, term.dims, term))
 
 
@@ -155,23 +156,23 @@ def _both_transposed(body: Body, term: Term) -> bool:
     dims = [0] * rank
     for i, d in enumerate(order):
         dims[d] = term.dims[i]
-    small = body.make("dot", tensor_type(term.dtype, dims), operands, term.attrs, term)
-    return body.become(term, "transpose", (small,), {"dimensions": order})
+    small = body.make(hlo.dot, tensor_type(term.dtype, dims), operands, term.attrs, term)
+    return body.become(term, hlo.transpose, (small,), {"dimensions": order})
 
 
 def widen_vectors(body: Body) -> bool:
     """A vector beside a matrix becomes a matrix of one column: XLA's ``GemvRewriter``. Beside one transposed matrix it stays a vector."""
     changed = False
-    for term in [t for t in body.terms if t.op == "dot"]:
+    for term in [t for t in body.terms if t.op is hlo.dot]:
         lhs, rhs = term.operands
         lb, rb, lc, rc = places(term)
         mine, theirs = lhs.rank == len(lb) + len(lc) + 1, rhs.rank == len(rb) + len(rc) + 1
-        if mine == theirs or (not lb and (lhs if mine else rhs).op == "transpose"):
+        if mine == theirs or (not lb and (lhs if mine else rhs).op is hlo.transpose):
             continue
         a = lhs if mine else body.reshape(lhs, (*lhs.dims, 1), term)
         b = rhs if theirs else body.reshape(rhs, (*rhs.dims, 1), term)
         dims = (*term.dims, 1) if mine else (*term.dims[:-1], 1, term.dims[-1])
-        made = body.make("dot", tensor_type(term.dtype, dims), (a, b), term.attrs, term)
+        made = body.make(hlo.dot, tensor_type(term.dtype, dims), (a, b), term.attrs, term)
         body.replace(term, body.reshape(made, term.dims, term))
         changed = True
     return changed
@@ -180,14 +181,14 @@ def widen_vectors(body: Body) -> bool:
 def fold_transposes(body: Body) -> bool:
     """A transpose of the two matrix dimensions of an operand goes into the product: XLA's ``TransposeFolding``."""
     changed = False
-    for term in [t for t in body.terms if t.op == "dot"]:
+    for term in [t for t in body.terms if t.op is hlo.dot]:
         lb, rb, lc, rc = places(term)
         operands = list(term.operands)
         if not all(free(o, b, c) for o, b, c in zip(operands, (lb, rb), (lc, rc), strict=True)):
             continue
         for side, batch, contracted in ((0, lb, lc), (1, rb, rc)):
             operand = operands[side]
-            if operand.op != "transpose" or not _swaps_matrix(operand, batch, contracted):
+            if operand.op is not hlo.transpose or not _swaps_matrix(operand, batch, contracted):
                 continue
             order = operand.attrs["dimensions"]
             operands[side] = operand.operands[0]
@@ -196,7 +197,7 @@ def fold_transposes(body: Body) -> bool:
             else:
                 rb, rc = tuple(order[d] for d in rb), tuple(order[d] for d in rc)
         if operands != term.operands:
-            body.replace(term, body.make("dot", term.type, operands, with_places(term, lb, rb, lc, rc), term))
+            body.replace(term, body.make(hlo.dot, term.type, operands, with_places(term, lb, rb, lc, rc), term))
             changed = True
     return changed
 
@@ -212,7 +213,7 @@ def _swaps_matrix(operand: Term, batch: Places, contracted: Places) -> bool:
 def upcast_whole_numbers(body: Body, in_library: Callable[[Term], bool]) -> bool:
     """Operands of products of whole numbers get the element type of the result: XLA's ``OperandUpcaster``."""
     changed = False
-    for term in [t for t in body.terms if t.op in ("dot", "convolution")]:
+    for term in [t for t in body.terms if t.op in (hlo.dot, hlo.convolution)]:
         if in_library(term) or all(o.dtype == term.dtype for o in term.operands):
             continue
         for i, operand in enumerate(list(term.operands)):

@@ -13,6 +13,7 @@ from irscope.fusion.canonicalise.values import bits
 from irscope.fusion.xla.gemm.products import REDUCED
 from irscope.fusion.xla.gpu_device import Device
 from irscope.fusion.xla.opcodes import ELEMENTWISE
+from irscope.ops import hlo
 
 WIDE = {"bf16": "f32", "f16": "f32", "s8": "s32", "u8": "s32", "s4": "s32"}
 """What a product of narrow numbers is summed in (``GetGemmAccumulatorType``); others in their own type."""
@@ -31,7 +32,7 @@ ALIGNED = 128
 def reduce_vectors(body: Body) -> bool:
     """A product with a vector is a multiplication and a reduction in f32: XLA's ``DotStrengthReduction``."""
     changed = False
-    for term in [t for t in body.terms if t.op == "dot"]:
+    for term in [t for t in body.terms if t.op is hlo.dot]:
         lb, rb, lc, rc = places(term)
         lhs, rhs = term.operands
         vector = 0 if lhs.rank == len(lb) + len(lc) else 1 if rhs.rank == len(rb) + len(rc) else None
@@ -46,7 +47,7 @@ def reduce_vectors(body: Body) -> bool:
             small = body.transpose(small, order, term)
         spread = small if small.rank == matrix.rank else body.broadcast(small, matrix.dims, sorted(to.values()), term)
         large = body.convert(matrix, term.dtype, term)
-        product = body.elementwise("multiply", (spread, large) if vector == 0 else (large, spread), term)
+        product = body.elementwise(hlo.multiply, (spread, large) if vector == 0 else (large, spread), term)
         wide = "f32" if term.dtype in ("bf16", "f16") else term.dtype
         made = body.convert(body.sum(body.convert(product, wide, term), mc, term), term.dtype, term)
         left = [d for d in range(matrix.rank) if d not in mc]
@@ -72,7 +73,7 @@ def merge_products(body: Body) -> bool:
     order = body.post_order()
     for number, term in enumerate(order):
         place[term] = number
-        if term.op == "dot":
+        if term.op is hlo.dot:
             for operand in dict.fromkeys(term.operands):
                 readers[operand].append(term)
     several = [found for found in readers.values() if len(found) > 1]
@@ -127,16 +128,16 @@ def _merged(body: Body, shared: Term, a: Term, b: Term, place: dict[Term, int]) 
     [along] = kept
     first, both = one.dims[along], one.dims[along] + other.dims[along]
     sizes = [both if d == along else n for d, n in enumerate(one.dims)]
-    joined = body.make("concatenate", tensor_type(one.dtype, sizes), (one, other), {"dimensions": (along,)}, a)
+    joined = body.make(hlo.concatenate, tensor_type(one.dtype, sizes), (one, other), {"dimensions": (along,)}, a)
     result = len(lb) if side == 1 else a.rank - 1  # of [batch, left, right]
     dims = [both if d == result else n for d, n in enumerate(a.dims)]
-    made = body.make("dot", tensor_type(a.dtype, dims), (shared, joined) if side == 0 else (joined, shared), a.attrs, a)
+    made = body.make(hlo.dot, tensor_type(a.dtype, dims), (shared, joined) if side == 0 else (joined, shared), a.attrs, a)
     made.origin = (*a.origin, *b.origin)
     place[made] = max(place.get(a, 0), place.get(b, 0))
     place[joined] = place[made]
     for old, begin, end in ((a, 0, first), (b, first, both)):
         cut = tuple((begin, end, 1) if d == result else (0, n, 1) for d, n in enumerate(dims))
-        piece = body.make("slice", old.type, (made,), {"slice": cut}, old)
+        piece = body.make(hlo.slice, old.type, (made,), {"slice": cut}, old)
         place[piece] = place[made]
         body.replace(old, piece)
     return made
@@ -159,14 +160,14 @@ def _needs(top: Term, below: Term, place: dict[Term, int]) -> bool:
 
 def merge_batches(body: Body) -> None:
     """Several batch dimensions in front become one: XLA's ``DotDimensionMerger``."""
-    for term in [t for t in body.terms if t.op == "dot"]:
+    for term in [t for t in body.terms if t.op is hlo.dot]:
         lb, rb, lc, rc = places(term)
         n = len(lb)
         if n < 2 or lb != tuple(range(n)) or rb != lb:
             continue
         operands = [body.reshape(o, (prod(o.dims[:n]), *o.dims[n:]), term) for o in term.operands]
         attrs = with_places(term, (0,), (0,), tuple(d - n + 1 for d in lc), tuple(d - n + 1 for d in rc))
-        made = body.make("dot", tensor_type(term.dtype, (prod(term.dims[:n]), *term.dims[n:])), operands, attrs, term)
+        made = body.make(hlo.dot, tensor_type(term.dtype, (prod(term.dims[:n]), *term.dims[n:])), operands, attrs, term)
         body.replace(term, body.reshape(made, term.dims, term))
 
 
@@ -188,7 +189,7 @@ WEIGHTS = {"ampere": Weights(100, 0.0666955, 467.815, 5.65307e7), "hopper": Weig
 def split_products(body: Body, device: Device) -> bool:
     """Cut products along the contracted dimension where XLA's cost model expects a gain: XLA's ``SplitkRewriter``."""
     changed = False
-    for term in [t for t in body.terms if t.op == "dot"]:
+    for term in [t for t in body.terms if t.op is hlo.dot]:
         _, _, lc, rc = places(term)
         if len(lc) != 1 or len(rc) != 1 or any(o.dtype == "s32" for o in term.operands):
             continue
@@ -241,7 +242,7 @@ def _split(body: Body, dot: Term, pieces: int) -> None:
         if padded != length:
             wide = [padded if d == at else n for d, n in enumerate(operand.dims)]
             padding = tuple((0, padded - length if d == at else 0, 0) for d in range(operand.rank))
-            operand = body.make("pad", tensor_type(operand.dtype, wide), (operand, body.constant(0, operand.dtype, dot)),
+            operand = body.make(hlo.pad, tensor_type(operand.dtype, wide), (operand, body.constant(0, operand.dtype, dot)),
                                 {"padding": padding}, dot)
         operands.append(body.reshape(operand, (*operand.dims[:at], pieces, padded // pieces, *operand.dims[at + 1:]), dot))
 
@@ -255,6 +256,6 @@ def _split(body: Body, dot: Term, pieces: int) -> None:
     wide_type = WIDE.get(dot.dtype, dot.dtype)
     dims = list(dot.dims)
     dims.insert(number, pieces)
-    made = body.make("dot", tensor_type(wide_type, dims), operands,
+    made = body.make(hlo.dot, tensor_type(wide_type, dims), operands,
                      with_places(dot, tuple(left), tuple(right), moved(lc, lc[0]), moved(rc, rc[0])), dot)
     body.replace(dot, body.convert(body.sum(made, (number,), dot), dot.dtype, dot))

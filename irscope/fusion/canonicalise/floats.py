@@ -8,17 +8,16 @@ from irscope.fusion.canonicalise.terms import CONTROL, Body, Term, tensor_type
 from irscope.fusion.canonicalise.values import combiner
 from irscope.fusion.canonicalise.ynnpack import takes_dot, takes_reduction
 from irscope.graph import Graph, Node, TensorType, TupleType, Type
-from irscope.ops import get
+from irscope.ops import hlo
 
 WIDER = {"bf16": "f32", "f8e5m2": "f16", "f8e4m3": "f16", "f8e4m3fn": "f16", "f8e4m3b11fnuz": "f16", "f8e5m2fnuz": "f16",
          "f8e4m3fnuz": "f16", "f8e3m4": "f16", "s4": "s8", "u4": "u8", "f4e2m1fn": "f16", "f8e8m0fnu": "f32"}
 """What each narrow type is computed in."""
-PASSES = frozenset((
-    "call conditional custom-call domain get-tuple-element tuple while opt-barrier parameter constant count-leading-zeros "
-    "shift-right-logical shift-right-arithmetic bitcast-convert convert fusion after-all").split())
+PASSES = hlo.named("call conditional custom-call domain get-tuple-element tuple while opt-barrier parameter constant count-leading-zeros "
+    "shift-right-logical shift-right-arithmetic bitcast-convert convert fusion after-all")
 """What takes values of any type."""
 
-REDUCTIONS = frozenset(("reduce", "reduce-window"))
+REDUCTIONS = hlo.named("reduce reduce-window")
 
 
 def normalise_floats(body: Body) -> None:
@@ -33,7 +32,7 @@ def normalise_floats(body: Body) -> None:
 def _normalise(body: Body, term: Term, narrow: str, wide: str) -> None:
     if term.op in PASSES or term.op in CONTROL:
         return
-    if narrow == "bf16" and ((term.op == "dot" and takes_dot(term)) or (term.op in REDUCTIONS and takes_reduction(term))):
+    if narrow == "bf16" and ((term.op is hlo.dot and takes_dot(term)) or (term.op in REDUCTIONS and takes_reduction(term))):
         return
     if term.op in REDUCTIONS and term.dtype == narrow:
         term.bodies = tuple(_rounding(graph, narrow, wide) for graph in term.bodies)
@@ -53,10 +52,10 @@ def _rounding(graph: Graph, narrow: str, wide: str) -> Graph:
         return graph
     type = tensor_type(wide, ())
     made = Graph("rounding")
-    made.params = [made.add(Node(get("parameter"), name, type, (), {"number": i})) for i, name in enumerate(("x", "y"))]
-    both = made.add(Node(get(op), "both", type, tuple(made.params)))
-    rounded = made.add(Node(get("convert"), "rounded", tensor_type(narrow, ()), (both,)))
-    made.root = made.add(Node(get("convert"), "result", type, (rounded,)))
+    made.params = [made.add(Node(hlo.parameter, name, type, (), {"number": i})) for i, name in enumerate(("x", "y"))]
+    both = made.add(Node(op, "both", type, tuple(made.params)))
+    rounded = made.add(Node(hlo.convert, "rounded", tensor_type(narrow, ()), (both,)))
+    made.root = made.add(Node(hlo.convert, "result", type, (rounded,)))
     return made
 
 
@@ -67,7 +66,7 @@ def _narrow_result(body: Body, term: Term, narrow: str, wide: str) -> None:
     term.set_type(tensor_type(wide, term.dims))
     back = body.convert(term, narrow, term)
     for user in users:
-        if user.op == "convert" and user.dtype == wide:
+        if user.op is hlo.convert and user.dtype == wide:
             body.replace(user, term)
             continue
         for number, operand in enumerate(user.operands):
@@ -83,13 +82,13 @@ def _narrow_parts(body: Body, term: Term, narrow: str, wide: str) -> None:
                             for e in term.type.elements]
     term.set_type(TupleType(tuple(elements)))
     for part in list(term.users):
-        if part.op == "get-tuple-element" and part.dtype == narrow:
+        if part.op is hlo.get_tuple_element and part.dtype == narrow:
             _narrow_result(body, part, narrow, wide)
 
 
 def widen_half_products(body: Body) -> None:
     """Products and convolutions of f16 are computed in f32."""
-    for term in [t for t in body.terms if t.op in ("dot", "convolution") and t.dtype == "f16"]:
+    for term in [t for t in body.terms if t.op in (hlo.dot, hlo.convolution) and t.dtype == "f16"]:
         for number, operand in enumerate(list(term.operands)):
             if operand.dtype == "f16":
                 term.set_operand(number, body.convert(operand, "f32", term))

@@ -9,13 +9,13 @@ from irscope.fusion.canonicalise.terms import Body, Term, has_effect
 from irscope.fusion.canonicalise.values import array_of
 from irscope.graph import Graph, Module, Node, TensorType
 from irscope.lazy import np
-from irscope.ops import get, lookup
+from irscope.ops import hlo
 from irscope.ops.attrs import Literal
 from irscope.source import UserError
 
 MAX_FOLDED = 1 << 16
 """Elements of a result up to which it is computed here; XLA computes more, up to 45 million."""
-KEPT = frozenset("broadcast iota constant parameter tuple get-tuple-element call fusion while conditional fft custom-call rng".split())
+KEPT = hlo.named("broadcast iota constant parameter tuple get-tuple-element call fusion while conditional fft custom-call rng")
 
 
 def fold_constants(body: Body) -> bool:
@@ -24,23 +24,23 @@ def fold_constants(body: Body) -> bool:
     for term in body.post_order():
         if term.gone or term.op in KEPT or not term.operands or not term.is_array or term.elements > MAX_FOLDED or has_effect(term):
             continue
-        if not any(o.op == "constant" for o in term.operands) or not all(_is_known(o) for o in term.operands):
+        if not any(o.op is hlo.constant for o in term.operands) or not all(_is_known(o) for o in term.operands):
             continue
         value = value_of(term)
         if value is not None:
             literal = Literal.of(value, term.type)
-            body.replace(term, body.make("constant", term.type, (), {"literal": literal}, term))
+            body.replace(term, body.make(hlo.constant, term.type, (), {"literal": literal}, term))
             changed = True
     return changed
 
 
 def _is_known(operand: Term) -> bool:
     """Whether a term is a constant, or one repeated."""
-    return operand.op == "constant" or (operand.op == "broadcast" and operand.operands[0].op == "constant")
+    return operand.op is hlo.constant or (operand.op is hlo.broadcast and operand.operands[0].op is hlo.constant)
 
 
 def _array(operand: Term) -> Any:
-    if operand.op != "broadcast":
+    if operand.op is not hlo.broadcast:
         return array_of(operand)
     source = operand.operands[0]
     array = array_of(source)
@@ -52,18 +52,15 @@ def _array(operand: Term) -> Any:
 
 def value_of(term: Term) -> Any:
     """What a term over constants gives; None where the text elides one, or it cannot be computed here."""
-    op = lookup(term.op)
-    if op is None:
-        return None
     graph = Graph("main")
     sources: list[Node] = []
     for operand in term.operands:
         array = _array(operand)
         if array is None:
             return None
-        node = Node(get("constant"), f"c{len(sources)}", operand.type, (), {"literal": Literal.of(array, operand.type)})
+        node = Node(hlo.constant, f"c{len(sources)}", operand.type, (), {"literal": Literal.of(array, operand.type)})
         sources.append(graph.add(node))
-    node = Node(op, "r", term.type, tuple(sources), term.attrs, term.bodies)
+    node = Node(term.op, "r", term.type, tuple(sources), term.attrs, term.bodies)
     graph.root = graph.add(node)
     assert isinstance(term.type, TensorType)
     try:

@@ -8,25 +8,26 @@ from math import prod
 
 from irscope.fusion.canonicalise.dimensions import is_sorted
 from irscope.fusion.canonicalise.terms import Body, Term, tensor_type
+from irscope.ops import hlo
 
 
 def unbatch(body: Body) -> None:
     """Write gathers and scatters that have batches of their own as plain ones, which read the number of the batch with each place."""
-    for term in [t for t in body.terms if t.op in ("gather", "scatter")]:
+    for term in [t for t in body.terms if t.op in (hlo.gather, hlo.scatter)]:
         attrs = term.attrs
-        array, left_out, start = ("operand_batching_dims", "collapsed_slice_dims", "start_index_map") if term.op == "gather" else \
+        array, left_out, start = ("operand_batching_dims", "collapsed_slice_dims", "start_index_map") if term.op is hlo.gather else \
             ("input_batching_dims", "inserted_window_dims", "scatter_dims_to_operand_dims")
-        batches = "start_indices_batching_dims" if term.op == "gather" else "scatter_indices_batching_dims"
+        batches = "start_indices_batching_dims" if term.op is hlo.gather else "scatter_indices_batching_dims"
         inside = tuple(attrs.get(array, ()))
         if not inside:
             continue
-        at = 1 if term.op == "gather" else (len(term.operands) - 1) // 2
+        at = 1 if term.op is hlo.gather else (len(term.operands) - 1) // 2
         places, vector = term.operands[at], attrs["index_vector_dim"]
         places = body.reshape(places, (*places.dims, 1), term) if vector == places.rank else places
         dims = [1 if d == vector else n for d, n in enumerate(places.dims)]
-        counts = [body.make("iota", tensor_type(places.dtype, dims), (), {"iota_dimension": d}, term) for d in attrs[batches]]
+        counts = [body.make(hlo.iota, tensor_type(places.dtype, dims), (), {"iota_dimension": d}, term) for d in attrs[batches]]
         dims[vector] = len(counts) + places.dims[vector]
-        joined = body.make("concatenate", tensor_type(places.dtype, dims), (*counts, places), {"dimensions": (vector,)}, term)
+        joined = body.make(hlo.concatenate, tensor_type(places.dtype, dims), (*counts, places), {"dimensions": (vector,)}, term)
         plain = {**attrs, array: (), batches: (), left_out: tuple(sorted((*attrs.get(left_out, ()), *inside))),
                  start: (*inside, *attrs[start])}
         operands = (*term.operands[:at], joined, *term.operands[at + 1:])
@@ -36,7 +37,7 @@ def unbatch(body: Body) -> None:
 def simplify_gathers(body: Body) -> bool:
     """Write every gather with its places in a matrix and its windows whole; the result is reshaped and transposed back."""
     changed = False
-    for term in [t for t in body.terms if t.op == "gather"]:
+    for term in [t for t in body.terms if t.op is hlo.gather]:
         source, places = term.operands
         if prod(n for d, n in enumerate(places.dims) if d != term.attrs["index_vector_dim"]) == 1 and term.elements:
             _cut(body, term)
@@ -49,7 +50,7 @@ def simplify_gathers(body: Body) -> bool:
         sizes = tuple(attrs["slice_sizes"])
         count = matrix.dims[0]
         collapsed = tuple(attrs.get("collapsed_slice_dims", ()))
-        simple = body.make("gather", tensor_type(term.dtype, (count, *sizes)), (source, matrix),
+        simple = body.make(hlo.gather, tensor_type(term.dtype, (count, *sizes)), (source, matrix),
                            {**attrs, "offset_dims": tuple(range(1, len(sizes) + 1)), "collapsed_slice_dims": (), "index_vector_dim": 1},
                            term)
         kept = [n for d, n in enumerate(sizes) if d not in collapsed]
@@ -78,9 +79,9 @@ def _cut(body: Body, term: Term) -> None:
             starts.append(body.constant(0, places.dtype, term))
             continue
         i = named.index(d)
-        part = flat if count == 1 else body.make("slice", tensor_type(places.dtype, (1,)), (flat,), {"slice": ((i, i + 1, 1),)}, term)
+        part = flat if count == 1 else body.make(hlo.slice, tensor_type(places.dtype, (1,)), (flat,), {"slice": ((i, i + 1, 1),)}, term)
         starts.append(body.reshape(part, (), term))
-    cut = body.make("dynamic-slice", tensor_type(term.dtype, sizes), (source, *starts), {"dynamic_slice_sizes": sizes}, term)
+    cut = body.make(hlo.dynamic_slice, tensor_type(term.dtype, sizes), (source, *starts), {"dynamic_slice_sizes": sizes}, term)
     body.replace(term, cut if cut.dims == term.dims else body.reshape(cut, term.dims, term))
 
 
@@ -103,7 +104,7 @@ def _matrix(body: Body, places: Term, vector: int, at: Term) -> Term:
 def simplify_scatters(body: Body) -> bool:
     """Write every scatter with its places in a matrix, its updates one window a row, and no dimension left out."""
     changed = False
-    for term in [t for t in body.terms if t.op == "scatter"]:
+    for term in [t for t in body.terms if t.op is hlo.scatter]:
         count = (len(term.operands) - 1) // 2
         if count != 1 or _is_simple_scatter(term):
             continue
@@ -120,7 +121,7 @@ def simplify_scatters(body: Body) -> bool:
         dims = (matrix.dims[0], *sizes)
         moved = moved if moved.dims == dims else body.reshape(moved, dims, term)
         made = {**attrs, "update_window_dims": tuple(range(1, len(dims))), "inserted_window_dims": (), "index_vector_dim": 1}
-        simple = body.make("scatter", term.type, (target, matrix, moved), made, term, term.bodies)
+        simple = body.make(hlo.scatter, term.type, (target, matrix, moved), made, term, term.bodies)
         body.replace(term, simple)
         changed = True
     return changed

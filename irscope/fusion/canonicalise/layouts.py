@@ -12,17 +12,18 @@ from irscope.fusion.canonicalise.terms import Body, Term
 from irscope.fusion.canonicalise.values import is_floating
 from irscope.fusion.xla.opcodes import ELEMENTWISE
 from irscope.graph import Layout, TensorType, TupleType, Type
+from irscope.ops import hlo
 
 
 def assign_layouts(body: Body) -> None:
     """Give every term a layout, put copies behind transposes, and make reshapes bitcasts."""
     moved: dict[Term, None] = {}
     for term in body.post_order():
-        if term.op == "transpose":
+        if term.op is hlo.transpose:
             _copy_out(body, term)
-        elif term.op == "reshape":
+        elif term.op is hlo.reshape:
             wants_copy = _moves_units(body, term)
-            made = body.make("bitcast", term.type, term.operands, {}, term)
+            made = body.make(hlo.bitcast, term.type, term.operands, {}, term)
             body.replace(term, made)
             if wants_copy:
                 moved[made] = None
@@ -31,7 +32,7 @@ def assign_layouts(body: Body) -> None:
         if term in moved:
             term.set_type(_units_outside(term))
         else:
-            term.set_type(_transposed(term) if term.op == "transpose" else default_layout(term.type))
+            term.set_type(_transposed(term) if term.op is hlo.transpose else default_layout(term.type))
 
 
 def _moves_units(body: Body, term: Term) -> bool:
@@ -45,11 +46,11 @@ def _moves_units(body: Body, term: Term) -> bool:
         return False
     if not term.users:
         return term is body.root
-    if all(user is body.root and user.op == "tuple" for user in term.users):
+    if all(user is body.root and user.op is hlo.tuple for user in term.users):
         return True
     inserted = [n for n in operand.dims if n != 1] == [n for n in term.dims if n != 1]
     if len(term.users) == 1:
-        return not inserted and all(user.op in ("gather", "scatter") for user in term.users)
+        return not inserted and all(user.op in (hlo.gather, hlo.scatter) for user in term.users)
     return is_floating(term.dtype) and all(user.op in ELEMENTWISE for user in term.users)
 
 
@@ -72,12 +73,12 @@ def _copy_for_readers(body: Body, term: Term) -> None:
     users = list(term.users)
     is_root = body.root is term
     for user in users:
-        copy = body.make("copy", term.type, (term,), {}, term)
+        copy = body.make(hlo.copy, term.type, (term,), {}, term)
         for number, operand in enumerate(user.operands):
             if operand is term:
                 user.set_operand(number, copy)
     if is_root:
-        body.root = body.make("copy", term.type, (term,), {}, term)
+        body.root = body.make(hlo.copy, term.type, (term,), {}, term)
 
 
 def _transposed(term: Term) -> Type:

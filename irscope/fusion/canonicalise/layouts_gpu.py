@@ -5,13 +5,14 @@ from irscope.fusion.canonicalise.dimensions import is_sorted
 from irscope.fusion.canonicalise.layouts import default_layout
 from irscope.fusion.canonicalise.terms import Body, Term
 from irscope.fusion.xla.opcodes import ELEMENTWISE
+from irscope.ops import hlo
 
 
 def lay_out(body: Body) -> None:
     """Give every term the default layout; what moves nothing in memory becomes a bitcast (``LayoutNormalization``)."""
     for term in body.post_order():
-        if term.op == "reshape" or (term.op == "transpose" and moves_nothing(term)):
-            body.replace(term, body.make("bitcast", term.type, term.operands, {}, term))
+        if term.op is hlo.reshape or (term.op is hlo.transpose and moves_nothing(term)):
+            body.replace(term, body.make(hlo.bitcast, term.type, term.operands, {}, term))
     for term in body.terms:
         term.set_type(default_layout(term.type))
 
@@ -19,8 +20,8 @@ def lay_out(body: Body) -> None:
 def sink_transposes(body: Body) -> bool:
     """Elementwise work on the result of a call is done as cuDNN gives it, and transposed then: what is called a transpose is a layout
     first (``GpuLayoutAssignment``), and what reads it takes it over, where nothing else that it reads lies otherwise."""
-    called = {t for t in body.terms if t.op == "transpose" and t.operands[0].op == "get-tuple-element"
-              and t.operands[0].operands[0].op == "custom-call"}
+    called = {t for t in body.terms if t.op is hlo.transpose and t.operands[0].op is hlo.get_tuple_element
+              and t.operands[0].operands[0].op is hlo.custom_call}
     changed = False
     for term in body.post_order():
         if term.op not in ELEMENTWISE or not term.is_array or term.gone:
@@ -44,13 +45,13 @@ def sink_transposes(body: Body) -> bool:
 
 
 def _lies_alike(operand: Term, order: tuple[int, ...]) -> bool:
-    if operand.op == "broadcast":
+    if operand.op is hlo.broadcast:
         return is_sorted([order[d] for d in operand.attrs["dimensions"]])
-    return operand.op == "transpose" and tuple(operand.attrs["dimensions"]) == order
+    return operand.op is hlo.transpose and tuple(operand.attrs["dimensions"]) == order
 
 
 def _as_it_lies(body: Body, operand: Term, order: tuple[int, ...], dims: tuple[int, ...], at: Term) -> Term:
-    if operand.op == "transpose":
+    if operand.op is hlo.transpose:
         return operand.operands[0]
     return body.broadcast(operand.operands[0], dims, [order[d] for d in operand.attrs["dimensions"]], at)
 

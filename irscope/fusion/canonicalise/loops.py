@@ -5,15 +5,16 @@ from irscope.fusion.canonicalise.calls import move_in
 from irscope.fusion.canonicalise.terms import Body, Term, has_effect
 from irscope.fusion.canonicalise.values import scalar_of
 from irscope.graph import TupleType
+from irscope.ops import hlo
 
-LIGHT = frozenset("bitcast broadcast constant get-tuple-element iota reshape reverse slice transpose tuple".split())
+LIGHT = hlo.named("bitcast broadcast constant get-tuple-element iota reshape reverse slice transpose tuple")
 """What is not worth moving out of a loop by itself (``NotWorthHoistingIndividually``)."""
 
 
 def simplify_loops(body: Body) -> bool:
     """Simplify every loop of one body."""
     changed = False
-    for term in [t for t in body.terms if t.op == "while"]:
+    for term in [t for t in body.terms if t.op is hlo.while_]:
         if term.gone or len(term.inner) != 2 or not _is_regular(term):
             continue
         changed = _merge_repeated(body, term) or changed
@@ -32,9 +33,9 @@ def simplify_loops(body: Body) -> bool:
 def _is_regular(term: Term) -> bool:
     """Whether a loop is over a tuple that its computations only take apart, and that the body puts together."""
     condition, loop = term.inner
-    return isinstance(term.type, TupleType) and len(condition.params) == len(loop.params) == 1 and loop.root.op == "tuple" \
-        and term.operands[0].op == "tuple" and len(loop.root.operands) == len(term.type.elements) \
-        and all(u.op == "get-tuple-element" for b in term.inner for u in b.params[0].users) \
+    return isinstance(term.type, TupleType) and len(condition.params) == len(loop.params) == 1 and loop.root.op is hlo.tuple \
+        and term.operands[0].op is hlo.tuple and len(loop.root.operands) == len(term.type.elements) \
+        and all(u.op is hlo.get_tuple_element for b in term.inner for u in b.params[0].users) \
         and not loop.root.users and loop.root is not loop.params[0]
 
 
@@ -42,12 +43,13 @@ def _unchanged(term: Term) -> list[int]:
     """The places whose values pass through the loop as they are."""
     loop = term.inner[1]
     param = loop.params[0]
-    return [i for i, o in enumerate(loop.root.operands) if o.op == "get-tuple-element" and o.operands[0] is param and o.attrs["index"] == i]
+    return [i for i, o in enumerate(loop.root.operands)
+            if o.op is hlo.get_tuple_element and o.operands[0] is param and o.attrs["index"] == i]
 
 
 def _merge_repeated(body: Body, term: Term) -> bool:
     """Two values that begin alike and change alike are one."""
-    if body.root is term or any(u.op != "get-tuple-element" for u in term.users):
+    if body.root is term or any(u.op is not hlo.get_tuple_element for u in term.users):
         return False
     loop = term.inner[1]
     start = term.operands[0]
@@ -74,7 +76,7 @@ def _identity(term: Term) -> object:
 def _change(loop: Body, place: int, output: Term, depth: int = 3) -> object:
     """How one value of a loop changes, in a form that is equal for values that change alike: what is computed of itself and what else."""
     param = loop.params[0]
-    if output.op == "get-tuple-element" and output.operands[0] is param and output.attrs["index"] == place:
+    if output.op is hlo.get_tuple_element and output.operands[0] is param and output.attrs["index"] == place:
         return "itself"
     if not depth or not output.operands or output.inner or output.bodies or not _reads_itself(output, param, place, depth):
         return _identity(output)
@@ -83,7 +85,7 @@ def _change(loop: Body, place: int, output: Term, depth: int = 3) -> object:
 
 
 def _reads_itself(term: Term, param: Term, place: int, depth: int) -> bool:
-    if term.op == "get-tuple-element" and term.operands[0] is param:
+    if term.op is hlo.get_tuple_element and term.operands[0] is param:
         return bool(term.attrs["index"] == place)
     return depth > 0 and any(_reads_itself(o, param, place, depth - 1) for o in term.operands)
 
@@ -94,14 +96,14 @@ def _sink_constants(term: Term) -> bool:
     start = term.operands[0]
     for place in _unchanged(term):
         source = start.operands[place]
-        if source.op != "constant":
+        if source.op is not hlo.constant:
             continue
         for body in term.inner:
             for part in list(body.params[0].users):
                 users = [u for u in part.users if u is not body.root]
                 if part.attrs["index"] != place or not users:
                     continue
-                inside = body.make("constant", source.type, (), source.attrs, source)
+                inside = body.make(hlo.constant, source.type, (), source.attrs, source)
                 for user in users:
                     for number, operand in enumerate(user.operands):
                         if operand is part:
@@ -125,9 +127,9 @@ def _move_out(body: Body, term: Term) -> bool:
         return False
     moved: list[Term] = []
     for inner in loop.post_order():
-        if inner in outside or inner.op in ("parameter", "tuple") or inner.inner or has_effect(inner) or inner is loop.root:
+        if inner in outside or inner.op in (hlo.parameter, hlo.tuple) or inner.inner or has_effect(inner) or inner is loop.root:
             continue
-        if inner.op == "constant":
+        if inner.op is hlo.constant:
             light[inner] = None
             continue
         if not all(o in outside or o in light for o in inner.operands):
@@ -169,19 +171,19 @@ def _pass_in(body: Body, term: Term, inner: Term, value: Term) -> None:
     place = len(term.type.elements)
     wide = TupleType((*term.type.elements, inner.type))
     start = term.operands[0]
-    term.set_operand(0, body.make("tuple", wide, (*start.operands, value), {}, start))
+    term.set_operand(0, body.make(hlo.tuple, wide, (*start.operands, value), {}, start))
     body.drop(start)
     for computation in (condition, loop):
         computation.params[0].set_type(wide)
     term.set_type(wide)
-    part = loop.make("get-tuple-element", inner.type, (loop.params[0],), {"index": place}, inner)
+    part = loop.make(hlo.get_tuple_element, inner.type, (loop.params[0],), {"index": place}, inner)
     inner_users = list(inner.users)
     for user in inner_users:
         for number, operand in enumerate(user.operands):
             if operand is inner:
                 user.set_operand(number, part)
     root = loop.root
-    loop.root = loop.make("tuple", wide, (*root.operands, part), {}, root)
+    loop.root = loop.make(hlo.tuple, wide, (*root.operands, part), {}, root)
     inner.into = value
     loop.drop(root)
 
@@ -191,7 +193,7 @@ def _drop_unused(body: Body, term: Term) -> bool:
     condition, loop = term.inner
     assert isinstance(term.type, TupleType)
     count = len(term.type.elements)
-    if body.root is term or any(u.op != "get-tuple-element" for u in term.users):
+    if body.root is term or any(u.op is not hlo.get_tuple_element for u in term.users):
         return False
     reads = _Reads(loop, loop.params[0])
     used = {u.attrs["index"] for u in term.users}
@@ -224,10 +226,10 @@ def _keep(body: Body, term: Term, kept: list[int]) -> None:
     places = {old: new for new, old in enumerate(kept)}
     narrow = TupleType(tuple(term.type.elements[i] for i in kept))
     start = term.operands[0]
-    term.set_operand(0, body.make("tuple", narrow, [start.operands[i] for i in kept], {}, start))
+    term.set_operand(0, body.make(hlo.tuple, narrow, [start.operands[i] for i in kept], {}, start))
     body.drop(start)
     root = loop.root
-    loop.root = loop.make("tuple", narrow, [root.operands[i] for i in kept], {}, root)
+    loop.root = loop.make(hlo.tuple, narrow, [root.operands[i] for i in kept], {}, root)
     loop.drop(root)
     term.set_type(narrow)
     for user in term.users:
@@ -248,7 +250,7 @@ class _Reads:
     def __init__(self, loop: Body, param: Term) -> None:
         self.known: dict[Term, frozenset[int]] = {}
         for term in loop.post_order():
-            if term.op == "get-tuple-element" and term.operands[0] is param:
+            if term.op is hlo.get_tuple_element and term.operands[0] is param:
                 self.known[term] = frozenset((term.attrs["index"],))
             else:
                 parts = [self.known[o] for o in term.operands]
@@ -262,19 +264,19 @@ def trip_count(term: Term) -> int | None:
     """How often a loop runs that counts up by a constant and ends below another; None for any other."""
     condition, loop = term.inner
     root = condition.root
-    if root.op != "compare" or root.attrs["direction"] != "LT":
+    if root.op is not hlo.compare or root.attrs["direction"] != "LT":
         return None
     counter, limit = root.operands
     bound = scalar_of(limit)
-    if counter.op != "get-tuple-element" or not isinstance(bound, int):
+    if counter.op is not hlo.get_tuple_element or not isinstance(bound, int):
         return None
     place = counter.attrs["index"]
     first = scalar_of(term.operands[0].operands[place])
     step = loop.root.operands[place]
-    if not isinstance(first, int) or step.op != "add":
+    if not isinstance(first, int) or step.op is not hlo.add:
         return None
     part, by = step.operands
     size = scalar_of(by)
-    if part.op != "get-tuple-element" or part.attrs["index"] != place or not isinstance(size, int) or size <= 0:
+    if part.op is not hlo.get_tuple_element or part.attrs["index"] != place or not isinstance(size, int) or size <= 0:
         return None
     return max(0, -(-(bound - first) // size))

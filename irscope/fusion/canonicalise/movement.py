@@ -6,6 +6,7 @@ from itertools import pairwise
 from irscope.fusion.canonicalise.dimensions import common_factors, inserted_or_deleted, inverse, is_sorted, unmodified_places
 from irscope.fusion.canonicalise.terms import Body, Term, tensor_type
 from irscope.fusion.xla.opcodes import ELEMENTWISE
+from irscope.ops import hlo
 
 
 def reshape(body: Body, term: Term) -> bool:
@@ -15,15 +16,15 @@ def reshape(body: Body, term: Term) -> bool:
         return body.replace(term, source)
     if not term.elements:
         return False
-    if source.op == "reshape":
-        return body.become(term, "reshape", (source.operands[0],))
+    if source.op is hlo.reshape:
+        return body.become(term, hlo.reshape, (source.operands[0],))
     if cancel_chain(body, term) or _hoist_transpose(body, term):
         return True
-    if source.op == "broadcast":
+    if source.op is hlo.broadcast:
         places = unmodified_places(source.dims, term.dims, source.attrs["dimensions"])
         if places is not None and is_sorted(source.attrs["dimensions"]):
-            return body.become(term, "broadcast", (source.operands[0],), {"dimensions": tuple(places)})
-    if source.op == "iota":
+            return body.become(term, hlo.broadcast, (source.operands[0],), {"dimensions": tuple(places)})
+    if source.op is hlo.iota:
         return _of_iota(body, term)
     return _before_update(body, term)
 
@@ -39,11 +40,11 @@ def _of_iota(body: Body, term: Term) -> bool:
     made: Term | None = None
     factor = 1
     for d in range(bounds[start + 1][1] - 1, bounds[start][1] - 1, -1):
-        count = body.make("iota", term.type, (), {"iota_dimension": d}, term)
+        count = body.make(hlo.iota, term.type, (), {"iota_dimension": d}, term)
         if made is None:
             made = count
         else:
-            made = body.elementwise("add", (made, body.elementwise("multiply", (count, body.full(factor, term, term)), term)), term)
+            made = body.elementwise(hlo.add, (made, body.elementwise(hlo.multiply, (count, body.full(factor, term, term)), term)), term)
         factor *= term.dims[d]
     return made is not None and body.replace(term, made)
 
@@ -51,7 +52,7 @@ def _of_iota(body: Body, term: Term) -> bool:
 def _before_update(body: Body, term: Term) -> bool:
     """A reshape that only adds or drops dimensions of size 1 goes before an update."""
     update = term.operands[0]
-    if update.op != "dynamic-update-slice" or len(update.users) != 1:
+    if update.op is not hlo.dynamic_update_slice or len(update.users) != 1:
         return False
     change = inserted_or_deleted(update.dims, term.dims)
     if change is None:
@@ -70,14 +71,14 @@ def _before_update(body: Body, term: Term) -> bool:
         if d < part.rank:
             dims.append(part.dims[d])
             starts.append(update.operands[2 + d])
-    return body.become(term, "dynamic-update-slice",
+    return body.become(term, hlo.dynamic_update_slice,
                        (body.reshape(update.operands[0], term.dims, term), body.reshape(part, dims, term), *starts))
 
 
 def _hoist_transpose(body: Body, term: Term) -> bool:
     """reshape(transpose(reshape(x))) is transpose(reshape(x)) when the outer reshape only merges what lies together in x."""
     transpose = term.operands[0]
-    if transpose.op != "transpose" or transpose.operands[0].op != "reshape":
+    if transpose.op is not hlo.transpose or transpose.operands[0].op is not hlo.reshape:
         return False
     order = transpose.attrs["dimensions"]
     bounds = common_factors(term.dims, transpose.dims)
@@ -91,7 +92,7 @@ def _hoist_transpose(body: Body, term: Term) -> bool:
     for k, (_, _, result) in enumerate(chunks):
         places[result] = k
     inner = body.reshape(transpose.operands[0].operands[0], [size for _, size, _ in chunks], term)
-    return body.become(term, "transpose", (inner,), {"dimensions": tuple(places)})
+    return body.become(term, hlo.transpose, (inner,), {"dimensions": tuple(places)})
 
 
 def transpose(body: Body, term: Term) -> bool:
@@ -99,18 +100,18 @@ def transpose(body: Body, term: Term) -> bool:
     source, order = term.operands[0], tuple(term.attrs["dimensions"])
     if is_sorted(order):
         return body.replace(term, source)
-    if source.op == "transpose":
+    if source.op is hlo.transpose:
         inner = source.attrs["dimensions"]
-        return body.become(term, "transpose", (source.operands[0],), {"dimensions": tuple(inner[d] for d in order)})
-    if source.op == "broadcast":
+        return body.become(term, hlo.transpose, (source.operands[0],), {"dimensions": tuple(inner[d] for d in order)})
+    if source.op is hlo.broadcast:
         places = tuple(order.index(d) for d in source.attrs["dimensions"])
         if is_sorted(places):
-            return body.become(term, "broadcast", (source.operands[0],), {"dimensions": places})
+            return body.become(term, hlo.broadcast, (source.operands[0],), {"dimensions": places})
     if cancel_chain(body, term) or _of_dot(body, term):
         return True
     kept = [d for i, d in enumerate(order) if term.dims[i] != 1]
     if len(kept) < term.rank and is_sorted(kept):
-        return body.become(term, "reshape", (source,))
+        return body.become(term, hlo.reshape, (source,))
     return False
 
 
@@ -122,7 +123,7 @@ def copy(body: Body, term: Term) -> bool:
 def _of_dot(body: Body, term: Term) -> bool:
     """The transpose of a product is the product of the other order, when nothing else reads it and each side has one free dimension."""
     dot, order = term.operands[0], term.attrs["dimensions"]
-    if dot.op != "dot" or len(dot.users) != 1:
+    if dot.op is not hlo.dot or len(dot.users) != 1:
         return False
     lhs, rhs = dot.operands
     batch = tuple(dot.attrs.get("lhs_batch_dims", ()))
@@ -134,20 +135,20 @@ def _of_dot(body: Body, term: Term) -> bool:
     if tuple(order) != (*range(dot.rank - 2), dot.rank - 1, dot.rank - 2):
         return False
     attrs = {**dot.attrs, "lhs_contracting_dims": b, "rhs_contracting_dims": a}
-    return body.become(term, "dot", (rhs, lhs), attrs)
+    return body.become(term, hlo.dot, (rhs, lhs), attrs)
 
 
 def cancel_chain(body: Body, term: Term) -> bool:
     """A chain of transposes, and reshapes that move one dimension of size 1, that comes back to where it began."""
-    if term.op == "reshape" and not _moves_one(term):
+    if term.op is hlo.reshape and not _moves_one(term):
         return False
-    order = _effective(term) if term.op == "transpose" else list(range(sum(n != 1 for n in term.dims)))
+    order = _effective(term) if term.op is hlo.transpose else list(range(sum(n != 1 for n in term.dims)))
     if order is None:
         return False
     last: Term | None = None
     current = term.operands[0]
-    while current.op in ("reshape", "transpose"):
-        if current.op == "transpose":
+    while current.op in (hlo.reshape, hlo.transpose):
+        if current.op is hlo.transpose:
             step = _effective(current)
             if step is None or is_sorted(current.attrs["dimensions"]):
                 return False
@@ -185,7 +186,7 @@ def move_rearrangements(body: Body) -> bool:
     candidates = {t: None for t in body.terms if _is_candidate(t)}
     removed = True
     while candidates and removed:
-        moved = {o: None for t in candidates for o in t.operands if o.op in ("reshape", "transpose")}
+        moved = {o: None for t in candidates for o in t.operands if o.op in (hlo.reshape, hlo.transpose)}
         removed = False
         for operand in moved:
             if any(user not in candidates for user in operand.users) or operand is body.root:
@@ -202,29 +203,29 @@ def _is_candidate(term: Term) -> bool:
         return False
     first = _rearrangement(term)
     return first is not None and all(
-        _alike(o, first) if o.op in ("reshape", "transpose") else _adapts(o, first) for o in term.operands)
+        _alike(o, first) if o.op in (hlo.reshape, hlo.transpose) else _adapts(o, first) for o in term.operands)
 
 
 def _rearrangement(term: Term) -> Term | None:
     """The first operand that is reshaped or transposed and cannot simply have another shape."""
-    return next((o for o in term.operands if o.op in ("reshape", "transpose") and not _adapts(o.operands[0], o)), None)
+    return next((o for o in term.operands if o.op in (hlo.reshape, hlo.transpose) and not _adapts(o.operands[0], o)), None)
 
 
 def _alike(a: Term, b: Term) -> bool:
     if a.op != b.op or a.dims != b.dims:
         return False
-    return a.attrs["dimensions"] == b.attrs["dimensions"] if a.op == "transpose" else a.operands[0].dims == b.operands[0].dims
+    return a.attrs["dimensions"] == b.attrs["dimensions"] if a.op is hlo.transpose else a.operands[0].dims == b.operands[0].dims
 
 
 def _adapts(term: Term, moved: Term) -> bool:
     """Whether a term can simply be made in the shape before ``moved``: a constant, something repeated."""
-    if moved.dims == moved.operands[0].dims and (moved.op == "reshape" or is_sorted(moved.attrs["dimensions"])):
+    if moved.dims == moved.operands[0].dims and (moved.op is hlo.reshape or is_sorted(moved.attrs["dimensions"])):
         return True
-    if term.op == "constant":
+    if term.op is hlo.constant:
         return True
-    if term.op != "broadcast" or not is_sorted(term.attrs["dimensions"]):
+    if term.op is not hlo.broadcast or not is_sorted(term.attrs["dimensions"]):
         return False
-    if moved.op == "reshape":
+    if moved.op is hlo.reshape:
         return not term.operands[0].dims
     order = moved.attrs["dimensions"]
     return is_sorted([order[d] for d in term.attrs["dimensions"]])
@@ -237,19 +238,19 @@ def _sink_rearrangement(body: Body, term: Term) -> None:
     dims = moved.operands[0].dims
     operands = [_undone(body, o, moved, term) for o in term.operands]
     small = body.make(term.op, tensor_type(term.dtype, dims), operands, term.attrs, term, term.bodies)
-    if moved.op == "reshape":
+    if moved.op is hlo.reshape:
         body.replace(term, body.reshape(small, term.dims, term))
     else:
-        body.replace(term, body.make("transpose", term.type, (small,), {"dimensions": moved.attrs["dimensions"]}, term))
+        body.replace(term, body.make(hlo.transpose, term.type, (small,), {"dimensions": moved.attrs["dimensions"]}, term))
 
 
 def _undone(body: Body, operand: Term, moved: Term, at: Term) -> Term:
     """An operand in the shape before ``moved``."""
     dims = moved.operands[0].dims
-    if moved.op == "reshape":
+    if moved.op is hlo.reshape:
         if operand.dims == dims:
             return operand
-        if operand.op == "reshape" and operand.operands[0].dims == dims:
+        if operand.op is hlo.reshape and operand.operands[0].dims == dims:
             return operand.operands[0]
         return body.reshape(operand, dims, at)
     order = moved.attrs["dimensions"]

@@ -24,6 +24,7 @@ from irscope.fusion.canonicalise.sorts import call_top
 from irscope.fusion.canonicalise.terms import Body
 from irscope.fusion.canonicalise.ynnpack import call_library, takes_dot, takes_reduction
 from irscope.graph import Node
+from irscope.ops import hlo
 
 MAX_ROUNDS = 20
 """Rounds of simplification after which it ends although something still changes."""
@@ -35,7 +36,7 @@ def run_cpu(body: Body, kept: Container[Node] = ()) -> None:
         inline_calls(inner, kept)
     for inner in body.everything():
         decompose(inner)
-        upcast_whole_numbers(inner, lambda t: t.op == "dot" and takes_dot(t))
+        upcast_whole_numbers(inner, lambda t: t.op is hlo.dot and takes_dot(t))
         normalise_floats(inner)
         rewrite_windows(inner)
         call_top(inner)

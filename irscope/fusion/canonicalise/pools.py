@@ -4,29 +4,29 @@ from __future__ import annotations
 from irscope.fusion.canonicalise.terms import Body, tensor_type
 from irscope.graph import Graph, Node, TupleType
 from irscope.lazy import np
-from irscope.ops import get
+from irscope.ops import hlo
 from irscope.ops.attrs import Literal
 
 
 def expand_select_and_scatter(body: Body) -> bool:
     """Write every select-and-scatter as a reduction of windows that keeps the positions, and a scatter to them."""
     changed = False
-    for term in [t for t in body.terms if t.op == "select-and-scatter" and len(t.bodies) == 2 and t.is_array]:
+    for term in [t for t in body.terms if t.op is hlo.select_and_scatter and len(t.bodies) == 2 and t.is_array]:
         source, added, init = term.operands
         rank = source.rank
-        counts = [body.make("iota", tensor_type("s32", source.dims), (), {"iota_dimension": d}, term) for d in range(rank)]
+        counts = [body.make(hlo.iota, tensor_type("s32", source.dims), (), {"iota_dimension": d}, term) for d in range(rank)]
         none = body.constant(-1, "s32", term)
         types = (tensor_type(source.dtype, added.dims), *[tensor_type("s32", added.dims)] * rank)
         window = {"window": term.attrs["window"]}
-        found = body.make("reduce-window", TupleType(types), (source, *counts, init, *[none] * rank), window, term,
+        found = body.make(hlo.reduce_window, TupleType(types), (source, *counts, init, *[none] * rank), window, term,
                           (_position(term.bodies[0], source.dtype, rank),))
-        columns = [body.reshape(body.make("get-tuple-element", types[d + 1], (found,), {"index": d + 1}, term), (*added.dims, 1), term)
+        columns = [body.reshape(body.make(hlo.get_tuple_element, types[d + 1], (found,), {"index": d + 1}, term), (*added.dims, 1), term)
                    for d in range(rank)]
         places = columns[0] if rank == 1 else \
-            body.make("concatenate", tensor_type("s32", (*added.dims, rank)), columns, {"dimensions": (rank,)}, term)
+            body.make(hlo.concatenate, tensor_type("s32", (*added.dims, rank)), columns, {"dimensions": (rank,)}, term)
         every = tuple(range(rank))
         attrs = {"update_window_dims": (), "inserted_window_dims": every, "scatter_dims_to_operand_dims": every, "index_vector_dim": rank}
-        body.replace(term, body.make("scatter", term.type, (body.broadcast(init, term.dims, (), term), places, added), attrs, term,
+        body.replace(term, body.make(hlo.scatter, term.type, (body.broadcast(init, term.dims, (), term), places, added), attrs, term,
                                      term.bodies[1:]))
         changed = True
     return changed
@@ -36,20 +36,20 @@ def _position(select: Graph, dtype: str, rank: int) -> Graph:
     """Of two elements with their positions, the one that ``select`` takes; one whose first position is -1 stands nowhere."""
     graph = Graph("position")
     number, truth, kinds = tensor_type("s32", ()), tensor_type("pred", ()), [tensor_type(dtype, ()), *[tensor_type("s32", ())] * rank]
-    graph.params = [graph.add(Node(get("parameter"), f"{side}{i}", kind, (), {"number": i + at}))
+    graph.params = [graph.add(Node(hlo.parameter, f"{side}{i}", kind, (), {"number": i + at}))
                     for side, at in (("left", 0), ("right", rank + 1)) for i, kind in enumerate(kinds)]
     left, right = graph.params[:rank + 1], graph.params[rank + 1:]
     here = dict(zip(select.params, (left[0], right[0]), strict=True))
     for node in select.nodes:
         if node not in here:
             here[node] = graph.add(Node(node.op, node.name, node.type, tuple(here[o] for o in node.operands), node.attrs, node.bodies))
-    none = graph.add(Node(get("constant"), "none", number, (), {"literal": Literal.of(np.asarray(-1, np.int32), number)}))
-    stands = [graph.add(Node(get("compare"), f"{side}_stands", truth, (side_of[1], none), {"direction": "NE"}))
+    none = graph.add(Node(hlo.constant, "none", number, (), {"literal": Literal.of(np.asarray(-1, np.int32), number)}))
+    stands = [graph.add(Node(hlo.compare, f"{side}_stands", truth, (side_of[1], none), {"direction": "NE"}))
               for side, side_of in (("left", left), ("right", right))]
-    both = graph.add(Node(get("and"), "taken", truth, (here[select.result()], stands[0])))
-    missing = graph.add(Node(get("not"), "missing", truth, (stands[1],)))
-    chosen = graph.add(Node(get("or"), "chosen", truth, (both, missing)))
-    results = [graph.add(Node(get("select"), f"result{i}", kind, (chosen, a, b)))
+    both = graph.add(Node(hlo.and_, "taken", truth, (here[select.result()], stands[0])))
+    missing = graph.add(Node(hlo.not_, "missing", truth, (stands[1],)))
+    chosen = graph.add(Node(hlo.or_, "chosen", truth, (both, missing)))
+    results = [graph.add(Node(hlo.select, f"result{i}", kind, (chosen, a, b)))
                for i, (kind, a, b) in enumerate(zip(kinds, left, right, strict=True))]
-    graph.root = graph.add(Node(get("tuple"), "results", TupleType(tuple(kinds)), tuple(results)))
+    graph.root = graph.add(Node(hlo.tuple, "results", TupleType(tuple(kinds)), tuple(results)))
     return graph

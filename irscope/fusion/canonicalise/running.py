@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from irscope.fusion.canonicalise.terms import Body, Term, tensor_type
+from irscope.ops import hlo
 from irscope.ops.attrs import Window
 
 BASE = 16
@@ -10,7 +11,7 @@ BASE = 16
 
 def rewrite_windows(body: Body) -> None:
     """Rewrite the running sums of one body, and give windows over vectors a second dimension."""
-    pending = [t for t in body.terms if t.op == "reduce-window"]
+    pending = [t for t in body.terms if t.op is hlo.reduce_window]
     while pending:
         term = pending.pop()
         if len(term.operands) != 2 or not term.is_array or not term.rank or "window" not in term.attrs:
@@ -47,7 +48,7 @@ def _turned(body: Body, term: Term, axis: int) -> Term:
     source, init = term.operands
     pads = list(zip(window.pad_low, window.pad_high, strict=True))
     turned = Window.make(tuple(window.size[d] for d in order), None, tuple(pads[d] for d in order))
-    made = body.make("reduce-window", tensor_type(term.dtype, [term.dims[d] for d in order]), (body.transpose(source, order, term), init),
+    made = body.make(hlo.reduce_window, tensor_type(term.dtype, [term.dims[d] for d in order]), (body.transpose(source, order, term), init),
                      {**term.attrs, "window": turned}, term, term.bodies)
     body.replace(term, body.transpose(made, order, term))
     return made
@@ -68,7 +69,7 @@ def _tiled(body: Body, term: Term, axis: int) -> Term:
     def cut(array: Term, start: int, stop: int, along: int) -> Term:
         parts = tuple((start, stop, 1) if d == along else (0, n, 1) for d, n in enumerate(array.dims))
         sizes = [stop - start if d == along else n for d, n in enumerate(array.dims)]
-        return body.make("slice", tensor_type(array.dtype, sizes), (array,), {"slice": parts}, term)
+        return body.make(hlo.slice, tensor_type(array.dtype, sizes), (array,), {"slice": parts}, term)
 
     def summed(array: Term, along: int, low: int, high: int) -> Term:
         n = array.dims[along]
@@ -76,7 +77,7 @@ def _tiled(body: Body, term: Term, axis: int) -> Term:
         pads = tuple((low, high) if d == along else (0, 0) for d in range(array.rank))
         sizes = [k + low + high - n + 1 if d == along else k for d, k in enumerate(array.dims)]
         made = Window.make(size, None, pads)
-        return body.make("reduce-window", tensor_type(array.dtype, sizes), (array, init), {"window": made}, term, term.bodies)
+        return body.make(hlo.reduce_window, tensor_type(array.dtype, sizes), (array, init), {"window": made}, term, term.bodies)
 
     padded = source if columns * BASE == length else _padded(body, source, init, axis, 0, columns * BASE - length, term)
     tiles = body.reshape(padded, with_axis(columns, BASE), term)
@@ -85,7 +86,7 @@ def _tiled(body: Body, term: Term, axis: int) -> Term:
     outer = summed(body.reshape(last, with_axis(columns), term), axis, *((columns, 0) if forward else (0, columns)))
     before = cut(outer, 0, columns, axis) if forward else cut(outer, 1, columns + 1, axis)
     spread = body.broadcast(before, inner.dims, [d for d in range(inner.rank) if d != axis + 1], term)
-    total = body.make("map", inner.type, (inner, spread), {"dimensions": tuple(range(inner.rank))}, term, term.bodies)
+    total = body.make(hlo.map, inner.type, (inner, spread), {"dimensions": tuple(range(inner.rank))}, term, term.bodies)
     flat = body.reshape(total, with_axis(columns * BASE), term)
     result = flat if columns * BASE == length else cut(flat, 0, length, axis)
     if exclusive:
@@ -98,7 +99,7 @@ def _padded(body: Body, array: Term, value: Term, axis: int, low: int, high: int
     """``array`` with so much in front and behind along one dimension."""
     dims = [n + low + high if d == axis else n for d, n in enumerate(array.dims)]
     padding = tuple((low, high, 0) if d == axis else (0, 0, 0) for d in range(array.rank))
-    return body.make("pad", tensor_type(array.dtype, dims), (array, value), {"padding": padding}, at)
+    return body.make(hlo.pad, tensor_type(array.dtype, dims), (array, value), {"padding": padding}, at)
 
 
 def _widen(body: Body, term: Term) -> None:
@@ -108,6 +109,6 @@ def _widen(body: Body, term: Term) -> None:
 
     made = Window.make((*window.size, 1), (*window.stride, 1), ((window.pad_low[0], window.pad_high[0]), (0, 0)),
                        (*window.lhs_dilate, 1), (*window.rhs_dilate, 1), (*window.rhs_reversal, False))
-    wide = body.make("reduce-window", tensor_type(term.dtype, (*term.dims, 1)), (body.reshape(source, (*source.dims, 1), term), init),
+    wide = body.make(hlo.reduce_window, tensor_type(term.dtype, (*term.dims, 1)), (body.reshape(source, (*source.dims, 1), term), init),
                      {**term.attrs, "window": made}, term, term.bodies)
     body.replace(term, body.reshape(wide, term.dims, term))

@@ -6,8 +6,9 @@ from typing import Any
 from irscope.fusion.canonicalise.terms import Body, Term, has_effect
 from irscope.fusion.canonicalise.values import scalar_of
 from irscope.graph import Graph
+from irscope.ops import hlo
 
-NEVER = frozenset("parameter rng rng-bit-generator rng-get-and-update-state infeed outfeed send recv while conditional custom-call".split())
+NEVER = hlo.named("parameter rng rng-bit-generator rng-get-and-update-state infeed outfeed send recv while conditional custom-call")
 """What XLA never makes one although it looks alike."""
 
 
@@ -17,7 +18,7 @@ def share(body: Body) -> bool:
     graphs: dict[Graph, str] = {}
     changed = False
     for term in body.post_order():
-        if term.gone or term.op in NEVER or term.inner or has_effect(term) or (not term.operands and term.op != "constant"):
+        if term.gone or term.op in NEVER or term.inner or has_effect(term) or (not term.operands and term.op is not hlo.constant):
             continue
         key = _key(term, graphs)
         if key is None:
@@ -30,7 +31,7 @@ def share(body: Body) -> bool:
 
 
 def _key(term: Term, graphs: dict[Graph, str]) -> Any:
-    if term.op == "constant":
+    if term.op is hlo.constant:
         value = scalar_of(term)
         if value is None or value != value:
             return ("constant", id(term.attrs.get("literal")))
@@ -40,7 +41,7 @@ def _key(term: Term, graphs: dict[Graph, str]) -> Any:
 
 def _same(operand: Term) -> Any:
     """What two operands have in common that count as one: counts alike are kept apart, but not what reads them."""
-    return (operand.type, operand.attrs["iota_dimension"]) if operand.op == "iota" else id(operand)
+    return (operand.type, operand.attrs["iota_dimension"]) if operand.op is hlo.iota else id(operand)
 
 
 def _attrs(term: Term) -> Any:

@@ -8,7 +8,8 @@ from irscope.fusion.canonicalise.calls import SHARDING
 from irscope.fusion.canonicalise.simplify import RULES
 from irscope.fusion.canonicalise.terms import Body
 from irscope.fusion.xla.stage import computations
-from irscope.graph import Graph, Module, Node, TensorType
+from irscope.graph import Graph, Module, Node, Op, TensorType
+from irscope.ops import hlo
 
 EARLY = frozenset((
     "reshape logistic batch-norm-inference batch-norm-training batch-norm-grad opt-barrier dynamic-reshape rng-bit-generator topk "
@@ -16,15 +17,15 @@ EARLY = frozenset((
 """What XLA replaces before it fuses: reshapes become bitcasts, batch normalisations are written out."""
 KEPT_ON_GPU = frozenset(("opt-barrier",))
 """What its GPU compiler keeps until it has fused."""
-LATE = frozenset(("fusion", "bitcast"))
+LATE = hlo.named("fusion bitcast")
 """What only XLA's own passes write."""
 UNFOLLOWED = frozenset((
     "rng rng-bit-generator cholesky triangular-solve reduce-window scan custom-call all-gather all-reduce "
     "all-to-all collective-permute reduce-scatter fft map dynamic-reshape set-dimension-size").split())
 """What XLA may expand or rewrite in ways that are not followed here."""
-DOUBTED = frozenset(("copy", "dot", "tuple", "get-tuple-element"))
+DOUBTED = hlo.named("copy dot tuple get-tuple-element")
 """Operators whose rules also apply to what XLA leaves before its fusion pass, and so are no sign."""
-REARRANGED = frozenset(("parameter", "copy", "tuple", "get-tuple-element"))
+REARRANGED = hlo.named("parameter copy tuple get-tuple-element")
 """Operators that come and go without arithmetic being rewritten; one of them less is no sign."""
 COMPLEX = frozenset(("c64", "c128"))
 
@@ -45,7 +46,7 @@ def early_signs(module: Module, on_gpu: bool = False) -> list[str]:
     signs = sorted({node.op.name for node in nodes} & (EARLY - KEPT_ON_GPU if on_gpu else EARLY))
     if any(_is_inlined(module, node) for node in nodes):
         signs.append("call")
-    if on_gpu and any(node.op.name == "custom-call" and node.attrs.get("custom_call_target") in SHARDING for node in nodes):
+    if on_gpu and any(node.op is hlo.custom_call and node.attrs.get("custom_call_target") in SHARDING for node in nodes):
         signs.append("calls that say where values lie")
     if not any(isinstance(node.type, TensorType) and node.type.layout is not None for node in nodes):
         signs.append("no layouts")
@@ -59,7 +60,7 @@ def may_be_early(module: Module) -> bool:
     name = module.source.name
     return (module.format == "hlo" and "entry_computation_layout" in module.attrs and not module.attrs.get("is_scheduled")
             and "before_fusion" not in name and "before_priority-fusion" not in name
-            and not any(node.op.name in LATE for graph in computations(module) for node in graph.nodes))
+            and not any(node.op in LATE for graph in computations(module) for node in graph.nodes))
 
 
 def is_rewritten(module: Module, made: Module) -> bool:
@@ -69,7 +70,7 @@ def is_rewritten(module: Module, made: Module) -> bool:
     """
     graphs = computations(module)
     before, after = _counted(graphs), _counted(computations(made))
-    return "custom-call" not in before and not _has_complex(node for graph in graphs for node in graph.nodes) and any(
+    return hlo.custom_call not in before and not _has_complex(node for graph in graphs for node in graph.nodes) and any(
         after[op] > before[op] or (op not in REARRANGED and after[op] < before[op]) for op in before.keys() | after.keys())
 
 
@@ -80,22 +81,22 @@ def unfollowed(module: Module) -> list[str]:
 
 def _is_inlined(module: Module, node: Node) -> bool:
     """Whether a node is a call that XLA writes out."""
-    return node.op.name == "call" and 'inlineable="false"' not in str(module.raw(node).get("frontend_attributes", ""))
+    return node.op is hlo.call and 'inlineable="false"' not in str(module.raw(node).get("frontend_attributes", ""))
 
 
 def _has_complex(nodes: Iterable[Node]) -> bool:
     return any(isinstance(node.type, TensorType) and node.type.dtype.name in COMPLEX for node in nodes)
 
 
-def _counted(graphs: Iterable[Graph]) -> Counter[str]:
+def _counted(graphs: Iterable[Graph]) -> Counter[Op]:
     """How often each operator stands in what the results of these graphs need."""
-    found: Counter[str] = Counter()
+    found: Counter[Op] = Counter()
     for graph in graphs:
         needed = {graph.result()}
         for node in reversed(graph.nodes):
             if node in needed:
                 needed.update(node.operands)
-                found[node.op.name] += 1
+                found[node.op] += 1
     return found
 
 

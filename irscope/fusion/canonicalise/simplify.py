@@ -5,25 +5,27 @@ from collections.abc import Callable, Mapping
 
 from irscope.fusion.canonicalise import arithmetic, broadcasts, calls, choices, convolutions, dots, movement, reductions, slices, sorts
 from irscope.fusion.canonicalise.terms import Body, Term
+from irscope.graph import Op
 from irscope.graph.walk import post_order
+from irscope.ops import hlo
 
 Rule = Callable[[Body, Term], bool]
 
-RULES: Mapping[str, Rule] = {
-    "abs": arithmetic.abs_, "add": arithmetic.add, "subtract": arithmetic.subtract, "multiply": arithmetic.multiply,
-    "divide": arithmetic.divide, "remainder": arithmetic.remainder, "power": arithmetic.power, "negate": arithmetic.twice,
-    "not": arithmetic.twice, "log": arithmetic.log, "exponential": arithmetic.exponential,
-    "rsqrt": arithmetic.rsqrt, "sqrt": arithmetic.sqrt,
-    "complex": arithmetic.complex_, "real": arithmetic.part, "imag": arithmetic.part,
-    "broadcast": broadcasts.broadcast, "iota": broadcasts.iota, "constant": broadcasts.constant,
-    "reshape": movement.reshape, "transpose": movement.transpose, "copy": movement.copy,
-    "slice": slices.slice_, "dynamic-slice": slices.dynamic_slice, "dynamic-update-slice": slices.dynamic_update_slice,
-    "pad": slices.pad, "concatenate": slices.concatenate, "reverse": slices.reverse,
-    "compare": choices.compare, "select": choices.select, "and": choices.and_, "or": choices.or_, "xor": choices.xor,
-    "maximum": choices.extreme, "minimum": choices.extreme, "clamp": choices.clamp, "convert": choices.convert,
-    "bitcast-convert": choices.bitcast_convert,
-    "reduce": reductions.reduce, "reduce-window": reductions.reduce_window, "sort": sorts.sort, "scatter": reductions.scatter,
-    "dot": dots.dot, "convolution": convolutions.convolution, "get-tuple-element": calls.get_tuple_element, "tuple": calls.tuple_,
+RULES: Mapping[Op, Rule] = {
+    hlo.abs: arithmetic.abs_, hlo.add: arithmetic.add, hlo.subtract: arithmetic.subtract, hlo.multiply: arithmetic.multiply,
+    hlo.divide: arithmetic.divide, hlo.remainder: arithmetic.remainder, hlo.power: arithmetic.power, hlo.negate: arithmetic.twice,
+    hlo.not_: arithmetic.twice, hlo.log: arithmetic.log, hlo.exponential: arithmetic.exponential,
+    hlo.rsqrt: arithmetic.rsqrt, hlo.sqrt: arithmetic.sqrt,
+    hlo.complex: arithmetic.complex_, hlo.real: arithmetic.part, hlo.imag: arithmetic.part,
+    hlo.broadcast: broadcasts.broadcast, hlo.iota: broadcasts.iota, hlo.constant: broadcasts.constant,
+    hlo.reshape: movement.reshape, hlo.transpose: movement.transpose, hlo.copy: movement.copy,
+    hlo.slice: slices.slice_, hlo.dynamic_slice: slices.dynamic_slice, hlo.dynamic_update_slice: slices.dynamic_update_slice,
+    hlo.pad: slices.pad, hlo.concatenate: slices.concatenate, hlo.reverse: slices.reverse,
+    hlo.compare: choices.compare, hlo.select: choices.select, hlo.and_: choices.and_, hlo.or_: choices.or_, hlo.xor: choices.xor,
+    hlo.maximum: choices.extreme, hlo.minimum: choices.extreme, hlo.clamp: choices.clamp, hlo.convert: choices.convert,
+    hlo.bitcast_convert: choices.bitcast_convert,
+    hlo.reduce: reductions.reduce, hlo.reduce_window: reductions.reduce_window, hlo.sort: sorts.sort, hlo.scatter: reductions.scatter,
+    hlo.dot: dots.dot, hlo.convolution: convolutions.convolution, hlo.get_tuple_element: calls.get_tuple_element, hlo.tuple: calls.tuple_,
 }
 """One rule an opcode; each says whether it changed something."""
 

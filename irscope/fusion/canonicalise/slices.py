@@ -5,6 +5,7 @@ from irscope.fusion.canonicalise.dimensions import inserted_or_deleted, inverse,
 from irscope.fusion.canonicalise.terms import Body, Term, tensor_type
 from irscope.fusion.canonicalise.values import is_all, scalar_of
 from irscope.fusion.xla.opcodes import ELEMENTWISE
+from irscope.ops import hlo
 
 Cut = tuple[tuple[int, int, int], ...]
 """For each dimension: start, limit, stride."""
@@ -15,28 +16,28 @@ def slice_(body: Body, term: Term) -> bool:
     source, cut = term.operands[0], tuple(term.attrs["slice"])
     if source.dims == term.dims:
         return body.replace(term, source)
-    if source.op == "pad" and _of_pad(body, term, cut):
+    if source.op is hlo.pad and _of_pad(body, term, cut):
         return True
     whole = all(step == 1 for _, _, step in cut)
-    if source.op == "slice" and whole and all(step == 1 for _, _, step in source.attrs["slice"]):
+    if source.op is hlo.slice and whole and all(step == 1 for _, _, step in source.attrs["slice"]):
         outer = tuple((a + c, b + c, 1) for (a, b, _), (c, _, _) in zip(cut, source.attrs["slice"], strict=True))
-        return body.become(term, "slice", (source.operands[0],), {"slice": outer})
-    if source.op == "broadcast":
+        return body.become(term, hlo.slice, (source.operands[0],), {"slice": outer})
+    if source.op is hlo.broadcast:
         return _of_broadcast(body, term, cut)
-    if source.op == "concatenate":
+    if source.op is hlo.concatenate:
         if whole and _of_concatenation(body, term, cut):
             return True
-    if source.op == "reshape" and whole and _of_reshape(body, term, cut):
+    if source.op is hlo.reshape and whole and _of_reshape(body, term, cut):
         return True
-    if source.op == "reverse":
+    if source.op is hlo.reverse:
         inner = source.operands[0]
         turned = set(source.attrs["dimensions"])
         outer = tuple((source.dims[d] - b, source.dims[d] - a, s) if d in turned else (a, b, s) for d, (a, b, s) in enumerate(cut))
-        small = body.make("slice", term.type, (inner,), {"slice": outer}, term)
-        return body.become(term, "reverse", (small,), {"dimensions": source.attrs["dimensions"]})
+        small = body.make(hlo.slice, term.type, (inner,), {"slice": outer}, term)
+        return body.become(term, hlo.reverse, (small,), {"dimensions": source.attrs["dimensions"]})
     if any(s != 1 and (s >= b or a + s >= b) for a, b, s in cut):
         outer = tuple((a, a + 1, 1) if s != 1 and (s >= b or a + s >= b) else (a, b, s) for a, b, s in cut)
-        return body.become(term, "slice", (source,), {"slice": outer})
+        return body.become(term, hlo.slice, (source,), {"slice": outer})
     return False
 
 
@@ -55,7 +56,7 @@ def _of_pad(body: Body, term: Term, cut: Cut) -> bool:
         moved.append((start - low, limit - low, stride))
     if undoes and inner.dims == term.dims:
         return body.replace(term, inner)
-    return inside and body.become(term, "slice", (inner,), {"slice": tuple(moved)})
+    return inside and body.become(term, hlo.slice, (inner,), {"slice": tuple(moved)})
 
 
 def _of_broadcast(body: Body, term: Term, cut: Cut) -> bool:
@@ -65,8 +66,8 @@ def _of_broadcast(body: Body, term: Term, cut: Cut) -> bool:
     mine = tuple(cut[d] for d in dimensions)
     if any((a, b, s) != (0, source.dims[d], 1) for d, (a, b, s) in zip(dimensions, mine, strict=True)):
         dims = [-(-(b - a) // s) for a, b, s in mine]
-        inner = body.make("slice", tensor_type(inner.dtype, dims), (inner,), {"slice": mine}, term)
-    return body.become(term, "broadcast", (inner,), {"dimensions": dimensions})
+        inner = body.make(hlo.slice, tensor_type(inner.dtype, dims), (inner,), {"slice": mine}, term)
+    return body.become(term, hlo.broadcast, (inner,), {"dimensions": dimensions})
 
 
 def _of_concatenation(body: Body, term: Term, cut: Cut) -> bool:
@@ -89,9 +90,9 @@ def _of_concatenation(body: Body, term: Term, cut: Cut) -> bool:
     if len(pieces) > 1:
         dims = list(source.dims)
         dims[axis] = sum(p.dims[axis] for p in pieces)
-        inner = body.make("concatenate", tensor_type(term.dtype, dims), pieces, source.attrs, term)
+        inner = body.make(hlo.concatenate, tensor_type(term.dtype, dims), pieces, source.attrs, term)
     moved = tuple((a - begins[first], b - begins[first], s) if d == axis else (a, b, s) for d, (a, b, s) in enumerate(cut))
-    return body.become(term, "slice", (inner,), {"slice": moved})
+    return body.become(term, hlo.slice, (inner,), {"slice": moved})
 
 
 def _of_reshape(body: Body, term: Term, cut: Cut) -> bool:
@@ -111,8 +112,8 @@ def _of_reshape(body: Body, term: Term, cut: Cut) -> bool:
         return False
     first, many = start // below, count // below
     moved = ((first, first + many, 1), *((0, n, 1) for n in inner.dims[1:]))
-    small = body.make("slice", tensor_type(term.dtype, (many, *inner.dims[1:])), (inner,), {"slice": moved}, term)
-    return body.become(term, "reshape", (small,))
+    small = body.make(hlo.slice, tensor_type(term.dtype, (many, *inner.dims[1:])), (inner,), {"slice": moved}, term)
+    return body.become(term, hlo.reshape, (small,))
 
 
 def dynamic_slice(body: Body, term: Term) -> bool:
@@ -122,19 +123,19 @@ def dynamic_slice(body: Body, term: Term) -> bool:
         return False
     if source.dims == term.dims:
         return body.replace(term, source)
-    full = [d for d, n in enumerate(source.dims) if n == term.dims[d] and not (starts[d].op == "constant" and is_all(starts[d], 0))]
+    full = [d for d, n in enumerate(source.dims) if n == term.dims[d] and not (starts[d].op is hlo.constant and is_all(starts[d], 0))]
     if full:
         zero = body.constant(0, starts[0].dtype, term)
         return body.replace(term, body.like(term, (source, *(zero if d in full else s for d, s in enumerate(starts)))))
     sizes = term.dims
-    if source.op == "broadcast":
+    if source.op is hlo.broadcast:
         inner, dimensions = source.operands[0], source.attrs["dimensions"]
         if dimensions:
             chosen = tuple(sizes[d] for d in dimensions)
-            inner = body.make("dynamic-slice", tensor_type(inner.dtype, chosen), (inner, *(starts[d] for d in dimensions)),
+            inner = body.make(hlo.dynamic_slice, tensor_type(inner.dtype, chosen), (inner, *(starts[d] for d in dimensions)),
                               {"dynamic_slice_sizes": chosen}, term)
-        return body.become(term, "broadcast", (inner,), {"dimensions": dimensions})
-    if source.op == "reshape" and inserted_or_deleted(source.operands[0].dims, source.dims) is not None:
+        return body.become(term, hlo.broadcast, (inner,), {"dimensions": dimensions})
+    if source.op is hlo.reshape and inserted_or_deleted(source.operands[0].dims, source.dims) is not None:
         inner = source.operands[0]
         zero = body.constant(0, starts[0].dtype, term)
         places = [zero] * inner.rank
@@ -142,19 +143,19 @@ def dynamic_slice(body: Body, term: Term) -> bool:
         for before, after in unmodified(inner.dims, source.dims):
             if inner.dims[before] != 1:
                 places[before], chosen_sizes[before] = starts[after], sizes[after]
-        small = body.make("dynamic-slice", tensor_type(term.dtype, chosen_sizes), (inner, *places),
+        small = body.make(hlo.dynamic_slice, tensor_type(term.dtype, chosen_sizes), (inner, *places),
                           {"dynamic_slice_sizes": tuple(chosen_sizes)}, term)
-        return body.become(term, "reshape", (small,))
-    if source.op == "transpose":
+        return body.become(term, hlo.reshape, (small,))
+    if source.op is hlo.transpose:
         back = inverse(source.attrs["dimensions"])
         chosen = tuple(sizes[d] for d in back)
-        small = body.make("dynamic-slice", tensor_type(term.dtype, chosen), (source.operands[0], *(starts[d] for d in back)),
+        small = body.make(hlo.dynamic_slice, tensor_type(term.dtype, chosen), (source.operands[0], *(starts[d] for d in back)),
                           {"dynamic_slice_sizes": chosen}, term)
-        return body.become(term, "transpose", (small,), {"dimensions": source.attrs["dimensions"]})
+        return body.become(term, hlo.transpose, (small,), {"dimensions": source.attrs["dimensions"]})
     places_known = [scalar_of(s) for s in starts]
-    if source.op != "constant" and all(isinstance(p, int) and p >= 0 for p in places_known):
+    if source.op is not hlo.constant and all(isinstance(p, int) and p >= 0 for p in places_known):
         begins = [min(p, n - m) for p, n, m in zip(places_known, source.dims, sizes, strict=True)]
-        return body.become(term, "slice", (source,), {"slice": tuple((b, b + m, 1) for b, m in zip(begins, sizes, strict=True))})
+        return body.become(term, hlo.slice, (source,), {"slice": tuple((b, b + m, 1) for b, m in zip(begins, sizes, strict=True))})
     return False
 
 
@@ -163,15 +164,15 @@ def dynamic_update_slice(body: Body, term: Term) -> bool:
     target, part, *starts = term.operands
     if not starts or starts[0].dims:
         return False
-    if target.op == "broadcast" and not target.operands[0].dims and all(isinstance(scalar_of(s), int) for s in starts):
+    if target.op is hlo.broadcast and not target.operands[0].dims and all(isinstance(scalar_of(s), int) for s in starts):
         padding = []
         for start, small, large in zip(starts, part.dims, target.dims, strict=True):
             low = min(max(0, scalar_of(start)), large - small)
             padding.append((low, large - low - small, 0))
-        return body.become(term, "pad", (part, target.operands[0]), {"padding": tuple(padding)})
+        return body.become(term, hlo.pad, (part, target.operands[0]), {"padding": tuple(padding)})
     if part.dims == term.dims:
         return body.replace(term, part)
-    full = [d for d, n in enumerate(part.dims) if n == term.dims[d] and not (starts[d].op == "constant" and is_all(starts[d], 0))]
+    full = [d for d, n in enumerate(part.dims) if n == term.dims[d] and not (starts[d].op is hlo.constant and is_all(starts[d], 0))]
     if full:
         zero = body.constant(0, starts[0].dtype, term)
         return body.replace(term, body.like(term, (target, part, *(zero if d in full else s for d, s in enumerate(starts)))))
@@ -186,23 +187,23 @@ def pad(body: Body, term: Term) -> bool:
         return body.replace(term, body.broadcast(value, term.dims, (), term))
     if any(inner > 0 and n == 1 for (_, _, inner), n in zip(padding, source.dims, strict=True)):
         cleared = tuple((a, b, 0 if n == 1 else c) for (a, b, c), n in zip(padding, source.dims, strict=True))
-        return body.become(term, "pad", (source, value), {"padding": cleared})
+        return body.become(term, hlo.pad, (source, value), {"padding": cleared})
     if all((a, b) == (0, 0) for a, b, _ in padding) and source.dims == term.dims:
         return body.replace(term, source)
     padded = [d for d, p in enumerate(padding) if p != (0, 0, 0)]
-    if source.op == "broadcast" and len(source.users) == 1 and len(padded) < term.rank and source.operands[0].rank <= len(padded) \
+    if source.op is hlo.broadcast and len(source.users) == 1 and len(padded) < term.rank and source.operands[0].rank <= len(padded) \
             and all(d in padded for d in source.attrs["dimensions"]):
         inner = body.broadcast(source.operands[0], [source.dims[d] for d in padded],
                                [padded.index(d) for d in source.attrs["dimensions"]], term)
-        small = body.make("pad", tensor_type(term.dtype, [term.dims[d] for d in padded]), (inner, value),
+        small = body.make(hlo.pad, tensor_type(term.dtype, [term.dims[d] for d in padded]), (inner, value),
                           {"padding": tuple(padding[d] for d in padded)}, term)
-        return body.become(term, "broadcast", (small,), {"dimensions": tuple(padded)})
+        return body.become(term, hlo.broadcast, (small,), {"dimensions": tuple(padded)})
     if any(a < 0 or b < 0 for a, b, _ in padding):
         grown = tuple((max(a, 0), max(b, 0), c) for a, b, c in padding)
         dims = [n + (n - 1) * c + a + b for n, (a, b, c) in zip(source.dims, grown, strict=True)]
-        large = body.make("pad", tensor_type(term.dtype, dims), (source, value), {"padding": grown}, term)
+        large = body.make(hlo.pad, tensor_type(term.dtype, dims), (source, value), {"padding": grown}, term)
         cut = tuple((max(-a, 0), n + min(b, 0), 1) for n, (a, b, _) in zip(dims, padding, strict=True))
-        return body.become(term, "slice", (large,), {"slice": cut})
+        return body.become(term, hlo.slice, (large,), {"slice": cut})
     return False
 
 
@@ -214,7 +215,7 @@ def concatenate(body: Body, term: Term) -> bool:
         if len(pieces) <= 1:
             return body.replace(term, pieces[0] if pieces else term.operands[0])
         return body.replace(term, body.like(term, pieces))
-    flat = [q for p in term.operands for q in (p.operands if p.op == "concatenate" and p.attrs["dimensions"][0] == axis else (p,))]
+    flat = [q for p in term.operands for q in (p.operands if p.op is hlo.concatenate and p.attrs["dimensions"][0] == axis else (p,))]
     if len(flat) != len(term.operands):
         return body.replace(term, body.like(term, flat))
     if (merged := _neighbours(body, term, axis)) is not None:
@@ -224,7 +225,7 @@ def concatenate(body: Body, term: Term) -> bool:
     first = term.operands[0]
     if all(p is first for p in term.operands) and first.dims[axis] == 1:
         small = body.reshape(first, [n for d, n in enumerate(first.dims) if d != axis], term)
-        return body.become(term, "broadcast", (small,), {"dimensions": tuple(d for d in range(term.rank) if d != axis)})
+        return body.become(term, hlo.broadcast, (small,), {"dimensions": tuple(d for d in range(term.rank) if d != axis)})
     return False
 
 
@@ -232,10 +233,10 @@ def _as_pad(body: Body, term: Term, axis: int) -> bool:
     """A piece beside a scalar that is repeated is a padding."""
     low, high = term.operands
     for value, piece, before in ((low, high, True), (high, low, False)):
-        if value.op == "broadcast" and not value.operands[0].dims:
+        if value.op is hlo.broadcast and not value.operands[0].dims:
             width = value.dims[axis]
             padding = tuple(((width, 0, 0) if before else (0, width, 0)) if d == axis else (0, 0, 0) for d in range(term.rank))
-            return body.become(term, "pad", (piece, value.operands[0]), {"padding": padding})
+            return body.become(term, hlo.pad, (piece, value.operands[0]), {"padding": padding})
     return False
 
 
@@ -246,11 +247,12 @@ def _neighbours(body: Body, term: Term, axis: int) -> list[Term] | None:
     while i < len(term.operands):
         piece = term.operands[i]
         run = 1
-        if piece.op == "slice" and all(s == 1 for _, _, s in piece.attrs["slice"]):
+        if piece.op is hlo.slice and all(s == 1 for _, _, s in piece.attrs["slice"]):
             limit = piece.attrs["slice"][axis][1]
             while i + run < len(term.operands):
                 other = term.operands[i + run]
-                if other.op != "slice" or other.operands[0] is not piece.operands[0] or any(s != 1 for _, _, s in other.attrs["slice"]):
+                if other.op is not hlo.slice or other.operands[0] is not piece.operands[0] \
+                        or any(s != 1 for _, _, s in other.attrs["slice"]):
                     break
                 if other.attrs["slice"][axis][0] != limit or any(
                         a[0] != b[0] for d, (a, b) in enumerate(zip(piece.attrs["slice"], other.attrs["slice"], strict=True)) if d != axis):
@@ -259,7 +261,8 @@ def _neighbours(body: Body, term: Term, axis: int) -> list[Term] | None:
                 run += 1
             if run > 1:
                 cut = tuple((a, limit if d == axis else b, 1) for d, (a, b, _) in enumerate(piece.attrs["slice"]))
-                piece = body.make("slice", tensor_type(term.dtype, [b - a for a, b, _ in cut]), (piece.operands[0],), {"slice": cut}, term)
+                joined = tensor_type(term.dtype, [b - a for a, b, _ in cut])
+                piece = body.make(hlo.slice, joined, (piece.operands[0],), {"slice": cut}, term)
         made.append(piece)
         i += run
     return made if len(made) < len(term.operands) else None
@@ -270,19 +273,21 @@ def reverse(body: Body, term: Term) -> bool:
     source, turned = term.operands[0], tuple(term.attrs["dimensions"])
     if all(term.dims[d] == 1 for d in turned):
         return body.replace(term, source)
-    if source.op == "reverse":
+    if source.op is hlo.reverse:
         left = tuple(sorted(set(turned) ^ set(source.attrs["dimensions"])))
-        return body.become(term, "reverse", (source.operands[0],), {"dimensions": left}) if left else body.replace(term, source.operands[0])
-    if source.op in ELEMENTWISE and len(source.operands) == 2 and source.op not in ("compare", "rng"):
+        if not left:
+            return body.replace(term, source.operands[0])
+        return body.become(term, hlo.reverse, (source.operands[0],), {"dimensions": left})
+    if source.op in ELEMENTWISE and len(source.operands) == 2 and source.op not in (hlo.compare, hlo.rng):
         for i, value in enumerate(source.operands):
-            if value.op == "broadcast" and not value.operands[0].dims:
-                other = body.make("reverse", source.operands[1 - i].type, (source.operands[1 - i],), {"dimensions": turned}, term)
+            if value.op is hlo.broadcast and not value.operands[0].dims:
+                other = body.make(hlo.reverse, source.operands[1 - i].type, (source.operands[1 - i],), {"dimensions": turned}, term)
                 return body.replace(term, body.like(source, (value, other) if i == 0 else (other, value)))
         return False
-    if source.op == "reshape":
+    if source.op is hlo.reshape:
         change = inserted_or_deleted(source.operands[0].dims, source.dims)
         if change is not None and not change[0]:
             left = tuple(d - sum(i < d for i in change[1]) for d in turned if source.dims[d] != 1)
-            small = body.make("reverse", source.operands[0].type, (source.operands[0],), {"dimensions": left}, term)
-            return body.become(term, "reshape", (small,))
+            small = body.make(hlo.reverse, source.operands[0].type, (source.operands[0],), {"dimensions": left}, term)
+            return body.become(term, hlo.reshape, (small,))
     return False

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from irscope.fusion.canonicalise.terms import Body, Term
 from irscope.graph import Graph, Node, TupleType
+from irscope.ops import hlo
 
 
 def sort(body: Body, term: Term) -> bool:
@@ -12,11 +13,13 @@ def sort(body: Body, term: Term) -> bool:
         return _drop_unread(body, term)
     if len(term.operands) == 1:
         return body.replace(term, source)
-    return body.replace(term, body.make("tuple", term.type, term.operands, {}, term))
+    return body.replace(term, body.make(hlo.tuple, term.type, term.operands, {}, term))
 
 
 def _drop_unread(body: Body, term: Term) -> bool:
-    if not isinstance(term.type, TupleType) or body.root is term or any(u.op != "get-tuple-element" for u in term.users) or not term.bodies:
+    if not isinstance(term.type, TupleType) or body.root is term or not term.bodies:
+        return False
+    if any(user.op is not hlo.get_tuple_element for user in term.users):
         return False
     compared = {place // 2 for place in _read(term.bodies[0])}
     wanted = compared | {u.attrs["index"] for u in term.users}
@@ -27,11 +30,11 @@ def _drop_unread(body: Body, term: Term) -> bool:
     comparator = _narrowed(term.bodies[0], [place for k in kept for place in (2 * k, 2 * k + 1)])
     operands = [term.operands[place] for place in kept]
     type = operands[0].type if len(kept) == 1 else TupleType(tuple(o.type for o in operands))
-    made = body.make("sort", type, operands, term.attrs, term, (comparator,))
+    made = body.make(hlo.sort, type, operands, term.attrs, term, (comparator,))
     made.name, term.name = term.name, ""
     for user in list(term.users):
         place = kept.index(user.attrs["index"])
-        body.replace(user, made if len(kept) == 1 else body.make("get-tuple-element", user.type, (made,), {"index": place}, user))
+        body.replace(user, made if len(kept) == 1 else body.make(hlo.get_tuple_element, user.type, (made,), {"index": place}, user))
     return True
 
 
@@ -58,5 +61,5 @@ def _narrowed(comparator: Graph, kept: list[int]) -> Graph:
 
 def call_top(body: Body) -> None:
     """The largest elements of rows are the work of a function of XLA's runtime (``TopkRewriter``)."""
-    for term in [t for t in body.terms if t.op == "topk" and t.attrs.get("largest", True)]:
-        body.become(term, "custom-call", term.operands, {"custom_call_target": "TopK"})
+    for term in [t for t in body.terms if t.op is hlo.topk and t.attrs.get("largest", True)]:
+        body.become(term, hlo.custom_call, term.operands, {"custom_call_target": "TopK"})

@@ -11,14 +11,14 @@ from typing import Any
 
 from irscope.fusion.xla.effects import graph_has_side_effect
 from irscope.fusion.xla.instructions import check
-from irscope.graph import DTYPES, NO_ATTRS, Graph, Node, TensorType, TupleType, Type
+from irscope.graph import DTYPES, NO_ATTRS, Graph, Node, Op, TensorType, TupleType, Type
 from irscope.graph.walk import callees_first_of, post_order
 from irscope.lazy import np
-from irscope.ops import get
+from irscope.ops import hlo
 from irscope.ops.attrs import Literal
 from irscope.source import UserError
 
-CONTROL = frozenset(("while", "conditional", "call"))
+CONTROL = hlo.named("while conditional call")
 """What runs the computations that it names as they are."""
 MAX_TERMS = 500_000
 """Terms that a module may have when its calls are written out."""
@@ -47,7 +47,7 @@ class Term:
     __slots__ = ("attrs", "bodies", "dims", "dtype", "gone", "inner", "into", "is_array", "name", "op", "operands", "origin", "type",
                  "users")
 
-    def __init__(self, op: str, type: Type, operands: Iterable[Term] = (), attrs: Mapping[str, Any] = NO_ATTRS,
+    def __init__(self, op: Op, type: Type, operands: Iterable[Term] = (), attrs: Mapping[str, Any] = NO_ATTRS,
                  bodies: tuple[Graph, ...] = (), name: str = "", origin: tuple[Node, ...] = ()) -> None:
         self.op = op
         self.operands = list(operands)
@@ -82,7 +82,7 @@ class Term:
     def rank(self) -> int:
         return len(self.dims)
 
-    def operand(self, op: str, number: int = 0) -> Term | None:
+    def operand(self, op: Op, number: int = 0) -> Term | None:
         """An operand if it is of this opcode."""
         if number >= len(self.operands) or self.operands[number].op != op:
             return None
@@ -140,12 +140,12 @@ class Body:
             here = body.of_node
             for node in source.nodes:
                 check(node)
-                attrs = {"dimensions": (), **node.attrs} if node.op.name == "broadcast" and "dimensions" not in node.attrs else node.attrs
-                term = Term(node.op.name, without_layout(node.type), [here[o] for o in node.operands], attrs, node.bodies, node.name,
+                attrs = {"dimensions": (), **node.attrs} if node.op is hlo.broadcast and "dimensions" not in node.attrs else node.attrs
+                term = Term(node.op, without_layout(node.type), [here[o] for o in node.operands], attrs, node.bodies, node.name,
                             (node,))
                 here[node] = term
                 body.terms[term] = None
-                if node.op.name in CONTROL and all(b.root is not None for b in node.bodies):
+                if node.op in CONTROL and all(b.root is not None for b in node.bodies):
                     term.inner = tuple(Body(b.name) for b in node.bodies)
                     term.bodies = ()
                     pending += zip(term.inner, node.bodies, strict=True)
@@ -162,7 +162,7 @@ class Body:
 
     # ---- making
 
-    def make(self, op: str, type: Type, operands: Iterable[Term], attrs: Mapping[str, Any] = NO_ATTRS, at: Term | None = None,
+    def make(self, op: Op, type: Type, operands: Iterable[Term], attrs: Mapping[str, Any] = NO_ATTRS, at: Term | None = None,
              bodies: tuple[Graph, ...] = ()) -> Term:
         """A new term that stands for what ``at`` stands for."""
         term = Term(op, type, operands, attrs, bodies, "", at.origin if at is not None else ())
@@ -173,11 +173,11 @@ class Body:
     def constant(self, value: Any, dtype: str, at: Term) -> Term:
         """A scalar constant."""
         type = tensor_type(dtype, ())
-        return self.make("constant", type, (), {"literal": Literal.of(np.asarray(value).astype(type.dtype.numpy()), type)}, at)
+        return self.make(hlo.constant, type, (), {"literal": Literal.of(np.asarray(value).astype(type.dtype.numpy()), type)}, at)
 
     def broadcast(self, source: Term, dims: Sequence[int], dimensions: Sequence[int], at: Term) -> Term:
         """``source`` spread over an array of ``dims``."""
-        return self.make("broadcast", tensor_type(source.dtype, dims), (source,), {"dimensions": tuple(dimensions)}, at)
+        return self.make(hlo.broadcast, tensor_type(source.dtype, dims), (source,), {"dimensions": tuple(dimensions)}, at)
 
     def full(self, value: Any, like: Term, at: Term) -> Term:
         """An array (or scalar) of one value, of the shape of ``like``."""
@@ -186,40 +186,40 @@ class Body:
 
     def reshape(self, source: Term, dims: Sequence[int], at: Term) -> Term:
         """``source`` under another shape."""
-        return self.make("reshape", tensor_type(source.dtype, dims), (source,), NO_ATTRS, at)
+        return self.make(hlo.reshape, tensor_type(source.dtype, dims), (source,), NO_ATTRS, at)
 
     def transpose(self, source: Term, order: Sequence[int], at: Term) -> Term:
         """Result dimension i is dimension ``order[i]``."""
-        return self.make("transpose", tensor_type(source.dtype, [source.dims[d] for d in order]), (source,),
+        return self.make(hlo.transpose, tensor_type(source.dtype, [source.dims[d] for d in order]), (source,),
                          {"dimensions": tuple(order)}, at)
 
-    def elementwise(self, op: str, operands: Sequence[Term], at: Term, dtype: str | None = None) -> Term:
+    def elementwise(self, op: Op, operands: Sequence[Term], at: Term, dtype: str | None = None) -> Term:
         """An operator whose result has the shape of its operands."""
         return self.make(op, tensor_type(dtype or operands[0].dtype, operands[-1].dims), operands, NO_ATTRS, at)
 
     def compare(self, left: Term, right: Term, direction: str, at: Term) -> Term:
         """Truth values."""
-        return self.make("compare", tensor_type("pred", left.dims), (left, right), {"direction": direction}, at)
+        return self.make(hlo.compare, tensor_type("pred", left.dims), (left, right), {"direction": direction}, at)
 
     def convert(self, source: Term, dtype: str, at: Term) -> Term:
         """``source`` in another element type; itself where it has it already."""
-        return source if source.dtype == dtype else self.make("convert", tensor_type(dtype, source.dims), (source,), NO_ATTRS, at)
+        return source if source.dtype == dtype else self.make(hlo.convert, tensor_type(dtype, source.dims), (source,), NO_ATTRS, at)
 
     def sum(self, source: Term, dimensions: Sequence[int], at: Term) -> Term:
         """The sums over these dimensions."""
         dims = [n for d, n in enumerate(source.dims) if d not in dimensions]
-        return self.make("reduce", tensor_type(source.dtype, dims), (source, self.constant(0, source.dtype, at)),
-                         {"dimensions": tuple(dimensions)}, at, (_combining("add", source.dtype),))
+        return self.make(hlo.reduce, tensor_type(source.dtype, dims), (source, self.constant(0, source.dtype, at)),
+                         {"dimensions": tuple(dimensions)}, at, (_combining(hlo.add, source.dtype),))
 
     def all(self, source: Term, at: Term) -> Term:
         """Whether all of some truth values hold."""
-        return self.make("reduce", tensor_type("pred", ()), (source, self.constant(True, "pred", at)),
-                         {"dimensions": tuple(range(source.rank))}, at, (_combining("and", "pred"),))
+        return self.make(hlo.reduce, tensor_type("pred", ()), (source, self.constant(True, "pred", at)),
+                         {"dimensions": tuple(range(source.rank))}, at, (_combining(hlo.and_, "pred"),))
 
     def vector(self, values: Sequence[int], dtype: str, at: Term) -> Term:
         """A constant of one dimension."""
         type = tensor_type(dtype, (len(values),))
-        return self.make("constant", type, (), {"literal": Literal.of(np.asarray(values).astype(type.dtype.numpy()), type)}, at)
+        return self.make(hlo.constant, type, (), {"literal": Literal.of(np.asarray(values).astype(type.dtype.numpy()), type)}, at)
 
     def like(self, term: Term, operands: Sequence[Term], dims: Sequence[int] | None = None) -> Term:
         """A copy of a term over other operands, of another shape where one is given."""
@@ -245,13 +245,13 @@ class Body:
             if new.origin[:1] != old.origin[:1]:
                 new.origin = tuple(dict.fromkeys((*old.origin, *new.origin)))
         self.touched[new] = None
-        if old.op != "parameter":
+        if old.op is not hlo.parameter:
             self._remove(old)
             for operand in dict.fromkeys(old.operands):
                 self.drop(operand)
         return True
 
-    def become(self, term: Term, op: str, operands: Sequence[Term], attrs: Mapping[str, Any] = NO_ATTRS,
+    def become(self, term: Term, op: Op, operands: Sequence[Term], attrs: Mapping[str, Any] = NO_ATTRS,
                dims: Sequence[int] | None = None) -> bool:
         """Replace a term by a new one of the same element type, and of the same shape where no other is given."""
         type = term.type if dims is None else tensor_type(term.dtype, dims)
@@ -262,7 +262,7 @@ class Body:
         stack = [term]
         while stack:
             dead = stack.pop()
-            if dead.gone or dead.users or dead is self.root or dead.op == "parameter" or has_effect(dead):
+            if dead.gone or dead.users or dead is self.root or dead.op is hlo.parameter or has_effect(dead):
                 continue
             self._remove(dead)
             stack += dict.fromkeys(dead.operands)
@@ -293,22 +293,21 @@ def _size(graph: Graph) -> int:
     """The nodes of a graph when what its calls, loops and branches run is copied for each of them."""
     sizes: dict[Graph, int] = {}
     for each in callees_first_of([graph]):
-        sizes[each] = len(each.nodes) + sum(sizes[b] for node in each.nodes if node.op.name in CONTROL for b in node.bodies)
+        sizes[each] = len(each.nodes) + sum(sizes[b] for node in each.nodes if node.op in CONTROL for b in node.bodies)
     return sizes[graph]
 
 
-def _combining(op: str, dtype: str) -> Graph:
+def _combining(op: Op, dtype: str) -> Graph:
     """What a reduction by one operator does with two values."""
     type = tensor_type(dtype, ())
     graph = Graph("combining")
-    graph.params = [graph.add(Node(get("parameter"), name, type, (), {"number": i})) for i, name in enumerate(("x", "y"))]
-    graph.root = graph.add(Node(get(op), "both", type, tuple(graph.params)))
+    graph.params = [graph.add(Node(hlo.parameter, name, type, (), {"number": i})) for i, name in enumerate(("x", "y"))]
+    graph.root = graph.add(Node(op, "both", type, tuple(graph.params)))
     return graph
 
 
-EFFECTS = frozenset((
-    "rng rng-get-and-update-state infeed outfeed send send-done recv recv-done after-all all-reduce-start all-gather-start "
-    "all-reduce-done all-gather-done collective-permute-start collective-permute-done copy-start copy-done partition-id").split())
+EFFECTS = hlo.named("rng rng-get-and-update-state infeed outfeed send send-done recv recv-done after-all all-reduce-start all-gather-start "
+    "all-reduce-done all-gather-done collective-permute-start collective-permute-done copy-start copy-done partition-id")
 """What stays even where nobody reads it."""
 
 
@@ -316,7 +315,7 @@ def has_effect(term: Term) -> bool:
     """Whether a term must stay although nobody reads it."""
     if term.op in EFFECTS:
         return True
-    if term.op == "custom-call":
+    if term.op is hlo.custom_call:
         return bool(term.attrs.get("custom_call_has_side_effect"))
     return any(has_effect(t) for b in term.inner for t in b.terms) or any(graph_has_side_effect(g) for g in term.bodies)
 

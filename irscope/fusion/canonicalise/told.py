@@ -7,8 +7,9 @@ from dataclasses import replace
 from irscope.fusion.canonicalise.canonical import Canonical
 from irscope.fusion.plan import EdgeVerdict, Group, Plan
 from irscope.graph import Graph, Kind, Node
+from irscope.ops import hlo
 
-UNTOLD = frozenset(("parameter", "constant", "get-tuple-element", "tuple"))
+UNTOLD = hlo.named("parameter constant get-tuple-element tuple")
 """Nodes whose edges are no fusion that anybody asks for."""
 SIMPLIFIED = "simplified"
 """The rule of an edge that XLA's simplification removes before anything is fused."""
@@ -35,9 +36,9 @@ def told_in_text(canonical: Canonical, plans: Sequence[Plan], graphs: Iterable[G
     for graph in graphs:
         made = Plan(graph)
         for consumer in graph.nodes:
-            if consumer.op.name not in UNTOLD:
+            if consumer.op not in UNTOLD:
                 for producer in dict.fromkeys(consumer.operands):
-                    if producer.op.name not in UNTOLD:
+                    if producer.op not in UNTOLD:
                         made.verdicts.append(_verdict(graph, producer, consumer, canonical, edges, used))
         told.append(made)
     homes = {plan.graph.name: plan for plan in told}
@@ -96,7 +97,7 @@ def _verdict(graph: Graph, producer: Node, consumer: Node, canonical: Canonical,
         return gone(f"XLA simplifies %{(producer if source is None else consumer).name} away before it fuses")
     if source is target:
         return gone(f"XLA makes one instruction of both, %{target.name}, before it fuses")
-    if source.op.name == "constant":
+    if source.op is hlo.constant:
         return gone(f"XLA computes %{producer.name} when it compiles")
     path = _path(source, target, edges)
     if not path:

@@ -4,7 +4,8 @@ from __future__ import annotations
 from typing import Any
 
 from irscope.fusion.canonicalise.terms import Term
-from irscope.graph import DTYPES, Graph
+from irscope.graph import DTYPES, Graph, Op
+from irscope.ops import hlo
 
 COMPLEX = frozenset(("c64", "c128"))
 MAX_LOOKED_AT = 1 << 20
@@ -30,7 +31,7 @@ def bits(dtype: str) -> int:
 
 def array_of(term: Term) -> Any:
     """The array of a constant; None for anything else, and where the text elides it or it is too large to be looked at."""
-    if term.op != "constant" or not term.is_array or term.elements > MAX_LOOKED_AT:
+    if term.op is not hlo.constant or not term.is_array or term.elements > MAX_LOOKED_AT:
         return None
     literal = term.attrs.get("literal")
     if literal is None or literal.elided:
@@ -43,7 +44,7 @@ def array_of(term: Term) -> Any:
 
 def scalar_of(term: Term) -> Any:
     """The number that a constant of one element holds; None for anything else."""
-    if term.op != "constant" or term.elements != 1:
+    if term.op is not hlo.constant or term.elements != 1:
         return None
     array = array_of(term)
     return None if array is None else array.reshape(-1)[0].item()
@@ -51,7 +52,7 @@ def scalar_of(term: Term) -> Any:
 
 def unwrapped(term: Term) -> Term:
     """What broadcasts repeat."""
-    while term.op == "broadcast":
+    while term.op is hlo.broadcast:
         term = term.operands[0]
     return term
 
@@ -59,7 +60,7 @@ def unwrapped(term: Term) -> Term:
 def is_all(term: Term, value: float) -> bool:
     """Whether every element is known to be ``value``, broadcasts looked through."""
     term = unwrapped(term)
-    if term.op != "constant":
+    if term.op is not hlo.constant:
         return False
     if term.elements == 1:
         return bool(scalar_of(term) == value)
@@ -69,7 +70,7 @@ def is_all(term: Term, value: float) -> bool:
 
 def broadcast_scalar_constant(term: Term) -> Term | None:
     """The scalar constant that a broadcast repeats; None for anything else."""
-    if term.op == "broadcast" and term.operands[0].op == "constant" and not term.operands[0].dims:
+    if term.op is hlo.broadcast and term.operands[0].op is hlo.constant and not term.operands[0].dims:
         return term.operands[0]
     return None
 
@@ -79,24 +80,24 @@ def is_non_negative(term: Term) -> bool:
     if any(o.dtype in COMPLEX for o in term.operands):
         return False
     match term.op:
-        case "multiply":
+        case hlo.multiply:
             return term.operands[0] is term.operands[1]
-        case "abs" | "exponential":
+        case hlo.abs | hlo.exponential:
             return True
-        case "sqrt" | "rsqrt" | "broadcast" | "copy" | "reshape" | "transpose" | "slice" | "reverse" | "cbrt":
-            return is_non_negative(term.operands[0]) if term.op != "rsqrt" else is_positive(term.operands[0])
-        case "maximum":
+        case hlo.sqrt | hlo.rsqrt | hlo.broadcast | hlo.copy | hlo.reshape | hlo.transpose | hlo.slice | hlo.reverse | hlo.cbrt:
+            return is_non_negative(term.operands[0]) if term.op is not hlo.rsqrt else is_positive(term.operands[0])
+        case hlo.maximum:
             return is_non_negative(term.operands[0]) or is_non_negative(term.operands[1])
-        case "minimum":
+        case hlo.minimum:
             return is_non_negative(term.operands[0]) and is_non_negative(term.operands[1])
-        case "power":
+        case hlo.power:
             return is_non_negative(term.operands[0])
-        case "select":
+        case hlo.select:
             return is_non_negative(term.operands[1]) and is_non_negative(term.operands[2])
-        case "constant":
+        case hlo.constant:
             value = scalar_of(term)
             return value is not None and term.dtype not in COMPLEX and value >= 0
-        case "iota":
+        case hlo.iota:
             return True
     return False
 
@@ -104,21 +105,21 @@ def is_non_negative(term: Term) -> bool:
 def is_positive(term: Term) -> bool:
     """Whether every element is above zero, as far as XLA looks (``IsPositive``)."""
     match term.op:
-        case "power" | "abs" | "rsqrt" | "sqrt":
-            return not (term.op == "power" and term.dtype[:1] == "s") and is_positive(term.operands[0])
-        case "multiply":
+        case hlo.power | hlo.abs | hlo.rsqrt | hlo.sqrt:
+            return not (term.op is hlo.power and term.dtype[:1] == "s") and is_positive(term.operands[0])
+        case hlo.multiply:
             return term.operands[0] is term.operands[1] and term.dtype[:1] != "s" and is_positive(term.operands[0])
     return False
 
 
-def combiner(graph: Graph | None) -> str:
-    """The opcode of a computation that combines its two parameters by one instruction; empty for any other."""
+def combiner(graph: Graph | None) -> Op | None:
+    """The operator of a computation that combines its two parameters by one instruction; None for any other."""
     if graph is None or graph.root is None or len(graph.params) != 2:
-        return ""
+        return None
     root = graph.root
     if len(root.operands) == 2 and {id(o) for o in root.operands} == {id(p) for p in graph.params}:
-        return root.op.name
-    return ""
+        return root.op
+    return None
 
 
 def is_power_of_two(value: Any) -> bool:

@@ -9,7 +9,7 @@ from irscope.fusion.canonicalise.terms import Body, Term
 from irscope.fusion.canonicalise.values import combiner
 from irscope.fusion.xla.opcodes import ELEMENTWISE
 from irscope.graph import Graph, Node
-from irscope.ops import get
+from irscope.ops import hlo
 from irscope.ops.attrs import Window
 
 MIN_ELEMENTS = 4096
@@ -24,11 +24,11 @@ CONVOLUTION_TYPES = frozenset((("f64", "f64", "f64"), ("f32", "f32", "f32"), ("s
 """Element types of input, filter and result that the library convolves."""
 MIN_CHANNELS = 16
 """A convolution with no more features than this on either side is not worth a call."""
-ARITHMETIC = frozenset(("abs ceil convert cosine erf exponential exponential-minus-one floor log log-plus-one logistic negate "
-                        "round-nearest-even rsqrt sign sine sqrt tanh tan add divide maximum minimum multiply power subtract").split())
+ARITHMETIC = hlo.named("abs ceil convert cosine erf exponential exponential-minus-one floor log log-plus-one logistic negate "
+                        "round-nearest-even rsqrt sign sine sqrt tanh tan add divide maximum minimum multiply power subtract")
 """Elementwise instructions that the library computes beside a reduction."""
 ARITHMETIC_TYPES = frozenset(("f64", "f32", "bf16", "s8", "u8"))
-MOVES = frozenset(("broadcast", "bitcast", "reshape", "pad", "constant"))
+MOVES = hlo.named("broadcast bitcast reshape pad constant")
 """What may stand between them."""
 
 
@@ -63,18 +63,18 @@ def takes_reduction(term: Term) -> bool:
     """Whether the library computes a reduction."""
     if not term.is_array or len(term.operands) != 2 or not is_large(term):
         return False
-    if term.op == "reduce":
+    if term.op is hlo.reduce:
         if not term.attrs["dimensions"]:
             return False
-    elif term.op != "reduce-window" or "window" not in term.attrs or not _is_tiling(term.attrs["window"]):
+    elif term.op is not hlo.reduce_window or "window" not in term.attrs or not _is_tiling(term.attrs["window"]):
         return False
     source, init = term.operands
     op = combiner(term.bodies[0] if term.bodies else None)
     if init.dtype != term.dtype:
         return False
-    if op == "add":
+    if op is hlo.add:
         return (source.dtype, term.dtype) in (("f64", "f64"), ("f32", "f32"), ("f16", "f32"), ("bf16", "f32"), ("s8", "s32"), ("u8", "s32"))
-    return op in ("maximum", "minimum") and source.dtype == term.dtype and term.dtype in ("u8", "s8", "bf16", "f16", "f32", "f64")
+    return op in (hlo.maximum, hlo.minimum) and source.dtype == term.dtype and term.dtype in ("u8", "s8", "bf16", "f16", "f32", "f64")
 
 
 def _is_tiling(window: Window) -> bool:
@@ -99,8 +99,8 @@ def call_library(body: Body) -> None:
             inside.update(members)
             wrap(body, members, members[-1])
     for term in order:
-        if not term.gone and term not in inside and ((term.op == "dot" and takes_dot(term)) or
-                                                     (term.op == "convolution" and takes_convolution(term))):
+        if not term.gone and term not in inside and ((term.op is hlo.dot and takes_dot(term)) or
+                                                     (term.op is hlo.convolution and takes_convolution(term))):
             wrap(body, [term], term)
 
 
@@ -151,15 +151,15 @@ class _Growth:
 
 def _joins(term: Term) -> bool:
     """Whether the library computes a neighbour of a reduction."""
-    if term.op in ("parameter", "tuple", "get-tuple-element") or not term.is_array:
+    if term.op in (hlo.parameter, hlo.tuple, hlo.get_tuple_element) or not term.is_array:
         return False
     if term.op in MOVES:
-        return term.op != "pad" or all(c == 0 for _, _, c in term.attrs["padding"])
-    if term.op == "convolution":
+        return term.op is not hlo.pad or all(c == 0 for _, _, c in term.attrs["padding"])
+    if term.op is hlo.convolution:
         return takes_convolution(term)
-    if term.op == "dot":
+    if term.op is hlo.dot:
         return takes_dot(term)
-    if term.op in ("reduce", "reduce-window"):
+    if term.op in (hlo.reduce, hlo.reduce_window):
         return takes_reduction(term)
     return term.op in ELEMENTWISE and term.op in ARITHMETIC and is_large(term) and term.dtype in ARITHMETIC_TYPES \
         and all(o.dtype in ARITHMETIC_TYPES for o in term.operands)
@@ -173,17 +173,17 @@ def wrap(body: Body, members: list[Term], root: Term) -> None:
     graph = Graph(f"{body.name}.ynnpack.{len(body.terms)}")
     here: dict[Term, Node] = {}
     for operand in operands:
-        node = Node(get("parameter"), f"param_{len(graph.params)}", operand.type, (), {"number": len(graph.params)})
+        node = Node(hlo.parameter, f"param_{len(graph.params)}", operand.type, (), {"number": len(graph.params)})
         here[operand] = graph.add(node)
         graph.params.append(node)
     origin: dict[Node, None] = {}
     for member in members:
-        node = Node(get(member.op), member.name or f"{member.op}.{len(graph.nodes)}", member.type, tuple(here[o] for o in member.operands),
+        node = Node(member.op, member.name or f"{member.op}.{len(graph.nodes)}", member.type, tuple(here[o] for o in member.operands),
                     member.attrs, member.bodies, member.origin[0].loc if member.origin else -1, origin=member.origin)
         here[member] = graph.add(node)
         origin.update(dict.fromkeys(member.origin))
     graph.root = here[root]
-    fusion = body.make("fusion", root.type, operands, {"kind": "kCustom"}, root, (graph,))
+    fusion = body.make(hlo.fusion, root.type, operands, {"kind": "kCustom"}, root, (graph,))
     fusion.origin = tuple(dict.fromkeys((*root.origin, *origin)))
     fusion.name, root.name = root.name, ""
     body.replace(root, fusion)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from irscope.fusion.xla.instructions import Instruction
 from irscope.fusion.xla.opcodes import EMITTED_AGAIN
+from irscope.ops import hlo
 
 MAX_COPIES = 15
 """XLA's ``kAllowedCodeDuplication``."""
@@ -24,7 +25,7 @@ class Copies:
         self.users: dict[Instruction, dict[Instruction, None]] = {body.root: {fusion: None}}
         self.times: dict[Instruction, int] = {fusion: 1}
         for instruction in reversed(body.post_order()):
-            if instruction.op != "parameter":
+            if instruction.op is not hlo.parameter:
                 self._count(instruction)
 
     def emitted(self, producer: Instruction) -> int:
@@ -33,7 +34,7 @@ class Copies:
 
     def too_many(self, producer: Instruction) -> str:
         """Why an operand would be emitted too often, in numbers; empty when it would not."""
-        if producer.op == "broadcast":
+        if producer.op is hlo.broadcast:
             return ""
         emitted = self.emitted(producer)
         if emitted > MAX_COPIES:
@@ -61,12 +62,12 @@ class Copies:
         assert body is not None
         for operand in instruction.operands:
             outer = operand
-            if operand.op == "parameter":
+            if operand.op is hlo.parameter:
                 outer = operand.outside if operand.outside is not None else self.fusion.operands[body.params.index(operand)]
             readers = self.users.get(outer)
             if readers is None:
                 readers = self.users[outer] = {}
-            if instruction.op == "transpose" or operand.same_dims_and_layout(instruction):
+            if instruction.op is hlo.transpose or operand.same_dims_and_layout(instruction):
                 readers.update(mine)
             else:
                 readers[instruction] = None

@@ -10,19 +10,20 @@ from irscope.fusion.xla.instructions import Computation, Instruction
 from irscope.fusion.xla.joining import part_of, set_outputs
 from irscope.fusion.xla.shapes import is_unnested_reduction
 from irscope.graph import TensorType
+from irscope.ops import hlo
 
 
 def fuse_copies(computation: Computation, device: Device) -> list[tuple[str, str]]:
     """Put copies into the kernels whose results they copy, in place; the pairs (copy, kernel)."""
     fused: list[tuple[str, str]] = []
     for fusion in computation.post_order():
-        if fusion.op != "fusion" or fusion.body is None or fusion.kind in ("kCustom", "triton") or not _computes_alike(fusion.body):
+        if fusion.op is not hlo.fusion or fusion.body is None or fusion.kind in ("kCustom", "triton") or not _computes_alike(fusion.body):
             continue
         root, outputs = fusion.body.root, _outputs(fusion.body)
-        if is_unnested_reduction(root) or root.op == "scatter" or (root.op == "tuple" and all(o.op == "slice" for o in outputs)):
+        if is_unnested_reduction(root) or root.op is hlo.scatter or (root.op is hlo.tuple and all(o.op is hlo.slice for o in outputs)):
             continue
         chains = [chain for user in fusion.users if (chain := _copy_behind(fusion, user, outputs, device))]
-        updates = sum(o.op == "dynamic-update-slice" for o in outputs)
+        updates = sum(o.op is hlo.dynamic_update_slice for o in outputs)
         if not chains or (updates and updates == len(outputs)) or len(outputs) + len(chains) > MAX_BUFFERS:
             continue
         fused += [(chain[-1].name, fusion.name) for chain in chains]
@@ -36,7 +37,7 @@ def _computes_alike(body: Computation) -> bool:
     stack = list(body.params)
     while stack:
         for user in stack.pop().users:
-            if (not user.is_elementwise or user.op == "copy") and user.op not in ("bitcast", "tuple"):
+            if (not user.is_elementwise or user.op is hlo.copy) and user.op not in (hlo.bitcast, hlo.tuple):
                 return False
             if user not in seen:
                 seen.add(user)
@@ -45,20 +46,20 @@ def _computes_alike(body: Computation) -> bool:
 
 
 def _outputs(body: Computation) -> list[Instruction]:
-    return list(body.root.operands) if body.root.op == "tuple" else [body.root]
+    return list(body.root.operands) if body.root.op is hlo.tuple else [body.root]
 
 
 def _copy_behind(fusion: Instruction, user: Instruction, outputs: list[Instruction], device: Device) -> list[Instruction]:
     """The way from a reader of a kernel to a copy of its result; empty where there is none that it could write."""
     chain = [user]
-    if user.op == "get-tuple-element" and len(user.users) == 1:
+    if user.op is hlo.get_tuple_element and len(user.users) == 1:
         if is_unnested_reduction(outputs[int(user.attrs["index"])]):
             return []
         chain.append(next(iter(user.users)))
-    if chain[-1].op == "bitcast" and len(chain[-1].users) == 1:
+    if chain[-1].op is hlo.bitcast and len(chain[-1].users) == 1:
         chain.append(next(iter(chain[-1].users)))
     copy = chain[-1]
-    if copy.op != "copy" or not isinstance(copy.type, TensorType) or copy.predecessors:
+    if copy.op is not hlo.copy or not isinstance(copy.type, TensorType) or copy.predecessors:
         return []
     source = copy.operands[0]
     alike = copy.same_dims_and_layout(source) and copy.dtype == source.dtype
@@ -74,8 +75,8 @@ def _write_twice(computation: Computation, fusion: Instruction, chains: list[lis
     first = len(outputs)
     made = []
     for chain in chains:
-        inner = outputs[int(chain[0].attrs["index"])] if chain[0].op == "get-tuple-element" else body.root
-        for step in chain[chain[0].op == "get-tuple-element":]:
+        inner = outputs[int(chain[0].attrs["index"])] if chain[0].op is hlo.get_tuple_element else body.root
+        for step in chain[chain[0].op is hlo.get_tuple_element:]:
             copy = step.clone()
             copy.operands = [inner]
             inner.users.add(copy)
@@ -93,5 +94,5 @@ def _write_twice(computation: Computation, fusion: Instruction, chains: list[lis
         for step in steps:
             if not step.users:
                 computation.remove(step)
-    for step in [user for user in fusion.users if user.op == "get-tuple-element" and not user.users and user is not computation.root]:
+    for step in [user for user in fusion.users if user.op is hlo.get_tuple_element and not user.users and user is not computation.root]:
         computation.remove(step)

@@ -9,6 +9,7 @@ from irscope.fusion.xla.refusal import Refusal, Rule
 from irscope.fusion.xla.releases import LATEST, CpuRelease
 from irscope.fusion.xla.reuse import ReusedOperands
 from irscope.graph import DTYPES, TensorType
+from irscope.ops import hlo
 
 MAX_CONCATENATED = 8
 """XLA's ``kMaxConcatenateArguments``."""
@@ -98,7 +99,7 @@ LASTING = frozenset((NOT_FUSIBLE, CAN_NOT_DUPLICATE, CUSTOM, LARGE_CONSTANT, NOT
 """Rules that say no again whatever else is fused into the same kernel: they need not be asked twice."""
 
 
-WRITES_IN_PLACE = frozenset(("tuple", "dynamic-update-slice", "scatter"))
+WRITES_IN_PLACE = hlo.named("tuple dynamic-update-slice scatter")
 """Roots behind which a kernel may write into a buffer that it reads."""
 
 
@@ -123,11 +124,11 @@ class CpuRules:
             return Refusal(TOO_MANY_COPIES, numbers) if numbers else None
         if consumer.kind == "kCustom":
             return Refusal(CUSTOM)
-        if producer.op == "constant" and producer.elements != 1:
+        if producer.op is hlo.constant and producer.elements != 1:
             return Refusal(LARGE_CONSTANT, f"{producer.elements} elements")
-        if producer.op == "dot" and can_be_output_fused(producer, consumer):
+        if producer.op is hlo.dot and can_be_output_fused(producer, consumer):
             return None
-        if producer.op == "add" and any(can_be_output_fused(o, producer) for o in producer.operands[:2]):
+        if producer.op is hlo.add and any(can_be_output_fused(o, producer) for o in producer.operands[:2]):
             return Refusal(OUTPUT_FUSED)
         if not loop_fusible(producer):
             return Refusal(NOT_LOOP_FUSIBLE)
@@ -135,7 +136,7 @@ class CpuRules:
             if numbers := inefficient_concatenation(side):
                 return Refusal(CONCATENATE, numbers)
         costly = is_expensive(producer, self.release)
-        if producer.op != "fusion" and costly and producer in self.reused.of(consumer):
+        if producer.op is not hlo.fusion and costly and producer in self.reused.of(consumer):
             return Refusal(NOT_PROFITABLE, f"{producer.op} of {producer.elements} elements, read by {consumer.op}")
         if producer is self.computation.root:
             return Refusal(ROOT)
@@ -154,25 +155,25 @@ class CpuRules:
         found = self.easy.get(producer)
         if found is None:
             found = self.easy[producer] = (
-                producer.op not in ("dot", "fusion", "reduce") and (producer.op != "constant" or producer.elements == 1)
-                and not (producer.op == "add" and any(o.op == "dot" for o in producer.operands)) and loop_fusible(producer)
+                producer.op not in (hlo.dot, hlo.fusion, hlo.reduce) and (producer.op is not hlo.constant or producer.elements == 1)
+                and not (producer.op is hlo.add and any(o.op is hlo.dot for o in producer.operands)) and loop_fusible(producer)
                 and not inefficient_concatenation(producer) and not is_expensive(producer, self.release))
         return found
 
     def _in_kernel(self, producer: Instruction, consumer: Instruction, number: int) -> Refusal | None:
         """The tests that look at what the consumer's kernel holds already."""
         if consumer.body is not None:
-            if producer.op == "reduce" and self.release.reduction_limit:
-                held = sum(i.op == "reduce" for i in consumer.body.instructions)
+            if producer.op is hlo.reduce and self.release.reduction_limit:
+                held = sum(i.op is hlo.reduce for i in consumer.body.instructions)
                 if held > MAX_REDUCTIONS:
                     return Refusal(REDUCTIONS, f"{held} > {MAX_REDUCTIONS}")
-        elif producer.op == "constant":
+        elif producer.op is hlo.constant:
             return Refusal(LONE_CONSTANT)
-        if producer.op == "fusion":
+        if producer.op is hlo.fusion:
             return Refusal(PRODUCER_IS_FUSION)
         if consumer.body is not None and (numbers := self._copies(consumer).too_many(producer)):
             return Refusal(TOO_MANY_COPIES, numbers)
-        if consumer.op == "dot" and len(consumer.dims) <= 1 and number < 2:
+        if consumer.op is hlo.dot and len(consumer.dims) <= 1 and number < 2:
             vector = consumer.operands[1 - number]
             if len(vector.dims) == 1 and _bytes(vector) < SMALL_VECTOR_BYTES:
                 return None
@@ -184,7 +185,7 @@ class CpuRules:
 
     def fuse(self, producer: Instruction, consumer: Instruction) -> Instruction:
         """Put ``producer`` into the kernel of ``consumer``, which is returned (a new fusion where it was none)."""
-        kind = "kOutput" if producer.op == "dot" and can_be_output_fused(producer, consumer) else "kLoop"
+        kind = "kOutput" if producer.op is hlo.dot and can_be_output_fused(producer, consumer) else "kLoop"
         if consumer.body is None:
             fusion = self.computation.wrap(consumer, kind)
         else:
@@ -209,13 +210,13 @@ def loop_fusible(instruction: Instruction) -> bool:
 
 def can_be_output_fused(producer: Instruction, consumer: Instruction) -> bool:
     """Whether a matrix-vector product is finished by the addition that alone reads it."""
-    return (consumer.op == "add" and producer.op == "dot" and len(producer.dims) <= 1 and not producer.attrs.get("lhs_batch_dims")
+    return (consumer.op is hlo.add and producer.op is hlo.dot and len(producer.dims) <= 1 and not producer.attrs.get("lhs_batch_dims")
             and not _is_complex(producer) and len(producer.users) == 1 and sum(o is producer for o in consumer.operands) == 1)
 
 
 def inefficient_concatenation(instruction: Instruction) -> str:
     """What is too large about a concatenation, in numbers; empty for one that is fine."""
-    if instruction.op != "concatenate":
+    if instruction.op is not hlo.concatenate:
         return ""
     if len(instruction.operands) > MAX_CONCATENATED:
         return f"{len(instruction.operands)} pieces > {MAX_CONCATENATED}"
@@ -227,7 +228,7 @@ def inefficient_concatenation(instruction: Instruction) -> str:
 
 def major_reduction(instruction: Instruction) -> str:
     """The dimensions of a reduction that keeps the minor one of what it reads; empty for all else."""
-    if instruction.op != "reduce":
+    if instruction.op is not hlo.reduce:
         return ""
     reduced, minor = instruction.attrs["dimensions"], instruction.operands[0].minor
     return "" if minor and minor[0] in reduced else f"reduces {', '.join(map(str, reduced))}, minor is {minor[0] if minor else 'none'}"
@@ -240,24 +241,24 @@ def is_expensive(instruction: Instruction, release: CpuRelease = LATEST) -> bool
         return False
     if op in CHEAP_WHEN_REAL:
         return _is_complex(instruction)
-    if op == "convert":
+    if op is hlo.convert:
         return release.narrow_is_expensive and instruction.dtype == "bf16" and instruction.operands[0].dtype == "f32"
-    if op in ("divide", "remainder"):
+    if op in (hlo.divide, hlo.remainder):
         return not _is_integral(instruction) or not _is_scalar_constant(instruction.operands[release.divisor])
     return True
 
 
 def always_duplicable(instruction: Instruction) -> bool:
     """What gets cheaper the more it is copied: a conversion that widens, a broadcast."""
-    if instruction.op == "broadcast":
+    if instruction.op is hlo.broadcast:
         return True
-    return instruction.op == "convert" and _bytes(instruction.operands[0]) < _bytes(instruction)
+    return instruction.op is hlo.convert and _bytes(instruction.operands[0]) < _bytes(instruction)
 
 
 def _is_scalar_constant(instruction: Instruction) -> bool:
-    if instruction.op == "broadcast":
+    if instruction.op is hlo.broadcast:
         instruction = instruction.operands[0]
-    return instruction.op == "constant" and instruction.elements == 1
+    return instruction.op is hlo.constant and instruction.elements == 1
 
 
 def _bytes(instruction: Instruction) -> int:

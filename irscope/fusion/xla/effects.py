@@ -5,16 +5,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from irscope.fusion.xla.opcodes import COLLECTIVES, SIDE_EFFECTS
-from irscope.graph import Graph
+from irscope.graph import Graph, Op
+from irscope.ops import hlo
 
 
-def is_effect(op: str, attrs: Mapping[str, Any]) -> bool:
+def is_effect(op: Op, attrs: Mapping[str, Any]) -> bool:
     """Whether an operation has side effects by itself."""
-    if op in SIDE_EFFECTS or op == "rng" or op == "rng-get-and-update-state":
+    if op in SIDE_EFFECTS or op is hlo.rng or op is hlo.rng_get_and_update_state:
         return True
     if op in COLLECTIVES:
         return bool(attrs.get("constrain_layout")) or (attrs.get("channel_id") is not None and not attrs.get("use_global_device_ids"))
-    return op == "custom-call" and bool(attrs.get("custom_call_has_side_effect"))
+    return op is hlo.custom_call and bool(attrs.get("custom_call_has_side_effect"))
 
 
 def graph_has_side_effect(graph: Graph) -> bool:
@@ -22,7 +23,7 @@ def graph_has_side_effect(graph: Graph) -> bool:
     pending, seen = [graph], {id(graph)}
     while pending:
         for node in pending.pop().nodes:
-            if is_effect(node.op.name, node.attrs):
+            if is_effect(node.op, node.attrs):
                 return True
             for body in node.bodies:
                 if id(body) not in seen:

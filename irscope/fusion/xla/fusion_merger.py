@@ -12,6 +12,7 @@ from irscope.fusion.xla.merging import merge_into
 from irscope.fusion.xla.older_cost import MergerCost
 from irscope.fusion.xla.pairs import finishes, pair_refusal
 from irscope.fusion.xla.refusal import Refusal, Rule
+from irscope.ops import hlo
 
 MOSTLY = 0.5
 """A kernel that turns this share of its elements turns most of them."""
@@ -64,7 +65,7 @@ class Merger:
         mine = Loop.of(producer)
         plain = mine.reduces is None and mine.moves is None
         for user in producer.users:
-            refusal = Refusal(BITCAST) if user.op == "bitcast" else Refusal(CUSTOM) if user.kind in ("kCustom", "triton") \
+            refusal = Refusal(BITCAST) if user.op is hlo.bitcast else Refusal(CUSTOM) if user.kind in ("kCustom", "triton") \
                 else (None if plain else _apart(mine, Loop.of(user), producer, user)) or pair_refusal(producer, user)
             if refusal is not None:
                 return _of_one(refusal, producer, user)

@@ -12,6 +12,7 @@ from irscope.fusion.xla.gpu_rules import NO_USERS, ONLY_BITCASTS, SLOWER, GpuRul
 from irscope.fusion.xla.instructions import Computation, Instruction, fuse_into
 from irscope.fusion.xla.merging import merge_into
 from irscope.fusion.xla.refusal import Refusal
+from irscope.ops import hlo
 
 NEVER = float("-inf")
 FIRST = float("inf")
@@ -56,7 +57,8 @@ class _Queue:
         self._constants()
 
     def _is_candidate(self, instruction: Instruction) -> bool:
-        return bool(instruction.users) and instruction.is_fusible and instruction.op not in ("parameter", "tuple", "get-tuple-element")
+        return bool(instruction.users) and instruction.is_fusible \
+            and instruction.op not in (hlo.parameter, hlo.tuple, hlo.get_tuple_element)
 
     def _next(self) -> Instruction | None:
         while self.heap:
@@ -79,7 +81,7 @@ class _Queue:
         self.blocked.discard(producer)
         if is_free_bitcast(producer):
             return FIRST
-        if producer.op == "constant":
+        if producer.op is hlo.constant:
             return NEVER
         if self._is_blocked(producer):
             self.blocked.add(producer)
@@ -142,7 +144,8 @@ class _Queue:
             fusion = self._into(producer, consumer)
             changed.pop(consumer, None)
             for operand in fusion.operands:
-                if operand is not producer and operand.is_fusible and operand.op not in ("constant", "get-tuple-element", "parameter"):
+                if operand is not producer and operand.is_fusible \
+                        and operand.op not in (hlo.constant, hlo.get_tuple_element, hlo.parameter):
                     changed[operand] = None
             changed[fusion] = None
         self._forget(producer)
@@ -201,7 +204,8 @@ class _Queue:
 
     def _constants(self) -> None:
         """Constants of one element go into every kernel that reads them, but not into a scatter as what it writes into."""
-        for constant in [i for i in self.computation.instructions if i.op == "constant" and i.is_array and not any(d != 1 for d in i.dims)]:
+        for constant in [i for i in self.computation.instructions
+                         if i.op is hlo.constant and i.is_array and not any(d != 1 for d in i.dims)]:
             for user in list(constant.users):
                 if is_fusible(user) and not is_free_bitcast(user) and scatter_refusal(constant, user) is None:
                     self.outcome.fused.append((constant.name, user.name))

@@ -13,6 +13,7 @@ from irscope.fusion.xla.instructions import Instruction
 from irscope.fusion.xla.shapes import WARP, window_reductions
 from irscope.fusion.xla.tiling import TileModel
 from irscope.graph import Graph, TensorType
+from irscope.ops import hlo
 
 LAUNCH = 1000.0
 """Nanoseconds that a launch costs (``kKernelLaunchOverhead``)."""
@@ -155,7 +156,8 @@ class CostModel:
 
     def _fuse(self, producer: Instruction, consumer: Instruction, more: float = 0.0) -> float:
         """The time of the kernel of ``consumer`` with ``producer`` inside; ``more`` is what else it takes to write."""
-        if "triton" in (producer.kind, consumer.kind) and consumer.op != "bitcast" and (tiled := self.tiles.together(producer, consumer)):
+        if "triton" in (producer.kind, consumer.kind) and consumer.op is not hlo.bitcast \
+                and (tiled := self.tiles.together(producer, consumer)):
             return tiled.time
         mine, theirs = self.run(producer), self.run(consumer)
         a, b = self.facts(producer), self.facts(consumer)
@@ -287,35 +289,35 @@ class CostModel:
         read = list(map(float, sizes))
         written = float(instruction.size)
         flops = 0.0
-        if op == "map":
+        if op is hlo.map:
             flops = float(self._body(instruction) * out)
-        elif instruction.is_elementwise and op not in ("copy", "constant"):
+        elif instruction.is_elementwise and op not in (hlo.copy, hlo.constant):
             flops = float(cycles(self.device.capability, op, instruction.dtype) * out)
-        elif op == "bitcast":
+        elif op is hlo.bitcast:
             read[0] = written = 0.0
-        elif op in ("broadcast", "slice", "dynamic-slice", "gather") and sizes:
+        elif op in (hlo.broadcast, hlo.slice, hlo.dynamic_slice, hlo.gather) and sizes:
             used[0] = out / max(1, counts[0])
             read[0] = written
-        elif op == "dynamic-update-slice":
+        elif op is hlo.dynamic_update_slice:
             # Who reads the result does not see what of the buffer was written over.
             used[0], read[0] = 1 - counts[1] / max(1, out), 0.0
             written = float(sizes[1])
-        elif op == "scatter":
+        elif op is hlo.scatter:
             results = len(sizes) // 2
             for i in range(results):
                 read[i] = float(sizes[results + 1 + i])
             written = float(sum(sizes[results + 1:]))
             flops = float(self._body(instruction) * counts[results + 1])
-        elif op == "concatenate":
+        elif op is hlo.concatenate:
             axis = instruction.attrs["dimensions"][0]
             even = not axis or instruction.operands[0].dims[axis] % WARP == 0
             flops = (EVEN_CONCATENATION if even else UNEVEN_CONCATENATION) * out
-        elif op == "reduce":
+        elif op is hlo.reduce:
             each = out // max(1, _parts(instruction))
             flops = float(self._body(instruction) * (counts[0] - each))
             for i in range(len(sizes) // 2, len(sizes)):
                 used[i], read[i] = float(each), float(sizes[i] * each)
-        elif op == "reduce-window":
+        elif op is hlo.reduce_window:
             each = out // max(1, _parts(instruction))
             window, times = window_reductions(instruction, each)
             flops = float(self._body(instruction) * times)
@@ -341,7 +343,7 @@ class CostModel:
             used[instruction], emitted[instruction] = usage, copies
             exact = exact and usage % 1 == 0
             code += copies
-            if instruction.op == "parameter":
+            if instruction.op is hlo.parameter:
                 continue
             key = instruction.node or instruction
             facts = self._plain.get(key)
@@ -349,7 +351,7 @@ class CostModel:
                 facts = self._of_fusion(instruction) if instruction.body is not None else self._of_plain(instruction)
                 self._plain[key] = facts
             flops += usage * facts.flops
-            through = instruction.is_elementwise or instruction.op in ("tuple", "get-tuple-element")
+            through = instruction.is_elementwise or instruction.op in (hlo.tuple, hlo.get_tuple_element)
             for number, operand in enumerate(instruction.operands):
                 theirs = roots.setdefault(operand, set())
                 if through:
@@ -359,8 +361,8 @@ class CostModel:
                 count = operand.elements
                 share[operand] = share.get(operand, 0.0) + (ceil(usage * facts.used[number] * count - 1e-6) / count if count else 0.0)
                 times[operand] = times.get(operand, 0.0) + copies
-        outputs = root.operands if root.op == "tuple" else (root,)
-        written = sum(float((o.operands[1] if o.op == "dynamic-update-slice" else o).size) for o in outputs)
+        outputs = root.operands if root.op is hlo.tuple else (root,)
+        written = sum(float((o.operands[1] if o.op is hlo.dynamic_update_slice else o).size) for o in outputs)
         return Facts(flops, [used[p] for p in body.params], [p.size * used[p] for p in body.params], written, code,
                      tuple(emitted[p] for p in body.params), tuple(frozenset(roots[p]) for p in body.params), share, times, exact)
 
@@ -368,13 +370,13 @@ class CostModel:
         """Work of the computation that a reduction applies to one element."""
         graph: Graph | None = instruction.bodies[0] if instruction.bodies else None
         if graph is None:
-            return float(cycles(self.device.capability, "add", instruction.dtype))
+            return float(cycles(self.device.capability, hlo.add, instruction.dtype))
         found = self._bodies.get(id(graph))
         if found is None:
             found = 0.0
             for node in graph.nodes:
                 if node.operands and isinstance(node.type, TensorType) and node.op.scalar is not None:
-                    found += cycles(self.device.capability, node.op.name, node.type.dtype.name)
+                    found += cycles(self.device.capability, node.op, node.type.dtype.name)
             self._bodies[id(graph)] = found
         return found
 

@@ -1,6 +1,8 @@
 """Clock cycles of one element of an elementwise instruction, as XLA measured them (hlo_op_profiles_data.h, as jaxlib 0.10.2 holds it)."""
 from __future__ import annotations
 
+from irscope.graph import Op
+
 DEFAULT = 3
 """What nobody measured."""
 
@@ -201,6 +203,6 @@ UNMEASURED = "sm_86"
 """Whose cycles XLA takes for a GPU that it has none of (``GetProfile``; a compilation for an sm_89 logged times by these)."""
 
 
-def cycles(capability: str, op: str, dtype: str) -> int:
+def cycles(capability: str, op: Op, dtype: str) -> int:
     """Cycles of one element on a GPU."""
-    return CYCLES.get(capability, CYCLES[UNMEASURED]).get(dtype, {}).get(op, DEFAULT)
+    return CYCLES.get(capability, CYCLES[UNMEASURED]).get(dtype, {}).get(op.name, DEFAULT)

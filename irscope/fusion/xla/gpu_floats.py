@@ -8,17 +8,18 @@ from __future__ import annotations
 from irscope.fusion.canonicalise.floats import PASSES
 from irscope.fusion.xla.gpu_device import Device
 from irscope.fusion.xla.instructions import Computation, Instruction
-from irscope.graph import DTYPES, Layout, TensorType
+from irscope.graph import DTYPES, Layout, Op, TensorType
+from irscope.ops import hlo
 
 WIDER = {"bf16": "f32", "f8e5m2": "f16", "f8e4m3": "f16", "f8e4m3fn": "f16", "f8e4m3b11fnuz": "f16", "f8e5m2fnuz": "f16",
          "f8e4m3fnuz": "f16", "f8e3m4": "f16"}
 """What each narrow type is computed in where the device cannot compute it."""
-MOVES = PASSES | frozenset((
+MOVES = PASSES | hlo.named(
     "broadcast concatenate copy dynamic-slice dynamic-update-slice gather pad reshape reverse scatter select select-and-scatter slice "
-    "transpose bitcast compare reduce-precision xor convolution sort").split())
+    "transpose bitcast compare reduce-precision xor convolution sort")
 """What moves or compares values of any type."""
-SINCE = {"exponential": 0, "log": 0, "dot": 0, "abs": 80, "maximum": 80, "minimum": 80, "negate": 80, "add": 90, "multiply": 90,
-         "subtract": 90}
+SINCE = {hlo.exponential: 0, hlo.log: 0, hlo.dot: 0, hlo.abs: 80, hlo.maximum: 80, hlo.minimum: 80, hlo.negate: 80, hlo.add: 90,
+         hlo.multiply: 90, hlo.subtract: 90}
 """The compute capability from which on bf16 is computed as it is, by operator."""
 
 
@@ -48,19 +49,19 @@ def is_native(instruction: Instruction, narrow: str, capability: int) -> bool:
     """Whether a device of a compute capability computes an instruction in a narrow type (``GpuFloatSupport::IsSupported``)."""
     if instruction.op in MOVES:
         return True
-    if instruction.op == "reduce":
-        return all(node.op.name == "parameter" or node.op.name in MOVES or _is_computed(node.op.name, narrow, capability)
+    if instruction.op is hlo.reduce:
+        return all(node.op is hlo.parameter or node.op in MOVES or _is_computed(node.op, narrow, capability)
                    for body in instruction.bodies for node in body.nodes)
     return _is_computed(instruction.op, narrow, capability)
 
 
-def _is_computed(op: str, narrow: str, capability: int) -> bool:
+def _is_computed(op: Op, narrow: str, capability: int) -> bool:
     return narrow == "bf16" and capability >= SINCE.get(op, capability + 1)
 
 
 def _converted(computation: Computation, source: Instruction, dtype: str, wide: dict[tuple[Instruction, str], Instruction]) -> Instruction:
     """A wide copy of a value; one for all that want it."""
-    if source.op == "convert" and source.operands[0].dtype == dtype:
+    if source.op is hlo.convert and source.operands[0].dtype == dtype:
         return source.operands[0]
     found = wide.get((source, dtype))
     if found is None:
@@ -69,7 +70,7 @@ def _converted(computation: Computation, source: Instruction, dtype: str, wide: 
 
 
 def _convert(computation: Computation, source: Instruction, dtype: str) -> Instruction:
-    made = Instruction("convert", _typed(source, dtype), (source,))
+    made = Instruction(hlo.convert, _typed(source, dtype), (source,))
     computation.instructions[made] = None
     return made
 
@@ -81,10 +82,10 @@ def _typed(like: Instruction, dtype: str) -> TensorType:
 def _join(computation: Computation) -> None:
     """Conversions between floats that follow each other are one, or none; what nobody reads then goes."""
     for instruction in computation.post_order():
-        if instruction.op != "convert" or not _is_float(instruction):
+        if instruction.op is not hlo.convert or not _is_float(instruction):
             continue
         source = instruction
-        while source.op == "convert" and _is_float(source.operands[0]):
+        while source.op is hlo.convert and _is_float(source.operands[0]):
             source = source.operands[0]
         first = instruction.operands[0]
         if source is first or source is instruction:
@@ -96,7 +97,7 @@ def _join(computation: Computation) -> None:
         else:
             instruction.replace_operand(first, source)
     for instruction in reversed(computation.post_order()):
-        if instruction.op == "convert" and not instruction.users and instruction is not computation.root:
+        if instruction.op is hlo.convert and not instruction.users and instruction is not computation.root:
             computation.remove(instruction)
 
 

@@ -9,6 +9,7 @@ from math import prod
 from irscope.fusion.xla.instructions import Instruction
 from irscope.fusion.xla.shapes import is_race_free, is_unnested_reduction
 from irscope.fusion.xla.transposes import moves_minor, tiled_transpose, transpose_is_bitcast
+from irscope.ops import hlo
 
 
 class Emitter(Enum):
@@ -31,17 +32,17 @@ class Whole:
 
     def roots(self) -> list[Instruction]:
         root = self.consumer if self.consumer.body is None else self.consumer.body.root
-        return list(root.operands) if root.op == "tuple" and self.consumer.body is not None else [root]
+        return list(root.operands) if root.op is hlo.tuple and self.consumer.body is not None else [root]
 
     def operand(self, instruction: Instruction, number: int = 0) -> Instruction | None:
         """An operand inside the kernel; None when it is read from memory."""
         operand, consumer, producer = instruction.operands[number], self.consumer, self.producer
         if consumer.body is not None and operand in consumer.body.instructions:
-            if operand.op != "parameter":
+            if operand.op is not hlo.parameter:
                 return operand
             operand = consumer.operands[consumer.body.params.index(operand)]
         elif instruction is not consumer or consumer.body is not None:
-            inside = producer is not None and producer.body is not None and operand.op != "parameter"
+            inside = producer is not None and producer.body is not None and operand.op is not hlo.parameter
             return operand if inside else None
         if operand is not producer or producer is None:
             return None
@@ -78,13 +79,13 @@ class Whole:
 def _is_intermediate(instruction: Instruction, operands: int = 1) -> bool:
     if not 0 < len(instruction.operands) <= operands:
         return False
-    if instruction.op == "bitcast":
+    if instruction.op is hlo.bitcast:
         return True
-    if instruction.op == "reshape":
+    if instruction.op is hlo.reshape:
         return True
-    if instruction.op == "transpose":
+    if instruction.op is hlo.transpose:
         return transpose_is_bitcast(instruction)
-    return instruction.is_elementwise and instruction.op != "copy"
+    return instruction.is_elementwise and instruction.op is not hlo.copy
 
 
 def _hero(whole: Whole, root: Instruction) -> Instruction:
@@ -95,10 +96,10 @@ def _hero(whole: Whole, root: Instruction) -> Instruction:
         if below is None:
             break
         hero = below
-    if hero.op == "reduce":
+    if hero.op is hlo.reduce:
         return hero
-    return _only_below(whole, hero, lambda i: tiled_transpose(i) is not None) or _only_below(whole, hero, lambda i: i.op == "concatenate") \
-        or root
+    return _only_below(whole, hero, lambda i: tiled_transpose(i) is not None) \
+        or _only_below(whole, hero, lambda i: i.op is hlo.concatenate) or root
 
 
 def _only_below(whole: Whole, start: Instruction, wanted: Callable[[Instruction], bool]) -> Instruction | None:
@@ -129,7 +130,7 @@ def _leads_through_others(whole: Whole, hero: Instruction) -> bool:
         for user in whole.users(stack.pop()):
             if user in seen:
                 continue
-            if user.op != "tuple" and not _is_intermediate(user, 3):
+            if user.op is not hlo.tuple and not _is_intermediate(user, 3):
                 return True
             seen.add(user)
             stack.append(user)
@@ -174,9 +175,9 @@ def _kind_of(consumer: Instruction, producer: Instruction | None) -> Emitter:
             return Emitter.REDUCTION
     if any(tiled_transpose(hero) is not None for _, hero in pairs):
         return Emitter.TRANSPOSE
-    if root.op == "scatter":
+    if root.op is hlo.scatter:
         return Emitter.SCATTER
-    if len(pairs) == 1 and hero.op == "concatenate" and len(hero.operands) <= MAX_PIECES:
+    if len(pairs) == 1 and hero.op is hlo.concatenate and len(hero.operands) <= MAX_PIECES:
         return Emitter.CONCATENATE
     return Emitter.LOOP
 
@@ -193,9 +194,11 @@ def earlier_kind(consumer: Instruction, producer: Instruction | None) -> str:
 
 def is_input_fusible(instruction: Instruction) -> bool:
     """``IsInputFusible``."""
-    if not instruction.is_fusible or traits(instruction).plain or instruction.op == "bitcast" or instruction.kind in ("kCustom", "triton"):
+    if not instruction.is_fusible or traits(instruction).plain or instruction.op is hlo.bitcast:
         return False
-    if instruction.op == "scatter" or (instruction.body is not None and instruction.body.root.op == "scatter"):
+    if instruction.kind in ("kCustom", "triton"):
+        return False
+    if instruction.op is hlo.scatter or (instruction.body is not None and instruction.body.root.op is hlo.scatter):
         return True
     return any(is_real_reduction(root, hero) or tiled_transpose(hero) is not None for root, hero in heroes_of(instruction))
 
@@ -210,7 +213,7 @@ def members(instruction: Instruction) -> Iterator[Instruction]:
 
 MAX_PIECES = 4
 """Pieces of a concatenation up to which each has a loop of its own in one kernel (``UseConcatenateFusion``)."""
-UNROLLED_NEVER = frozenset("reduce-window sort dot sine cosine tan power atan2".split())
+UNROLLED_NEVER = hlo.named("reduce-window sort dot sine cosine tan power atan2")
 MAX_UNROLLED_PIECES = 10
 
 
@@ -242,17 +245,17 @@ def traits(instruction: Instruction) -> Traits:
     plain, moves, turns, stops, reductions = True, False, False, False, 0
     for member in members(instruction):
         op = member.op
-        if op == "reduce":
+        if op is hlo.reduce:
             reductions += is_unnested_reduction(member)
             stops = stops or not member.is_array
             plain = plain and not reductions
-        elif op in ("transpose", "copy"):
+        elif op in (hlo.transpose, hlo.copy):
             turns = turns or moves_minor(member)
             moves = moves or _moves_minor(member)
             plain = plain and tiled_transpose(member) is None
-        elif op == "scatter":
+        elif op is hlo.scatter:
             plain = False
-        elif op == "concatenate":
+        elif op is hlo.concatenate:
             plain = plain and len(member.operands) > MAX_PIECES
             stops = stops or len(member.operands) > MAX_UNROLLED_PIECES
         elif op in UNROLLED_NEVER:
@@ -278,8 +281,8 @@ def _moves_minor(instruction: Instruction) -> bool:
         return False
     source = instruction.operands[0]
     while True:
-        if source.op in ("broadcast", "iota"):
+        if source.op in (hlo.broadcast, hlo.iota):
             return False
-        if len(source.operands) != 1 or (source.op != "bitcast" and not source.is_elementwise):
+        if len(source.operands) != 1 or (source.op is not hlo.bitcast and not source.is_elementwise):
             return True
         source = source.operands[0]

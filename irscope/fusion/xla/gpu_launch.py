@@ -12,6 +12,7 @@ from irscope.fusion.xla.reduction_launch import reduction_launch
 from irscope.fusion.xla.shapes import WARP
 from irscope.fusion.xla.transposes import normalised, tiled_transpose, transpose_is_bitcast
 from irscope.graph import TensorType
+from irscope.ops import hlo
 
 THREADS = 128
 """Threads of a block of a loop."""
@@ -23,7 +24,7 @@ VECTOR_BITS = 128
 MAX_UNROLLED_WIDE = 8
 """... and 8 where a kernel moves elements, or reads wider ones than it makes: XLA's test of a pad wants 8 of 8 bits, and so much was logged
 of comparisons; arithmetic on 8 bits was logged with 16."""
-SIDE_BY_SIDE = frozenset("parameter constant broadcast iota bitcast reshape tuple get-tuple-element".split())
+SIDE_BY_SIDE = hlo.named("parameter constant broadcast iota bitcast reshape tuple get-tuple-element")
 
 
 def launch(device: Device, producer: Instruction | None, consumer: Instruction, kind: Emitter) -> tuple[int, int]:
@@ -98,12 +99,12 @@ def unroll_factor(device: Device, producer: Instruction | None, consumer: Instru
 def _contiguous(kernel: Instruction, wide: int) -> int:
     """So many elements, or fewer, that a thread finds side by side: no reduction, and behind a transpose no more than stay together."""
     for member in members(kernel):
-        if member.op == "reduce":
+        if member.op is hlo.reduce:
             return 1
         if (not member.is_elementwise and member.op not in SIDE_BY_SIDE) or any(o.size * member.elements > member.size * o.elements
                                                                                 for o in member.operands):
             wide = min(wide, MAX_UNROLLED_WIDE)
-        if member.op in ("transpose", "copy") and member.is_array and not transpose_is_bitcast(member):
+        if member.op in (hlo.transpose, hlo.copy) and member.is_array and not transpose_is_bitcast(member):
             dims, axes = normalised(member)
             wide = min(wide, dims[-1] if axes[-1] == len(axes) - 1 else 1)
     return wide
@@ -112,7 +113,7 @@ def _contiguous(kernel: Instruction, wide: int) -> int:
 def _first(kernel: Instruction) -> Instruction:
     """What gives the first result of a kernel."""
     root = kernel if kernel.body is None else kernel.body.root
-    return root.operands[0] if kernel.body is not None and root.op == "tuple" else root
+    return root.operands[0] if kernel.body is not None and root.op is hlo.tuple else root
 
 
 def _results(kernel: Instruction) -> int:

@@ -18,6 +18,7 @@ from irscope.fusion.xla.loops import for_reader
 from irscope.fusion.xla.shapes import is_unnested_reduction
 from irscope.fusion.xla.transposes import squeezed, tiled_transpose, transpose_is_bitcast
 from irscope.graph import TensorType
+from irscope.ops import hlo
 
 SMALL = 1024
 """Bytes below which slices of a shared operand that do not overlap are no reason to stay apart."""
@@ -27,7 +28,7 @@ def join_kernels(computation: Computation, cost: CostModel) -> list[tuple[str, s
     """Join kernels of a computation in place; the pairs that were joined (which went, which stayed), in order."""
     joiner = _Joiner(computation, cost)
     for producer in reversed(computation.post_order()):
-        if producer.op != "constant" and producer.kind not in ("kCustom", "triton") and producer in computation.instructions:
+        if producer.op is not hlo.constant and producer.kind not in ("kCustom", "triton") and producer in computation.instructions:
             joiner.join_siblings(producer)
             joiner.join_reader(producer)
     return joiner.joined
@@ -54,7 +55,7 @@ class _Joiner:
             alike.setdefault(self._loop(sibling).elements, []).append(sibling)
         for kept in siblings:
             others = alike[self._loop(kept).elements] if kept in self.computation.instructions else []
-            if others and others.pop(0).op == "fusion" and others:
+            if others and others.pop(0).op is hlo.fusion and others:
                 others[:] = self._join_alike(kept, others, parent)
 
     def _join_alike(self, kept: Instruction, others: list[Instruction], parent: Instruction) -> list[Instruction]:
@@ -97,7 +98,7 @@ class _Joiner:
             return False
         if not self._loop(first).takes(self._loop(second)) or not _overlap(first, second, parent):
             return False
-        if any(i.body is not None and i.body.root.op == "dynamic-update-slice" for i in (first, second)):
+        if any(i.body is not None and i.body.root.op is hlo.dynamic_update_slice for i in (first, second)):
             return False
         return fits_budget(first, second, self.cost.device)
 
@@ -166,12 +167,12 @@ class Loop:
 
 
 def _rank(instruction: Instruction) -> int:
-    return 2 if has_outputs(instruction) else 1 if instruction.op == "fusion" else 0
+    return 2 if has_outputs(instruction) else 1 if instruction.op is hlo.fusion else 0
 
 
 def has_outputs(instruction: Instruction) -> bool:
     """Whether a kernel gives several results."""
-    return instruction.body is not None and instruction.body.root.op == "tuple"
+    return instruction.body is not None and instruction.body.root.op is hlo.tuple
 
 
 def kind(instruction: Instruction) -> str:
@@ -193,7 +194,7 @@ def is_output_root(instruction: Instruction) -> bool:
     """``IsFusibleAsMultiOutputFusionRoot``: loops, reductions, tiled transposes and elementwise instructions."""
     if not instruction.is_fusible or instruction.kind in ("kCustom", "triton"):
         return False
-    if instruction.op == "fusion" and kind(instruction) == "kLoop":
+    if instruction.op is hlo.fusion and kind(instruction) == "kLoop":
         return True
     return instruction.is_elementwise or any(_is_decisive(root, hero) for root, hero in heroes_of(instruction))
 
@@ -202,16 +203,16 @@ def _is_sibling(instruction: Instruction) -> bool:
     """``IsSiblingFusionCandidate``."""
     if not instruction.users or not is_output_root(instruction) or is_nested_variadic(instruction):
         return False
-    return not has_outputs(instruction) or all(user.op == "get-tuple-element" for user in instruction.users)
+    return not has_outputs(instruction) or all(user.op is hlo.get_tuple_element for user in instruction.users)
 
 
 def is_nested_variadic(instruction: Instruction) -> bool:
     """``IsNestableVariadicReduction``: a reduction of several arrays that is computed in a loop."""
     if instruction.is_array:
         return False
-    if instruction.op == "reduce":
+    if instruction.op is hlo.reduce:
         return not is_unnested_reduction(instruction)
-    return instruction.body is not None and kind(instruction) == "kLoop" and instruction.body.root.op == "reduce"
+    return instruction.body is not None and kind(instruction) == "kLoop" and instruction.body.root.op is hlo.reduce
 
 
 def _is_decisive(root: Instruction, hero: Instruction) -> bool:
@@ -227,7 +228,7 @@ def hero_of(kernel: Instruction) -> Instruction:
     if found is not None:
         return found
     root = kernel.body.root
-    return root.operands[0] if root.op == "tuple" else root
+    return root.operands[0] if root.op is hlo.tuple else root
 
 
 def _overlap(first: Instruction, second: Instruction, parent: Instruction) -> bool:
@@ -250,12 +251,12 @@ def _slice_of(parent: Instruction, reader: Instruction) -> tuple[tuple[int, int,
         if len(parent.users) != 1:
             return None
         reader = next(iter(parent.users))
-    return reader.attrs["slice"] if reader.op == "slice" else None
+    return reader.attrs["slice"] if reader.op is hlo.slice else None
 
 
 def _may_give(producer: Instruction) -> bool:
     """Whether a reader may compute a value that is stored: it has more readers than one (a single one has refused it already)."""
-    if not producer.users or producer.op == "bitcast":
+    if not producer.users or producer.op is hlo.bitcast:
         return False
     if len(producer.users) == 1 and not has_outputs(next(iter(producer.users))):
         return False
@@ -266,10 +267,10 @@ def can_give(producer: Instruction) -> bool:
     """``IsProducerMultiOutputFusible``: a loop of one result that turns nothing and writes nothing in place."""
     if has_outputs(producer) or not producer.is_fusible or in_place_operands(producer):
         return False
-    loops = kind(producer) == "kLoop" if producer.body is not None else producer.op != "constant" and for_reader(producer)
+    loops = kind(producer) == "kLoop" if producer.body is not None else producer.op is not hlo.constant and for_reader(producer)
     return loops and not is_turning(producer)
 
 
 def is_turning(kernel: Instruction) -> bool:
     """``IsPhysicallyTransposing``: a copy, or a transpose that moves anything."""
-    return any(m.op == "copy" or (m.op == "transpose" and not transpose_is_bitcast(m)) for m in members(kernel))
+    return any(m.op is hlo.copy or (m.op is hlo.transpose and not transpose_is_bitcast(m)) for m in members(kernel))

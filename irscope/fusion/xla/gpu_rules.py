@@ -13,10 +13,11 @@ from irscope.fusion.xla.refusal import Refusal, Rule
 from irscope.fusion.xla.shapes import is_unnested_reduction, reduction_dims
 from irscope.fusion.xla.transposes import tiled_transpose
 from irscope.graph import TensorType
+from irscope.ops import hlo
 
-FUSIBLE = frozenset((
+FUSIBLE = hlo.named(
     "copy iota constant reduce broadcast concatenate dynamic-slice dynamic-update-slice gather pad reduce-window reshape reverse scatter "
-    "slice transpose").split())
+    "slice transpose")
 SIGNIFICANT = 16
 """A reduction of at least this many elements to one is not fused into another."""
 MAX_REDUCTIONS = 8
@@ -137,7 +138,7 @@ class GpuRules:
                 if not _in_triton(instruction):
                     rule = Rule(NOT_TRITON.name, f"Unsupported opcode {instruction.op}", NOT_TRITON.cause, NOT_TRITON.way_out)
                     return Refusal(rule, f"{instruction.op} {instruction.name}")
-                if instruction.op in ("bitcast", "reshape") and splits_rows(instruction):
+                if instruction.op in (hlo.bitcast, hlo.reshape) and splits_rows(instruction):
                     return Refusal(NOT_TILED, f"{list(instruction.operands[0].dims)} to {list(instruction.dims)}")
         return None
 
@@ -180,7 +181,7 @@ def is_triton(instruction: Instruction) -> bool:
 
 def is_free_bitcast(instruction: Instruction) -> bool:
     """A bitcast that keeps the width of elements: it is no work at all."""
-    if instruction.op != "bitcast":
+    if instruction.op is not hlo.bitcast:
         return False
     mine, source = instruction.type, instruction.operands[0].type
     return isinstance(mine, TensorType) and isinstance(source, TensorType) and mine.dtype.bits == source.dtype.bits
@@ -190,19 +191,19 @@ def is_fusible(instruction: Instruction) -> bool:
     """What XLA's GPU emitters can compute as part of a kernel."""
     if not instruction.is_fusible:
         return False
-    if instruction.op == "fusion":
+    if instruction.op is hlo.fusion:
         return instruction.kind != "kCustom" or instruction.is_elementwise
     return instruction.is_elementwise or instruction.op in FUSIBLE or is_free_bitcast(instruction)
 
 
-TRITON = frozenset("parameter constant broadcast bitcast reshape transpose slice iota tuple".split())
+TRITON = hlo.named("parameter constant broadcast bitcast reshape transpose slice iota tuple")
 
 
 def _in_triton(instruction: Instruction) -> bool:
     """Whether XLA's Triton emitter can compute an instruction."""
     if instruction.is_elementwise:
         return instruction.dtype not in ("c64", "c128")
-    return instruction.op in TRITON or (instruction.op == "reduce" and instruction.is_array)
+    return instruction.op in TRITON or (instruction.op is hlo.reduce and instruction.is_array)
 
 
 def splits_rows(instruction: Instruction) -> bool:
@@ -220,7 +221,7 @@ def scatter_refusal(producer: Instruction, consumer: Instruction) -> Refusal | N
     scatter = consumer if consumer.body is None else consumer.body.root
     buffer = scatter.operands[0]
     if consumer.body is not None:
-        if buffer.op != "parameter":
+        if buffer.op is not hlo.parameter:
             return None
         buffer = consumer.operands[consumer.body.params.index(buffer)]
     if buffer is producer:
@@ -229,14 +230,14 @@ def scatter_refusal(producer: Instruction, consumer: Instruction) -> Refusal | N
 
 
 def _is_scatter(instruction: Instruction) -> bool:
-    return instruction.op == "scatter" or (instruction.body is not None and instruction.body.root.op == "scatter")
+    return instruction.op is hlo.scatter or (instruction.body is not None and instruction.body.root.op is hlo.scatter)
 
 
 def _reduces(instruction: Instruction) -> bool:
     """Whether a kernel holds a reduction that is significant."""
     known = traits(instruction)
     if known.significant is None:
-        known.significant = any(i.op == "reduce" and i.is_array and prod(i.operands[0].dims) // max(1, prod(i.dims)) >= SIGNIFICANT
+        known.significant = any(i.op is hlo.reduce and i.is_array and prod(i.operands[0].dims) // max(1, prod(i.dims)) >= SIGNIFICANT
                                 for i in members(instruction))
     return known.significant
 
@@ -245,12 +246,12 @@ def shared_memory(instruction: Instruction) -> int:
     """Bytes of shared memory that the parts of a kernel would take."""
     known = traits(instruction)
     if known.shared_memory is None:
-        known.shared_memory = sum(_shared_by(part) for part in members(instruction) if part.op in ("reduce", "transpose", "copy"))
+        known.shared_memory = sum(_shared_by(part) for part in members(instruction) if part.op in (hlo.reduce, hlo.transpose, hlo.copy))
     return known.shared_memory
 
 
 def _shared_by(part: Instruction) -> int:
-    if part.op == "reduce" and is_unnested_reduction(part):
+    if part.op is hlo.reduce and is_unnested_reduction(part):
         width = sum(map(_width, part.operands[:len(part.operands) // 2]))
         return 32 * width if reduction_dims(part)[0] else 32 * (4 * 32 + 1) * width
     tiled = tiled_transpose(part)

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from irscope.fusion.xla.gpu_kinds import Whole
 from irscope.fusion.xla.instructions import Instruction
+from irscope.ops import hlo
 
 
 def updated(producer: Instruction | None, consumer: Instruction) -> Instruction | None:
@@ -32,16 +33,16 @@ def _same_shape(a: Instruction, b: Instruction) -> bool:
 def _update_of(whole: Whole, root: Instruction) -> Instruction | None:
     """The update that a result is, behind nothing but a bitcast."""
     found: Instruction | None = root
-    if root.op == "bitcast":
+    if root.op is hlo.bitcast:
         found = whole.operand(root)
-    return found if found is not None and found.op == "dynamic-update-slice" else None
+    return found if found is not None and found.op is hlo.dynamic_update_slice else None
 
 
 def _leads_out(whole: Whole, update: Instruction) -> bool:
     """Whether an update is read by one bitcast at most."""
     readers = list(whole.users(update))
     while readers:
-        if len(readers) > 1 or readers[0].op not in ("bitcast", "tuple"):
+        if len(readers) > 1 or readers[0].op not in (hlo.bitcast, hlo.tuple):
             return False
         readers = list(whole.users(readers[0]))
     return True
@@ -50,7 +51,7 @@ def _leads_out(whole: Whole, update: Instruction) -> bool:
 def _is_safe(whole: Whole, update: Instruction, shape: Instruction) -> bool:
     """Whether nothing of the buffer is read in the kernel but where the update writes."""
     below = whole.operand(update)
-    if below is not None and (below.op != "bitcast" or whole.operand(below) is not None):
+    if below is not None and (below.op is not hlo.bitcast or whole.operand(below) is not None):
         return False
     stack, seen = list(whole.readers((below or update).operands[0])), {update}
     while stack:
@@ -58,10 +59,10 @@ def _is_safe(whole: Whole, update: Instruction, shape: Instruction) -> bool:
         if reader in seen:
             continue
         seen.add(reader)
-        if reader.op == "dynamic-slice" and reader.operands[0] is update.operands[0] and _same_shape(reader, shape):
+        if reader.op is hlo.dynamic_slice and reader.operands[0] is update.operands[0] and _same_shape(reader, shape):
             if shape.elements != 1 and reader.operands[1:] != update.operands[2:]:
                 return False
-        elif not reader.is_elementwise and reader.op not in ("bitcast", "tuple"):
+        elif not reader.is_elementwise and reader.op not in (hlo.bitcast, hlo.tuple):
             return False
         stack += whole.users(reader)
     return True

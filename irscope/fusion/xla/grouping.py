@@ -6,11 +6,12 @@ from __future__ import annotations
 
 from irscope.fusion.xla.instructions import Computation, Instruction
 from irscope.graph import Layout, TensorType
+from irscope.ops import hlo
 
 
 def group_reductions(computation: Computation) -> None:
     """Let every reduction of one array read it with the fewest reduced dimensions, through a bitcast where there were more."""
-    for reduce in [i for i in computation.instructions if i.op == "reduce" and i.is_array and len(i.operands) == 2]:
+    for reduce in [i for i in computation.instructions if i.op is hlo.reduce and i.is_array and len(i.operands) == 2]:
         source = reduce.operands[0]
         if source.minor != tuple(range(len(source.dims) - 1, -1, -1)):
             continue
@@ -27,8 +28,8 @@ def group_reductions(computation: Computation) -> None:
             continue
         assert isinstance(source.type, TensorType)
         type = TensorType(source.type.dtype, tuple(sizes), Layout(tuple(range(len(sizes) - 1, -1, -1))))
-        bitcast = Instruction("bitcast", type, (source,))
-        grouped = Instruction("reduce", reduce.type, (bitcast, reduce.operands[1]), reduce.node,
+        bitcast = Instruction(hlo.bitcast, type, (source,))
+        grouped = Instruction(hlo.reduce, reduce.type, (bitcast, reduce.operands[1]), reduce.node,
                               {**reduce.attrs, "dimensions": tuple(n for n, gone in enumerate(kinds) if gone)})
         computation.instructions |= {bitcast: None, grouped: None}
         reduce.replace_uses(grouped)

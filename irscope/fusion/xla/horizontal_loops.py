@@ -13,7 +13,8 @@ from irscope.fusion.xla.gpu_outputs import is_nested_variadic
 from irscope.fusion.xla.instructions import Computation, Instruction, parameter_of
 from irscope.fusion.xla.joining import part_of
 from irscope.fusion.xla.releases import SideBySide
-from irscope.graph import Layout, TensorType, TupleType
+from irscope.graph import Layout, Op, TensorType, TupleType
+from irscope.ops import hlo
 
 MAX_ELEMENTS = 8192 * 8192
 """Elements of a result, and instructions of a kernel, from which on a launch is no longer what a kernel costs (``kShapeThreshold``,
@@ -29,8 +30,8 @@ MAX_RESULTS_PLAIN = 64
 MAX_PARAMETERS = 4000
 """Bytes that the pointers of a kernel may take (``kMaxCudaParamSize``)."""
 POINTER = 8
-PARTS = frozenset(("get-tuple-element",))
-SHAPES = frozenset(("get-tuple-element", "bitcast"))
+PARTS = frozenset((hlo.get_tuple_element,))
+SHAPES = PARTS | {hlo.bitcast}
 
 
 def join_side_by_side(computation: Computation, release: SideBySide) -> list[tuple[str, str]]:
@@ -70,7 +71,7 @@ def _together(kernels: list[Instruction], start: int, sliced: bool, release: Sid
     """How many kernels from one on fit together, one at least."""
     first = kernels[start]
     like = outputs_of(first)
-    limit = MAX_RESULTS_SLICED if sliced else release.results if first.op == "fusion" else MAX_RESULTS_PLAIN
+    limit = MAX_RESULTS_SLICED if sliced else release.results if first.op is hlo.fusion else MAX_RESULTS_PLAIN
     results = pointers = count = 0
     for count, kernel in enumerate(islice(kernels, start, None)):
         outputs = outputs_of(kernel)
@@ -85,14 +86,14 @@ def _together(kernels: list[Instruction], start: int, sliced: bool, release: Sid
     return count + 1
 
 
-def behind(operand: Instruction, trivial: frozenset[str] = PARTS) -> Instruction:
+def behind(operand: Instruction, trivial: frozenset[Op] = PARTS) -> Instruction:
     """What a value is a part of (``LatestNonGteAncestor``), or another shape of (``LatestNonTrivialAncestor``)."""
     while operand.op in trivial:
         operand = operand.operands[0]
     return operand
 
 
-def only_read_by(kernel: Instruction, consumer: Instruction, root: Instruction, trivial: frozenset[str] = PARTS) -> bool:
+def only_read_by(kernel: Instruction, consumer: Instruction, root: Instruction, trivial: frozenset[Op] = PARTS) -> bool:
     """``IsConsumerTheOnlyNonRootUser``: nobody else reads a kernel, but for the result of the computation."""
     pending = [kernel]
     while pending:
@@ -107,7 +108,7 @@ def only_read_by(kernel: Instruction, consumer: Instruction, root: Instruction, 
 def outputs_of(kernel: Instruction) -> list[Instruction]:
     """``GetOutputsOfFusible``."""
     root = kernel if kernel.body is None else kernel.body.root
-    return list(root.operands) if kernel.body is not None and root.op == "tuple" else [root]
+    return list(root.operands) if kernel.body is not None and root.op is hlo.tuple else [root]
 
 
 def count_of(kernel: Instruction) -> int:
@@ -133,15 +134,15 @@ def _is_small(kernel: Instruction, sliced: bool) -> bool:
 
 def _shares(kernel: Instruction, readers: Counter[Instruction], sliced: bool, release: SideBySide) -> bool:
     """Whether a parameter of the computation, or later a part of a tuple, is read by one of the others too, and that matters."""
-    if release.later and not sliced and outputs_of(kernel)[0].op != "dynamic-update-slice":
+    if release.later and not sliced and outputs_of(kernel)[0].op is not hlo.dynamic_update_slice:
         return False
-    return any(readers[operand] > 1 and (operand.op == "parameter" or (release.later and operand.op in PARTS))
+    return any(readers[operand] > 1 and (operand.op is hlo.parameter or (release.later and operand.op in PARTS))
                for operand in kernel.operands)
 
 
 def _concatenates(kernel: Instruction) -> bool:
     """``IsConcatenationInputFusion``."""
-    return kernel.kind == "kInput" and kernel.body is not None and kernel.body.root.op == "concatenate"
+    return kernel.kind == "kInput" and kernel.body is not None and kernel.body.root.op is hlo.concatenate
 
 
 def _is_row_major(kernel: Instruction) -> bool:
@@ -152,12 +153,12 @@ def _is_row_major(kernel: Instruction) -> bool:
 def _join(computation: Computation, kernels: list[Instruction], sliced: bool) -> Instruction:
     """One kernel in place of several; who read them reads parts of it."""
     body = Computation("")
-    fusion = Instruction("fusion", TupleType(()), ())
+    fusion = Instruction(hlo.fusion, TupleType(()), ())
     fusion.kind, fusion.body, fusion.inside = ("kInput" if sliced else "kLoop"), body, {}
     computation.instructions[fusion] = None
     results = [_copied(fusion, kernel) for kernel in kernels]
     made = _sliced(body, results) if sliced else [output for outputs in results for output in outputs]
-    body.root = _new(body, Instruction("tuple", TupleType(tuple(m.type for m in made)), made))
+    body.root = _new(body, Instruction(hlo.tuple, TupleType(tuple(m.type for m in made)), made))
     fusion.set_type(body.root.type)
     number = 0
     for kernel, outputs in zip(kernels, results, strict=True):
@@ -165,7 +166,7 @@ def _join(computation: Computation, kernels: list[Instruction], sliced: bool) ->
         for output in outputs:
             part = part_of(computation, fusion, number, made[number])
             number += 1
-            parts.append(part if len(output.dims) == 1 else _new(computation, Instruction("bitcast", output.type, [part])))
+            parts.append(part if len(output.dims) == 1 else _new(computation, Instruction(hlo.bitcast, output.type, [part])))
         _replace(computation, kernel, parts)
     return fusion
 
@@ -184,7 +185,7 @@ def _copied(fusion: Instruction, kernel: Instruction) -> list[Instruction]:
             copies[parameter] = parameter_of(fusion, operand)
         order, outputs = kernel.body.post_order(), outputs_of(kernel)
     for instruction in order:
-        if instruction not in copies and not (kernel.body is not None and instruction is kernel.body.root and instruction.op == "tuple"):
+        if instruction not in copies and not (kernel.body is not None and instruction is kernel.body.root and instruction.op is hlo.tuple):
             copy = copies[instruction] = _new(body, instruction.clone())
             for operand in instruction.operands:
                 copy.operands.append(copies[operand])
@@ -199,25 +200,25 @@ def _sliced(body: Computation, results: list[list[Instruction]]) -> list[Instruc
         flat = []
         for outputs in results:
             output = outputs[place]
-            flat.append(output if len(output.dims) == 1 else _new(body, Instruction("reshape", _flat(output, output.elements), [output])))
-        whole = Instruction("concatenate", _flat(flat[0], sum(f.elements for f in flat)), flat, attrs={"dimensions": (0,)})
+            flat.append(output if len(output.dims) == 1 else _new(body, Instruction(hlo.reshape, _flat(output, output.elements), [output])))
+        whole = Instruction(hlo.concatenate, _flat(flat[0], sum(f.elements for f in flat)), flat, attrs={"dimensions": (0,)})
         _new(body, whole)
         start = 0
         for kernel, part in enumerate(flat):
             attrs = {"slice": ((start, start + part.elements, 1),)}
             start += part.elements
-            slices[kernel, place] = _new(body, Instruction("slice", _flat(part, part.elements), [whole], attrs=attrs))
+            slices[kernel, place] = _new(body, Instruction(hlo.slice, _flat(part, part.elements), [whole], attrs=attrs))
     return [slices[key] for key in sorted(slices)]
 
 
 def sliced_out(output: Instruction) -> Instruction:
     """What a slice that this pass made gives: the result that was written there; anything else is itself."""
-    if output.op != "slice" or output.node is not None or output.operands[0].op != "concatenate":
+    if output.op is not hlo.slice or output.node is not None or output.operands[0].op is not hlo.concatenate:
         return output
     start, at = output.attrs["slice"][0][0], 0
     for part in output.operands[0].operands:
         if at == start:
-            return part.operands[0] if part.op == "reshape" and part.node is None else part
+            return part.operands[0] if part.op is hlo.reshape and part.node is None else part
         at += part.elements
     return output
 
@@ -239,13 +240,13 @@ def _replace(computation: Computation, kernel: Instruction, parts: list[Instruct
         if computation.root is kernel:
             computation.root = parts[0]
     else:
-        for user in [u for u in kernel.users if u.op == "get-tuple-element"]:
+        for user in [u for u in kernel.users if u.op is hlo.get_tuple_element]:
             user.replace_uses(parts[int(user.attrs["index"])])
             if computation.root is user:
                 computation.root = parts[int(user.attrs["index"])]
             computation.remove(user)
         if kernel.users or computation.root is kernel:
-            whole = _new(computation, Instruction("tuple", kernel.type, parts))
+            whole = _new(computation, Instruction(hlo.tuple, kernel.type, parts))
             kernel.replace_uses(whole)
             if computation.root is kernel:
                 computation.root = whole

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from irscope.fusion.xla.instructions import Instruction
+from irscope.ops import hlo
 
 SAME_BUFFER_TWICE = ("The consumer is an in-place operation that has an additional operand that has the same value as the in-place "
                      "buffer")
@@ -25,19 +26,19 @@ WORDS = (SAME_BUFFER_TWICE, SEVERAL_MOVES, CONSUMER_MOVES, SEVERAL_UPDATES, SLIC
 
 def in_place_operands(instruction: Instruction) -> list[int]:
     """The operands whose buffers an instruction writes its result into."""
-    if instruction.op == "dynamic-update-slice":
+    if instruction.op is hlo.dynamic_update_slice:
         return [0]
-    if instruction.op == "scatter":
+    if instruction.op is hlo.scatter:
         return list(range((len(instruction.operands) - 1) // 2))
     if instruction.body is None:
         return []
     root = instruction.body.root
     found = []
-    for output in root.operands if root.op == "tuple" else (root,):
-        if output.op in ("dynamic-update-slice", "scatter"):
+    for output in root.operands if root.op is hlo.tuple else (root,):
+        if output.op in (hlo.dynamic_update_slice, hlo.scatter):
             for number in in_place_operands(output):
                 source = output.operands[number]
-                if source.op == "parameter":
+                if source.op is hlo.parameter:
                     found.append(instruction.body.params.index(source))
     return found
 
@@ -60,7 +61,7 @@ def _conflict_over(producer: Instruction, consumer: Instruction) -> str:
         return SEVERAL_MOVES
     if not moves:
         return _consumer_conflict(producer, consumer)
-    updates = extract(consumer, lambda i: i.op == "dynamic-update-slice")
+    updates = extract(consumer, lambda i: i.op is hlo.dynamic_update_slice)
     if not updates:
         return ""
     if len(updates) > 1:
@@ -69,14 +70,14 @@ def _conflict_over(producer: Instruction, consumer: Instruction) -> str:
     same_shape = move.dims == update.operands[1].dims and move.dtype == update.operands[1].dtype \
         and move.minor == update.operands[1].minor
     indices = [_outer(consumer, o) for o in update.operands[2:]]
-    if move.op == "slice":
+    if move.op is hlo.slice:
         if not same_shape:
             return SLICE_SHAPE
         starts = [(start, stride) for start, _, stride in move.attrs["slice"]]
         if any(stride != 1 or _integer(index) != start for index, (start, stride) in zip(indices, starts, strict=False)):
             return SLICE_INDEX
         return SLICE_SHARED if _shares(producer, consumer, update) else ""
-    if move.op == "dynamic-slice":
+    if move.op is hlo.dynamic_slice:
         if not same_shape:
             return DYNAMIC_SHAPE
         for mine, theirs in zip([_outer(producer, o) for o in move.operands[1:]], indices, strict=False):
@@ -92,7 +93,7 @@ def _consumer_conflict(producer: Instruction, consumer: Instruction) -> str:
     if consumer.body is None:
         return ""
     root = consumer.body.root
-    updates = set(root.operands) if root.op == "tuple" else {root}
+    updates = set(root.operands) if root.op is hlo.tuple else {root}
     moves = {m for m in extract(consumer, _moves) if m not in updates}
     stack = [consumer.body.params[consumer.operands.index(producer)]]
     seen = set(stack)
@@ -114,7 +115,7 @@ def _shares(producer: Instruction, consumer: Instruction, update: Instruction) -
     seen = set(stack)
     while stack:
         current = stack.pop()
-        if current is not update and not current.is_elementwise and current.op != "parameter":
+        if current is not update and not current.is_elementwise and current.op is not hlo.parameter:
             return True
         for user in current.users:
             if user not in seen:
@@ -131,19 +132,19 @@ def extract(instruction: Instruction, wanted: Callable[[Instruction], bool]) -> 
 
 
 def _moves(instruction: Instruction) -> bool:
-    return instruction.op not in ("fusion", "bitcast", "parameter") and not instruction.is_elementwise
+    return instruction.op not in (hlo.fusion, hlo.bitcast, hlo.parameter) and not instruction.is_elementwise
 
 
 def _outer(fusion: Instruction, operand: Instruction) -> Instruction:
     """What a parameter of a fusion stands for outside of it."""
-    if fusion.body is not None and operand.op == "parameter" and operand in fusion.body.params:
+    if fusion.body is not None and operand.op is hlo.parameter and operand in fusion.body.params:
         return fusion.operands[fusion.body.params.index(operand)]
     return operand
 
 
 def _integer(instruction: Instruction) -> int | None:
     """The first element of an integer constant; None where it is none, or the text elides it."""
-    if instruction.op != "constant":
+    if instruction.op is not hlo.constant:
         return None
     literal: Any = instruction.attrs.get("literal")
     try:

@@ -19,8 +19,9 @@ from irscope.fusion.xla.refusal import Refusal, Rule
 from irscope.fusion.xla.releases import OLD
 from irscope.fusion.xla.reuse import ReusedOperands
 from irscope.fusion.xla.shapes import is_unnested_reduction
+from irscope.ops import hlo
 
-CHEAP_FLOATS = frozenset("divide sqrt rsqrt exponential".split())
+CHEAP_FLOATS = hlo.named("divide sqrt rsqrt exponential")
 """Cheap on a GPU in f32 and f16 (``GpuInstructionFusion::IsExpensive``)."""
 MAX_INPUTS = 10
 """What computes one element of more than this many is not computed again and again (``kMaxInputsPerOutput``)."""
@@ -76,7 +77,7 @@ class InstructionRules:
 
     def refusal(self, consumer: Instruction, producer: Instruction, number: int) -> Refusal | None:
         """Why an operand does not go into ``consumer``; None when it does."""
-        if producer.op == "fusion":
+        if producer.op is hlo.fusion:
             return Refusal(PRODUCER_IS_FUSION)
         if consumer.kind in ("kCustom", "triton"):
             return Refusal(CUSTOM)
@@ -142,9 +143,9 @@ def heavy(producer: Instruction, consumer: Instruction) -> str:
 
 def _inputs_of_one(instruction: Instruction) -> int:
     """``IsExpensiveToRepeat``: how many elements are made into one by a window, or by a reduction that has no kernel made for it."""
-    if instruction.op == "reduce-window":
+    if instruction.op is hlo.reduce_window:
         return prod(instruction.attrs["window"].size)
-    if instruction.op == "reduce" and not is_unnested_reduction(instruction):
+    if instruction.op is hlo.reduce and not is_unnested_reduction(instruction):
         results = instruction.elements // sum(1 for _ in instruction.type.leaves())
         return instruction.operands[0].elements // max(1, results)
     return 1
@@ -152,9 +153,9 @@ def _inputs_of_one(instruction: Instruction) -> int:
 
 def _reads_again(instruction: Instruction) -> bool:
     """``IfFusedReadsElementsMultipleTimes``."""
-    if instruction.op in ("gather", "broadcast"):
+    if instruction.op in (hlo.gather, hlo.broadcast):
         return instruction.elements > instruction.operands[0].elements
-    if instruction.op == "reduce-window":
+    if instruction.op is hlo.reduce_window:
         window = instruction.attrs["window"]
         return any(size > stride for size, stride in zip(window.size, window.stride, strict=True))
     return False

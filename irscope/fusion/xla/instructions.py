@@ -13,8 +13,9 @@ from irscope.formats.hlo.assembly import SPOILT
 from irscope.fusion.xla.effects import graph_has_side_effect, is_effect
 from irscope.fusion.xla.opcodes import ALWAYS_FUSIBLE, ELEMENTWISE, NEVER_FUSIBLE
 from irscope.fusion.xla.users import Users
-from irscope.graph import UNKNOWN, Graph, Node, TensorType, Type
+from irscope.graph import UNKNOWN, Graph, Node, Op, TensorType, Type
 from irscope.graph.walk import post_order
+from irscope.ops import hlo
 from irscope.source import UserError
 
 NO_ATTRS: Mapping[str, Any] = {}
@@ -35,7 +36,7 @@ class Instruction:
                  "node", "op", "operands", "order", "outside", "places", "predecessors", "size", "tile", "traits", "type", "users",
                  "warps")
 
-    def __init__(self, op: str, type: Type, operands: Iterable[Instruction], node: Node | None = None,
+    def __init__(self, op: Op, type: Type, operands: Iterable[Instruction], node: Node | None = None,
                  attrs: Mapping[str, Any] = NO_ATTRS) -> None:
         self.op = op
         self.operands = list(operands)
@@ -59,7 +60,7 @@ class Instruction:
         for operand in self.operands:
             operand.users.add(self)
 
-    def clone(self, op: str | None = None) -> Instruction:
+    def clone(self, op: Op | None = None) -> Instruction:
         """An instruction of the same type (with ``op`` given: of another opcode, and of no node) that reads and is read by nothing."""
         made = _new(Instruction)
         if op is None:
@@ -106,16 +107,16 @@ class Instruction:
         top: Instruction = self
         while top.node is None and top.body is not None:
             top = top.body.root
-        return top.node.name if top.node is not None else top.op
+        return top.node.name if top.node is not None else top.op.name
 
     @property
     def is_elementwise(self) -> bool:
         """Whether element i of the result needs element i of each operand, and nothing else."""
-        if self.op == "bitcast-convert":
+        if self.op is hlo.bitcast_convert:
             mine, source = self.type, self.operands[0].type
             return isinstance(mine, TensorType) and isinstance(source, TensorType) and mine.dtype.bits == source.dtype.bits
-        if self.op == "fusion" and self.body is not None:
-            return all(i.op == "parameter" or i.is_elementwise for i in self.body.instructions)
+        if self.op is hlo.fusion and self.body is not None:
+            return all(i.op is hlo.parameter or i.is_elementwise for i in self.body.instructions)
         return self.op in ELEMENTWISE
 
     @property
@@ -125,7 +126,7 @@ class Instruction:
             return False
         if self.op in ALWAYS_FUSIBLE:
             return True
-        if self.op == "rng":
+        if self.op is hlo.rng:
             return len(self.users) <= 1
         return not self.has_side_effect
 
@@ -205,7 +206,7 @@ class Computation:
             by_name: dict[str, Instruction] = {}
             for node in source.nodes:
                 check(node)
-                instruction = Instruction(node.op.name, node.type, [here[o] for o in node.operands], node, node.attrs)
+                instruction = Instruction(node.op, node.type, [here[o] for o in node.operands], node, node.attrs)
                 here[node] = by_name[node.name] = instruction
                 before = node.attrs.get("control_predecessors")
                 if before:
@@ -231,7 +232,7 @@ class Computation:
 
     def wrap(self, consumer: Instruction, kind: str) -> Instruction:
         """A fusion that computes ``consumer`` and stands in its place."""
-        fusion = consumer.clone("fusion")
+        fusion = consumer.clone(hlo.fusion)
         fusion.kind = kind
         fusion.inside = {}
         fusion.body = Computation("")
@@ -277,7 +278,7 @@ def check(node: Node) -> None:
 
 def has_body(node: Node) -> bool:
     """Whether a node is a fusion that says what it computes, with a parameter for each operand."""
-    return node.op.name == "fusion" and bool(node.bodies) and node.bodies[0].root is not None \
+    return node.op is hlo.fusion and bool(node.bodies) and node.bodies[0].root is not None \
         and len(node.bodies[0].params) == len(node.operands)
 
 
@@ -294,7 +295,7 @@ def parameter_of(fusion: Instruction, operand: Instruction) -> Instruction:
         body.params[fusion.operands.index(operand)] if operand in fusion.operands else None
     if known is not None:
         return known
-    parameter = operand.clone("parameter")
+    parameter = operand.clone(hlo.parameter)
     body.params.append(parameter)
     body.instructions[parameter] = None
     fusion.operands.append(operand)

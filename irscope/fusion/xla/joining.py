@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from irscope.fusion.xla.instructions import Computation, Instruction, parameter_of, take_parameter
 from irscope.graph import TupleType, Type
+from irscope.ops import hlo
 
 
 def join_outputs(computation: Computation, kept: Instruction, other: Instruction, kind: str) -> Instruction:
@@ -14,7 +15,7 @@ def join_outputs(computation: Computation, kept: Instruction, other: Instruction
     fusion.kind, fusion.traits = kind, None
     body = fusion.body
     assert body is not None
-    outputs = list(body.root.operands) if body.root.op == "tuple" else [body.root]
+    outputs = list(body.root.operands) if body.root.op is hlo.tuple else [body.root]
     own = [fusion.type] if fusion.is_array else list(fusion.type.leaves())
     first = len(outputs)
     outside = list(other.users)
@@ -33,14 +34,14 @@ def join_outputs(computation: Computation, kept: Instruction, other: Instruction
         for param, operand in zip(theirs.params, other.operands, strict=True):
             copies[param] = parameter_of(fusion, operand)
         for instruction in theirs.post_order():
-            if instruction in copies or (instruction is theirs.root and instruction.op == "tuple"):
+            if instruction in copies or (instruction is theirs.root and instruction.op is hlo.tuple):
                 continue
             copy = copies[instruction] = instruction.clone()
             for operand in instruction.operands:
                 copy.operands.append(copies[operand])
                 copies[operand].users.add(copy)
             body.instructions[copy] = None
-        made = [copies[o] for o in theirs.root.operands] if theirs.root.op == "tuple" else [copies[theirs.root]]
+        made = [copies[o] for o in theirs.root.operands] if theirs.root.op is hlo.tuple else [copies[theirs.root]]
     if other in fusion.operands:
         parameter_of_other = take_parameter(fusion, other)
         assert parameter_of_other is not None and len(made) == 1
@@ -65,7 +66,7 @@ def set_outputs(computation: Computation, fusion: Instruction, outputs: list[Ins
     """Give a fusion these results; who read its only one before reads a part now."""
     body = fusion.body
     assert body is not None
-    if body.root.op == "tuple":
+    if body.root.op is hlo.tuple:
         body.root.detach()
         body.instructions.pop(body.root)
     else:
@@ -73,7 +74,7 @@ def set_outputs(computation: Computation, fusion: Instruction, outputs: list[Ins
         alone = body.root
         for user in users:
             user.replace_operand(fusion, part_of(computation, fusion, 0, alone))
-    body.root = Instruction("tuple", TupleType(tuple(types)), outputs)
+    body.root = Instruction(hlo.tuple, TupleType(tuple(types)), outputs)
     body.instructions[body.root] = None
     fusion.set_type(body.root.type)
 
@@ -81,9 +82,9 @@ def set_outputs(computation: Computation, fusion: Instruction, outputs: list[Ins
 def part_of(computation: Computation, fusion: Instruction, number: int, like: Instruction) -> Instruction:
     """The instruction that takes one result out of a fusion, made where there is none."""
     for user in fusion.users:
-        if user.op == "get-tuple-element" and user.attrs["index"] == number and user.node is None:
+        if user.op is hlo.get_tuple_element and user.attrs["index"] == number and user.node is None:
             return user
-    part = like.clone("get-tuple-element")
+    part = like.clone(hlo.get_tuple_element)
     part.attrs = {"index": number}
     part.operands = [fusion]
     fusion.users.add(part)

@@ -16,6 +16,7 @@ from irscope.fusion.xla.softmax import bails_out
 from irscope.fusion.xla.stage import computations
 from irscope.graph import Module, Node
 from irscope.graph.collector import collector_paused
+from irscope.ops import hlo
 from irscope.source import UserError
 
 PASS = "XLA's GemmFusion, which runs before this pass"
@@ -29,7 +30,7 @@ HERE = "the kernels told here are those with it"
 ELSEWHERE = "the kernels told here are those without it"
 THEN = ("afterwards XLA's autotuner times each of these kernels on the device, and may have cuBLAS compute the product, with what is "
         "around it in kernels of its own, which is not simulated")
-UNTOLD = frozenset(("parameter", "constant", "broadcast"))
+UNTOLD = hlo.named("parameter constant broadcast")
 """What is not named among what a kernel takes in: it costs nothing."""
 
 
@@ -86,7 +87,7 @@ def told_of(module: Module, device: Device, rewritten: Module | None = None) -> 
     """
     if module.format != "hlo" or any(sign in module.source.text for sign in RUN_BEFORE) or bails_out(device):
         return Told((), ())
-    if not any(node.op.name == "dot" for graph in module.graphs.values() for node in graph.nodes):
+    if not any(node.op is hlo.dot for graph in module.graphs.values() for node in graph.nodes):
         return Told((), ())
     products: list[Product] = []
     edges: list[Edge] = []
@@ -179,7 +180,7 @@ def _shown(product: Product) -> str:
     for asked in product.asked:
         if asked.no is None:
             node = _node(asked.consumer if asked.behind else asked.producer)
-            if node is not None and node.op.name not in UNTOLD and node is not dot:
+            if node is not None and node.op not in UNTOLD and node is not dot:
                 (behind if asked.behind else before)[node.name] = None
     parts = [f"{_named(list(names))} {where}" for names, where in ((before, "in front"), (behind, "behind")) if names]
     return f"%{_name(product)} with {' and '.join(parts)}" if parts else f"%{_name(product)} alone"

@@ -11,6 +11,7 @@ from irscope.fusion.xla.softmax import Decision, Diamond, Refused, bails_out, ch
 from irscope.fusion.xla.stage import computations
 from irscope.graph import Module, Node, TensorType
 from irscope.graph.collector import collector_paused
+from irscope.ops import hlo
 from irscope.source import UserError
 
 SHOWN = 4
@@ -42,7 +43,7 @@ def judged(module: Module) -> Module:
 def is_early(module: Module) -> bool:
     """Whether XLA has yet to rewrite a text: a product of anything but two matrices, batches aside, shows it too."""
     return bool(early_signs(module, on_gpu=True)) or ("entry_computation_layout" in module.attrs and any(
-        _is_loose(node) for graph in module.graphs.values() for node in graph.nodes if node.op.name == "dot"))
+        _is_loose(node) for graph in module.graphs.values() for node in graph.nodes if node.op is hlo.dot))
 
 
 def _is_loose(dot: Node) -> bool:

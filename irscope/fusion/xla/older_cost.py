@@ -16,6 +16,7 @@ from irscope.fusion.xla.instructions import Instruction
 from irscope.fusion.xla.opcodes import EMITTED_AGAIN
 from irscope.fusion.xla.reduction_launch import COLUMN_THREADS, MAX_THREADS, THREADS, TILE
 from irscope.fusion.xla.shapes import RACE_FREE_BATCH, WARP, reduction_dims
+from irscope.ops import hlo
 
 COLUMN_TILE = 128
 """Elements of a column that one thread adds (``GetReductionTiling``)."""
@@ -101,7 +102,7 @@ class MergerCost(EarlierCost):
             mine = roots.setdefault(instruction, set())
             copies = sum(times[r] for r in mine)
             total += copies * (instruction.op in EMITTED_AGAIN)
-            alike = instruction.is_elementwise or instruction.op in ("tuple", "get-tuple-element")
+            alike = instruction.is_elementwise or instruction.op in (hlo.tuple, hlo.get_tuple_element)
             for operand in instruction.operands:
                 theirs = roots.setdefault(operand, set())
                 if alike:

@@ -17,6 +17,7 @@ from irscope.fusion.xla.instructions import Computation, Instruction
 from irscope.fusion.xla.older_cost import MergerCost
 from irscope.fusion.xla.refusal import Refusal
 from irscope.fusion.xla.releases import SideBySide
+from irscope.ops import hlo
 
 
 def run(computation: Computation, device: Device) -> Outcome:
@@ -44,7 +45,7 @@ def _told(rules: InstructionRules, producer: Instruction, consumer: Instruction)
 def drop_dead(computation: Computation) -> None:
     """Drop what nobody reads and nobody would miss (``HloDCE``): XLA joins no such kernels with others."""
     for instruction in reversed(computation.post_order()):
-        if not instruction.users and instruction is not computation.root and instruction.op != "parameter" \
+        if not instruction.users and instruction is not computation.root and instruction.op is not hlo.parameter \
                 and not instruction.has_side_effect:
             computation.remove(instruction)
 

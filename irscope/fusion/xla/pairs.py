@@ -13,6 +13,7 @@ from irscope.fusion.xla.loops import for_reader, with_producer
 from irscope.fusion.xla.refusal import Refusal, Rule
 from irscope.fusion.xla.shapes import is_race_free
 from irscope.fusion.xla.transposes import tiled_transpose, transpose_is_bitcast
+from irscope.ops import hlo
 
 NOT_IN_LOOPS = Rule(
     "not-loop-fusible", "the producer is not loop-fusible",
@@ -63,7 +64,7 @@ def pair_refusal(producer: Instruction, consumer: Instruction) -> Refusal | None
         return Refusal(NOT_A_CONSUMER)
     if has_outputs(producer):
         return Refusal(SEVERAL_RESULTS)
-    if producer.op == "constant" and (consumer.op != "fusion" or any(d != 1 for d in producer.dims)):
+    if producer.op is hlo.constant and (consumer.op is not hlo.fusion or any(d != 1 for d in producer.dims)):
         return Refusal(CONSTANT)
     if words := conflict(producer, consumer):
         return Refusal(IN_PLACE[words])
@@ -77,10 +78,10 @@ def _reduction(kernel: Instruction) -> Instruction:
 
 def finishes(step: Instruction) -> bool:
     """Whether a step of a consumer can be done where a reduction ends: it reads nothing else, and moves nothing (``IsIntermediate``)."""
-    if step.op == "parameter":
+    if step.op is hlo.parameter:
         return True
     if len(step.operands) != 1:
         return False
-    if step.op == "copy":
+    if step.op is hlo.copy:
         return step.same_dims_and_layout(step.operands[0])
-    return step.is_elementwise or step.op in ("bitcast", "reshape") or (step.op == "transpose" and transpose_is_bitcast(step))
+    return step.is_elementwise or step.op in (hlo.bitcast, hlo.reshape) or (step.op is hlo.transpose and transpose_is_bitcast(step))

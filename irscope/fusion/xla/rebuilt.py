@@ -4,8 +4,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from irscope.fusion.xla.instructions import Computation, Instruction
-from irscope.graph import Graph, Node, Type, unknown_op
-from irscope.ops import lookup
+from irscope.graph import Graph, Node, Op, Type
 
 
 def rebuilt(computation: Computation, source: Graph, bodies: Mapping[Graph, Graph]) -> tuple[Graph, dict[Node, Node]]:
@@ -16,7 +15,7 @@ def rebuilt(computation: Computation, source: Graph, bodies: Mapping[Graph, Grap
     """
     made = Graph(source.name, loc=source.loc, notes=source.notes)
     given: dict[Instruction, Node] = {}
-    known: dict[tuple[Node | str, Type, tuple[Node, ...]], Node] = {}
+    known: dict[tuple[Node | Op, Type, tuple[Node, ...]], Node] = {}
     became: dict[Node, Node] = {}
     taken: dict[str, int] = {}
 
@@ -25,11 +24,11 @@ def rebuilt(computation: Computation, source: Graph, bodies: Mapping[Graph, Grap
         key = (old if old is not None else instruction.op, instruction.type, operands)
         found = known.get(key)
         if found is None:
-            name = old.name if old is not None else instruction.op
+            name = old.name if old is not None else instruction.op.name
             number = taken[name] = taken.get(name, -1) + 1
             inner = tuple(bodies.get(b, b) for b in instruction.bodies)
             origin = old.origin if old is not None else operands[0].origin if operands else ()
-            found = Node(lookup(instruction.op) or unknown_op(instruction.op, "hlo"), f"{name}.clone.{number}" if number else name,
+            found = Node(instruction.op, f"{name}.clone.{number}" if number else name,
                          instruction.type, operands, instruction.attrs, inner, old.loc if old is not None else -1, origin=origin)
             known[key] = made.add(found)
         instruction.node = found

@@ -2,8 +2,9 @@
 from __future__ import annotations
 
 from irscope.fusion.xla.instructions import Instruction
+from irscope.ops import hlo
 
-ONCE = frozenset("bitcast concatenate reshape reverse slice transpose gather".split())
+ONCE = hlo.named("bitcast concatenate reshape reverse slice transpose gather")
 
 
 def reuses(instruction: Instruction, number: int) -> bool:
@@ -11,15 +12,15 @@ def reuses(instruction: Instruction, number: int) -> bool:
     op = instruction.op
     if op in ONCE:
         return False
-    if op == "pad":
+    if op is hlo.pad:
         return number > 0
-    if op == "reduce":
+    if op is hlo.reduce:
         return number >= len(instruction.operands) // 2
-    if op == "dynamic-update-slice":
+    if op is hlo.dynamic_update_slice:
         return number > 1
-    if op == "dot" and len(instruction.dims) <= 1:
+    if op is hlo.dot and len(instruction.dims) <= 1:
         return len(instruction.operands[1 - number].dims) > 1
-    if op == "fusion" and instruction.body is not None:
+    if op is hlo.fusion and instruction.body is not None:
         return fusion_reuses(instruction, number)
     return not instruction.is_elementwise
 

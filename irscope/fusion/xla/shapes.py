@@ -4,6 +4,7 @@ from __future__ import annotations
 from math import prod
 
 from irscope.fusion.xla.instructions import Instruction
+from irscope.ops import hlo
 
 WARP = 32
 RACE_FREE_ROW = 1024 * 16
@@ -53,7 +54,7 @@ def reduction_dims(reduce: Instruction) -> tuple[bool, tuple[int, int, int]]:
 
 def is_unnested_reduction(instruction: Instruction) -> bool:
     """XLA's ``IsReductionFromOrToContiguousDimensions``: a reduction that deserves a kernel made for it."""
-    if instruction.op != "reduce":
+    if instruction.op is not hlo.reduce:
         return False
     source = instruction.operands[0]
     order = by_memory(source.dims, source.minor)

@@ -18,6 +18,7 @@ from irscope.fusion.xla.gpu_rules import splits_rows
 from irscope.fusion.xla.instructions import Computation, Instruction, fuse_into
 from irscope.fusion.xla.refusal import Refusal, Rule
 from irscope.fusion.xla.triton import lacking
+from irscope.ops import hlo
 
 MAX_TILE = 1048576
 """Elements of a tensor in Triton (``kMaxTensorNumElements``); each dimension counts as the next power of two."""
@@ -140,10 +141,10 @@ class Matcher:
         if lack := lacking(root):
             return Refused(ROOT_UNSUPPORTED, root, root, lack)
         broadcast = self.end(root.operands[1])
-        if broadcast.op != "broadcast":
+        if broadcast.op is not hlo.broadcast:
             return Refused(NO_BROADCAST, root, broadcast)
         reduce = self.end(broadcast.operands[0])
-        if reduce.op != "reduce":
+        if reduce.op is not hlo.reduce:
             return Refused(NO_REDUCTION, root, reduce)
         refused = _refused(root, broadcast, reduce)
         if refused is not None:
@@ -179,7 +180,8 @@ def _refused(root: Instruction, broadcast: Instruction, reduce: Instruction) -> 
     if gone != (len(source.dims) - 1,):
         return Refused(NOT_ROWS, root, reduce, f"dimension {gone[0]} of {len(source.dims)}", reduce)
     identity = reduce.operands[1]
-    if identity.op != "constant" and not (identity.op == "convert" and identity.operands[0].op == "constant" and not lacking(identity)):
+    converted = identity.op is hlo.convert and identity.operands[0].op is hlo.constant and not lacking(identity)
+    if identity.op is not hlo.constant and not converted:
         return Refused(IDENTITY, root, reduce, f"%{identity.name}", reduce)
     for one in (broadcast, reduce):
         if len(one.users) != 1:
@@ -193,7 +195,7 @@ def _untiled(diamond: Diamond) -> Refused | None:
     """Why no tile holds whole rows of a diamond."""
     source = diamond.reduce.operands[0]
     for instruction in members(diamond):
-        wide = instruction.op in ("bitcast", "reshape") and instruction.elements == source.elements
+        wide = instruction.op in (hlo.bitcast, hlo.reshape) and instruction.elements == source.elements
         if wide and splits_rows(instruction):
             numbers = f"{list(instruction.operands[0].dims)} to {list(instruction.dims)}"
             return Refused(NOT_TILED, diamond.root, instruction, numbers, diamond.reduce)
@@ -217,10 +219,10 @@ def has_default_layout(instruction: Instruction) -> bool:
 
 def is_splat(instruction: Instruction) -> bool:
     """A broadcast of a number, or of any parameter."""
-    if instruction.op != "broadcast":
+    if instruction.op is not hlo.broadcast:
         return False
     source = instruction.operands[0]
-    return source.op == "parameter" or (source.op == "constant" and source.dims == ())
+    return source.op is hlo.parameter or (source.op is hlo.constant and source.dims == ())
 
 
 def _is_unary(instruction: Instruction) -> bool:
@@ -229,14 +231,14 @@ def _is_unary(instruction: Instruction) -> bool:
 
 def is_view(instruction: Instruction) -> bool:
     """A bitcast, or what XLA has made one of by then: a reshape, and a broadcast that repeats nothing."""
-    if instruction.op == "bitcast":
+    if instruction.op is hlo.bitcast:
         return True
     source = instruction.operands[0] if instruction.operands else None
     if source is None or not has_default_layout(source):
         return False
     dimensions = tuple(instruction.attrs.get("dimensions", ()))
-    return instruction.op == "reshape" or (
-        instruction.op == "broadcast" and instruction.elements == source.elements and source.dims != ()
+    return instruction.op is hlo.reshape or (
+        instruction.op is hlo.broadcast and instruction.elements == source.elements and source.dims != ()
         and dimensions == tuple(sorted(dimensions)))
 
 
@@ -247,7 +249,7 @@ def is_trivial(instruction: Instruction) -> bool:
         return False
     if is_view(instruction):
         return True
-    if not instruction.is_elementwise or instruction.op == "fusion" or not 1 <= len(operands) <= 2:
+    if not instruction.is_elementwise or instruction.op is hlo.fusion or not 1 <= len(operands) <= 2:
         return False
     if len(operands) == 2 and operands[0] is not operands[1] and is_splat(operands[0]) == is_splat(operands[1]):
         return False
@@ -278,7 +280,7 @@ def members(diamond: Diamond) -> list[Instruction]:
         instruction, left = stack.pop()
         if left:
             order.append(instruction)
-        elif instruction not in done and instruction.op != "parameter":
+        elif instruction not in done and instruction.op is not hlo.parameter:
             done.add(instruction)
             stack.append((instruction, True))
             stack += [(operand, False) for operand in instruction.operands]
@@ -316,7 +318,7 @@ def of_reductions(computation: Computation) -> dict[Instruction, Decision]:
     matcher = Matcher()
     told: dict[Instruction, Decision] = {}
     for reduce in computation.post_order():
-        if reduce.op != "reduce":
+        if reduce.op is not hlo.reduce:
             continue
         best: tuple[int, Decision] | None = None
         for root in _roots(reduce):
@@ -344,7 +346,7 @@ def _roots(reduce: Instruction) -> Iterator[Instruction]:
             seen.add(user)
             if is_view(user) or _is_unary(user):
                 pending.append((user, wide))
-            elif user.op == "broadcast":
+            elif user.op is hlo.broadcast:
                 pending.append((user, True))
             elif user.is_elementwise and wide:
                 yield user

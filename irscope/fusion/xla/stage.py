@@ -5,20 +5,21 @@ from collections.abc import Sequence
 
 from irscope.fusion.xla.releases import RELEASES
 from irscope.graph import Graph, Module, Node, TensorType, callees_first
+from irscope.ops import hlo
 
 REWRITTEN = frozenset(
     "logistic batch-norm-inference batch-norm-training batch-norm-grad opt-barrier dynamic-reshape call".split())
 """What XLA's passes replace before they fuse."""
 
 
-CONTROL = frozenset(("while", "conditional", "call", "async-start"))
+CONTROL = hlo.named("while conditional call async-start")
 """What runs the computations that it calls as they are; everything else applies them to elements, and XLA fuses nothing in there."""
 
 
 def computations(module: Module) -> list[Graph]:
     """The computations that XLA's fusion passes look at, callees first; the entry is the last."""
     graphs = callees_first(module, module.main())
-    applied = {id(body) for graph in graphs for node in graph.nodes if node.op.name not in CONTROL for body in node.bodies}
+    applied = {id(body) for graph in graphs for node in graph.nodes if node.op not in CONTROL for body in node.bodies}
     return [graph for graph in graphs if id(graph) not in applied and graph.root is not None]
 
 
@@ -35,7 +36,7 @@ def remarks(module: Module, version: str, dump: str, kept: frozenset[str] = froz
     if module.format != "hlo":
         return [f"{version} judges the primitives of this {module.format} graph; XLA would first rewrite and lay them out"]
     nodes = [n for g in module.graphs.values() for n in g.nodes]
-    fused = sum(n.op.name == "fusion" and n.attrs.get("kind") in ("kLoop", "kInput", "kOutput") for n in nodes)
+    fused = sum(n.op is hlo.fusion and n.attrs.get("kind") in ("kLoop", "kInput", "kOutput") for n in nodes)
     told = []
     if fused:
         told.append(f"the text already holds {fused} fusion{'s' if fused != 1 else ''}: what is inside them is fused; the edges "

@@ -17,6 +17,7 @@ from irscope.fusion.xla.shapes import WARP, by_memory
 from irscope.fusion.xla.tile_places import Array, Dims, Place, Places, Root, below
 from irscope.graph import TensorType
 from irscope.lazy import np
+from irscope.ops import hlo
 
 SHARE = 0.4
 """Of the registers of a block, what a tile may take (``kFractionOfRegistersAvailableToStoreTile``)."""
@@ -31,8 +32,8 @@ OVERLAP = 0.95
 L2_SPEEDUP, L1_SPEEDUP = 2.5, 8.0
 MAX_PLACES = 4096
 """Different tiles of one kernel beyond which it is not looked at: kernels that XLA makes have some tens."""
-ONLY_MOVED = frozenset("bitcast broadcast constant copy dynamic-slice dynamic-update-slice gather iota pad parameter slice transpose tuple "
-                       "reshape".split())
+ONLY_MOVED = hlo.named("bitcast broadcast constant copy dynamic-slice dynamic-update-slice gather iota pad parameter slice transpose tuple "
+                       "reshape")
 """What is thought to cost nothing: it only says what is read."""
 DECISIVE = frozenset(("dimensions", "slice", "direction", "padding", "iota_dimension"))
 """Attributes by which two instructions differ."""
@@ -235,7 +236,7 @@ class _Inside:
         for part in (self.consumer, self.producer):
             if part is None or part.body is None or operand not in part.body.instructions:
                 continue
-            if operand.op != "parameter":
+            if operand.op is not hlo.parameter:
                 return operand, True
             operand = part.operands[part.body.params.index(operand)]
             break
@@ -253,8 +254,8 @@ def _work(device: Device, instruction: Instruction) -> float:
     """Cycles of one element."""
     if instruction.op in ONLY_MOVED:
         return 0.0
-    if instruction.op == "reduce":
-        each = sum(cycles(device.capability, n.op.name, n.type.dtype.name) for g in instruction.bodies for n in g.nodes
+    if instruction.op is hlo.reduce:
+        each = sum(cycles(device.capability, n.op, n.type.dtype.name) for g in instruction.bodies for n in g.nodes
                    if n.operands and isinstance(n.type, TensorType))
         return float(each * (instruction.operands[0].elements // max(1, instruction.elements) - 1))
     return float(cycles(device.capability, instruction.op, instruction.dtype))

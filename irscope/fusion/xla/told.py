@@ -9,10 +9,11 @@ from irscope.fusion.xla.horizontal_loops import sliced_out
 from irscope.fusion.xla.instructions import Computation, Instruction, has_body
 from irscope.fusion.xla.refusal import Refusal
 from irscope.graph import Graph, Node
+from irscope.ops import hlo
 
-UNTOLD = frozenset(("parameter", "constant", "get-tuple-element"))
+UNTOLD = hlo.named("parameter constant get-tuple-element")
 """Producers whose edges are no fusion that anybody asks for."""
-NO_KERNEL = frozenset(("parameter", "constant", "tuple", "get-tuple-element", "bitcast", "while", "conditional", "call", "after-all"))
+NO_KERNEL = hlo.named("parameter constant tuple get-tuple-element bitcast while conditional call after-all")
 """What launches nothing by itself."""
 
 Homes = dict[Node, list[tuple[Instruction, Instruction]]]
@@ -33,12 +34,12 @@ def plan_of(graph: Graph, outcome: Outcome) -> Plan:
     plan.groups = groups_of(outcome.computation)
     for owner in _with_bodies(graph):
         for consumer in owner.nodes:
-            if consumer.op.name == "tuple" or consumer not in homes:
+            if consumer.op is hlo.tuple or consumer not in homes:
                 continue
             for producer in dict.fromkeys(consumer.operands):
-                if producer.op.name not in UNTOLD:
+                if producer.op not in UNTOLD:
                     plan.verdicts.append(_verdict(owner.name, producer, consumer, homes, outcome))
-                elif producer.op.name == "get-tuple-element" and producer.operands[0].op.name not in UNTOLD and producer in homes:
+                elif producer.op is hlo.get_tuple_element and producer.operands[0].op not in UNTOLD and producer in homes:
                     plan.verdicts.append(_through(owner.name, producer, consumer, homes, outcome))
     return plan
 
@@ -90,7 +91,7 @@ def taken_apart(graph: Graph) -> Computation:
 
 def opened(node: Node) -> bool:
     """Whether a node is a kernel of the text with one result, which can be taken apart."""
-    return has_body(node) and node.attrs.get("kind") != "kCustom" and node.bodies[0].result().op.name != "tuple"
+    return has_body(node) and node.attrs.get("kind") != "kCustom" and node.bodies[0].result().op is not hlo.tuple
 
 
 def _readers(producer: Node, consumer: Node) -> list[Node]:
@@ -112,9 +113,9 @@ def _group(kernel: Instruction, members: list[Instruction]) -> Group:
     nodes = list(dict.fromkeys(m.node for m in members if m.node is not None))
     inside = set(nodes)
     root = kernel if kernel.body is None else kernel.body.root
-    outputs = [n for o in (root.operands if root.op == "tuple" else (root,)) if (n := sliced_out(o).node) is not None]
-    inputs = list(dict.fromkeys(o for n in nodes for o in n.operands if o not in inside and o.op.name != "constant"))
-    reductions = [n for n in nodes if n.op.name == "reduce"]
+    outputs = [n for o in (root.operands if root.op is hlo.tuple else (root,)) if (n := sliced_out(o).node) is not None]
+    inputs = list(dict.fromkeys(o for n in nodes for o in n.operands if o not in inside and o.op is not hlo.constant))
+    reductions = [n for n in nodes if n.op is hlo.reduce]
     kind = "whole" if kernel.body is None and not kernel.is_elementwise else "reduction" if reductions else "map"
     return Group(kind, nodes, outputs or nodes[-1:], inputs, reductions[-1] if reductions else None, kernel.dims)
 
@@ -163,14 +164,14 @@ def _source(copy: Instruction, kernel: Instruction, producer: Node) -> Instructi
     if copy is kernel:
         return next((o for o in kernel.operands if _is(o, producer)), None)
     for operand, node in zip(copy.operands, _operands(copy), strict=True):
-        if node is producer and (source := _written_by(operand)).op == "parameter":
+        if node is producer and (source := _written_by(operand)).op is hlo.parameter:
             return kernel.operands[body.params.index(source)]
     return None
 
 
 def _written_by(instruction: Instruction) -> Instruction:
     """What gives a value that is read through what a rewriting put between, as a bitcast."""
-    while instruction.node is None and instruction.op != "parameter" and instruction.body is None:
+    while instruction.node is None and instruction.op is not hlo.parameter and instruction.body is None:
         instruction = instruction.operands[0]
     return instruction
 

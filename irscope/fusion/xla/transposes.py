@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from irscope.fusion.xla.instructions import Instruction
 from irscope.fusion.xla.shapes import WARP, by_memory
 from irscope.graph import TensorType
+from irscope.ops import hlo
 
 MIN_TILED = 16
 """A tiled transpose swaps dimensions of at least this size (``kMinDimensionToTransposeTiled``) ..."""
@@ -55,7 +56,7 @@ def squeezed(instruction: Instruction) -> list[int]:
 
 def axes_of(instruction: Instruction) -> tuple[int, ...]:
     """The operand's dimension that each dimension of a transpose or copy is."""
-    return tuple(instruction.attrs["dimensions"]) if instruction.op == "transpose" else tuple(range(len(instruction.dims)))
+    return tuple(instruction.attrs["dimensions"]) if instruction.op is hlo.transpose else tuple(range(len(instruction.dims)))
 
 
 def transpose_is_bitcast(instruction: Instruction) -> bool:
@@ -66,10 +67,10 @@ def transpose_is_bitcast(instruction: Instruction) -> bool:
 
 def moves_minor(instruction: Instruction) -> bool:
     """Whether a transpose or copy puts another dimension last in memory (``TransposesMinorDimension``)."""
-    if instruction.op not in ("transpose", "copy") or not instruction.is_array:
+    if instruction.op not in (hlo.transpose, hlo.copy) or not instruction.is_array:
         return False
     source = instruction.operands[0]
-    if instruction.op == "copy":
+    if instruction.op is hlo.copy:
         return squeezed(instruction)[-1:] != squeezed(source)[-1:]
     order, axes = by_memory(source.dims, source.minor), axes_of(instruction)
     last = next((d for d in reversed(by_memory(instruction.dims, instruction.minor)) if instruction.dims[d] != 1), None)
@@ -78,7 +79,7 @@ def moves_minor(instruction: Instruction) -> bool:
 
 def tiled_transpose(instruction: Instruction) -> Tiled | None:
     """How a transpose (or a copy into another layout) goes through tiles in shared memory; None where it does not."""
-    if instruction.op not in ("transpose", "copy") or not isinstance(instruction.type, TensorType) or transpose_is_bitcast(instruction):
+    if instruction.op not in (hlo.transpose, hlo.copy) or not isinstance(instruction.type, TensorType) or transpose_is_bitcast(instruction):
         return None
     dims, axes = normalised(instruction)
     bits = max(8, instruction.type.dtype.bits) if instruction.type.dtype.name == "pred" else instruction.type.dtype.bits

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 
 from irscope.fusion.xla.instructions import Instruction
 from irscope.fusion.xla.opcodes import ELEMENTWISE
-from irscope.graph import Graph, TensorType, Type
+from irscope.graph import Graph, Op, TensorType, Type
+from irscope.ops import hlo
 
 TYPES = frozenset("pred s4 s8 s16 s32 s64 f16 bf16 f32 f64 f8e5m2 f8e4m3fn".split())
 """``IsTritonSupportedDataType`` on NVIDIA's devices."""
@@ -19,21 +20,22 @@ FLOATS = frozenset(("f16", "bf16", "f32", "f64"))
 SIGNED = frozenset(("s8", "s16", "s32", "s64"))
 FOUR_BITS_INTO = frozenset(("s8", "f16", "bf16", "f32", "f64"))
 """What an integer of 4 bits is converted to; nothing is converted to it."""
-OF_FLOATS = frozenset((
+OF_FLOATS = hlo.named(
     "abs copy negate reduce-precision acos acosh asin asinh atanh cbrt ceil cosh cosine erf exponential exponential-minus-one floor log "
     "log-plus-one round-nearest-even rsqrt sine sinh sqrt tan tanh add atan2 compare divide maximum minimum multiply power remainder "
-    "subtract select clamp").split())
-OF_INTEGERS = frozenset(
-    "abs copy negate not add and clamp compare divide maximum minimum multiply or remainder select subtract xor".split())
-OF_PREDICATES = frozenset("not copy add compare maximum minimum multiply and or xor select clamp".split())
-OF_EIGHT = frozenset("abs copy reduce-precision select".split())
-MOVED = frozenset("parameter broadcast bitcast reshape slice transpose".split())
+    "subtract select clamp")
+OF_INTEGERS = hlo.named(
+    "abs copy negate not add and clamp compare divide maximum minimum multiply or remainder select subtract xor")
+OF_PREDICATES = hlo.named("not copy add compare maximum minimum multiply and or xor select clamp")
+OF_EIGHT = hlo.named(
+    "abs copy reduce-precision select")
+MOVED = hlo.named("parameter broadcast bitcast reshape slice transpose")
 
 
 def lacking(instruction: Instruction) -> str:
     """What Triton lacks of an instruction, in XLA's words; empty where it computes it. Tiles are another question."""
     types = [o.type for o in instruction.operands]
-    if instruction.op != "reduce":
+    if instruction.op is not hlo.reduce:
         return _lacking(instruction.op, instruction.type, types)
     if words := _of_types(instruction.type, types):
         return words
@@ -47,7 +49,7 @@ def lacking(instruction: Instruction) -> str:
 
 
 def _computes(reducer: Graph) -> bool:
-    return not any(_lacking(n.op.name, n.type, [o.type for o in n.operands]) for n in reducer.nodes)
+    return not any(_lacking(n.op, n.type, [o.type for o in n.operands]) for n in reducer.nodes)
 
 
 def _of_types(type: Type, operands: Sequence[Type]) -> str:
@@ -56,22 +58,22 @@ def _of_types(type: Type, operands: Sequence[Type]) -> str:
     return "" if all(_name(o) in TYPES for o in operands) else "Unsupported input data type."
 
 
-def _lacking(op: str, type: Type, operands: Sequence[Type]) -> str:
-    if op == "convert":
+def _lacking(op: Op, type: Type, operands: Sequence[Type]) -> str:
+    if op is hlo.convert:
         return _conversion(_name(operands[0]), _name(type))
     if words := _of_types(type, operands):
         return words
-    if op == "constant":
+    if op is hlo.constant:
         scalar = isinstance(type, TensorType) and all(d == 1 for d in type.shape)
         return "" if scalar else "Only scalar constants are supported in Triton."
-    if op in MOVED or op == "iota":
-        return "S4 is not supported." if _name(type) == "s4" and op != "parameter" else ""
+    if op in MOVED or op is hlo.iota:
+        return "S4 is not supported." if _name(type) == "s4" and op is not hlo.parameter else ""
     if op not in ELEMENTWISE or not operands:
         return f"Unsupported instruction opcode {op}"
     return "" if op in _elementwise(_name(operands[-1])) else "Unsupported elementwise operation."
 
 
-def _elementwise(dtype: str) -> frozenset[str]:
+def _elementwise(dtype: str) -> frozenset[Op]:
     """What is computed elementwise of a type; comparisons and selections are told by their last operand."""
     if dtype in FLOATS:
         return OF_FLOATS

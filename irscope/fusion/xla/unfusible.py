@@ -6,6 +6,7 @@ from math import prod
 from irscope.fusion.xla.asking import Rules
 from irscope.fusion.xla.instructions import Instruction
 from irscope.graph import TensorType
+from irscope.ops import hlo
 
 
 class Ways:
@@ -64,7 +65,7 @@ def at_most_unary(instruction: Instruction) -> bool:
     rank = max((_true_rank(leaf) for leaf in instruction.type.leaves() if isinstance(leaf, TensorType)), default=0)
     large = 0
     for operand in instruction.operands:
-        if operand.op in ("broadcast", "iota") or (operand.op == "constant" and prod(operand.dims) == 1):
+        if operand.op in (hlo.broadcast, hlo.iota) or (operand.op is hlo.constant and prod(operand.dims) == 1):
             continue
         if not isinstance(operand.type, TensorType):
             large += rank <= 0

@@ -11,6 +11,7 @@ from itertools import pairwise
 from irscope.fusion.canonicalise.dimensions import common_factors
 from irscope.fusion.xla.instructions import Instruction
 from irscope.graph import Layout, TensorType
+from irscope.ops import hlo
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ def reform(instruction: Instruction, form: Form) -> Instruction:
 
 def bitcast_of(source: Instruction, form: Form) -> Instruction:
     """A bitcast of an array."""
-    return reform(Instruction("bitcast", source.type, (source,)), form)
+    return reform(Instruction(hlo.bitcast, source.type, (source,)), form)
 
 
 def bitcast_above_broadcast(broadcast: Instruction, result: Form) -> Moved | None:

@@ -29,6 +29,8 @@ from irscope.fusion.xla.gemm.rules import (
 )
 from irscope.fusion.xla.gemm.support import computes
 from irscope.fusion.xla.instructions import Instruction
+from irscope.graph import Op
+from irscope.ops import hlo
 
 CONCATENATED = 64
 """What the size of each part of a concatenation is a multiple of (``kMinConcatFragmentSize``): no tile is larger there."""
@@ -51,17 +53,17 @@ Orders = list[Order]
 def to_operands(instruction: Instruction, order: Order, side: Side) -> Orders | No:
     """The orders of an instruction's operands, given that of its result."""
     op = instruction.op
-    if op != "parameter" and any(user.op in ("concatenate", "dynamic-slice") for user in instruction.users):
+    if op is not hlo.parameter and any(user.op in (hlo.concatenate, hlo.dynamic_slice) for user in instruction.users):
         return No(SHARED_PATH)
-    if op == "parameter" or (op == "constant" and instruction.is_array and not instruction.dims):
+    if op is hlo.parameter or (op is hlo.constant and instruction.is_array and not instruction.dims):
         return []
-    if op in ("transpose", "copy", "broadcast", "slice"):
+    if op in (hlo.transpose, hlo.copy, hlo.broadcast, hlo.slice):
         return _moved(instruction, order, [instruction.operands[0]])
     if instruction.operands and computes(op, instruction.operands[0].dtype):
         return [order] * len(instruction.operands)
-    if op in ("bitcast", "reshape"):
+    if op in (hlo.bitcast, hlo.reshape):
         return _reshaped(instruction, order, instruction.operands[0])
-    if op == "concatenate":
+    if op is hlo.concatenate:
         return _unconcatenated(instruction, order, side)
     return _unimplemented(op)
 
@@ -69,24 +71,24 @@ def to_operands(instruction: Instruction, order: Order, side: Side) -> Orders | 
 def to_result(instruction: Instruction, order: Order) -> Orders | No:
     """The order of an instruction's result, given that of its first operand."""
     op = instruction.op
-    if op in ("transpose", "copy"):
+    if op in (hlo.transpose, hlo.copy):
         return _moved(instruction, order, [instruction], upwards=False)
-    if op == "broadcast":
+    if op is hlo.broadcast:
         return No(BROADCAST_UP)
     if instruction.operands and computes(op, instruction.operands[0].dtype):
         return [order]
-    if op == "slice":
+    if op is hlo.slice:
         return No(SLICE_UP)
-    return _reshaped(instruction, order, instruction) if op in ("bitcast", "reshape") else _unimplemented(op)
+    return _reshaped(instruction, order, instruction) if op in (hlo.bitcast, hlo.reshape) else _unimplemented(op)
 
 
-def _unimplemented(op: str) -> No:
-    return No(SECOND if op == "dot" else UNIMPLEMENTED, op=op)
+def _unimplemented(op: Op) -> No:
+    return No(SECOND if op is hlo.dot else UNIMPLEMENTED, op=op.name)
 
 
 def _reshaped(instruction: Instruction, order: Order, target: Instruction) -> Orders | No:
     """The pieces of a tensor cut anew along the dimensions of another that holds the same elements in the same order of memory."""
-    if instruction.op == "reshape" and not is_bitcast(instruction):
+    if instruction.op is hlo.reshape and not is_bitcast(instruction):
         return No(NOT_BITCAST)
     sizes = [target.dims[d] for d in target.minor]
     numbers = f"{list(instruction.operands[0].dims)} to {list(instruction.dims)}"
@@ -128,7 +130,7 @@ def _reshaped(instruction: Instruction, order: Order, target: Instruction) -> Or
 def _moved(instruction: Instruction, order: Order, targets: list[Instruction], upwards: bool = True) -> Orders | No:
     """The pieces of a tensor after a transpose, copy, broadcast, slice or concatenation, one order for each of ``targets``."""
     source = instruction if upwards else instruction.operands[0]
-    if instruction.op == "slice" and instruction.elements == 1:
+    if instruction.op is hlo.slice and instruction.elements == 1:
         return No(TO_SCALAR)
     groups = _by_dimension(order, source)
     if groups is None:
@@ -138,7 +140,7 @@ def _moved(instruction: Instruction, order: Order, targets: list[Instruction], u
     known: dict[Instruction, Order] = {}
     for target in targets:
         pieces = list(order.pieces)
-        if instruction.op == "concatenate":
+        if instruction.op is hlo.concatenate:
             along = instruction.attrs["dimensions"][0]
             group = groups[along]
             if len(group) != 1 or pieces[group[0]].is_sliced:
@@ -149,7 +151,7 @@ def _moved(instruction: Instruction, order: Order, targets: list[Instruction], u
             laid = _laid_out(target, groups, pieces, order, {along: part})
             known[target] = _after(known[target], laid) if target in known else laid
             continue
-        if instruction.op == "slice":
+        if instruction.op is hlo.slice:
             for dim, ((start, limit, _), group) in enumerate(zip(instruction.attrs["slice"], groups, strict=True)):
                 if limit - start == target.dims[dim]:
                     continue
@@ -158,7 +160,7 @@ def _moved(instruction: Instruction, order: Order, targets: list[Instruction], u
                 old = pieces[group[0]]
                 pieces[group[0]] = Piece(old.label, target.dims[dim], old.start + start, old.sliced)
         placed = [groups[n] for n in _sources(instruction, len(target.dims), upwards)]
-        if instruction.op == "broadcast" and _drops_part(placed, pieces, order):
+        if instruction.op is hlo.broadcast and _drops_part(placed, pieces, order):
             return No(BROADCAST)
         made.append(_laid_out(target, placed, pieces, order, {}))
     return made or [known[target] for target in targets]
@@ -166,9 +168,9 @@ def _moved(instruction: Instruction, order: Order, targets: list[Instruction], u
 
 def _sources(instruction: Instruction, rank: int, upwards: bool) -> list[int]:
     """Which dimension of the known side each dimension of the other is."""
-    if instruction.op == "broadcast":
+    if instruction.op is hlo.broadcast:
         return list(instruction.attrs.get("dimensions", ()))
-    if instruction.op != "transpose":
+    if instruction.op is not hlo.transpose:
         return list(range(rank))
     swapped = list(instruction.attrs["dimensions"])
     if not upwards:

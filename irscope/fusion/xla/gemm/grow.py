@@ -16,6 +16,7 @@ from irscope.fusion.xla.gemm.splits import NO_SPLIT, combined
 from irscope.fusion.xla.gemm.worth import Carried, as_input, as_output, carried
 from irscope.fusion.xla.gpu_device import Device
 from irscope.fusion.xla.instructions import Computation, Instruction
+from irscope.ops import hlo
 
 LIMIT = 4
 """Arrays that one operand of a product is made of inside the kernel (``TritonFusionAnalysis::kMaxParameterPerDotOperand``)."""
@@ -55,7 +56,7 @@ class Kernel:
 
     def read(self, instruction: Instruction) -> Instruction:
         """A parameter for an instruction outside; one more even where there is one already."""
-        made = instruction.clone("parameter")
+        made = instruction.clone(hlo.parameter)
         self.body.params.append(made)
         self.body.instructions[made] = None
         self.inputs.append(instruction)
@@ -125,9 +126,9 @@ def _tree(top: Instruction, order: Order, limit: int | None, side: Side, split: 
             waited += 1
             continue
         waited = 0
-        if node.instruction.op == "parameter":
+        if node.instruction.op is hlo.parameter:
             continue
-        found: Carried | No = No(DYNAMIC_SLICE) if node.instruction.op == "dynamic-slice" else \
+        found: Carried | No = No(DYNAMIC_SLICE) if node.instruction.op is hlo.dynamic_slice else \
             as_input(node.instruction, node.order, side, device)
         both = found if isinstance(found, No) else combined(split, found.split)
         if isinstance(found, No) or isinstance(both, No):
@@ -147,14 +148,14 @@ def _tree(top: Instruction, order: Order, limit: int | None, side: Side, split: 
             node.operands.append(place)
         node.fused = True
     for number in queue:
-        if nodes[number].instruction.op != "parameter":
+        if nodes[number].instruction.op is not hlo.parameter:
             asked.append(Asked(nodes[number].instruction, nodes[number].reader, No(PARAMETERS, numbers=str(limit))))
     return _Tree(nodes, split)
 
 
 def _more_arrays(instruction: Instruction) -> int:
     """Arrays that the kernel reads more for computing an instruction."""
-    if instruction.op == "parameter" or (instruction.op == "constant" and instruction.dims):
+    if instruction.op is hlo.parameter or (instruction.op is hlo.constant and instruction.dims):
         return 0
     return len(instruction.operands) - 1
 

@@ -21,9 +21,10 @@ from irscope.fusion.xla.gemm.bitcasts import (
 from irscope.fusion.xla.gemm.shepherd import BITCASTS
 from irscope.fusion.xla.instructions import Computation, Instruction
 from irscope.graph.walk import post_order
+from irscope.ops import hlo
 
-PRODUCTS = frozenset(("dot", "scaled-dot"))
-ENDS = frozenset(("parameter", "constant", *BITCASTS))
+PRODUCTS = hlo.named("dot scaled-dot")
+ENDS = hlo.named("parameter constant") | BITCASTS
 """Where a bitcast on its way up ends: what has no operands, and another bitcast, which is moved by itself."""
 
 
@@ -91,8 +92,8 @@ def _form_at_root(dot: Instruction, root: Instruction) -> Form | None:
 
 def _below(instruction: Instruction, form: Form) -> Form | None:
     """The form of an instruction whose operand takes a form."""
-    if instruction.op in ("broadcast", "transpose"):
-        found = (broadcast_above_bitcast if instruction.op == "broadcast" else transpose_above_bitcast)(instruction, form)
+    if instruction.op in (hlo.broadcast, hlo.transpose):
+        found = (broadcast_above_bitcast if instruction.op is hlo.broadcast else transpose_above_bitcast)(instruction, form)
         return form_of(instruction) if found is None else found[0]
     return form if instruction.op in BITCASTS or instruction.is_elementwise else None
 
@@ -106,7 +107,7 @@ def _hoist(computation: Computation, kernel: Instruction, bitcast: Instruction) 
         return False
     for step in steps:
         instruction = step.instruction
-        if instruction.op == "parameter":
+        if instruction.op is hlo.parameter:
             _feed(computation, kernel, body.params.index(instruction), step.form)
         if step.moved is not None:
             instruction.attrs = {**instruction.attrs, "dimensions": step.moved[1]}
@@ -158,8 +159,8 @@ def _plan(bitcast: Instruction) -> list[_Step] | None:
         if form is None or form == form_of(instruction):
             continue
         moved: Moved | None = None
-        if instruction.op in ("broadcast", "transpose"):
-            moved = (bitcast_above_broadcast if instruction.op == "broadcast" else bitcast_above_transpose)(instruction, form)
+        if instruction.op in (hlo.broadcast, hlo.transpose):
+            moved = (bitcast_above_broadcast if instruction.op is hlo.broadcast else bitcast_above_transpose)(instruction, form)
             if moved is None:
                 return None
         elif instruction.op not in ENDS and not instruction.is_elementwise:

@@ -17,6 +17,7 @@ from irscope.fusion.xla.gemm.support import unsupported
 from irscope.fusion.xla.gpu_device import Device
 from irscope.fusion.xla.instructions import Computation, Instruction
 from irscope.fusion.xla.softmax import bails_out
+from irscope.ops import hlo
 
 SMALL = 100
 """Elements of both operands without batch below which a float product is left to a loop (``xla_gpu_gemm_rewrite_size_threshold``)."""
@@ -25,9 +26,9 @@ REDUCED = 10_000_000
 of gpu algebraic_simplifier.cc): 3,162 by 3,161 is reduced, 3,162 by 3,162 is not."""
 LOOPED = frozenset(("f16", "f32", "bf16"))
 """Results that XLA's loop emitter computes (``IsDotSupportedByClassicalEmitters``)."""
-BARE = frozenset(("bitcast", "dot", "parameter", "reshape"))
+BARE = hlo.named("bitcast dot parameter reshape")
 """What makes a kernel a product and nothing else."""
-PRODUCTS = frozenset(("dot", "scaled-dot"))
+PRODUCTS = hlo.named("dot scaled-dot")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ class Product:
 
 def product_of(dot: Instruction, computation: Computation, device: Device, settings: Settings = DEFAULT) -> Product:
     """What XLA makes of a product of a computation as it stands now."""
-    if dot.op == "dot":
+    if dot.op is hlo.dot:
         if (small := _small(dot)) < settings.small and dot.dtype in LOOPED:
             return Product(dot, None, No(TINY, numbers=f"{small} < {settings.small} elements"))
         if not settings.simplified and small < REDUCED and _has_vector(dot):
@@ -77,7 +78,7 @@ def product_of(dot: Instruction, computation: Computation, device: Device, setti
         if settings.by_tiles:
             return Product(dot, searched(dot, computation))
     kernel = grown(dot, device, computation.root)
-    if dot.op == "dot":
+    if dot.op is hlo.dot:
         if any(i.dtype == "s4" for i in kernel.inputs) and reads_batch_first(dot, computation.root):
             return Product(dot, kernel, No(FOUR_BITS))
         chosen = str(dot.attrs.get("algorithm", "dot_unset")).lower().startswith(("dot_bf16_bf16_f32", "dot_tf32", "dot_f32_f32_f32"))
@@ -130,7 +131,7 @@ def put(computation: Computation, kernel: Kernel) -> Instruction:
     """
     output = kernel.output
     assert output is not None
-    fusion = Instruction("fusion", kernel.body.root.type, kernel.inputs, None)
+    fusion = Instruction(hlo.fusion, kernel.body.root.type, kernel.inputs, None)
     fusion.kind, fusion.body = "kCustom", kernel.body
     computation.instructions[fusion] = None
     new = fusion
@@ -149,7 +150,7 @@ def drop(computation: Computation, tops: Iterable[Instruction]) -> None:
     pending = list(tops)
     while pending:
         instruction = pending.pop()
-        if instruction.users or instruction is computation.root or instruction.op == "parameter" or \
+        if instruction.users or instruction is computation.root or instruction.op is hlo.parameter or \
                 instruction not in computation.instructions or instruction.has_side_effect:
             continue
         operands = list(dict.fromkeys(instruction.operands))

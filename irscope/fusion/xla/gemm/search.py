@@ -15,8 +15,9 @@ from irscope.fusion.xla.gemm.tiles import untiled
 from irscope.fusion.xla.instructions import Computation, Instruction, fuse_into
 from irscope.fusion.xla.merging import merge_into
 from irscope.fusion.xla.triton import lacking
+from irscope.ops import hlo
 
-OUTSIDE = frozenset("fusion dot parameter reduce dynamic-slice scaled-dot".split())
+OUTSIDE = hlo.named("fusion dot parameter reduce dynamic-slice scaled-dot")
 """What is never part of the kernel, whatever Triton computes (``AllowedInGemmFusion``; dynamic slices are not enabled yet)."""
 
 
@@ -40,8 +41,8 @@ def searched(dot: Instruction, computation: Computation) -> Kernel:
             _take_operands(space, fusion, list(fusion.operands), asked)
     body = fusion.body
     assert body is not None
-    Shepherd(body, next(i for i in body.instructions if i.op == "dot"), {}).move()
-    kernel = Kernel(dot, body, asked=asked, output=output, inside=[i for i in body.instructions if i.op != "parameter"])
+    Shepherd(body, next(i for i in body.instructions if i.op is hlo.dot), {}).move()
+    kernel = Kernel(dot, body, asked=asked, output=output, inside=[i for i in body.instructions if i.op is not hlo.parameter])
     kernel.inputs = [_outside(operand, form_of(parameter), origins, computation)
                      for operand, parameter in zip(fusion.operands, body.params, strict=True)]
     return kernel
@@ -50,7 +51,7 @@ def searched(dot: Instruction, computation: Computation) -> Kernel:
 def _is_included(instruction: Instruction) -> bool:
     if instruction.op in OUTSIDE or not instruction.is_fusible or not instruction.is_array:
         return False
-    if instruction.op in ("concatenate", "pad"):
+    if instruction.op in (hlo.concatenate, hlo.pad):
         high = all(low == 0 and inside == 0 for low, _, inside in instruction.attrs.get("padding", ()))
         return instruction.dtype != "s4" and high
     return not lacking(instruction)
@@ -74,7 +75,7 @@ def _space(dot: Instruction) -> tuple[Computation, Origins, Instruction]:
         if missing:
             stack.append(missing[0])
             continue
-        new = old.clone() if inside else old.clone("parameter")
+        new = old.clone() if inside else old.clone(hlo.parameter)
         copies[old] = new
         space.instructions[new] = None
         if not inside:
@@ -92,7 +93,7 @@ def _take_operands(space: Computation, fusion: Instruction, candidates: list[Ins
     queue = deque(candidates)
     while queue:
         candidate = queue.popleft()
-        if fusion not in candidate.users or candidate.op == "parameter":
+        if fusion not in candidate.users or candidate.op is hlo.parameter:
             continue
         if words := untiled(candidate):
             asked.append(Asked(candidate, fusion, No(UNTILED, words)))

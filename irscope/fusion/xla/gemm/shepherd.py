@@ -16,8 +16,9 @@ from irscope.fusion.xla.gemm.bitcasts import (
     transpose_above_bitcast,
 )
 from irscope.fusion.xla.instructions import Computation, Instruction
+from irscope.ops import hlo
 
-BITCASTS = frozenset(("bitcast", "reshape"))
+BITCASTS = hlo.named("bitcast reshape")
 Origins = dict[Instruction, Instruction]
 """For each instruction of a search space the one of the text that it stands for; bitcasts that were added stand for none."""
 
@@ -59,7 +60,7 @@ class Shepherd:
     def _hoist(self, bitcast: Instruction) -> list[Instruction]:
         """Swap a bitcast with its operand; what stands beside bitcasts that may move now."""
         source, form = bitcast.operands[0], form_of(bitcast)
-        if source.op == "parameter":
+        if source.op is hlo.parameter:
             if all(u.op in BITCASTS and form_of(u) == form for u in source.users):
                 readers = list(source.users)
                 reform(source, form)
@@ -67,15 +68,15 @@ class Shepherd:
                     self._replace(reader, source)
                 return [source]
             return []
-        if source.op in ("broadcast", "transpose"):
-            found = (bitcast_above_broadcast if source.op == "broadcast" else bitcast_above_transpose)(source, form)
+        if source.op in (hlo.broadcast, hlo.transpose):
+            found = (bitcast_above_broadcast if source.op is hlo.broadcast else bitcast_above_transpose)(source, form)
             if found is None:
                 return []
             above = self._add(bitcast_of(source.operands[0], found[0]))
             return [self._take_place(bitcast, source, [above], form, found), above]
-        if source.op == "constant":
+        if source.op is hlo.constant:
             return [self._take_place(bitcast, source, [], form)] if source.elements == 1 else []
-        if not source.is_elementwise or source.op == "fusion":
+        if not source.is_elementwise or source.op is hlo.fusion:
             return []
         moved = [self._add(bitcast_of(operand, form)) for operand in source.operands]
         return [self._take_place(bitcast, source, moved, form), *moved]
@@ -91,12 +92,12 @@ class Shepherd:
             return []
         user, form = next(iter(bitcast.users)), form_of(source)
         found: Moved | None = None
-        if user.op in ("broadcast", "transpose"):
-            found = (broadcast_above_bitcast if user.op == "broadcast" else transpose_above_bitcast)(user, form)
+        if user.op in (hlo.broadcast, hlo.transpose):
+            found = (broadcast_above_bitcast if user.op is hlo.broadcast else transpose_above_bitcast)(user, form)
             if found is None:
                 return []
             operands, added = [source], []
-        elif user.is_elementwise and user.op != "fusion":
+        elif user.is_elementwise and user.op is not hlo.fusion:
             added = [self._add(bitcast_of(operand, form)) for operand in user.operands if operand is not bitcast]
             others = iter(added)
             operands = [source if operand is bitcast else next(others) for operand in user.operands]
@@ -136,7 +137,7 @@ class Shepherd:
         pending = [old]
         while pending:
             dead = pending.pop()
-            if dead.users or dead is computation.root or dead.op == "parameter" or dead not in computation.instructions:
+            if dead.users or dead is computation.root or dead.op is hlo.parameter or dead not in computation.instructions:
                 continue
             operands = list(dict.fromkeys(dead.operands))
             computation.remove(dead)

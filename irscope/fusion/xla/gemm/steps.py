@@ -15,6 +15,7 @@ from irscope.fusion.xla.gemm.rules import READERS, No
 from irscope.fusion.xla.gemm.splits import NO_SPLIT, combined
 from irscope.fusion.xla.gemm.worth import carried
 from irscope.fusion.xla.instructions import Instruction
+from irscope.ops import hlo
 
 
 @dataclass(slots=True)
@@ -37,7 +38,7 @@ def _stepped(origin: Instruction, orders: dict[Instruction, Order], side: Side, 
     queue, seen = deque((origin,)), {origin}
     while queue:
         instruction = queue.popleft()
-        if instruction.op == "parameter":
+        if instruction.op is hlo.parameter:
             scope.parameters.append(instruction)
         found = carried(instruction, orders[instruction], side)
         if isinstance(found, No):

@@ -5,19 +5,21 @@ from irscope.fusion.xla.gemm.rules import ELEMENTWISE, FORM, INPUT_TYPE, OPCODE,
 from irscope.fusion.xla.gpu_device import Device
 from irscope.fusion.xla.instructions import Instruction
 from irscope.fusion.xla.triton import TYPES as TRITON_TYPES
+from irscope.graph import Op
+from irscope.ops import hlo
 
 TYPES = frozenset("f16 bf16 f32 f8e5m2 f8e4m3fn pred s8 s16 s32".split())
 """``legacy_triton::IsTritonSupportedDataType``; four bits are read by a conversion alone."""
 HOPPER = 90
 """The compute capability from which on floats of four exponent bits are computed."""
 FLOATS = frozenset(("f16", "bf16", "f32", "f64"))
-ANY_UNARY = frozenset(("convert", "abs", "negate"))
-FLOAT_UNARY = frozenset(("acos acosh asin asinh atanh cbrt ceil cosh cosine erf exponential exponential-minus-one floor log log-plus-one "
-                         "round-nearest-even rsqrt sine sinh sqrt tan tanh").split())
-ANY_BINARY = frozenset("add compare maximum minimum multiply subtract select clamp".split())
-FLOAT_BINARY = frozenset(("atan2", "power"))
-OF_PREDICATES = frozenset("convert not and or xor compare select clamp".split())
-MOVED = frozenset("transpose slice reshape pad concatenate parameter broadcast".split())
+ANY_UNARY = hlo.named("convert abs negate")
+FLOAT_UNARY = hlo.named("acos acosh asin asinh atanh cbrt ceil cosh cosine erf exponential exponential-minus-one floor log log-plus-one "
+                         "round-nearest-even rsqrt sine sinh sqrt tan tanh")
+ANY_BINARY = hlo.named("add compare maximum minimum multiply subtract select clamp")
+FLOAT_BINARY = hlo.named("atan2 power")
+OF_PREDICATES = hlo.named("convert not and or xor compare select clamp")
+MOVED = hlo.named("transpose slice reshape pad concatenate parameter broadcast")
 MULTIPLIED = frozenset("bf16 f16 f32 f64 f8e4m3fn f8e5m2".split())
 SIGNED = frozenset("s8 s16 s32 s64".split())
 ALGORITHMS = frozenset("dot_f16_f16_f16 dot_f32_f32_f32 dot_f64_f64_f64 dot_f16_f16_f32 dot_bf16_bf16_f32 dot_bf16_bf16_f32_x3 "
@@ -31,13 +33,13 @@ def number(device: Device) -> int:
     return int(digits) if digits.isdecimal() else 10 ** 6
 
 
-def computes(op: str, dtype: str) -> bool:
+def computes(op: Op, dtype: str) -> bool:
     """Whether a product's kernel computes an elementwise operation of operands of a type, narrow floats computed wide."""
     if dtype == "pred":
         return op in OF_PREDICATES
     if op in ANY_UNARY or op in ANY_BINARY:
         return True
-    return dtype in FLOATS and (op in FLOAT_UNARY or op in FLOAT_BINARY or (op == "divide" and dtype != "f16"))
+    return dtype in FLOATS and (op in FLOAT_UNARY or op in FLOAT_BINARY or (op is hlo.divide and dtype != "f16"))
 
 
 def lacking(instruction: Instruction, device: Device) -> No | None:
@@ -47,16 +49,16 @@ def lacking(instruction: Instruction, device: Device) -> No | None:
         if not _reads(instruction.dtype, device):
             return No(OUTPUT_TYPE, type=instruction.dtype)
         for operand in instruction.operands:
-            if not _reads(operand.dtype, device) and not (op == "convert" and operand.dtype == "s4"):
+            if not _reads(operand.dtype, device) and not (op is hlo.convert and operand.dtype == "s4"):
                 return No(INPUT_TYPE, type=operand.dtype)
-        if op != "constant" and not computes(op, instruction.operands[0].dtype):
-            return No(ELEMENTWISE, op=op, type=instruction.operands[0].dtype)
+        if op is not hlo.constant and not computes(op, instruction.operands[0].dtype):
+            return No(ELEMENTWISE, op=op.name, type=instruction.operands[0].dtype)
         return None
-    if op == "bitcast":
+    if op is hlo.bitcast:
         return No(RETYPED) if instruction.dtype != instruction.operands[0].dtype else None
-    if instruction.body is not None and any(i.op == "dot" for i in instruction.body.instructions):
+    if instruction.body is not None and any(i.op is hlo.dot for i in instruction.body.instructions):
         return No(SECOND_KERNEL)
-    return None if op in MOVED or op == "dynamic-slice" or op == "dot" else No(OPCODE, op=op)
+    return None if op in MOVED or op is hlo.dynamic_slice or op is hlo.dot else No(OPCODE, op=op.name)
 
 
 def _reads(dtype: str, device: Device) -> bool:

@@ -10,13 +10,14 @@ from itertools import pairwise
 from irscope.fusion.canonicalise.dimensions import common_factors
 from irscope.fusion.xla.gemm.bitcasts import form_of
 from irscope.fusion.xla.instructions import Instruction
+from irscope.ops import hlo
 
 
 def untiled(instruction: Instruction) -> str:
     """XLA's words for what has no tiles; empty where a kernel computes an instruction tile by tile."""
-    if instruction.op in ("reshape", "bitcast") and not _keeps_boxes(instruction):
+    if instruction.op in (hlo.reshape, hlo.bitcast) and not _keeps_boxes(instruction):
         return "Bailing out on reshape"
-    return "Bailing out on" if instruction.op == "pad" else ""
+    return "Bailing out on" if instruction.op is hlo.pad else ""
 
 
 def _keeps_boxes(reshape: Instruction) -> bool:

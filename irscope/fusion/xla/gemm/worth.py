@@ -13,12 +13,13 @@ from irscope.fusion.xla.gemm.splits import split_by
 from irscope.fusion.xla.gemm.support import lacking
 from irscope.fusion.xla.gpu_device import Device
 from irscope.fusion.xla.instructions import Instruction
+from irscope.ops import hlo
 
 TOLERANCE = 1024
 """Bytes that a kernel may read or write more for taking an instruction in (``kIoToleranceBytes``)."""
 SHORT = 1024
 """The longest contracted dimension for which a slice of a shared value is cut inside the kernel: found by compiling (1,025 is too long)."""
-REDUCTIONS = frozenset(("reduce", "all-reduce", "all-reduce-start", "all-reduce-done"))
+REDUCTIONS = hlo.named("reduce all-reduce all-reduce-start all-reduce-done")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ def as_input(instruction: Instruction, order: Order, side: Side, device: Device)
         return found
     if not _repeats(instruction, found.orders, side, device) and not is_worth_reading(instruction, side):
         more = more_bytes(instruction)
-        rule = INPUT_SHARED if len(instruction.users) > 1 else INPUT_PRODUCT if instruction.op == "multiply" else INPUT
+        rule = INPUT_SHARED if len(instruction.users) > 1 else INPUT_PRODUCT if instruction.op is hlo.multiply else INPUT
         return No(rule, numbers="" if more is None else f"{more} more bytes > {TOLERANCE}")
     return found
 
@@ -73,13 +74,13 @@ def as_output(instruction: Instruction, source: Instruction, order: Order, side:
 
 def _unfit(instruction: Instruction, device: Device) -> No | None:
     op = instruction.op
-    if op in ("tuple", "get-tuple-element"):
+    if op in (hlo.tuple, hlo.get_tuple_element):
         return No(TUPLE)
     if op in REDUCTIONS:
         return No(REDUCTION)
-    if op == "pad":
+    if op is hlo.pad:
         return No(PAD)
-    if op == "power" and len(instruction.users) > 1:
+    if op is hlo.power and len(instruction.users) > 1:
         return No(POWER)
     return lacking(instruction, device)
 
@@ -88,7 +89,7 @@ def _repeats(instruction: Instruction, orders: Orders, side: Side, device: Devic
     """Whether one of two operands of an elementwise operation is a repeated parameter or constant, which costs nothing to read."""
     if not instruction.is_elementwise or len(instruction.operands) != 2:
         return False
-    return any(operand.op == "broadcast" and operand.operands[0].op in ("parameter", "constant")
+    return any(operand.op is hlo.broadcast and operand.operands[0].op in (hlo.parameter, hlo.constant)
                and isinstance(as_input(operand, order, side, device), Carried)
                for operand, order in zip(instruction.operands, orders, strict=True))
 
@@ -109,36 +110,36 @@ def is_worth_reading(instruction: Instruction, side: Side) -> bool:
         return True
     if len(instruction.users) > 1:
         return False
-    if instruction.op == "slice" and (operands[0].op in ("parameter", "constant") or _cuts_shared(instruction, side)):
+    if instruction.op is hlo.slice and (operands[0].op in (hlo.parameter, hlo.constant) or _cuts_shared(instruction, side)):
         return True
-    return instruction.op != "multiply" and all(o.op in ("parameter", "constant") and len(o.users) <= 1 for o in operands)
+    return instruction.op is not hlo.multiply and all(o.op in (hlo.parameter, hlo.constant) and len(o.users) <= 1 for o in operands)
 
 
 def _cuts_shared(cut: Instruction, side: Side) -> bool:
     """Whether a slice cuts a value, transposed or not, that others read too, and not all of them in slices of the same sizes, which
     another pass joins. Reshapes and bitcasts in between were seen to be refused."""
     source = cut.operands[0]
-    while source.op == "transpose" and len(source.users) == 1:
+    while source.op is hlo.transpose and len(source.users) == 1:
         source = source.operands[0]
-    return side.contracted <= SHORT and len(source.users) > 1 and any(u.op != "slice" or u.dims != cut.dims for u in source.users)
+    return side.contracted <= SHORT and len(source.users) > 1 and any(u.op is not hlo.slice or u.dims != cut.dims for u in source.users)
 
 
 def _is_outside(operand: Instruction) -> bool:
     """A parameter, or one that is repeated; a repeated number, whatever computes it."""
-    if operand.op == "broadcast":
+    if operand.op is hlo.broadcast:
         return not operand.operands[0].dims or _is_parameter(operand.operands[0])
     return _is_parameter(operand)
 
 
 def _is_parameter(instruction: Instruction) -> bool:
     """XLA's ``IsEffectiveParameter``."""
-    while instruction.op in ("bitcast", "get-tuple-element"):
+    while instruction.op in (hlo.bitcast, hlo.get_tuple_element):
         instruction = instruction.operands[0]
-    return instruction.op == "parameter"
+    return instruction.op is hlo.parameter
 
 
 def _ends(instruction: Instruction, root: Instruction) -> bool:
     """Whether no other instruction could take this one in: it is the result, or only part of it."""
     if instruction is root:
         return True
-    return len(instruction.users) == 1 and root.op == "tuple" and root in instruction.users
+    return len(instruction.users) == 1 and root.op is hlo.tuple and root in instruction.users
