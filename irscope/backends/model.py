@@ -24,6 +24,7 @@ from irscope.lower.lowering import lower
 from irscope.lower.options import Options
 from irscope.lower.program import Program
 from irscope.lower.values import leaf_paths
+from irscope.ops import hlo
 from irscope.ops.infer import plain
 from irscope.passes import pass_named
 from irscope.passes.split_constants import split_constants
@@ -98,12 +99,12 @@ def require_sound(module: Module) -> None:
                              "let it give the precision of its operands, and convert that")
 
 
-CONVERTING = frozenset(("dot", "convolution", "reduce", "concatenate"))
+CONVERTING = hlo.named("dot convolution reduce concatenate")
 """Operators, beside those that work element by element, whose result may have another precision than their operands."""
 
 
 def _converts(node: Node) -> bool:
-    return node.op.name in CONVERTING or (node.op.kind is Kind.ELEMENTWISE and node.op.name not in ("select", "map"))
+    return node.op in CONVERTING or (node.op.kind is Kind.ELEMENTWISE and node.op not in (hlo.select, hlo.map))
 
 
 def compile_module(module: Module, weights: Mapping[int, Array] | None = None, options: Options | None = None, cpu: str = "",

@@ -15,6 +15,7 @@ from irscope.fusion.views import VIEWS, Chain, Strides, row_major, seen_through,
 from irscope.graph import Graph, Node
 from irscope.graph.dtypes import F32
 from irscope.graph.types import TensorType
+from irscope.ops import hlo
 from irscope.ops.bodies import combiner
 
 MAX_KEYS = 1 << 14
@@ -63,18 +64,18 @@ def softmax_of(rows: Group) -> Softmax | None:
         return None
     written = weights = rows.outputs[0]
     empty: Node | None = None
-    if weights.op.name == "select" and _is_constant(weights.operands[1], 0.0) and dims_of(weights.operands[0]) == dims_of(weights):
+    if weights.op is hlo.select and _is_constant(weights.operands[1], 0.0) and dims_of(weights.operands[0]) == dims_of(weights):
         empty, _, weights = weights.operands
-    if weights.op.name != "divide" or not dims_of(weights) or (empty is not None and not _same_along_rows(empty)):
+    if weights.op is not hlo.divide or not dims_of(weights) or (empty is not None and not _same_along_rows(empty)):
         return None
     exponential, total = weights.operands[0], _row_value(weights.operands[1], dims_of(weights))
-    if exponential.op.name != "exponential" or total is None or not _reduces(total, "add", 0.0, exponential):
+    if exponential.op is not hlo.exponential or total is None or not _reduces(total, "add", 0.0, exponential):
         return None
     difference = exponential.operands[0]
-    if difference.op.name != "subtract":
+    if difference.op is not hlo.subtract:
         return None
     scores, highest = difference.operands[0], _row_value(difference.operands[1], dims_of(weights))
-    if highest is not None and highest.op.name == "maximum":
+    if highest is not None and highest.op is hlo.maximum:
         highest = next((o for o, other in zip(highest.operands, highest.operands[::-1]) if _is_constant(other, float("-inf"))), None)
         highest = None if highest is None else stored(highest)
     if highest is None or not _reduces(highest, "maximum", float("-inf"), scores) or dims_of(scores) != dims_of(weights):
@@ -85,14 +86,14 @@ def softmax_of(rows: Group) -> Softmax | None:
 def _parts(last: Group, made: dict[Node, Group]) -> tuple[Group, Group, Group] | None:
     """The product that gives the scores, the softmax, and ``last``, the product that takes the weights; None when that is not so."""
     anchor = last.anchor
-    if last.kind != "contraction" or anchor is None or anchor.op.name != "dot":
+    if last.kind != "contraction" or anchor is None or anchor.op is not hlo.dot:
         return None
     rows = made.get(anchor.operands[0])
     if rows is None or softmax_of(rows) is None:
         return None
     products = [made[n] for n in rows.inputs if n in made and made[n].kind == "contraction" and dims_of(n) == dims_of(rows.outputs[0])]
     scores = products[0] if products else None
-    if scores is None or scores.anchor is None or scores.anchor.op.name != "dot" or len(scores.outputs) != 1:
+    if scores is None or scores.anchor is None or scores.anchor.op is not hlo.dot or len(scores.outputs) != 1:
         return None
     shape, batches = dims_of(scores.anchor), len(scores.anchor.attrs.get("lhs_batch_dims", ()))
     rank = len(shape)
@@ -122,7 +123,7 @@ def _shown(node: Node) -> tuple[Node, Strides | None]:
     """What a chain of views shows, and the strides by which it walks it."""
     chain: Chain | None = None
     steps: list[Node] = []
-    while node.op.name in VIEWS:
+    while node.op in VIEWS:
         steps.append(node)
         node = node.operands[0]
     for step in steps:
@@ -148,17 +149,17 @@ def _same_along_rows(node: Node) -> bool:
 
 def _reduces(node: Node, opcode: str, init: float, operand: Node) -> bool:
     """Whether a node is this reduction of ``operand`` along its last dimension."""
-    return (node.op.name == "reduce" and len(node.operands) == 2 and node.operands[0] is operand and combiner(node.bodies[0]) == opcode
+    return (node.op is hlo.reduce and len(node.operands) == 2 and node.operands[0] is operand and combiner(node.bodies[0]) == opcode
             and node.attrs["dimensions"] == (len(dims_of(operand)) - 1,) and _is_constant(node.operands[1], init))
 
 
 def _is_constant(node: Node, value: float) -> bool:
     node = stored(node)
-    return (node.op.name == "constant" and isinstance(node.type, TensorType) and node.type.elements == 1
+    return (node.op is hlo.constant and isinstance(node.type, TensorType) and node.type.elements == 1
             and not node.attrs["literal"].elided and float(node.attrs["literal"].value().reshape(())) == value)
 
 
 def _results(graph: Graph) -> set[Node]:
     """The values that leave the graph."""
     root = graph.result()
-    return {stored(n) for n in (root.operands if root.op.name == "tuple" else (root,))}
+    return {stored(n) for n in (root.operands if root.op is hlo.tuple else (root,))}

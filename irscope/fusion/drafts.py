@@ -7,6 +7,7 @@ from heapq import heapify, heappop, heappush
 from irscope.fusion.plan import Group
 from irscope.fusion.views import Chain, Repeat
 from irscope.graph import Graph, Node, TensorType
+from irscope.ops import hlo
 
 
 class Way(Enum):
@@ -211,7 +212,7 @@ def _behind(node: Node) -> list[Node]:
     stack = [node]
     while stack:
         top = stack.pop()
-        if top.op.name in ("reshape", "transpose", "slice", "reverse", "broadcast", "get-tuple-element", "tuple"):
+        if top.op in (hlo.reshape, hlo.transpose, hlo.slice, hlo.reverse, hlo.broadcast, hlo.get_tuple_element, hlo.tuple):
             stack.extend(top.operands)
         found.append(top)
     return found

@@ -8,6 +8,7 @@ from irscope.fusion.verdicts import Refusal
 from irscope.fusion.views import Chain, Strides, access
 from irscope.fusion.weights import weight
 from irscope.graph import Node
+from irscope.ops import hlo
 
 MAX_NODES = 300
 """A kernel with more pointwise nodes than this compiles slowly and gains nothing."""
@@ -16,7 +17,7 @@ MAX_REPEATED = 4
 MAX_ROW = 1 << 16
 """Elements of a row that is read more than once: it should stay in the caches."""
 
-MULTIPLIERS = {"dot": "contraction", "convolution": "convolution", "reduce-window": "window"}
+MULTIPLIERS = {hlo.dot: "contraction", hlo.convolution: "convolution", hlo.reduce_window: "window"}
 """Operators of many products: the kind of kernel that each begins."""
 
 
@@ -52,7 +53,7 @@ def moving_fits(node: Node, draft: Draft, reach: Reach) -> Refusal | None:
     """Whether a gather, or another node that reads at computed places, can be one of the loads of the kernel."""
     if reach in (WHOLE, BEHIND):
         return Refusal.READ_WHOLE
-    if draft.kind != "map" and not (draft.kind == "rows" and node.op.name == "dynamic-slice"):
+    if draft.kind != "map" and not (draft.kind == "rows" and node.op is hlo.dynamic_slice):
         return Refusal.OTHER_LOOPS
     if not isinstance(reach, Chain | None) or access(reach, node) is None:
         return Refusal.MOVED

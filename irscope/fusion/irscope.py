@@ -28,6 +28,7 @@ from irscope.fusion.verdicts import Refusal, verdicts
 from irscope.fusion.views import VIEWS, Chain, Repeat, Reshape, Strides, access
 from irscope.fusion.weights import weight
 from irscope.graph import Effect, Graph, Kind, Node, TensorType, TupleType, live
+from irscope.ops import hlo
 
 MAX_INLINE = 64
 """Concatenations and paddings of at most this many elements are computed where they are read."""
@@ -35,8 +36,8 @@ MAX_INLINE = 64
 MAX_STEPS = 32
 """Views that a kernel sees through one behind the other; passes have made one of them where a program is compiled."""
 
-STRUCTURE = frozenset(("parameter", "constant", "tuple", "get-tuple-element"))
-PLACES = frozenset(("concatenate", "pad"))
+STRUCTURE = hlo.named("parameter constant tuple get-tuple-element")
+PLACES = hlo.named("concatenate pad")
 
 
 class IrscopePolicy:
@@ -72,7 +73,7 @@ class _Planner:
 
     def run(self) -> None:
         root = self.graph.result()
-        for result in root.operands if root.op.name == "tuple" else (root,):
+        for result in root.operands if root.op is hlo.tuple else (root,):
             self.drafts.store(result)
         for node in reversed(self.graph.nodes):
             if self.alive[node.index]:
@@ -82,24 +83,24 @@ class _Planner:
 
     def visit(self, node: Node) -> None:
         """Find the kernel of a node whose readers are all known."""
-        name = node.op.name
-        if name in ("parameter", "constant"):
+        op = node.op
+        if op in (hlo.parameter, hlo.constant):
             return
-        if name == "tuple":
+        if op is hlo.tuple:
             self._tuple(node)
-        elif name == "get-tuple-element":
+        elif op is hlo.get_tuple_element:
             self._part(node)
-        elif name == "reduce":
+        elif op is hlo.reduce:
             self._reduce(node)
-        elif not isinstance(node.type, TensorType) or node.op.effect is not Effect.PURE or not node.type.is_static:
+        elif not isinstance(node.type, TensorType) or op.effect is not Effect.PURE or not node.type.is_static:
             self._alone(node)
         elif is_free(node):
             self._free(node)
-        elif node.op.scalar is not None:
+        elif op.scalar is not None:
             self._pointwise(node)
-        elif name in MULTIPLIERS and not (node.op.whole is not None and node.op.whole(node)):
+        elif op in MULTIPLIERS and not (op.whole is not None and op.whole(node)):
             self._multiplier(node)
-        elif name in ("gather", "dynamic-slice") or (name in PLACES and node.type.elements <= MAX_INLINE):
+        elif op in (hlo.gather, hlo.dynamic_slice) or (op in PLACES and node.type.elements <= MAX_INLINE):
             self._moving(node)
         else:
             self._alone(node)
@@ -114,7 +115,7 @@ class _Planner:
     def _part(self, node: Node) -> None:
         """A part of several results: those of one operator are stored by the one kernel that computes them."""
         source = node.operands[0]
-        if source.op.name not in STRUCTURE:
+        if source.op not in STRUCTURE:
             draft = self.drafts.of_source(source)
             if isinstance(node.type, TensorType):
                 draft.outputs.setdefault(node, None)
@@ -142,7 +143,7 @@ class _Planner:
                 draft.free[node] = None
             for operand in node.operands:
                 for reach in reaches:
-                    drafts.reach(operand, draft, Chain(node, reach) if isinstance(reach, Chain | None) and node.op.name in VIEWS
+                    drafts.reach(operand, draft, Chain(node, reach) if isinstance(reach, Chain | None) and node.op in VIEWS
                                  else _scalar_step(operand, draft, reach))
 
     def _pointwise(self, node: Node) -> None:
@@ -155,7 +156,7 @@ class _Planner:
 
     def _multiplier(self, node: Node) -> None:
         """A contraction, convolution or window: takes one pointwise kernel over its own result as epilogue."""
-        kind = MULTIPLIERS[node.op.name]
+        kind = MULTIPLIERS[node.op]
         draft = self._home(node, lambda draft, reach: epilogue_fits(node, draft, reach))
         if draft is None:
             draft = self._start(kind, node, reach_operands=False)
@@ -184,10 +185,10 @@ class _Planner:
         else:
             reaches = list(self.drafts.readers(node)[draft])
             draft.nodes[node] = None
-        sliced = node.op.name == "dynamic-slice"
+        sliced = node.op is hlo.dynamic_slice
         draft.moved = draft.moved or not sliced
         for number, operand in enumerate(node.operands):
-            if number == 0 and node.op.name in ("gather", "dynamic-slice"):
+            if number == 0 and node.op in (hlo.gather, hlo.dynamic_slice):
                 self.drafts.reach(operand, draft, WHOLE)
             elif sliced:
                 self.drafts.reach(operand, draft, Chain(Repeat(draft.space)) if dims_of(operand) == () else WHOLE)
@@ -311,7 +312,7 @@ class _Planner:
     def _operands(self, node: Node, draft: Draft, reaches: list[Reach]) -> None:
         for operand in node.operands:
             for reach in reaches:
-                if node.op.name in VIEWS and isinstance(reach, Chain | None):
+                if node.op in VIEWS and isinstance(reach, Chain | None):
                     self.drafts.reach(operand, draft, Chain(node, reach))
                 elif dims_of(operand) == dims_of(node):
                     self.drafts.reach(operand, draft, reach)
@@ -324,7 +325,7 @@ class _Planner:
 
 def is_free(node: Node) -> bool:
     """Whether a node costs nothing where it is read: movement that is strides, counting, and scalars of little work."""
-    if node.op.name in VIEWS or node.op.name == "iota":
+    if node.op in VIEWS or node.op is hlo.iota:
         return True
     return node.op.kind is Kind.LEAF and not node.operands
 
@@ -335,7 +336,7 @@ def _breaks_strides(node: Node, reach: Reach) -> bool:
     A kernel that keeps what it computed for the rest of a row, or of a tile, can then only read the view: it goes into memory. So do views
     of views beyond :data:`MAX_STEPS`.
     """
-    if node.op.name not in VIEWS or not isinstance(reach, Chain | None):
+    if node.op not in VIEWS or not isinstance(reach, Chain | None):
         return False
     steps = len(list(islice(reach or (), MAX_STEPS + 1)))
     if steps > MAX_STEPS or access(reach, node) is None:
@@ -343,7 +344,7 @@ def _breaks_strides(node: Node, reach: Reach) -> bool:
     through, source = Chain(node, reach), node.operands[0]
     if steps < MAX_STEPS and access(through, source) is not None:
         return False
-    while source.op.name in VIEWS and steps < MAX_STEPS:
+    while source.op in VIEWS and steps < MAX_STEPS:
         through, source, steps = Chain(source, through), source.operands[0], steps + 1
     return steps >= MAX_STEPS or access(through, source) is None
 

@@ -6,8 +6,9 @@ from enum import Enum
 
 from irscope.fusion.plan import EdgeVerdict, Group, Plan
 from irscope.graph import Node, live
+from irscope.ops import hlo
 
-_UNTOLD = frozenset(("parameter", "constant", "tuple", "get-tuple-element"))
+_UNTOLD = hlo.named("parameter constant tuple get-tuple-element")
 
 
 class Refusal(Enum):
@@ -97,10 +98,10 @@ def verdicts(plan: Plan, refusals: Mapping[tuple[Node, Group], Refusal], apart: 
     for (node, group), refusal in refusals.items():
         why.setdefault(node, {})[group] = refusal
     for consumer in graph.nodes:
-        if not alive[consumer.index] or consumer.op.name in _UNTOLD:
+        if not alive[consumer.index] or consumer.op in _UNTOLD:
             continue
         for producer in dict.fromkeys(consumer.operands):
-            if producer.op.name in _UNTOLD:
+            if producer.op in _UNTOLD:
                 continue
             mine, theirs = homes.get(consumer), homes.get(producer, [])
             if mine and not any(group in theirs for group in mine):
@@ -125,6 +126,6 @@ def _apart(computation: str, producer: Node, consumer: Node, mine: list[Group], 
 
 def _source(node: Node) -> Node:
     """What a chain of movement moves."""
-    while node.op.name in ("reshape", "transpose", "slice", "reverse", "broadcast") and node.operands:
+    while node.op in (hlo.reshape, hlo.transpose, hlo.slice, hlo.reverse, hlo.broadcast) and node.operands:
         node = node.operands[0]
     return node

@@ -11,8 +11,9 @@ from math import prod
 from typing import NamedTuple
 
 from irscope.graph import Node, TensorType
+from irscope.ops import hlo
 
-VIEWS = frozenset(("reshape", "transpose", "slice", "reverse", "broadcast"))
+VIEWS = hlo.named("reshape transpose slice reverse broadcast")
 """Operators whose result is the operand under other strides (a reshape only where the strides allow it)."""
 
 
@@ -62,14 +63,14 @@ class Strides(NamedTuple):
         """What a view node makes of it, or None when that takes copying."""
         assert isinstance(node.type, TensorType)
         shape = node.type.dims()
-        match node.op.name:
-            case "reshape":
+        match node.op:
+            case hlo.reshape:
                 return self.reshaped(shape)
-            case "transpose":
+            case hlo.transpose:
                 return self.transposed(node.attrs["dimensions"])
-            case "slice":
+            case hlo.slice:
                 return self.sliced(node.attrs["slice"])
-            case "reverse":
+            case hlo.reverse:
                 return self.reversed(node.attrs["dimensions"])
             case _:
                 return self.broadcast(node.attrs.get("dimensions", ()), shape)
@@ -145,10 +146,10 @@ def before(node: Node, wanted: Strides) -> Strides | None:
     """The strides under which the operand of a view node must lie for the result to lie as ``wanted``; None when there are none."""
     operand = node.operands[0].type
     assert isinstance(operand, TensorType)
-    match node.op.name:
-        case "reshape":
+    match node.op:
+        case hlo.reshape:
             return wanted.reshaped(operand.dims())
-        case "transpose":
+        case hlo.transpose:
             order = node.attrs["dimensions"]
             return wanted.transposed([order.index(d) for d in range(len(order))])
         case _:
@@ -157,7 +158,7 @@ def before(node: Node, wanted: Strides) -> Strides | None:
 
 def stored(node: Node) -> Node:
     """The value whose memory a chain of views shows: the node itself, when it is no view."""
-    while node.op.name in VIEWS:
+    while node.op in VIEWS:
         node = node.operands[0]
     return node
 

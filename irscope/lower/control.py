@@ -9,6 +9,7 @@ from irscope.graph import Graph, Node, TensorType
 from irscope.lower.program import Loop, Step, Switch
 from irscope.lower.storage import Storage
 from irscope.lower.values import Parts, Path, leaf_paths, leaves, tensor_of
+from irscope.ops import hlo
 
 if TYPE_CHECKING:
     from irscope.lower.homes import Homes
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 def reserve(homes: Homes, node: Node, number: int) -> None:
     """Give the results of a loop or a branch (group ``number``) their places, and let a loop's first values be written there where only it
     reads them."""
-    if node.op.name == "conditional":
+    if node.op is hlo.conditional:
         for path, _ in leaf_paths(node.type):
             for part in homes.parts.at(node, path):
                 homes.ensure(part)
@@ -115,7 +116,7 @@ def is_invariant(node: Node, path: Path) -> bool:
 def _path_of(leaf: Node, body: Graph) -> Path | None:
     """The way to a node that is a part of the body's parameter, or None."""
     path: Path = ()
-    while leaf.op.name == "get-tuple-element":
+    while leaf.op is hlo.get_tuple_element:
         path = (leaf.attrs["index"], *path)
         leaf = leaf.operands[0]
     return path if body.params and leaf is body.params[0] else None

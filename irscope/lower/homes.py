@@ -15,6 +15,7 @@ from irscope.lower.program import Slot
 from irscope.lower.propagation import spread
 from irscope.lower.storage import Storage, Wish
 from irscope.lower.values import Parts, Path, leaves, tensor_of
+from irscope.ops import hlo
 
 if TYPE_CHECKING:
     from irscope.lower.lowering import Lowering
@@ -48,7 +49,7 @@ class Homes:
         for number in range(len(self.plan.groups) - 1, -1, -1):
             group = self.plan.groups[number]
             anchor = group.anchor if group.kind == "whole" else None
-            if anchor is not None and anchor.op.name in ("while", "conditional"):
+            if anchor is not None and anchor.op in (hlo.while_, hlo.conditional):
                 control.reserve(self, anchor, number)
                 continue
             for output in group.outputs:
@@ -121,12 +122,12 @@ class Homes:
             return stored(group.anchor.operands[0]) is old and not any(stored(o) is old for o in group.anchor.operands[1:])
         if group.kind != "map" or group.chains.get(new) is not None or dims_of(old) != dims_of(new) or len(group.outputs) != 1:
             return False
-        if old not in group.inputs or any(n.op.scalar is None for n in group.nodes if n.op.name not in VIEWS):
+        if old not in group.inputs or any(n.op.scalar is None for n in group.nodes if n.op not in VIEWS):
             return False
         from_old = {old}  # what is computed of the old value: a view of any of it reads other elements
         for n in group.nodes:
             if any(o in from_old or stored(o) is old for o in n.operands):
-                if n.op.name in VIEWS:
+                if n.op in VIEWS:
                     return False
                 from_old.add(n)
         return True
@@ -141,7 +142,7 @@ class Homes:
         if node not in self.made_at or node in self.known or node in self.wanted:
             return False
         group = self.plan.groups[self.made_at[node]]
-        return not (group.kind == "whole" and group.anchor is not None and group.anchor.op.name in ("while", "conditional"))
+        return not (group.kind == "whole" and group.anchor is not None and group.anchor.op in (hlo.while_, hlo.conditional))
 
     def _reads(self) -> dict[Node, list[int]]:
         """For each stored value the groups that read it, through views and tuples too, in order."""
@@ -157,7 +158,7 @@ class Homes:
         for group in self.plan.groups:
             reads = orders_of_reads(group) if group.kind == "map" else {}
             for node in group.inputs:
-                order = order_for(node) if node.op.name in VIEWS else None
+                order = order_for(node) if node.op in VIEWS else None
                 if order is not None:
                     wanted.setdefault(stored(node), set()).add(order)
                 elif node in reads:
@@ -172,7 +173,7 @@ class Homes:
         refused: set[Node] = set()
 
         def fixed(node: Node) -> bool:
-            return node.op.name == "constant"
+            return node.op is hlo.constant
 
         for group in self.plan.groups:
             for family in families():
@@ -200,19 +201,19 @@ def split_group(group: Group, graph: Graph) -> list[Group]:
         return list(group.parts)
     pieces: list[Group] = []
     for node in group.nodes:
-        if node.op.name in VIEWS or node.op.name == "iota":
+        if node.op in VIEWS or node.op is hlo.iota:
             continue
         dims = dims_of(node)
         inputs = list(dict.fromkeys(stored(o) for o in node.operands))
         views = [v for o in node.operands for v in _views(o)]
-        if node.op.name == "reduce":
+        if node.op is hlo.reduce:
             kind = "reduction"
         else:
             kind = group.kind if node is group.anchor and group.kind != "rows" else "map"
         nodes = sorted({*views, node}, key=lambda n: n.index)
         pieces.append(Group(kind, nodes, [node], [i for i in inputs if i not in nodes], node if kind != "map" else None, dims))
     for output in group.outputs:
-        if output.op.name in VIEWS or output.op.name == "iota":
+        if output.op in VIEWS or output.op is hlo.iota:
             nodes = sorted({*_views(output), output}, key=lambda n: n.index)
             pieces.append(Group("map", nodes, [output], [i for i in [stored(output)] if i not in nodes], None, dims_of(output)))
     return pieces
@@ -220,7 +221,7 @@ def split_group(group: Group, graph: Graph) -> list[Group]:
 
 def _views(node: Node) -> list[Node]:
     found: list[Node] = []
-    while node.op.name in VIEWS or node.op.name == "iota":
+    while node.op in VIEWS or node.op is hlo.iota:
         found.append(node)
         if not node.operands:
             break
@@ -235,7 +236,7 @@ def _bases(group: Group, made: Container[Node]) -> list[Node]:
     stack = list(group.inputs)
     while stack:
         node = stack.pop()
-        seen_through = node.op.name in VIEWS or node.op.name == "tuple"
+        seen_through = node.op in VIEWS or node.op is hlo.tuple
         if not seen_through or node in made:
             found[node] = None
         if seen_through:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from irscope.graph import Graph, Node, TensorType, TupleType
 from irscope.lower.tile import Expr
+from irscope.ops import hlo
 
 if TYPE_CHECKING:
     from irscope.lower.build import KernelBuilder
@@ -43,7 +44,7 @@ class _Evaluation:
         if taken != len(args):
             raise ValueError(f"{graph.name} takes {taken} values, not {len(args)}")
         for node in _needed(graph):
-            if node.op.name != "parameter":
+            if node.op is not hlo.parameter:
                 held[node.index] = self._node(graph, node, [held[o.index] for o in node.operands])
         return held[graph.result().index]
 

@@ -67,7 +67,7 @@ def _made(family: Family, problem: Problem, match: Any, schedule: dict[str, Any]
 
 def _is_repetitive(group: Group, built: Built) -> bool:
     """Whether kernels of several nodes compute so much more than the nodes that only values computed again explain it."""
-    if sum(node.op.name not in VIEWS for node in group.nodes) < 2:
+    if sum(node.op not in VIEWS for node in group.nodes) < 2:
         return False
     done = sum(operations(stage.kernel) for stage in built.stages)
     return done > SMALL and done > MOST_PADDED * operations_of(group)

@@ -22,6 +22,7 @@ from irscope.lower.options import Options
 from irscope.lower.program import Copy, Launch, Program, Slot, Step
 from irscope.lower.storage import Storage
 from irscope.lower.values import Parts, buffer_name, is_scalar_constant, leaf_paths, leaves, tensor_of
+from irscope.ops import hlo
 
 STREAM_BYTES = 4 << 20
 """Results of the program that are at least this large leave the caches before anybody reads them."""
@@ -174,9 +175,9 @@ class GraphLowering:
         """Append the steps of one group."""
         anchor = group.anchor
         if anchor is not None and group.kind == "whole":
-            if anchor.op.name == "while":
+            if anchor.op is hlo.while_:
                 return control.loop(self, anchor)
-            if anchor.op.name == "conditional":
+            if anchor.op is hlo.conditional:
                 return control.switch(self, anchor)
             if places.is_place(anchor):
                 return places.build(self, anchor)
@@ -224,7 +225,7 @@ class GraphLowering:
         """The group with the places of all it reads and writes."""
         ins = {node: self.storage_of(node) for node in group.inputs
                if group.kind in ("whole", "update") or not is_scalar_constant(node)}
-        constants = {node: node.attrs["literal"].value() for node in ins if node.op.name == "constant"}
+        constants = {node: node.attrs["literal"].value() for node in ins if node.op is hlo.constant}
         root = group.anchor if group.anchor is not None and (group.kind != "rows" or not group.outputs) else group.root
         name = buffer_name(root.origin[0] if root.origin else root)
         slots = {s.slot for s in outs.values()}
@@ -238,10 +239,10 @@ class GraphLowering:
         """Where a value lies. A view of stored memory is that memory under other strides, or a copy where no strides say it."""
         chain: list[Node] = []
         at = node
-        while at not in self.homes.known and at.op.name in VIEWS:
+        while at not in self.homes.known and at.op in VIEWS:
             chain.append(at)
             at = at.operands[0]
-        storage = self.lowering.constant(at) if at.op.name == "constant" and at not in self.homes.known else self.homes.known.get(at)
+        storage = self.lowering.constant(at) if at.op is hlo.constant and at not in self.homes.known else self.homes.known.get(at)
         if storage is None:
             raise cannot_run(self.lowering.module, at)
         for view in reversed(chain):

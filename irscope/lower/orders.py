@@ -14,7 +14,7 @@ def order_for(view: Node) -> Order | None:
     """The order in which a stored value should lie so that a view of it, which strides cannot describe otherwise, needs no copy."""
     chain: list[Node] = []
     node = view
-    while node.op.name in VIEWS:
+    while node.op in VIEWS:
         chain.append(node)
         node = node.operands[0]
     plain: Strides | None = Strides.plain(dims_of(node))
@@ -45,7 +45,7 @@ def orders_of_reads(group: Group) -> dict[Node, set[Order]]:
             order = _order_over(node, chain, group.space)
             if order is not None:
                 orders.add(order)
-        elif node.op.name in VIEWS:
+        elif node.op in VIEWS:
             stack.append((node.operands[0], Chain(node, chain)))
         elif node.op.scalar is not None:
             stack.extend((o, chain if dims_of(o) == dims_of(node) else Chain(Repeat(group.space))) for o in node.operands)

@@ -11,7 +11,7 @@ from irscope.lower.families import Problem
 from irscope.lower.program import Step
 from irscope.lower.storage import Storage
 from irscope.lower.values import is_scalar_constant, tensor_of
-from irscope.ops import get
+from irscope.ops import hlo
 
 if TYPE_CHECKING:
     from irscope.lower.homes import Homes
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 def is_place(node: Node) -> bool:
     """Whether a node's operands can be written straight into its result: a concatenation, or padding that cuts nothing off."""
-    return node.op.name == "concatenate" or (node.op.name == "pad" and all(min(low, high) >= 0 for low, high, _ in node.attrs["padding"]))
+    return node.op is hlo.concatenate or (node.op is hlo.pad and all(min(low, high) >= 0 for low, high, _ in node.attrs["padding"]))
 
 
 def is_update(node: Node) -> bool:
     """Whether a node is its first operand with a part overwritten."""
-    return node.op.name == "dynamic-update-slice" and all(dims_of(start) == () for start in node.operands[2:])
+    return node.op is hlo.dynamic_update_slice and all(dims_of(start) == () for start in node.operands[2:])
 
 
 def reserve(homes: Homes, node: Node) -> None:
@@ -43,7 +43,7 @@ def _claim(homes: Homes, node: Node, target: Storage, overwritten_at: int | None
     """Let a value, or the stored value that it shows, be written where it is wanted, if it is still open where that lies."""
     wanted = target.walk()
     shown = node
-    while shown.op.name in VIEWS and not homes.movable(shown):
+    while shown.op in VIEWS and not homes.movable(shown):
         inner = before(shown, wanted)
         if inner is None:
             return
@@ -55,7 +55,7 @@ def _claim(homes: Homes, node: Node, target: Storage, overwritten_at: int | None
 def is_move(group: Group) -> bool:
     """Whether a group only shows its one input under another shape or order."""
     return (group.kind == "map" and len(group.inputs) == 1 and len(group.outputs) == 1
-            and all(node.op.name in ("reshape", "transpose") for node in group.nodes))
+            and all(node.op in (hlo.reshape, hlo.transpose) for node in group.nodes))
 
 
 def reserve_move(homes: Homes, group: Group) -> None:
@@ -85,7 +85,7 @@ def build(graph: GraphLowering, node: Node) -> None:
     whole = graph.storage_of(node)
     if not whole.elements:
         return
-    if node.op.name == "pad":
+    if node.op is hlo.pad:
         for frame in _frame(node, whole):
             _fill(graph, node.operands[1], frame)
     for operand, part in _parts(node, whole):
@@ -124,8 +124,8 @@ def _identity(storage: Storage) -> tuple[Node, Node]:
     graph = Graph("copy")
     builder = Builder(graph)
     type = TensorType(storage.dtype, storage.shape)
-    operand = builder.param(get("parameter"), type, "x")
-    return builder.add(get("reshape"), (operand,), {}, type, name="copy"), operand
+    operand = builder.param(hlo.parameter, type, "x")
+    return builder.add(hlo.reshape, (operand,), {}, type, name="copy"), operand
 
 
 def _fill(graph: GraphLowering, value: Node, target: Storage) -> None:
@@ -133,12 +133,12 @@ def _fill(graph: GraphLowering, value: Node, target: Storage) -> None:
     made = Graph("fill")
     builder = Builder(made)
     type = tensor_of(value)
-    operand = value if value.op.name == "constant" else builder.param(get("parameter"), type, "value")
-    node = Node(get("broadcast"), "fill", type.with_shape(target.shape), (operand,), {"dimensions": ()})
+    operand = value if value.op is hlo.constant else builder.param(hlo.parameter, type, "value")
+    node = Node(hlo.broadcast, "fill", type.with_shape(target.shape), (operand,), {"dimensions": ()})
     made.add(node)
     group = Group("map", [node], [node], [operand], None, target.shape)
     options = graph.lowering.options
-    ins = {} if value.op.name == "constant" else {operand: graph.storage_of(value)}
+    ins = {} if value.op is hlo.constant else {operand: graph.storage_of(value)}
     problem = Problem(group, ins, {node: target}, {}, "fill", options.lanes, options.threads, options=options.data())
     assert graph.lowering.launch(graph.steps, problem)
 
@@ -160,7 +160,7 @@ def _frame(node: Node, whole: Storage) -> list[Storage]:
 
 def _parts(node: Node, whole: Storage) -> list[tuple[Node, Storage]]:
     """The operands of a concatenation or padding with their places in the result."""
-    if node.op.name == "pad":
+    if node.op is hlo.pad:
         operand = node.operands[0]
         cut = [(low, low + (n - 1) * (hole + 1) + 1 if n else low, hole + 1)
                for n, (low, _, hole) in zip(dims_of(operand), node.attrs["padding"])]

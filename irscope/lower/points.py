@@ -17,6 +17,7 @@ from irscope.graph import Node
 from irscope.lower.families import Problem
 from irscope.lower.storage import Storage
 from irscope.lower.values import is_scalar_constant
+from irscope.ops import hlo
 
 
 @dataclass(slots=True, eq=False)
@@ -122,16 +123,16 @@ class _Tracer:
 
     def _needs(self, node: Node, chain: Chain | None) -> list[Want] | None:
         """The points that a point is made of; None where this form of kernel cannot hold it."""
-        if node not in self.inside or node.op.name == "iota":
+        if node not in self.inside or node.op is hlo.iota:
             return []
         everywhere = Chain(Repeat(self.space))
-        if node.op.name in VIEWS:
+        if node.op in VIEWS:
             return [(node.operands[0], Chain(node, chain))]
         if node.op.scalar is not None:
             return [(o, chain if dims_of(o) == dims_of(node) else everywhere) for o in node.operands]
-        if node.op.name == "reduce" and len(node.operands) == 2 and self.group.kind in ("rows", "reduction"):
+        if node.op is hlo.reduce and len(node.operands) == 2 and self.group.kind in ("rows", "reduction"):
             return [(node.operands[0], self._row(node.operands[0])), (node.operands[1], everywhere)]
-        if node.op.name == "dynamic-slice" and all(dims_of(o) == () for o in node.operands[1:]):
+        if node.op is hlo.dynamic_slice and all(dims_of(o) == () for o in node.operands[1:]):
             return [(o, everywhere) for o in node.operands[1:]]
         return None
 
@@ -147,21 +148,21 @@ class _Tracer:
             return Point("constant", node)
         if node not in self.inside:
             return self._load(node, chain)
-        if node.op.name == "iota":
+        if node.op is hlo.iota:
             dims = dims_of(node)
             along = tuple(1 if d == node.attrs["iota_dimension"] else 0 for d in range(len(dims)))
             walk = seen_through(chain, Strides(dims, along))
             return None if walk is None else Point("count", node, (), walk, level=level_of(walk))
-        if node.op.name in VIEWS:
+        if node.op in VIEWS:
             return args[0]
-        if node.op.name == "reduce":
+        if node.op is hlo.reduce:
             walk = access(chain, node)
             # The reduction must be read once a row: by the rows in their order, the same all along a row.
             if walk is None or level_of(walk) > self.rows or not _same_rows(walk, self.rows, prod(dims_of(node))):
                 return None
             # However it is seen, it is then the same value.
             return self.reduced.setdefault(node, Point("reduce", node, tuple(args), level=self.rows, stage=args[0].stage + 1))
-        if node.op.name == "dynamic-slice":
+        if node.op is hlo.dynamic_slice:
             return self._part(node, chain, args)
         return Point("scalar", node, tuple(args), level=max((a.level for a in args), default=0),
                      stage=max((a.stage for a in args), default=0), cone=min(weight(node) + sum(a.cone for a in args), 1_000_000))

@@ -11,12 +11,13 @@ from irscope.fusion.drafts import dims_of
 from irscope.fusion.views import VIEWS
 from irscope.graph import Node, TensorType
 from irscope.lower.storage import Wish
+from irscope.ops import hlo
 
 Order = tuple[int, ...]
 ROUNDS = 4
 """Back and forth so often, at most: orders meet in the middle of a graph."""
 
-_PLACES = frozenset(("concatenate", "pad"))
+_PLACES = hlo.named("concatenate pad")
 
 
 def spread(groups: Sequence[Group], wishes: dict[Node, Wish], fixed: Collection[Node]) -> None:
@@ -47,13 +48,13 @@ def _alike(group: Group, output: Node) -> list[Node]:
     if not isinstance(output.type, TensorType):
         return []
     if group.kind == "whole":
-        return [n for n in group.inputs if _is_place(group) and n.op.name not in VIEWS and _rank(n) == _rank(output)]
-    return [n for n in group.inputs if n.op.name not in VIEWS and isinstance(n.type, TensorType) and dims_of(n) == dims_of(output)
+        return [n for n in group.inputs if _is_place(group) and n.op not in VIEWS and _rank(n) == _rank(output)]
+    return [n for n in group.inputs if n.op not in VIEWS and isinstance(n.type, TensorType) and dims_of(n) == dims_of(output)
             and (group.anchor is None or n not in group.anchor.operands)]
 
 
 def _is_place(group: Group) -> bool:
-    return group.kind == "whole" and group.anchor is not None and group.anchor.op.name in _PLACES
+    return group.kind == "whole" and group.anchor is not None and group.anchor.op in _PLACES
 
 
 def _rank(node: Node) -> int:

@@ -20,6 +20,7 @@ from irscope.lower.call import Call
 from irscope.lower.families import Problem
 from irscope.lower.tile import Expr
 from irscope.lower.view import View
+from irscope.ops import hlo
 from irscope.ops.movement import reindexed
 
 Index = tuple[Expr, ...]
@@ -52,14 +53,14 @@ class Pull:
             node, at = top
             if node not in self.inside or node in self.problem.ins:
                 self._keep(top, self._outside(node, at))
-            elif node.op.name == "get-tuple-element":
+            elif node.op is hlo.get_tuple_element:
                 source = (node.operands[0], at)
                 values = self._found(source)
                 if values is None:
                     stack.append(source)
                 else:
                     self._keep(top, values[node.attrs["index"]])
-            elif node.op.name in _MOVES:
+            elif node.op in _MOVES:
                 source = (node.operands[0], self._index(self._moved(node, at)))
                 value = self._found(source)
                 if value is None:
@@ -147,21 +148,21 @@ class Pull:
     def _outside(self, node: Node, at: Index) -> Any:
         if node in self.views:
             return self.load(node, at)
-        if node.op.name == "constant" and isinstance(node.type, TensorType) and node.type.elements == 1:
+        if node.op is hlo.constant and isinstance(node.type, TensorType) and node.type.elements == 1:
             return self.k.const(node.attrs["literal"].value().reshape(())[()], node.type.dtype)
         raise KeyError(f"%{node.name} is neither computed nor read by the kernel of {self.problem.group}")
 
     def _moved(self, node: Node, at: Index) -> Sequence[Any]:
         """Where a view node finds its element in its operand."""
-        match node.op.name:
-            case "broadcast":
+        match node.op:
+            case hlo.broadcast:
                 return [at[d] for d in node.attrs.get("dimensions", ())]
-            case "reshape":
+            case hlo.reshape:
                 return self._reindexed(at, dims_of(node), dims_of(node.operands[0]))
-            case "transpose":
+            case hlo.transpose:
                 order = node.attrs["dimensions"]
                 return [at[order.index(d)] for d in range(len(order))]
-            case "slice":
+            case hlo.slice:
                 return [i * step + start for i, (start, _, step) in zip(at, node.attrs["slice"])]
             case _:
                 turned = node.attrs["dimensions"]
@@ -182,7 +183,7 @@ class Pull:
         return node.op.element(self.k, node, at, lambda i, index: self.value(node.operands[i], index))
 
 
-_MOVES = frozenset(("reshape", "transpose", "slice", "reverse", "broadcast"))
+_MOVES = hlo.named("reshape transpose slice reverse broadcast")
 
 
 def along_lanes(k: KernelBuilder, index: Expr) -> tuple[Expr, int] | None:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from irscope.graph import TOKEN, Graph, Node, TensorType, TupleType, Type
+from irscope.ops import hlo
 
 Path = tuple[int, ...]
 Path0: Path = ()
@@ -15,7 +16,7 @@ def tensor_of(node: Node) -> TensorType:
 
 def is_scalar_constant(node: Node) -> bool:
     """Whether a node is a constant that a kernel holds as a number of its own."""
-    return node.op.name == "constant" and isinstance(node.type, TensorType) and node.type.elements == 1
+    return node.op is hlo.constant and isinstance(node.type, TensorType) and node.type.elements == 1
 
 
 def leaf_paths(type: Type) -> list[tuple[Path, TensorType]]:
@@ -37,7 +38,7 @@ def leaves(node: Node) -> list[Node]:
     stack = [node]
     while stack:
         top = stack.pop()
-        if top.op.name == "tuple":
+        if top.op is hlo.tuple:
             stack.extend(reversed(top.operands))
         elif top.type != TOKEN:
             found.append(top)
@@ -47,7 +48,7 @@ def leaves(node: Node) -> list[Node]:
 def path_to(node: Node) -> Path:
     """The way from a value to the part of it that a ``get-tuple-element`` (of such) is."""
     path = Path0
-    while node.op.name == "get-tuple-element":
+    while node.op is hlo.get_tuple_element:
         path = (node.attrs["index"], *path)
         node = node.operands[0]
     return path
@@ -59,9 +60,9 @@ class Parts:
     def __init__(self, graph: Graph) -> None:
         self._parts: dict[Node, dict[Path, list[Node]]] = {}
         for node in graph.nodes:
-            if node.op.name == "get-tuple-element" and not isinstance(node.type, TupleType):
+            if node.op is hlo.get_tuple_element and not isinstance(node.type, TupleType):
                 source, path = node, Path0
-                while source.op.name == "get-tuple-element":
+                while source.op is hlo.get_tuple_element:
                     path = (source.attrs["index"], *path)
                     source = source.operands[0]
                 self._parts.setdefault(source, {}).setdefault(path, []).append(node)

@@ -22,6 +22,7 @@ from irscope.lower.families import Problem
 from irscope.lower.inline import NoScalarMeaning
 from irscope.lower.tidy import walk
 from irscope.lower.tile import Assign, Declare, Expr, For, GatherLoad, If, Kernel, Let, Load, Stmt, Store, While
+from irscope.ops import hlo
 from irscope.ops.convolution import Conv
 from irscope.ops.costs import result_elements
 
@@ -209,9 +210,9 @@ def padding(problem: Problem) -> float:
     The columns of a product are whatever lies side by side in its result.
     """
     anchor, lanes = problem.group.anchor, problem.lanes
-    if anchor is None or anchor.op.name not in ("dot", "convolution"):
+    if anchor is None or anchor.op not in (hlo.dot, hlo.convolution):
         return 1.0
-    if anchor.op.name == "dot":
+    if anchor.op is hlo.dot:
         placed = next(iter(problem.outs.values()))
         columns = next((n for n, stride in zip(placed.shape, placed.strides) if stride == 1 and n > 1), 1)
     else:
@@ -224,12 +225,12 @@ def padding(problem: Problem) -> float:
 def node_operations(node: Node) -> float:
     """What computing a node once takes, in operations of the tile IR: its declared count, or one element's as often as it has elements."""
     declared = float(node.op.cost(node)) if node.op.cost is not None else 0.0
-    if node.op.name == "convolution":
+    if node.op is hlo.convolution:
         declared = max(declared, _taps(node))
-    if node.op.name == "reduce-window":
+    if node.op is hlo.reduce_window:
         taps = prod(node.attrs["window"].size) if "window" in node.attrs else 1
         declared = max(declared, result_elements(node) * taps * _body_operations(node.bodies[0]))
-    if node.op.name == "reduce":
+    if node.op is hlo.reduce:
         return max(declared, prod(dims_of(node.operands[0])) * _body_operations(node.bodies[0]))
     if node.op.scalar is not None and isinstance(node.type, TensorType):
         return max(declared, node.type.elements * _scalar_operations(node))

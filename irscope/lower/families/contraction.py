@@ -23,6 +23,7 @@ from irscope.lower.families.pack import panels
 from irscope.lower.families.relayout import Edges
 from irscope.lower.schedule import ContractionSchedule, machine_of
 from irscope.lower.storage import Wish
+from irscope.ops import hlo
 from irscope.ops.contraction import DotDims
 
 INNER_COLUMNS = 4
@@ -60,7 +61,7 @@ class Contraction:
     def match(self, problem: Problem) -> Work | None:
         """A dot of floats or integers whose results lie side by side along one of its free dimensions."""
         anchor = problem.group.anchor
-        if problem.group.kind != "contraction" or anchor is None or anchor.op.name != "dot":
+        if problem.group.kind != "contraction" or anchor is None or anchor.op is not hlo.dot:
             return None
         if not isinstance(anchor.type, TensorType) or computing_type(anchor) is None or not anchor.type.elements:
             return None

@@ -25,6 +25,7 @@ from irscope.lower.families.pack import panels
 from irscope.lower.families.relayout import Edges
 from irscope.lower.schedule import ContractionSchedule, machine_of
 from irscope.lower.storage import Wish
+from irscope.ops import hlo
 
 FEW = 4
 """Result channels of a group that are too few for lanes."""
@@ -167,7 +168,7 @@ def _filled(size: int, lanes: int) -> float:
 def geometry_of(group: Group) -> Geometry | None:
     """The convolution that a group is built around, when register tiles can do it."""
     anchor = group.anchor
-    if group.kind != "convolution" or anchor is None or anchor.op.name != "convolution" or not isinstance(anchor.type, TensorType):
+    if group.kind != "convolution" or anchor is None or anchor.op is not hlo.convolution or not isinstance(anchor.type, TensorType):
         return None
     return Geometry.of(anchor) if computing_type(anchor) is not None else None
 

@@ -11,6 +11,7 @@ from irscope.lower.build import KernelBuilder
 from irscope.lower.families import Problem
 from irscope.lower.pull import Pull
 from irscope.lower.tile import Expr
+from irscope.ops import hlo
 
 Walk = tuple[int, ...]
 
@@ -41,16 +42,16 @@ def walks(problem: Problem) -> tuple[list[Walk], list[Walk]] | None:
                 found = problem.ins[node].seen_through(chain) if node in problem.ins else None
                 if found is not None:
                     read.add(found.strides)
-                elif not (node.op.name == "constant" and isinstance(node.type, TensorType) and node.type.elements == 1):
+                elif not (node.op is hlo.constant and isinstance(node.type, TensorType) and node.type.elements == 1):
                     return None
-            elif node.op.name == "iota":
+            elif node.op is hlo.iota:
                 own = dims_of(node)
                 counted = tuple(int(d == node.attrs["iota_dimension"]) for d in range(len(own)))
                 walked = seen_through(chain, Strides(own, counted))
                 if walked is None:
                     return None
                 read.add(walked.strides)
-            elif node.op.name in VIEWS:
+            elif node.op in VIEWS:
                 stack.append((node.operands[0], Chain(node, chain)))
             elif node.op.scalar is not None:
                 stack.extend((o, chain if dims_of(o) == dims_of(node) else Chain(Repeat(shape))) for o in node.operands)

@@ -21,6 +21,7 @@ from irscope.lower.families import Built, Fixed, Problem
 from irscope.lower.points import Point, Trace, merged, reordered, trace
 from irscope.lower.pull import Pull
 from irscope.lower.storage import Wish
+from irscope.ops import hlo
 
 BLOCK = 4096
 """Elements of one unit of work where there is a single loop to share out."""
@@ -113,14 +114,14 @@ def _store(e: Emission, match: Trace, index: list[Any], values: Values, mask: An
         e.store(node, walk, index, values[point], mask, lanes)
 
 
-_PULLS = frozenset(("gather", "iota"))
+_PULLS = hlo.named("gather iota")
 
 
 def _can_pull(problem: Problem) -> bool:
     """Whether every node of the group works on vectors of indices, and all outputs lie side by side along the last axis."""
     group = problem.group
     shapes = {dims_of(o) for o in group.outputs}
-    if len(shapes) != 1 or problem.in_place or not all(n.op.scalar or n.op.name in VIEWS or n.op.name in _PULLS for n in group.nodes):
+    if len(shapes) != 1 or problem.in_place or not all(n.op.scalar or n.op in VIEWS or n.op in _PULLS for n in group.nodes):
         return False
     shape = next(iter(shapes))
     return bool(shape) and shape[-1] >= 4 and all(s.strides[-1] == 1 for s in problem.outs.values())

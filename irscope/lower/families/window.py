@@ -27,6 +27,7 @@ from irscope.lower.schedule import machine_of
 from irscope.lower.storage import Wish
 from irscope.lower.tile import Expr
 from irscope.lower.view import Address
+from irscope.ops import hlo
 from irscope.ops.attrs import Window
 from irscope.ops.bodies import combiner
 
@@ -179,7 +180,7 @@ class _Nest:
 def _window(group: Group) -> Window | None:
     """The window of a group around a reduce-window of one operand."""
     anchor = group.anchor
-    if group.kind != "window" or anchor is None or anchor.op.name != "reduce-window" or len(anchor.operands) != 2:
+    if group.kind != "window" or anchor is None or anchor.op is not hlo.reduce_window or len(anchor.operands) != 2:
         return None
     window: Window | None = anchor.attrs.get("window")  # a scalar has none
     return window
