@@ -153,7 +153,7 @@ def matchings(truth: Module, ours: Module, form: Form) -> dict[Graph, tuple[Grap
 
 
 def edges(plan: Plan) -> dict[tuple[str, str], EdgeVerdict]:
-    return {(v.producer, v.consumer): v for v in plan.verdicts if v.computation == plan.graph.name}
+    return {v.names: v for v in plan.verdicts if v.graph is plan.graph}
 
 
 @dataclass(slots=True)

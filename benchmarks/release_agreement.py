@@ -87,7 +87,7 @@ def compare(folder: Path, policy: XlaCpuPolicy) -> Tally:
     tally = Tally(modules=1)
     for plan in policy.plan_as_written(module):
         for verdict in plan.verdicts:
-            producer, consumer = run.nodes.get(verdict.producer), run.nodes.get(verdict.consumer)
+            producer, consumer = (run.nodes.get(name) for name in verdict.names)
             if producer is None or consumer is None:
                 continue  # inside a fusion of the text
             if producer.op.name not in TRIVIAL and consumer.op.name != "tuple" and run.knows(consumer):
@@ -109,8 +109,8 @@ def replay(module: Module, log: Path) -> Replay:
 
 def count(tally: Tally, run: Replay, verdict: EdgeVerdict, what: str) -> None:
     """One edge."""
-    truth = run.fused(verdict.producer, verdict.consumer)
-    step = run.refusals.pairs.get((verdict.producer, verdict.consumer)) or run.refusals.producers.get(verdict.producer)
+    truth = run.fused(*verdict.names)
+    step = run.refusals.pairs.get(verdict.names) or run.refusals.producers.get(verdict.producer.name)
     tally.edges += 1
     tally.right += verdict.fused == truth
     tally.fused += truth != "none"

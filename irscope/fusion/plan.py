@@ -50,7 +50,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class EdgeVerdict:
-    """What became of one edge of the graph.
+    """What became of one edge of ``graph``.
 
     ``fused`` is ``all`` (the consumer's kernel computes the producer, and nobody else reads it from memory), ``some`` (it does, and
     the producer is stored or computed again for others) or ``none``. ``reason`` holds the words of the compiler whose policy it is
@@ -58,14 +58,19 @@ class EdgeVerdict:
     that the rule compared, ``counterfactual`` the smallest edit that would have it fused (empty: none is known).
     """
 
-    computation: str
-    producer: str
-    consumer: str
+    graph: Graph
+    producer: Node
+    consumer: Node
     fused: str
     reason: str | None = None
     rule: str = ""
     cause: str = ""
     counterfactual: str = ""
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """The names of both ends, for messages."""
+        return self.producer.name, self.consumer.name
 
 
 @dataclass(slots=True, eq=False)

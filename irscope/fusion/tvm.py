@@ -58,11 +58,11 @@ class Tvm:
 
     @staticmethod
     def _verdict(partition: Partition, producer: Node, consumer: Node, lets: set[Node]) -> EdgeVerdict:
-        name = partition.walk.graph.name
+        graph = partition.walk.graph
         if partition.group_of(producer) is partition.group_of(consumer):
-            return EdgeVerdict(name, producer.name, consumer.name, "all")
+            return EdgeVerdict(graph, producer, consumer, "all")
         rule, cause = why_not(partition, producer, consumer, lets)
-        return EdgeVerdict(name, producer.name, consumer.name, "none", None, rule, cause, way_out(rule, producer, consumer))
+        return EdgeVerdict(graph, producer, consumer, "none", None, rule, cause, way_out(rule, producer, consumer))
 
 
 WAYS: dict[str, str] = {

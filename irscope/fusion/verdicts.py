@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from enum import Enum
 
 from irscope.fusion.plan import EdgeVerdict, Group, Plan
-from irscope.graph import Node, live
+from irscope.graph import Graph, Node, live
 from irscope.ops import hlo
 
 _UNTOLD = hlo.named("parameter constant tuple get-tuple-element")
@@ -105,13 +105,13 @@ def verdicts(plan: Plan, refusals: Mapping[tuple[Node, Group], Refusal], apart: 
                 continue
             mine, theirs = homes.get(consumer), homes.get(producer, [])
             if mine and not any(group in theirs for group in mine):
-                yield _apart(graph.name, producer, consumer, mine, why)
+                yield _apart(graph, producer, consumer, mine, why)
             elif not apart:
                 alone = len(theirs) <= 1 and producer not in stored
-                yield EdgeVerdict(graph.name, producer.name, consumer.name, "all" if alone else "some")
+                yield EdgeVerdict(graph, producer, consumer, "all" if alone else "some")
 
 
-def _apart(computation: str, producer: Node, consumer: Node, mine: list[Group], why: Mapping[Node, Mapping[Group, Refusal]]) -> EdgeVerdict:
+def _apart(graph: Graph, producer: Node, consumer: Node, mine: list[Group], why: Mapping[Node, Mapping[Group, Refusal]]) -> EdgeVerdict:
     reasons = why.get(producer) or why.get(_source(producer)) or {}
     here = [reasons[group] for group in mine if group in reasons]
     refusal = [*here, *reasons.values(), Refusal.READ_WHOLE][0]
@@ -119,9 +119,9 @@ def _apart(computation: str, producer: Node, consumer: Node, mine: list[Group], 
     if refusal is Refusal.READ_WHOLE and anchor is not None and anchor is not consumer:
         told = f"the kernel of %{consumer.name} also holds %{anchor.name}, a {anchor.op.name}, which reads %{producer.name} from memory"
         edit = way_out(refusal, producer, anchor)
-        return EdgeVerdict(computation, producer.name, consumer.name, "none", None, refusal.value, told, edit)
+        return EdgeVerdict(graph, producer, consumer, "none", None, refusal.value, told, edit)
     told, edit = cause(refusal, producer, consumer), way_out(refusal, producer, consumer)
-    return EdgeVerdict(computation, producer.name, consumer.name, "none", None, refusal.value, told, edit)
+    return EdgeVerdict(graph, producer, consumer, "none", None, refusal.value, told, edit)
 
 
 def _source(node: Node) -> Node:

@@ -29,7 +29,7 @@ from irscope.fusion.xla.older_cost import EarlierCost, MergerCost
 from irscope.fusion.xla.releases import GPU_LATEST, GPU_RELEASES, GpuRelease
 from irscope.fusion.xla.stage import computations, early_remarks, other_release, remarks
 from irscope.fusion.xla.told import from_text, groups_of, opened, plan_of, taken_apart
-from irscope.graph import Graph, Module
+from irscope.graph import Graph, Module, Node
 from irscope.graph.collector import collector_paused
 
 JOINED = "the pass behind this one (MultiOutputFusion) joins both kernels into one of several results, so that nothing is read back"
@@ -156,13 +156,13 @@ class XlaGpuPolicy:
 
 def _tell_joined(plan: Plan) -> Plan:
     """Say of the edges that the first pass left and the second put into one kernel that they are in one now; XLA's words stay."""
-    kernels: dict[str, set[int]] = {}
+    kernels: dict[Node, set[int]] = {}
     for number, group in enumerate(plan.groups):
         for node in group.nodes if len(group.outputs) > 1 else ():
-            kernels.setdefault(node.name, set()).add(number)
+            kernels.setdefault(node, set()).add(number)
     for place, verdict in enumerate(plan.verdicts):
         both = kernels.get(verdict.producer, set()) & kernels.get(verdict.consumer, set())
-        if verdict.fused == "none" and verdict.computation == plan.graph.name and both:
+        if verdict.fused == "none" and verdict.graph is plan.graph and both:
             plan.verdicts[place] = replace(verdict, cause=f"{verdict.cause}; {JOINED}", counterfactual="none is needed")
     return plan
 

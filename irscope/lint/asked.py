@@ -63,11 +63,11 @@ def _kernel(module: Module, plans: list[Plan], edge: EdgeVerdict) -> Kernel | No
         for group in plan.groups:
             names = [_names(node) for node in group.nodes]
             inside = set().union(*names) if names else set()
-            if edge.producer not in inside or edge.consumer not in inside:
+            if not inside.issuperset(edge.names):
                 continue
             nodes = dict.fromkeys(next((name for name in known if name in own), known[0]) for known in names)
             root = next((name for name in _names(group.root) if name in own), group.root.name)
-            order = next((i for i, pair in enumerate(plan.decisions, 1) if pair == (edge.producer, edge.consumer)), 0)
+            order = next((i for i, pair in enumerate(plan.decisions, 1) if pair == edge.names), 0)
             return Kernel(root, tuple(nodes), group.kind, order, len(plan.decisions))
     return None
 
@@ -128,14 +128,14 @@ def not_joined(module: Module, pair: tuple[str, str], policy: str, judged: Itera
     way = _way(module, *pair) or _way(module, pair[1], pair[0])
     if way is not None and len(way) == 2:
         message = f"the text joins %{way[0]} and %{way[1]}, and {policy} passes no verdict on that edge"
-        about = [edge for edge in judged if way[0] in (edge.producer, edge.consumer) or way[1] in (edge.producer, edge.consumer)]
-        nearest = ", ".join(f"%{edge.producer} -> %{edge.consumer}" for edge in about[:NEAREST])
+        about = [edge for edge in judged if not set(way).isdisjoint(edge.names)]
+        nearest = ", ".join(f"%{edge.producer.name} -> %{edge.consumer.name}" for edge in about[:NEAREST])
         why = "parameters, constants, calls and what only names a part of another value are computed by no kernel"
         return UserError(message, f"{why}; " + (f"judged is {nearest}" if nearest else "--why-not-fused without names tells every edge"))
     if way is not None:
         between = way[1:-1]
         message = f"no edge joins %{way[0]} and %{way[-1]}: {_listed(between)} {'lies' if len(between) == 1 else 'lie'} between them"
-        known = {(edge.producer, edge.consumer) for edge in judged}
+        known = {edge.names for edge in judged}
         steps = [step for step in pairwise(way) if step in known]
         return UserError(message, "ask for one step of it: " + " or ".join(f"{a} {b}" for a, b in steps[:3]) if steps else "")
     told = []

@@ -50,13 +50,13 @@ def blocked(context: Context, rules: Collection[str] = ()) -> Iterator[Blocked]:
         return
     for plan in context.planned.plans:
         bodies = [body for node in plan.graph.nodes if node.op.name == "fusion" for body in node.bodies]
-        nodes = {graph.name: {node.name: node for node in graph.nodes} for graph in (plan.graph, *bodies)}
+        planned = {plan.graph, *bodies}
         for verdict in plan.unfused():
             if rules and verdict.rule not in rules:
                 continue
-            named = nodes.get(verdict.computation, {})
-            ends = [named.get(name) for name in (verdict.producer, verdict.consumer)]
-            own = [context.own(end, verdict.computation) if end is not None else None for end in ends]
+            # The compiler may have rewritten the graph first: what the text does not have is no place for a finding.
+            find = context.own if verdict.graph in planned else context.in_text
+            own = [find(end, verdict.graph) for end in (verdict.producer, verdict.consumer)]
             if own[0] is None or own[1] is None or written(own[0]) is written(own[1]):
                 continue  # between the primitives of one operator of the text nobody can do anything
             if not (is_annotation(own[0]) or is_annotation(own[1])):

@@ -158,12 +158,16 @@ class Context:
         """The nodes of this module whose values the policy's kernels write to memory."""
         if self.planned is None:
             return set()
-        written = ((node, plan.graph.name) for plan in self.planned.plans for group in plan.groups for node in group.outputs)
-        return {own for node, name in written if (own := self.own(node, name)) is not None}
+        written = ((node, plan.graph) for plan in self.planned.plans for group in plan.groups for node in group.outputs)
+        return {own for node, graph in written if (own := self.own(node, graph)) is not None}
 
     def find(self, graph: str, name: str) -> Node | None:
         """The node of a name in the graph of a name, else in any graph; None where the text has none."""
         return self._named.get((graph, name)) or self._anywhere.get(name)
+
+    def in_text(self, node: Node, graph: Graph) -> Node | None:
+        """The node of the text that has the name of a node of a plan; None where there is none."""
+        return node if node in self.homes else self.find(graph.name, node.name)
 
     @cached_property
     def _anywhere(self) -> dict[str, Node]:
@@ -173,12 +177,12 @@ class Context:
     def _named(self) -> dict[tuple[str, str], Node]:
         return {(graph.name, node.name): node for graph in self.graphs for node in graph.nodes}
 
-    def own(self, node: Node, graph: str) -> Node | None:
+    def own(self, node: Node, graph: Graph) -> Node | None:
         """The node of this module that a node of a plan stands for, in the graph of that name; None where there is none."""
         for one in (node, *node.origin[:1]):
             if one in self.homes:
                 return one
-        return self._named.get((graph, node.name))
+        return self._named.get((graph.name, node.name))
 
     @cached_property
     def total_us(self) -> float | None:

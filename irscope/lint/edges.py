@@ -48,7 +48,7 @@ class Edge:
     def likeness(self) -> tuple[object, ...]:
         """What equal layers of a model have in common: rule and words, operators, type, and the lines or scopes but for numbers."""
         verdict = self.verdict
-        named = verdict.producer if not self.ops[0] else "", verdict.consumer if not self.ops[1] else ""
+        named = tuple("" if op else name for op, name in zip(self.ops, verdict.names, strict=True))
         scopes = tuple(_NUMBER.sub("0", source) if ":" not in source else source for source in self.sources)
         return verdict.fused, verdict.rule, verdict.reason, self.ops, self.carries, scopes, named
 
@@ -56,7 +56,7 @@ class Edge:
 def told(context: Context, verdicts: Iterable[EdgeVerdict], kernels: Mapping[EdgeVerdict, Kernel] | None = None) -> list[Edge]:
     """The verdicts on edges of a module, in their order, with what a reader wants to know."""
     verdicts = list(verdicts)
-    stored = Counter((v.computation, v.producer) for v in verdicts if v.fused != "all")
+    stored = Counter((v.graph, v.producer) for v in verdicts if v.fused != "all")
     times = Calls(context.module).times
     ends: dict[Node, str] = {}
 
@@ -67,7 +67,7 @@ def told(context: Context, verdicts: Iterable[EdgeVerdict], kernels: Mapping[Edg
 
     edges = []
     for verdict in verdicts:
-        node, reader = context.find(verdict.computation, verdict.producer), context.find(verdict.computation, verdict.consumer)
+        node, reader = (context.in_text(end, verdict.graph) for end in (verdict.producer, verdict.consumer))
         ops = _operator(context, node) if node else "", _operator(context, reader) if reader else ""
         kernel = kernels.get(verdict) if kernels else None
         carries = describe_type(node.type) if node else ""
@@ -75,7 +75,7 @@ def told(context: Context, verdicts: Iterable[EdgeVerdict], kernels: Mapping[Edg
             edges.append(Edge(verdict, ops, carries, kernel=kernel))
             continue
         graph = context.homes[node]
-        alone = stored[verdict.computation, verdict.producer] == 1 and node is not graph.root
+        alone = stored[verdict.graph, verdict.producer] == 1 and node is not graph.root
         size, runs = float(bytes_of(node.type)), times.get(graph, 1.0)
         read = size if verdict.fused == "none" else 0.0
         written = size if alone else 0.0

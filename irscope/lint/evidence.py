@@ -93,7 +93,7 @@ class Evidence:
         origin = written(node)
         if origin in self._places:
             return origin
-        return self.context.own(node, graph.name)
+        return self.context.own(node, graph)
 
     def _costs(self, nodes: list[Node]) -> dict[str, float] | None:
         """What the kernels of some nodes cost in one run of the module; None where no kernel computes them, or none can be told."""

@@ -10,7 +10,7 @@ from irscope.expand import expand
 from irscope.expand.torchscript.constants import elided_constants
 from irscope.fusion import AsWritten, EdgeVerdict, Plan, compiler_of, policy_named
 from irscope.fusion.logs.events import FusionLog
-from irscope.graph import Module, callees_first
+from irscope.graph import Module, Node, callees_first
 from irscope.lint.asked import Kernel, kernels_of, must_exist, not_joined
 from irscope.lint.context import Context
 from irscope.lint.settings import Settings
@@ -111,10 +111,10 @@ def _in_the_text(module: Module, plan: Plan) -> Iterable[EdgeVerdict]:
     if module.format == "hlo" or any(plan.graph is graph for graph in module.graphs.values()):
         return plan.verdicts
     text = {node.name: written(node).name for node in plan.graph.nodes}
-    found: dict[tuple[str, str], EdgeVerdict] = {}
+    found: dict[tuple[Node, Node], EdgeVerdict] = {}
     for verdict in plan.verdicts:
-        ends = text.get(verdict.producer, verdict.producer), text.get(verdict.consumer, verdict.consumer)
-        if ends[0] == ends[1]:
+        ends = written(verdict.producer), written(verdict.consumer)
+        if ends[0] is ends[1]:
             continue
         before = found.get(ends)
         if before is None or APART.index(verdict.fused) > APART.index(before.fused):
@@ -128,8 +128,8 @@ def _asked(module: Module, verdicts: list[EdgeVerdict], policy: str, pair: tuple
     if pair is None:
         return verdicts
     for name in pair:
-        must_exist(module, name, (end for v in verdicts for end in (v.producer, v.consumer)))
-    found = [v for v in verdicts if {v.producer, v.consumer} == set(pair)]
+        must_exist(module, name, (end for v in verdicts for end in v.names))
+    found = [v for v in verdicts if set(v.names) == set(pair)]
     if not found:
         raise not_joined(module, pair, policy, verdicts)
     return found

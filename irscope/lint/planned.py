@@ -9,6 +9,7 @@ from functools import cached_property
 from irscope.analysis.calls import BodyUse, body_use
 from irscope.analysis.cost import is_free
 from irscope.analysis.survey import Survey
+from irscope.fusion import EdgeVerdict
 from irscope.fusion.plan import Group, Plan
 from irscope.graph import Graph, Module, Node, bytes_of
 from irscope.lint.estimate import Works, scattered
@@ -187,16 +188,18 @@ class Planned:
         """How many edges between two kinds of operators go through memory: ``dot -> add``."""
         found: Counter[str] = Counter()
         for plan in self.plans:
-            ops = {node.name: node.op.name for node in plan.graph.nodes}
-            for verdict in plan.unfused():
-                found[f"{ops.get(verdict.producer, verdict.producer)} -> {ops.get(verdict.consumer, verdict.consumer)}"] += 1
+            found.update(map(_operators, plan.unfused()))
         return found
 
     def reasons(self, pair: str) -> str:
         """Why the edges of such a pair go through memory: the first reason that is given."""
         for plan in self.plans:
-            ops = {node.name: node.op.name for node in plan.graph.nodes}
             for verdict in plan.unfused():
-                if f"{ops.get(verdict.producer, verdict.producer)} -> {ops.get(verdict.consumer, verdict.consumer)}" == pair:
+                if _operators(verdict) == pair:
                     return verdict.cause or verdict.reason or verdict.rule
         return ""
+
+
+def _operators(verdict: EdgeVerdict) -> str:
+    """The operators at both ends: ``dot -> add``."""
+    return f"{verdict.producer.op.name} -> {verdict.consumer.op.name}"

@@ -39,7 +39,7 @@ class Rewriter:
         if self._device is None:
             return None
         told = self._decisions()
-        own = {mine: node for node in found.nodes if (mine := self._context.own(node, found.graph.name)) in told and mine is not None}
+        own = {mine: node for node in found.nodes if (mine := self._context.own(node, found.graph)) in told and mine is not None}
         reductions = sorted(own, key=lambda node: own[node].index)
         if not reductions:
             return None

@@ -77,6 +77,6 @@ def plan(module: Module) -> Plan:
 
 def verdict(made: Plan, producer: str, consumer: str) -> EdgeVerdict:
     """What became of one edge."""
-    found = [v for v in made.verdicts if (v.producer, v.consumer) == (producer, consumer)]
-    assert len(found) == 1, [(v.producer, v.consumer) for v in made.verdicts]
+    found = [v for v in made.verdicts if v.names == (producer, consumer)]
+    assert len(found) == 1, [v.names for v in made.verdicts]
     return found[0]

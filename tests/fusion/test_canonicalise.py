@@ -41,10 +41,9 @@ def edges(plans: list[Plan]) -> Counter[tuple[object, ...]]:
     """Every edge by the forms of its ends, and what became of it."""
     found: Counter[tuple[object, ...]] = Counter()
     for plan in plans:
-        nodes = {node.name: node for node in plan.graph.nodes}
         for v in plan.verdicts:
-            if v.computation == plan.graph.name:
-                found[form(nodes[v.producer]), form(nodes[v.consumer]), v.fused, v.rule] += 1
+            if v.graph is plan.graph:
+                found[form(v.producer), form(v.consumer), v.fused, v.rule] += 1
     return found
 
 
@@ -84,7 +83,7 @@ def test_what_is_rewritten_keeps_its_way_to_the_text(name: str) -> None:
 
 
 def told(name: str) -> dict[tuple[str, str], EdgeVerdict]:
-    return {(v.producer, v.consumer): v for plan in POLICY.plan_module(text(name, "raw")) for v in plan.verdicts}
+    return {v.names: v for plan in POLICY.plan_module(text(name, "raw")) for v in plan.verdicts}
 
 
 def graph_edges(graph: Graph) -> set[tuple[str, str]]:

@@ -22,7 +22,7 @@ TEXT = """graph(%x : Float(4, 8, strides=[8, 1], requires_grad=0, device=cpu)):
 def test_an_elided_tensor_is_an_input_of_its_type(policy: str) -> None:
     module = irscope.load(TEXT, format="torchscript").module()
     (edge,) = judge(module, policy)
-    assert (edge.producer, edge.consumer, edge.fused) == ("y", "z", "all")
+    assert (*edge.names, edge.fused) == ("y", "z", "all")
     assert remarks(module, policy)[0].startswith("the text elides the values of 1 constants (%table): they are taken for inputs of their types")
     context = Context(module)
     assert context.planned is not None and context.planned.kernels == 1

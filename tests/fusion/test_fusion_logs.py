@@ -21,7 +21,7 @@ def told(name: str, log: str | None = None) -> tuple[dict[tuple[str, str], EdgeV
     program = next(path for path in (DATA / f"{name}.hlo", DATA / f"{name}.txt") if path.is_file())
     text = log if log is not None else (DATA / f"{name}.log").read_text()
     edges, notes = verdicts_by_log(load(program).module(), read_log(text, f"{name}.log"))
-    return {(e.producer, e.consumer): e for e in edges}, notes
+    return {e.names: e for e in edges}, notes
 
 
 def test_a_vlog_is_read_step_by_step() -> None:

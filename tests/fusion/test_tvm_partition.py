@@ -70,5 +70,5 @@ def test_a_value_that_all_read_takes_no_quadratic_time() -> None:
     plan, = POLICY.plan_module(module)
     assert time.process_time() - began < 10  # a walk for every reader takes minutes
     assert partition.dominators[1].parent == len(partition.walk.nodes) - 1
-    told = next(v for v in plan.verdicts if v.producer == "0" and v.fused == "none")
+    told = next(v for v in plan.verdicts if v.producer.name == "0" and v.fused == "none")
     assert told.rule == "multi-consumer" and told.cause is not None and "and 19994 more" in told.cause

@@ -28,7 +28,7 @@ LAST = ("afterwards XLA's autotuner times each of these kernels on the device, a
 
 
 def edges(read: Module) -> dict[tuple[str, str], EdgeVerdict]:
-    return {(v.producer, v.consumer): v for v in judge(read, "xla-gpu")}
+    return {v.names: v for v in judge(read, "xla-gpu")}
 
 
 def test_a_note_says_which_kernels_are_made() -> None:

@@ -45,7 +45,7 @@ def ops(text: Module, device: str = "h100") -> list[str]:
 
 
 def told(text: Module, device: str | None = None) -> dict[tuple[str, str], EdgeVerdict]:
-    return {(v.producer, v.consumer): v for plan in POLICY.plan_module(text, device) for v in plan.verdicts}
+    return {v.names: v for plan in POLICY.plan_module(text, device) for v in plan.verdicts}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -67,7 +67,7 @@ def test_kernels_and_edges_are_told_in_the_operators_of_the_text(name: str) -> N
     here = {node for graph in text.graphs.values() for node in graph.nodes}
     plans = POLICY.plan_module(text)
     assert all(node in here for plan in plans for group in plan.groups for node in (*group.nodes, *group.outputs))
-    found = {(v.producer, v.consumer) for plan in plans for v in plan.verdicts}
+    found = {v.names for plan in plans for v in plan.verdicts}
     untold = ("parameter", "constant", "get-tuple-element", "tuple")
     for plan in plans:
         assert {(o.name, n.name) for n in plan.graph.nodes for o in n.operands if not {o.op.name, n.op.name} & set(untold)} <= found

@@ -78,9 +78,9 @@ def decided(policy: str, name: str) -> tuple[list[tuple[str, str, str]], list[tu
     text = load(GIVEN / f"{name}.hlo").module()
     release = next(one for one in RELEASES.values() if one is policy_named(policy))
     run = Replay([text.main()], load_log(str(GIVEN / f"{name}.log")).runs[0])
-    verdicts = [v for plan in release.plan_as_written(text) for v in plan.verdicts if v.consumer in run.nodes and v.producer in run.nodes]
-    told = [v for v in verdicts if run.knows(run.nodes[v.consumer]) and run.nodes[v.producer].op not in (hlo.parameter, hlo.constant)]
-    ends = [(v.producer, v.consumer) for v in told]
+    verdicts = [v for plan in release.plan_as_written(text) for v in plan.verdicts if set(v.names) <= run.nodes.keys()]
+    told = [v for v in verdicts if run.knows(v.consumer) and v.producer.op not in (hlo.parameter, hlo.constant)]
+    ends = [v.names for v in told]
     return [(*e, v.fused) for e, v in zip(ends, told)], [(*e, run.fused(*e)) for e in ends]
 
 

@@ -21,7 +21,7 @@ def module(instructions: str, header: str = "") -> Module:
 
 def verdicts(policy: str, instructions: str, header: str = "", device: str | None = None) -> dict[tuple[str, str], EdgeVerdict]:
     """All edges of the entry."""
-    return {(v.producer, v.consumer): v for v in judge(module(instructions, header), policy, device) if v.computation == "e"}
+    return {v.names: v for v in judge(module(instructions, header), policy, device) if v.graph.name == "e"}
 
 
 def why(policy: str, instructions: str, edge: str, header: str = "", device: str | None = None) -> str:

@@ -9,6 +9,7 @@ import pytest
 import irscope
 from irscope.cli.main import main
 from irscope.fusion.plan import EdgeVerdict
+from irscope.graph import Node
 from irscope.lint.context import Context
 from irscope.lint.edges import Edge, folded, told
 from irscope.lint.fusion import judge
@@ -76,7 +77,7 @@ def printed(capsys: pytest.CaptureFixture[str], path: Path, *more: str) -> str:
 
 def between(edges: list[Edge], producer: str, consumer: str) -> Edge:
     """The edge between two nodes."""
-    return next(e for e in edges if (e.verdict.producer, e.verdict.consumer) == (producer, consumer))
+    return next(e for e in edges if e.verdict.names == (producer, consumer))
 
 
 def test_an_edge_tells_what_goes_over_it_and_where_both_ends_come_from() -> None:
@@ -114,7 +115,7 @@ def test_an_edge_inside_a_loop_counts_once_a_trip() -> None:
 
 def test_edges_of_equal_layers_are_one_kind_and_the_costliest_comes_first() -> None:
     groups = folded(edges_of(layers()))
-    assert [edge.verdict.producer for edge in next(g for g in groups if g[0].verdict.producer == "t0")] == [f"t{i}" for i in range(LAYERS)]
+    assert [edge.verdict.producer.name for edge in next(g for g in groups if g[0].verdict.producer.name == "t0")] == [f"t{i}" for i in range(LAYERS)]
     costs = [sum(edge.us for edge in group) for group in groups]
     assert costs == sorted(costs, reverse=True)
     assert sum(len(group) for group in groups) == sum(edge.is_apart for edge in edges_of(layers()))
@@ -122,7 +123,10 @@ def test_edges_of_equal_layers_are_one_kind_and_the_costliest_comes_first() -> N
 
 def test_fused_edges_and_nodes_that_the_text_does_not_have_cost_nothing() -> None:
     module = irscope.load(layers()).module()
-    made = told(Context(module), [EdgeVerdict("e", "b1", "d1", "all"), EdgeVerdict("e", "nobody", "d1", "none")])
+    graph = module.main()
+    nodes = {node.name: node for node in graph.nodes}
+    other = Node(nodes["b1"].op, "not-in-the-text", nodes["b1"].type)
+    made = told(Context(module), [EdgeVerdict(graph, nodes["b1"], nodes["d1"], "all"), EdgeVerdict(graph, other, nodes["d1"], "none")])
     assert [(edge.us, edge.bytes, edge.sources) for edge in made] == [(0.0, 0.0, ("", ""))] * 2
     assert made[0].ops == ("broadcast", "divide") and made[1].ops == ("", "divide")
 

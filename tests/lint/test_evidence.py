@@ -71,7 +71,7 @@ def computed(context: Context) -> set[Node]:
     """The nodes of the text that some kernel of the plan computes."""
     sound = context.sound
     plans = sound.planned.plans if sound.planned is not None else []
-    own = (sound.own(node, plan.graph.name) for plan in plans for group in plan.groups for node in group.nodes)
+    own = (sound.own(node, plan.graph) for plan in plans for group in plan.groups for node in group.nodes)
     return {node for node in own if node is not None}
 
 

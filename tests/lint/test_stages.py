@@ -110,8 +110,8 @@ def test_edges_are_told_between_operators_of_the_text() -> None:
     names = {node.name for node in module.main().nodes}
     verdicts = judge(module, "irscope")
     assert verdicts
-    assert {name for verdict in verdicts for name in (verdict.producer, verdict.consumer)} <= names
-    assert all(verdict.producer != verdict.consumer for verdict in verdicts)
+    assert {name for verdict in verdicts for name in verdict.names} <= names
+    assert all(verdict.producer is not verdict.consumer for verdict in verdicts)
 
 
 def test_the_command_prints_the_table(cli: Cli, tmp_path: Path) -> None:

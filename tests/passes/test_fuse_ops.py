@@ -35,7 +35,7 @@ def groups(module: Module, options: str = "") -> list[list[str]]:
 
 
 def reasons(module: Module) -> dict[tuple[str, str], str]:
-    return {(v.producer, v.consumer): v.rule for plan in POLICY.plan_module(module) for v in plan.verdicts if v.fused == "none"}
+    return {v.names: v.rule for plan in POLICY.plan_module(module) for v in plan.verdicts if v.fused == "none"}
 
 
 def test_a_chain_of_elementwise_operators_is_one_function() -> None:

@@ -27,10 +27,7 @@ def told_in_text(canonical: Canonical, plans: Sequence[Plan], graphs: Iterable[G
     """
     edges: dict[tuple[Node, Node], EdgeVerdict] = {}
     for plan in plans:
-        nodes = {node.name: node for node in plan.graph.nodes}
-        for verdict in plan.verdicts:
-            if verdict.computation == plan.graph.name:
-                edges[nodes[verdict.producer], nodes[verdict.consumer]] = verdict
+        edges |= {(v.producer, v.consumer): v for v in plan.verdicts if v.graph is plan.graph}
     told: list[Plan] = []
     used: set[tuple[Node, Node]] = set()
     for graph in graphs:
@@ -45,9 +42,7 @@ def told_in_text(canonical: Canonical, plans: Sequence[Plan], graphs: Iterable[G
     for plan in plans:
         home = homes.get(plan.graph.name, told[-1])
         home.decisions += plan.decisions
-        nodes = {node.name: node for node in plan.graph.nodes}
-        home.verdicts += [v for v in plan.verdicts
-                          if v.computation == plan.graph.name and (nodes[v.producer], nodes[v.consumer]) not in used]
+        home.verdicts += [v for v in plan.verdicts if v.graph is plan.graph and (v.producer, v.consumer) not in used]
     _tell_groups(plans, told)
     return told
 
@@ -91,7 +86,7 @@ def _verdict(graph: Graph, producer: Node, consumer: Node, canonical: Canonical,
     source, target = canonical.became.get(producer), canonical.became.get(consumer)
 
     def gone(cause: str) -> EdgeVerdict:
-        return EdgeVerdict(graph.name, producer.name, consumer.name, "all", None, SIMPLIFIED, cause)
+        return EdgeVerdict(graph, producer, consumer, "all", None, SIMPLIFIED, cause)
 
     if source is None or target is None:
         return gone(f"XLA simplifies %{(producer if source is None else consumer).name} away before it fuses")
@@ -109,7 +104,7 @@ def _verdict(graph: Graph, producer: Node, consumer: Node, canonical: Canonical,
     if (source.name, target.name) != (producer.name, consumer.name) or len(path) > 1:
         names = " -> ".join(f"%{node.name}" for node in (source, *(edge[1] for edge in path)))
         cause = f"{cause}; XLA has rewritten this edge to {names}" if cause else f"XLA has rewritten this edge to {names}"
-    return EdgeVerdict(graph.name, producer.name, consumer.name, worst.fused, worst.reason, worst.rule, cause, worst.counterfactual)
+    return EdgeVerdict(graph, producer, consumer, worst.fused, worst.reason, worst.rule, cause, worst.counterfactual)
 
 
 def _path(source: Node, target: Node, edges: dict[tuple[Node, Node], EdgeVerdict]) -> list[tuple[Node, Node]]:

@@ -115,11 +115,11 @@ class Told:
     def _verdict(self, first: Node, second: Node, judged: list[tuple[str, Reason | None]]) -> EdgeVerdict:
         states = {state for state, _ in judged}
         fused = states.pop() if len(states) == 1 else "some"
-        computation = self.program.graph.name
+        graph = self.program.graph
         why = next((r for _, r in judged if r is not None), None)
         if why is None:
-            return EdgeVerdict(computation, first.name, second.name, fused)
-        return EdgeVerdict(computation, first.name, second.name, fused, why.words, why.rule, why.cause, why.counterfactual)
+            return EdgeVerdict(graph, first, second, fused)
+        return EdgeVerdict(graph, first, second, fused, why.words, why.rule, why.cause, why.counterfactual)
 
 
 def _is_place(kernel: Kernel) -> bool:

@@ -57,9 +57,8 @@ def verdicts_by_log(module: Module, log: FusionLog, device: str | None = None) -
     graphs = [g for g in callees_first(module, module.main()) if id(g) not in bodies]
     runs = [Replay(graphs, steps) for steps in log.runs]
     run = max(runs, key=lambda r: len(r.known) - len(r.unknown))
-    nodes = run.nodes
     looked_at = {graph.name for graph in graphs}
-    told = [_xla(v, run, nodes, module, policy.version) if v.computation in looked_at else v for v in own]
+    told = [_xla(v, run, module, policy.version) if v.graph.name in looked_at else v for v in own]
     remarks = [f"{log.name} is the truth; causes and edits are those of {policy.version} where it agrees"]
     if run.unknown:
         some = ", ".join(f"%{name}" for name in sorted(run.unknown)[:3])
@@ -67,14 +66,14 @@ def verdicts_by_log(module: Module, log: FusionLog, device: str | None = None) -
     return told, remarks + _agreement(own, told, policy.version)
 
 
-def _xla(own: EdgeVerdict, run: Replay, nodes: dict[str, Node], module: Module, version: str) -> EdgeVerdict:
-    if not run.knows(nodes[own.consumer]):
+def _xla(own: EdgeVerdict, run: Replay, module: Module, version: str) -> EdgeVerdict:
+    if not run.knows(own.consumer):
         return own
-    fused = run.fused(own.producer, own.consumer)
+    fused = run.fused(*own.names)
     if fused == "all":
-        return _merged(own, fused, None, module, nodes, version)
-    words, more = _words(run, own.producer, own.consumer)
-    return _merged(own, fused, words if fused == "none" else None, module, nodes, version, more if fused == "none" else "")
+        return _merged(own, fused, None, module, version)
+    words, more = _words(run, *own.names)
+    return _merged(own, fused, words if fused == "none" else None, module, version, more if fused == "none" else "")
 
 
 def _words(run: Replay, producer: str, consumer: str) -> tuple[str | None, str]:
@@ -89,13 +88,12 @@ def _words(run: Replay, producer: str, consumer: str) -> tuple[str | None, str]:
     return None, ""
 
 
-def _merged(own: EdgeVerdict, fused: str, words: str | None, module: Module, nodes: dict[str, Node], version: str,
-            more: str = "") -> EdgeVerdict:
+def _merged(own: EdgeVerdict, fused: str, words: str | None, module: Module, version: str, more: str = "") -> EdgeVerdict:
     """The log's verdict with the policy's cause, or with what the policy would have said instead."""
     agrees = own.fused == fused
     if fused != "none":
         note = "" if agrees else f"{version} would have said otherwise: fused {own.fused}" + (f", {own.reason}" if own.reason else "")
-        return EdgeVerdict(own.computation, own.producer, own.consumer, fused, None, "" if agrees else "disagreement", note)
+        return EdgeVerdict(own.graph, own.producer, own.consumer, fused, None, "" if agrees else "disagreement", note)
     parts = [more] if more else []
     if agrees and own.cause:
         parts.append(own.cause)
@@ -103,19 +101,19 @@ def _merged(own: EdgeVerdict, fused: str, words: str | None, module: Module, nod
         parts.append(f"{version} would have fused it (fused {own.fused})")
     elif words is not None and own.reason is not None and own.reason != words and not words.startswith("Operand ("):
         parts.append(f"{version} gives another reason: {own.reason}")
-    places = _places(module, nodes.get(own.producer), nodes.get(own.consumer))
+    places = _places(module, own.producer, own.consumer)
     if places:
         parts.append(places)
     return replace(own, fused=fused, reason=words, rule=own.rule if agrees else "disagreement", cause="; ".join(parts),
                    counterfactual=own.counterfactual if agrees else "")
 
 
-def _places(module: Module, *ends: Node | None) -> str:
+def _places(module: Module, *ends: Node) -> str:
     """Where in the user's program the two stand."""
     said = []
     for node in ends:
-        stack = module.call_stack(node) if node is not None else ()
-        if node is not None and stack:
+        stack = module.call_stack(node)
+        if stack:
             said.append(f"%{node.name} is from {stack[0]}")
     return ", ".join(said)
 
@@ -133,14 +131,13 @@ def _agreement(own: Sequence[EdgeVerdict], told: Sequence[EdgeVerdict], version:
 def _by_inductor(module: Module, log: FusionLog) -> tuple[list[EdgeVerdict], list[str]]:
     policy = InductorPolicy()
     graph = expand(module, outline=True).main()
-    names = {node.name: node for g in module.graphs.values() for node in g.nodes}
     own = policy.plan(graph).verdicts
     told = policy.prepared(graph)
     kernels = told.scheduler.kernels
     found, place = max(((matched(operations, kernels), -i) for i, operations in enumerate(log.operations)), key=lambda f: (len(f[0]), f[1]))
     operations, steps = log.operations[-place], log.runs[-place]
     again = set(found.values())
-    seen = {written(node).name for kernel in kernels if kernel.buffers[0].name in again for node in kernel.buffers[0].members}
+    seen = {written(node) for kernel in kernels if kernel.buffers[0].name in again for node in kernel.buffers[0].members}
     replayed(told.scheduler, found, steps)
     by_log = {(v.producer, v.consumer): v for v in told.told().plan().verdicts}
     merged: list[EdgeVerdict] = []
@@ -150,7 +147,7 @@ def _by_inductor(module: Module, log: FusionLog) -> tuple[list[EdgeVerdict], lis
         if said is None or verdict.producer not in seen or verdict.consumer not in seen:
             merged.append(replace(verdict, cause="; ".join(part for part in (verdict.cause, UNSEEN) if part)))
             continue
-        merged.append(_merged(verdict, said.fused, said.reason, module, names, policy.version))
+        merged.append(_merged(verdict, said.fused, said.reason, module, policy.version))
         covered.append((verdict, merged[-1]))
     remarks = [f"{log.name} is the truth; causes and edits are those of {policy.version} where it agrees",
                f"{len(found)} of the {len(operations)} operations of the log were found again in what irscope makes of this text"]

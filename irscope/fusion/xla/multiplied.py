@@ -150,7 +150,7 @@ def tell_products(plans: list[Plan], module: Module, device: Device, rewritten: 
 
 
 def _told(verdict: EdgeVerdict, known: dict[tuple[str, str, str], Edge]) -> EdgeVerdict:
-    edge = known.get((verdict.computation, verdict.producer, verdict.consumer))
+    edge = known.get((verdict.graph.name, *verdict.names))
     if edge is None or verdict.fused != "none":
         return verdict
     return replace(verdict, cause=edge.cause, counterfactual=edge.way_out)

@@ -38,9 +38,9 @@ def plan_of(graph: Graph, outcome: Outcome) -> Plan:
                 continue
             for producer in dict.fromkeys(consumer.operands):
                 if producer.op not in UNTOLD:
-                    plan.verdicts.append(_verdict(owner.name, producer, consumer, homes, outcome))
+                    plan.verdicts.append(_verdict(owner, producer, consumer, homes, outcome))
                 elif producer.op is hlo.get_tuple_element and producer.operands[0].op not in UNTOLD and producer in homes:
-                    plan.verdicts.append(_through(owner.name, producer, consumer, homes, outcome))
+                    plan.verdicts.append(_through(owner, producer, consumer, homes, outcome))
     return plan
 
 
@@ -65,18 +65,15 @@ def from_text(plan: Plan, unfused: Outcome) -> None:
         for member in (kernel,) if kernel.body is None else kernel.body.instructions:
             if member.node is not None:
                 homes.setdefault(member.node, kernel)
-    nodes = {node.name: node for node in plan.graph.nodes}
     for place, verdict in enumerate(plan.verdicts):
-        if verdict.computation != plan.graph.name or verdict.fused != "none":
-            continue
-        producer, consumer = nodes.get(verdict.producer), nodes.get(verdict.consumer)
-        if producer is None or consumer is None or not (opened(producer) or opened(consumer)):
+        producer, consumer = verdict.producer, verdict.consumer
+        if verdict.graph is not plan.graph or verdict.fused != "none" or not (opened(producer) or opened(consumer)):
             continue
         source = producer.bodies[0].result() if opened(producer) else producer
         for reader in _readers(producer, consumer):
             refusal = unfused.refusals.get((source.name, homes[reader])) if reader in homes else None
             if refusal is not None:
-                plan.verdicts[place] = told(verdict.computation, producer, consumer, "none", refusal, (source, reader))
+                plan.verdicts[place] = told(verdict.graph, producer, consumer, "none", refusal, (source, reader))
                 break
 
 
@@ -120,7 +117,7 @@ def _group(kernel: Instruction, members: list[Instruction]) -> Group:
     return Group(kind, nodes, outputs or nodes[-1:], inputs, reductions[-1] if reductions else None, kernel.dims)
 
 
-def _verdict(computation: str, producer: Node, consumer: Node, homes: Homes, outcome: Outcome) -> EdgeVerdict:
+def _verdict(graph: Graph, producer: Node, consumer: Node, homes: Homes, outcome: Outcome) -> EdgeVerdict:
     """What became of one edge over all copies of the consumer."""
     fused, apart = 0, None
     for copy, kernel in homes[consumer]:
@@ -130,29 +127,29 @@ def _verdict(computation: str, producer: Node, consumer: Node, homes: Homes, out
         elif apart is None:
             apart = (source, kernel)
     if apart is None:
-        return EdgeVerdict(computation, producer.name, consumer.name, "all")
+        return EdgeVerdict(graph, producer, consumer, "all")
     source, kernel = apart
     refusal = outcome.refusals.get((source.name, kernel))
     verdict = "some" if fused else "none"
     if refusal is None:
-        return EdgeVerdict(computation, producer.name, consumer.name, verdict)
-    return told(computation, producer, consumer, verdict, refusal)
+        return EdgeVerdict(graph, producer, consumer, verdict)
+    return told(graph, producer, consumer, verdict, refusal)
 
 
-def _through(computation: str, part: Node, consumer: Node, homes: Homes, outcome: Outcome) -> EdgeVerdict:
+def _through(graph: Graph, part: Node, consumer: Node, homes: Homes, outcome: Outcome) -> EdgeVerdict:
     """The edge from an operator with several results to who reads one of them."""
     source, kernel = part.operands[0], homes[part][0][1]
     refusal = outcome.refusals.get((source.name, kernel))
     if refusal is None:
-        return EdgeVerdict(computation, source.name, consumer.name, "none")
-    return told(computation, source, consumer, "none", refusal)
+        return EdgeVerdict(graph, source, consumer, "none")
+    return told(graph, source, consumer, "none", refusal)
 
 
-def told(computation: str, producer: Node, consumer: Node, fused: str, refusal: Refusal,
+def told(graph: Graph, producer: Node, consumer: Node, fused: str, refusal: Refusal,
          pair: tuple[Node, Node] | None = None) -> EdgeVerdict:
     """A refusal in the words of the compiler and in ours; ``pair`` are the instructions inside the two kernels, where they are known."""
     inside = pair or (producer, consumer)
-    return EdgeVerdict(computation, producer.name, consumer.name, fused, refusal.words(*inside) or None, refusal.rule.name,
+    return EdgeVerdict(graph, producer, consumer, fused, refusal.words(*inside) or None, refusal.rule.name,
                        refusal.cause(*inside), refusal.way_out(*inside))
 
 

@@ -212,9 +212,10 @@ def _reason(planned: Planned, before: _Atom, after: _Atom) -> str:
     nearly = ""
     for plan in planned.plans:
         for verdict in plan.unfused():
-            if verdict.producer in names[0]:
+            producer, consumer = verdict.names
+            if producer in names[0]:
                 why = verdict.reason or verdict.cause or verdict.rule
-                if verdict.consumer in names[1]:
+                if consumer in names[1]:
                     return why
                 nearly = nearly or why
     return nearly

@@ -15,5 +15,6 @@ def write(report: Report) -> str:
                 verdict = edge.verdict
                 where = f"{file.file}:{edge.place}" if edge.place else file.file
                 why = verdict.reason or verdict.cause or (f"in {edge.kernel.told()}" if edge.kernel is not None else "")
-                lines.append(f"{where}: {verdict.computation}: %{verdict.producer} -> %{verdict.consumer}: fused {verdict.fused}: {why}")
+                ends = f"%{verdict.producer.name} -> %{verdict.consumer.name}"
+                lines.append(f"{where}: {verdict.graph.name}: {ends}: fused {verdict.fused}: {why}")
     return "\n".join([*lines, report.summary()])

@@ -118,7 +118,7 @@ def _edges(file: FileReport, policy: str, everything: bool, asked: bool) -> str:
 def _edge(group: list[Edge], policy: str) -> list[str]:
     """One edge, and how many are like it: the reason, the way out, what it costs and where it stands in the user's program."""
     edge, verdict = group[0], group[0].verdict
-    lines = [f"  %{verdict.producer} -> %{verdict.consumer}  fused: {verdict.fused}  ({verdict.computation})"]
+    lines = [f"  %{verdict.producer.name} -> %{verdict.consumer.name}  fused: {verdict.fused}  ({verdict.graph.name})"]
     cost = costs(group)
     what = ", ".join(part for part in (edge.carries, f"costs at most {cost}" if cost else "") if part)
     ends = " -> ".join(f"{op} at {source}" if source else op for op, source in zip(edge.ops, edge.sources, strict=True))
@@ -131,7 +131,7 @@ def _edge(group: list[Edge], policy: str) -> list[str]:
     if verdict.counterfactual:
         lines.append(f"      would fuse: {verdict.counterfactual}")
     if len(group) > 1:
-        others = ", ".join(f"%{one.verdict.producer} -> %{one.verdict.consumer}" for one in group[1 : 1 + LIKE])
+        others = ", ".join(f"%{one.verdict.producer.name} -> %{one.verdict.consumer.name}" for one in group[1 : 1 + LIKE])
         more = f" and {len(group) - 1 - LIKE} more" if len(group) - 1 > LIKE else ""
         lines.append(f"      {len(group)} times: also {others}{more}")
     return lines
@@ -147,7 +147,7 @@ def fused_into(edge: Edge, policy: str) -> list[str]:
     """For an edge that is fused: in which kernel, and what that means for the value in between."""
     lines = [f"in {edge.kernel.told()}" if edge.kernel is not None else f"{policy} does not name the kernel of this edge"]
     if edge.verdict.fused == "some":
-        return [*lines, f"%{edge.verdict.producer} is stored or computed again for its other readers"]
+        return [*lines, f"%{edge.verdict.producer.name} is stored or computed again for its other readers"]
     if not edge.verdict.rule:
         lines.append(f"no rule of {policy} keeps them apart; the value in between is never stored for this reader")
     return lines

@@ -83,9 +83,9 @@ def edge_dict(edge: Edge) -> dict[str, Any]:
     """An edge with the keys of the contract, what goes over it, what that costs, and the kernel of one that was asked for and is fused."""
     verdict, kernel = edge.verdict, edge.kernel
     told: dict[str, Any] = {
-        "computation": verdict.computation,
-        "producer": verdict.producer,
-        "consumer": verdict.consumer,
+        "computation": verdict.graph.name,
+        "producer": verdict.producer.name,
+        "consumer": verdict.consumer.name,
         "fused": verdict.fused,
         "reason": verdict.reason or None,
         "rule": verdict.rule or None,

@@ -59,7 +59,7 @@ def _edges(file: FileReport, policy: str, asked: bool) -> str:
     for edge in apart[:MAX_ROWS]:
         verdict = edge.verdict
         why = _cell(verdict.reason or verdict.cause or (f"in {edge.kernel.told()}" if edge.kernel is not None else ""))
-        ends = zip((verdict.producer, verdict.consumer), edge.sources, strict=True)
+        ends = zip(verdict.names, edge.sources, strict=True)
         first, second = (f"`%{_code(name)}` {_cell(source)}".rstrip() for name, source in ends)
         rows.append(f"| {first} | {second} | {verdict.fused} | {why} | {costs([edge])} |")
     if len(apart) > MAX_ROWS:

@@ -129,7 +129,7 @@ ENTRY e {
             if not group.outputs:
                 continue  # it is there for its effect alone
             us = planned.kernel_us(plan.graph, group, works)
-            node = context.own(group.root, plan.graph.name)
+            node = context.own(group.root, plan.graph)
             if us < max(FEWEST_US, SHARE * context.total_us) or node is None:
                 continue
             read, written = planned.flow(plan.graph, group)
