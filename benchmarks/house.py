@@ -113,13 +113,20 @@ def sizes(files: list[File], figures: Figures) -> None:
 # ---------------------------------------------------------------------- names of operators, attributes and formats
 
 def _is_op_name(node: ast.AST) -> bool:
-    """``x.op.name``, or ``x.op`` and ``opcode`` where operators are strings."""
+    """``x.op.name``, or a name for it."""
     if isinstance(node, ast.Name):
         return node.id in ("opcode", "op_name")
-    if not isinstance(node, ast.Attribute):
-        return False
-    return node.attr in ("op", "opcode") or (node.attr == "name" and isinstance(node.value, ast.Attribute | ast.Name)
-                                             and (node.value.attr if isinstance(node.value, ast.Attribute) else node.value.id) == "op")
+    return isinstance(node, ast.Attribute) and node.attr == "name" and _last(node.value) == "op"
+
+
+def _is_scalar_operation(node: ast.AST) -> bool:
+    """``x.op`` of an expression of the tile IR."""
+    return isinstance(node, ast.Attribute) and node.attr == "op"
+
+
+def _last(node: ast.AST) -> str:
+    """The last part of a dotted name."""
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
 def _is_attrs(node: ast.AST) -> bool:
@@ -136,7 +143,7 @@ def _holds_strings(node: ast.AST) -> bool:
         return isinstance(node.value, str)
     if isinstance(node, ast.Tuple | ast.List | ast.Set):
         return all(map(_holds_strings, node.elts))
-    return isinstance(node, ast.Name | ast.Attribute) and (node.id if isinstance(node, ast.Name) else node.attr).lstrip("_").isupper()
+    return _last(node).lstrip("_").isupper()
 
 
 def _looked_up(node: ast.AST, what: Callable[[ast.AST], bool]) -> bool:
@@ -170,6 +177,9 @@ def names(files: list[File], figures: Figures) -> None:
         for node in ast.walk(file.tree):
             if file.path not in TRANSCRIBED and _looked_up(node, _is_op_name):
                 figures.add("operators by name", file, node)
+            if file.room in ("lower", "backends") and isinstance(node, ast.Compare) and _is_scalar_operation(node.left) \
+                    and isinstance(node.comparators[0], ast.Constant):
+                figures.add("scalar operations of the tile IR by name", file, node)
             if _attribute_by_name(node):
                 figures.add("attributes by name", file, node)
             if _looked_up(node, _is_format):
