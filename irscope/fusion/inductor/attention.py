@@ -10,6 +10,7 @@ from __future__ import annotations
 from irscope.fusion.inductor.program import Program, Unit, is_number, operator_of
 from irscope.fusion.inductor.strides import shape_of, viewed
 from irscope.graph import Node
+from irscope.ops import hlo
 
 TURNED = (0, 2, 1, 3)
 """(batch, length, heads, size) seen as (batch, heads, length, size)."""
@@ -18,24 +19,24 @@ SOFTMAX = frozenset(("softmax", "_softmax"))
 
 def written_out(program: Program, nodes: list[Node], alive: list[bool]) -> list[Unit]:
     """The attentions of a program, each a unit: first the product of queries and keys, last the one with the values."""
-    return [unit for node in nodes if node.op.name == "dot" and (unit := _attention(program, node, alive)) is not None]
+    return [unit for node in nodes if node.op is hlo.dot and (unit := _attention(program, node, alive)) is not None]
 
 
 def _attention(program: Program, last: Node, alive: list[bool]) -> Unit | None:
     """The attention whose result a product is."""
     chance = last.operands[0]
-    if not _is_product(last, 2) or chance.op.name != "divide" or operator_of(chance) not in SOFTMAX:
+    if not _is_product(last, 2) or chance.op is not hlo.divide or operator_of(chance) not in SOFTMAX:
         return None
     inside = _same_operator(chance)
     scores = _softmax_of(chance, inside)
     if scores is None or not _only_read_in(program, inside, (last,), alive):
         return None
     found: list[Node] = [last, *inside]
-    masked = scores.op.name == "add" and operator_of(scores) == "add"
+    masked = scores.op is hlo.add and operator_of(scores) == "add"
     if masked:
         found.append(scores)
         scores = scores.operands[0]
-    scaled = scores.op.name if scores.op.name in ("divide", "multiply") and is_number(scores.operands[1]) else ""
+    scaled = scores.op.name if scores.op in (hlo.divide, hlo.multiply) and is_number(scores.operands[1]) else ""
     if scaled:
         found.append(scores)
         scores = scores.operands[0]
@@ -49,13 +50,13 @@ def _attention(program: Program, last: Node, alive: list[bool]) -> Unit | None:
 
 def _is_product(node: Node, contracted: int) -> bool:
     """A product of (batch, heads, ...) matrices as ``matmul`` makes them, over dimension ``contracted`` of the second unturned."""
-    if node.op.name != "dot" or operator_of(node) not in ("matmul", "bmm") or len(shape_of(node)) != 4:
+    if node.op is not hlo.dot or operator_of(node) not in ("matmul", "bmm") or len(shape_of(node)) != 4:
         return False
     if 1 in shape_of(node)[2:]:
         return False  # has been taken apart into a multiplication and a sum before (decompositions.py)
     batches = node.attrs.get("lhs_batch_dims", ()), node.attrs.get("rhs_batch_dims", ())
     sums = node.attrs.get("lhs_contracting_dims", ()), node.attrs.get("rhs_contracting_dims", ())
-    turned = contracted == 3 and node.operands[1].op.name != "transpose"
+    turned = contracted == 3 and node.operands[1].op is not hlo.transpose
     return all(tuple(b) == (0, 1) for b in batches) and tuple(sums[0]) == (3,) and tuple(sums[1]) == (3 if turned else 2,)
 
 
@@ -65,7 +66,7 @@ def _same_operator(node: Node) -> list[Node]:
     stack = [node]
     while stack:
         for operand in stack.pop().operands:
-            if operand not in found and operand.origin and operand.origin[0] is node.origin[0] and operand.op.name != "constant":
+            if operand not in found and operand.origin and operand.origin[0] is node.origin[0] and operand.op is not hlo.constant:
                 found[operand] = None
                 stack.append(operand)
     return list(found)
@@ -73,10 +74,10 @@ def _same_operator(node: Node) -> list[Node]:
 
 def _softmax_of(chance: Node, inside: list[Node]) -> Node | None:
     """What a softmax over the last dimension reads."""
-    subtracted = chance.operands[0].operands[0] if chance.operands[0].op.name == "exponential" else chance
-    outside = {operand for node in inside for operand in node.operands if operand not in inside and operand.op.name != "constant"}
-    along = {tuple(node.attrs.get("dimensions", ())) for node in inside if node.op.name == "reduce"}
-    return subtracted.operands[0] if subtracted.op.name == "subtract" and len(outside) == 1 and along == {(3,)} else None
+    subtracted = chance.operands[0].operands[0] if chance.operands[0].op is hlo.exponential else chance
+    outside = {operand for node in inside for operand in node.operands if operand not in inside and operand.op is not hlo.constant}
+    along = {tuple(node.attrs.get("dimensions", ())) for node in inside if node.op is hlo.reduce}
+    return subtracted.operands[0] if subtracted.op is hlo.subtract and len(outside) == 1 and along == {(3,)} else None
 
 
 def _only_read_in(program: Program, nodes: list[Node], readers: tuple[Node, ...] | list[Node], alive: list[bool]) -> bool:
@@ -90,8 +91,8 @@ def _only_read_in(program: Program, nodes: list[Node], readers: tuple[Node, ...]
 def _laid_out(program: Program, matrices: tuple[Node, Node, Node]) -> str:
     """``turned``: queries, keys and values all are; ``plain``: none has to be copied to be a batch of matrices; else the empty string."""
     queries, keys, values = matrices
-    keys = keys.operands[0] if keys.op.name == "transpose" and tuple(keys.attrs["dimensions"]) == (0, 1, 3, 2) else keys
-    if all(m.op.name == "transpose" and tuple(m.attrs["dimensions"]) == TURNED for m in (queries, keys, values)):
+    keys = keys.operands[0] if keys.op is hlo.transpose and tuple(keys.attrs["dimensions"]) == (0, 1, 3, 2) else keys
+    if all(m.op is hlo.transpose and tuple(m.attrs["dimensions"]) == TURNED for m in (queries, keys, values)):
         return "turned"
     for matrix in (queries, keys, values):
         batch, heads, length, size = shape_of(matrix)

@@ -11,6 +11,7 @@ from irscope.fusion.inductor.strides import channels_last, ordered_strides, shap
 from irscope.fusion.inductor.units import is_mask, read_in_order
 from irscope.fusion.inductor.values import Buffer, Storage, Tensor, strides_of
 from irscope.graph import Node, TensorType
+from irscope.ops import hlo
 from irscope.ops.attrs import ConvDims
 
 CHANNELS_LAST = (1, 3, 2, 0)
@@ -19,7 +20,7 @@ CHANNELS_LAST = (1, 3, 2, 0)
 
 FILLED = frozenset(("zeros", "ones", "full", "zeros_like", "ones_like", "full_like", "new_zeros", "new_ones", "new_full"))
 """Operators that make a tensor of one number: a tensor of that shape, not a number that is repeated."""
-ONE_RESULT = frozenset(("dot", "convolution", "scatter"))
+ONE_RESULT = hlo.named("dot convolution scatter")
 """Calls that write their result themselves; of any other each result is taken out of the call, which is an operation more."""
 
 
@@ -28,8 +29,8 @@ def lower_call(state: State, unit: Unit) -> None:
     inside = set(unit.nodes)
     asked = read_in_order(unit) if unit.attention else [o for node in unit.nodes for o in node.operands]
     operands = list(dict.fromkeys(_given(unit, o) for o in asked if o not in inside))
-    convolution = next((n for n in unit.nodes if n.op.name == "convolution" and _on_images(n)), None)
-    dots = [n for n in unit.nodes if n.op.name == "dot"]
+    convolution = next((n for n in unit.nodes if n.op is hlo.convolution and _on_images(n)), None)
+    dots = [n for n in unit.nodes if n.op is hlo.dot]
     dot = dots[0] if len(dots) == 1 else None
     reads: list[Buffer] = []
     masks: list[Storage] = []
@@ -51,7 +52,7 @@ def lower_call(state: State, unit: Unit) -> None:
             reads.append(_in_memory(state, tensor, operand))
     results = [n for n in unit.nodes if isinstance(n.type, TensorType) and _read_outside(state, n, inside)]
     members = dict.fromkeys(unit.nodes)
-    one = dots or any(n.op.name in ONE_RESULT for n in unit.nodes)
+    one = dots or any(n.op in ONE_RESULT for n in unit.nodes)
     if len(results) == 1 and one and len(dots) < 2:
         node = results[0]
         buffer = state.add(Buffer("", "extern", node, shape_of(node), itemsize_of(node), reads=tuple(reads), members=members))
@@ -71,7 +72,7 @@ def lower_call(state: State, unit: Unit) -> None:
 
 def _given(unit: Unit, operand: Node) -> Node:
     """The argument of attention that a product inside reads turned: it is the argument that is stored."""
-    turned = unit.attention and operand.op.name == "transpose" and tuple(operand.attrs["dimensions"]) == (0, 1, 3, 2)
+    turned = unit.attention and operand.op is hlo.transpose and tuple(operand.attrs["dimensions"]) == (0, 1, 3, 2)
     return operand.operands[0] if turned else operand
 
 
@@ -92,7 +93,7 @@ def _is_argument(tensor: Tensor, operand: Node, unit: Unit) -> bool:
 
 
 def _read_outside(state: State, node: Node, inside: set[Node]) -> bool:
-    return state.program.uses[node.index] > 0 and node.op.name not in ("constant", "iota") and _leaves(state, node, inside)
+    return state.program.uses[node.index] > 0 and node.op not in (hlo.constant, hlo.iota) and _leaves(state, node, inside)
 
 
 def _leaves(state: State, node: Node, inside: set[Node]) -> bool:
@@ -122,7 +123,7 @@ def _settled(state: State, tensor: Tensor) -> Buffer:
 
 def _is_turned(state: State, operand: Node, unit: Unit) -> bool:
     """Whether what is added to the scores does not lie along their last dimension."""
-    if any(operand in node.operands for node in unit.nodes if node.op.name == "dot"):
+    if any(operand in node.operands for node in unit.nodes if node.op is hlo.dot):
         return False
     strides = [s for s, size in zip(state.program.strides[operand.index], shape_of(operand)) if size != 1 and s]
     return bool(strides) and strides[-1] != min(strides)

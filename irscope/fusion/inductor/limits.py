@@ -3,6 +3,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from irscope.graph import Op
+from irscope.ops import hlo
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -31,7 +34,7 @@ class Limits:
     unrolled: int
     two_steps: int
     horizontal: int
-    heavy: frozenset[str] = frozenset()
+    heavy: frozenset[Op] = frozenset()
     reads: int = 4
     most_operations: int = 100
     window: int = 25
@@ -44,4 +47,4 @@ class Limits:
 
 
 CPU = Limits("cpu", operations=50, accumulated=12, unrolled=8, two_steps=1024, horizontal=16,
-             heavy=frozenset(("exponential", "log", "log-plus-one", "logistic", "tanh")))
+             heavy=hlo.named("exponential log log-plus-one logistic tanh"))

@@ -18,6 +18,7 @@ from irscope.fusion.inductor.strides import shape_of
 from irscope.fusion.inductor.units import ADAPTIVE, UPSAMPLED, is_view
 from irscope.fusion.inductor.values import Buffer, Expression, Tensor
 from irscope.graph import Kind, Node, TensorType
+from irscope.ops import hlo
 
 AT_ONCE = frozenset(("mean", "addcmul", "addcdiv", "avg_pool1d", "avg_pool2d", "avg_pool3d"))
 """Operators of several primitives that PyTorch does not take apart."""
@@ -37,7 +38,7 @@ def lowered(program: Program, limits: Limits) -> State:
 
 def _lower(state: State, unit: Unit) -> None:
     node = unit.nodes[-1]
-    name = node.op.name
+    op = node.op
     rule = _rule(state, node)
     if unit.call and operator_of(node) in ADAPTIVE and isinstance(node.type, TensorType):
         adaptive(state, unit)
@@ -49,9 +50,9 @@ def _lower(state: State, unit: Unit) -> None:
         _settle(state, node, state.tensors[node])
     elif unit.call:
         lower_call(state, unit)
-    elif name == "get-tuple-element" and node.operands[0] in state.parts:
+    elif op is hlo.get_tuple_element and node.operands[0] in state.parts:
         state.tensors[node] = state.parts[node.operands[0]][int(node.attrs["index"])]
-    elif name in ("tuple", "after-all") or node in state.program.tuples:
+    elif op in (hlo.tuple, hlo.after_all) or node in state.program.tuples:
         return
     elif is_view(state.program, node):
         tensor = state.tensors[node.operands[0]]
@@ -59,12 +60,12 @@ def _lower(state: State, unit: Unit) -> None:
         state.tensors[node] = view(node, tensor)
         if node in state.program.given:
             state.realized(state.tensors[node])
-    elif name == "get-tuple-element" or rule is None:
+    elif op is hlo.get_tuple_element or rule is None:
         lower_call(state, unit)
     else:
         made = rule(state, node)
         state.tensors[node] = made
-        if name not in ("parameter", "constant"):
+        if op not in (hlo.parameter, hlo.constant):
             _settle(state, node, made)
 
 
@@ -72,7 +73,7 @@ def _rule(state: State, node: Node) -> Callable[[State, Node], Tensor] | None:
     """How the value of a single primitive is lowered; None: by a library call."""
     if node in state.program.copied:
         return copying_view
-    return elementwise if node.op.kind is Kind.ELEMENTWISE else RULES.get(node.op.name)
+    return elementwise if node.op.kind is Kind.ELEMENTWISE else RULES.get(node.op)
 
 
 def _result(state: State, node: Node) -> Buffer:
@@ -95,7 +96,7 @@ def _lies_as(buffer: Buffer, strides: tuple[int, ...]) -> bool:
 def _repeat(state: State, node: Node, tensor: Tensor) -> None:
     """Before it is repeated, a costly value is stored (``expand`` of lowering.py)."""
     expression = tensor.storage.expression
-    if node.op.name != "broadcast" or expression is None or elements(shape_of(node)) < 2 * max(1, elements(tensor.shape)):
+    if node.op is not hlo.broadcast or expression is None or elements(shape_of(node)) < 2 * max(1, elements(tensor.shape)):
         return
     if expression.operations() > state.limits.operations or is_heavy(expression, state.limits):
         state.realized(tensor)
@@ -103,7 +104,7 @@ def _repeat(state: State, node: Node, tensor: Tensor) -> None:
 
 def is_heavy(expression: Expression, limits: Limits) -> bool:
     """Whether an operation in it is one that a CPU does not repeat."""
-    return any(not isinstance(step, str) and step.op.name in limits.heavy for step, _ in expression.steps)
+    return any(not isinstance(step, str) and step.op in limits.heavy for step, _ in expression.steps)
 
 
 def _settle(state: State, node: Node, made: Tensor) -> None:
@@ -152,7 +153,7 @@ def _leaves(root: Node) -> list[Node]:
     stack = [root]
     while stack:
         node = stack.pop()
-        if node.op.name == "tuple":
+        if node.op is hlo.tuple:
             stack.extend(reversed(node.operands))
         elif isinstance(node.type, TensorType):
             found.append(node)

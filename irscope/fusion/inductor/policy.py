@@ -19,6 +19,7 @@ from irscope.fusion.inductor.units import program_of
 from irscope.fusion.inductor.values import Buffer
 from irscope.fusion.plan import Plan
 from irscope.graph import Graph, Module, callees_first
+from irscope.ops import hlo
 
 VERSION = "torch-2.13"
 """The release whose decisions these are."""
@@ -65,7 +66,7 @@ class InductorPolicy:
         """A plan for the primitives of each computation that runs."""
         # Inlined HLO counts as primitive too; what is made of other formats is expanded all the way.
         primitive = module if module.format != "hlo" and module.attrs.get("primitive") else expand(module, outline=True)
-        applied = {id(body) for g in primitive.graphs.values() for node in g.nodes if node.op.name in APPLIED for body in node.bodies}
+        applied = {id(body) for g in primitive.graphs.values() for node in g.nodes if node.op in APPLIED for body in node.bodies}
         return [self.plan(graph) for graph in callees_first(primitive, primitive.main()) if id(graph) not in applied]
 
     def remarks(self, module: Module, device: str | None = None) -> list[str]:
@@ -75,7 +76,7 @@ class InductorPolicy:
         return []
 
 
-APPLIED = frozenset(("reduce", "reduce-window", "scatter", "select-and-scatter", "sort", "map", "all-reduce", "reduce-scatter"))
+APPLIED = hlo.named("reduce reduce-window scatter select-and-scatter sort map all-reduce reduce-scatter")
 """Operators whose bodies work on elements."""
 
 POLICY = InductorPolicy()

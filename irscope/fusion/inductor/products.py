@@ -10,6 +10,7 @@ from irscope.fusion.inductor.state import State, whole
 from irscope.fusion.inductor.strides import shape_of
 from irscope.fusion.inductor.values import Expression, Tensor
 from irscope.graph import Node
+from irscope.ops import hlo
 
 SMALL_ROW = 16
 """A row times a matrix of no more rows and columns than this is a sum (``addmm``)."""
@@ -19,12 +20,12 @@ FEW = 32
 
 def taken_apart(state: State, unit: Unit) -> bool:
     """Lower a unit of one small product; False where it stays a library call."""
-    dots = [node for node in unit.nodes if node.op.name == "dot"]
+    dots = [node for node in unit.nodes if node.op is hlo.dot]
     if len(dots) != 1 or len(dots[0].attrs.get("lhs_contracting_dims", ())) != 1 or state.limits.device != "cpu":
         return False
     dot = dots[0]
     batch, rows, length, columns = _sizes(dot)
-    added = any(node.op.name == "add" for node in unit.nodes)
+    added = any(node.op is hlo.add for node in unit.nodes)
     if dot.attrs.get("lhs_batch_dims", ()):
         small = 1 in (rows, columns, length)  # the lowering of bmm itself (tuned_bmm of kernel/bmm.py)
     elif added:
@@ -36,9 +37,9 @@ def taken_apart(state: State, unit: Unit) -> bool:
     for node in unit.nodes:
         if node is dot:
             state.tensors[node] = _summed(state, node, length)
-        elif node.op.name in VIEWS:
+        elif node.op in VIEWS:
             state.tensors[node] = view(node, state.tensors[node.operands[0]])
-        elif node.op.name != "constant":
+        elif node.op is not hlo.constant:
             state.tensors[node] = elementwise(state, node)
     return True
 

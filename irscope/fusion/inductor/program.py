@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 
 from irscope.fusion.inductor.strides import shape_of
 from irscope.graph import Graph, Node
+from irscope.ops import hlo
 
-VIEWS = frozenset(("reshape", "transpose", "slice", "reverse", "broadcast"))
+VIEWS = hlo.named("reshape transpose slice reverse broadcast")
 ATTENTION = "scaled_dot_product_attention"
 
 
@@ -55,7 +56,7 @@ def operator_of(node: Node) -> str:
 
 def seen_through(node: Node) -> Node:
     """What a value is, before it was repeated, reshaped or converted."""
-    while node.op.name in ("reshape", "broadcast", "convert"):
+    while node.op in (hlo.reshape, hlo.broadcast, hlo.convert):
         node = node.operands[0]
     return node
 
@@ -63,4 +64,4 @@ def seen_through(node: Node) -> Node:
 def is_number(node: Node) -> bool:
     """Whether a value is one number that the program has written down."""
     node = seen_through(node)
-    return node.op.name == "constant" and not shape_of(node)
+    return node.op is hlo.constant and not shape_of(node)

@@ -8,6 +8,7 @@ from irscope.fusion.inductor.loops import Access
 from irscope.fusion.inductor.scheduler import BETWEEN, CYCLE, DIFFERENT_ACCESS, FAR, LITTLE, MEMORY, NO_SHARED_DATA, ORDER, TOO_LARGE
 from irscope.fusion.inductor.values import Buffer
 from irscope.graph import Node
+from irscope.ops import hlo
 
 if TYPE_CHECKING:
     from irscope.fusion.inductor.told import Told
@@ -27,7 +28,7 @@ WAYS = {
 }
 """The smallest edit for the tests whose edit does not depend on the edge; ``none`` where there is no such edit of the graph."""
 
-OF_A_LIBRARY = frozenset(("dot", "convolution"))
+OF_A_LIBRARY = hlo.named("dot convolution")
 """What a library call of several written operators is named by."""
 
 
@@ -90,9 +91,9 @@ def _call(told: Told, node: Node, producer: Node) -> Reason:
     """``node`` is a call of a library, the producer of the edge or what reads it."""
     name = written(node).op.name
     edit = f"none while {named(node)} is a call of a library"
-    if node is producer and node.op.name in ("dot", "add") and "conv" not in name:
+    if node is producer and node.op in (hlo.dot, hlo.add) and "conv" not in name:
         edit = "torch.compile(mode='max-autotune') has products made from templates, which take pointwise operators behind them"
-    main = next((n for n in told.program.home[node].nodes if n.op.name in OF_A_LIBRARY), node)
+    main = next((n for n in told.program.home[node].nodes if n.op in OF_A_LIBRARY), node)
     part = "" if written(main) is written(node) else f" is part of {written(main).op.name} {named(main)}, which"
     cause = f"{name} {named(node)}{part} is a call of a library: Inductor fuses nothing into it and nothing behind it"
     return Reason(None, "extern-kernel", cause, edit)

@@ -14,7 +14,8 @@ from irscope.fusion.inductor.state import State, whole
 from irscope.fusion.inductor.strides import shape_of, viewed
 from irscope.fusion.inductor.units import UPSAMPLED
 from irscope.fusion.inductor.values import Expression, Step, Storage, Tensor
-from irscope.graph import Node, TensorType, TupleType
+from irscope.graph import Node, Op, TensorType, TupleType
+from irscope.ops import hlo
 from irscope.ops.attrs import Literal, Window
 
 
@@ -59,8 +60,8 @@ def elementwise(state: State, node: Node) -> Tensor:
 
 def _is_free(state: State, node: Node) -> bool:
     """The absolute value of what is only squared: PyTorch's norms leave it out."""
-    squared = (u.op.name == "multiply" and u.operands[0] is u.operands[1] for u in state.program.users[node.index])
-    return node.op.name == "abs" and all(squared)
+    squared = (u.op is hlo.multiply and u.operands[0] is u.operands[1] for u in state.program.users[node.index])
+    return node.op is hlo.abs and all(squared)
 
 
 def _value(state: State, node: Node, where: tuple[Form, ...]) -> Form | None:
@@ -69,18 +70,18 @@ def _value(state: State, node: Node, where: tuple[Form, ...]) -> Form | None:
         return None
     known = [state.tensors[o] for o in node.operands]
     given = [None if t.value is None else replaced(t.value, where if t.shape else ()) for t in known]
-    name = node.op.name
-    if name == "select":
+    op = node.op
+    if op is hlo.select:
         kept = given[2]
-        return kept if kept is not None and span(kept)[0] >= 0 and node.operands[0].op.name == "compare" else None
+        return kept if kept is not None and span(kept)[0] >= 0 and node.operands[0].op is hlo.compare else None
     if any(form is None for form in given):
         return None
     forms = [form for form in given if form is not None]
-    if name == "convert":
+    if op is hlo.convert:
         return forms[0]
-    if name in ("add", "subtract"):
-        return weighted(forms, (1, 1 if name == "add" else -1))
-    if name == "multiply" and len(forms) == 2 and any(not form.terms for form in forms):
+    if op in (hlo.add, hlo.subtract):
+        return weighted(forms, (1, 1 if op is hlo.add else -1))
+    if op is hlo.multiply and len(forms) == 2 and any(not form.terms for form in forms):
         fixed, other = (forms[0], forms[1]) if not forms[0].terms else (forms[1], forms[0])
         return weighted((other,), (fixed.constant,))
     return None
@@ -90,7 +91,7 @@ def copying_view(state: State, node: Node) -> Tensor:
     """A view that copies. A reshape that no strides describe has its operand copied and is a view of that."""
     tensor = state.tensors[node.operands[0]]
     given = node.operands[0]
-    if node.op.name != "reshape" or viewed(shape_of(given), state.program.strides[given.index], shape_of(node)) is not None:
+    if node.op is not hlo.reshape or viewed(shape_of(given), state.program.strides[given.index], shape_of(node)) is not None:
         seen = view(node, tensor)
         expression = seen.read(coordinates(seen.shape))
         expression.members[node] = None
@@ -118,7 +119,7 @@ def reduction(state: State, node: Node) -> Tensor:
 
 def _wanted(state: State, node: Node) -> list[bool]:
     assert isinstance(node.type, TupleType)
-    read = {int(user.attrs["index"]) for user in state.program.users[node.index] if user.op.name == "get-tuple-element"}
+    read = {int(user.attrs["index"]) for user in state.program.users[node.index] if user.op is hlo.get_tuple_element}
     return [i in read for i in range(len(node.type.elements))]
 
 
@@ -207,8 +208,8 @@ def adaptive(state: State, unit: Unit) -> None:
     node = unit.nodes[-1]
     shape = shape_of(node)
     inside = set(unit.nodes)
-    source = next(o for n in unit.nodes for o in n.operands if o not in inside and o.op.name != "constant")
-    while source.op.name in ("reshape", "slice") and source.origin and source.origin[0] is node.origin[0]:
+    source = next(o for n in unit.nodes for o in n.operands if o not in inside and o.op is not hlo.constant)
+    while source.op in (hlo.reshape, hlo.slice) and source.origin and source.origin[0] is node.origin[0]:
         source = source.operands[0]
     tensor = state.tensors[source]
     rank = len(tensor.shape)
@@ -246,10 +247,10 @@ def upsampled(state: State, unit: Unit) -> None:
     node = unit.nodes[-1]
     shape = shape_of(node)
     inside = set(unit.nodes)
-    source = next(o for n in unit.nodes for o in n.operands if o not in inside and o.op.name not in ("constant", "iota"))
+    source = next(o for n in unit.nodes for o in n.operands if o not in inside and o.op not in (hlo.constant, hlo.iota))
     tensor = state.tensors[source]
     where = coordinates(shape)
-    steps: dict[Step, None] = {(n, where): None for n in unit.nodes if n.op.name not in ("reshape", "broadcast", "transpose")}
+    steps: dict[Step, None] = {(n, where): None for n in unit.nodes if n.op not in (hlo.reshape, hlo.broadcast, hlo.transpose)}
     expression = Expression({}, steps, dict.fromkeys(unit.nodes), dict.fromkeys(where[2:]))
     for k in range(UPSAMPLED[operator_of(node)]):
         expression.take(tensor.read([*where[:2], *(loaded(("place", node.index, k, d), tensor.shape[d]) for d in range(2, len(shape)))]))
@@ -299,16 +300,16 @@ def view(node: Node, tensor: Tensor) -> Tensor:
     """The operand of a view node under the view's coordinates."""
     shape = shape_of(node)
     where = coordinates(shape)
-    name = node.op.name
+    op = node.op
     old: Sequence[Form]
-    if name == "reshape":
+    if op is hlo.reshape:
         old = unflattened(weighted(where, row_major(shape)), tensor.shape)
-    elif name == "transpose":
+    elif op is hlo.transpose:
         back = {d: i for i, d in enumerate(node.attrs.get("dimensions", ()))}
         old = [where[back[d]] for d in range(len(tensor.shape))]
-    elif name == "broadcast":
+    elif op is hlo.broadcast:
         old = [where[d] if tensor.shape[i] != 1 else number(0) for i, d in enumerate(node.attrs.get("dimensions", ()))]
-    elif name == "slice":
+    elif op is hlo.slice:
         old = [weighted((form,), (step,), start) for form, (start, _, step) in zip(where, node.attrs["slice"])]
     else:
         turned = set(node.attrs["dimensions"])
@@ -316,8 +317,8 @@ def view(node: Node, tensor: Tensor) -> Tensor:
     return tensor.viewed(old, shape)
 
 
-RULES: dict[str, Callable[[State, Node], Tensor]] = {
-    "parameter": parameter, "constant": constant, "iota": iota, "reduce": reduction, "reduce-window": window, "pad": pad,
-    "dynamic-update-slice": update, "dynamic-slice": cut, "gather": gathered, "scatter": scattered, "concatenate": joined,
+RULES: dict[Op, Callable[[State, Node], Tensor]] = {
+    hlo.parameter: parameter, hlo.constant: constant, hlo.iota: iota, hlo.reduce: reduction, hlo.reduce_window: window, hlo.pad: pad,
+    hlo.dynamic_update_slice: update, hlo.dynamic_slice: cut, hlo.gather: gathered, hlo.scatter: scattered, hlo.concatenate: joined,
 }
 """Primitives that are neither elementwise nor views: how each is lowered."""

@@ -10,10 +10,11 @@ from types import MappingProxyType
 
 from irscope.fusion.inductor.forms import row_major
 from irscope.graph import DynamicDim, Graph, Kind, Node, TensorType
+from irscope.ops import hlo
 from irscope.ops.attrs import ConvDims
 from irscope.source import UserError
 
-KEEPS_ORDER = frozenset(("pad", "select-and-scatter", "dynamic-update-slice", "scatter", "reduce-window"))
+KEEPS_ORDER = hlo.named("pad select-and-scatter dynamic-update-slice scatter reduce-window")
 """Results that keep the memory order of the first operand where that is a permutation of row-major."""
 STEPS = 64
 """The expansion of attention has fewer primitives than this between its two products."""
@@ -46,10 +47,10 @@ def asks_for_copy(node: Node) -> bool:
 
 def _strides(node: Node, given: list[tuple[int, ...]]) -> tuple[int, ...]:
     shape = shape_of(node)
-    name = node.op.name
-    if name in ("transpose", "slice", "broadcast", "reshape", "reverse") and asks_for_copy(node):
+    op = node.op
+    if op in (hlo.transpose, hlo.slice, hlo.broadcast, hlo.reshape, hlo.reverse) and asks_for_copy(node):
         return row_major(shape)
-    if name == "reverse":
+    if op is hlo.reverse:
         return given[0]
     return _seen_strides(node, given, shape)
 
@@ -60,30 +61,30 @@ def seen_strides(node: Node, given: list[tuple[int, ...]]) -> tuple[int, ...]:
 
 
 def _seen_strides(node: Node, given: list[tuple[int, ...]], shape: tuple[int, ...]) -> tuple[int, ...]:
-    name = node.op.name
-    if name == "parameter":
+    op = node.op
+    if op is hlo.parameter:
         said = getattr(node.origin[0].type, "strides", None) if node.origin else None
         return tuple(said) if said is not None and len(said) == len(shape) else row_major(shape)
     origin = node.origin[0] if node.origin else node
     said = getattr(origin.type, "strides", None)
     if origin.op.name.startswith("aten::upsample_") and shape_of(origin) == shape and said is not None and len(said) == len(shape):
         return tuple(said)  # as the image that it reads
-    if name == "transpose":
+    if op is hlo.transpose:
         return tuple(given[0][d] for d in node.attrs["dimensions"])
-    if name == "broadcast":
+    if op is hlo.broadcast:
         back = {d: i for i, d in enumerate(node.attrs.get("dimensions", ()))}
         sizes = shape_of(node.operands[0])
         return tuple(given[0][back[d]] if d in back and sizes[back[d]] == size else 0 for d, size in enumerate(shape))
-    if name == "slice":
+    if op is hlo.slice:
         return tuple(stride * step for stride, (_, _, step) in zip(given[0], node.attrs["slice"]))
-    if name == "reshape":
+    if op is hlo.reshape:
         return viewed(shape_of(node.operands[0]), given[0], shape) or row_major(shape)
-    if name == "convolution" and isinstance(node.attrs.get("dim_labels"), ConvDims):
+    if op is hlo.convolution and isinstance(node.attrs.get("dim_labels"), ConvDims):
         last = any(like_channels_last(shape_of(o), s) for o, s in zip(node.operands, given))
         return ordered_strides(shape, (1, 3, 2, 0)) if last and len(shape) == 4 else row_major(shape)
-    if name in KEEPS_ORDER and given and len(given[0]) == len(shape):
+    if op in KEEPS_ORDER and given and len(given[0]) == len(shape):
         return _like([shape_of(node.operands[0])], [given[0]], shape)
-    if name == "concatenate":
+    if op is hlo.concatenate:
         last = all(like_channels_last(shape_of(o), s) for o, s in zip(node.operands, given))
         return ordered_strides(shape, (1, 3, 2, 0)) if last and len(shape) == 4 else row_major(shape)
     if origin.op.name in ("aten::layer_norm", "aten::native_layer_norm"):
@@ -97,7 +98,7 @@ def _seen_strides(node: Node, given: list[tuple[int, ...]], shape: tuple[int, ..
 def _queries(node: Node) -> Node | None:
     """The queries of attention, when the node is its result: the result lies in memory as they do (``empty_like`` in its meta function)."""
     origin = node.origin[0] if node.origin else node
-    if origin.op.name != "aten::scaled_dot_product_attention" or node.op.name != "dot" or len(shape_of(node)) != 4:
+    if origin.op.name != "aten::scaled_dot_product_attention" or node.op is not hlo.dot or len(shape_of(node)) != 4:
         return None
     stack, seen = [*node.operands], {node}
     while stack and len(seen) < STEPS:
@@ -105,7 +106,7 @@ def _queries(node: Node) -> Node | None:
         if found in seen or not found.origin or found.origin[0] is not origin:
             continue
         seen.add(found)
-        if found.op.name == "dot":
+        if found.op is hlo.dot:
             return found.operands[0]
         stack.extend(found.operands)
     return None

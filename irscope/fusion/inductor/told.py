@@ -15,8 +15,9 @@ from irscope.fusion.inductor.state import State
 from irscope.fusion.inductor.values import Buffer
 from irscope.fusion.plan import EdgeVerdict, Group, Plan
 from irscope.graph import Node
+from irscope.ops import hlo
 
-STRUCTURE = frozenset(("parameter", "constant", "tuple", "get-tuple-element", "after-all"))
+STRUCTURE = hlo.named("parameter constant tuple get-tuple-element after-all")
 
 
 class Told:
@@ -51,7 +52,7 @@ class Told:
         return sorted(found, key=lambda n: n.index)
 
     def _is_view(self, node: Node) -> bool:
-        return node.op.name in VIEWS and node not in self.program.copied
+        return node.op in VIEWS and node not in self.program.copied
 
     def plan(self) -> Plan:
         """Groups in the order in which they run, verdicts in the order of the text."""
@@ -65,9 +66,9 @@ class Told:
         outputs = [b.node for b in kernel.buffers if self._leaves(b, kernel)] or [kernel.buffers[-1].node]
         kept = [n for n in dict.fromkeys(outputs) if n in inside] or [nodes[-1]]
         kind = "whole" if kernel.extern else "reduction" if kernel.reduces else "map"
-        dot = next((n for n in nodes if n.op.name in ("dot", "convolution")), None)
+        dot = next((n for n in nodes if n.op in (hlo.dot, hlo.convolution)), None)
         if kernel.extern and dot is not None:
-            kind = "contraction" if dot.op.name == "dot" else "convolution"
+            kind = "contraction" if dot.op is hlo.dot else "convolution"
         return Group(kind, nodes, kept, inputs, dot)
 
     def _leaves(self, buffer: Buffer, kernel: Kernel) -> bool:
@@ -94,11 +95,11 @@ class Told:
             seen: set[Node] = set()
             while stack:
                 operand = stack.pop()
-                if operand in seen or (operand.op.name in STRUCTURE and operand.op.name not in ("tuple", "get-tuple-element")):
+                if operand in seen or (operand.op in STRUCTURE and operand.op not in (hlo.tuple, hlo.get_tuple_element)):
                     continue
                 seen.add(operand)
                 through = self._is_view(operand) or operand in self.program.tuples
-                if through or operand.op.name in ("tuple", "get-tuple-element"):
+                if through or operand.op in (hlo.tuple, hlo.get_tuple_element):
                     stack.extend(reversed(operand.operands))
                 elif operand in self.homes:
                     yield operand, node

@@ -10,6 +10,7 @@ from irscope.fusion.inductor.attention import written_out
 from irscope.fusion.inductor.program import ATTENTION, VIEWS, Program, Unit, is_number, operator_of, seen_through
 from irscope.fusion.inductor.strides import asks_for_copy, row_major_already, seen_strides, shape_of, traced_strides, viewed
 from irscope.graph import Graph, Node, TensorType, live
+from irscope.ops import hlo
 
 LIBRARY = frozenset((
     "linear", "addmm", "mm", "bmm", "baddbmm", "addbmm", "mv", "addmv", "dot", "_convolution", "convolution", "conv1d", "conv2d", "conv3d",
@@ -39,13 +40,11 @@ PARTED = frozenset((
     "cummax", "cummin",
 ))
 """Views, and others, with several results in the traced program: each is taken out by a ``getitem``, which keeps its place."""
-OPAQUE = frozenset((
-    "dot", "convolution", "sort", "fft", "while", "conditional", "call", "custom-call", "triangular-solve", "cholesky", "rng",
-    "rng-bit-generator", "select-and-scatter", "top-k", "infeed", "outfeed", "send", "recv", "all-reduce", "all-gather", "all-to-all",
-    "reduce-scatter", "collective-permute", "map", "topk", "scan",
-))
+OPAQUE = hlo.named(
+    "dot convolution sort fft while conditional call custom-call triangular-solve cholesky rng rng-bit-generator select-and-scatter "
+    "infeed outfeed send recv all-reduce all-gather all-to-all reduce-scatter collective-permute map topk scan")
 """Primitives that are kernels of their own wherever they come from."""
-STRUCTURE = frozenset(("parameter", "constant", "tuple", "get-tuple-element", "after-all"))
+STRUCTURE = hlo.named("parameter constant tuple get-tuple-element after-all")
 
 
 def program_of(graph: Graph) -> Program:
@@ -58,18 +57,18 @@ def program_of(graph: Graph) -> Program:
         program.strides = traced_strides(graph, {unit.nodes[-1]: unit.nodes[0].operands[0] for unit in attention})
         program.home.update((node, unit) for unit in attention for node in unit.nodes)
     if graph.root is not None:
-        program.given.update(graph.root.operands if graph.root.op.name == "tuple" else (graph.root,))
+        program.given.update(graph.root.operands if graph.root.op is hlo.tuple else (graph.root,))
     _group(program, nodes)
     _add_to_products(program, nodes, alive)
     program.units = sorted(set(program.home.values()), key=lambda u: u.nodes[-1].index)
     for node in nodes:
         readers = [user for user in program.users[node.index] if alive[user.index]]
-        if node.op.name == "concatenate" and node not in program.given and readers and all(_indexes(node, user) for user in readers):
+        if node.op is hlo.concatenate and node not in program.given and readers and all(_indexes(node, user) for user in readers):
             program.tuples.add(node)
-        if node.op.name in VIEWS and not program.home[node].call:
+        if node.op in VIEWS and not program.home[node].call:
             given = node.operands[0]
             strides = program.strides[given.index]
-            lacking = node.op.name == "reverse" or (node.op.name == "reshape" and viewed(shape_of(given), strides, shape_of(node)) is None)
+            lacking = node.op is hlo.reverse or (node.op is hlo.reshape and viewed(shape_of(given), strides, shape_of(node)) is None)
             if lacking or (asks_for_copy(node) and not row_major_already(shape_of(node), seen_strides(node, [strides]))):
                 program.copied.add(node)
     _find_moments(program, nodes)
@@ -89,18 +88,18 @@ def _group(program: Program, nodes: list[Node]) -> None:
             closed.update(home for o in node.operands if (home := program.home[o]) is not program.home[node])
             continue
         unit: Unit | None = None
-        if node.op.name == "dot" and _is_turned_linear(program, node):
+        if node.op is hlo.dot and _is_turned_linear(program, node):
             turned.add(id(node.origin[0]))
-        if operator_of(node) in TOGETHER and node.op.name not in STRUCTURE and not (node.origin and id(node.origin[0]) in turned):
+        if operator_of(node) in TOGETHER and node.op not in STRUCTURE and not (node.origin and id(node.origin[0]) in turned):
             unit = open_.get(id(node.origin[0]))
             if unit in closed:
                 unit = None
-            if node.op.name in VIEWS and not any(program.home[o] is unit for o in node.operands):
+            if node.op in VIEWS and not any(program.home[o] is unit for o in node.operands):
                 unit = None  # an earlier view, written down where it is read
             elif unit is None:
                 unit = open_[id(node.origin[0])] = Unit([], True, operator_of(node) == ATTENTION)
         if unit is None:
-            unit = Unit([], node.op.name in OPAQUE)
+            unit = Unit([], node.op in OPAQUE)
         unit.nodes.append(node)
         program.home[node] = unit
         closed.update(home for o in node.operands if (home := program.home[o]) is not unit)
@@ -116,7 +115,7 @@ def _is_turned_linear(program: Program, dot: Node) -> bool:
 def _add_to_products(program: Program, nodes: list[Node], alive: list[bool]) -> None:
     """A product of two matrices that only an addition reads, and the addition, are one call (``addmm`` of fx_passes/post_grad.py)."""
     for node in nodes:
-        if node.op.name != "add" or len(shape_of(node)) != 2 or len(program.home[node].nodes) > 1 or program.home[node].call:
+        if node.op is not hlo.add or len(shape_of(node)) != 2 or len(program.home[node].nodes) > 1 or program.home[node].call:
             continue
         for dot, other in (tuple(reversed(node.operands)), node.operands):  # of two products the first is added to the second
             unit = program.home[dot]
@@ -134,14 +133,14 @@ def _add_to_products(program: Program, nodes: list[Node], alive: list[bool]) -> 
 
 def _is_matrix_product(node: Node) -> bool:
     """A product of two matrices that gives numbers of their own kind."""
-    if node.op.name != "dot" or node.attrs.get("lhs_batch_dims", ()) or any(len(shape_of(o)) != 2 for o in node.operands):
+    if node.op is not hlo.dot or node.attrs.get("lhs_batch_dims", ()) or any(len(shape_of(o)) != 2 for o in node.operands):
         return False
     return len({type.dtype for o in (node, *node.operands) if isinstance(type := o.type, TensorType)}) == 1
 
 
 def is_view(program: Program, node: Node) -> bool:
     """Whether a node moves nothing: the value is the operand's memory (or the operand's expression) seen another way."""
-    return node.op.name in VIEWS and node not in program.copied and not program.home[node].call
+    return node.op in VIEWS and node not in program.copied and not program.home[node].call
 
 
 def _count_uses(program: Program, nodes: list[Node]) -> None:
@@ -163,7 +162,7 @@ def _count_uses(program: Program, nodes: list[Node]) -> None:
                 continue
             theirs = readers[operand.index]
             if len(theirs) < 2:
-                if node.op.name in ("tuple", "get-tuple-element") or (view and _implicit(node)):
+                if node.op in (hlo.tuple, hlo.get_tuple_element) or (view and _implicit(node)):
                     theirs.update(mine)
                 elif view:
                     theirs.update((node, reader) for reader in mine)
@@ -185,35 +184,35 @@ def is_mask(unit: Unit, operand: Node) -> bool:
 
 def _indexes(node: Node, user: Node) -> bool:
     """Whether the user takes this concatenation for the indices of its elements."""
-    if user.op.name not in ("gather", "scatter") or tuple(node.attrs["dimensions"]) != (user.attrs["index_vector_dim"],):
+    if user.op not in (hlo.gather, hlo.scatter) or tuple(node.attrs["dimensions"]) != (user.attrs["index_vector_dim"],):
         return False
-    place = 1 if user.op.name == "gather" else (len(user.operands) - 1) // 2
+    place = 1 if user.op is hlo.gather else (len(user.operands) - 1) // 2
     return user.operands[place] is node and sum(o is node for o in user.operands) == 1
 
 
 def _implicit(node: Node) -> bool:
     """A broadcast, or a reshape that only adds or drops dimensions of one element: what operators do with operands of fewer dimensions."""
-    if node.op.name == "broadcast":
+    if node.op is hlo.broadcast:
         return True
-    return node.op.name == "reshape" and [s for s in shape_of(node) if s != 1] == [s for s in shape_of(node.operands[0]) if s != 1]
+    return node.op is hlo.reshape and [s for s in shape_of(node) if s != 1] == [s for s in shape_of(node.operands[0]) if s != 1]
 
 
 def _find_moments(program: Program, nodes: list[Node]) -> None:
     """Pairs of sums over the same elements, of ``x`` and of ``(x - mean)**2``, that one ``var_mean`` of PyTorch makes."""
     for node in nodes:
-        if node.op.name != "reduce" or operator_of(node) not in MOMENTS:
+        if node.op is not hlo.reduce or operator_of(node) not in MOMENTS:
             continue
         square = seen_through(node.operands[0])
-        if square.op.name != "multiply" or square.operands[0] is not square.operands[1]:
+        if square.op is not hlo.multiply or square.operands[0] is not square.operands[1]:
             continue
         centred = square.operands[0]
-        if centred.op.name != "subtract":
+        if centred.op is not hlo.subtract:
             continue
         mean = seen_through(centred.operands[1])
-        if mean.op.name not in ("divide", "multiply"):
+        if mean.op not in (hlo.divide, hlo.multiply):
             continue
         first = seen_through(mean.operands[0])
-        if first.op.name == "reduce" and first.attrs.get("dimensions") == node.attrs.get("dimensions"):
+        if first.op is hlo.reduce and first.attrs.get("dimensions") == node.attrs.get("dimensions"):
             program.second[node] = first
             program.means[mean] = first
             program.squares.add(square)
@@ -224,7 +223,7 @@ def _around_convolutions(program: Program, nodes: list[Node]) -> set[Node]:
     found: set[Node] = set()
     last: Node | None = None
     for node in reversed(nodes):
-        if node.op.name == "convolution":
+        if node.op is hlo.convolution:
             last = last or node
             found.add(node)
         elif not _is_batched(node) and any(user in found for user in program.users[node.index]):
@@ -238,7 +237,7 @@ def _around_convolutions(program: Program, nodes: list[Node]) -> set[Node]:
 
 
 def _is_batched(node: Node) -> bool:
-    return node.op.name == "dot" and bool(node.attrs.get("lhs_batch_dims", ()))
+    return node.op is hlo.dot and bool(node.attrs.get("lhs_batch_dims", ()))
 
 
 def near_readers(program: Program) -> list[Unit]:
@@ -280,23 +279,23 @@ def read_in_order(unit: Unit) -> list[Node]:
         return list(unit.nodes[0].operands)
     inside = set(unit.nodes)
     if unit.attention:
-        dots = [node for node in unit.nodes if node.op.name == "dot"]
+        dots = [node for node in unit.nodes if node.op is hlo.dot]
         matrices = [o for dot in dots for o in dot.operands if o not in inside]  # queries, keys and values before the mask
         return list(dict.fromkeys((*matrices, *(o for node in unit.nodes for o in node.operands))))
     found: dict[Node, None] = {}
-    for dot in (node for node in unit.nodes if node.op.name in ("dot", "convolution")):
+    for dot in (node for node in unit.nodes if node.op in (hlo.dot, hlo.convolution)):
         stack = list(reversed(dot.operands))
         while stack:
             node = stack.pop()
             if node not in found:
                 found[node] = None
-                stack.extend(reversed(node.operands) if node in inside and node.op.name != "dot" and len(found) < WIDE else ())
+                stack.extend(reversed(node.operands) if node in inside and node.op is not hlo.dot and len(found) < WIDE else ())
     return [*found, *(o for node in unit.nodes for o in node.operands if o not in found)]
 
 
 def _keeps_place(program: Program, node: Node) -> bool:
-    if node.op.name in ("parameter", "get-tuple-element") or program.home[node].attention:
+    if node.op in (hlo.parameter, hlo.get_tuple_element) or program.home[node].attention:
         return True
     if node in program.means or node in program.second:
         return operator_of(node) not in ("var", "std")
-    return operator_of(node) in (SPLITS if node.op.name in VIEWS else PARTED)
+    return operator_of(node) in (SPLITS if node.op in VIEWS else PARTED)
