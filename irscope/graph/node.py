@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from irscope.graph.dialect import Dialect
 from irscope.graph.op import Op
 from irscope.graph.provenance import NoProvenance, Provenance, SourceLine
 from irscope.graph.types import Type
@@ -91,12 +92,12 @@ class Graph:
 class Module:
     """The graphs of one dump, by name, callees before callers.
 
-    ``format`` is ``hlo``, ``torchscript`` or ``relay``; ``entry`` names the graph that runs; ``attrs`` are the module's own
-    attributes as the format keeps them.
+    ``dialect`` is what its format declares; ``entry`` names the graph that runs; ``attrs`` are the module's own attributes as the
+    format keeps them.
     """
 
     name: str
-    format: str
+    dialect: Dialect
     graphs: dict[str, Graph] = field(default_factory=dict)
     entry: str = ""
     attrs: dict[str, Any] = field(default_factory=dict)
@@ -105,10 +106,20 @@ class Module:
     _numbered: dict[str, int] = field(default_factory=dict, repr=False)  # a number to begin with: 10,000 graphs may want the same name
 
     @property
+    def format(self) -> str:
+        """The name of the format, for messages."""
+        return self.dialect.name
+
+    @property
+    def is_primitive(self) -> bool:
+        """Whether the graphs consist of primitives: read so, or expanded from another dialect."""
+        return self.dialect.primitive or bool(self.attrs.get("primitive"))
+
+    @property
     def flushes_denormals(self) -> bool:
         """Whether denormal floats count as zeros of their sign where something is computed. XLA's CPU backend runs HLO so; torch and TVM
         keep them. Compiled code and the reference both ask here."""
-        return self.format == "hlo"
+        return self.dialect.flushes_denormals
 
     def main(self) -> Graph:
         """The graph that runs."""
@@ -138,7 +149,7 @@ class Module:
 
     def derived(self, name: str | None = None) -> Module:
         """A module without graphs that keeps this one's source, provenance and attributes: what a pass fills."""
-        return Module(name or self.name, self.format, {}, self.entry, dict(self.attrs), self.source, self.provenance)
+        return Module(name or self.name, self.dialect, {}, self.entry, dict(self.attrs), self.source, self.provenance)
 
     def __repr__(self) -> str:
         return f"<module {self.name}: {len(self.graphs)} graphs>"

@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from irscope.graph.types import Type
 
 
+PRIMITIVE = "hlo"
+"""The dialect of the primitives."""
+
+
 class Effect(Enum):
     """What a node does beside giving its result. Dead-code removal, sharing and scheduling read this alone."""
 
@@ -50,7 +54,7 @@ class Op:
     """
 
     name: str
-    dialect: str = "hlo"
+    dialect: str = PRIMITIVE
     doc: str = ""
     kind: Kind = Kind.OPAQUE
     effect: Effect = Effect.PURE
@@ -64,6 +68,11 @@ class Op:
     cost: Callable[[Node], float] | None = None
     known: bool = True
     traits: frozenset[str] = field(default_factory=frozenset)
+
+    @property
+    def is_primitive(self) -> bool:
+        """Whether it is one of the primitives, of which all other operators are made."""
+        return self.dialect == PRIMITIVE
 
     def __repr__(self) -> str:
         return self.name

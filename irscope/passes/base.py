@@ -50,7 +50,7 @@ class Pass:
 
 def is_primitive(module: Module) -> bool:
     """Whether a module is made of HLO's operators: read from HLO, or expanded from another format."""
-    return module.format == "hlo" or bool(module.attrs.get("primitive"))
+    return module.is_primitive
 
 
 def rewritten(module: Module, rule: Rule) -> Module:

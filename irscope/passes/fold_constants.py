@@ -4,6 +4,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
+from irscope.formats.hlo.dialect import HLO
+from irscope.formats.relay.dialect import RELAY
 from irscope.graph import Builder, Effect, Graph, Module, Node, TensorType, TupleType, Type, callees_first, rewrite, see_through
 from irscope.graph.rewrite import copy_node
 from irscope.lazy import np
@@ -154,7 +156,7 @@ def evaluated(wanted: Sequence[Node], inner: Sequence[Node], values: Values) -> 
             became[node] = copy_node(builder, node, [taken(o) for o in node.operands])
             became[node].loc = -1
     made.root = builder.add(get("tuple"), [became[node] for node in wanted], type=TupleType(tuple(n.type for n in wanted)))
-    dialect = "hlo" if inner[0].op.dialect == "hlo" and all(n.op.dialect == "hlo" for n in inner) else "relay"
+    dialect = HLO if inner and all(n.op.is_primitive for n in inner) else RELAY
     folded = expand(Module("folded", dialect, {"main": made}, "main"))
     arrays = flatten(evaluate(folded.main(), [], folded.flushes_denormals))
     found = {node: np.asarray(array) for node, array in zip(wanted, arrays, strict=True)}

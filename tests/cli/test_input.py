@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from irscope.cli.input import binding_options, once_stdin, require_ok
+from irscope.formats.hlo.dialect import HLO
 from irscope.graph import Module, Reading
 from irscope.source import Finding, Severity, SourceText, UserError
 from tests.conftest import Cli
@@ -49,7 +50,7 @@ def test_a_reading_with_errors_is_told_in_full() -> None:
     warning = Finding("HLO050", "odd", Severity.WARNING, "odd", source, 0)
     errors = [Finding("HLO001", "bad", Severity.ERROR, f"bad {i}", source, 0) for i in range(2)]
     with pytest.raises(UserError, match="m.hlo: 2 errors in the text") as caught:
-        require_ok(Reading(source, "hlo", [Module("m", "hlo")], [warning, *errors], ok=False))
+        require_ok(Reading(source, "hlo", [Module("m", HLO)], [warning, *errors], ok=False))
     assert caught.value.findings == tuple(errors)
 
 
@@ -59,7 +60,7 @@ def test_a_reading_without_a_module_is_an_error() -> None:
 
 
 def test_a_whole_reading_passes() -> None:
-    require_ok(Reading(SourceText("m.hlo", "x"), "hlo", [Module("m", "hlo")]))
+    require_ok(Reading(SourceText("m.hlo", "x"), "hlo", [Module("m", HLO)]))
 
 
 def test_the_package_offers_load_lazily(tmp_path: Path) -> None:

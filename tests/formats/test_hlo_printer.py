@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from irscope.formats.hlo import print_module, read
+from irscope.formats.hlo.dialect import HLO
 from irscope.graph import Graph, Module, Node, tensor
 from irscope.ops.attrs import Literal
 from irscope.ops.registry import get
@@ -87,5 +88,5 @@ def test_xla_accepts_what_is_printed(name: str) -> None:
 
 
 def test_an_empty_module_prints() -> None:
-    assert print_module(Module("m", "hlo")) == "HloModule m\n"
+    assert print_module(Module("m", HLO)) == "HloModule m\n"
     assert read(SourceText("t", "")).modules == []

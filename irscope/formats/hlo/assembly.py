@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from irscope.formats.hlo.dialect import HLO
 from irscope.formats.hlo.faults import (
     ASYNC_CHAIN,
     DUPLICATE_NAME,
@@ -80,7 +81,7 @@ class Assembly:
 
     def __init__(self, source: SourceText, text: str, faults: Faults, name: str, ops: dict[str, Op], begin: int) -> None:
         self.source, self.text, self.faults = source, text, faults
-        self.module = Module(name, "hlo", source=source)
+        self.module = Module(name, HLO, source=source)
         self.begin = begin
         self.types = TypeTable(lambda message, at, length: self.tell(LAYOUT, message, at, length))
         self.ops = ops

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from irscope.formats.relay import operators
+from irscope.formats.relay.dialect import RELAY
 from irscope.formats.relay.lexer import SyntaxFault
 from irscope.graph import Graph, Module, Reading, Type
 from irscope.ops import all_ops
@@ -36,7 +37,7 @@ class Context:
     def __init__(self, source: SourceText, reading: Reading, name: str, begin: int, end: int) -> None:
         self.source, self.reading = source, reading
         self.text, self.begin, self.end = source.text, begin, end
-        self.module = Module(name or source.name.rpartition("/")[2] or "relay", "relay", source=source)
+        self.module = Module(name or source.name.rpartition("/")[2] or "relay", RELAY, source=source)
         self.graphs: list[Graph] = []
         self.constructors: dict[str, int] = {}
         self.calls: list[Any] = []

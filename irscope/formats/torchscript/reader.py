@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from irscope.formats.torchscript.cursor import HEAD, TAIL, Cursor, SyntaxFault, split_attributes
+from irscope.formats.torchscript.dialect import TORCHSCRIPT
 from irscope.formats.torchscript.pasted import FX, HEADER, clean
 from irscope.formats.torchscript.provenance import TorchProvenance
 from irscope.formats.torchscript.scopes import Scope
@@ -54,7 +55,7 @@ class _Reader:
         self.param, self.get, self.tuple = get("parameter"), get("get-tuple-element"), get("tuple")
         self.provenance = TorchProvenance(source.text, self.cleaned)
         self.depth = 0
-        self.module = Module("", "torchscript")
+        self.module = Module("", TORCHSCRIPT)
         self.path = ""
 
     def run(self) -> None:
@@ -76,7 +77,7 @@ class _Reader:
                 number = len(self.reading.modules)
                 file = self.source.name.rpartition("/")[2] or "graph"
                 name = file if number == 0 else f"{file}#{number + 1}"
-                module = Module(name, "torchscript", source=self.source, provenance=self.provenance)
+                module = Module(name, TORCHSCRIPT, source=self.source, provenance=self.provenance)
                 self.reading.modules.append(module)
             graph = Graph(module.fresh_name(method or "graph"), loc=self.place(found.start()))
             module.entry = module.entry or graph.name

@@ -5,6 +5,7 @@ from typing import Any
 
 from irscope.analysis.reference import evaluate
 from irscope.expand import expand
+from irscope.formats.hlo.dialect import HLO
 from irscope.fusion.canonicalise.terms import Body, Term, has_effect
 from irscope.fusion.canonicalise.values import array_of
 from irscope.graph import Graph, Module, Node, TensorType
@@ -64,7 +65,7 @@ def value_of(term: Term) -> Any:
     graph.root = graph.add(node)
     assert isinstance(term.type, TensorType)
     try:
-        value = evaluate(expand(Module("folded", "hlo", {"main": graph}, "main")).main(), [])
+        value = evaluate(expand(Module("folded", HLO, {"main": graph}, "main")).main(), [])
     except (UserError, ValueError):
         return None
     return value.astype(term.type.dtype.numpy()) if getattr(value, "shape", None) == term.dims else None

@@ -1,0 +1,5 @@
+"""What TorchScript's operators need and promise."""
+from irscope.graph import Dialect, Typing
+
+TORCHSCRIPT = Dialect("torchscript", Typing.EXECUTED, writes_in_place=True, default_policy="inductor", scope_separator=".",
+                      module="TorchScript graph")

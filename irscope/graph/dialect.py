@@ -1,0 +1,45 @@
+"""What a format's operators need and promise. Rooms above ask a dialect for a capability, never for its name."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Typing(Enum):
+    """Where the types of a text come from."""
+
+    STATED = "stated"        # each value states its type, and the reader checks it
+    INFERRED = "inferred"    # inferred from the types of the inputs, operator by operator
+    EXECUTED = "executed"    # found by running the program over abstract values
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Dialect:
+    """The operators that a format writes. Each format declares one, in its ``dialect.py``.
+
+    ``primitive``: its operators are the primitives, so that nothing needs to be expanded.
+    ``writes_in_place``: operators may write into the memory of their operands; the order of the text is then part of its meaning.
+    ``broadcasts``: elementwise operators broadcast their operands to one shape.
+    ``flushes_denormals``: the format's own compiler counts denormal floats as zeros of their sign.
+    ``default_policy`` is the fusion policy of the format's own compiler. ``scope_separator`` divides the parts of a scope;
+    ``scope_ends_with_operator`` says that its last part names the operation itself.
+    ``instruction``, ``computation`` and ``module`` are the format's words for a node, a graph and a whole text.
+    ``whole_text`` says how to get a text that elides nothing.
+    """
+
+    name: str
+    typing: Typing = Typing.STATED
+    primitive: bool = False
+    writes_in_place: bool = False
+    broadcasts: bool = True
+    flushes_denormals: bool = False
+    default_policy: str = "irscope"
+    scope_separator: str = "/"
+    scope_ends_with_operator: bool = False
+    instruction: str = "node"
+    computation: str = "graph"
+    module: str = "module"
+    whole_text: str = ""
+
+    def __repr__(self) -> str:
+        return self.name

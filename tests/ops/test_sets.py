@@ -1,0 +1,30 @@
+"""Sets of operators name operators that exist."""
+from __future__ import annotations
+
+import pkgutil
+from importlib import import_module
+
+import irscope
+from irscope.formats.torchscript import operators
+from irscope.graph import Op
+from irscope.ops import get, lookup
+from irscope.ops.sets import ALL, hlo, relay, torchscript
+
+
+def test_a_set_tells_dialects_apart() -> None:
+    operators.load()
+    both = hlo("add") | torchscript("add")
+    assert get("add") in both and get("aten::add", "torchscript") in both
+    assert Op("add", "relay") not in both
+    assert Op("add", "relay") in both | relay("add")
+    assert Op("add") not in both - hlo("add")
+    assert list(both) == [("hlo", "add"), ("torchscript", "aten::add")] and len(both) == 2
+
+
+def test_every_named_operator_is_declared() -> None:
+    for module in pkgutil.walk_packages(irscope.__path__, "irscope."):
+        if not module.name.endswith("__main__"):
+            import_module(module.name)
+    operators.load()
+    unknown = sorted({key for named in ALL for key in named if lookup(key[1], key[0]) is None})
+    assert not unknown, unknown
