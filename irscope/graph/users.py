@@ -1,31 +1,29 @@
-"""Who reads an instruction, in XLA's order: the last one takes the place of one that reads no more.
+"""The users of an instruction, in XLA's order: the last one takes the place of one that is removed.
 
-That order decides between equals: which reader becomes a kernel first, and which of two kernels is joined with a third.
+That order decides between equals: which user becomes a kernel first, and which of two kernels is joined with a third.
 (``HloInstruction::Users``, hlo_instruction.cc)
 """
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from irscope.fusion.xla.instructions import Instruction
+from typing import Generic, TypeVar
 
 FEW = 8
-"""Up to so many are found by looking through all."""
+"""Up to so many are found by a linear search."""
+I = TypeVar("I")  # noqa: E741
 
 
-class Users:
+class Users(Generic[I]):
     """An ordered set."""
 
     __slots__ = ("order", "places")
 
     def __init__(self) -> None:
-        self.order: list[Instruction] = []
-        self.places: dict[Instruction, int] | None = None
+        self.order: list[I] = []
+        self.places: dict[I, int] | None = None
 
-    def add(self, user: Instruction) -> None:
-        """Put one at the end that is not there yet."""
+    def add(self, user: I) -> None:
+        """Append a user, if it is not there yet."""
         if user in self:
             return
         order, places = self.order, self.places
@@ -35,8 +33,8 @@ class Users:
         if places is None and len(order) > FEW:
             self.places = {one: place for place, one in enumerate(order)}
 
-    def discard(self, user: Instruction) -> None:
-        """Take one out, if it is there."""
+    def discard(self, user: I) -> None:
+        """Remove a user, if it is there."""
         order, places = self.order, self.places
         if user not in self:
             return
@@ -47,10 +45,15 @@ class Users:
             if places is not None:
                 places[last] = place
 
-    def __contains__(self, user: Instruction) -> bool:
+    def clear(self) -> None:
+        """Remove all users."""
+        self.order.clear()
+        self.places = None
+
+    def __contains__(self, user: I) -> bool:
         return user in (self.order if self.places is None else self.places)
 
-    def __iter__(self) -> Iterator[Instruction]:
+    def __iter__(self) -> Iterator[I]:
         return iter(self.order)
 
     def __len__(self) -> int:
