@@ -5,15 +5,16 @@ with the :class:`Trace` between both. XLA's passes, the fusion policies and lint
 """
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, Generic, Self, TypeVar
 
 from irscope.graph.node import NO_ATTRS, Graph, Node
 from irscope.graph.op import Op
-from irscope.graph.trace import Trace
 from irscope.graph.types import TensorType, Type
 from irscope.graph.users import Users
 from irscope.graph.walk import LASTING, post_order
+
+J = TypeVar("J", bound="Instruction")
 
 
 class Instruction:
@@ -24,8 +25,8 @@ class Instruction:
     computation. ``bodies`` are graphs that it applies as they are; ``calls`` are computations of its own, which are rewritten with it.
     """
 
-    __slots__ = ("attrs", "bodies", "calls", "dims", "dtype", "erased", "is_array", "name", "op", "operands", "origin", "replacement", "type",
-                 "users")
+    __slots__ = ("attrs", "bodies", "calls", "dims", "dtype", "erased", "is_array", "name", "op", "operands", "origin", "replacement",
+                 "type", "users")
 
     def __init__(self, op: Op, type: Type, operands: Iterable[Self] = (), attrs: Mapping[str, Any] = NO_ATTRS,
                  bodies: tuple[Graph, ...] = (), name: str = "", origin: tuple[Node, ...] = ()) -> None:
@@ -34,7 +35,7 @@ class Instruction:
         self.users: Users[Self] = Users()
         self.attrs = attrs
         self.bodies = bodies
-        self.calls: tuple[Rewriter[Self], ...] = ()
+        self.calls: tuple[Rewriter[Any], ...] = ()
         self.name = name
         self.origin = origin
         self.replacement: Self | None = None
@@ -86,7 +87,7 @@ class Instruction:
         for user in list(self.users):
             user.replace_operand(self, new)
 
-    def detach(self) -> None:
+    def detach(self: J) -> None:
         """Stop reading operands."""
         for operand in self.operands:
             operand.users.discard(self)
@@ -120,9 +121,9 @@ class Rewriter(Generic[I]):
         self.worklist: dict[I, None] = {}
         self.of_node: dict[Node, I] = {}
 
-    def computations(self) -> list[Rewriter[I]]:
+    def computations(self) -> list[Self]:
         """This computation and all that its instructions call as their own, callees first."""
-        found: list[Rewriter[I]] = [self]
+        found: list[Any] = [self]
         for computation in found:
             found += [call for instruction in computation.instructions for call in instruction.calls]
         return found[::-1]
@@ -134,7 +135,7 @@ class Rewriter(Generic[I]):
         return instruction
 
     def replace(self, old: I, new: I) -> bool:
-        """Let every user of ``old`` read ``new``, which takes its name and origin where it has none; erase ``old`` and what is dead then."""
+        """Let every user of ``old`` read ``new``, and erase what is dead then. ``new`` takes the name where it has none."""
         for user in list(old.users):
             user.replace_operand(old, new)
             self.worklist[user] = None

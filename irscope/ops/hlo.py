@@ -1,15 +1,17 @@
 """The operators of HLO as objects: ``node.op is hlo.dot``, ``node.op in hlo.named("add subtract")``.
 
 ``hlo.reduce_window`` is the declaration of ``reduce-window``; names that are words of Python end in an underscore: ``hlo.while_``.
+Operators become attributes of this module at the first use, so its own names must not be those of operators (``map``, ``get``).
 """
 from __future__ import annotations
 
 from irscope.graph import Op
-from irscope.ops.registry import get, lookup
+from irscope.ops.registry import get as _get
+from irscope.ops.registry import lookup as _lookup
 
 
 def __getattr__(name: str) -> Op:
-    found = lookup(name.removesuffix("_").replace("_", "-"))
+    found = _lookup(name.removesuffix("_").replace("_", "-"))
     if found is None:
         raise AttributeError(f"HLO has no operator {name!r}")
     globals()[name] = found
@@ -18,4 +20,4 @@ def __getattr__(name: str) -> Op:
 
 def named(names: str) -> frozenset[Op]:
     """The operators of these names, which are divided by blanks. Raises KeyError for one that is not declared."""
-    return frozenset(map(get, names.split()))
+    return frozenset([_get(name) for name in names.split()])

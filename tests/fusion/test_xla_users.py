@@ -9,7 +9,7 @@ from irscope.fusion.xla.gpu_cost import CostModel
 from irscope.fusion.xla.gpu_device import DEVICES
 from irscope.fusion.xla.gpu_outputs import join_kernels
 from irscope.fusion.xla.instructions import Computation, Instruction
-from irscope.fusion.xla.users import FEW, Users
+from irscope.graph.users import FEW, Users
 from irscope.graph import DTYPES, TensorType
 from irscope.ops import hlo
 from tests.fusion.xla_texts import ADD, module

@@ -17,9 +17,9 @@ EMPTY = hlo.named("tuple get-tuple-element parameter")
 def simplify_branches(body: Body) -> bool:
     """Simplify every choice of one body."""
     changed = False
-    for term in [t for t in body.terms if t.op is hlo.conditional]:
-        if term.gone or not term.inner or len(term.operands) != len(term.inner) + 1 or has_effect(term) \
-                or any(len(b.params) != 1 for b in term.inner):
+    for term in [t for t in body.instructions if t.op is hlo.conditional]:
+        if term.erased or not term.calls or len(term.operands) != len(term.calls) + 1 or has_effect(term) \
+                or any(len(b.params) != 1 for b in term.calls):
             continue
         if body.on_gpu and _by_truth(body, term):
             changed = True
@@ -29,15 +29,15 @@ def simplify_branches(body: Body) -> bool:
         if _choose(body, term) or _select(body, term):
             changed = True
             continue
-        for number in range(len(term.inner)):
+        for number in range(len(term.calls)):
             changed = _drop_operands(body, term, number) or changed
     return changed
 
 
 def wrap_branches(body: Body) -> None:
     """Branches take and give tuples: XLA's ``ConditionalCanonicalizer``."""
-    for term in [t for t in body.terms if t.op is hlo.conditional]:
-        for number, branch in enumerate(term.inner):
+    for term in [t for t in body.instructions if t.op is hlo.conditional]:
+        for number, branch in enumerate(term.calls):
             param = branch.params[0]
             if param.is_array:
                 wide = TupleType((param.type,))
@@ -45,7 +45,7 @@ def wrap_branches(body: Body) -> None:
                 _read_part(branch, param, wide)
             if branch.root.is_array:
                 branch.root = branch.make(hlo.tuple, TupleType((branch.root.type,)), (branch.root,), {}, branch.root)
-        if term.is_array and term.inner:
+        if term.is_array and term.calls:
             made = body.like(term, term.operands)
             made.set_type(TupleType((term.type,)))
             made.name, term.name = term.name, ""
@@ -68,10 +68,10 @@ def _read_part(branch: Body, param: Term, wide: TupleType) -> None:
 def _by_truth(body: Body, term: Term) -> bool:
     """A choice by a number that is made of a truth value is one by that value, the branches in the other order."""
     number = term.operands[0]
-    if len(term.inner) != 2 or number.op is not hlo.convert or number.operands[0].dtype != "pred":
+    if len(term.calls) != 2 or number.op is not hlo.convert or number.operands[0].dtype != "pred":
         return False
     made = body.like(term, (number.operands[0], term.operands[2], term.operands[1]))
-    made.inner = term.inner[::-1]
+    made.calls = term.calls[::-1]
     return body.replace(term, made)
 
 
@@ -83,12 +83,12 @@ def _only_parts_read(body: Body, term: Term) -> bool:
 
 def _merge_results(body: Body, term: Term) -> bool:
     """Two results that are the same in every branch are one."""
-    if not _only_parts_read(body, term) or any(b.root.op is not hlo.tuple for b in term.inner):
+    if not _only_parts_read(body, term) or any(b.root.op is not hlo.tuple for b in term.calls):
         return False
     first: dict[tuple[Term, ...], int] = {}
     same: dict[int, int] = {}
-    for place in range(len(term.inner[0].root.operands)):
-        mine = first.setdefault(tuple(b.root.operands[place] for b in term.inner), place)
+    for place in range(len(term.calls[0].root.operands)):
+        mine = first.setdefault(tuple(b.root.operands[place] for b in term.calls), place)
         if mine != place:
             same[place] = mine
     changed = False
@@ -108,12 +108,12 @@ def _drop_results(body: Body, term: Term) -> bool:
     if len(wanted) == len(elements):
         return False
     type = TupleType(tuple(elements[place] for place in wanted))
-    for branch in term.inner:
+    for branch in term.calls:
         root = branch.root
         parts = [root.operands[place] if root.op is hlo.tuple else
                  branch.make(hlo.get_tuple_element, elements[place], (root,), {"index": place}, root) for place in wanted]
         branch.root = branch.make(hlo.tuple, type, parts, {}, root)
-        branch.drop(root)
+        branch.erase_dead(root)
     term.set_type(type)
     for user in list(term.users):
         body.replace(user, body.make(hlo.get_tuple_element, user.type, (term,), {"index": wanted.index(user.attrs["index"])}, user))
@@ -123,25 +123,25 @@ def _drop_results(body: Body, term: Term) -> bool:
 def _choose(body: Body, term: Term) -> bool:
     """The one branch, or the one that a constant chooses, stands where the choice stood."""
     number = 0
-    if len(term.inner) > 1:
+    if len(term.calls) > 1:
         chosen = scalar_of(term.operands[0])
         if chosen is None:
             return False
         if term.operands[0].dtype == "pred":
             number = 0 if chosen else 1
         else:
-            number = int(chosen) if 0 <= chosen < len(term.inner) else len(term.inner) - 1
-    move_in(body, term, term.inner[number], [term.operands[number + 1]])
+            number = int(chosen) if 0 <= chosen < len(term.calls) else len(term.calls) - 1
+    move_in(body, term, term.calls[number], [term.operands[number + 1]])
     return True
 
 
 def _select(body: Body, term: Term) -> bool:
     """Two cheap branches are both run, and what they give is selected."""
-    if len(term.inner) != 2 or term.operands[0].dtype != "pred":
+    if len(term.calls) != 2 or term.operands[0].dtype != "pred":
         return False
-    if any(t.op not in CHEAP and t.op not in ELEMENTWISE for b in term.inner for t in b.terms):
+    if any(t.op not in CHEAP and t.op not in ELEMENTWISE for b in term.calls for t in b.instructions):
         return False
-    if any(all(t.op in EMPTY for t in b.terms) for b in term.inner):
+    if any(all(t.op in EMPTY for t in b.instructions) for b in term.calls):
         return False
     choice = term.operands[0]
 
@@ -155,14 +155,14 @@ def _select(body: Body, term: Term) -> bool:
 
     sides = [body.make(hlo.call, term.type, (operand,), {}, term) for operand in term.operands[1:]]
     body.replace(term, select(*sides))
-    for side, branch in zip(sides, term.inner, strict=True):
+    for side, branch in zip(sides, term.calls, strict=True):
         move_in(body, side, branch, side.operands)
     return True
 
 
 def _drop_operands(body: Body, term: Term, number: int) -> bool:
     """What a branch takes and does not read is not given to it."""
-    branch = term.inner[number]
+    branch = term.calls[number]
     param, operand = branch.params[0], term.operands[number + 1]
     if branch.root is param or not isinstance(param.type, TupleType) or any(u.op is not hlo.get_tuple_element for u in param.users):
         return False
@@ -174,7 +174,7 @@ def _drop_operands(body: Body, term: Term, number: int) -> bool:
     parts = [operand.operands[place] if operand.op is hlo.tuple else
              body.make(hlo.get_tuple_element, elements[place], (operand,), {"index": place}, term) for place in wanted]
     term.set_operand(number + 1, body.make(hlo.tuple, type, parts, {}, term))
-    body.drop(operand)
+    body.erase_dead(operand)
     param.set_type(type)
     for user in list(param.users):
         branch.replace(user, branch.make(hlo.get_tuple_element, user.type, (param,), {"index": wanted.index(user.attrs["index"])}, user))

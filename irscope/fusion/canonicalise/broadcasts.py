@@ -60,7 +60,7 @@ def sink(body: Body, term: Term) -> bool:
     source, dimensions = term.operands[0], tuple(term.attrs["dimensions"])
     changed = False
     for user in list(term.users):
-        if user.gone or user.op not in ELEMENTWISE or user.op in (hlo.copy, hlo.fusion) or not (user.users or user is body.root):
+        if user.erased or user.op not in ELEMENTWISE or user.op in (hlo.copy, hlo.fusion) or not (user.users or user is body.root):
             continue
         if not all(_alike(o, source, dimensions) for o in user.operands):
             continue

@@ -14,14 +14,14 @@ def inline_calls(body: Body, kept: Container[Node] = ()) -> None:
     ``kept`` are the calls that the text forbids to write out.
     """
     def open_calls(terms: Iterable[Term]) -> list[Term]:
-        return [t for t in terms if t.op is hlo.call and len(t.inner) == 1 and len(t.inner[0].params) == len(t.operands)
+        return [t for t in terms if t.op is hlo.call and len(t.calls) == 1 and len(t.calls[0].params) == len(t.operands)
                 and not any(node in kept for node in t.origin[:1])]
 
-    pending = open_calls(body.terms)
+    pending = open_calls(body.instructions)
     while pending:
         call = pending.pop()
-        called = call.inner[0]
-        pending += open_calls(called.terms)
+        called = call.calls[0]
+        pending += open_calls(called.instructions)
         move_in(body, call, called, call.operands)
 
 
@@ -32,14 +32,14 @@ def move_in(body: Body, term: Term, called: Body, operands: list[Term]) -> None:
             called.root = operand
         for user in list(param.users):
             user.operands = [operand if o is param else o for o in user.operands]
-            operand.users[user] = None
-        param.into = operand
+            operand.users.add(user)
+        param.replacement = operand
     kept = dict.fromkeys(called.params)
-    for inner in called.terms:
+    for inner in called.instructions:
         if inner not in kept:
             inner.origin = (*inner.origin, *term.origin)
-            body.terms[inner] = None
-            body.touched[inner] = None
+            body.instructions[inner] = None
+            body.worklist[inner] = None
     body.of_node.update((n, t) for n, t in called.of_node.items() if n not in body.of_node)
     body.replace(term, called.root)
 
@@ -59,7 +59,7 @@ SHARDING = frozenset(("Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape"
 
 def drop_shardings(body: Body) -> None:
     """Look through what only says where a value lies."""
-    for term in [t for t in body.terms
+    for term in [t for t in body.instructions
                  if t.op is hlo.custom_call and t.attrs.get("custom_call_target") in SHARDING and len(t.operands) == 1]:
         body.replace(term, term.operands[0])
 
@@ -84,11 +84,11 @@ def tuple_(body: Body, term: Term) -> bool:
 
 def open_barriers(body: Body) -> bool:
     """What stands behind a barrier is what stands before it: XLA drops barriers before it fuses."""
-    barriers = [t for t in body.terms if t.op is hlo.opt_barrier]
+    barriers = [t for t in body.instructions if t.op is hlo.opt_barrier]
     for term in barriers:
         body.replace(term, term.operands[0])
     if barriers:
         for term in body.post_order():
-            if not term.gone and term.op in (hlo.get_tuple_element, hlo.tuple):
+            if not term.erased and term.op in (hlo.get_tuple_element, hlo.tuple):
                 (get_tuple_element if term.op is hlo.get_tuple_element else tuple_)(body, term)
     return bool(barriers)

@@ -29,12 +29,12 @@ def canonicalise(module: Module, rewrite: Callable[[Body, Container[Node]], None
     rewrite(body, kept)
     taken = {node.name: 0 for graph in module.graphs.values() for node in graph.nodes}
     graphs: dict[Body, Graph] = {}
-    for inner in body.everything():
+    for inner in body.computations():
         graph = graphs[inner] = _graph_of(inner, graphs, result, taken)
         graph.name = made.fresh_name(graph.name)
         made.graphs[graph.name] = graph
     made.entry = graphs[body].name
-    for inner in body.everything():
+    for inner in body.computations():
         for node, term in inner.of_node.items():
             final = term.final()
             if node not in result.became and final in result.nodes:
@@ -50,7 +50,7 @@ def _graph_of(body: Body, graphs: dict[Body, Graph], result: Canonical, taken: d
     for term in [*body.params, *body.post_order()]:
         if term in here:
             continue
-        bodies = tuple(graphs[b] for b in term.inner) if term.inner else term.bodies
+        bodies = tuple(graphs[b] for b in term.calls) if term.calls else term.bodies
         name = term.name if term.name and term.name not in own else _fresh(term.name or term.op.name, taken)
         own.add(name)
         node = Node(term.op, name, term.type, tuple(here[o] for o in term.operands), term.attrs, bodies,

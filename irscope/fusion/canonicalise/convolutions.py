@@ -31,7 +31,7 @@ def convolution(body: Body, term: Term) -> bool:
 
 def canonicalise_convolutions(body: Body) -> None:
     """Transpose operands and results where they are in another order: XLA's ``ConvCanonicalization``."""
-    for term in [t for t in body.terms if t.op is hlo.convolution]:
+    for term in [t for t in body.instructions if t.op is hlo.convolution]:
         dims: ConvDims = term.attrs["dim_labels"]
         orders = ((dims.lhs_batch, *dims.lhs_spatial, dims.lhs_feature), (*dims.rhs_spatial, dims.rhs_input, dims.rhs_output),
                   (dims.out_batch, *dims.out_spatial, dims.out_feature))

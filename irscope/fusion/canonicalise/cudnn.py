@@ -30,7 +30,7 @@ HOPPER = 90
 def call_cudnn(body: Body, device: Device) -> bool:
     """Replace convolutions by calls that compute what may follow them too, and give them the layouts that cuDNN gets."""
     changed = False
-    for term in [t for t in body.terms if t.op is hlo.convolution]:
+    for term in [t for t in body.instructions if t.op is hlo.convolution]:
         window: Window | None = term.attrs.get("window")
         if window is None or term.rank not in RANKS or term.dtype not in TYPES or int(term.attrs.get("batch_group_count", 1)) > 1:
             continue
@@ -46,7 +46,7 @@ def _called(body: Body, term: Term, kind: str) -> Term:
     call = body.make(hlo.custom_call, type, term.operands, {**term.attrs, "custom_call_target": TARGET[kind]}, term)
     call.name, term.name = term.name, ""
     body.replace(term, _result(body, call, term))
-    term.into = call
+    term.replacement = call
     return _take_in(body, call) if kind == "forward" else call
 
 
@@ -88,7 +88,7 @@ def _lay(body: Body, call: Term, kind: str, last: bool) -> None:
     made.name, call.name = call.name, ""
     fresh = _result(body, made, call)
     body.replace(result, fresh if is_sorted(out) else body.transpose(fresh, inverse(out), call))
-    result.into = call.into = made
+    result.replacement = call.replacement = made
 
 
 def _result(body: Body, call: Term, at: Term) -> Term:
@@ -182,7 +182,7 @@ def _grown(body: Body, call: Term, result: Term, user: Term, bias: Term | None, 
     made.name, call.name = call.name, ""
     fresh = _result(body, made, call)
     body.replace(user, fresh)
-    user.into = made
-    body.drop(result)
-    call.into = result.into = made
+    user.replacement = made
+    body.erase_dead(result)
+    call.replacement = result.replacement = made
     return made, fresh

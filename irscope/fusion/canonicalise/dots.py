@@ -36,7 +36,7 @@ def decompose(body: Body) -> bool:
     The result is reshaped although nothing may change: an array of its own, which is rounded where the type is narrow.
     """
     changed = False
-    for term in [t for t in body.terms if t.op is hlo.dot]:
+    for term in [t for t in body.instructions if t.op is hlo.dot]:
         if _is_canonical(term):
             continue
         lhs, rhs = term.operands
@@ -163,7 +163,7 @@ def _both_transposed(body: Body, term: Term) -> bool:
 def widen_vectors(body: Body) -> bool:
     """A vector beside a matrix becomes a matrix of one column: XLA's ``GemvRewriter``. Beside one transposed matrix it stays a vector."""
     changed = False
-    for term in [t for t in body.terms if t.op is hlo.dot]:
+    for term in [t for t in body.instructions if t.op is hlo.dot]:
         lhs, rhs = term.operands
         lb, rb, lc, rc = places(term)
         mine, theirs = lhs.rank == len(lb) + len(lc) + 1, rhs.rank == len(rb) + len(rc) + 1
@@ -181,7 +181,7 @@ def widen_vectors(body: Body) -> bool:
 def fold_transposes(body: Body) -> bool:
     """A transpose of the two matrix dimensions of an operand goes into the product: XLA's ``TransposeFolding``."""
     changed = False
-    for term in [t for t in body.terms if t.op is hlo.dot]:
+    for term in [t for t in body.instructions if t.op is hlo.dot]:
         lb, rb, lc, rc = places(term)
         operands = list(term.operands)
         if not all(free(o, b, c) for o, b, c in zip(operands, (lb, rb), (lc, rc), strict=True)):
@@ -213,7 +213,7 @@ def _swaps_matrix(operand: Term, batch: Places, contracted: Places) -> bool:
 def upcast_whole_numbers(body: Body, in_library: Callable[[Term], bool]) -> bool:
     """Operands of products of whole numbers get the element type of the result: XLA's ``OperandUpcaster``."""
     changed = False
-    for term in [t for t in body.terms if t.op in (hlo.dot, hlo.convolution)]:
+    for term in [t for t in body.instructions if t.op in (hlo.dot, hlo.convolution)]:
         if in_library(term) or all(o.dtype == term.dtype for o in term.operands):
             continue
         for i, operand in enumerate(list(term.operands)):

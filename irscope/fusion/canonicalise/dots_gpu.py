@@ -32,7 +32,7 @@ ALIGNED = 128
 def reduce_vectors(body: Body) -> bool:
     """A product with a vector is a multiplication and a reduction in f32: XLA's ``DotStrengthReduction``."""
     changed = False
-    for term in [t for t in body.terms if t.op is hlo.dot]:
+    for term in [t for t in body.instructions if t.op is hlo.dot]:
         lb, rb, lc, rc = places(term)
         lhs, rhs = term.operands
         vector = 0 if lhs.rank == len(lb) + len(lc) else 1 if rhs.rank == len(rb) + len(rc) else None
@@ -80,12 +80,12 @@ def merge_products(body: Body) -> bool:
     needed = _needed(order, dict.fromkeys(dot for found in several for dot in found))
     changed = False
     for shared, found in readers.items():
-        dots = [dot for dot in found if not dot.gone]
+        dots = [dot for dot in found if not dot.erased]
         for i in range(len(dots)):
             for j in range(i + 1, min(len(dots), i + 1 + NEXT)):
                 a, b = dots[i], dots[j]
                 own = needed.get(a, 0) & -needed.get(a, 0)
-                if a.gone or b.gone or needed.get(b, 0) & own:
+                if a.erased or b.erased or needed.get(b, 0) & own:
                     continue
                 merged = _merged(body, shared, a, b, place)
                 if merged is not None:
@@ -160,7 +160,7 @@ def _needs(top: Term, below: Term, place: dict[Term, int]) -> bool:
 
 def merge_batches(body: Body) -> None:
     """Several batch dimensions in front become one: XLA's ``DotDimensionMerger``."""
-    for term in [t for t in body.terms if t.op is hlo.dot]:
+    for term in [t for t in body.instructions if t.op is hlo.dot]:
         lb, rb, lc, rc = places(term)
         n = len(lb)
         if n < 2 or lb != tuple(range(n)) or rb != lb:
@@ -189,7 +189,7 @@ WEIGHTS = {"ampere": Weights(100, 0.0666955, 467.815, 5.65307e7), "hopper": Weig
 def split_products(body: Body, device: Device) -> bool:
     """Cut products along the contracted dimension where XLA's cost model expects a gain: XLA's ``SplitkRewriter``."""
     changed = False
-    for term in [t for t in body.terms if t.op is hlo.dot]:
+    for term in [t for t in body.instructions if t.op is hlo.dot]:
         _, _, lc, rc = places(term)
         if len(lc) != 1 or len(rc) != 1 or any(o.dtype == "s32" for o in term.operands):
             continue

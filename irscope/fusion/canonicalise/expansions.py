@@ -8,13 +8,13 @@ from irscope.ops import hlo
 
 def expand_operators(body: Body) -> None:
     """Write out what is no instruction of XLA's CPU emitter."""
-    for term in [t for t in body.terms if t.op is hlo.logistic]:
+    for term in [t for t in body.instructions if t.op is hlo.logistic]:
         x = term.operands[0]
         one = body.full(1, term, term)
         lower = body.elementwise(hlo.add, (one, body.elementwise(hlo.exponential, (body.elementwise(hlo.negate, (x,), term),), term)), term)
         body.become(term, hlo.divide, (one, lower))
     expand_normalisations(body)
-    for term in [t for t in body.terms if t.op is hlo.map and t.bodies]:
+    for term in [t for t in body.instructions if t.op is hlo.map and t.bodies]:
         _inline(body, term)
 
 

@@ -24,7 +24,7 @@ def normalise_floats(body: Body) -> None:
     """Compute in a wider type what cannot be computed in a narrow one."""
     for narrow, wide in WIDER.items():
         if any(t.dtype == narrow or any(leaf.dtype.name == narrow for leaf in t.type.leaves() if isinstance(leaf, TensorType))
-               for t in body.terms):
+               for t in body.instructions):
             for term in body.post_order():
                 _normalise(body, term, narrow, wide)
 
@@ -88,7 +88,7 @@ def _narrow_parts(body: Body, term: Term, narrow: str, wide: str) -> None:
 
 def widen_half_products(body: Body) -> None:
     """Products and convolutions of f16 are computed in f32."""
-    for term in [t for t in body.terms if t.op in (hlo.dot, hlo.convolution) and t.dtype == "f16"]:
+    for term in [t for t in body.instructions if t.op in (hlo.dot, hlo.convolution) and t.dtype == "f16"]:
         for number, operand in enumerate(list(term.operands)):
             if operand.dtype == "f16":
                 term.set_operand(number, body.convert(operand, "f32", term))

@@ -23,7 +23,7 @@ def fold_constants(body: Body) -> bool:
     """Replace terms over constants by their values."""
     changed = False
     for term in body.post_order():
-        if term.gone or term.op in KEPT or not term.operands or not term.is_array or term.elements > MAX_FOLDED or has_effect(term):
+        if term.erased or term.op in KEPT or not term.operands or not term.is_array or term.elements > MAX_FOLDED or has_effect(term):
             continue
         if not any(o.op is hlo.constant for o in term.operands) or not all(_is_known(o) for o in term.operands):
             continue

@@ -13,7 +13,7 @@ from irscope.ops import hlo
 
 def unbatch(body: Body) -> None:
     """Write gathers and scatters that have batches of their own as plain ones, which read the number of the batch with each place."""
-    for term in [t for t in body.terms if t.op in (hlo.gather, hlo.scatter)]:
+    for term in [t for t in body.instructions if t.op in (hlo.gather, hlo.scatter)]:
         attrs = term.attrs
         array, left_out, start = ("operand_batching_dims", "collapsed_slice_dims", "start_index_map") if term.op is hlo.gather else \
             ("input_batching_dims", "inserted_window_dims", "scatter_dims_to_operand_dims")
@@ -37,7 +37,7 @@ def unbatch(body: Body) -> None:
 def simplify_gathers(body: Body) -> bool:
     """Write every gather with its places in a matrix and its windows whole; the result is reshaped and transposed back."""
     changed = False
-    for term in [t for t in body.terms if t.op is hlo.gather]:
+    for term in [t for t in body.instructions if t.op is hlo.gather]:
         source, places = term.operands
         if prod(n for d, n in enumerate(places.dims) if d != term.attrs["index_vector_dim"]) == 1 and term.elements:
             _cut(body, term)
@@ -104,7 +104,7 @@ def _matrix(body: Body, places: Term, vector: int, at: Term) -> Term:
 def simplify_scatters(body: Body) -> bool:
     """Write every scatter with its places in a matrix, its updates one window a row, and no dimension left out."""
     changed = False
-    for term in [t for t in body.terms if t.op is hlo.scatter]:
+    for term in [t for t in body.instructions if t.op is hlo.scatter]:
         count = (len(term.operands) - 1) // 2
         if count != 1 or _is_simple_scatter(term):
             continue

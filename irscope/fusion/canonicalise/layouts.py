@@ -28,7 +28,7 @@ def assign_layouts(body: Body) -> None:
             if wants_copy:
                 moved[made] = None
                 _copy_for_readers(body, made)
-    for term in body.terms:
+    for term in body.instructions:
         if term in moved:
             term.set_type(_units_outside(term))
         else:

@@ -13,18 +13,18 @@ def lay_out(body: Body) -> None:
     for term in body.post_order():
         if term.op is hlo.reshape or (term.op is hlo.transpose and moves_nothing(term)):
             body.replace(term, body.make(hlo.bitcast, term.type, term.operands, {}, term))
-    for term in body.terms:
+    for term in body.instructions:
         term.set_type(default_layout(term.type))
 
 
 def sink_transposes(body: Body) -> bool:
     """Elementwise work on the result of a call is done as cuDNN gives it, and transposed then: what is called a transpose is a layout
     first (``GpuLayoutAssignment``), and what reads it takes it over, where nothing else that it reads lies otherwise."""
-    called = {t for t in body.terms if t.op is hlo.transpose and t.operands[0].op is hlo.get_tuple_element
+    called = {t for t in body.instructions if t.op is hlo.transpose and t.operands[0].op is hlo.get_tuple_element
               and t.operands[0].operands[0].op is hlo.custom_call}
     changed = False
     for term in body.post_order():
-        if term.op not in ELEMENTWISE or not term.is_array or term.gone:
+        if term.op not in ELEMENTWISE or not term.is_array or term.erased:
             continue
         turned = next((o for o in term.operands if o in called), None)
         if turned is None or moves_nothing(turned):
@@ -39,7 +39,7 @@ def sink_transposes(body: Body) -> bool:
         back = body.transpose(made, order, term)
         called.add(back)
         body.replace(term, back)
-        term.into = made
+        term.replacement = made
         changed = True
     return changed
 

@@ -14,8 +14,8 @@ LIGHT = hlo.named("bitcast broadcast constant get-tuple-element iota reshape rev
 def simplify_loops(body: Body) -> bool:
     """Simplify every loop of one body."""
     changed = False
-    for term in [t for t in body.terms if t.op is hlo.while_]:
-        if term.gone or len(term.inner) != 2 or not _is_regular(term):
+    for term in [t for t in body.instructions if t.op is hlo.while_]:
+        if term.erased or len(term.calls) != 2 or not _is_regular(term):
             continue
         changed = _merge_repeated(body, term) or changed
         changed = _sink_constants(term) or changed
@@ -26,22 +26,22 @@ def simplify_loops(body: Body) -> bool:
             changed = body.replace(term, term.operands[0])
         elif trips == 1 and not has_effect(term):
             changed = True
-            move_in(body, term, term.inner[1], term.operands)
+            move_in(body, term, term.calls[1], term.operands)
     return changed
 
 
 def _is_regular(term: Term) -> bool:
     """Whether a loop is over a tuple that its computations only take apart, and that the body puts together."""
-    condition, loop = term.inner
+    condition, loop = term.calls
     return isinstance(term.type, TupleType) and len(condition.params) == len(loop.params) == 1 and loop.root.op is hlo.tuple \
         and term.operands[0].op is hlo.tuple and len(loop.root.operands) == len(term.type.elements) \
-        and all(u.op is hlo.get_tuple_element for b in term.inner for u in b.params[0].users) \
+        and all(u.op is hlo.get_tuple_element for b in term.calls for u in b.params[0].users) \
         and not loop.root.users and loop.root is not loop.params[0]
 
 
 def _unchanged(term: Term) -> list[int]:
     """The places whose values pass through the loop as they are."""
-    loop = term.inner[1]
+    loop = term.calls[1]
     param = loop.params[0]
     return [i for i, o in enumerate(loop.root.operands)
             if o.op is hlo.get_tuple_element and o.operands[0] is param and o.attrs["index"] == i]
@@ -51,7 +51,7 @@ def _merge_repeated(body: Body, term: Term) -> bool:
     """Two values that begin alike and change alike are one."""
     if body.root is term or any(u.op is not hlo.get_tuple_element for u in term.users):
         return False
-    loop = term.inner[1]
+    loop = term.calls[1]
     start = term.operands[0]
     first: dict[object, int] = {}
     same: dict[int, int] = {}
@@ -61,7 +61,7 @@ def _merge_repeated(body: Body, term: Term) -> bool:
             same[place] = mine
     if not same:
         return False
-    for reader in [*term.users, *(u for inner in term.inner for u in inner.params[0].users)]:
+    for reader in [*term.users, *(u for inner in term.calls for u in inner.params[0].users)]:
         reader.attrs = {"index": same.get(reader.attrs["index"], reader.attrs["index"])}
     assert isinstance(term.type, TupleType)
     _keep(body, term, [i for i in range(len(term.type.elements)) if i not in same])
@@ -78,7 +78,7 @@ def _change(loop: Body, place: int, output: Term, depth: int = 3) -> object:
     param = loop.params[0]
     if output.op is hlo.get_tuple_element and output.operands[0] is param and output.attrs["index"] == place:
         return "itself"
-    if not depth or not output.operands or output.inner or output.bodies or not _reads_itself(output, param, place, depth):
+    if not depth or not output.operands or output.calls or output.bodies or not _reads_itself(output, param, place, depth):
         return _identity(output)
     attrs = tuple(sorted((k, str(v)) for k, v in output.attrs.items()))
     return (output.op, output.type, attrs, *(_change(loop, place, o, depth - 1) for o in output.operands))
@@ -98,7 +98,7 @@ def _sink_constants(term: Term) -> bool:
         source = start.operands[place]
         if source.op is not hlo.constant:
             continue
-        for body in term.inner:
+        for body in term.calls:
             for part in list(body.params[0].users):
                 users = [u for u in part.users if u is not body.root]
                 if part.attrs["index"] != place or not users:
@@ -108,14 +108,14 @@ def _sink_constants(term: Term) -> bool:
                     for number, operand in enumerate(user.operands):
                         if operand is part:
                             user.set_operand(number, inside)
-                body.drop(part)
+                body.erase_dead(part)
                 changed = True
     return changed
 
 
 def _move_out(body: Body, term: Term) -> bool:
     """What depends on unchanged values alone is computed before the loop."""
-    loop = term.inner[1]
+    loop = term.calls[1]
     start = term.operands[0]
     outside: dict[Term, Term] = {}
     light: dict[Term, None] = {}
@@ -127,7 +127,7 @@ def _move_out(body: Body, term: Term) -> bool:
         return False
     moved: list[Term] = []
     for inner in loop.post_order():
-        if inner in outside or inner.op in (hlo.parameter, hlo.tuple) or inner.inner or has_effect(inner) or inner is loop.root:
+        if inner in outside or inner.op in (hlo.parameter, hlo.tuple) or inner.calls or has_effect(inner) or inner is loop.root:
             continue
         if inner.op is hlo.constant:
             light[inner] = None
@@ -144,7 +144,7 @@ def _move_out(body: Body, term: Term) -> bool:
     for inner in moved:
         if any(u not in moved for u in inner.users):
             _pass_in(body, term, inner, outside[inner])
-    loop.sweep()
+    loop.erase_all_dead()
     return True
 
 
@@ -166,13 +166,13 @@ def _copy_out(body: Body, inner: Term, outside: dict[Term, Term]) -> None:
 
 def _pass_in(body: Body, term: Term, inner: Term, value: Term) -> None:
     """Give a loop one more value that passes through, and let it stand for a term inside."""
-    condition, loop = term.inner
+    condition, loop = term.calls
     assert isinstance(term.type, TupleType)
     place = len(term.type.elements)
     wide = TupleType((*term.type.elements, inner.type))
     start = term.operands[0]
     term.set_operand(0, body.make(hlo.tuple, wide, (*start.operands, value), {}, start))
-    body.drop(start)
+    body.erase_dead(start)
     for computation in (condition, loop):
         computation.params[0].set_type(wide)
     term.set_type(wide)
@@ -184,13 +184,13 @@ def _pass_in(body: Body, term: Term, inner: Term, value: Term) -> None:
                 user.set_operand(number, part)
     root = loop.root
     loop.root = loop.make(hlo.tuple, wide, (*root.operands, part), {}, root)
-    inner.into = value
-    loop.drop(root)
+    inner.replacement = value
+    loop.erase_dead(root)
 
 
 def _drop_unused(body: Body, term: Term) -> bool:
     """Values of a loop go when neither they nor any value that they are computed with or from is read (``TryRemoveDeadWhileParams``)."""
-    condition, loop = term.inner
+    condition, loop = term.calls
     assert isinstance(term.type, TupleType)
     count = len(term.type.elements)
     if body.root is term or any(u.op is not hlo.get_tuple_element for u in term.users):
@@ -198,7 +198,7 @@ def _drop_unused(body: Body, term: Term) -> bool:
     reads = _Reads(loop, loop.params[0])
     used = {u.attrs["index"] for u in term.users}
     used |= {u.attrs["index"] for u in condition.params[0].users if u.users or u is condition.root}
-    for inner in loop.terms:
+    for inner in loop.instructions:
         if has_effect(inner):
             used |= reads.of(inner)
     together = list(range(count))
@@ -221,16 +221,16 @@ def _drop_unused(body: Body, term: Term) -> bool:
 
 def _keep(body: Body, term: Term, kept: list[int]) -> None:
     """Leave only some values in the tuple of a loop; nobody reads the others."""
-    condition, loop = term.inner
+    condition, loop = term.calls
     assert isinstance(term.type, TupleType)
     places = {old: new for new, old in enumerate(kept)}
     narrow = TupleType(tuple(term.type.elements[i] for i in kept))
     start = term.operands[0]
     term.set_operand(0, body.make(hlo.tuple, narrow, [start.operands[i] for i in kept], {}, start))
-    body.drop(start)
+    body.erase_dead(start)
     root = loop.root
     loop.root = loop.make(hlo.tuple, narrow, [root.operands[i] for i in kept], {}, root)
-    loop.drop(root)
+    loop.erase_dead(root)
     term.set_type(narrow)
     for user in term.users:
         user.attrs = {"index": places[user.attrs["index"]]}
@@ -238,7 +238,7 @@ def _keep(body: Body, term: Term, kept: list[int]) -> None:
         top = computation.params[0]
         for user in list(top.users):
             if user.attrs["index"] not in places:
-                computation.drop(user)
+                computation.erase_dead(user)
         top.set_type(narrow)
         for user in top.users:
             user.attrs = {"index": places[user.attrs["index"]]}
@@ -262,7 +262,7 @@ class _Reads:
 
 def trip_count(term: Term) -> int | None:
     """How often a loop runs that counts up by a constant and ends below another; None for any other."""
-    condition, loop = term.inner
+    condition, loop = term.calls
     root = condition.root
     if root.op is not hlo.compare or root.attrs["direction"] != "LT":
         return None

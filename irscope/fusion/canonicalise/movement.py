@@ -183,7 +183,7 @@ def move_rearrangements(body: Body) -> bool:
 
     A reshape or transpose moves only when all that reads it can move with it.
     """
-    candidates = {t: None for t in body.terms if _is_candidate(t)}
+    candidates = {t: None for t in body.instructions if _is_candidate(t)}
     removed = True
     while candidates and removed:
         moved = {o: None for t in candidates for o in t.operands if o.op in (hlo.reshape, hlo.transpose)}
@@ -193,7 +193,7 @@ def move_rearrangements(body: Body) -> bool:
                 for user in operand.users:
                     removed = candidates.pop(user, body) is not body or removed
     for term in candidates:
-        if not term.gone:
+        if not term.erased:
             _sink_rearrangement(body, term)
     return bool(candidates)
 

@@ -8,7 +8,7 @@ from irscope.ops import hlo
 
 def expand_normalisations(body: Body) -> None:
     """Write out every batch normalisation of one body."""
-    for term in list(body.terms):
+    for term in list(body.instructions):
         match term.op:
             case hlo.batch_norm_training:
                 _training(body, term)

@@ -32,9 +32,9 @@ MAX_ROUNDS = 20
 
 def run_cpu(body: Body, kept: Container[Node] = ()) -> None:
     """Rewrite a body and all that it runs, as XLA's CPU compiler would. ``kept`` are calls that the text forbids to write out."""
-    for inner in body.everything():
+    for inner in body.computations():
         inline_calls(inner, kept)
-    for inner in body.everything():
+    for inner in body.computations():
         decompose(inner)
         upcast_whole_numbers(inner, lambda t: t.op is hlo.dot and takes_dot(t))
         normalise_floats(inner)
@@ -47,35 +47,35 @@ def run_cpu(body: Body, kept: Container[Node] = ()) -> None:
         wrap_branches(inner)
     simplify_all(body)
     changed = False
-    for inner in body.everything():
+    for inner in body.computations():
         changed = expand_select_and_scatter(inner) or changed
         changed = simplify_scatters(inner) or changed
         changed = expand_single_scatters(inner) or changed
     if changed:
         simplify_all(body)
-    for inner in body.everything():
+    for inner in body.computations():
         widen_vectors(inner)
         fold_transposes(inner)
         share(inner)
         open_barriers(inner)
-        inner.sweep()
+        inner.erase_all_dead()
         assign_layouts(inner)
         call_library(inner)
 
 
 def run_common(body: Body, kept: Container[Node] = ()) -> None:
     """Rewrite a body as XLA does for every target: no reduction in tiles, no library, no floats computed wide."""
-    for inner in body.everything():
+    for inner in body.computations():
         inline_calls(inner, kept)
-    for inner in body.everything():
+    for inner in body.computations():
         decompose(inner)
         expand_operators(inner)
         wrap_branches(inner)
     simplify_all(body, tiled=False)
-    for inner in body.everything():
+    for inner in body.computations():
         share(inner)
         open_barriers(inner)
-        inner.sweep()
+        inner.erase_all_dead()
         assign_layouts(inner)
 
 
@@ -83,13 +83,13 @@ def simplify_all(body: Body, tiled: bool = True) -> None:
     """XLA's simplification pipeline, until nothing changes; ``tiled``: with reductions in tiles, as on the CPU."""
     for _ in range(MAX_ROUNDS):
         changed = False
-        for inner in body.everything():
+        for inner in body.computations():
             changed = simplify(inner) or changed
             changed = simplify_gathers(inner) or changed
             changed = (tiled and split_reductions(inner, takes_reduction)) or changed
             changed = simplify_loops(inner) or changed
             changed = simplify_branches(inner) or changed
-            inner.sweep()
+            inner.erase_all_dead()
             changed = move_rearrangements(inner) or changed
             changed = fold_constants(inner) or changed
         if not changed:

@@ -24,10 +24,10 @@ from irscope.graph import Node
 def run_gpu(body: Body, device: Device, kept: Container[Node] = ()) -> None:
     """Rewrite a body and all that it runs, as XLA's GPU compiler would for a device. ``kept`` are calls that the text forbids to write
     out."""
-    for inner in body.everything():
+    for inner in body.computations():
         inner.on_gpu = True
         inline_calls(inner, kept)
-    for inner in body.everything():
+    for inner in body.computations():
         drop_shardings(inner)
         decompose(inner)
         rewrite_windows(inner)
@@ -36,7 +36,7 @@ def run_gpu(body: Body, device: Device, kept: Container[Node] = ()) -> None:
         wrap_branches(inner)
     _simplify(body)
     changed = False
-    for inner in body.everything():
+    for inner in body.computations():
         changed = merge_products(inner) or changed
         changed = fold_transposes(inner) or changed
         changed = call_cudnn(inner, device) or changed
@@ -45,11 +45,11 @@ def run_gpu(body: Body, device: Device, kept: Container[Node] = ()) -> None:
         changed = simplify_scatters(inner) or changed
     if changed:
         _simplify(body)
-    for inner in body.everything():
+    for inner in body.computations():
         share(inner)
         order_sorts(inner)
         join_conversions(inner)
-        inner.sweep()
+        inner.erase_all_dead()
         split_apart(inner)
         merge_batches(inner)
         split_products(inner, device)
@@ -61,7 +61,7 @@ def _simplify(body: Body) -> None:
     for _ in range(MAX_ROUNDS):
         simplify_all(body, tiled=False)
         changed = False
-        for inner in body.everything():
+        for inner in body.computations():
             changed = reduce_vectors(inner) or changed
             changed = decompose(inner) or changed
             changed = fold_transposes(inner) or changed

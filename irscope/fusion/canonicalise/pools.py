@@ -11,7 +11,7 @@ from irscope.ops.attrs import Literal
 def expand_select_and_scatter(body: Body) -> bool:
     """Write every select-and-scatter as a reduction of windows that keeps the positions, and a scatter to them."""
     changed = False
-    for term in [t for t in body.terms if t.op is hlo.select_and_scatter and len(t.bodies) == 2 and t.is_array]:
+    for term in [t for t in body.instructions if t.op is hlo.select_and_scatter and len(t.bodies) == 2 and t.is_array]:
         source, added, init = term.operands
         rank = source.rank
         counts = [body.make(hlo.iota, tensor_type("s32", source.dims), (), {"iota_dimension": d}, term) for d in range(rank)]

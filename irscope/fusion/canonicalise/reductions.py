@@ -173,7 +173,7 @@ def split_reductions(body: Body, left_alone: Callable[[Term], bool]) -> bool:
     """
     changed = False
     for term in body.post_order():
-        if term.op is not hlo.reduce or not term.is_array or len(term.operands) != 2 or term.gone or left_alone(term):
+        if term.op is not hlo.reduce or not term.is_array or len(term.operands) != 2 or term.erased or left_alone(term):
             continue
         source, init = term.operands
         dimensions = term.attrs["dimensions"]

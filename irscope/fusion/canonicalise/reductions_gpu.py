@@ -15,7 +15,7 @@ SMALL = 8
 
 def split_apart(body: Body) -> None:
     """A reduction over dimensions that do not lie together is one over the longest stretch and one over the rest."""
-    pending = [t for t in body.terms if t.op is hlo.reduce and t.is_array]
+    pending = [t for t in body.instructions if t.op is hlo.reduce and t.is_array]
     while pending:
         term = pending.pop()
         source, init = term.operands
@@ -41,7 +41,7 @@ def split_apart(body: Body) -> None:
 
 def order_sorts(body: Body) -> None:
     """A stable sort compares places too, where values are equal; it counts them itself (``StableSortExpander``, ``SortIotaFusion``)."""
-    for term in [t for t in body.terms if t.op is hlo.sort and t.attrs.get("is_stable")]:
+    for term in [t for t in body.instructions if t.op is hlo.sort and t.attrs.get("is_stable")]:
         along = term.attrs["dimensions"][0]
         source = term.operands[0]
         if any(o.op is hlo.iota and o.attrs["iota_dimension"] == along and o.dtype in ("s16", "s32", "s64") for o in term.operands) or \
@@ -61,7 +61,7 @@ def order_sorts(body: Body) -> None:
             if term.users or body.root is term:
                 whole = [body.make(hlo.get_tuple_element, part, (made,), {"index": i}, term) for i, part in enumerate(parts)]
                 body.replace(term, body.make(hlo.tuple, term.type, whole, {}, term))
-        term.into = made
+        term.replacement = made
         wrap(body, [count, made], made)
 
 
@@ -81,7 +81,7 @@ def _wider(comparator: Graph) -> Graph:
 def join_conversions(body: Body) -> None:
     """A float that is converted to a float and on to another is converted at once (``SimplifyFPConversions``)."""
     for term in body.post_order():
-        if term.op is not hlo.convert or term.gone or not is_floating(term.dtype):
+        if term.op is not hlo.convert or term.erased or not is_floating(term.dtype):
             continue
         source = term
         while source.op is hlo.convert and is_floating(source.operands[0].dtype):

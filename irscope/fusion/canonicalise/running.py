@@ -11,7 +11,7 @@ BASE = 16
 
 def rewrite_windows(body: Body) -> None:
     """Rewrite the running sums of one body, and give windows over vectors a second dimension."""
-    pending = [t for t in body.terms if t.op is hlo.reduce_window]
+    pending = [t for t in body.instructions if t.op is hlo.reduce_window]
     while pending:
         term = pending.pop()
         if len(term.operands) != 2 or not term.is_array or not term.rank or "window" not in term.attrs:

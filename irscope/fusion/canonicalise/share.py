@@ -18,7 +18,7 @@ def share(body: Body) -> bool:
     graphs: dict[Graph, str] = {}
     changed = False
     for term in body.post_order():
-        if term.gone or term.op in NEVER or term.inner or has_effect(term) or (not term.operands and term.op is not hlo.constant):
+        if term.erased or term.op in NEVER or term.calls or has_effect(term) or (not term.operands and term.op is not hlo.constant):
             continue
         key = _key(term, graphs)
         if key is None:

@@ -107,6 +107,6 @@ def _simplifies(graphs: Iterable[Graph], on_gpu: bool) -> bool:
         body.on_gpu = on_gpu
         for term in body.post_order():
             rule = RULES.get(term.op)
-            if rule is not None and term.op not in DOUBTED and not term.gone and rule(body, term):
+            if rule is not None and term.op not in DOUBTED and not term.erased and rule(body, term):
                 return True
     return False

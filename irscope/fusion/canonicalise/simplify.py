@@ -38,12 +38,12 @@ def simplify(body: Body) -> bool:
     changed = False
     todo = body.post_order()
     for _ in range(MAX_ROUNDS):
-        body.touched.clear()
+        body.worklist.clear()
         for term in todo:
             rule = RULES.get(term.op)
-            if rule is not None and not term.gone and rule(body, term):
+            if rule is not None and not term.erased and rule(body, term):
                 changed = True
-        if not body.touched:
+        if not body.worklist:
             break
         todo = _concerned(body)
     return changed
@@ -52,8 +52,8 @@ def simplify(body: Body) -> bool:
 def _concerned(body: Body) -> list[Term]:
     """What a change may concern: what was touched, what reads it, and what stands a step further; operands first."""
     marked: dict[Term, None] = {}
-    for term in body.touched:
-        if term.gone:
+    for term in body.worklist:
+        if term.erased:
             continue
         marked[term] = None
         for user in term.users:
@@ -64,6 +64,6 @@ def _concerned(body: Body) -> list[Term]:
             marked[operand] = None
             for user in operand.users:
                 marked[user] = None
-    if len(marked) * 4 > len(body.terms):
+    if len(marked) * 4 > len(body.instructions):
         return body.post_order()
     return post_order(marked, lambda term: [o for o in term.operands if o in marked])

@@ -10,7 +10,7 @@ from irscope.ops import hlo
 def expand_single_scatters(body: Body) -> bool:
     """Write out the scatters, in their simple form, that write one window: XLA's loop over windows runs once and is no loop then."""
     changed = False
-    for term in [t for t in body.terms if t.op is hlo.scatter and len(t.operands) == 3 and t.is_array]:
+    for term in [t for t in body.instructions if t.op is hlo.scatter and len(t.operands) == 3 and t.is_array]:
         target, places, update = term.operands
         graph = term.bodies[0] if term.bodies else None
         if places.rank != 2 or places.dims[0] != 1 or update.rank != target.rank + 1 or not _told(graph):

@@ -61,5 +61,5 @@ def _narrowed(comparator: Graph, kept: list[int]) -> Graph:
 
 def call_top(body: Body) -> None:
     """The largest elements of rows are the work of a function of XLA's runtime (``TopkRewriter``)."""
-    for term in [t for t in body.terms if t.op is hlo.topk and t.attrs.get("largest", True)]:
+    for term in [t for t in body.instructions if t.op is hlo.topk and t.attrs.get("largest", True)]:
         body.become(term, hlo.custom_call, term.operands, {"custom_call_target": "TopK"})

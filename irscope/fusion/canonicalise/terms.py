@@ -12,7 +12,8 @@ from typing import Any
 from irscope.fusion.xla.effects import graph_has_side_effect
 from irscope.fusion.xla.instructions import check
 from irscope.graph import DTYPES, NO_ATTRS, Graph, Node, Op, TensorType, TupleType, Type
-from irscope.graph.walk import callees_first_of, post_order
+from irscope.graph.rewriter import Instruction, Rewriter
+from irscope.graph.walk import callees_first_of
 from irscope.lazy import np
 from irscope.ops import hlo
 from irscope.ops.attrs import Literal
@@ -37,91 +38,27 @@ def tensor_type(dtype: str, dims: Sequence[int]) -> TensorType:
     return found
 
 
-class Term:
-    """One instruction. ``users`` is an ordered set; ``dims`` and ``dtype`` are those of an array, empty for anything else.
+class Term(Instruction):
+    """An instruction of HLO. ``calls`` are the computations that a loop or branch runs, each a copy of its own."""
 
-    ``origin`` are the nodes of the text that it stands for; ``into`` is what replaced it; ``gone`` says that nothing reads it any more.
-    ``inner`` are the bodies that a loop or branch runs, each a copy of its own; ``bodies`` the graphs that are applied to elements.
-    """
-
-    __slots__ = ("attrs", "bodies", "dims", "dtype", "gone", "inner", "into", "is_array", "name", "op", "operands", "origin", "type",
-                 "users")
-
-    def __init__(self, op: Op, type: Type, operands: Iterable[Term] = (), attrs: Mapping[str, Any] = NO_ATTRS,
-                 bodies: tuple[Graph, ...] = (), name: str = "", origin: tuple[Node, ...] = ()) -> None:
-        self.op = op
-        self.operands = list(operands)
-        self.users: dict[Term, None] = {}
-        self.attrs = attrs
-        self.bodies = bodies
-        self.inner: tuple[Body, ...] = ()
-        self.name = name
-        self.origin = origin
-        self.into: Term | None = None
-        self.gone = False
-        self.set_type(type)
-        for operand in self.operands:
-            operand.users[self] = None
-
-    def set_type(self, type: Type) -> None:
-        """Take another type."""
-        self.type = type
-        self.is_array = isinstance(type, TensorType)
-        self.dims: tuple[int, ...] = ()
-        self.dtype = ""
-        if isinstance(type, TensorType):
-            self.dims = tuple(d if isinstance(d, int) else d.bound or 1 for d in type.shape)
-            self.dtype = type.dtype.name
+    __slots__ = ()
+    calls: tuple[Body, ...]
 
     @property
     def elements(self) -> int:
         """Elements of an array."""
         return prod(self.dims)
 
-    @property
-    def rank(self) -> int:
-        return len(self.dims)
 
-    def operand(self, op: Op, number: int = 0) -> Term | None:
-        """An operand if it is of this opcode."""
-        if number >= len(self.operands) or self.operands[number].op != op:
-            return None
-        return self.operands[number]
-
-    def set_operand(self, number: int, new: Term) -> None:
-        """Read ``new`` as operand ``number``."""
-        old = self.operands[number]
-        self.operands[number] = new
-        if old not in self.operands:
-            old.users.pop(self, None)
-        new.users[self] = None
-
-    def final(self) -> Term:
-        """What stands for this term after all that replaced it."""
-        term = self
-        while term.into is not None:
-            term = term.into
-        return term
-
-    def __repr__(self) -> str:
-        return f"%{self.name} = {self.type} {self.op}({', '.join('%' + o.name for o in self.operands)})"
-
-
-class Body:
-    """The terms of one computation, the root among them, and the parameters by number. ``touched`` is what changed since it was emptied.
+class Body(Rewriter[Term]):
+    """A computation of HLO with what builds its instructions.
 
     ``on_gpu`` says that XLA's GPU compiler rewrites it, whose simplifier leaves a few things as they are.
     """
 
     def __init__(self, name: str) -> None:
-        self.name = name
-        self.terms: dict[Term, None] = {}
-        self.params: list[Term] = []
-        self.root: Term
-        self.loc = -1
+        super().__init__(name)
         self.on_gpu = False
-        self.touched: dict[Term, None] = {}
-        self.of_node: dict[Node, Term] = {}
 
     @staticmethod
     def of(graph: Graph, budget: int = MAX_TERMS) -> Body:
@@ -144,31 +81,21 @@ class Body:
                 term = Term(node.op, without_layout(node.type), [here[o] for o in node.operands], attrs, node.bodies, node.name,
                             (node,))
                 here[node] = term
-                body.terms[term] = None
+                body.instructions[term] = None
                 if node.op in CONTROL and all(b.root is not None for b in node.bodies):
-                    term.inner = tuple(Body(b.name) for b in node.bodies)
+                    term.calls = tuple(Body(b.name) for b in node.bodies)
                     term.bodies = ()
-                    pending += zip(term.inner, node.bodies, strict=True)
+                    pending += zip(term.calls, node.bodies, strict=True)
             body.params = [here[p] for p in source.params]
             body.root = here[source.result()]
         return made
-
-    def everything(self) -> list[Body]:
-        """This body and all that its loops and branches run, inner ones first."""
-        found = [self]
-        for body in found:
-            found += [inner for term in body.terms for inner in term.inner]
-        return found[::-1]
 
     # ---- making
 
     def make(self, op: Op, type: Type, operands: Iterable[Term], attrs: Mapping[str, Any] = NO_ATTRS, at: Term | None = None,
              bodies: tuple[Graph, ...] = ()) -> Term:
         """A new term that stands for what ``at`` stands for."""
-        term = Term(op, type, operands, attrs, bodies, "", at.origin if at is not None else ())
-        self.terms[term] = None
-        self.touched[term] = None
-        return term
+        return self.add(Term(op, type, operands, attrs, bodies, "", at.origin if at is not None else ()))
 
     def constant(self, value: Any, dtype: str, at: Term) -> Term:
         """A scalar constant."""
@@ -225,31 +152,10 @@ class Body:
         """A copy of a term over other operands, of another shape where one is given."""
         type = term.type if dims is None else tensor_type(term.dtype, dims)
         made = self.make(term.op, type, operands, term.attrs, term, term.bodies)
-        made.inner = term.inner
+        made.calls = term.calls
         return made
 
     # ---- replacing
-
-    def replace(self, old: Term, new: Term) -> bool:
-        """Everybody who read ``old`` reads ``new``, which takes its name if it has none; ``old`` is dropped, with what only it needed."""
-        for user in list(old.users):
-            user.operands = [new if o is old else o for o in user.operands]
-            new.users[user] = None
-            self.touched[user] = None
-        old.users.clear()
-        if self.root is old:
-            self.root = new
-        old.into = new
-        if not new.name:
-            new.name, old.name = old.name, ""
-            if new.origin[:1] != old.origin[:1]:
-                new.origin = tuple(dict.fromkeys((*old.origin, *new.origin)))
-        self.touched[new] = None
-        if old.op is not hlo.parameter:
-            self._remove(old)
-            for operand in dict.fromkeys(old.operands):
-                self.drop(operand)
-        return True
 
     def become(self, term: Term, op: Op, operands: Sequence[Term], attrs: Mapping[str, Any] = NO_ATTRS,
                dims: Sequence[int] | None = None) -> bool:
@@ -257,36 +163,13 @@ class Body:
         type = term.type if dims is None else tensor_type(term.dtype, dims)
         return self.replace(term, self.make(op, type, operands, attrs, term))
 
-    def drop(self, term: Term) -> None:
-        """Take a term out that nobody reads, and what is then read by nobody, but for parameters and effects."""
-        stack = [term]
-        while stack:
-            dead = stack.pop()
-            if dead.gone or dead.users or dead is self.root or dead.op is hlo.parameter or has_effect(dead):
-                continue
-            self._remove(dead)
-            stack += dict.fromkeys(dead.operands)
+    def is_parameter(self, instruction: Term) -> bool:
+        """Whether it is a parameter."""
+        return instruction.op is hlo.parameter
 
-    def _remove(self, dead: Term) -> None:
-        dead.gone = True
-        self.terms.pop(dead, None)
-        self.touched.pop(dead, None)
-        for operand in dead.operands:
-            operand.users.pop(dead, None)
-            self.touched[operand] = None
-
-    def sweep(self) -> bool:
-        """Drop everything that neither the root nor an effect needs."""
-        before = len(self.terms)
-        for term in list(self.terms):
-            self.drop(term)
-        return len(self.terms) != before
-
-    # ---- walking
-
-    def post_order(self) -> list[Term]:
-        """Operands before users, depth first from each term that nobody reads, in the order of the text."""
-        return post_order((term for term in self.terms if not term.users), lambda term: term.operands)
+    def has_effect(self, instruction: Term) -> bool:
+        """Whether it must stay although it has no users."""
+        return has_effect(instruction)
 
 
 def _size(graph: Graph) -> int:
@@ -317,7 +200,7 @@ def has_effect(term: Term) -> bool:
         return True
     if term.op is hlo.custom_call:
         return bool(term.attrs.get("custom_call_has_side_effect"))
-    return any(has_effect(t) for b in term.inner for t in b.terms) or any(graph_has_side_effect(g) for g in term.bodies)
+    return any(has_effect(t) for b in term.calls for t in b.instructions) or any(graph_has_side_effect(g) for g in term.bodies)
 
 
 def without_layout(type: Type) -> Type:

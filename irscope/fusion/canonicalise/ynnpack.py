@@ -94,12 +94,12 @@ def call_library(body: Body) -> None:
     inside: set[Term] = set()
     order = body.post_order()[::-1]
     for term in order:
-        if not term.gone and term not in inside and takes_reduction(term):
+        if not term.erased and term not in inside and takes_reduction(term):
             members = _grown(body, term, inside)
             inside.update(members)
             wrap(body, members, members[-1])
     for term in order:
-        if not term.gone and term not in inside and ((term.op is hlo.dot and takes_dot(term)) or
+        if not term.erased and term not in inside and ((term.op is hlo.dot and takes_dot(term)) or
                                                      (term.op is hlo.convolution and takes_convolution(term))):
             wrap(body, [term], term)
 
@@ -170,7 +170,7 @@ def wrap(body: Body, members: list[Term], root: Term) -> None:
     mine = set(members)
     members = [*_operands_first(members[:-1]), root]
     operands = list(dict.fromkeys(o for m in members for o in m.operands if o not in mine))
-    graph = Graph(f"{body.name}.ynnpack.{len(body.terms)}")
+    graph = Graph(f"{body.name}.ynnpack.{len(body.instructions)}")
     here: dict[Term, Node] = {}
     for operand in operands:
         node = Node(hlo.parameter, f"param_{len(graph.params)}", operand.type, (), {"number": len(graph.params)})
@@ -189,7 +189,7 @@ def wrap(body: Body, members: list[Term], root: Term) -> None:
     body.replace(root, fusion)
     for member in members:
         if member is not root and not member.users:
-            member.into = fusion
+            member.replacement = fusion
 
 
 def _operands_first(members: list[Term]) -> list[Term]:

@@ -12,8 +12,8 @@ from typing import Any
 from irscope.formats.hlo.assembly import SPOILT
 from irscope.fusion.xla.effects import graph_has_side_effect, is_effect
 from irscope.fusion.xla.opcodes import ALWAYS_FUSIBLE, ELEMENTWISE, NEVER_FUSIBLE
-from irscope.fusion.xla.users import Users
 from irscope.graph import UNKNOWN, Graph, Node, Op, TensorType, Type
+from irscope.graph.users import Users
 from irscope.graph.walk import post_order
 from irscope.ops import hlo
 from irscope.source import UserError
@@ -40,7 +40,7 @@ class Instruction:
                  attrs: Mapping[str, Any] = NO_ATTRS) -> None:
         self.op = op
         self.operands = list(operands)
-        self.users = Users()
+        self.users: Users[Instruction] = Users()
         self.node = node
         self.attrs = attrs
         self.bodies: tuple[Graph, ...] = node.bodies if node is not None else ()
