@@ -20,23 +20,23 @@ J = TypeVar("J", bound="Instruction")
 class Instruction:
     """One instruction of a graph that is rewritten.
 
-    ``users`` is an ordered set in XLA's order. ``dims`` and ``dtype`` are those of an array, empty for any other type. ``origin`` are the
-    nodes of the first graph that it stands for. ``replacement`` is what replaced it, and ``erased`` says that it is no longer part of the
+    ``users`` is an ordered set in XLA's order. ``dims`` and ``dtype`` are those of an array, empty for any other type. ``label`` is its
+    name in the text, or empty; ``origin`` are the nodes of the first graph that it stands for. ``replacement`` is what replaced it, and ``erased`` says that it is no longer part of the
     computation. ``bodies`` are graphs that it applies as they are; ``calls`` are computations of its own, which are rewritten with it.
     """
 
-    __slots__ = ("attrs", "bodies", "calls", "dims", "dtype", "erased", "is_array", "name", "op", "operands", "origin", "replacement",
+    __slots__ = ("attrs", "bodies", "calls", "dims", "dtype", "erased", "is_array", "label", "op", "operands", "origin", "replacement",
                  "type", "users")
 
     def __init__(self, op: Op, type: Type, operands: Iterable[Self] = (), attrs: Mapping[str, Any] = NO_ATTRS,
-                 bodies: tuple[Graph, ...] = (), name: str = "", origin: tuple[Node, ...] = ()) -> None:
+                 bodies: tuple[Graph, ...] = (), label: str = "", origin: tuple[Node, ...] = ()) -> None:
         self.op = op
         self.operands: list[Self] = list(operands)
         self.users: Users[Self] = Users()
         self.attrs = attrs
         self.bodies = bodies
         self.calls: tuple[Rewriter[Any], ...] = ()
-        self.name = name
+        self.label = label
         self.origin = origin
         self.replacement: Self | None = None
         self.erased = False
@@ -55,9 +55,18 @@ class Instruction:
             self.dtype = type.dtype.name
 
     @property
+    def name(self) -> str:
+        """Its name in the text, or that of its operator."""
+        return self.label or self.op.name
+
+    @property
     def rank(self) -> int:
         """Dimensions of an array."""
         return len(self.dims)
+
+    def take_label(self, other: Self) -> None:
+        """Take the label of another instruction, which has none then."""
+        self.label, other.label = other.label, ""
 
     def operand(self, op: Op, number: int = 0) -> Self | None:
         """An operand if it is of this operator."""
@@ -143,8 +152,8 @@ class Rewriter(Generic[I]):
         if self.root is old:
             self.root = new
         old.replacement = new
-        if not new.name:
-            new.name, old.name = old.name, ""
+        if not new.label:
+            new.take_label(old)
             if new.origin[:1] != old.origin[:1]:
                 new.origin = tuple(dict.fromkeys((*old.origin, *new.origin)))
         self.worklist[new] = None

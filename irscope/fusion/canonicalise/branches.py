@@ -48,7 +48,7 @@ def wrap_branches(body: Body) -> None:
         if term.is_array and term.calls:
             made = body.like(term, term.operands)
             made.set_type(TupleType((term.type,)))
-            made.name, term.name = term.name, ""
+            made.take_label(term)
             body.replace(term, body.make(hlo.get_tuple_element, term.type, (made,), {"index": 0}, term))
 
 

@@ -51,7 +51,7 @@ def _graph_of(body: Body, graphs: dict[Body, Graph], result: Canonical, taken: d
         if term in here:
             continue
         bodies = tuple(graphs[b] for b in term.calls) if term.calls else term.bodies
-        name = term.name if term.name and term.name not in own else _fresh(term.name or term.op.name, taken)
+        name = term.label if term.label and term.label not in own else _fresh(term.name, taken)
         own.add(name)
         node = Node(term.op, name, term.type, tuple(here[o] for o in term.operands), term.attrs, bodies,
                     term.origin[0].loc if term.origin else -1, origin=term.origin)

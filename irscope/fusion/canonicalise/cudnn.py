@@ -44,7 +44,7 @@ def _called(body: Body, term: Term, kind: str) -> Term:
     """A convolution as a call with the dimensions of the text."""
     type = TupleType((tensor_type(term.dtype, term.dims), tensor_type("u8", (0,))))
     call = body.make(hlo.custom_call, type, term.operands, {**term.attrs, "custom_call_target": TARGET[kind]}, term)
-    call.name, term.name = term.name, ""
+    call.take_label(term)
     body.replace(term, _result(body, call, term))
     term.replacement = call
     return _take_in(body, call) if kind == "forward" else call
@@ -85,7 +85,7 @@ def _lay(body: Body, call: Term, kind: str, last: bool) -> None:
     attrs = {"custom_call_target": call.attrs["custom_call_target"], "window": window,
              "feature_group_count": call.attrs.get("feature_group_count", 1)}
     made = body.make(hlo.custom_call, TupleType((shape, tensor_type("u8", (0,)))), (lhs, rhs, *others), attrs, call)
-    made.name, call.name = call.name, ""
+    made.take_label(call)
     fresh = _result(body, made, call)
     body.replace(result, fresh if is_sorted(out) else body.transpose(fresh, inverse(out), call))
     result.replacement = call.replacement = made
@@ -179,7 +179,7 @@ def _grown(body: Body, call: Term, result: Term, user: Term, bias: Term | None, 
     zero = bias if bias is not None else body.broadcast(body.constant(0, result.dtype, user), (size,), (), user)
     operands = [*base, zero, *([side] if side is not None else [])]
     made = body.make(hlo.custom_call, call.type, operands, {**call.attrs, "custom_call_target": TARGET["fused"]}, call)
-    made.name, call.name = call.name, ""
+    made.take_label(call)
     fresh = _result(body, made, call)
     body.replace(user, fresh)
     user.replacement = made

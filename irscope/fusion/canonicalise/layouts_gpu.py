@@ -35,7 +35,7 @@ def sink_transposes(body: Body) -> bool:
         dims = turned.operands[0].dims
         operands = [_as_it_lies(body, o, order, dims, term) for o in term.operands]
         made = body.like(term, operands, dims)
-        made.name, term.name = term.name, ""
+        made.take_label(term)
         back = body.transpose(made, order, term)
         called.add(back)
         body.replace(term, back)

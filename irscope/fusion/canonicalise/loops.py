@@ -160,7 +160,7 @@ def _copy_out(body: Body, inner: Term, outside: dict[Term, Term]) -> None:
         stack.pop()
         if top not in outside:
             copy = body.make(top.op, top.type, [outside[o] for o in top.operands], top.attrs, top, top.bodies)
-            copy.name, top.name = top.name, ""
+            copy.take_label(top)
             outside[top] = copy
 
 

@@ -51,7 +51,7 @@ def order_sorts(body: Body) -> None:
         parts = tuple(o.type for o in term.operands)
         attrs = {k: v for k, v in term.attrs.items() if k != "is_stable"}
         made = body.make(hlo.sort, TupleType((*parts, count.type)), (*term.operands, count), attrs, term, (_wider(term.bodies[0]),))
-        made.name, term.name = term.name, ""
+        made.take_label(term)
         if term.is_array:
             body.replace(term, body.make(hlo.get_tuple_element, term.type, (made,), {"index": 0}, term))
         else:

@@ -31,7 +31,7 @@ def _drop_unread(body: Body, term: Term) -> bool:
     operands = [term.operands[place] for place in kept]
     type = operands[0].type if len(kept) == 1 else TupleType(tuple(o.type for o in operands))
     made = body.make(hlo.sort, type, operands, term.attrs, term, (comparator,))
-    made.name, term.name = term.name, ""
+    made.take_label(term)
     for user in list(term.users):
         place = kept.index(user.attrs["index"])
         body.replace(user, made if len(kept) == 1 else body.make(hlo.get_tuple_element, user.type, (made,), {"index": place}, user))

@@ -185,7 +185,7 @@ def wrap(body: Body, members: list[Term], root: Term) -> None:
     graph.root = here[root]
     fusion = body.make(hlo.fusion, root.type, operands, {"kind": "kCustom"}, root, (graph,))
     fusion.origin = tuple(dict.fromkeys((*root.origin, *origin)))
-    fusion.name, root.name = root.name, ""
+    fusion.take_label(root)
     body.replace(root, fusion)
     for member in members:
         if member is not root and not member.users:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import prod
-from typing import Any
+from typing import Any, Self
 
 from irscope.formats.hlo.assembly import SPOILT
 from irscope.fusion.xla.effects import graph_has_side_effect, is_effect
 from irscope.fusion.xla.opcodes import ALWAYS_FUSIBLE, ELEMENTWISE, NEVER_FUSIBLE
-from irscope.graph import UNKNOWN, Graph, Node, Op, TensorType, Type
+from irscope.graph import UNKNOWN, Graph, Node, Op, TensorType, Type, rewriter
 from irscope.graph.users import Users
 from irscope.graph.walk import post_order
 from irscope.ops import hlo
@@ -24,26 +24,21 @@ MANY = 64
 """Operands from which on it is kept where each stands."""
 
 
-class Instruction:
-    """One instruction. ``users`` is an ordered set; ``body`` is what a fusion computes; ``node`` is what it is a copy of.
+class Instruction(rewriter.Instruction):
+    """An instruction that fusion passes change. ``body`` is what a fusion computes; ``node`` is what it is a copy of.
 
     ``absorbed`` are the fusions of the text that were merged into it; ``tile`` and ``warps`` how a Triton kernel runs;
     ``traits`` is what a policy wants to keep of it until it changes. Of a fusion that a pass made, ``inside`` says which parameter of its
     body stands for each operand, and ``outside`` the same from the parameter's side.
     """
 
-    __slots__ = ("absorbed", "attrs", "bodies", "body", "dims", "dtype", "effect", "elements", "inside", "is_array", "kind", "minor",
-                 "node", "op", "operands", "order", "outside", "places", "predecessors", "size", "tile", "traits", "type", "users",
-                 "warps")
+    __slots__ = ("absorbed", "body", "effect", "elements", "inside", "kind", "minor", "node", "order", "outside", "places",
+                 "predecessors", "size", "tile", "traits", "warps")
 
     def __init__(self, op: Op, type: Type, operands: Iterable[Instruction], node: Node | None = None,
                  attrs: Mapping[str, Any] = NO_ATTRS) -> None:
-        self.op = op
-        self.operands = list(operands)
-        self.users: Users[Instruction] = Users()
+        super().__init__(op, type, operands, attrs, node.bodies if node is not None else ())
         self.node = node
-        self.attrs = attrs
-        self.bodies: tuple[Graph, ...] = node.bodies if node is not None else ()
         self.body: Computation | None = None
         self.kind = ""
         self.order = -1
@@ -56,9 +51,6 @@ class Instruction:
         self.inside: dict[Instruction, Instruction] | None = None
         self.outside: Instruction | None = None
         self.places: dict[Instruction, list[int]] | None = None
-        self.set_type(type)
-        for operand in self.operands:
-            operand.users.add(self)
 
     def clone(self, op: Op | None = None) -> Instruction:
         """An instruction of the same type (with ``op`` given: of another opcode, and of no node) that reads and is read by nothing."""
@@ -85,14 +77,9 @@ class Instruction:
 
         ``elements`` and ``size`` (whole bytes an element) are those of all parts.
         """
-        self.type = type
-        self.is_array = isinstance(type, TensorType)
-        self.dims: tuple[int, ...] = ()
+        super().set_type(type)
         self.minor: tuple[int, ...] = ()
-        self.dtype = ""
         if isinstance(type, TensorType):
-            self.dtype = type.dtype.name
-            self.dims = tuple(d if isinstance(d, int) else d.bound or 1 for d in type.shape)
             self.minor = type.layout.minor_to_major if type.layout is not None else tuple(range(len(self.dims) - 1, -1, -1))
             self.elements = prod(self.dims)
             self.size = self.elements * max(1, (type.dtype.bits + 7) // 8)
@@ -137,23 +124,20 @@ class Instruction:
             self.effect = is_effect(self.op, self.attrs) or any(graph_has_side_effect(g) for g in self.bodies)
         return self.effect
 
-    def replace_operand(self, old: Instruction, new: Instruction) -> None:
-        """Read ``new`` wherever ``old`` was read."""
-        operands = self.operands
-        if self.body is None and len(operands) > MANY:
+    def replace_operand(self, old: Self, new: Self) -> None:
+        """Read ``new`` wherever ``old`` is read; the parameters of a fusion follow."""
+        if self.body is None and len(self.operands) > MANY:
             self._replace_in_many(old, new)
+            old.users.discard(self)
+            new.users.add(self)
         else:
-            for number, operand in enumerate(operands):
-                if operand is old:
-                    operands[number] = new
-        old.users.discard(self)
-        new.users.add(self)
+            super().replace_operand(old, new)
         if self.inside is not None:
             parameter = self.inside[new] = self.inside.pop(old)
             parameter.outside = new
 
-    def _replace_in_many(self, old: Instruction, new: Instruction) -> None:
-        """The same for the tuple that ends a program of thousands of results: where each operand stands is kept."""
+    def _replace_in_many(self, old: Self, new: Self) -> None:
+        """The same for the tuple that ends a program of thousands of results: the places of each operand are kept."""
         if self.places is None:
             self.places = {}
             for number, operand in enumerate(self.operands):
@@ -163,16 +147,6 @@ class Instruction:
             self.operands[number] = new
         self.places.setdefault(new, []).extend(numbers)
 
-    def replace_uses(self, new: Instruction) -> None:
-        """Everybody who reads this reads ``new``."""
-        for user in list(self.users):
-            user.replace_operand(self, new)
-
-    def detach(self) -> None:
-        """Stop reading operands."""
-        for operand in self.operands:
-            operand.users.discard(self)
-
     def same_dims_and_layout(self, other: Instruction) -> bool:
         """``Shape::Equal().IgnoreElementType()``."""
         return self.dims == other.dims and self.minor == other.minor and self.is_array == other.is_array
@@ -181,16 +155,8 @@ class Instruction:
         return f"<{self.op} {self.name}>"
 
 
-class Computation:
-    """Instructions, the root among them, and the parameters by number."""
-
-    __slots__ = ("instructions", "name", "params", "root")
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.instructions: dict[Instruction, None] = {}
-        self.params: list[Instruction] = []
-        self.root: Instruction
+class Computation(rewriter.Rewriter[Instruction]):
+    """A computation that fusion passes change."""
 
     @staticmethod
     def of(graph: Graph) -> Computation:
