@@ -21,8 +21,9 @@ class Instruction:
     """One instruction of a graph that is rewritten.
 
     ``users`` is an ordered set in XLA's order. ``dims`` and ``dtype`` are those of an array, empty for any other type. ``label`` is its
-    name in the text, or empty; ``origin`` are the nodes of the first graph that it stands for. ``replacement`` is what replaced it, and ``erased`` says that it is no longer part of the
-    computation. ``bodies`` are graphs that it applies as they are; ``calls`` are computations of its own, which are rewritten with it.
+    name in the text, or empty; ``origin`` are the nodes of the first graph that it stands for. ``replacement`` is what replaced it, and
+    ``erased`` says that it is no longer part of the computation. ``bodies`` are graphs that it applies as they are; ``calls`` are
+    computations of its own, which are rewritten with it.
     """
 
     __slots__ = ("attrs", "bodies", "calls", "dims", "dtype", "erased", "is_array", "label", "op", "operands", "origin", "replacement",

@@ -12,7 +12,6 @@ from irscope.fusion.canonicalise.values import (
     is_all,
     is_floating,
     is_integral,
-    is_non_negative,
     is_power_of_two,
     is_unsigned,
     scalar_of,
@@ -24,19 +23,9 @@ from irscope.ops import hlo
 from irscope.ops.attrs import Literal
 
 
-def abs_(body: Body, term: Term) -> bool:
-    """|A| is A where A cannot be negative."""
-    x = term.operands[0]
-    return is_non_negative(x) and x.type == term.type and body.replace(term, x)
-
-
 def add(body: Body, term: Term) -> bool:
-    """Sums with constants, and updates of zeros that are added to something."""
+    """Sums with constants: the constant is the second operand, and constants are added to each other."""
     lhs, rhs = term.operands
-    if is_all(rhs, 0):
-        return body.replace(term, lhs)
-    if is_all(lhs, 0):
-        return body.replace(term, rhs)
     if lhs.op is hlo.constant and rhs.op is not hlo.constant:
         return body.become(term, hlo.add, (rhs, lhs))
     if (pair := _constants(lhs, rhs, hlo.add)) is not None:
@@ -45,14 +34,10 @@ def add(body: Body, term: Term) -> bool:
     if lhs.op is hlo.subtract and (c := _scalar_side(lhs.operands[0])) is not None and (d := _scalar_side(rhs)) is not None \
             and lhs.operands[1].op is not hlo.constant and (lhs.operands[0].op == rhs.op):
         return body.become(term, hlo.subtract, (_spread(body, body.elementwise(hlo.add, (c, d), term), term), lhs.operands[1]))
-    if is_integral(term.dtype):
-        for x, other in ((lhs, rhs), (rhs, lhs)):
-            if other.op is hlo.subtract and other.operands[1] is x:
-                return body.replace(term, other.operands[0])
-    return _update_of_zeros(body, term) or _distribute(body, term)
+    return False
 
 
-def _update_of_zeros(body: Body, term: Term) -> bool:
+def update_of_zeros(body: Body, term: Term) -> bool:
     """x + update(0, y, i) is update(x, slice(x, i) + y, i)."""
     for x, update in (term.operands, term.operands[::-1]):
         if update.op is hlo.dynamic_update_slice and update.operands[0].op is hlo.broadcast and is_all(update.operands[0], 0):
@@ -62,7 +47,7 @@ def _update_of_zeros(body: Body, term: Term) -> bool:
     return False
 
 
-def _distribute(body: Body, term: Term) -> bool:
+def distribute(body: Body, term: Term) -> bool:
     """a c + b c is (a + b) c where that is exact."""
     lhs, rhs = term.operands
     if lhs.op is not hlo.multiply or rhs.op is not hlo.multiply or len(lhs.users) != 1 or len(rhs.users) != 1 or lhs is rhs:
@@ -80,52 +65,18 @@ def _is_power_of_two(term: Term) -> bool:
 
 
 def subtract(body: Body, term: Term) -> bool:
-    """Differences; a constant that is taken away is added, negated."""
+    """A constant that is subtracted is negated and added."""
     lhs, rhs = term.operands
-    whole = is_integral(term.dtype)
-    if whole and lhs is rhs:
-        return body.replace(term, body.full(0, term, term))
-    if is_all(rhs, 0):
-        return body.replace(term, lhs)
     constant = unwrapped(rhs) if rhs.op is hlo.broadcast and rhs.operands[0].op is hlo.constant else rhs
     if lhs.op is not hlo.constant and constant.op is hlo.constant:
         negated = body.elementwise(hlo.negate, (constant,), term)
         if rhs.op is hlo.broadcast:
             negated = body.broadcast(negated, rhs.dims, rhs.attrs["dimensions"], term)
         return body.become(term, hlo.add, (lhs, negated))
-    if whole and rhs.op is hlo.subtract and rhs.operands[0] is lhs:
-        return body.replace(term, rhs.operands[1])
-    if whole and rhs.op is hlo.add and lhs in rhs.operands:
-        return body.become(term, hlo.negate, (rhs.operands[1] if rhs.operands[0] is lhs else rhs.operands[0],))
-    if whole and lhs.op is hlo.add and rhs in lhs.operands:
-        return body.replace(term, lhs.operands[0] if lhs.operands[1] is rhs else lhs.operands[1])
     return False
 
 
-def multiply(body: Body, term: Term) -> bool:
-    """Products with constants, signs and truth values."""
-    lhs, rhs = term.operands
-    for x, one in ((lhs, rhs), (rhs, lhs)):
-        if is_all(one, 1):
-            return body.replace(term, x)
-    if is_integral(term.dtype):
-        for zero in (lhs, rhs):
-            if is_all(zero, 0):
-                return body.replace(term, zero)
-    if lhs.op is hlo.negate and rhs.op is hlo.negate:
-        return body.become(term, hlo.multiply, (lhs.operands[0], rhs.operands[0]))
-    if lhs is rhs and lhs.op is hlo.abs and lhs.operands[0].dtype not in COMPLEX:
-        return body.become(term, hlo.multiply, (lhs.operands[0], lhs.operands[0]))
-    if lhs.op is rhs.op is hlo.exponential:
-        total = body.elementwise(hlo.add, (lhs.operands[0], rhs.operands[0]), term)
-        return body.become(term, hlo.exponential, (total,))
-    for x, mask in ((lhs, rhs), (rhs, lhs)):
-        if mask.op is hlo.convert and mask.operands[0].dtype == "pred":
-            return body.become(term, hlo.select, (mask.operands[0], x, body.full(0, term, term)))
-    return _constant_factors(body, term) or _roots(body, term)
-
-
-def _constant_factors(body: Body, term: Term) -> bool:
+def constant_factors(body: Body, term: Term) -> bool:
     """Constant factors are gathered: (a c) d is a (c d), (a c) spread(b) is a spread(b c)."""
     for product, other in (term.operands, term.operands[::-1]):
         if product.op is not hlo.multiply:
@@ -147,49 +98,11 @@ def _constant_factors(body: Body, term: Term) -> bool:
     return False
 
 
-def _roots(body: Body, term: Term) -> bool:
-    """The square of a root of something that is not negative."""
-    lhs, rhs = term.operands
-    if lhs.op == rhs.op and lhs.op in (hlo.sqrt, hlo.rsqrt) and lhs.operands[0] is rhs.operands[0] and is_non_negative(lhs.operands[0]):
-        x = lhs.operands[0]
-        if lhs.op is hlo.sqrt:
-            return body.replace(term, x)
-        return body.become(term, hlo.divide, (body.full(1, x, term), x))
-    return False
-
-
-def divide(body: Body, term: Term) -> bool:
-    """Quotients: shifts of whole numbers, products with what can be inverted once."""
+def invert(body: Body, term: Term) -> bool:
+    """Division by a constant, or by a broadcast: multiplication by what is inverted before it is broadcast."""
     a, b = term.operands
-    if is_all(b, 1):
-        return body.replace(term, a)
-    if is_integral(term.dtype):
-        return _shift(body, term)
-    if b.op is hlo.exponential:
-        inverse = body.elementwise(hlo.exponential, (body.elementwise(hlo.negate, (b.operands[0],), term),), term)
-        return body.become(term, hlo.multiply, (a, inverse))
-    if b.op is hlo.power:
-        inverse = body.elementwise(hlo.power, (b.operands[0], body.elementwise(hlo.negate, (b.operands[1],), term)), term)
-        return body.become(term, hlo.multiply, (a, inverse))
-    if b.op in (hlo.sqrt, hlo.rsqrt) and len(b.users) == 1:
-        root = body.elementwise(hlo.rsqrt if b.op is hlo.sqrt else hlo.sqrt, (b.operands[0],), term)
-        return body.become(term, hlo.multiply, (a, root))
-    if is_floating(term.dtype) or term.dtype in COMPLEX:
-        if (changed := _inverted(body, term)):
-            return changed
-    if a.op is hlo.divide and b.op is hlo.divide:
-        return body.become(term, hlo.divide, (body.elementwise(hlo.multiply, (a.operands[0], b.operands[1]), term),
-                                            body.elementwise(hlo.multiply, (a.operands[1], b.operands[0]), term)))
-    if a.op is hlo.divide:
-        return body.become(term, hlo.divide, (a.operands[0], body.elementwise(hlo.multiply, (a.operands[1], b), term)))
-    if b.op is hlo.divide:
-        return body.become(term, hlo.divide, (body.elementwise(hlo.multiply, (a, b.operands[1]), term), b.operands[0]))
-    return False
-
-
-def _inverted(body: Body, term: Term) -> bool:
-    """Division by a constant, or by something that is spread: multiply by what is inverted before it is spread."""
-    a, b = term.operands
+    if not is_floating(term.dtype) and term.dtype not in COMPLEX:
+        return False
     constant = b.operands[0] if b.op is hlo.broadcast else b
     # What is one already is inverted: where the text elides the constant, nothing folds the quotient, and it would be inverted for ever.
     if a.op is not hlo.constant and constant.op is hlo.constant and not is_all(a.operands[0] if a.op is hlo.reshape else a, 1):
@@ -210,11 +123,11 @@ def _inverted(body: Body, term: Term) -> bool:
     return False
 
 
-def _shift(body: Body, term: Term) -> bool:
-    """A whole number over a power of two is shifted; a negative one is negated before and after."""
+def shift(body: Body, term: Term) -> bool:
+    """An integer divided by a power of two is shifted; a negative one is negated before and after."""
     a, b = term.operands
     value = scalar_of(unwrapped(b))
-    if not is_power_of_two(value):
+    if not is_integral(term.dtype) or not is_power_of_two(value):
         return False
     places = value.bit_length() - 1
     if is_unsigned(term.dtype):
@@ -232,10 +145,8 @@ def _by_magnitude(body: Body, term: Term, apply: Callable[[Term], Term]) -> bool
 
 
 def remainder(body: Body, term: Term) -> bool:
-    """Remainders by powers of two are masks; those that change nothing go."""
+    """Remainders by powers of two are masks; those that change nothing are removed."""
     a, b = term.operands
-    if a.op is hlo.remainder and a.operands[1] is b:
-        return body.replace(term, a)
     value = scalar_of(unwrapped(b))
     if is_integral(term.dtype) and is_power_of_two(value):
         mask = body.full(value - 1, a, term)
@@ -247,88 +158,22 @@ def remainder(body: Body, term: Term) -> bool:
     return False
 
 
-def power(body: Body, term: Term) -> bool:
-    """Powers with small exponents."""
-    x, exponent = term.operands
-    if x.op is hlo.exponential:
-        return body.become(term, hlo.exponential, (body.elementwise(hlo.multiply, (x.operands[0], exponent), term),))
-    if is_all(exponent, 0):
-        return body.replace(term, body.full(1, term, term))
-    if is_all(exponent, 1):
-        return body.replace(term, x)
-    if is_all(exponent, 2):
-        return body.become(term, hlo.multiply, (x, x))
-    if is_all(exponent, 3):
-        return body.become(term, hlo.multiply, (x, body.elementwise(hlo.multiply, (x, x), term)))
-    if is_all(exponent, -1):
-        return body.become(term, hlo.divide, (body.full(1, x, term), x))
-    if is_all(exponent, 0.5) and is_non_negative(x):
-        return body.become(term, hlo.sqrt, (x,))
-    return False
-
-
-def twice(body: Body, term: Term) -> bool:
-    """What undoes itself: two negations."""
+def log_of_power(body: Body, term: Term) -> bool:
+    """log(x ** y) is y log |x|, and 0 where y is 0."""
     x = term.operands[0]
-    return x.op == term.op and body.replace(term, x.operands[0])
+    if x.op is not hlo.power:
+        return False
+    base, exponent = x.operands
+    size = base if base.dtype in COMPLEX else body.elementwise(hlo.abs, (base,), term)
+    product = body.elementwise(hlo.multiply, (body.elementwise(hlo.log, (size,), term), exponent), term)
+    zero = body.compare(exponent, body.full(0, exponent, term), "EQ", term)
+    return body.become(term, hlo.select, (zero, body.full(0, term, term), product))
 
 
-def log(body: Body, term: Term) -> bool:
-    """Logarithms of exponentials, roots and powers."""
+def part_of_real(body: Body, term: Term) -> bool:
+    """The real part of a real number is the number, its imaginary part 0."""
     x = term.operands[0]
-    if x.op is hlo.exponential:
-        return body.replace(term, x.operands[0])
-    if x.op is hlo.power:
-        base, exponent = x.operands
-        size = base if base.dtype in COMPLEX else body.elementwise(hlo.abs, (base,), term)
-        product = body.elementwise(hlo.multiply, (body.elementwise(hlo.log, (size,), term), exponent), term)
-        zero = body.compare(exponent, body.full(0, exponent, term), "EQ", term)
-        return body.become(term, hlo.select, (zero, body.full(0, term, term), product))
-    if x.op in (hlo.sqrt, hlo.rsqrt):
-        half = body.full(0.5 if x.op is hlo.sqrt else -0.5, term, term)
-        return body.become(term, hlo.multiply, (body.elementwise(hlo.log, (x.operands[0],), term), half))
-    return False
-
-
-def exponential(body: Body, term: Term) -> bool:
-    """exp(0) is 1."""
-    return is_all(term.operands[0], 0) and body.replace(term, body.full(1, term, term))
-
-
-def sqrt(body: Body, term: Term) -> bool:
-    """The root of a square."""
-    x = term.operands[0]
-    if x.op is hlo.multiply and x.operands[0] is x.operands[1] and term.dtype not in COMPLEX:
-        return body.become(term, hlo.abs, (x.operands[0],))
-    return False
-
-
-def rsqrt(body: Body, term: Term) -> bool:
-    """The root of a reciprocal."""
-    x = term.operands[0]
-    if x.op is hlo.divide and is_all(x.operands[0], 1) and is_non_negative(x.operands[1]):
-        return body.become(term, hlo.sqrt, (x.operands[1],))
-    if x.op is hlo.power and is_all(x.operands[1], -2) and is_non_negative(x.operands[0]):
-        return body.replace(term, x.operands[0])
-    return False
-
-
-def complex_(body: Body, term: Term) -> bool:
-    """A number put together again of its parts."""
-    real, imaginary = term.operands
-    if real.op is hlo.real and imaginary.op is hlo.imag and real.operands[0] is imaginary.operands[0]:
-        return body.replace(term, real.operands[0])
-    return False
-
-
-def part(body: Body, term: Term) -> bool:
-    """A part of a number that is put together, or that is real."""
-    x = term.operands[0]
-    if x.op is hlo.complex:
-        return body.replace(term, x.operands[0 if term.op is hlo.real else 1])
-    if x.dtype not in COMPLEX:
-        return body.replace(term, x if term.op is hlo.real else body.full(0, term, term))
-    return False
+    return x.dtype not in COMPLEX and body.replace(term, x if term.op is hlo.real else body.full(0, term, term))
 
 
 def _constants(lhs: Term, rhs: Term, op: Op) -> tuple[Term, Term, Term] | None:

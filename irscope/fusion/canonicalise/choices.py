@@ -6,12 +6,9 @@ from irscope.fusion.canonicalise.values import bits, is_all, is_integral, is_non
 from irscope.graph import DTYPES
 from irscope.ops import hlo
 
-SUBLINEAR = hlo.named("cbrt erf logistic tanh")
-"""Functions that never fall and never exceed their argument: the larger of two results is the result of the larger."""
-
 
 def compare(body: Body, term: Term) -> bool:
-    """Simplify a comparison (``HandleCompare``)."""
+    """A comparison whose answer is known (``HandleCompare``)."""
     lhs, rhs = term.operands
     direction = term.attrs["direction"]
     answer: bool | None = None
@@ -23,45 +20,23 @@ def compare(body: Body, term: Term) -> bool:
         answer = direction == "LE"
     if answer is not None:
         return body.replace(term, body.full(answer, term, term))
-    if lhs.dtype == "pred":
-        for x, known in ((lhs, rhs), (rhs, lhs)):
-            if (direction == "NE" and is_all(known, 0)) or (direction == "EQ" and is_all(known, 1)):
-                return body.replace(term, x)
-    if direction == "NE" and is_all(rhs, 0) and lhs.op is hlo.select and lhs.operands[0].op is hlo.compare \
-            and lhs.operands[0].attrs["direction"] == "GE" and is_all(lhs.operands[1], 1) and is_all(lhs.operands[2], 0) \
-            and lhs.operands[0].dims == term.dims:
-        return body.replace(term, lhs.operands[0])
-    if direction == "GT":
-        if lhs.op is hlo.maximum and rhs in lhs.operands:
-            other = lhs.operands[1] if lhs.operands[0] is rhs else lhs.operands[0]
-            return body.replace(term, body.like(term, (other, rhs)))
-        if rhs.op is hlo.minimum and lhs in rhs.operands:
-            other = rhs.operands[1] if rhs.operands[0] is lhs else rhs.operands[0]
-            return body.replace(term, body.like(term, (lhs, other)))
     return False
 
 
-def select(body: Body, term: Term) -> bool:
-    """Simplify a selection (``HandleSelect``)."""
+def select_of_pred(body: Body, term: Term) -> bool:
+    """A selection between two truth values by comparing them (``HandleSelect``)."""
     mask, yes, no = term.operands
-    if yes is no:
-        return body.replace(term, yes)
-    if is_all(mask, 1):
-        return body.replace(term, yes)
-    if is_all(mask, 0):
-        return body.replace(term, no)
-    if mask.op is hlo.not_:
-        return body.become(term, hlo.select, (mask.operands[0], no, yes))
-    if term.dtype == "pred":
-        if is_all(yes, 1) and is_all(no, 0):
-            return mask.dims == term.dims and body.replace(term, mask)
-        if is_all(yes, 0) and is_all(no, 1):
-            return mask.dims == term.dims and body.become(term, hlo.not_, (mask,))
-        if mask.op is hlo.compare and mask.operands == [yes, no]:
-            direction = mask.attrs["direction"]
-            if direction in ("GT", "GE", "LT", "LE"):
-                return body.become(term, hlo.or_ if direction[0] == "G" else hlo.and_, (yes, no))
-            return body.replace(term, no if direction == "EQ" else yes)
+    if term.dtype == "pred" and mask.op is hlo.compare and mask.operands == [yes, no]:
+        direction = mask.attrs["direction"]
+        if direction in ("GT", "GE", "LT", "LE"):
+            return body.become(term, hlo.or_ if direction[0] == "G" else hlo.and_, (yes, no))
+        return body.replace(term, no if direction == "EQ" else yes)
+    return False
+
+
+def select_of_update(body: Body, term: Term) -> bool:
+    """A selection between an array and an update of it selects in the updated part (``HandleSelect``)."""
+    mask, yes, no = term.operands
     for update, other, first in ((yes, no, True), (no, yes, False)):
         if update.op is hlo.dynamic_update_slice and update.operands[0] is other and len(update.users) == 1:
             part, places = update.operands[1], update.operands[2:]
@@ -73,25 +48,18 @@ def select(body: Body, term: Term) -> bool:
     return False
 
 
-def and_(body: Body, term: Term) -> bool:
-    """Conjunctions with constants, and two upper bounds of one number."""
+def bounds(body: Body, term: Term) -> bool:
+    """Two upper bounds of one number are the smaller one (``HandleAnd``)."""
     lhs, rhs = term.operands
-    for x, known in ((lhs, rhs), (rhs, lhs)):
-        if is_all(known, _ones(term)):
-            return body.replace(term, x)
-        if is_all(known, 0):
-            return body.replace(term, known)
     a, b = _upper_bound(lhs), _upper_bound(rhs)
     if a is not None and b is not None and a[0] is b[0]:
         return body.become(term, hlo.compare, (a[0], body.full(min(a[1], b[1]), a[0], term)), {"direction": "LT"})
     return False
 
 
-def _ones(term: Term) -> int:
-    """The number whose bits are all set, of the element type of a term."""
-    if term.dtype == "pred":
-        return 1
-    return (1 << bits(term.dtype)) - 1 if is_unsigned(term.dtype) else -1
+def is_ones(term: Term) -> bool:
+    """Whether all bits of every element are set."""
+    return is_all(term, 1 if term.dtype == "pred" else (1 << bits(term.dtype)) - 1 if is_unsigned(term.dtype) else -1)
 
 
 def _upper_bound(term: Term) -> tuple[Term, int] | None:
@@ -105,50 +73,19 @@ def _upper_bound(term: Term) -> tuple[Term, int] | None:
     return None
 
 
-def or_(body: Body, term: Term) -> bool:
-    """Disjunctions with constants."""
-    lhs, rhs = term.operands
-    for x, known in ((lhs, rhs), (rhs, lhs)):
-        if is_all(known, _ones(term)):
-            return body.replace(term, known)
-        if is_all(known, 0):
-            return body.replace(term, x)
-    return False
-
-
-def xor(body: Body, term: Term) -> bool:
-    """Something against itself, or against nothing."""
-    lhs, rhs = term.operands
-    if lhs is rhs:
-        return body.replace(term, body.full(0, term, term))
-    for x, known in ((lhs, rhs), (rhs, lhs)):
-        if is_all(known, 0):
-            return body.replace(term, x)
-    return False
-
-
 def extreme(body: Body, term: Term) -> bool:
-    """Simplify a maximum or minimum (``HandleMaximum``, ``HandleMinimum``)."""
+    """A maximum of a maximum, or minimum of a minimum, of one value; a clamp (``HandleMaximum``, ``HandleMinimum``)."""
     lhs, rhs = term.operands
-    if lhs is rhs:
-        return body.replace(term, lhs)
-    for x, known in ((rhs, lhs), (lhs, rhs)):
-        if _is_least(known, term.op is hlo.maximum):
-            return body.replace(term, x)
     if lhs.op == term.op and rhs in lhs.operands:
         return body.replace(term, lhs)
     if rhs.op == term.op and rhs.operands[0] is lhs:
         return body.replace(term, rhs)
     if rhs.op == term.op and rhs.operands[1] is lhs:
         return body.become(term, term.op, (lhs, rhs.operands[0]))
-    if _as_clamp(body, term):
-        return True
-    if term.op is hlo.maximum and lhs.op == rhs.op and lhs.op in SUBLINEAR:
-        return body.become(term, lhs.op, (body.elementwise(hlo.maximum, (lhs.operands[0], rhs.operands[0]), term),))
-    return False
+    return _as_clamp(body, term)
 
 
-def _is_least(term: Term, of_maximum: bool) -> bool:
+def is_least(term: Term, of_maximum: bool) -> bool:
     """Whether every element is the value that a maximum (minimum) never gives but to itself; NaN is passed on."""
     dtype = DTYPES.get(term.dtype)
     constant = unwrapped(term)
@@ -183,12 +120,6 @@ def _as_clamp(body: Body, term: Term) -> bool:
 def _is_bound(term: Term) -> bool:
     return term.op is hlo.broadcast and term.operands[0].op is hlo.constant and term.operands[0].elements == 1 \
         and scalar_of(term.operands[0]) is not None
-
-
-def clamp(body: Body, term: Term) -> bool:
-    """Clamped twice alike."""
-    low, x, high = term.operands
-    return x.op is hlo.clamp and x.operands[0] is low and x.operands[2] is high and body.replace(term, x)
 
 
 def convert(body: Body, term: Term) -> bool:

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from irscope.fusion.canonicalise.calls import SHARDING
-from irscope.fusion.canonicalise.simplify import RULES
+from irscope.fusion.canonicalise.simplify import simplify_instruction
 from irscope.fusion.canonicalise.terms import Body
 from irscope.fusion.xla.stage import computations
 from irscope.graph import Graph, Module, Node, Op, TensorType
@@ -106,7 +106,6 @@ def _simplifies(graphs: Iterable[Graph], on_gpu: bool) -> bool:
         body = Body.of(graph)
         body.on_gpu = on_gpu
         for term in body.post_order():
-            rule = RULES.get(term.op)
-            if rule is not None and term.op not in DOUBTED and not term.erased and rule(body, term):
+            if term.op not in DOUBTED and not term.erased and simplify_instruction(body, term):
                 return True
     return False

@@ -1,33 +1,86 @@
-"""The algebraic simplifier: every rule by opcode, applied until none applies."""
+"""The algebraic simplifier: every rule by operator, applied until none applies."""
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
+from irscope.analysis.identities import IDENTITIES, Identity, Predicates
 from irscope.fusion.canonicalise import arithmetic, broadcasts, calls, choices, convolutions, dots, movement, reductions, slices, sorts
 from irscope.fusion.canonicalise.terms import Body, Term
-from irscope.graph import Op
+from irscope.fusion.canonicalise.values import COMPLEX, is_all, is_non_negative
+from irscope.graph import DTYPES, Op
 from irscope.graph.walk import post_order
-from irscope.ops import hlo
+from irscope.ops import get
 
 Rule = Callable[[Body, Term], bool]
+"""A plain function, for what takes a search or arithmetic over dimensions; it says whether it changed something."""
 
-RULES: Mapping[Op, Rule] = {
-    hlo.abs: arithmetic.abs_, hlo.add: arithmetic.add, hlo.subtract: arithmetic.subtract, hlo.multiply: arithmetic.multiply,
-    hlo.divide: arithmetic.divide, hlo.remainder: arithmetic.remainder, hlo.power: arithmetic.power, hlo.negate: arithmetic.twice,
-    hlo.not_: arithmetic.twice, hlo.log: arithmetic.log, hlo.exponential: arithmetic.exponential,
-    hlo.rsqrt: arithmetic.rsqrt, hlo.sqrt: arithmetic.sqrt,
-    hlo.complex: arithmetic.complex_, hlo.real: arithmetic.part, hlo.imag: arithmetic.part,
-    hlo.broadcast: broadcasts.broadcast, hlo.iota: broadcasts.iota, hlo.constant: broadcasts.constant,
-    hlo.reshape: movement.reshape, hlo.transpose: movement.transpose, hlo.copy: movement.copy,
-    hlo.slice: slices.slice_, hlo.dynamic_slice: slices.dynamic_slice, hlo.dynamic_update_slice: slices.dynamic_update_slice,
-    hlo.pad: slices.pad, hlo.concatenate: slices.concatenate, hlo.reverse: slices.reverse,
-    hlo.compare: choices.compare, hlo.select: choices.select, hlo.and_: choices.and_, hlo.or_: choices.or_, hlo.xor: choices.xor,
-    hlo.maximum: choices.extreme, hlo.minimum: choices.extreme, hlo.clamp: choices.clamp, hlo.convert: choices.convert,
-    hlo.bitcast_convert: choices.bitcast_convert,
-    hlo.reduce: reductions.reduce, hlo.reduce_window: reductions.reduce_window, hlo.sort: sorts.sort, hlo.scatter: reductions.scatter,
-    hlo.dot: dots.dot, hlo.convolution: convolutions.convolution, hlo.get_tuple_element: calls.get_tuple_element, hlo.tuple: calls.tuple_,
+PREDICATES: Predicates = {
+    "non_negative": is_non_negative,
+    "pred": lambda x: x.dtype == "pred",
+    "real": lambda x: x.dtype not in COMPLEX,
+    "ones": choices.is_ones,
+    "lowest": lambda x: choices.is_least(x, of_maximum=True),
+    "highest": lambda x: choices.is_least(x, of_maximum=False),
+    "same_dims": lambda x, y: x.dims == y.dims,
 }
-"""One rule an opcode; each says whether it changed something."""
+
+_SEQUENCES: Mapping[str, tuple[str | Rule, ...]] = {
+    "abs": ("abs-non-negative",),
+    "add": ("add-zero", arithmetic.add, "add-difference", arithmetic.update_of_zeros, arithmetic.distribute),
+    "subtract": ("subtract-same", "subtract-zero", arithmetic.subtract, "subtract-difference", "subtract-sum", "subtract-from-sum"),
+    "multiply": ("multiply-one", "multiply-zero", "multiply-negations", "square-of-abs", "multiply-exponentials", "multiply-mask",
+                 arithmetic.constant_factors, "square-of-sqrt", "square-of-rsqrt"),
+    "divide": ("divide-one", arithmetic.shift, "divide-exponential", "divide-power", "divide-sqrt", "divide-rsqrt", arithmetic.invert,
+               "divide-quotients", "divide-quotient", "divide-by-quotient"),
+    "remainder": ("remainder-twice", arithmetic.remainder),
+    "power": ("power-exponential", "power-zero", "power-one", "power-two", "power-three", "power-inverse", "power-half"),
+    "negate": ("negate-negate",),
+    "not": ("not-not",),
+    "log": ("log-exponential", arithmetic.log_of_power, "log-sqrt", "log-rsqrt"),
+    "exponential": ("exponential-zero",),
+    "sqrt": ("sqrt-of-square",),
+    "rsqrt": ("rsqrt-inverse", "rsqrt-power"),
+    "complex": ("complex-of-parts",),
+    "real": ("real-of-complex", arithmetic.part_of_real),
+    "imag": ("imag-of-complex", arithmetic.part_of_real),
+    "broadcast": (broadcasts.broadcast,),
+    "iota": (broadcasts.iota,),
+    "constant": (broadcasts.constant,),
+    "reshape": (movement.reshape,),
+    "transpose": (movement.transpose,),
+    "copy": (movement.copy,),
+    "slice": (slices.slice_,),
+    "dynamic-slice": (slices.dynamic_slice,),
+    "dynamic-update-slice": (slices.dynamic_update_slice,),
+    "pad": (slices.pad,),
+    "concatenate": (slices.concatenate,),
+    "reverse": (slices.reverse,),
+    "compare": (choices.compare, "not-equal-zero", "zero-not-equal", "equal-one", "one-equal", "selected-not-zero",
+                "greater-than-maximum", "greater-than-minimum"),
+    "select": ("select-same", "select-true", "select-false", "select-not", "select-true-false", "select-false-true", choices.select_of_pred,
+               choices.select_of_update),
+    "and": ("and-ones", "and-zero", choices.bounds),
+    "or": ("or-ones", "or-zero"),
+    "xor": ("xor-same", "xor-zero"),
+    "maximum": ("extreme-same", "maximum-lowest", choices.extreme, "maximum-cbrt", "maximum-erf", "maximum-logistic", "maximum-tanh"),
+    "minimum": ("extreme-same", "minimum-highest", choices.extreme),
+    "clamp": ("clamp-twice",),
+    "convert": (choices.convert,),
+    "bitcast-convert": (choices.bitcast_convert,),
+    "reduce": (reductions.reduce,),
+    "reduce-window": (reductions.reduce_window,),
+    "sort": (sorts.sort,),
+    "scatter": (reductions.scatter,),
+    "dot": (dots.dot,),
+    "convolution": (convolutions.convolution,),
+    "get-tuple-element": (calls.get_tuple_element,),
+    "tuple": (calls.tuple_,),
+}
+"""What is tried for an operator, in this order: rows of the table of identities, by name, and functions."""
+
+RULES: Mapping[Op, tuple[Identity | Rule, ...]] = {
+    get(op): tuple(IDENTITIES[rule] if isinstance(rule, str) else rule for rule in rules) for op, rules in _SEQUENCES.items()
+}
 
 MAX_ROUNDS = 64
 """Rounds after which simplifying ends although rules still apply: two rules that undo each other must not run for ever."""
@@ -40,13 +93,46 @@ def simplify(body: Body) -> bool:
     for _ in range(MAX_ROUNDS):
         body.worklist.clear()
         for term in todo:
-            rule = RULES.get(term.op)
-            if rule is not None and not term.erased and rule(body, term):
+            if not term.erased and simplify_instruction(body, term):
                 changed = True
         if not body.worklist:
             break
         todo = _concerned(body)
     return changed
+
+
+class _Maker:
+    """Builds the replacement of a term: instructions of its type."""
+
+    __slots__ = ("body", "term")
+
+    def __init__(self, body: Body, term: Term) -> None:
+        self.body = body
+        self.term = term
+
+    def build(self, op: str, operands: Sequence[Term]) -> Term:
+        """An instruction; ``like`` is one with the operator and attributes of the term."""
+        return self.body.like(self.term, operands) if op == "like" else self.body.make(get(op), self.term.type, operands, at=self.term)
+
+    def full(self, value: float) -> Term:
+        """An array of one value."""
+        return self.body.full(value, self.term, self.term)
+
+
+def simplify_instruction(body: Body, term: Term) -> bool:
+    """Apply the first rule that holds for an instruction; whether there was one."""
+    rules = RULES.get(term.op)
+    if rules is None:
+        return False
+    kind = DTYPES[term.dtype].kind if term.dtype in DTYPES else ""
+    for rule in rules:
+        if isinstance(rule, Identity):
+            found = rule.apply(term, kind, _Maker(body, term), is_all, PREDICATES)
+            if found is not None:
+                return body.replace(term, found)
+        elif rule(body, term):
+            return True
+    return False
 
 
 def _concerned(body: Body) -> list[Term]:
