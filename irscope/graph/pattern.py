@@ -19,6 +19,8 @@ from typing import Any, Protocol
 from irscope.graph.op import Op
 
 COMMUTATIVE = frozenset("add multiply maximum minimum and or xor".split())
+NUMBERS = frozenset("constant broadcast reshape".split())
+"""Operators that may hold one number everywhere."""
 _TOKEN = re.compile(r"\s*(?:(?P<number>-?\d+(?:\.\d+)?)|(?P<word>[a-z][a-z0-9_-]*)|(?P<sign>[()\[\],:='|]|[A-Z]+))")
 
 
@@ -57,9 +59,13 @@ class Pattern:
 
     text: str
     root: Term = field(init=False)
+    _heads: tuple[frozenset[str], ...] = field(init=False, repr=False)
+    """The operators that operands must have, for those that must have one. Most instructions are refused by this alone."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "root", parse_term(self.text))
+        heads = (frozenset(o.ops) if o.ops else NUMBERS if o.number is not None else None for o in self.root.operands)
+        object.__setattr__(self, "_heads", tuple(head for head in heads if head is not None))
 
     @property
     def ops(self) -> tuple[str, ...]:
@@ -67,6 +73,12 @@ class Pattern:
 
     def match(self, instruction: Instruction, is_all: IsAll, where: Callable[[Bindings], bool] | None = None) -> Bindings | None:
         """What the names stand for in the first match for which the condition holds, ``root`` among them; None where there is none."""
+        for head in self._heads:
+            for operand in instruction.operands:
+                if operand.op.name in head:
+                    break
+            else:
+                return None
         found = _matches(self.root, instruction, {"root": instruction}, is_all, is_root=True)
         return next(found if where is None else filter(where, found), None)
 

@@ -6,6 +6,7 @@ with the :class:`Trace` between both. XLA's passes, the fusion policies and lint
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from operator import attrgetter
 from typing import Any, Generic, Self, TypeVar
 
 from irscope.graph.node import NO_ATTRS, Graph, Node
@@ -113,6 +114,7 @@ class Instruction:
         return f"%{self.name} = {self.type} {self.op}({', '.join('%' + o.name for o in self.operands)})"
 
 
+_operands = attrgetter("operands")
 I = TypeVar("I", bound=Instruction)  # noqa: E741
 
 
@@ -200,4 +202,4 @@ class Rewriter(Generic[I]):
 
     def post_order(self) -> list[I]:
         """Operands before users, depth first from each instruction without users, in the order in which they were entered."""
-        return post_order((i for i in self.instructions if not i.users), lambda i: i.operands)
+        return post_order((i for i in self.instructions if not i.users.order), _operands)

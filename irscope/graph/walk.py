@@ -103,6 +103,13 @@ def post_order(starts: Iterable[T], operands: Callable[[T], Sequence[T]]) -> lis
                     done[current] = True
                     order.append(current)
                 continue
-            done[current] = False
-            stack += [o for o in reversed(operands(current)) if o not in done]
+            before = [o for o in operands(current) if o not in done]
+            if before:
+                done[current] = False
+                before.reverse()
+                stack += before
+            else:
+                done[current] = True
+                order.append(current)
+                stack.pop()
     return order

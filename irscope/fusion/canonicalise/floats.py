@@ -23,8 +23,8 @@ REDUCTIONS = hlo.named("reduce reduce-window")
 def normalise_floats(body: Body) -> None:
     """Compute in a wider type what cannot be computed in a narrow one."""
     for narrow, wide in WIDER.items():
-        if any(t.dtype == narrow or any(leaf.dtype.name == narrow for leaf in t.type.leaves() if isinstance(leaf, TensorType))
-               for t in body.instructions):
+        if any(t.dtype == narrow if t.is_array else
+               any(leaf.dtype.name == narrow for leaf in t.type.leaves() if isinstance(leaf, TensorType)) for t in body.instructions):
             for term in body.post_order():
                 _normalise(body, term, narrow, wide)
 

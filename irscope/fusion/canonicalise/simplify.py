@@ -125,9 +125,10 @@ def simplify_instruction(body: Body, term: Term) -> bool:
     if rules is None:
         return False
     kind = DTYPES[term.dtype].kind if term.dtype in DTYPES else ""
+    make = _Maker(body, term)
     for rule in rules:
         if isinstance(rule, Identity):
-            found = rule.apply(term, kind, _Maker(body, term), is_all, PREDICATES)
+            found = rule.apply(term, kind, make, is_all, PREDICATES)
             if found is not None:
                 return body.replace(term, found)
         elif rule(body, term):
