@@ -5,6 +5,7 @@ from irscope.fusion.canonicalise.terms import Body, Term, tensor_type
 from irscope.fusion.canonicalise.values import bits, is_all, is_integral, is_non_negative, is_unsigned, scalar_of, unwrapped
 from irscope.graph import DTYPES
 from irscope.ops import hlo
+from irscope.ops.attributes import Compare
 
 SUBLINEAR = hlo.named("cbrt erf logistic tanh")
 """Functions that never fall and never exceed their argument: the larger of two results is the result of the larger."""
@@ -13,7 +14,7 @@ SUBLINEAR = hlo.named("cbrt erf logistic tanh")
 def compare(body: Body, term: Term) -> bool:
     """Simplify a comparison (``HandleCompare``)."""
     lhs, rhs = term.operands
-    direction = term.attrs["direction"]
+    direction = Compare.of(term).direction
     answer: bool | None = None
     if lhs is rhs and is_integral(lhs.dtype):
         answer = direction in ("EQ", "GE", "LE")
@@ -28,7 +29,7 @@ def compare(body: Body, term: Term) -> bool:
             if (direction == "NE" and is_all(known, 0)) or (direction == "EQ" and is_all(known, 1)):
                 return body.replace(term, x)
     if direction == "NE" and is_all(rhs, 0) and lhs.op is hlo.select and lhs.operands[0].op is hlo.compare \
-            and lhs.operands[0].attrs["direction"] == "GE" and is_all(lhs.operands[1], 1) and is_all(lhs.operands[2], 0) \
+            and Compare.of(lhs.operands[0]).direction == "GE" and is_all(lhs.operands[1], 1) and is_all(lhs.operands[2], 0) \
             and lhs.operands[0].dims == term.dims:
         return body.replace(term, lhs.operands[0])
     if direction == "GT":
@@ -58,7 +59,7 @@ def select(body: Body, term: Term) -> bool:
         if is_all(yes, 0) and is_all(no, 1):
             return mask.dims == term.dims and body.become(term, hlo.not_, (mask,))
         if mask.op is hlo.compare and mask.operands == [yes, no]:
-            direction = mask.attrs["direction"]
+            direction = Compare.of(mask).direction
             if direction in ("GT", "GE", "LT", "LE"):
                 return body.become(term, hlo.or_ if direction[0] == "G" else hlo.and_, (yes, no))
             return body.replace(term, no if direction == "EQ" else yes)
@@ -98,9 +99,10 @@ def _upper_bound(term: Term) -> tuple[Term, int] | None:
     if term.op is not hlo.compare or term.elements != 1 or term.operands[0].dtype != "s32":
         return None
     lhs, rhs = term.operands
-    if term.attrs["direction"] == "LT" and isinstance(scalar_of(rhs), int):
+    direction = Compare.of(term).direction
+    if direction == "LT" and isinstance(scalar_of(rhs), int):
         return lhs, scalar_of(rhs)
-    if term.attrs["direction"] == "GT" and isinstance(scalar_of(lhs), int):
+    if direction == "GT" and isinstance(scalar_of(lhs), int):
         return rhs, scalar_of(lhs)
     return None
 
