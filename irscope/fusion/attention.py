@@ -16,6 +16,7 @@ from irscope.graph import Graph, Node
 from irscope.graph.dtypes import F32
 from irscope.graph.types import TensorType
 from irscope.ops import hlo
+from irscope.ops.attributes import Constant, Dot, Reduce
 from irscope.ops.bodies import combiner
 
 MAX_KEYS = 1 << 14
@@ -95,11 +96,12 @@ def _parts(last: Group, made: dict[Node, Group]) -> tuple[Group, Group, Group] |
     scores = products[0] if products else None
     if scores is None or scores.anchor is None or scores.anchor.op is not hlo.dot or len(scores.outputs) != 1:
         return None
-    shape, batches = dims_of(scores.anchor), len(scores.anchor.attrs.get("lhs_batch_dims", ()))
+    first, second = Dot.of(scores.anchor), Dot.of(anchor)
+    shape, batches = dims_of(scores.anchor), len(first.lhs_batch_dims)
     rank = len(shape)
     queries = rank - batches - 1
-    one_key = len(dims_of(scores.anchor.operands[1])) - batches - len(scores.anchor.attrs.get("rhs_contracting_dims", ())) == 1
-    same = (anchor.attrs.get("lhs_batch_dims", ()) == tuple(range(batches)) and anchor.attrs.get("lhs_contracting_dims", ()) == (rank - 1,))
+    one_key = len(dims_of(scores.anchor.operands[1])) - batches - len(first.rhs_contracting_dims) == 1
+    same = second.lhs_batch_dims == tuple(range(batches)) and second.lhs_contracting_dims == (rank - 1,)
     values = len(dims_of(anchor.operands[1])) - batches - 1
     if not one_key or not same or queries < 1 or values != 1 or dims_of(rows.outputs[0]) != shape or dims_of(anchor)[-1] == 1:
         return None
@@ -150,13 +152,13 @@ def _same_along_rows(node: Node) -> bool:
 def _reduces(node: Node, opcode: str, init: float, operand: Node) -> bool:
     """Whether a node is this reduction of ``operand`` along its last dimension."""
     return (node.op is hlo.reduce and len(node.operands) == 2 and node.operands[0] is operand and combiner(node.bodies[0]) == opcode
-            and node.attrs["dimensions"] == (len(dims_of(operand)) - 1,) and _is_constant(node.operands[1], init))
+            and Reduce.of(node).dimensions == (len(dims_of(operand)) - 1,) and _is_constant(node.operands[1], init))
 
 
 def _is_constant(node: Node, value: float) -> bool:
     node = stored(node)
     return (node.op is hlo.constant and isinstance(node.type, TensorType) and node.type.elements == 1
-            and not node.attrs["literal"].elided and float(node.attrs["literal"].value().reshape(())) == value)
+            and (literal := Constant.of(node).known) is not None and float(literal.value().reshape(())) == value)
 
 
 def _results(graph: Graph) -> set[Node]:

@@ -29,6 +29,7 @@ from irscope.fusion.views import VIEWS, Chain, Repeat, Reshape, Strides, access
 from irscope.fusion.weights import weight
 from irscope.graph import Effect, Graph, Kind, Node, TensorType, TupleType, live
 from irscope.ops import hlo
+from irscope.ops.attributes import Reduce
 
 MAX_INLINE = 64
 """Concatenations and paddings of at most this many elements are computed where they are read."""
@@ -358,7 +359,7 @@ def _scalar_step(operand: Node, draft: Draft, reach: Reach) -> Reach:
 
 def _is_trailing(node: Node) -> bool:
     """Whether the reduced axes come after all that are kept (axes of size 1 do not count, dynamic ones do)."""
-    of, reduced = node.operands[0].type, set(node.attrs.get("dimensions", ()))
+    of, reduced = node.operands[0].type, set(Reduce.of(node).dimensions)
     shape = [d if isinstance(d, int) else 2 for d in of.shape] if isinstance(of, TensorType) else []
     kept = [d for d, n in enumerate(shape) if d not in reduced and n > 1]
     gone = [d for d in reduced if d < len(shape) and shape[d] > 1]

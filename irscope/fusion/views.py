@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from irscope.graph import Node, TensorType
 from irscope.ops import hlo
+from irscope.ops.attributes import Broadcast, Reverse, Slice, Transpose
 
 VIEWS = hlo.named("reshape transpose slice reverse broadcast")
 """Operators whose result is the operand under other strides (a reshape only where the strides allow it)."""
@@ -67,13 +68,13 @@ class Strides(NamedTuple):
             case hlo.reshape:
                 return self.reshaped(shape)
             case hlo.transpose:
-                return self.transposed(node.attrs["dimensions"])
+                return self.transposed(Transpose.of(node).dimensions)
             case hlo.slice:
-                return self.sliced(node.attrs["slice"])
+                return self.sliced(Slice.of(node).slice)
             case hlo.reverse:
-                return self.reversed(node.attrs["dimensions"])
+                return self.reversed(Reverse.of(node).dimensions)
             case _:
-                return self.broadcast(node.attrs.get("dimensions", ()), shape)
+                return self.broadcast(Broadcast.of(node).dimensions, shape)
 
     def is_plain(self) -> bool:
         """Whether iteration i is element i: row-major without gaps from the first element (dimensions of size 1 may have any stride)."""
@@ -150,7 +151,7 @@ def before(node: Node, wanted: Strides) -> Strides | None:
         case hlo.reshape:
             return wanted.reshaped(operand.dims())
         case hlo.transpose:
-            order = node.attrs["dimensions"]
+            order = Transpose.of(node).dimensions
             return wanted.transposed([order.index(d) for d in range(len(order))])
         case _:
             return None

@@ -39,18 +39,22 @@ class Reverse(_Dimensions):
     __slots__ = ()
 
 
-class Concatenate(_Dimensions):
-    """The one dimension along which the operands are joined."""
-
+class _Axis(_Dimensions):
     __slots__ = ()
 
     @property
     def axis(self) -> int:
-        """The dimension."""
+        """The one dimension."""
         return self.dimensions[0]
 
 
-class DimensionSize(_Dimensions):
+class Concatenate(_Axis):
+    """The one dimension along which the operands are joined."""
+
+    __slots__ = ()
+
+
+class DimensionSize(_Axis):
     """The one dimension that ``get-dimension-size`` and ``set-dimension-size`` are about."""
 
     __slots__ = ()
@@ -62,7 +66,7 @@ class Reduce(_Dimensions):
     __slots__ = ()
 
 
-class Sort(_Dimensions):
+class Sort(_Axis):
     """The one dimension that is sorted."""
 
     __slots__ = ()
@@ -99,6 +103,12 @@ class Constant(Attributes):
 
     __slots__ = ()
     literal = attribute[Literal]()
+
+    @property
+    def known(self) -> Literal | None:
+        """The value, where the text does not leave it out."""
+        literal: Literal | None = self.attrs.get("literal")
+        return None if literal is None or literal.elided else literal
 
 
 class Parameter(Attributes):
@@ -162,6 +172,16 @@ class Dot(Attributes):
     operand_precision = attribute[tuple[str, ...]](())
     algorithm = attribute[str]("")
 
+    @property
+    def batch_dims(self) -> tuple[Ints, Ints]:
+        """The batch dimensions of the left and of the right operand."""
+        return self.lhs_batch_dims, self.rhs_batch_dims
+
+    @property
+    def contracting_dims(self) -> tuple[Ints, Ints]:
+        """The contracting dimensions of the left and of the right operand."""
+        return self.lhs_contracting_dims, self.rhs_contracting_dims
+
 
 class RaggedDot(Dot):
     """A dot whose left operand is divided into groups along a ragged dimension."""
@@ -176,6 +196,13 @@ class Windowed(Attributes):
 
     __slots__ = ()
     window = attribute[Window | None](None)
+
+
+class ReduceWindow(Attributes):
+    """The window, of a node that is known to have one."""
+
+    __slots__ = ()
+    window = attribute[Window]()
 
 
 class Convolution(Windowed):

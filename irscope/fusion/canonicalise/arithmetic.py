@@ -20,6 +20,7 @@ from irscope.fusion.canonicalise.values import (
 from irscope.graph import Op
 from irscope.lazy import np
 from irscope.ops import hlo
+from irscope.ops.attributes import Broadcast, Iota
 from irscope.ops.attrs import Literal
 
 
@@ -71,7 +72,7 @@ def subtract(body: Body, term: Term) -> bool:
     if lhs.op is not hlo.constant and constant.op is hlo.constant:
         negated = body.elementwise(hlo.negate, (constant,), term)
         if rhs.op is hlo.broadcast:
-            negated = body.broadcast(negated, rhs.dims, rhs.attrs["dimensions"], term)
+            negated = body.broadcast(negated, rhs.dims, Broadcast.of(rhs).dimensions, term)
         return body.become(term, hlo.add, (lhs, negated))
     return False
 
@@ -90,7 +91,7 @@ def constant_factors(body: Body, term: Term) -> bool:
             if scalar is not None and other.op is hlo.broadcast and other.operands[0].op is not hlo.constant:
                 b = other.operands[0]
                 factor = scalar if not b.dims else body.broadcast(scalar, b.dims, (), term)
-                spread = body.broadcast(body.elementwise(hlo.multiply, (b, factor), term), term.dims, other.attrs["dimensions"], term)
+                spread = body.broadcast(body.elementwise(hlo.multiply, (b, factor), term), term.dims, Broadcast.of(other).dimensions, term)
                 return body.become(term, hlo.multiply, (a, spread))
     if (pair := _constants(term.operands[0], term.operands[1], hlo.multiply)) is not None:
         x, c1, c2 = pair
@@ -114,12 +115,12 @@ def invert(body: Body, term: Term) -> bool:
                 literal = Literal.of((np.ones_like(array) / array).astype(array.dtype), constant.type)
             inverse = body.make(hlo.constant, constant.type, (), {"literal": literal}, term)
         if b.op is hlo.broadcast:
-            inverse = body.broadcast(inverse, b.dims, b.attrs["dimensions"], term)
+            inverse = body.broadcast(inverse, b.dims, Broadcast.of(b).dimensions, term)
         return body.become(term, hlo.multiply, (a, inverse))
     if b.op is hlo.broadcast and term.dtype not in COMPLEX and len(b.operands[0].users) == 1 and not body.on_gpu:
         inner = b.operands[0]
         inverse = body.elementwise(hlo.divide, (body.full(1, inner, term), inner), term)
-        return body.become(term, hlo.multiply, (a, body.broadcast(inverse, term.dims, b.attrs["dimensions"], term)))
+        return body.become(term, hlo.multiply, (a, body.broadcast(inverse, term.dims, Broadcast.of(b).dimensions, term)))
     return False
 
 
@@ -153,7 +154,7 @@ def remainder(body: Body, term: Term) -> bool:
         if is_unsigned(term.dtype):
             return body.become(term, hlo.and_, (a, mask))
         return _by_magnitude(body, term, lambda x: body.elementwise(hlo.and_, (x, mask), term))
-    if a.op is hlo.iota and b.op is hlo.broadcast and isinstance(value, int) and value >= a.dims[a.attrs["iota_dimension"]]:
+    if a.op is hlo.iota and b.op is hlo.broadcast and isinstance(value, int) and value >= a.dims[Iota.of(a).iota_dimension]:
         return body.replace(term, a)
     return False
 

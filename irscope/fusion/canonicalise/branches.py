@@ -7,6 +7,7 @@ from irscope.fusion.canonicalise.values import scalar_of
 from irscope.fusion.xla.opcodes import ELEMENTWISE
 from irscope.graph import TupleType
 from irscope.ops import hlo
+from irscope.ops.attributes import GetTupleElement
 
 CHEAP = hlo.named("broadcast concatenate dynamic-slice get-tuple-element reduce reshape pad parameter slice tuple constant")
 """What a branch may hold, besides elementwise arithmetic, that is run whether it is chosen or not."""
@@ -93,7 +94,7 @@ def _merge_results(body: Body, term: Term) -> bool:
             same[place] = mine
     changed = False
     for user in list(term.users):
-        if (mine := same.get(user.attrs["index"], -1)) >= 0:
+        if (mine := same.get(GetTupleElement.of(user).index, -1)) >= 0:
             changed = body.replace(user, body.make(hlo.get_tuple_element, user.type, (term,), {"index": mine}, user))
     return changed
 
@@ -103,7 +104,7 @@ def _drop_results(body: Body, term: Term) -> bool:
     if not _only_parts_read(body, term):
         return False
     assert isinstance(term.type, TupleType)
-    wanted = sorted({u.attrs["index"] for u in term.users})
+    wanted = sorted({GetTupleElement.of(u).index for u in term.users})
     elements = term.type.elements
     if len(wanted) == len(elements):
         return False
@@ -116,7 +117,8 @@ def _drop_results(body: Body, term: Term) -> bool:
         branch.erase_dead(root)
     term.set_type(type)
     for user in list(term.users):
-        body.replace(user, body.make(hlo.get_tuple_element, user.type, (term,), {"index": wanted.index(user.attrs["index"])}, user))
+        place = wanted.index(GetTupleElement.of(user).index)
+        body.replace(user, body.make(hlo.get_tuple_element, user.type, (term,), {"index": place}, user))
     return True
 
 
@@ -166,7 +168,7 @@ def _drop_operands(body: Body, term: Term, number: int) -> bool:
     param, operand = branch.params[0], term.operands[number + 1]
     if branch.root is param or not isinstance(param.type, TupleType) or any(u.op is not hlo.get_tuple_element for u in param.users):
         return False
-    wanted = sorted({u.attrs["index"] for u in param.users})
+    wanted = sorted({GetTupleElement.of(u).index for u in param.users})
     elements = param.type.elements
     if len(wanted) == len(elements):
         return False
@@ -177,5 +179,6 @@ def _drop_operands(body: Body, term: Term, number: int) -> bool:
     body.erase_dead(operand)
     param.set_type(type)
     for user in list(param.users):
-        branch.replace(user, branch.make(hlo.get_tuple_element, user.type, (param,), {"index": wanted.index(user.attrs["index"])}, user))
+        place = wanted.index(GetTupleElement.of(user).index)
+        branch.replace(user, branch.make(hlo.get_tuple_element, user.type, (param,), {"index": place}, user))
     return True

@@ -7,6 +7,7 @@ from irscope.fusion.canonicalise.values import array_of
 from irscope.fusion.xla.opcodes import ELEMENTWISE
 from irscope.lazy import np
 from irscope.ops import hlo
+from irscope.ops.attributes import Broadcast, Iota
 
 PERMUTES = hlo.named("reshape reverse transpose")
 CUTS = hlo.named("slice dynamic-slice")
@@ -15,7 +16,7 @@ CUTS = hlo.named("slice dynamic-slice")
 def broadcast(body: Body, term: Term) -> bool:
     """Simplify a broadcast (``HandleBroadcast``)."""
     source = term.operands[0]
-    dimensions = tuple(term.attrs["dimensions"])
+    dimensions = Broadcast.of(term).dimensions
     if term.elements == source.elements:
         if is_sorted(dimensions):
             return body.become(term, hlo.reshape, (source,))
@@ -31,9 +32,9 @@ def broadcast(body: Body, term: Term) -> bool:
     if not source.dims:
         return _behind_movement(body, term)
     if source.op is hlo.iota:
-        return body.become(term, hlo.iota, (), {"iota_dimension": dimensions[source.attrs["iota_dimension"]]})
+        return body.become(term, hlo.iota, (), {"iota_dimension": dimensions[Iota.of(source).iota_dimension]})
     if source.op is hlo.broadcast:
-        merged = tuple(dimensions[d] for d in source.attrs["dimensions"])
+        merged = tuple(dimensions[d] for d in Broadcast.of(source).dimensions)
         return body.become(term, hlo.broadcast, (source.operands[0],), {"dimensions": merged})
     if 1 in source.dims:
         kept = tuple(d for d, n in zip(dimensions, source.dims, strict=True) if n != 1)
@@ -57,7 +58,7 @@ def sink(body: Body, term: Term) -> bool:
     """Arithmetic on values that are all spread alike is done before they are spread."""
     if not term.dims:
         return False
-    source, dimensions = term.operands[0], tuple(term.attrs["dimensions"])
+    source, dimensions = term.operands[0], Broadcast.of(term).dimensions
     changed = False
     for user in list(term.users):
         if user.erased or user.op not in ELEMENTWISE or user.op in (hlo.copy, hlo.fusion) or not (user.users or user is body.root):
@@ -80,12 +81,12 @@ def _alike(operand: Term, source: Term, dimensions: tuple[int, ...]) -> bool:
         return False
     inner = operand.operands[0]
     return not inner.dims or (inner.dims == source.dims and inner.dtype == source.dtype
-                              and tuple(operand.attrs["dimensions"]) == dimensions)
+                              and Broadcast.of(operand).dimensions == dimensions)
 
 
 def iota(body: Body, term: Term) -> bool:
     """Counting to one gives zeros."""
-    return term.dims[term.attrs["iota_dimension"]] <= 1 and body.replace(term, body.full(0, term, term))
+    return term.dims[Iota.of(term).iota_dimension] <= 1 and body.replace(term, body.full(0, term, term))
 
 
 def constant(body: Body, term: Term) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Container, Iterable
 from irscope.fusion.canonicalise.terms import Body, Term, without_layout
 from irscope.graph import Graph, Node
 from irscope.ops import hlo
+from irscope.ops.attributes import CustomCall, GetTupleElement
 
 
 def inline_calls(body: Body, kept: Container[Node] = ()) -> None:
@@ -60,14 +61,14 @@ SHARDING = frozenset(("Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape"
 def drop_shardings(body: Body) -> None:
     """Look through what only says where a value lies."""
     for term in [t for t in body.instructions
-                 if t.op is hlo.custom_call and t.attrs.get("custom_call_target") in SHARDING and len(t.operands) == 1]:
+                 if t.op is hlo.custom_call and CustomCall.of(t).custom_call_target in SHARDING and len(t.operands) == 1]:
         body.replace(term, term.operands[0])
 
 
 def get_tuple_element(body: Body, term: Term) -> bool:
     """A part of a tuple that is put together."""
     source = term.operands[0]
-    return source.op is hlo.tuple and body.replace(term, source.operands[term.attrs["index"]])
+    return source.op is hlo.tuple and body.replace(term, source.operands[GetTupleElement.of(term).index])
 
 
 def tuple_(body: Body, term: Term) -> bool:
@@ -76,7 +77,7 @@ def tuple_(body: Body, term: Term) -> bool:
         return False
     source = term.operands[0].operands[0]
     whole = len(list(getattr(source.type, "elements", ()))) == len(term.operands)
-    if whole and all(o.op is hlo.get_tuple_element and o.operands[0] is source and o.attrs["index"] == i
+    if whole and all(o.op is hlo.get_tuple_element and o.operands[0] is source and GetTupleElement.of(o).index == i
                      for i, o in enumerate(term.operands)):
         return body.replace(term, source)
     return False

@@ -5,12 +5,13 @@ from irscope.fusion.canonicalise.terms import Body, Term, tensor_type
 from irscope.fusion.canonicalise.values import bits, is_all, is_integral, is_non_negative, is_unsigned, scalar_of, unwrapped
 from irscope.graph import DTYPES
 from irscope.ops import hlo
+from irscope.ops.attributes import Compare
 
 
 def compare(body: Body, term: Term) -> bool:
     """A comparison whose answer is known (``HandleCompare``)."""
     lhs, rhs = term.operands
-    direction = term.attrs["direction"]
+    direction = Compare.of(term).direction
     answer: bool | None = None
     if lhs is rhs and is_integral(lhs.dtype):
         answer = direction in ("EQ", "GE", "LE")
@@ -27,7 +28,7 @@ def select_of_pred(body: Body, term: Term) -> bool:
     """A selection between two truth values by comparing them (``HandleSelect``)."""
     mask, yes, no = term.operands
     if term.dtype == "pred" and mask.op is hlo.compare and mask.operands == [yes, no]:
-        direction = mask.attrs["direction"]
+        direction = Compare.of(mask).direction
         if direction in ("GT", "GE", "LT", "LE"):
             return body.become(term, hlo.or_ if direction[0] == "G" else hlo.and_, (yes, no))
         return body.replace(term, no if direction == "EQ" else yes)
@@ -66,9 +67,10 @@ def _upper_bound(term: Term) -> tuple[Term, int] | None:
     if term.op is not hlo.compare or term.elements != 1 or term.operands[0].dtype != "s32":
         return None
     lhs, rhs = term.operands
-    if term.attrs["direction"] == "LT" and isinstance(scalar_of(rhs), int):
+    direction = Compare.of(term).direction
+    if direction == "LT" and isinstance(scalar_of(rhs), int):
         return lhs, scalar_of(rhs)
-    if term.attrs["direction"] == "GT" and isinstance(scalar_of(lhs), int):
+    if direction == "GT" and isinstance(scalar_of(lhs), int):
         return rhs, scalar_of(lhs)
     return None
 

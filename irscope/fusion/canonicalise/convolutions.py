@@ -7,17 +7,17 @@ from irscope.fusion.canonicalise.dimensions import inverse, is_sorted
 from irscope.fusion.canonicalise.terms import Body, Term
 from irscope.fusion.canonicalise.values import is_all
 from irscope.ops import hlo
-from irscope.ops.attrs import ConvDims, Window
+from irscope.ops.attributes import Convolution, Pad
 
 
 def convolution(body: Body, term: Term) -> bool:
     """Zeros around the input are part of the window (``FoldConvInputPad``)."""
     source = term.operands[0]
-    window: Window | None = term.attrs.get("window")
+    attrs = Convolution.of(term)
+    window, dims = attrs.window, attrs.dim_labels
     if source.op is not hlo.pad or window is None or not is_all(source.operands[1], 0):
         return False
-    dims: ConvDims = term.attrs["dim_labels"]
-    padding = source.attrs["padding"]
+    padding = Pad.of(source).padding
     if any(inner or low < 0 or high < 0 for low, high, inner in padding) or any(padding[d][:2] != (0, 0) for d in
                                                                                 (dims.lhs_batch, dims.lhs_feature)):
         return False
@@ -32,7 +32,7 @@ def convolution(body: Body, term: Term) -> bool:
 def canonicalise_convolutions(body: Body) -> None:
     """Transpose operands and results where they are in another order: XLA's ``ConvCanonicalization``."""
     for term in [t for t in body.instructions if t.op is hlo.convolution]:
-        dims: ConvDims = term.attrs["dim_labels"]
+        dims = Convolution.of(term).dim_labels
         orders = ((dims.lhs_batch, *dims.lhs_spatial, dims.lhs_feature), (*dims.rhs_spatial, dims.rhs_input, dims.rhs_output),
                   (dims.out_batch, *dims.out_spatial, dims.out_feature))
         if all(is_sorted(order) for order in orders):

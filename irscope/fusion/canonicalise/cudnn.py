@@ -13,6 +13,7 @@ from irscope.fusion.canonicalise.values import is_all
 from irscope.fusion.xla.gpu_device import Device
 from irscope.graph import TupleType
 from irscope.ops import hlo
+from irscope.ops.attributes import Broadcast, Convolution, CustomCall, GetTupleElement, Reverse
 from irscope.ops.attrs import ConvDims, Window
 
 TYPES = frozenset(("f16", "bf16", "f32", "f64"))
@@ -31,10 +32,11 @@ def call_cudnn(body: Body, device: Device) -> bool:
     """Replace convolutions by calls that compute what may follow them too, and give them the layouts that cuDNN gets."""
     changed = False
     for term in [t for t in body.instructions if t.op is hlo.convolution]:
-        window: Window | None = term.attrs.get("window")
-        if window is None or term.rank not in RANKS or term.dtype not in TYPES or int(term.attrs.get("batch_group_count", 1)) > 1:
+        attrs = Convolution.of(term)
+        window = attrs.window
+        if window is None or term.rank not in RANKS or term.dtype not in TYPES or attrs.batch_group_count > 1:
             continue
-        kind = _kind(term, window, term.attrs["dim_labels"])
+        kind = _kind(term, window, attrs.dim_labels)
         _lay(body, _called(body, term, kind), kind, _is_features_last(term, device))
         changed = True
     return changed
@@ -61,10 +63,11 @@ def _order(outer: int, spatial: tuple[int, ...], features: int, last: bool) -> t
 
 def _lay(body: Body, call: Term, kind: str, last: bool) -> None:
     """Give a call its operands in the order that cuDNN gets, and its result in the order of the text."""
-    dims: ConvDims = call.attrs["dim_labels"]
-    window: Window = call.attrs["window"]
+    own = Convolution.of(call)
+    dims, window = own.dim_labels, own.window
+    assert window is not None
     lhs, rhs, *others = call.operands
-    [result] = [user for user in call.users if user.attrs["index"] == 0]
+    [result] = [user for user in call.users if GetTupleElement.of(user).index == 0]
     left = _order(dims.lhs_batch, dims.lhs_spatial, dims.lhs_feature, last)
     right = _order(dims.rhs_output, dims.rhs_spatial, dims.rhs_input, last)
     out = _order(dims.out_batch, dims.out_spatial, dims.out_feature, last)
@@ -82,8 +85,8 @@ def _lay(body: Body, call: Term, kind: str, last: bool) -> None:
     rhs = _turned(body, rhs, right, call)
     others = [o if n == 0 else _turned(body, o, out, call) for n, o in enumerate(others)]
     shape = tensor_type(result.dtype, [result.dims[d] for d in out])
-    attrs = {"custom_call_target": call.attrs["custom_call_target"], "window": window,
-             "feature_group_count": call.attrs.get("feature_group_count", 1)}
+    attrs = {"custom_call_target": CustomCall.of(call).custom_call_target, "window": window,
+             "feature_group_count": own.feature_group_count}
     made = body.make(hlo.custom_call, TupleType((shape, tensor_type("u8", (0,)))), (lhs, rhs, *others), attrs, call)
     made.take_label(call)
     fresh = _result(body, made, call)
@@ -109,13 +112,13 @@ def _kind(term: Term, window: Window, dims: ConvDims) -> str:
     """
     spread = any(n != 1 for n in window.lhs_dilate)
     dilated = any(n != 1 for n in window.rhs_dilate)
-    if int(term.attrs.get("feature_group_count", 1)) > 1 or any(n != 1 for n in window.stride) or any(window.rhs_reversal):
+    if Convolution.of(term).feature_group_count > 1 or any(n != 1 for n in window.stride) or any(window.rhs_reversal):
         return "forward"
     large = [k > term.dims[d] for k, d in zip(window.size, dims.out_spatial, strict=True)]
     if not spread and any(large) and (all(large) or dilated) and all(n >= 0 for n in window.pad_low):
         return "filter"
     rhs = term.operands[1]
-    turned = rhs.op is hlo.reverse and sorted(rhs.attrs["dimensions"]) == sorted(dims.rhs_spatial)
+    turned = rhs.op is hlo.reverse and sorted(Reverse.of(rhs).dimensions) == sorted(dims.rhs_spatial)
     if not dilated and (turned or (spread and all(n == 1 for n in window.size))):
         return "input"
     return "forward"
@@ -137,7 +140,7 @@ def _padded(body: Body, source: Term, window: Window, last: bool, at: Term) -> t
 
 def _take_in(body: Body, call: Term) -> Term:
     """What reads the result alone goes into the call: a bias, or another array; then ``max(x, 0)``. The call that computes all is given."""
-    if int(call.attrs.get("feature_group_count", 1)) > 1:
+    if Convolution.of(call).feature_group_count > 1:
         return call
     [result] = call.users
     bias: Term | None = None
@@ -168,14 +171,14 @@ def _only_reader(body: Body, result: Term) -> Term | None:
 
 def _is_bias(other: Term, call: Term) -> bool:
     """Whether one number for each feature is added."""
-    dims: ConvDims = call.attrs["dim_labels"]
-    return other.op is hlo.broadcast and other.operands[0].rank == 1 and tuple(other.attrs["dimensions"]) == (dims.out_feature,)
+    return other.op is hlo.broadcast and other.operands[0].rank == 1 \
+        and Broadcast.of(other).dimensions == (Convolution.of(call).dim_labels.out_feature,)
 
 
 def _grown(body: Body, call: Term, result: Term, user: Term, bias: Term | None, side: Term | None) -> tuple[Term, Term]:
     """A call that computes ``user`` too."""
     base = call.operands[:2]
-    size = result.dims[call.attrs["dim_labels"].out_feature]
+    size = result.dims[Convolution.of(call).dim_labels.out_feature]
     zero = bias if bias is not None else body.broadcast(body.constant(0, result.dtype, user), (size,), (), user)
     operands = [*base, zero, *([side] if side is not None else [])]
     made = body.make(hlo.custom_call, call.type, operands, {**call.attrs, "custom_call_target": TARGET["fused"]}, call)

@@ -7,15 +7,15 @@ from math import prod
 from irscope.fusion.canonicalise.dimensions import is_sorted
 from irscope.fusion.canonicalise.terms import Body, Term, tensor_type
 from irscope.ops import hlo
+from irscope.ops.attributes import Dot, Transpose
 
 Places = tuple[int, ...]
 
 
 def places(term: Term) -> tuple[Places, Places, Places, Places]:
     """Batch dimensions of both sides, then contracting dimensions of both sides."""
-    a = term.attrs
-    return (tuple(a.get("lhs_batch_dims", ())), tuple(a.get("rhs_batch_dims", ())), tuple(a.get("lhs_contracting_dims", ())),
-            tuple(a.get("rhs_contracting_dims", ())))
+    attrs = Dot.of(term)
+    return (*attrs.batch_dims, *attrs.contracting_dims)
 
 
 def with_places(term: Term, lhs_batch: Places, rhs_batch: Places, lhs: Places, rhs: Places) -> dict[str, object]:
@@ -85,7 +85,7 @@ def dot(body: Body, term: Term) -> bool:
         return _inner(body, term)
     if 1 in lhs.dims or 1 in rhs.dims:
         return _without_ones(body, term)
-    if lhs.op is rhs.op is hlo.transpose and lhs.attrs["dimensions"] == rhs.attrs["dimensions"]:
+    if lhs.op is rhs.op is hlo.transpose and Transpose.of(lhs).dimensions == Transpose.of(rhs).dimensions:
         return _both_transposed(body, term)
     return False
 
@@ -144,7 +144,7 @@ def _both_transposed(body: Body, term: Term) -> bool:
     lhs, rhs = term.operands
     lb, rb, lc, rc = places(term)
     rank = term.rank
-    order = tuple(lhs.attrs["dimensions"])
+    order = Transpose.of(lhs).dimensions
     if lb != rb or lc != (rank - 1,) or rc != (rank - 2,) or rank != len(lb) + 2:
         return False
     if order[-2:] == (rank - 2, rank - 1):
@@ -190,7 +190,7 @@ def fold_transposes(body: Body) -> bool:
             operand = operands[side]
             if operand.op is not hlo.transpose or not _swaps_matrix(operand, batch, contracted):
                 continue
-            order = operand.attrs["dimensions"]
+            order = Transpose.of(operand).dimensions
             operands[side] = operand.operands[0]
             if side == 0:
                 lb, lc = tuple(order[d] for d in lb), tuple(order[d] for d in lc)
@@ -205,7 +205,7 @@ def fold_transposes(body: Body) -> bool:
 def _swaps_matrix(operand: Term, batch: Places, contracted: Places) -> bool:
     """Whether a transpose leaves the batch dimensions and swaps the contracted with the free one."""
     kept = free(operand, batch, contracted)
-    order = operand.attrs["dimensions"]
+    order = Transpose.of(operand).dimensions
     return len(contracted) == 1 and len(kept) == 1 and all(order[d] == d for d in batch) and order[kept[0]] == contracted[0] \
         and order[contracted[0]] == kept[0]
 

@@ -14,6 +14,7 @@ from irscope.fusion.xla.gemm.products import REDUCED
 from irscope.fusion.xla.gpu_device import Device
 from irscope.fusion.xla.opcodes import ELEMENTWISE
 from irscope.ops import hlo
+from irscope.ops.attributes import Dot
 
 WIDE = {"bf16": "f32", "f16": "f32", "s8": "s32", "u8": "s32", "s4": "s32"}
 """What a product of narrow numbers is summed in (``GetGemmAccumulatorType``); others in their own type."""
@@ -117,8 +118,9 @@ def _merged(body: Body, shared: Term, a: Term, b: Term, place: dict[Term, int]) 
     if a.operands[side] is not shared or b.operands[side] is not shared or a.operands[1 - side] is b.operands[1 - side]:
         return None
     one, other = a.operands[1 - side], b.operands[1 - side]
+    mine, theirs = Dot.of(a), Dot.of(b)
     if places(a) != places(b) or a.dtype != b.dtype or one.dtype != other.dtype or one.rank != other.rank or \
-            a.attrs.get("algorithm") != b.attrs.get("algorithm") or a.attrs.get("operand_precision") != b.attrs.get("operand_precision"):
+            mine.algorithm != theirs.algorithm or mine.operand_precision != theirs.operand_precision:
         return None
     lb, rb, lc, rc = places(a)
     batch, contracted = ((lb, lc), (rb, rc))[1 - side]

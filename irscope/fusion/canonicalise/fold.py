@@ -11,6 +11,7 @@ from irscope.fusion.canonicalise.values import array_of
 from irscope.graph import Graph, Module, Node, TensorType
 from irscope.lazy import np
 from irscope.ops import hlo
+from irscope.ops.attributes import Broadcast
 from irscope.ops.attrs import Literal
 from irscope.source import UserError
 
@@ -47,7 +48,7 @@ def _array(operand: Term) -> Any:
     array = array_of(source)
     if array is None or operand.elements > MAX_FOLDED:
         return None
-    spread = dict(zip(operand.attrs["dimensions"], source.dims, strict=True))
+    spread = dict(zip(Broadcast.of(operand).dimensions, source.dims, strict=True))
     return np.broadcast_to(array.reshape([spread.get(d, 1) for d in range(operand.rank)]), operand.dims)
 
 

@@ -13,6 +13,7 @@ from irscope.fusion.canonicalise.values import is_floating
 from irscope.fusion.xla.opcodes import ELEMENTWISE
 from irscope.graph import Layout, TensorType, TupleType, Type
 from irscope.ops import hlo
+from irscope.ops.attributes import Transpose
 
 
 def assign_layouts(body: Body) -> None:
@@ -62,7 +63,7 @@ def _units_outside(term: Term) -> Type:
 
 
 def _copy_out(body: Body, term: Term) -> None:
-    order = [d for d in term.attrs["dimensions"] if term.operands[0].dims[d] != 1]
+    order = [d for d in Transpose.of(term).dimensions if term.operands[0].dims[d] != 1]
     if is_sorted(order):
         return
     _copy_for_readers(body, term)
@@ -84,7 +85,7 @@ def _copy_for_readers(body: Body, term: Term) -> None:
 def _transposed(term: Term) -> Type:
     """The type of a transpose whose operand has the default layout, with the layout in which nothing moves."""
     assert isinstance(term.type, TensorType)
-    back = inverse(term.attrs["dimensions"])
+    back = inverse(Transpose.of(term).dimensions)
     return TensorType(term.type.dtype, term.type.shape, Layout(tuple(back[d] for d in range(term.rank - 1, -1, -1))))
 
 

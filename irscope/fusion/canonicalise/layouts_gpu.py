@@ -6,6 +6,7 @@ from irscope.fusion.canonicalise.layouts import default_layout
 from irscope.fusion.canonicalise.terms import Body, Term
 from irscope.fusion.xla.opcodes import ELEMENTWISE
 from irscope.ops import hlo
+from irscope.ops.attributes import Broadcast, Transpose
 
 
 def lay_out(body: Body) -> None:
@@ -29,7 +30,7 @@ def sink_transposes(body: Body) -> bool:
         turned = next((o for o in term.operands if o in called), None)
         if turned is None or moves_nothing(turned):
             continue
-        order = tuple(turned.attrs["dimensions"])
+        order = Transpose.of(turned).dimensions
         if not all(_lies_alike(o, order) for o in term.operands):
             continue
         dims = turned.operands[0].dims
@@ -46,16 +47,16 @@ def sink_transposes(body: Body) -> bool:
 
 def _lies_alike(operand: Term, order: tuple[int, ...]) -> bool:
     if operand.op is hlo.broadcast:
-        return is_sorted([order[d] for d in operand.attrs["dimensions"]])
-    return operand.op is hlo.transpose and tuple(operand.attrs["dimensions"]) == order
+        return is_sorted([order[d] for d in Broadcast.of(operand).dimensions])
+    return operand.op is hlo.transpose and Transpose.of(operand).dimensions == order
 
 
 def _as_it_lies(body: Body, operand: Term, order: tuple[int, ...], dims: tuple[int, ...], at: Term) -> Term:
     if operand.op is hlo.transpose:
         return operand.operands[0]
-    return body.broadcast(operand.operands[0], dims, [order[d] for d in operand.attrs["dimensions"]], at)
+    return body.broadcast(operand.operands[0], dims, [order[d] for d in Broadcast.of(operand).dimensions], at)
 
 
 def moves_nothing(transpose: Term) -> bool:
     """Whether a transpose only moves dimensions of size 1."""
-    return is_sorted([d for d in transpose.attrs["dimensions"] if transpose.operands[0].dims[d] != 1])
+    return is_sorted([d for d in Transpose.of(transpose).dimensions if transpose.operands[0].dims[d] != 1])

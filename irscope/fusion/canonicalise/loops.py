@@ -6,6 +6,7 @@ from irscope.fusion.canonicalise.terms import Body, Term, has_effect
 from irscope.fusion.canonicalise.values import scalar_of
 from irscope.graph import TupleType
 from irscope.ops import hlo
+from irscope.ops.attributes import Compare, GetTupleElement
 
 LIGHT = hlo.named("bitcast broadcast constant get-tuple-element iota reshape reverse slice transpose tuple")
 """What is not worth moving out of a loop by itself (``NotWorthHoistingIndividually``)."""
@@ -44,7 +45,7 @@ def _unchanged(term: Term) -> list[int]:
     loop = term.calls[1]
     param = loop.params[0]
     return [i for i, o in enumerate(loop.root.operands)
-            if o.op is hlo.get_tuple_element and o.operands[0] is param and o.attrs["index"] == i]
+            if o.op is hlo.get_tuple_element and o.operands[0] is param and GetTupleElement.of(o).index == i]
 
 
 def _merge_repeated(body: Body, term: Term) -> bool:
@@ -62,7 +63,8 @@ def _merge_repeated(body: Body, term: Term) -> bool:
     if not same:
         return False
     for reader in [*term.users, *(u for inner in term.calls for u in inner.params[0].users)]:
-        reader.attrs = {"index": same.get(reader.attrs["index"], reader.attrs["index"])}
+        place = GetTupleElement.of(reader).index
+        reader.attrs = {"index": same.get(place, place)}
     assert isinstance(term.type, TupleType)
     _keep(body, term, [i for i in range(len(term.type.elements)) if i not in same])
     return True
@@ -76,7 +78,7 @@ def _identity(term: Term) -> object:
 def _change(loop: Body, place: int, output: Term, depth: int = 3) -> object:
     """How one value of a loop changes, in a form that is equal for values that change alike: what is computed of itself and what else."""
     param = loop.params[0]
-    if output.op is hlo.get_tuple_element and output.operands[0] is param and output.attrs["index"] == place:
+    if output.op is hlo.get_tuple_element and output.operands[0] is param and GetTupleElement.of(output).index == place:
         return "itself"
     if not depth or not output.operands or output.calls or output.bodies or not _reads_itself(output, param, place, depth):
         return _identity(output)
@@ -86,7 +88,7 @@ def _change(loop: Body, place: int, output: Term, depth: int = 3) -> object:
 
 def _reads_itself(term: Term, param: Term, place: int, depth: int) -> bool:
     if term.op is hlo.get_tuple_element and term.operands[0] is param:
-        return bool(term.attrs["index"] == place)
+        return GetTupleElement.of(term).index == place
     return depth > 0 and any(_reads_itself(o, param, place, depth - 1) for o in term.operands)
 
 
@@ -101,7 +103,7 @@ def _sink_constants(term: Term) -> bool:
         for body in term.calls:
             for part in list(body.params[0].users):
                 users = [u for u in part.users if u is not body.root]
-                if part.attrs["index"] != place or not users:
+                if GetTupleElement.of(part).index != place or not users:
                     continue
                 inside = body.make(hlo.constant, source.type, (), source.attrs, source)
                 for user in users:
@@ -121,7 +123,7 @@ def _move_out(body: Body, term: Term) -> bool:
     light: dict[Term, None] = {}
     for place in _unchanged(term):
         for part in loop.params[0].users:
-            if part.attrs["index"] == place:
+            if GetTupleElement.of(part).index == place:
                 outside[part] = start.operands[place]
     if not outside:
         return False
@@ -196,8 +198,8 @@ def _drop_unused(body: Body, term: Term) -> bool:
     if body.root is term or any(u.op is not hlo.get_tuple_element for u in term.users):
         return False
     reads = _Reads(loop, loop.params[0])
-    used = {u.attrs["index"] for u in term.users}
-    used |= {u.attrs["index"] for u in condition.params[0].users if u.users or u is condition.root}
+    used = {GetTupleElement.of(u).index for u in term.users}
+    used |= {GetTupleElement.of(u).index for u in condition.params[0].users if u.users or u is condition.root}
     for inner in loop.instructions:
         if has_effect(inner):
             used |= reads.of(inner)
@@ -233,15 +235,15 @@ def _keep(body: Body, term: Term, kept: list[int]) -> None:
     loop.erase_dead(root)
     term.set_type(narrow)
     for user in term.users:
-        user.attrs = {"index": places[user.attrs["index"]]}
+        user.attrs = {"index": places[GetTupleElement.of(user).index]}
     for computation in (condition, loop):
         top = computation.params[0]
         for user in list(top.users):
-            if user.attrs["index"] not in places:
+            if GetTupleElement.of(user).index not in places:
                 computation.erase_dead(user)
         top.set_type(narrow)
         for user in top.users:
-            user.attrs = {"index": places[user.attrs["index"]]}
+            user.attrs = {"index": places[GetTupleElement.of(user).index]}
 
 
 class _Reads:
@@ -251,7 +253,7 @@ class _Reads:
         self.known: dict[Term, frozenset[int]] = {}
         for term in loop.post_order():
             if term.op is hlo.get_tuple_element and term.operands[0] is param:
-                self.known[term] = frozenset((term.attrs["index"],))
+                self.known[term] = frozenset((GetTupleElement.of(term).index,))
             else:
                 parts = [self.known[o] for o in term.operands]
                 self.known[term] = parts[0] if len(parts) == 1 else frozenset().union(*parts)
@@ -264,19 +266,19 @@ def trip_count(term: Term) -> int | None:
     """How often a loop runs that counts up by a constant and ends below another; None for any other."""
     condition, loop = term.calls
     root = condition.root
-    if root.op is not hlo.compare or root.attrs["direction"] != "LT":
+    if root.op is not hlo.compare or Compare.of(root).direction != "LT":
         return None
     counter, limit = root.operands
     bound = scalar_of(limit)
     if counter.op is not hlo.get_tuple_element or not isinstance(bound, int):
         return None
-    place = counter.attrs["index"]
+    place = GetTupleElement.of(counter).index
     first = scalar_of(term.operands[0].operands[place])
     step = loop.root.operands[place]
     if not isinstance(first, int) or step.op is not hlo.add:
         return None
     part, by = step.operands
     size = scalar_of(by)
-    if part.op is not hlo.get_tuple_element or part.attrs["index"] != place or not isinstance(size, int) or size <= 0:
+    if part.op is not hlo.get_tuple_element or GetTupleElement.of(part).index != place or not isinstance(size, int) or size <= 0:
         return None
     return max(0, -(-(bound - first) // size))

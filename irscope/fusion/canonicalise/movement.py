@@ -4,9 +4,11 @@ from __future__ import annotations
 from itertools import pairwise
 
 from irscope.fusion.canonicalise.dimensions import common_factors, inserted_or_deleted, inverse, is_sorted, unmodified_places
+from irscope.fusion.canonicalise.dots import places
 from irscope.fusion.canonicalise.terms import Body, Term, tensor_type
 from irscope.fusion.xla.opcodes import ELEMENTWISE
 from irscope.ops import hlo
+from irscope.ops.attributes import Broadcast, Iota, Transpose
 
 
 def reshape(body: Body, term: Term) -> bool:
@@ -21,8 +23,9 @@ def reshape(body: Body, term: Term) -> bool:
     if cancel_chain(body, term) or _hoist_transpose(body, term):
         return True
     if source.op is hlo.broadcast:
-        places = unmodified_places(source.dims, term.dims, source.attrs["dimensions"])
-        if places is not None and is_sorted(source.attrs["dimensions"]):
+        dimensions = Broadcast.of(source).dimensions
+        places = unmodified_places(source.dims, term.dims, dimensions)
+        if places is not None and is_sorted(dimensions):
             return body.become(term, hlo.broadcast, (source.operands[0],), {"dimensions": tuple(places)})
     if source.op is hlo.iota:
         return _of_iota(body, term)
@@ -32,7 +35,7 @@ def reshape(body: Body, term: Term) -> bool:
 def _of_iota(body: Body, term: Term) -> bool:
     """Counting under another shape: a count along one dimension, or a sum of several."""
     source = term.operands[0]
-    along = source.attrs["iota_dimension"]
+    along = Iota.of(source).iota_dimension
     bounds = common_factors(source.dims, term.dims)
     start = next((i for i, (a, b) in enumerate(bounds) if a == along and b < term.rank and term.dims[b] > 1), None)
     if start is None or not any(a == along + 1 for a, _ in bounds):
@@ -80,7 +83,7 @@ def _hoist_transpose(body: Body, term: Term) -> bool:
     transpose = term.operands[0]
     if transpose.op is not hlo.transpose or transpose.operands[0].op is not hlo.reshape:
         return False
-    order = transpose.attrs["dimensions"]
+    order = Transpose.of(transpose).dimensions
     bounds = common_factors(term.dims, transpose.dims)
     chunks: list[tuple[int, int, int]] = []  # (first dimension before the transpose, size, dimension of the result)
     for (a, b), (a2, b2) in pairwise(bounds):
@@ -97,14 +100,14 @@ def _hoist_transpose(body: Body, term: Term) -> bool:
 
 def transpose(body: Body, term: Term) -> bool:
     """Simplify a transpose (``HandleTranspose``)."""
-    source, order = term.operands[0], tuple(term.attrs["dimensions"])
+    source, order = term.operands[0], Transpose.of(term).dimensions
     if is_sorted(order):
         return body.replace(term, source)
     if source.op is hlo.transpose:
-        inner = source.attrs["dimensions"]
+        inner = Transpose.of(source).dimensions
         return body.become(term, hlo.transpose, (source.operands[0],), {"dimensions": tuple(inner[d] for d in order)})
     if source.op is hlo.broadcast:
-        places = tuple(order.index(d) for d in source.attrs["dimensions"])
+        places = tuple(order.index(d) for d in Broadcast.of(source).dimensions)
         if is_sorted(places):
             return body.become(term, hlo.broadcast, (source.operands[0],), {"dimensions": places})
     if cancel_chain(body, term) or _of_dot(body, term):
@@ -122,13 +125,12 @@ def copy(body: Body, term: Term) -> bool:
 
 def _of_dot(body: Body, term: Term) -> bool:
     """The transpose of a product is the product of the other order, when nothing else reads it and each side has one free dimension."""
-    dot, order = term.operands[0], term.attrs["dimensions"]
+    dot, order = term.operands[0], Transpose.of(term).dimensions
     if dot.op is not hlo.dot or len(dot.users) != 1:
         return False
     lhs, rhs = dot.operands
-    batch = tuple(dot.attrs.get("lhs_batch_dims", ()))
-    a, b = tuple(dot.attrs.get("lhs_contracting_dims", ())), tuple(dot.attrs.get("rhs_contracting_dims", ()))
-    if batch != tuple(dot.attrs.get("rhs_batch_dims", ())) or sorted(batch) != list(range(len(batch))) or not a or not b:
+    batch, rhs_batch, a, b = places(dot)
+    if batch != rhs_batch or sorted(batch) != list(range(len(batch))) or not a or not b:
         return False
     if len(a) + len(batch) + 1 != lhs.rank or len(b) + len(batch) + 1 != rhs.rank:
         return False
@@ -150,7 +152,7 @@ def cancel_chain(body: Body, term: Term) -> bool:
     while current.op in (hlo.reshape, hlo.transpose):
         if current.op is hlo.transpose:
             step = _effective(current)
-            if step is None or is_sorted(current.attrs["dimensions"]):
+            if step is None or is_sorted(Transpose.of(current).dimensions):
                 return False
             order = [step[d] for d in order]
         elif not _moves_one(current):
@@ -169,7 +171,7 @@ def _moves_one(term: Term) -> bool:
 
 def _effective(term: Term) -> list[int] | None:
     """The permutation of a transpose without its dimension of size 1; None when it has several."""
-    order = term.attrs["dimensions"]
+    order = Transpose.of(term).dimensions
     ones = [d for d, n in enumerate(term.operands[0].dims) if n == 1]
     if len(ones) > 1:
         return None
@@ -214,21 +216,21 @@ def _rearrangement(term: Term) -> Term | None:
 def _alike(a: Term, b: Term) -> bool:
     if a.op != b.op or a.dims != b.dims:
         return False
-    return a.attrs["dimensions"] == b.attrs["dimensions"] if a.op is hlo.transpose else a.operands[0].dims == b.operands[0].dims
+    return Transpose.of(a).dimensions == Transpose.of(b).dimensions if a.op is hlo.transpose else a.operands[0].dims == b.operands[0].dims
 
 
 def _adapts(term: Term, moved: Term) -> bool:
     """Whether a term can simply be made in the shape before ``moved``: a constant, something repeated."""
-    if moved.dims == moved.operands[0].dims and (moved.op is hlo.reshape or is_sorted(moved.attrs["dimensions"])):
+    if moved.dims == moved.operands[0].dims and (moved.op is hlo.reshape or is_sorted(Transpose.of(moved).dimensions)):
         return True
     if term.op is hlo.constant:
         return True
-    if term.op is not hlo.broadcast or not is_sorted(term.attrs["dimensions"]):
+    if term.op is not hlo.broadcast or not is_sorted(Broadcast.of(term).dimensions):
         return False
     if moved.op is hlo.reshape:
         return not term.operands[0].dims
-    order = moved.attrs["dimensions"]
-    return is_sorted([order[d] for d in term.attrs["dimensions"]])
+    order = Transpose.of(moved).dimensions
+    return is_sorted([order[d] for d in Broadcast.of(term).dimensions])
 
 
 def _sink_rearrangement(body: Body, term: Term) -> None:
@@ -241,7 +243,7 @@ def _sink_rearrangement(body: Body, term: Term) -> None:
     if moved.op is hlo.reshape:
         body.replace(term, body.reshape(small, term.dims, term))
     else:
-        body.replace(term, body.make(hlo.transpose, term.type, (small,), {"dimensions": moved.attrs["dimensions"]}, term))
+        body.replace(term, body.make(hlo.transpose, term.type, (small,), {"dimensions": Transpose.of(moved).dimensions}, term))
 
 
 def _undone(body: Body, operand: Term, moved: Term, at: Term) -> Term:
@@ -253,5 +255,5 @@ def _undone(body: Body, operand: Term, moved: Term, at: Term) -> Term:
         if operand.op is hlo.reshape and operand.operands[0].dims == dims:
             return operand.operands[0]
         return body.reshape(operand, dims, at)
-    order = moved.attrs["dimensions"]
+    order = Transpose.of(moved).dimensions
     return operand if is_sorted(order) else body.transpose(operand, inverse(order), at)

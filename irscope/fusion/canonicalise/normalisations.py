@@ -4,6 +4,7 @@ from __future__ import annotations
 from irscope.fusion.canonicalise.terms import Body, Term
 from irscope.graph import Op
 from irscope.ops import hlo
+from irscope.ops.attributes import BatchNorm
 
 
 def expand_normalisations(body: Body) -> None:
@@ -24,7 +25,7 @@ class _Steps:
     def __init__(self, body: Body, term: Term) -> None:
         self.body, self.term = body, term
         self.x = term.operands[0]
-        self.axis: int = term.attrs["feature_index"]
+        self.axis = BatchNorm.of(term).feature_index
         self.others = [d for d in range(self.x.rank) if d != self.axis]
 
     def do(self, op: Op, *operands: Term) -> Term:
@@ -42,7 +43,7 @@ class _Steps:
 
     def safe(self, variance: Term) -> Term:
         """The variance, kept from zero."""
-        return self.do(hlo.add, variance, self.body.full(self.term.attrs["epsilon"], variance, self.term))
+        return self.do(hlo.add, variance, self.body.full(BatchNorm.of(self.term).epsilon, variance, self.term))
 
     def normalised(self, mean: Term, variance: Term) -> Term:
         """The result of both forward operators."""

@@ -5,6 +5,7 @@ from irscope.fusion.canonicalise.terms import Body, tensor_type
 from irscope.graph import Graph, Node, TupleType
 from irscope.lazy import np
 from irscope.ops import hlo
+from irscope.ops.attributes import ReduceWindow
 from irscope.ops.attrs import Literal
 
 
@@ -17,7 +18,7 @@ def expand_select_and_scatter(body: Body) -> bool:
         counts = [body.make(hlo.iota, tensor_type("s32", source.dims), (), {"iota_dimension": d}, term) for d in range(rank)]
         none = body.constant(-1, "s32", term)
         types = (tensor_type(source.dtype, added.dims), *[tensor_type("s32", added.dims)] * rank)
-        window = {"window": term.attrs["window"]}
+        window = {"window": ReduceWindow.of(term).window}
         found = body.make(hlo.reduce_window, TupleType(types), (source, *counts, init, *[none] * rank), window, term,
                           (_position(term.bodies[0], source.dtype, rank),))
         columns = [body.reshape(body.make(hlo.get_tuple_element, types[d + 1], (found,), {"index": d + 1}, term), (*added.dims, 1), term)

@@ -8,6 +8,7 @@ from irscope.fusion.canonicalise.terms import Body, Term, tensor_type
 from irscope.fusion.canonicalise.values import combiner, is_all, is_floating, scalar_of
 from irscope.graph import Op
 from irscope.ops import hlo
+from irscope.ops.attributes import Broadcast, Concatenate, Pad, Reduce, Transpose, Windowed
 from irscope.ops.attrs import Window
 
 TREE_WINDOW = 32
@@ -40,7 +41,7 @@ def _reduce(body: Body, term: Term) -> bool:
     if source.elements == term.elements:
         return body.become(term, hlo.reshape, (source,))
     op = combiner(term.bodies[0] if term.bodies else None)
-    dimensions = tuple(term.attrs["dimensions"])
+    dimensions = Reduce.of(term).dimensions
     if source.op is hlo.negate and op is hlo.add and is_floating(term.dtype) and is_all(init, 0):
         small = body.make(hlo.reduce, term.type, (source.operands[0], init), term.attrs, term, term.bodies)
         return body.become(term, hlo.negate, (small,))
@@ -48,12 +49,13 @@ def _reduce(body: Body, term: Term) -> bool:
         return _of_transpose(body, term, dimensions)
     if source.op is hlo.reduce and len(source.operands) == 2 and _same_value(init, source.operands[1]) and op in ASSOCIATIVE \
             and op is combiner(source.bodies[0] if source.bodies else None):
-        left = [d for d in range(source.operands[0].rank) if d not in source.attrs["dimensions"]]
-        merged = tuple(sorted([*source.attrs["dimensions"], *(left[d] for d in dimensions)]))
+        inner = Reduce.of(source).dimensions
+        left = [d for d in range(source.operands[0].rank) if d not in inner]
+        merged = tuple(sorted([*inner, *(left[d] for d in dimensions)]))
         return _over(body, term, source.operands[0], merged)
     if source.op is hlo.reshape and _of_reshape(body, term, dimensions):
         return True
-    if source.op is hlo.concatenate and source.attrs["dimensions"][0] in dimensions and op and (
+    if source.op is hlo.concatenate and Concatenate.of(source).axis in dimensions and op and (
             not body.on_gpu or not term.dims or all(p.dims == source.operands[0].dims for p in source.operands)):
         parts = [body.make(hlo.reduce, term.type, (p, init), term.attrs, term, term.bodies) for p in source.operands]
         total = parts[0]
@@ -66,7 +68,7 @@ def _reduce(body: Body, term: Term) -> bool:
 def _of_transpose(body: Body, term: Term, dimensions: tuple[int, ...]) -> bool:
     """What is transposed and then reduced is reduced, and the rest transposed."""
     source = term.operands[0]
-    order = source.attrs["dimensions"]
+    order = Transpose.of(source).dimensions
     gone = tuple(order[d] for d in dimensions)
     small = body.make(hlo.reduce, tensor_type(term.dtype, without(source.operands[0].dims, gone)), (source.operands[0], term.operands[1]),
                       {**term.attrs, "dimensions": gone}, term, term.bodies)
@@ -96,7 +98,7 @@ def _of_reshape(body: Body, term: Term, dimensions: tuple[int, ...]) -> bool:
 def _of_broadcast(body: Body, term: Term, dimensions: tuple[int, ...], op: Op) -> bool:
     """The sum of what is repeated is a product; its extreme is itself."""
     source, init = term.operands
-    inner, spread = source.operands[0], source.attrs["dimensions"]
+    inner, spread = source.operands[0], Broadcast.of(source).dimensions
     if op in (hlo.maximum, hlo.minimum, hlo.and_, hlo.or_) and not inner.dims and len(dimensions) == source.rank:
         return body.become(term, op, (inner, init))
     if op is hlo.add and not any(d in spread for d in dimensions):
@@ -125,10 +127,10 @@ def _same_value(a: Term, b: Term) -> bool:
 
 def reduce_window(body: Body, term: Term) -> bool:
     """Windows that see all of a dimension are reductions, paddings go into windows (``HandleReduceWindow``)."""
-    if len(term.operands) != 2 or not term.is_array or "window" not in term.attrs:
+    window = Windowed.of(term).window
+    if len(term.operands) != 2 or not term.is_array or window is None:
         return False
     source, init = term.operands
-    window: Window = term.attrs["window"]
     plain = all(s == 1 for s in (*window.stride, *window.lhs_dilate, *window.rhs_dilate))
     padded = any((*window.pad_low, *window.pad_high))
     op = combiner(term.bodies[0] if term.bodies else None)
@@ -155,7 +157,7 @@ def _fold_pad(body: Body, term: Term, window: Window) -> bool:
     inner, value = pad.operands
     if not _same_value(value, init):
         return False
-    padding = pad.attrs["padding"]
+    padding = Pad.of(pad).padding
     if any(c for _, _, c in padding) and any(s != 1 for s in window.lhs_dilate):
         return False
     made = Window(window.size, window.stride,
@@ -176,7 +178,7 @@ def split_reductions(body: Body, left_alone: Callable[[Term], bool]) -> bool:
         if term.op is not hlo.reduce or not term.is_array or len(term.operands) != 2 or term.erased or left_alone(term):
             continue
         source, init = term.operands
-        dimensions = term.attrs["dimensions"]
+        dimensions = Reduce.of(term).dimensions
         if not any(source.dims[d] > TREE_WINDOW for d in dimensions):
             continue
         size = tuple(min(n, TREE_WINDOW) if d in dimensions else 1 for d, n in enumerate(source.dims))

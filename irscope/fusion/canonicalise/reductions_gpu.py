@@ -8,6 +8,7 @@ from irscope.fusion.canonicalise.values import is_floating
 from irscope.fusion.canonicalise.ynnpack import wrap
 from irscope.graph import Graph, Node, TupleType
 from irscope.ops import hlo
+from irscope.ops.attributes import Iota, Reduce, Sort
 
 SMALL = 8
 """Elements of the longest stretch up to which a reduction of several stretches stays one (``ReductionSplitter``)."""
@@ -19,7 +20,7 @@ def split_apart(body: Body) -> None:
     while pending:
         term = pending.pop()
         source, init = term.operands
-        reduced = set(term.attrs["dimensions"])
+        reduced = set(Reduce.of(term).dimensions)
         stretches: list[list[int]] = [[]]
         for d, size in enumerate(source.dims):
             if d in reduced:
@@ -41,10 +42,10 @@ def split_apart(body: Body) -> None:
 
 def order_sorts(body: Body) -> None:
     """A stable sort compares places too, where values are equal; it counts them itself (``StableSortExpander``, ``SortIotaFusion``)."""
-    for term in [t for t in body.instructions if t.op is hlo.sort and t.attrs.get("is_stable")]:
-        along = term.attrs["dimensions"][0]
+    for term in [t for t in body.instructions if t.op is hlo.sort and Sort.of(t).is_stable]:
+        along = Sort.of(term).axis
         source = term.operands[0]
-        if any(o.op is hlo.iota and o.attrs["iota_dimension"] == along and o.dtype in ("s16", "s32", "s64") for o in term.operands) or \
+        if any(o.op is hlo.iota and Iota.of(o).iota_dimension == along and o.dtype in ("s16", "s32", "s64") for o in term.operands) or \
                 not term.bodies:
             continue
         count = body.make(hlo.iota, tensor_type("s32", source.dims), (), {"iota_dimension": along}, term)

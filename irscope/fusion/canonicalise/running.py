@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from irscope.fusion.canonicalise.terms import Body, Term, tensor_type
 from irscope.ops import hlo
+from irscope.ops.attributes import ReduceWindow, Windowed
 from irscope.ops.attrs import Window
 
 BASE = 16
@@ -14,7 +15,7 @@ def rewrite_windows(body: Body) -> None:
     pending = [t for t in body.instructions if t.op is hlo.reduce_window]
     while pending:
         term = pending.pop()
-        if len(term.operands) != 2 or not term.is_array or not term.rank or "window" not in term.attrs:
+        if len(term.operands) != 2 or not term.is_array or not term.rank or Windowed.of(term).window is None:
             continue
         axis = _axis(term)
         if axis is not None and axis != term.rank - 1:
@@ -27,7 +28,7 @@ def rewrite_windows(body: Body) -> None:
 
 def _axis(term: Term) -> int | None:
     """The dimension along which a window runs from one end of the array; None where it does not, or the array is short."""
-    window: Window = term.attrs["window"]
+    window = ReduceWindow.of(term).window
     source = term.operands[0]
     wide = [d for d, n in enumerate(window.size) if n > 1]
     if len(wide) != 1 or any(s != 1 for s in (*window.stride, *window.lhs_dilate, *window.rhs_dilate)):
@@ -44,7 +45,7 @@ def _turned(body: Body, term: Term, axis: int) -> Term:
     """A sum along another dimension than the last changes places with it, and back. Returns the window along the last."""
     order = list(range(term.rank))
     order[axis], order[-1] = order[-1], order[axis]
-    window: Window = term.attrs["window"]
+    window = ReduceWindow.of(term).window
     source, init = term.operands
     pads = list(zip(window.pad_low, window.pad_high, strict=True))
     turned = Window.make(tuple(window.size[d] for d in order), None, tuple(pads[d] for d in order))
@@ -57,7 +58,7 @@ def _turned(body: Body, term: Term, axis: int) -> Term:
 def _tiled(body: Body, term: Term, axis: int) -> Term:
     """Sums within tiles, then sums of whole tiles, both added. Returns the window over the whole tiles."""
     source, init = term.operands
-    window: Window = term.attrs["window"]
+    window = ReduceWindow.of(term).window
     forward, length = window.pad_low[axis] > 0, source.dims[axis]
     exclusive = max(window.pad_low[axis], window.pad_high[axis]) == length
     columns = -(-length // BASE)
@@ -105,7 +106,7 @@ def _padded(body: Body, array: Term, value: Term, axis: int, low: int, high: int
 def _widen(body: Body, term: Term) -> None:
     """A window over a vector becomes one over a matrix of one column."""
     source, init = term.operands
-    window: Window = term.attrs["window"]
+    window = ReduceWindow.of(term).window
 
     made = Window.make((*window.size, 1), (*window.stride, 1), ((window.pad_low[0], window.pad_high[0]), (0, 0)),
                        (*window.lhs_dilate, 1), (*window.rhs_dilate, 1), (*window.rhs_reversal, False))

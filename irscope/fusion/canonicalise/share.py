@@ -7,6 +7,7 @@ from irscope.fusion.canonicalise.terms import Body, Term, has_effect
 from irscope.fusion.canonicalise.values import scalar_of
 from irscope.graph import Graph
 from irscope.ops import hlo
+from irscope.ops.attributes import Constant, Iota
 
 NEVER = hlo.named("parameter rng rng-bit-generator rng-get-and-update-state infeed outfeed send recv while conditional custom-call")
 """What XLA never makes one although it looks alike."""
@@ -34,14 +35,14 @@ def _key(term: Term, graphs: dict[Graph, str]) -> Any:
     if term.op is hlo.constant:
         value = scalar_of(term)
         if value is None or value != value:
-            return ("constant", id(term.attrs.get("literal")))
+            return ("constant", id(Constant.of(term).literal))
         return ("constant", term.type, repr(value))
     return (term.op, term.type, tuple(map(_same, term.operands)), _attrs(term), tuple(_text(g, graphs) for g in term.bodies))
 
 
 def _same(operand: Term) -> Any:
     """What two operands have in common that count as one: counts alike are kept apart, but not what reads them."""
-    return (operand.type, operand.attrs["iota_dimension"]) if operand.op is hlo.iota else id(operand)
+    return (operand.type, Iota.of(operand).iota_dimension) if operand.op is hlo.iota else id(operand)
 
 
 def _attrs(term: Term) -> Any:

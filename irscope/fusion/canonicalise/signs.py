@@ -10,6 +10,7 @@ from irscope.fusion.canonicalise.terms import Body
 from irscope.fusion.xla.stage import computations
 from irscope.graph import Graph, Module, Node, Op, TensorType
 from irscope.ops import hlo
+from irscope.ops.attributes import CustomCall, HloModule
 
 EARLY = frozenset((
     "reshape logistic batch-norm-inference batch-norm-training batch-norm-grad opt-barrier dynamic-reshape rng-bit-generator topk "
@@ -46,7 +47,7 @@ def early_signs(module: Module, on_gpu: bool = False) -> list[str]:
     signs = sorted({node.op.name for node in nodes} & (EARLY - KEPT_ON_GPU if on_gpu else EARLY))
     if any(_is_inlined(module, node) for node in nodes):
         signs.append("call")
-    if on_gpu and any(node.op is hlo.custom_call and node.attrs.get("custom_call_target") in SHARDING for node in nodes):
+    if on_gpu and any(node.op is hlo.custom_call and CustomCall.of(node).custom_call_target in SHARDING for node in nodes):
         signs.append("calls that say where values lie")
     if not any(isinstance(node.type, TensorType) and node.type.layout is not None for node in nodes):
         signs.append("no layouts")
@@ -58,7 +59,8 @@ def early_signs(module: Module, on_gpu: bool = False) -> list[str]:
 def may_be_early(module: Module) -> bool:
     """Whether XLA printed a text in which nothing shows that its passes have rewritten it, neither its operators nor its name."""
     name = module.source.name
-    return (module.format == "hlo" and "entry_computation_layout" in module.attrs and not module.attrs.get("is_scheduled")
+    attrs = HloModule.of(module)
+    return (attrs.entry_computation_layout is not None and not attrs.is_scheduled
             and "before_fusion" not in name and "before_priority-fusion" not in name
             and not any(node.op in LATE for graph in computations(module) for node in graph.nodes))
 

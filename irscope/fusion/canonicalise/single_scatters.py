@@ -5,6 +5,7 @@ from irscope.fusion.canonicalise.terms import Body, Term, tensor_type
 from irscope.fusion.canonicalise.values import combiner
 from irscope.graph import Graph
 from irscope.ops import hlo
+from irscope.ops.attributes import Scatter
 
 
 def expand_single_scatters(body: Body) -> bool:
@@ -27,7 +28,7 @@ def _told(graph: Graph | None) -> bool:
 
 def _expand(body: Body, term: Term, target: Term, places: Term, update: Term, graph: Graph | None) -> None:
     sizes = update.dims[1:]
-    named = tuple(term.attrs["scatter_dims_to_operand_dims"])
+    named = Scatter.of(term).scatter_dims_to_operand_dims
     zero = body.constant(0, places.dtype, term)
     flat = body.reshape(places, (places.dims[1],), term)
     parts: list[Term] = []

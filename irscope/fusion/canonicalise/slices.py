@@ -6,6 +6,7 @@ from irscope.fusion.canonicalise.terms import Body, Term, tensor_type
 from irscope.fusion.canonicalise.values import is_all, scalar_of
 from irscope.fusion.xla.opcodes import ELEMENTWISE
 from irscope.ops import hlo
+from irscope.ops.attributes import Broadcast, Concatenate, Pad, Reverse, Slice, Transpose
 
 Cut = tuple[tuple[int, int, int], ...]
 """For each dimension: start, limit, stride."""
@@ -13,14 +14,15 @@ Cut = tuple[tuple[int, int, int], ...]
 
 def slice_(body: Body, term: Term) -> bool:
     """Simplify a slice (``HandleSlice``)."""
-    source, cut = term.operands[0], tuple(term.attrs["slice"])
+    source, cut = term.operands[0], Slice.of(term).slice
     if source.dims == term.dims:
         return body.replace(term, source)
     if source.op is hlo.pad and _of_pad(body, term, cut):
         return True
     whole = all(step == 1 for _, _, step in cut)
-    if source.op is hlo.slice and whole and all(step == 1 for _, _, step in source.attrs["slice"]):
-        outer = tuple((a + c, b + c, 1) for (a, b, _), (c, _, _) in zip(cut, source.attrs["slice"], strict=True))
+    first = Slice.of(source).slice if source.op is hlo.slice else ()
+    if first and whole and all(step == 1 for _, _, step in first):
+        outer = tuple((a + c, b + c, 1) for (a, b, _), (c, _, _) in zip(cut, first, strict=True))
         return body.become(term, hlo.slice, (source.operands[0],), {"slice": outer})
     if source.op is hlo.broadcast:
         return _of_broadcast(body, term, cut)
@@ -31,10 +33,10 @@ def slice_(body: Body, term: Term) -> bool:
         return True
     if source.op is hlo.reverse:
         inner = source.operands[0]
-        turned = set(source.attrs["dimensions"])
+        turned = Reverse.of(source).dimensions
         outer = tuple((source.dims[d] - b, source.dims[d] - a, s) if d in turned else (a, b, s) for d, (a, b, s) in enumerate(cut))
         small = body.make(hlo.slice, term.type, (inner,), {"slice": outer}, term)
-        return body.become(term, hlo.reverse, (small,), {"dimensions": source.attrs["dimensions"]})
+        return body.become(term, hlo.reverse, (small,), {"dimensions": turned})
     if any(s != 1 and (s >= b or a + s >= b) for a, b, s in cut):
         outer = tuple((a, a + 1, 1) if s != 1 and (s >= b or a + s >= b) else (a, b, s) for a, b, s in cut)
         return body.become(term, hlo.slice, (source,), {"slice": outer})
@@ -47,7 +49,7 @@ def _of_pad(body: Body, term: Term, cut: Cut) -> bool:
     inner = pad.operands[0]
     undoes = inside = True
     moved = []
-    for (start, limit, stride), (low, high, interior), size in zip(cut, pad.attrs["padding"], pad.dims, strict=True):
+    for (start, limit, stride), (low, high, interior), size in zip(cut, Pad.of(pad).padding, pad.dims, strict=True):
         edge = size - high
         if limit <= low or start >= edge:
             return body.replace(term, body.broadcast(pad.operands[1], term.dims, (), term))
@@ -62,7 +64,7 @@ def _of_pad(body: Body, term: Term, cut: Cut) -> bool:
 def _of_broadcast(body: Body, term: Term, cut: Cut) -> bool:
     """What is repeated is cut before it is repeated."""
     source = term.operands[0]
-    inner, dimensions = source.operands[0], source.attrs["dimensions"]
+    inner, dimensions = source.operands[0], Broadcast.of(source).dimensions
     mine = tuple(cut[d] for d in dimensions)
     if any((a, b, s) != (0, source.dims[d], 1) for d, (a, b, s) in zip(dimensions, mine, strict=True)):
         dims = [-(-(b - a) // s) for a, b, s in mine]
@@ -73,7 +75,7 @@ def _of_broadcast(body: Body, term: Term, cut: Cut) -> bool:
 def _of_concatenation(body: Body, term: Term, cut: Cut) -> bool:
     """A slice of a concatenation reads the pieces that it meets only."""
     source = term.operands[0]
-    axis = source.attrs["dimensions"][0]
+    axis = Concatenate.of(source).axis
     start, limit, _ = cut[axis]
     at, begins = 0, []
     for piece in source.operands:
@@ -129,7 +131,7 @@ def dynamic_slice(body: Body, term: Term) -> bool:
         return body.replace(term, body.like(term, (source, *(zero if d in full else s for d, s in enumerate(starts)))))
     sizes = term.dims
     if source.op is hlo.broadcast:
-        inner, dimensions = source.operands[0], source.attrs["dimensions"]
+        inner, dimensions = source.operands[0], Broadcast.of(source).dimensions
         if dimensions:
             chosen = tuple(sizes[d] for d in dimensions)
             inner = body.make(hlo.dynamic_slice, tensor_type(inner.dtype, chosen), (inner, *(starts[d] for d in dimensions)),
@@ -147,11 +149,12 @@ def dynamic_slice(body: Body, term: Term) -> bool:
                           {"dynamic_slice_sizes": tuple(chosen_sizes)}, term)
         return body.become(term, hlo.reshape, (small,))
     if source.op is hlo.transpose:
-        back = inverse(source.attrs["dimensions"])
+        order = Transpose.of(source).dimensions
+        back = inverse(order)
         chosen = tuple(sizes[d] for d in back)
         small = body.make(hlo.dynamic_slice, tensor_type(term.dtype, chosen), (source.operands[0], *(starts[d] for d in back)),
                           {"dynamic_slice_sizes": chosen}, term)
-        return body.become(term, hlo.transpose, (small,), {"dimensions": source.attrs["dimensions"]})
+        return body.become(term, hlo.transpose, (small,), {"dimensions": order})
     places_known = [scalar_of(s) for s in starts]
     if source.op is not hlo.constant and all(isinstance(p, int) and p >= 0 for p in places_known):
         begins = [min(p, n - m) for p, n, m in zip(places_known, source.dims, sizes, strict=True)]
@@ -182,7 +185,7 @@ def dynamic_update_slice(body: Body, term: Term) -> bool:
 def pad(body: Body, term: Term) -> bool:
     """Simplify a padding (``HandlePad``)."""
     source, value = term.operands
-    padding = tuple(term.attrs["padding"])
+    padding = Pad.of(term).padding
     if not source.elements:
         return body.replace(term, body.broadcast(value, term.dims, (), term))
     if any(inner > 0 and n == 1 for (_, _, inner), n in zip(padding, source.dims, strict=True)):
@@ -192,9 +195,9 @@ def pad(body: Body, term: Term) -> bool:
         return body.replace(term, source)
     padded = [d for d, p in enumerate(padding) if p != (0, 0, 0)]
     if source.op is hlo.broadcast and len(source.users) == 1 and len(padded) < term.rank and source.operands[0].rank <= len(padded) \
-            and all(d in padded for d in source.attrs["dimensions"]):
+            and all(d in padded for d in Broadcast.of(source).dimensions):
         inner = body.broadcast(source.operands[0], [source.dims[d] for d in padded],
-                               [padded.index(d) for d in source.attrs["dimensions"]], term)
+                               [padded.index(d) for d in Broadcast.of(source).dimensions], term)
         small = body.make(hlo.pad, tensor_type(term.dtype, [term.dims[d] for d in padded]), (inner, value),
                           {"padding": tuple(padding[d] for d in padded)}, term)
         return body.become(term, hlo.broadcast, (small,), {"dimensions": tuple(padded)})
@@ -209,13 +212,13 @@ def pad(body: Body, term: Term) -> bool:
 
 def concatenate(body: Body, term: Term) -> bool:
     """Simplify a concatenation (``HandleConcatenate``)."""
-    axis = term.attrs["dimensions"][0]
+    axis = Concatenate.of(term).axis
     pieces = [p for p in term.operands if p.elements]
     if len(term.operands) == 1 or (pieces and len(pieces) < len(term.operands)):
         if len(pieces) <= 1:
             return body.replace(term, pieces[0] if pieces else term.operands[0])
         return body.replace(term, body.like(term, pieces))
-    flat = [q for p in term.operands for q in (p.operands if p.op is hlo.concatenate and p.attrs["dimensions"][0] == axis else (p,))]
+    flat = [q for p in term.operands for q in (p.operands if p.op is hlo.concatenate and Concatenate.of(p).axis == axis else (p,))]
     if len(flat) != len(term.operands):
         return body.replace(term, body.like(term, flat))
     if (merged := _neighbours(body, term, axis)) is not None:
@@ -247,20 +250,21 @@ def _neighbours(body: Body, term: Term, axis: int) -> list[Term] | None:
     while i < len(term.operands):
         piece = term.operands[i]
         run = 1
-        if piece.op is hlo.slice and all(s == 1 for _, _, s in piece.attrs["slice"]):
-            limit = piece.attrs["slice"][axis][1]
+        first = Slice.of(piece).slice if piece.op is hlo.slice else ()
+        if first and all(s == 1 for _, _, s in first):
+            limit = first[axis][1]
             while i + run < len(term.operands):
                 other = term.operands[i + run]
-                if other.op is not hlo.slice or other.operands[0] is not piece.operands[0] \
-                        or any(s != 1 for _, _, s in other.attrs["slice"]):
+                if other.op is not hlo.slice or other.operands[0] is not piece.operands[0]:
                     break
-                if other.attrs["slice"][axis][0] != limit or any(
-                        a[0] != b[0] for d, (a, b) in enumerate(zip(piece.attrs["slice"], other.attrs["slice"], strict=True)) if d != axis):
+                second = Slice.of(other).slice
+                if any(s != 1 for _, _, s in second) or second[axis][0] != limit or any(
+                        a[0] != b[0] for d, (a, b) in enumerate(zip(first, second, strict=True)) if d != axis):
                     break
-                limit = other.attrs["slice"][axis][1]
+                limit = second[axis][1]
                 run += 1
             if run > 1:
-                cut = tuple((a, limit if d == axis else b, 1) for d, (a, b, _) in enumerate(piece.attrs["slice"]))
+                cut = tuple((a, limit if d == axis else b, 1) for d, (a, b, _) in enumerate(first))
                 joined = tensor_type(term.dtype, [b - a for a, b, _ in cut])
                 piece = body.make(hlo.slice, joined, (piece.operands[0],), {"slice": cut}, term)
         made.append(piece)
@@ -270,11 +274,11 @@ def _neighbours(body: Body, term: Term, axis: int) -> list[Term] | None:
 
 def reverse(body: Body, term: Term) -> bool:
     """Simplify a reversal (``HandleReverse``)."""
-    source, turned = term.operands[0], tuple(term.attrs["dimensions"])
+    source, turned = term.operands[0], Reverse.of(term).dimensions
     if all(term.dims[d] == 1 for d in turned):
         return body.replace(term, source)
     if source.op is hlo.reverse:
-        left = tuple(sorted(set(turned) ^ set(source.attrs["dimensions"])))
+        left = tuple(sorted(set(turned) ^ set(Reverse.of(source).dimensions)))
         if not left:
             return body.replace(term, source.operands[0])
         return body.become(term, hlo.reverse, (source.operands[0],), {"dimensions": left})

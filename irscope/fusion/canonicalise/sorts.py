@@ -4,12 +4,13 @@ from __future__ import annotations
 from irscope.fusion.canonicalise.terms import Body, Term
 from irscope.graph import Graph, Node, TupleType
 from irscope.ops import hlo
+from irscope.ops.attributes import GetTupleElement, Sort, TopK
 
 
 def sort(body: Body, term: Term) -> bool:
     """Sorting one element changes nothing; values that nobody reads are not sorted along."""
     source = term.operands[0]
-    if not source.elements or source.dims[term.attrs["dimensions"][0]] > 1:
+    if not source.elements or source.dims[Sort.of(term).axis] > 1:
         return _drop_unread(body, term)
     if len(term.operands) == 1:
         return body.replace(term, source)
@@ -22,7 +23,7 @@ def _drop_unread(body: Body, term: Term) -> bool:
     if any(user.op is not hlo.get_tuple_element for user in term.users):
         return False
     compared = {place // 2 for place in _read(term.bodies[0])}
-    wanted = compared | {u.attrs["index"] for u in term.users}
+    wanted = compared | {GetTupleElement.of(u).index for u in term.users}
     count = len(term.operands)
     if len(wanted) == count:
         return False
@@ -33,7 +34,7 @@ def _drop_unread(body: Body, term: Term) -> bool:
     made = body.make(hlo.sort, type, operands, term.attrs, term, (comparator,))
     made.take_label(term)
     for user in list(term.users):
-        place = kept.index(user.attrs["index"])
+        place = kept.index(GetTupleElement.of(user).index)
         body.replace(user, made if len(kept) == 1 else body.make(hlo.get_tuple_element, user.type, (made,), {"index": place}, user))
     return True
 
@@ -61,5 +62,5 @@ def _narrowed(comparator: Graph, kept: list[int]) -> Graph:
 
 def call_top(body: Body) -> None:
     """The largest elements of rows are the work of a function of XLA's runtime (``TopkRewriter``)."""
-    for term in [t for t in body.instructions if t.op is hlo.topk and t.attrs.get("largest", True)]:
+    for term in [t for t in body.instructions if t.op is hlo.topk and TopK.of(t).largest]:
         body.become(term, hlo.custom_call, term.operands, {"custom_call_target": "TopK"})

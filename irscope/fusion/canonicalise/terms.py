@@ -16,6 +16,7 @@ from irscope.graph.rewriter import Instruction, Rewriter
 from irscope.graph.walk import callees_first_of
 from irscope.lazy import np
 from irscope.ops import hlo
+from irscope.ops.attributes import Broadcast, CustomCall
 from irscope.ops.attrs import Literal
 from irscope.source import UserError
 
@@ -77,9 +78,8 @@ class Body(Rewriter[Term]):
             here = body.of_node
             for node in source.nodes:
                 check(node)
-                attrs = {"dimensions": (), **node.attrs} if node.op is hlo.broadcast and "dimensions" not in node.attrs else node.attrs
-                term = Term(node.op, without_layout(node.type), [here[o] for o in node.operands], attrs, node.bodies, node.name,
-                            (node,))
+                attrs = {**node.attrs, "dimensions": Broadcast.of(node).dimensions} if node.op is hlo.broadcast else node.attrs
+                term = Term(node.op, without_layout(node.type), [here[o] for o in node.operands], attrs, node.bodies, node.name, (node,))
                 here[node] = term
                 body.instructions[term] = None
                 if node.op in CONTROL and all(b.root is not None for b in node.bodies):
@@ -199,7 +199,7 @@ def has_effect(term: Term) -> bool:
     if term.op in EFFECTS:
         return True
     if term.op is hlo.custom_call:
-        return bool(term.attrs.get("custom_call_has_side_effect"))
+        return CustomCall.of(term).custom_call_has_side_effect
     return any(has_effect(t) for b in term.calls for t in b.instructions) or any(graph_has_side_effect(g) for g in term.bodies)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 from irscope.fusion.canonicalise.terms import Term
 from irscope.graph import DTYPES, Graph, Op
 from irscope.ops import hlo
+from irscope.ops.attributes import Constant
 
 COMPLEX = frozenset(("c64", "c128"))
 MAX_LOOKED_AT = 1 << 20
@@ -33,11 +34,9 @@ def array_of(term: Term) -> Any:
     """The array of a constant; None for anything else, and where the text elides it or it is too large to be looked at."""
     if term.op is not hlo.constant or not term.is_array or term.elements > MAX_LOOKED_AT:
         return None
-    literal = term.attrs.get("literal")
-    if literal is None or literal.elided:
-        return None
+    literal = Constant.of(term).known
     try:
-        return literal.value()
+        return None if literal is None else literal.value()
     except (ValueError, AttributeError):
         return None
 

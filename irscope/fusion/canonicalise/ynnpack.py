@@ -10,6 +10,7 @@ from irscope.fusion.canonicalise.values import combiner
 from irscope.fusion.xla.opcodes import ELEMENTWISE
 from irscope.graph import Graph, Node
 from irscope.ops import hlo
+from irscope.ops.attributes import Convolution, Pad, Reduce, Windowed
 from irscope.ops.attrs import Window
 
 MIN_ELEMENTS = 4096
@@ -49,10 +50,11 @@ def takes_dot(term: Term) -> bool:
 def takes_convolution(term: Term) -> bool:
     """Whether the library computes a convolution (in canonical form: batch, space, features)."""
     lhs, rhs = term.operands
-    window = term.attrs.get("window")
+    attrs = Convolution.of(term)
+    window = attrs.window
     if window is None or len(window.size) != 2 or (lhs.dtype, rhs.dtype, term.dtype) not in CONVOLUTION_TYPES:
         return False
-    if int(term.attrs.get("batch_group_count", 1)) != 1 or max(lhs.dims[3], term.dims[3]) <= MIN_CHANNELS:
+    if attrs.batch_group_count != 1 or max(lhs.dims[3], term.dims[3]) <= MIN_CHANNELS:
         return False
     if any(n != 1 for n in window.lhs_dilate) or any(window.rhs_reversal):
         return False
@@ -64,9 +66,9 @@ def takes_reduction(term: Term) -> bool:
     if not term.is_array or len(term.operands) != 2 or not is_large(term):
         return False
     if term.op is hlo.reduce:
-        if not term.attrs["dimensions"]:
+        if not Reduce.of(term).dimensions:
             return False
-    elif term.op is not hlo.reduce_window or "window" not in term.attrs or not _is_tiling(term.attrs["window"]):
+    elif term.op is not hlo.reduce_window or (window := Windowed.of(term).window) is None or not _is_tiling(window):
         return False
     source, init = term.operands
     op = combiner(term.bodies[0] if term.bodies else None)
@@ -154,7 +156,7 @@ def _joins(term: Term) -> bool:
     if term.op in (hlo.parameter, hlo.tuple, hlo.get_tuple_element) or not term.is_array:
         return False
     if term.op in MOVES:
-        return term.op is not hlo.pad or all(c == 0 for _, _, c in term.attrs["padding"])
+        return term.op is not hlo.pad or all(c == 0 for _, _, c in Pad.of(term).padding)
     if term.op is hlo.convolution:
         return takes_convolution(term)
     if term.op is hlo.dot:

@@ -11,6 +11,7 @@ from irscope.fusion.inductor.program import Program, Unit, is_number, operator_o
 from irscope.fusion.inductor.strides import shape_of, viewed
 from irscope.graph import Node
 from irscope.ops import hlo
+from irscope.ops.attributes import Dot, Reduce, Transpose
 
 TURNED = (0, 2, 1, 3)
 """(batch, length, heads, size) seen as (batch, heads, length, size)."""
@@ -54,8 +55,7 @@ def _is_product(node: Node, contracted: int) -> bool:
         return False
     if 1 in shape_of(node)[2:]:
         return False  # has been taken apart into a multiplication and a sum before (decompositions.py)
-    batches = node.attrs.get("lhs_batch_dims", ()), node.attrs.get("rhs_batch_dims", ())
-    sums = node.attrs.get("lhs_contracting_dims", ()), node.attrs.get("rhs_contracting_dims", ())
+    batches, sums = Dot.of(node).batch_dims, Dot.of(node).contracting_dims
     turned = contracted == 3 and node.operands[1].op is not hlo.transpose
     return all(tuple(b) == (0, 1) for b in batches) and tuple(sums[0]) == (3,) and tuple(sums[1]) == (3 if turned else 2,)
 
@@ -76,7 +76,7 @@ def _softmax_of(chance: Node, inside: list[Node]) -> Node | None:
     """What a softmax over the last dimension reads."""
     subtracted = chance.operands[0].operands[0] if chance.operands[0].op is hlo.exponential else chance
     outside = {operand for node in inside for operand in node.operands if operand not in inside and operand.op is not hlo.constant}
-    along = {tuple(node.attrs.get("dimensions", ())) for node in inside if node.op is hlo.reduce}
+    along = {Reduce.of(node).dimensions for node in inside if node.op is hlo.reduce}
     return subtracted.operands[0] if subtracted.op is hlo.subtract and len(outside) == 1 and along == {(3,)} else None
 
 
@@ -91,8 +91,8 @@ def _only_read_in(program: Program, nodes: list[Node], readers: tuple[Node, ...]
 def _laid_out(program: Program, matrices: tuple[Node, Node, Node]) -> str:
     """``turned``: queries, keys and values all are; ``plain``: none has to be copied to be a batch of matrices; else the empty string."""
     queries, keys, values = matrices
-    keys = keys.operands[0] if keys.op is hlo.transpose and tuple(keys.attrs["dimensions"]) == (0, 1, 3, 2) else keys
-    if all(m.op is hlo.transpose and tuple(m.attrs["dimensions"]) == TURNED for m in (queries, keys, values)):
+    keys = keys.operands[0] if keys.op is hlo.transpose and Transpose.of(keys).dimensions == (0, 1, 3, 2) else keys
+    if all(m.op is hlo.transpose and Transpose.of(m).dimensions == TURNED for m in (queries, keys, values)):
         return "turned"
     for matrix in (queries, keys, values):
         batch, heads, length, size = shape_of(matrix)

@@ -12,7 +12,7 @@ from irscope.fusion.inductor.units import is_mask, read_in_order
 from irscope.fusion.inductor.values import Buffer, Storage, Tensor, strides_of
 from irscope.graph import Node, TensorType
 from irscope.ops import hlo
-from irscope.ops.attrs import ConvDims
+from irscope.ops.attributes import Convolution, Dot, Transpose
 
 CHANNELS_LAST = (1, 3, 2, 0)
 """The dimensions of an image (N, C, H, W) from the innermost outwards, as oneDNN's convolutions want them."""
@@ -72,14 +72,14 @@ def lower_call(state: State, unit: Unit) -> None:
 
 def _given(unit: Unit, operand: Node) -> Node:
     """The argument of attention that a product inside reads turned: it is the argument that is stored."""
-    turned = unit.attention and operand.op is hlo.transpose and tuple(operand.attrs["dimensions"]) == (0, 1, 3, 2)
+    turned = unit.attention and operand.op is hlo.transpose and Transpose.of(operand).dimensions == (0, 1, 3, 2)
     return operand.operands[0] if turned else operand
 
 
 def _on_images(node: Node) -> bool:
     """A convolution over (N, C, H, W)."""
-    dims = node.attrs.get("dim_labels")
-    return isinstance(dims, ConvDims) and (dims.lhs_batch, dims.lhs_feature, *dims.lhs_spatial) == (0, 1, 2, 3)
+    dims = Convolution.of(node).dim_labels
+    return (dims.lhs_batch, dims.lhs_feature, *dims.lhs_spatial) == (0, 1, 2, 3)
 
 
 def _is_argument(tensor: Tensor, operand: Node, unit: Unit) -> bool:
@@ -148,9 +148,8 @@ def _unrepeated(tensor: Tensor) -> Tensor:
 def _matrix(state: State, tensor: Tensor, node: Node, dot: Node) -> Buffer:
     """An operand of a product: seen as matrices, or as a batch of them; copied where its memory does not let itself be seen so."""
     rank = len(tensor.shape)
-    left = node is dot.operands[0]
-    batch = tuple(dot.attrs.get("lhs_batch_dims" if left else "rhs_batch_dims", ()))
-    contracted = tuple(dot.attrs.get("lhs_contracting_dims" if left else "rhs_contracting_dims", ()))
+    attrs, side = Dot.of(dot), int(node is not dot.operands[0])
+    batch, contracted = attrs.batch_dims[side], attrs.contracting_dims[side]
     sizes: tuple[int, ...] | None = None
     if len(batch) > 1 and batch == tuple(range(len(batch))):
         sizes = (prod(tensor.shape[:len(batch)]), *tensor.shape[len(batch):])

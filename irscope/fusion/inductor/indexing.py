@@ -6,6 +6,7 @@ from irscope.fusion.inductor.state import State, itemsize_of, whole
 from irscope.fusion.inductor.strides import shape_of
 from irscope.fusion.inductor.values import Buffer, Expression, Tensor
 from irscope.graph import Node
+from irscope.ops.attributes import Gather, Scatter
 
 
 def components(state: State, indices: Node, dimension: int, where: tuple[Form, ...],
@@ -40,19 +41,19 @@ def gathered(state: State, node: Node) -> Tensor:
     table, indices = (state.tensors[node.operands[0]], node.operands[1])
     shape = shape_of(node)
     where = coordinates(shape)
-    offsets = tuple(node.attrs["offset_dims"])
+    attrs = Gather.of(node)
+    offsets, indexed, vector = attrs.offset_dims, attrs.start_index_map, attrs.index_vector_dim
     batch = tuple(form for d, form in enumerate(where) if d not in offsets)
-    indexed = tuple(node.attrs["start_index_map"])
-    found, expression = components(state, indices, int(node.attrs["index_vector_dim"]), batch, tuple(table.shape[d] for d in indexed))
+    found, expression = components(state, indices, vector, batch, tuple(table.shape[d] for d in indexed))
     start = dict(zip(indexed, found))
-    left_out = {*node.attrs["collapsed_slice_dims"], *node.attrs.get("operand_batching_dims", ())}
-    batching = dict(zip(node.attrs.get("operand_batching_dims", ()), node.attrs.get("start_indices_batching_dims", ())))
+    batching = dict(zip(attrs.operand_batching_dims, attrs.start_indices_batching_dims))
+    left_out = {*attrs.collapsed_slice_dims, *batching}
     at: list[Form] = []
     inner = iter(offsets)
     for d in range(len(table.shape)):
         form = start.get(d, number(0))
         if d in batching:
-            form = batch[batching[d] - (batching[d] > int(node.attrs["index_vector_dim"]))]
+            form = batch[batching[d] - (batching[d] > vector)]
         if d not in left_out:
             form = weighted((form, where[next(inner)]), (1, 1))
         at.append(form)
@@ -69,14 +70,14 @@ def scattered(state: State, node: Node) -> Tensor:
     kept = state.realized(base) if base.storage.buffer is None and base.whole() else state.copied(base, node)
     kept.freeze()
     where = coordinates(updates.shape)
-    windows = tuple(node.attrs["update_window_dims"])
+    attrs = Scatter.of(node)
+    windows, indexed = attrs.update_window_dims, attrs.scatter_dims_to_operand_dims
     batch = tuple(form for d, form in enumerate(where) if d not in windows)
-    indexed = tuple(node.attrs["scatter_dims_to_operand_dims"])
-    found, expression = components(state, indices, int(node.attrs["index_vector_dim"]), batch, tuple(base.shape[d] for d in indexed))
+    found, expression = components(state, indices, attrs.index_vector_dim, batch, tuple(base.shape[d] for d in indexed))
     expression.take(updates.read(where))
     expression.members[node] = None
     start = dict(zip(indexed, found))
-    inserted = {*node.attrs["inserted_window_dims"], *node.attrs.get("input_batching_dims", ())}
+    inserted = {*attrs.inserted_window_dims, *attrs.input_batching_dims}
     inner = iter(windows)
     at = [start.get(d, number(0)) if d in inserted else weighted((start.get(d, number(0)), where[next(inner)]), (1, 1))
           for d in range(len(base.shape))]

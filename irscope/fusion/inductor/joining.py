@@ -6,6 +6,7 @@ from irscope.fusion.inductor.state import State, itemsize_of, whole
 from irscope.fusion.inductor.strides import channels_last, ordered_strides, shape_of
 from irscope.fusion.inductor.values import Buffer, Tensor, strides_of
 from irscope.graph import Node
+from irscope.ops.attributes import Concatenate
 
 
 def joined(state: State, node: Node) -> Tensor:
@@ -14,7 +15,7 @@ def joined(state: State, node: Node) -> Tensor:
     One piece many times over is a repetition, which loops express (the decomposition of ``aten.cat``).
     """
     shape = shape_of(node)
-    dimension = int(node.attrs["dimensions"][0])
+    dimension = Concatenate.of(node).axis
     first = node.operands[0]
     if all(operand is first for operand in node.operands):
         at = list(coordinates(shape))

@@ -19,6 +19,7 @@ from irscope.fusion.inductor.units import ADAPTIVE, UPSAMPLED, is_view
 from irscope.fusion.inductor.values import Buffer, Expression, Tensor
 from irscope.graph import Kind, Node, TensorType
 from irscope.ops import hlo
+from irscope.ops.attributes import GetTupleElement
 
 AT_ONCE = frozenset(("mean", "addcmul", "addcdiv", "avg_pool1d", "avg_pool2d", "avg_pool3d"))
 """Operators of several primitives that PyTorch does not take apart."""
@@ -51,7 +52,7 @@ def _lower(state: State, unit: Unit) -> None:
     elif unit.call:
         lower_call(state, unit)
     elif op is hlo.get_tuple_element and node.operands[0] in state.parts:
-        state.tensors[node] = state.parts[node.operands[0]][int(node.attrs["index"])]
+        state.tensors[node] = state.parts[node.operands[0]][GetTupleElement.of(node).index]
     elif op in (hlo.tuple, hlo.after_all) or node in state.program.tuples:
         return
     elif is_view(state.program, node):

@@ -64,8 +64,8 @@ class InductorPolicy:
 
     def plan_module(self, module: Module, device: str | None = None) -> list[Plan]:
         """A plan for the primitives of each computation that runs."""
-        # Inlined HLO counts as primitive too; what is made of other formats is expanded all the way.
-        primitive = module if module.format != "hlo" and module.attrs.get("primitive") else expand(module, outline=True)
+        # HLO may be inlined further; what is made of other formats is expanded all the way.
+        primitive = module if module.is_primitive and not module.dialect.primitive else expand(module, outline=True)
         applied = {id(body) for g in primitive.graphs.values() for node in g.nodes if node.op in APPLIED for body in node.bodies}
         return [self.plan(graph) for graph in callees_first(primitive, primitive.main()) if id(graph) not in applied]
 

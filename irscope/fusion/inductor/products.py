@@ -11,6 +11,7 @@ from irscope.fusion.inductor.strides import shape_of
 from irscope.fusion.inductor.values import Expression, Tensor
 from irscope.graph import Node
 from irscope.ops import hlo
+from irscope.ops.attributes import Dot
 
 SMALL_ROW = 16
 """A row times a matrix of no more rows and columns than this is a sum (``addmm``)."""
@@ -21,12 +22,12 @@ FEW = 32
 def taken_apart(state: State, unit: Unit) -> bool:
     """Lower a unit of one small product; False where it stays a library call."""
     dots = [node for node in unit.nodes if node.op is hlo.dot]
-    if len(dots) != 1 or len(dots[0].attrs.get("lhs_contracting_dims", ())) != 1 or state.limits.device != "cpu":
+    if len(dots) != 1 or len(Dot.of(dots[0]).lhs_contracting_dims) != 1 or state.limits.device != "cpu":
         return False
     dot = dots[0]
     batch, rows, length, columns = _sizes(dot)
     added = any(node.op is hlo.add for node in unit.nodes)
-    if dot.attrs.get("lhs_batch_dims", ()):
+    if Dot.of(dot).lhs_batch_dims:
         small = 1 in (rows, columns, length)  # the lowering of bmm itself (tuned_bmm of kernel/bmm.py)
     elif added:
         small = rows == 1 and (columns == 1 or max(length, columns) <= SMALL_ROW)
@@ -47,8 +48,8 @@ def taken_apart(state: State, unit: Unit) -> bool:
 def _sizes(dot: Node) -> tuple[int, int, int, int]:
     """Batch, rows, length and columns of a product."""
     left, right = shape_of(dot.operands[0]), shape_of(dot.operands[1])
-    batch = prod(left[d] for d in dot.attrs.get("lhs_batch_dims", ()))
-    length = left[dot.attrs.get("lhs_contracting_dims", ())[0]]
+    batch = prod(left[d] for d in Dot.of(dot).lhs_batch_dims)
+    length = left[Dot.of(dot).lhs_contracting_dims[0]]
     return batch, prod(left) // max(1, batch * length), length, prod(right) // max(1, batch * length)
 
 
@@ -58,15 +59,16 @@ def _summed(state: State, dot: Node, length: int) -> Tensor:
     where = coordinates(shape)
     along = variable(len(shape), length)
     expression = Expression({}, {}, {dot: None})
-    at = len(dot.attrs.get("lhs_batch_dims", ()))
-    for side, operand in (("lhs", dot.operands[0]), ("rhs", dot.operands[1])):
+    attrs = Dot.of(dot)
+    at = len(attrs.lhs_batch_dims)
+    for operand, batch, contracted in zip(dot.operands, attrs.batch_dims, attrs.contracting_dims, strict=True):
         tensor = state.tensors[operand]
         here: list[Form] = [number(0)] * len(tensor.shape)
-        for i, d in enumerate(dot.attrs.get(f"{side}_batch_dims", ())):
+        for i, d in enumerate(batch):
             here[d] = where[i]
-        here[dot.attrs.get(f"{side}_contracting_dims", ())[0]] = along
+        here[contracted[0]] = along
         for d in range(len(tensor.shape)):
-            if d not in dot.attrs.get(f"{side}_batch_dims", ()) and d not in dot.attrs.get(f"{side}_contracting_dims", ()):
+            if d not in batch and d not in contracted:
                 here[d] = where[at]
                 at += 1
         expression.take(tensor.read(here))
@@ -80,6 +82,6 @@ def _summed(state: State, dot: Node, length: int) -> Tensor:
             made.steps[f"combine{n}", where] = None
         return state.computed(dot, made)
     buffer = state.stored(dot, shape, expression, (length,))
-    if len(dot.attrs.get("lhs_batch_dims", ())) > 1:
+    if len(attrs.lhs_batch_dims) > 1:
         buffer.strides = row_major(shape)  # PyTorch makes one batch of them, and a view of its result
     return whole(buffer)

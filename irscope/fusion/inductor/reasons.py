@@ -79,7 +79,7 @@ def _reading(told: Told, producer: Node, consumer: Node) -> Buffer | None:
 
 def written(node: Node) -> Node:
     """The operator of the user that a primitive belongs to."""
-    return node.origin[0] if node.origin and node.op.dialect == "hlo" else node
+    return node.origin[0] if node.origin and node.op.is_primitive else node
 
 
 def named(node: Node) -> str:

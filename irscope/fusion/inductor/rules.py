@@ -16,7 +16,8 @@ from irscope.fusion.inductor.units import UPSAMPLED
 from irscope.fusion.inductor.values import Expression, Step, Storage, Tensor
 from irscope.graph import Node, Op, TensorType, TupleType
 from irscope.ops import hlo
-from irscope.ops.attrs import Literal, Window
+from irscope.ops.attributes import Broadcast, Constant, GetTupleElement, Iota, Pad, Reduce, Reverse, Slice, Transpose, Windowed
+from irscope.ops.attrs import Window
 
 
 def parameter(state: State, node: Node) -> Tensor:
@@ -33,10 +34,8 @@ def constant(state: State, node: Node) -> Tensor:
 
 def whole_number(node: Node) -> Form | None:
     """The value of one whole number, where the text gives it."""
-    literal = node.attrs.get("literal")
-    if not isinstance(literal, Literal) or not isinstance(node.type, TensorType) or node.type.dtype.kind not in ("int", "uint"):
-        return None
-    if literal.elided or prod(shape_of(node)) != 1:
+    literal = Constant.of(node).known
+    if literal is None or not isinstance(node.type, TensorType) or not node.type.dtype.is_integer or prod(shape_of(node)) != 1:
         return None
     return number(int(literal.value().reshape(-1)[0]))
 
@@ -105,7 +104,7 @@ def copying_view(state: State, node: Node) -> Tensor:
 def iota(state: State, node: Node) -> Tensor:
     """Numbers that the loops know."""
     where = coordinates(shape_of(node))
-    value = where[int(node.attrs["iota_dimension"])]
+    value = where[Iota.of(node).iota_dimension]
     return state.computed(node, Expression({}, {(node, where): None}, {node: None}, {value: None}), value)
 
 
@@ -119,13 +118,13 @@ def reduction(state: State, node: Node) -> Tensor:
 
 def _wanted(state: State, node: Node) -> list[bool]:
     assert isinstance(node.type, TupleType)
-    read = {int(user.attrs["index"]) for user in state.program.users[node.index] if user.op is hlo.get_tuple_element}
+    read = {GetTupleElement.of(user).index for user in state.program.users[node.index] if user.op is hlo.get_tuple_element}
     return [i in read for i in range(len(node.type.elements))]
 
 
 def _reduced(state: State, node: Node) -> Tensor:
     tensor = state.tensors[node.operands[0]]
-    dimensions = tuple(node.attrs.get("dimensions", ()))
+    dimensions = Reduce.of(node).dimensions
     kept = [d for d in range(len(tensor.shape)) if d not in dimensions]
     shape, reduced = tuple(tensor.shape[d] for d in kept), tuple(tensor.shape[d] for d in dimensions)
     at: list[Form] = [number(0)] * len(tensor.shape)
@@ -173,7 +172,7 @@ def _unrolled(state: State, node: Node, tensor: Tensor, shape: tuple[int, ...], 
 
 def window(state: State, node: Node) -> Tensor:
     """Pooling: the window written out. Running sums and large windows are library calls."""
-    taps = node.attrs.get("window", Window.make(()))
+    taps = Windowed.of(node).window or Window.make(())
     tensor = state.tensors[node.operands[0]]
     running = any(size > 1 and size == length and low + high == size - 1
                   for size, length, low, high in zip(taps.size, tensor.shape, taps.pad_low, taps.pad_high))
@@ -261,7 +260,7 @@ def pad(state: State, node: Node) -> Tensor:
     """The operand where it is, else the padding value, under a condition."""
     tensor = state.tensors[node.operands[0]]
     where = coordinates(shape_of(node))
-    padding = node.attrs["padding"]
+    padding = Pad.of(node).padding
     expression = tensor.read([weighted((form,), (1,), -low) for form, (low, _, _) in zip(where, padding)])
     expression.members[node] = None
     for i, (low, high, _) in enumerate(padding):
@@ -305,14 +304,14 @@ def view(node: Node, tensor: Tensor) -> Tensor:
     if op is hlo.reshape:
         old = unflattened(weighted(where, row_major(shape)), tensor.shape)
     elif op is hlo.transpose:
-        back = {d: i for i, d in enumerate(node.attrs.get("dimensions", ()))}
+        back = {d: i for i, d in enumerate(Transpose.of(node).dimensions)}
         old = [where[back[d]] for d in range(len(tensor.shape))]
     elif op is hlo.broadcast:
-        old = [where[d] if tensor.shape[i] != 1 else number(0) for i, d in enumerate(node.attrs.get("dimensions", ()))]
+        old = [where[d] if tensor.shape[i] != 1 else number(0) for i, d in enumerate(Broadcast.of(node).dimensions)]
     elif op is hlo.slice:
-        old = [weighted((form,), (step,), start) for form, (start, _, step) in zip(where, node.attrs["slice"])]
+        old = [weighted((form,), (step,), start) for form, (start, _, step) in zip(where, Slice.of(node).slice)]
     else:
-        turned = set(node.attrs["dimensions"])
+        turned = set(Reverse.of(node).dimensions)
         old = [weighted((form,), (-1,), size - 1) if i in turned else form for i, (form, size) in enumerate(zip(where, tensor.shape))]
     return tensor.viewed(old, shape)
 

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from irscope.fusion.inductor.forms import row_major
 from irscope.graph import DynamicDim, Graph, Kind, Node, TensorType
 from irscope.ops import hlo
-from irscope.ops.attrs import ConvDims
+from irscope.ops.attributes import Broadcast, Slice, Transpose
 from irscope.source import UserError
 
 KEEPS_ORDER = hlo.named("pad select-and-scatter dynamic-update-slice scatter reduce-window")
@@ -70,16 +70,16 @@ def _seen_strides(node: Node, given: list[tuple[int, ...]], shape: tuple[int, ..
     if origin.op.name.startswith("aten::upsample_") and shape_of(origin) == shape and said is not None and len(said) == len(shape):
         return tuple(said)  # as the image that it reads
     if op is hlo.transpose:
-        return tuple(given[0][d] for d in node.attrs["dimensions"])
+        return tuple(given[0][d] for d in Transpose.of(node).dimensions)
     if op is hlo.broadcast:
-        back = {d: i for i, d in enumerate(node.attrs.get("dimensions", ()))}
+        back = {d: i for i, d in enumerate(Broadcast.of(node).dimensions)}
         sizes = shape_of(node.operands[0])
         return tuple(given[0][back[d]] if d in back and sizes[back[d]] == size else 0 for d, size in enumerate(shape))
     if op is hlo.slice:
-        return tuple(stride * step for stride, (_, _, step) in zip(given[0], node.attrs["slice"]))
+        return tuple(stride * step for stride, (_, _, step) in zip(given[0], Slice.of(node).slice))
     if op is hlo.reshape:
         return viewed(shape_of(node.operands[0]), given[0], shape) or row_major(shape)
-    if op is hlo.convolution and isinstance(node.attrs.get("dim_labels"), ConvDims):
+    if op is hlo.convolution:
         last = any(like_channels_last(shape_of(o), s) for o, s in zip(node.operands, given))
         return ordered_strides(shape, (1, 3, 2, 0)) if last and len(shape) == 4 else row_major(shape)
     if op in KEEPS_ORDER and given and len(given[0]) == len(shape):

@@ -11,6 +11,7 @@ from irscope.fusion.inductor.program import ATTENTION, VIEWS, Program, Unit, is_
 from irscope.fusion.inductor.strides import asks_for_copy, row_major_already, seen_strides, shape_of, traced_strides, viewed
 from irscope.graph import Graph, Node, TensorType, live
 from irscope.ops import hlo
+from irscope.ops.attributes import Concatenate, Dot, Gather, Reduce
 
 LIBRARY = frozenset((
     "linear", "addmm", "mm", "bmm", "baddbmm", "addbmm", "mv", "addmv", "dot", "_convolution", "convolution", "conv1d", "conv2d", "conv3d",
@@ -133,7 +134,7 @@ def _add_to_products(program: Program, nodes: list[Node], alive: list[bool]) -> 
 
 def _is_matrix_product(node: Node) -> bool:
     """A product of two matrices that gives numbers of their own kind."""
-    if node.op is not hlo.dot or node.attrs.get("lhs_batch_dims", ()) or any(len(shape_of(o)) != 2 for o in node.operands):
+    if node.op is not hlo.dot or Dot.of(node).lhs_batch_dims or any(len(shape_of(o)) != 2 for o in node.operands):
         return False
     return len({type.dtype for o in (node, *node.operands) if isinstance(type := o.type, TensorType)}) == 1
 
@@ -184,7 +185,7 @@ def is_mask(unit: Unit, operand: Node) -> bool:
 
 def _indexes(node: Node, user: Node) -> bool:
     """Whether the user takes this concatenation for the indices of its elements."""
-    if user.op not in (hlo.gather, hlo.scatter) or tuple(node.attrs["dimensions"]) != (user.attrs["index_vector_dim"],):
+    if user.op not in (hlo.gather, hlo.scatter) or Concatenate.of(node).axis != Gather.of(user).index_vector_dim:
         return False
     place = 1 if user.op is hlo.gather else (len(user.operands) - 1) // 2
     return user.operands[place] is node and sum(o is node for o in user.operands) == 1
@@ -212,7 +213,7 @@ def _find_moments(program: Program, nodes: list[Node]) -> None:
         if mean.op not in (hlo.divide, hlo.multiply):
             continue
         first = seen_through(mean.operands[0])
-        if first.op is hlo.reduce and first.attrs.get("dimensions") == node.attrs.get("dimensions"):
+        if first.op is hlo.reduce and Reduce.of(first).dimensions == Reduce.of(node).dimensions:
             program.second[node] = first
             program.means[mean] = first
             program.squares.add(square)
@@ -237,7 +238,7 @@ def _around_convolutions(program: Program, nodes: list[Node]) -> set[Node]:
 
 
 def _is_batched(node: Node) -> bool:
-    return node.op is hlo.dot and bool(node.attrs.get("lhs_batch_dims", ()))
+    return node.op is hlo.dot and bool(Dot.of(node).lhs_batch_dims)
 
 
 def near_readers(program: Program) -> list[Unit]:

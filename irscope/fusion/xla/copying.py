@@ -11,6 +11,7 @@ from irscope.fusion.xla.joining import part_of, set_outputs
 from irscope.fusion.xla.shapes import is_unnested_reduction
 from irscope.graph import TensorType
 from irscope.ops import hlo
+from irscope.ops.attributes import GetTupleElement
 
 
 def fuse_copies(computation: Computation, device: Device) -> list[tuple[str, str]]:
@@ -53,7 +54,7 @@ def _copy_behind(fusion: Instruction, user: Instruction, outputs: list[Instructi
     """The way from a reader of a kernel to a copy of its result; empty where there is none that it could write."""
     chain = [user]
     if user.op is hlo.get_tuple_element and len(user.users) == 1:
-        if is_unnested_reduction(outputs[int(user.attrs["index"])]):
+        if is_unnested_reduction(outputs[GetTupleElement.of(user).index]):
             return []
         chain.append(next(iter(user.users)))
     if chain[-1].op is hlo.bitcast and len(chain[-1].users) == 1:
@@ -75,7 +76,7 @@ def _write_twice(computation: Computation, fusion: Instruction, chains: list[lis
     first = len(outputs)
     made = []
     for chain in chains:
-        inner = outputs[int(chain[0].attrs["index"])] if chain[0].op is hlo.get_tuple_element else body.root
+        inner = outputs[GetTupleElement.of(chain[0]).index] if chain[0].op is hlo.get_tuple_element else body.root
         for step in chain[chain[0].op is hlo.get_tuple_element:]:
             copy = step.clone()
             copy.operands = [inner]

@@ -10,6 +10,7 @@ from irscope.fusion.xla.releases import LATEST, CpuRelease
 from irscope.fusion.xla.reuse import ReusedOperands
 from irscope.graph import DTYPES, TensorType
 from irscope.ops import hlo
+from irscope.ops.attributes import Concatenate, Dot, Reduce
 
 MAX_CONCATENATED = 8
 """XLA's ``kMaxConcatenateArguments``."""
@@ -210,7 +211,7 @@ def loop_fusible(instruction: Instruction) -> bool:
 
 def can_be_output_fused(producer: Instruction, consumer: Instruction) -> bool:
     """Whether a matrix-vector product is finished by the addition that alone reads it."""
-    return (consumer.op is hlo.add and producer.op is hlo.dot and len(producer.dims) <= 1 and not producer.attrs.get("lhs_batch_dims")
+    return (consumer.op is hlo.add and producer.op is hlo.dot and len(producer.dims) <= 1 and not Dot.of(producer).lhs_batch_dims
             and not _is_complex(producer) and len(producer.users) == 1 and sum(o is producer for o in consumer.operands) == 1)
 
 
@@ -220,7 +221,7 @@ def inefficient_concatenation(instruction: Instruction) -> str:
         return ""
     if len(instruction.operands) > MAX_CONCATENATED:
         return f"{len(instruction.operands)} pieces > {MAX_CONCATENATED}"
-    axis = instruction.attrs["dimensions"][0]
+    axis = Concatenate.of(instruction).axis
     if len(instruction.dims) > 1 and axis == instruction.minor[0] and instruction.dims[axis] >= MAX_MINOR_CONCATENATION:
         return f"minor dimension {instruction.dims[axis]} >= {MAX_MINOR_CONCATENATION}"
     return ""
@@ -230,7 +231,7 @@ def major_reduction(instruction: Instruction) -> str:
     """The dimensions of a reduction that keeps the minor one of what it reads; empty for all else."""
     if instruction.op is not hlo.reduce:
         return ""
-    reduced, minor = instruction.attrs["dimensions"], instruction.operands[0].minor
+    reduced, minor = Reduce.of(instruction).dimensions, instruction.operands[0].minor
     return "" if minor and minor[0] in reduced else f"reduces {', '.join(map(str, reduced))}, minor is {minor[0] if minor else 'none'}"
 
 

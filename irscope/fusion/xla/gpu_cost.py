@@ -14,6 +14,7 @@ from irscope.fusion.xla.shapes import WARP, window_reductions
 from irscope.fusion.xla.tiling import TileModel
 from irscope.graph import Graph, TensorType
 from irscope.ops import hlo
+from irscope.ops.attributes import Concatenate
 
 LAUNCH = 1000.0
 """Nanoseconds that a launch costs (``kKernelLaunchOverhead``)."""
@@ -309,7 +310,7 @@ class CostModel:
             written = float(sum(sizes[results + 1:]))
             flops = float(self._body(instruction) * counts[results + 1])
         elif op is hlo.concatenate:
-            axis = instruction.attrs["dimensions"][0]
+            axis = Concatenate.of(instruction).axis
             even = not axis or instruction.operands[0].dims[axis] % WARP == 0
             flops = (EVEN_CONCATENATION if even else UNEVEN_CONCATENATION) * out
         elif op is hlo.reduce:

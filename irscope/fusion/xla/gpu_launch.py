@@ -13,6 +13,7 @@ from irscope.fusion.xla.shapes import WARP
 from irscope.fusion.xla.transposes import normalised, tiled_transpose, transpose_is_bitcast
 from irscope.graph import TensorType
 from irscope.ops import hlo
+from irscope.ops.attributes import Scatter
 
 THREADS = 128
 """Threads of a block of a loop."""
@@ -66,7 +67,8 @@ def _scattered(device: Device, producer: Instruction | None, consumer: Instructi
     target, places, update = scatter.operands[0], scatter.operands[results], scatter.operands[results + 1]
     slices, each = (update.dims or (1,))[0], prod(update.dims[1:])
     warps = THREADS // WARP
-    if scatter.attrs.get("indices_are_sorted") and not scatter.attrs.get("unique_indices") and slices > warps * device.cores:
+    attrs = Scatter.of(scatter)
+    if attrs.indices_are_sorted and not attrs.unique_indices and slices > warps * device.cores:
         named = places.dims[1] if len(places.dims) > 1 else 1
         possible = prod(n - k + 1 for n, k in list(zip(target.dims, update.dims[1:], strict=False))[:named])
         a_warp = -(-slices // max(warps * device.cores, possible))

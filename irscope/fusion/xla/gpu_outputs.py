@@ -19,6 +19,7 @@ from irscope.fusion.xla.shapes import is_unnested_reduction
 from irscope.fusion.xla.transposes import squeezed, tiled_transpose, transpose_is_bitcast
 from irscope.graph import TensorType
 from irscope.ops import hlo
+from irscope.ops.attributes import Reduce, Slice
 
 SMALL = 1024
 """Bytes below which slices of a shared operand that do not overlap are no reason to stay apart."""
@@ -137,7 +138,7 @@ class Loop:
         if is_unnested_reduction(hero):
             over = hero.operands[0]
             first = next(leaf for leaf in hero.type.leaves() if isinstance(leaf, TensorType))
-            reduces = (first.shape, over.dims, over.minor, tuple(hero.attrs["dimensions"]))
+            reduces = (first.shape, over.dims, over.minor, Reduce.of(hero).dimensions)
         elif (tiled := tiled_transpose(hero)) is not None:
             over, moves = hero.operands[0], tiled.form
         parts = () if over.is_array else tuple((leaf.shape, leaf.layout) for leaf in over.type.leaves() if isinstance(leaf, TensorType))
@@ -251,7 +252,7 @@ def _slice_of(parent: Instruction, reader: Instruction) -> tuple[tuple[int, int,
         if len(parent.users) != 1:
             return None
         reader = next(iter(parent.users))
-    return reader.attrs["slice"] if reader.op is hlo.slice else None
+    return Slice.of(reader).slice if reader.op is hlo.slice else None
 
 
 def _may_give(producer: Instruction) -> bool:

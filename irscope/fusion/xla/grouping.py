@@ -7,6 +7,7 @@ from __future__ import annotations
 from irscope.fusion.xla.instructions import Computation, Instruction
 from irscope.graph import Layout, TensorType
 from irscope.ops import hlo
+from irscope.ops.attributes import Reduce
 
 
 def group_reductions(computation: Computation) -> None:
@@ -15,7 +16,7 @@ def group_reductions(computation: Computation) -> None:
         source = reduce.operands[0]
         if source.minor != tuple(range(len(source.dims) - 1, -1, -1)):
             continue
-        reduced = set(reduce.attrs["dimensions"])
+        reduced = set(Reduce.of(reduce).dimensions)
         sizes: list[int] = []
         kinds: list[bool] = []
         for d, size in enumerate(source.dims):

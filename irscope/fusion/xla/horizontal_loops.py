@@ -15,6 +15,7 @@ from irscope.fusion.xla.joining import part_of
 from irscope.fusion.xla.releases import SideBySide
 from irscope.graph import Layout, Op, TensorType, TupleType
 from irscope.ops import hlo
+from irscope.ops.attributes import GetTupleElement, Slice
 
 MAX_ELEMENTS = 8192 * 8192
 """Elements of a result, and instructions of a kernel, from which on a launch is no longer what a kernel costs (``kShapeThreshold``,
@@ -215,7 +216,7 @@ def sliced_out(output: Instruction) -> Instruction:
     """What a slice that this pass made gives: the result that was written there; anything else is itself."""
     if output.op is not hlo.slice or output.node is not None or output.operands[0].op is not hlo.concatenate:
         return output
-    start, at = output.attrs["slice"][0][0], 0
+    start, at = Slice.of(output).slice[0][0], 0
     for part in output.operands[0].operands:
         if at == start:
             return part.operands[0] if part.op is hlo.reshape and part.node is None else part
@@ -241,9 +242,9 @@ def _replace(computation: Computation, kernel: Instruction, parts: list[Instruct
             computation.root = parts[0]
     else:
         for user in [u for u in kernel.users if u.op is hlo.get_tuple_element]:
-            user.replace_uses(parts[int(user.attrs["index"])])
+            user.replace_uses(parts[GetTupleElement.of(user).index])
             if computation.root is user:
-                computation.root = parts[int(user.attrs["index"])]
+                computation.root = parts[GetTupleElement.of(user).index]
             computation.remove(user)
         if kernel.users or computation.root is kernel:
             whole = _new(computation, Instruction(hlo.tuple, kernel.type, parts))

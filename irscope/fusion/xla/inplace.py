@@ -2,10 +2,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from irscope.fusion.xla.instructions import Instruction
 from irscope.ops import hlo
+from irscope.ops.attributes import Constant, Slice
 
 SAME_BUFFER_TWICE = ("The consumer is an in-place operation that has an additional operand that has the same value as the in-place "
                      "buffer")
@@ -73,7 +73,7 @@ def _conflict_over(producer: Instruction, consumer: Instruction) -> str:
     if move.op is hlo.slice:
         if not same_shape:
             return SLICE_SHAPE
-        starts = [(start, stride) for start, _, stride in move.attrs["slice"]]
+        starts = [(start, stride) for start, _, stride in Slice.of(move).slice]
         if any(stride != 1 or _integer(index) != start for index, (start, stride) in zip(indices, starts, strict=False)):
             return SLICE_INDEX
         return SLICE_SHARED if _shares(producer, consumer, update) else ""
@@ -146,8 +146,8 @@ def _integer(instruction: Instruction) -> int | None:
     """The first element of an integer constant; None where it is none, or the text elides it."""
     if instruction.op is not hlo.constant:
         return None
-    literal: Any = instruction.attrs.get("literal")
+    literal = Constant.of(instruction).known
     try:
-        return int(literal.value().flat[0])
-    except (ValueError, AttributeError, IndexError):
+        return int(literal.value().flat[0]) if literal is not None else None
+    except (ValueError, IndexError):
         return None

@@ -20,6 +20,7 @@ from irscope.fusion.xla.releases import OLD
 from irscope.fusion.xla.reuse import ReusedOperands
 from irscope.fusion.xla.shapes import is_unnested_reduction
 from irscope.ops import hlo
+from irscope.ops.attributes import ReduceWindow
 
 CHEAP_FLOATS = hlo.named("divide sqrt rsqrt exponential")
 """Cheap on a GPU in f32 and f16 (``GpuInstructionFusion::IsExpensive``)."""
@@ -144,7 +145,7 @@ def heavy(producer: Instruction, consumer: Instruction) -> str:
 def _inputs_of_one(instruction: Instruction) -> int:
     """``IsExpensiveToRepeat``: how many elements are made into one by a window, or by a reduction that has no kernel made for it."""
     if instruction.op is hlo.reduce_window:
-        return prod(instruction.attrs["window"].size)
+        return prod(ReduceWindow.of(instruction).window.size)
     if instruction.op is hlo.reduce and not is_unnested_reduction(instruction):
         results = instruction.elements // sum(1 for _ in instruction.type.leaves())
         return instruction.operands[0].elements // max(1, results)
@@ -156,6 +157,6 @@ def _reads_again(instruction: Instruction) -> bool:
     if instruction.op in (hlo.gather, hlo.broadcast):
         return instruction.elements > instruction.operands[0].elements
     if instruction.op is hlo.reduce_window:
-        window = instruction.attrs["window"]
+        window = ReduceWindow.of(instruction).window
         return any(size > stride for size, stride in zip(window.size, window.stride, strict=True))
     return False

@@ -16,6 +16,7 @@ from irscope.graph import UNKNOWN, Graph, Node, Op, TensorType, Type, rewriter
 from irscope.graph.users import Users
 from irscope.graph.walk import post_order
 from irscope.ops import hlo
+from irscope.ops.attributes import Fusion, Ordering
 from irscope.source import UserError
 
 NO_ATTRS: Mapping[str, Any] = {}
@@ -121,7 +122,7 @@ class Instruction(rewriter.Instruction):
     def has_side_effect(self) -> bool:
         """XLA's ``HasSideEffect``, which looks into the computations that are called too."""
         if self.effect is None:
-            self.effect = is_effect(self.op, self.attrs) or any(graph_has_side_effect(g) for g in self.bodies)
+            self.effect = is_effect(self.op, self) or any(graph_has_side_effect(g) for g in self.bodies)
         return self.effect
 
     def replace_operand(self, old: Self, new: Self) -> None:
@@ -174,12 +175,12 @@ class Computation(rewriter.Rewriter[Instruction]):
                 check(node)
                 instruction = Instruction(node.op, node.type, [here[o] for o in node.operands], node, node.attrs)
                 here[node] = by_name[node.name] = instruction
-                before = node.attrs.get("control_predecessors")
+                before = Ordering.of(node).control_predecessors
                 if before:
                     instruction.predecessors = [by_name[name] for name in before if name in by_name]
                 computation.instructions[instruction] = None
                 if has_body(node):
-                    instruction.kind = str(node.attrs.get("kind", "kLoop"))
+                    instruction.kind = Fusion.of(node).kind
                     instruction.body = Computation(node.bodies[0].name)
                     pending.append((instruction.body, node.bodies[0]))
             computation.params = [here[p] for p in source.params]

@@ -4,6 +4,7 @@ from __future__ import annotations
 from irscope.fusion.xla.instructions import Computation, Instruction, parameter_of, take_parameter
 from irscope.graph import TupleType, Type
 from irscope.ops import hlo
+from irscope.ops.attributes import GetTupleElement
 
 
 def join_outputs(computation: Computation, kept: Instruction, other: Instruction, kind: str) -> Instruction:
@@ -52,7 +53,7 @@ def join_outputs(computation: Computation, kept: Instruction, other: Instruction
         if user is fusion:
             continue
         if len(made) > 1:
-            user.attrs = {**user.attrs, "index": first + int(user.attrs["index"])}
+            user.attrs = {**user.attrs, "index": first + GetTupleElement.of(user).index}
             user.replace_operand(other, fusion)
         else:
             user.replace_operand(other, part_of(computation, fusion, first, made[0]))
@@ -82,7 +83,7 @@ def set_outputs(computation: Computation, fusion: Instruction, outputs: list[Ins
 def part_of(computation: Computation, fusion: Instruction, number: int, like: Instruction) -> Instruction:
     """The instruction that takes one result out of a fusion, made where there is none."""
     for user in fusion.users:
-        if user.op is hlo.get_tuple_element and user.attrs["index"] == number and user.node is None:
+        if user.op is hlo.get_tuple_element and GetTupleElement.of(user).index == number and user.node is None:
             return user
     part = like.clone(hlo.get_tuple_element)
     part.attrs = {"index": number}

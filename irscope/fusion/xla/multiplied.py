@@ -17,6 +17,7 @@ from irscope.fusion.xla.stage import computations
 from irscope.graph import Module, Node
 from irscope.graph.collector import collector_paused
 from irscope.ops import hlo
+from irscope.ops.attributes import HloModule
 from irscope.source import UserError
 
 PASS = "XLA's GemmFusion, which runs before this pass"
@@ -85,7 +86,7 @@ def told_of(module: Module, device: Device, rewritten: Module | None = None) -> 
     ``rewritten`` is the module as XLA's GPU compiler rewrites it. Without it, a text from before that is rewritten as XLA does for every
     target.
     """
-    if module.format != "hlo" or any(sign in module.source.text for sign in RUN_BEFORE) or bails_out(device):
+    if not module.dialect.primitive or any(sign in module.source.text for sign in RUN_BEFORE) or bails_out(device):
         return Told((), ())
     if not any(node.op is hlo.dot for graph in module.graphs.values() for node in graph.nodes):
         return Told((), ())
@@ -108,7 +109,7 @@ def is_to_come(module: Module) -> bool:
 
     A text that somebody wrote is judged as it stands.
     """
-    return module.format == "hlo" and "entry_computation_layout" in module.attrs and \
+    return HloModule.of(module).entry_computation_layout is not None and \
         not any(sign in module.source.text for sign in RUN_BEFORE)
 
 

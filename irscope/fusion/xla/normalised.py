@@ -12,6 +12,7 @@ from irscope.fusion.xla.stage import computations
 from irscope.graph import Module, Node, TensorType
 from irscope.graph.collector import collector_paused
 from irscope.ops import hlo
+from irscope.ops.attributes import Dot, HloModule
 from irscope.source import UserError
 
 SHOWN = 4
@@ -42,16 +43,15 @@ def judged(module: Module) -> Module:
 
 def is_early(module: Module) -> bool:
     """Whether XLA has yet to rewrite a text: a product of anything but two matrices, batches aside, shows it too."""
-    return bool(early_signs(module, on_gpu=True)) or ("entry_computation_layout" in module.attrs and any(
+    return bool(early_signs(module, on_gpu=True)) or (HloModule.of(module).entry_computation_layout is not None and any(
         _is_loose(node) for graph in module.graphs.values() for node in graph.nodes if node.op is hlo.dot))
 
 
 def _is_loose(dot: Node) -> bool:
-    for operand, which in zip(dot.operands, ("lhs", "rhs"), strict=False):
-        contracted = dot.attrs.get(f"{which}_contracting_dims", ())
-        gone = (*contracted, *dot.attrs.get(f"{which}_batch_dims", ()))
+    attrs = Dot.of(dot)
+    for operand, batch, contracted in zip(dot.operands, attrs.batch_dims, attrs.contracting_dims, strict=False):
         shape = operand.type.shape if isinstance(operand.type, TensorType) else ()
-        kept = [size for n, size in enumerate(shape) if n not in gone]
+        kept = [size for n, size in enumerate(shape) if n not in batch and n not in contracted]
         if len(contracted) != 1 or len(kept) != 1 or 1 in (kept[0], shape[contracted[0]]):
             return True
     return False
@@ -65,7 +65,7 @@ def in_text(node: Node) -> Node:
 def normalisations(module: Module, device: Device, placed: bool = False) -> list[str]:
     """One remark on what the rewriter takes and what it leaves; none where no reduction is broadcast back, where XLA has run it
     already, and where the text leaves out what decides. ``placed``: its kernels stand in what is judged."""
-    if module.format != "hlo" or '"__triton' in module.source.text:
+    if not module.dialect.primitive or '"__triton' in module.source.text:
         return []
     if words := bails_out(device):
         return [f"XLA's softmax rewriter makes no kernel of a normalisation on {device.name}: {words}"]

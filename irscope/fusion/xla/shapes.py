@@ -5,6 +5,7 @@ from math import prod
 
 from irscope.fusion.xla.instructions import Instruction
 from irscope.ops import hlo
+from irscope.ops.attributes import Reduce, ReduceWindow
 
 WARP = 32
 RACE_FREE_ROW = 1024 * 16
@@ -35,7 +36,7 @@ def reduction_dims(reduce: Instruction) -> tuple[bool, tuple[int, int, int]]:
     """Whether a reduction is one of rows, and its three sizes: (batch, kept, row) or (kept, reduced, kept)."""
     source = reduce.operands[0]
     order = by_memory(source.dims, source.minor)
-    gone = set(reduce.attrs["dimensions"])
+    gone = set(Reduce.of(reduce).dimensions)
     kept = {d for d in range(len(source.dims)) if d not in gone}
     if not kept:
         return True, (1, 1, prod(source.dims))
@@ -58,7 +59,7 @@ def is_unnested_reduction(instruction: Instruction) -> bool:
         return False
     source = instruction.operands[0]
     order = by_memory(source.dims, source.minor)
-    gone = set(instruction.attrs["dimensions"])
+    gone = set(Reduce.of(instruction).dimensions)
     kept = {d for d in range(len(source.dims)) if d not in gone}
     if not consecutive(order, kept) and not consecutive(order, gone):
         return False
@@ -83,7 +84,7 @@ def window_reductions(instruction: Instruction, out: int) -> tuple[int, int]:
 
     A window of one dimension that shows the whole of it to every result is taken for a reduction that is repeated along it.
     """
-    window = instruction.attrs["window"]
+    window = ReduceWindow.of(instruction).window
     count = prod(window.size)
     wide = [d for d, n in enumerate(window.size) if n != 1]
     padded = [d for d in range(len(window.size)) if window.pad_low[d] or window.pad_high[d]]

@@ -19,6 +19,7 @@ from irscope.fusion.xla.instructions import Computation, Instruction, fuse_into
 from irscope.fusion.xla.refusal import Refusal, Rule
 from irscope.fusion.xla.triton import lacking
 from irscope.ops import hlo
+from irscope.ops.attributes import Broadcast, Reduce
 
 MAX_TILE = 1048576
 """Elements of a tensor in Triton (``kMaxTensorNumElements``); each dimension counts as the next power of two."""
@@ -176,7 +177,7 @@ def _refused(root: Instruction, broadcast: Instruction, reduce: Instruction) -> 
             return Refused(LAYOUT, root, one, reduce=reduce)
     if lack := lacking(reduce):
         return Refused(REDUCTION, root, reduce, reduce=reduce, more=lack)
-    source, gone = reduce.operands[0], tuple(reduce.attrs["dimensions"])
+    source, gone = reduce.operands[0], Reduce.of(reduce).dimensions
     if gone != (len(source.dims) - 1,):
         return Refused(NOT_ROWS, root, reduce, f"dimension {gone[0]} of {len(source.dims)}", reduce)
     identity = reduce.operands[1]
@@ -186,7 +187,7 @@ def _refused(root: Instruction, broadcast: Instruction, reduce: Instruction) -> 
     for one in (broadcast, reduce):
         if len(one.users) != 1:
             return Refused(SHARED, root, one, f"{len(one.users)} readers", reduce)
-    if len(broadcast.dims) - 1 in broadcast.attrs.get("dimensions", ()):
+    if len(broadcast.dims) - 1 in Broadcast.of(broadcast).dimensions:
         return Refused(WRONG_BROADCAST, root, broadcast, reduce=reduce)
     return None
 
@@ -236,7 +237,7 @@ def is_view(instruction: Instruction) -> bool:
     source = instruction.operands[0] if instruction.operands else None
     if source is None or not has_default_layout(source):
         return False
-    dimensions = tuple(instruction.attrs.get("dimensions", ()))
+    dimensions = Broadcast.of(instruction).dimensions
     return instruction.op is hlo.reshape or (
         instruction.op is hlo.broadcast and instruction.elements == source.elements and source.dims != ()
         and dimensions == tuple(sorted(dimensions)))

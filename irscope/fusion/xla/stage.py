@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from irscope.fusion.xla.releases import RELEASES
 from irscope.graph import Graph, Module, Node, TensorType, callees_first
 from irscope.ops import hlo
+from irscope.ops.attributes import Fusion, HloModule
 
 REWRITTEN = frozenset(
     "logistic batch-norm-inference batch-norm-training batch-norm-grad opt-barrier dynamic-reshape call".split())
@@ -33,10 +34,10 @@ def remarks(module: Module, version: str, dump: str, kept: frozenset[str] = froz
 
     Each says how far the verdicts can be trusted; without a remark they are exact.
     """
-    if module.format != "hlo":
+    if not module.dialect.primitive:
         return [f"{version} judges the primitives of this {module.format} graph; XLA would first rewrite and lay them out"]
     nodes = [n for g in module.graphs.values() for n in g.nodes]
-    fused = sum(n.op is hlo.fusion and n.attrs.get("kind") in ("kLoop", "kInput", "kOutput") for n in nodes)
+    fused = sum(n.op is hlo.fusion and Fusion.of(n).kind in ("kLoop", "kInput", "kOutput") for n in nodes)
     told = []
     if fused:
         told.append(f"the text already holds {fused} fusion{'s' if fused != 1 else ''}: what is inside them is fused; the edges "
@@ -57,7 +58,7 @@ def other_release(module: Module, version: str) -> list[str]:
     user's program into each instruction (``source_file="..." source_line=4``) and ``jit(main)`` into its name; 0.10.2 numbers the places.
     """
     text = module.source.text
-    if module.format != "hlo" or "entry_computation_layout" not in module.attrs:
+    if HloModule.of(module).entry_computation_layout is None:
         return []
     compiler, _, name = version.partition("@")
     release = RELEASES[compiler][name]
@@ -81,7 +82,7 @@ def early_remarks(module: Module, version: str, dump: str, signs: Sequence[str],
             f"that in its own operators; confidence: near ({near}); exact answers need the dump named {dump} {HOW}{more}"]
     if unfollowed:
         told.append(f"confidence: low around {', '.join(unfollowed)}, which XLA may write out in ways that are not followed here")
-    if isinstance(parts := module.attrs.get("num_partitions"), int) and parts > 1:
+    if isinstance(parts := HloModule.of(module).num_partitions, int) and parts > 1:
         told.append(f"confidence: low, for XLA divides the program among {parts} devices first, which is not followed here")
     return told
 

@@ -11,6 +11,7 @@ from typing import Any
 from irscope.fusion.xla.instructions import Instruction
 from irscope.lazy import np
 from irscope.ops import hlo
+from irscope.ops.attributes import Broadcast, Reduce, Slice, Transpose
 
 Dims = tuple[int, ...]
 Array = Any
@@ -60,16 +61,16 @@ def below(instruction: Instruction, number: int, place: Place) -> Place | None:
     if not operand.dims:
         return ()
     if op is hlo.broadcast:
-        return tuple(place[d] for d in instruction.attrs["dimensions"])
+        return tuple(place[d] for d in Broadcast.of(instruction).dimensions)
     if op is hlo.reduce:
-        gone, rest = set(instruction.attrs["dimensions"]), iter(place)
+        gone, rest = set(Reduce.of(instruction).dimensions), iter(place)
         return tuple(Whole(size) if d in gone else next(rest) for d, size in enumerate(operand.dims))
     if op is hlo.transpose:
-        found = dict(zip(instruction.attrs["dimensions"], place, strict=True))
+        found = dict(zip(Transpose.of(instruction).dimensions, place, strict=True))
         return tuple(found[d] for d in range(len(operand.dims)))
     if op is hlo.slice:
         return tuple(dimension if (start, stop, stride) == (0, size, 1) else _cut(dimension, start, stride) for dimension, size,
-                     (start, stop, stride) in zip(place, operand.dims, instruction.attrs["slice"], strict=True))
+                     (start, stop, stride) in zip(place, operand.dims, Slice.of(instruction).slice, strict=True))
     if op in (hlo.bitcast, hlo.reshape):
         return _reshaped(instruction.dims, operand.dims, place)
     return place if len(operand.dims) == len(place) else None

@@ -10,6 +10,7 @@ from irscope.fusion.xla.instructions import Computation, Instruction, has_body
 from irscope.fusion.xla.refusal import Refusal
 from irscope.graph import Graph, Node
 from irscope.ops import hlo
+from irscope.ops.attributes import Fusion
 
 UNTOLD = hlo.named("parameter constant get-tuple-element")
 """Producers whose edges are no fusion that anybody asks for."""
@@ -88,7 +89,7 @@ def taken_apart(graph: Graph) -> Computation:
 
 def opened(node: Node) -> bool:
     """Whether a node is a kernel of the text with one result, which can be taken apart."""
-    return has_body(node) and node.attrs.get("kind") != "kCustom" and node.bodies[0].result().op is not hlo.tuple
+    return has_body(node) and Fusion.of(node).kind != "kCustom" and node.bodies[0].result().op is not hlo.tuple
 
 
 def _readers(producer: Node, consumer: Node) -> list[Node]:

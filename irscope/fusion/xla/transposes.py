@@ -10,6 +10,7 @@ from irscope.fusion.xla.instructions import Instruction
 from irscope.fusion.xla.shapes import WARP, by_memory
 from irscope.graph import TensorType
 from irscope.ops import hlo
+from irscope.ops.attributes import Transpose
 
 MIN_TILED = 16
 """A tiled transpose swaps dimensions of at least this size (``kMinDimensionToTransposeTiled``) ..."""
@@ -56,7 +57,7 @@ def squeezed(instruction: Instruction) -> list[int]:
 
 def axes_of(instruction: Instruction) -> tuple[int, ...]:
     """The operand's dimension that each dimension of a transpose or copy is."""
-    return tuple(instruction.attrs["dimensions"]) if instruction.op is hlo.transpose else tuple(range(len(instruction.dims)))
+    return Transpose.of(instruction).dimensions if instruction.op is hlo.transpose else tuple(range(len(instruction.dims)))
 
 
 def transpose_is_bitcast(instruction: Instruction) -> bool:

@@ -10,6 +10,7 @@ from irscope.fusion.xla.instructions import Instruction
 from irscope.fusion.xla.opcodes import ELEMENTWISE
 from irscope.graph import Graph, Op, TensorType, Type
 from irscope.ops import hlo
+from irscope.ops.attributes import Reduce
 
 TYPES = frozenset("pred s4 s8 s16 s32 s64 f16 bf16 f32 f64 f8e5m2 f8e4m3fn".split())
 """``IsTritonSupportedDataType`` on NVIDIA's devices."""
@@ -43,7 +44,7 @@ def lacking(instruction: Instruction) -> str:
         return "F8E4M3FN and F8E5M2 are not supported for reductions."
     if not all(map(_computes, instruction.bodies)):
         return "Unsupported reduction computation by Triton."
-    if len(instruction.attrs["dimensions"]) != 1 or len(instruction.operands) != 2:
+    if len(Reduce.of(instruction).dimensions) != 1 or len(instruction.operands) != 2:
         return "Reduction is not a row-reduction of a single operand."
     return ""
 

@@ -12,6 +12,7 @@ from irscope.fusion.canonicalise.dimensions import common_factors
 from irscope.fusion.xla.instructions import Instruction
 from irscope.graph import Layout, TensorType
 from irscope.ops import hlo
+from irscope.ops.attributes import Broadcast, Transpose
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ def bitcast_of(source: Instruction, form: Form) -> Instruction:
 
 def bitcast_above_broadcast(broadcast: Instruction, result: Form) -> Moved | None:
     """``bitcast(broadcast(x))`` of form ``result`` as ``broadcast(bitcast(x))``: the form of the bitcast and the dimensions."""
-    kept = set(broadcast.attrs.get("dimensions", ()))
+    kept = set(Broadcast.of(broadcast).dimensions)
     sizes = form_of(broadcast).in_memory
     chosen: list[int] = []
     for (from_, first), (to, last) in pairwise(common_factors(result.in_memory, sizes)):
@@ -72,7 +73,7 @@ def broadcast_above_bitcast(broadcast: Instruction, source: Form) -> Moved | Non
     places = {d: n for n, d in enumerate(broadcast.minor)}
     ranges: dict[int, range] = {}
     for (first, from_), (last, to) in pairwise(common_factors(bitcast.in_memory, source.in_memory)):
-        dims = [broadcast.attrs.get("dimensions", ())[bitcast.minor[j]] for j in range(first, last)]
+        dims = [Broadcast.of(broadcast).dimensions[bitcast.minor[j]] for j in range(first, last)]
         for number, dim in enumerate(dims):
             ranges[dim] = range(to if number else from_, to)
         if not _together([places[dim] for dim in dims]):
@@ -93,13 +94,13 @@ def broadcast_above_bitcast(broadcast: Instruction, source: Form) -> Moved | Non
 
 def bitcast_above_transpose(transpose: Instruction, result: Form) -> Moved | None:
     """``bitcast(transpose(x))`` of form ``result`` as ``transpose(bitcast(x))``: the form of the bitcast and the permutation."""
-    found = _turned(transpose, result, form_of(transpose), form_of(transpose.operands[0]), tuple(transpose.attrs["dimensions"]))
+    found = _turned(transpose, result, form_of(transpose), form_of(transpose.operands[0]), Transpose.of(transpose).dimensions)
     return None if found is None else (found[0], inverse(found[1]))
 
 
 def transpose_above_bitcast(transpose: Instruction, source: Form) -> Moved | None:
     """``transpose(bitcast(x))`` with ``x`` of form ``source`` as ``bitcast(transpose(x))``: the form and permutation of the transpose."""
-    back = inverse(tuple(transpose.attrs["dimensions"]))
+    back = inverse(Transpose.of(transpose).dimensions)
     return _turned(transpose, source, form_of(transpose.operands[0]), form_of(transpose), back)
 
 

@@ -31,6 +31,7 @@ from irscope.fusion.xla.gemm.support import computes
 from irscope.fusion.xla.instructions import Instruction
 from irscope.graph import Op
 from irscope.ops import hlo
+from irscope.ops.attributes import Broadcast, Concatenate, Slice, Transpose
 
 CONCATENATED = 64
 """What the size of each part of a concatenation is a multiple of (``kMinConcatFragmentSize``): no tile is larger there."""
@@ -141,7 +142,7 @@ def _moved(instruction: Instruction, order: Order, targets: list[Instruction], u
     for target in targets:
         pieces = list(order.pieces)
         if instruction.op is hlo.concatenate:
-            along = instruction.attrs["dimensions"][0]
+            along = Concatenate.of(instruction).axis
             group = groups[along]
             if len(group) != 1 or pieces[group[0]].is_sliced:
                 return No(CONCATENATION)
@@ -152,7 +153,7 @@ def _moved(instruction: Instruction, order: Order, targets: list[Instruction], u
             known[target] = _after(known[target], laid) if target in known else laid
             continue
         if instruction.op is hlo.slice:
-            for dim, ((start, limit, _), group) in enumerate(zip(instruction.attrs["slice"], groups, strict=True)):
+            for dim, ((start, limit, _), group) in enumerate(zip(Slice.of(instruction).slice, groups, strict=True)):
                 if limit - start == target.dims[dim]:
                     continue
                 if len(group) > 1:
@@ -169,10 +170,10 @@ def _moved(instruction: Instruction, order: Order, targets: list[Instruction], u
 def _sources(instruction: Instruction, rank: int, upwards: bool) -> list[int]:
     """Which dimension of the known side each dimension of the other is."""
     if instruction.op is hlo.broadcast:
-        return list(instruction.attrs.get("dimensions", ()))
+        return list(Broadcast.of(instruction).dimensions)
     if instruction.op is not hlo.transpose:
         return list(range(rank))
-    swapped = list(instruction.attrs["dimensions"])
+    swapped = list(Transpose.of(instruction).dimensions)
     if not upwards:
         return swapped
     return sorted(range(rank), key=swapped.__getitem__)
@@ -229,7 +230,7 @@ def _drops_part(placed: list[list[int]], pieces: list[Piece], order: Order) -> b
 
 
 def _unconcatenated(instruction: Instruction, order: Order, side: Side) -> Orders | No:
-    along = instruction.attrs["dimensions"][0]
+    along = Concatenate.of(instruction).axis
     if len(order.by_label.get(side.kept, ())) > 1:
         return No(SPLIT_CONCATENATION)
     if _dimension_labelled(instruction, order, side.kept) != along:

@@ -17,6 +17,7 @@ from irscope.fusion.xla.gemm.worth import Carried, as_input, as_output, carried
 from irscope.fusion.xla.gpu_device import Device
 from irscope.fusion.xla.instructions import Computation, Instruction
 from irscope.ops import hlo
+from irscope.ops.attributes import Dot
 
 LIMIT = 4
 """Arrays that one operand of a product is made of inside the kernel (``TritonFusionAnalysis::kMaxParameterPerDotOperand``)."""
@@ -65,16 +66,14 @@ class Kernel:
 
 def side_of(dot: Instruction, number: int) -> Side:
     """What is asked of an operand of a product; of a scaled product the third and fourth are the scales."""
-    which = "lhs" if number == 0 else "rhs"
-    contracted = tuple(dot.attrs.get(f"{which}_contracting_dims", ()))
-    batch = tuple(dot.attrs.get(f"{which}_batch_dims", ()))
-    operand = dot.operands[number]
+    operand, attrs, side = dot.operands[number], Dot.of(dot), min(number, 1)
+    batch, contracted = attrs.batch_dims[side], attrs.contracting_dims[side]
     kept = [d for d in range(len(operand.dims)) if d not in contracted and d not in batch]
     length = 1
     for d in contracted:
         length *= operand.dims[d]
     only = kept[0] if len(kept) == 1 else -1
-    return Side(only, only if number == 0 and not dot.attrs.get("lhs_batch_dims") else -1, length)
+    return Side(only, only if number == 0 and not batch else -1, length)
 
 
 def grown(dot: Instruction, device: Device, root: Instruction) -> Kernel:

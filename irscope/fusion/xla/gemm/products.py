@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from math import prod
 
 from irscope.fusion.xla.gemm.bitcasts import bitcast_of, form_of
 from irscope.fusion.xla.gemm.grow import Asked, Kernel, grown
@@ -18,6 +19,7 @@ from irscope.fusion.xla.gpu_device import Device
 from irscope.fusion.xla.instructions import Computation, Instruction
 from irscope.fusion.xla.softmax import bails_out
 from irscope.ops import hlo
+from irscope.ops.attributes import Dot
 
 SMALL = 100
 """Elements of both operands without batch below which a float product is left to a loop (``xla_gpu_gemm_rewrite_size_threshold``)."""
@@ -81,7 +83,7 @@ def product_of(dot: Instruction, computation: Computation, device: Device, setti
     if dot.op is hlo.dot:
         if any(i.dtype == "s4" for i in kernel.inputs) and reads_batch_first(dot, computation.root):
             return Product(dot, kernel, No(FOUR_BITS))
-        chosen = str(dot.attrs.get("algorithm", "dot_unset")).lower().startswith(("dot_bf16_bf16_f32", "dot_tf32", "dot_f32_f32_f32"))
+        chosen = Dot.of(dot).algorithm.lower().startswith(("dot_bf16_bf16_f32", "dot_tf32", "dot_f32_f32_f32"))
         if not settings.any_product and not chosen and all(i.op in BARE for i in kernel.body.instructions):
             return Product(dot, kernel, No(PURE))
     return Product(dot, kernel)
@@ -90,22 +92,16 @@ def product_of(dot: Instruction, computation: Computation, device: Device, setti
 def _small(dot: Instruction) -> int:
     """Elements of both operands, batches left out (``IsMatrixMultiplicationTooSmallForRewriting``)."""
     total = 0
-    for number, which in enumerate(("lhs", "rhs")):
-        elements = 1
-        batch = dot.attrs.get(f"{which}_batch_dims", ())
-        for d, size in enumerate(dot.operands[number].dims):
-            elements *= 1 if d in batch else size
-        total += elements
+    for operand, batch in zip(dot.operands, Dot.of(dot).batch_dims, strict=False):
+        total += prod(size for d, size in enumerate(operand.dims) if d not in batch)
     return total
 
 
 def _has_vector(dot: Instruction) -> bool:
     """Whether one side of a product keeps a single row."""
-    for number, which in enumerate(("lhs", "rhs")):
-        gone = (*dot.attrs.get(f"{which}_batch_dims", ()), *dot.attrs.get(f"{which}_contracting_dims", ()))
-        if all(size == 1 for d, size in enumerate(dot.operands[number].dims) if d not in gone):
-            return True
-    return False
+    attrs = Dot.of(dot)
+    return any(all(size == 1 or d in batch or d in contracted for d, size in enumerate(operand.dims))
+               for operand, batch, contracted in zip(dot.operands, attrs.batch_dims, attrs.contracting_dims, strict=False))
 
 
 def rewrite(computation: Computation, device: Device, settings: Settings = DEFAULT) -> list[Product]:

@@ -16,6 +16,7 @@ from irscope.fusion.xla.instructions import Computation, Instruction, fuse_into
 from irscope.fusion.xla.merging import merge_into
 from irscope.fusion.xla.triton import lacking
 from irscope.ops import hlo
+from irscope.ops.attributes import Pad
 
 OUTSIDE = hlo.named("fusion dot parameter reduce dynamic-slice scaled-dot")
 """What is never part of the kernel, whatever Triton computes (``AllowedInGemmFusion``; dynamic slices are not enabled yet)."""
@@ -52,7 +53,7 @@ def _is_included(instruction: Instruction) -> bool:
     if instruction.op in OUTSIDE or not instruction.is_fusible or not instruction.is_array:
         return False
     if instruction.op in (hlo.concatenate, hlo.pad):
-        high = all(low == 0 and inside == 0 for low, _, inside in instruction.attrs.get("padding", ()))
+        high = all(low == 0 and inside == 0 for low, _, inside in Pad.of(instruction).padding)
         return instruction.dtype != "s4" and high
     return not lacking(instruction)
 

@@ -16,6 +16,7 @@ from irscope.fusion.xla.gemm.splits import NO_SPLIT, combined
 from irscope.fusion.xla.gemm.worth import carried
 from irscope.fusion.xla.instructions import Instruction
 from irscope.ops import hlo
+from irscope.ops.attributes import Dot
 
 
 @dataclass(slots=True)
@@ -90,7 +91,7 @@ def steps(dot: Instruction, root: Instruction) -> list[Scope] | No:
 def reads_batch_first(dot: Instruction, root: Instruction) -> bool:
     """Whether an array of four bits that a product reads has the batch dimension as its fastest: a byte then holds elements of two
     batches. Where XLA cannot tell how the product is stepped over, it does not ask."""
-    batches = [tuple(dot.attrs.get(f"{which}_batch_dims", ())) for which in ("lhs", "rhs")]
+    batches = Dot.of(dot).batch_dims
     scopes = steps(dot, root) if all(batches) else No(READERS)
     if isinstance(scopes, No):
         return False

@@ -7,6 +7,7 @@ from irscope.fusion.xla.instructions import Instruction
 from irscope.fusion.xla.triton import TYPES as TRITON_TYPES
 from irscope.graph import Op
 from irscope.ops import hlo
+from irscope.ops.attributes import Dot
 
 TYPES = frozenset("f16 bf16 f32 f8e5m2 f8e4m3fn pred s8 s16 s32".split())
 """``legacy_triton::IsTritonSupportedDataType``; four bits are read by a conversion alone."""
@@ -76,11 +77,11 @@ def unsupported(dot: Instruction, device: Device) -> No | None:
         return No(UNSUPPORTED, "Dot operation only supports same types for lhs and rhs.", f"{left} and {right}")
     if dot.dtype == "s4":
         return No(UNSUPPORTED, "S4 is not supported.")
-    contracted = dot.attrs.get("lhs_contracting_dims", ())
+    contracted = Dot.of(dot).lhs_contracting_dims
     if len(contracted) != 1:
         return No(FORM, ",".join(map(str, contracted)))
-    algorithm = str(dot.attrs.get("algorithm", "dot_unset")).lower()
-    if algorithm not in ("dot_unset", "unset", *ALGORITHMS):
+    algorithm = Dot.of(dot).algorithm.lower()
+    if algorithm not in ("", "dot_unset", "unset", *ALGORITHMS):
         return No(UNSUPPORTED, f"Unsupported dot algorithm: ALG_{algorithm.upper()}")
     if algorithm in ALGORITHMS:
         return None
