@@ -100,6 +100,12 @@ class Constant(Attributes):
     __slots__ = ()
     literal = attribute[Literal]()
 
+    @property
+    def known(self) -> Literal | None:
+        """The value, where the text does not leave it out."""
+        literal: Literal | None = self.attrs.get("literal")
+        return None if literal is None or literal.elided else literal
+
 
 class Parameter(Attributes):
     """The number of the parameter."""
