@@ -7,10 +7,11 @@ from irscope.graph.attributes import Attributes, attribute
 
 
 class Constant(Attributes):
-    """The literal; None where a node has none, as ``None`` itself."""
+    """The literal, or the name of a function; None where a node has none, as ``None`` itself."""
 
     __slots__ = ()
     value = attribute[Any](None)
+    name = attribute[str | None](None)
 
 
 class GetAttr(Attributes):
@@ -18,3 +19,32 @@ class GetAttr(Attributes):
 
     __slots__ = ()
     name = attribute[str]("")
+
+
+class CallMethod(GetAttr):
+    """The name of the method."""
+
+    __slots__ = ()
+
+
+class TupleSlice(Attributes):
+    """Where the slice begins and ends."""
+
+    __slots__ = ()
+    beg = attribute[int](0)
+    end = attribute[int | None](None)
+
+
+class IsInstance(Attributes):
+    """The types that are asked for, as text."""
+
+    __slots__ = ()
+    types = attribute[Any]("")
+
+
+class ConstantChunk(Attributes):
+    """How many parts, and the dimension that is cut."""
+
+    __slots__ = ()
+    chunks = attribute[int]()
+    dim = attribute[int]()

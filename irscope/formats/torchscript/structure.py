@@ -49,6 +49,8 @@ OPERATORS = {
     "aten::is_nonzero": "A tensor of rank 0 as a bool.",
     "aten::__getitem__": "An element of a list, a dictionary or a string.",
     "aten::append": "Appends to a list.",
+    "aten::__isnot__": "Whether a value is not None, or not the same as another.",
+    "aten::scalar_tensor": "A tensor of rank 0 that holds a number, in an element type.",
     "aten::relu_": "``relu`` in place.",
     "aten::add_": "``add`` in place.",
 }
