@@ -3,11 +3,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from irscope.graph import DTYPES, UNKNOWN, Builder, Graph, Module, Node, TensorType, Type, callees_first
+from irscope.graph import DTYPES, UNKNOWN, Builder, Graph, Module, Node, TensorType, Type, Typing, callees_first
 from irscope.graph.dtypes import F32
 from irscope.graph.rewrite import copy_node
 from irscope.lazy import Array
-from irscope.ops import TypeFault, get
+from irscope.ops import TypeFault, hlo
+from irscope.ops.attributes import Constant
 from irscope.ops.attrs import Literal
 from irscope.source import UserError, did_you_mean
 
@@ -18,7 +19,7 @@ def bind_types(module: Module, shapes: Mapping[str, tuple[int, ...]], dtypes: Ma
     Raises UserError for a name that is no input, and where an operator does not take the new types.
     """
     dtypes = dtypes or {}
-    if module.format == "torchscript" and not module.attrs.get("primitive") and (shapes or dtypes):
+    if module.dialect.typing is Typing.EXECUTED and not module.is_primitive and (shapes or dtypes):
         from irscope.expand.torchscript import with_shapes
 
         return with_shapes(module, shapes, dtypes)
@@ -34,12 +35,12 @@ def bind_types(module: Module, shapes: Mapping[str, tuple[int, ...]], dtypes: Ma
     for name in dict.fromkeys([*shapes, *dtypes]):
         param = names[name]
         old = bound.get(param.index, param.type)
-        if old is UNKNOWN and name in shapes and module.format == "relay":
+        if old is UNKNOWN and name in shapes and module.dialect.typing is Typing.INFERRED:
             old = TensorType(F32, ())  # a lesson's program says no types
         if not isinstance(old, TensorType):
             raise UserError(f"input {name} is {old}, not a tensor: --shape cannot bind it")
         bound[param.index] = TensorType(DTYPES[dtypes[name]] if name in dtypes else old.dtype, shapes.get(name, old.shape))
-    if module.format == "relay" and not module.attrs.get("primitive"):
+    if module.dialect.typing is Typing.INFERRED and not module.is_primitive:
         from irscope.expand.relay import rebound
 
         return rebound(module, {p.name: bound[p.index] for p in main.params if p.index in bound})
@@ -67,7 +68,7 @@ def bind_inputs(module: Module, values: Mapping[int, Array]) -> Module:
     for node in main.nodes:
         if node.index in fixed:
             builder.at = node.origin or (node,)
-            made = builder.add(get("constant"), (), {"literal": Literal.of(fixed[node.index], node.type)}, node.type, name=node.name)
+            made = builder.add(hlo.constant, (), {"literal": Literal.of(fixed[node.index], node.type)}, node.type, name=node.name)
         else:
             made = copy_node(builder, node, [new[o.index] for o in node.operands])
             made.origin = node.origin or (node,)
@@ -81,15 +82,15 @@ def bind_constants(module: Module, values: Mapping[str, Array]) -> Module:
     """The module with values for constants that the text elides, by name. Literals are shared, so every graph sees them."""
     for graph in module.graphs.values():
         for node in graph.nodes:
-            if node.op.name == "constant" and node.name in values:
-                literal = node.attrs["literal"]
-                node.attrs = {**node.attrs, "literal": Literal.of(values[node.name], literal.type)}
+            if node.op is hlo.constant and node.name in values:
+                node.attrs = {**node.attrs, "literal": Literal.of(values[node.name], Constant.of(node).literal.type)}
     return module
 
 
 def elided_constants(module: Module) -> list[Node]:
     """The constants, in every graph, whose values the text left out."""
-    return [node for graph in module.graphs.values() for node in graph.nodes if node.op.name == "constant" and node.attrs["literal"].elided]
+    constants = (node for graph in module.graphs.values() for node in graph.nodes if node.op is hlo.constant)
+    return [node for node in constants if Constant.of(node).literal.elided]
 
 
 def _with_main(module: Module, graph: Graph) -> Module:

@@ -6,7 +6,7 @@ f32[2,3]{0,1} -> f32[3,2]{1,0} is a transpose. Once it is spelled out, no layout
 from __future__ import annotations
 
 from irscope.graph import Builder, Node, TensorType
-from irscope.ops import get
+from irscope.ops import hlo
 from irscope.source import UserError
 
 
@@ -26,7 +26,7 @@ def as_movement(builder: Builder, node: Node, operand: Node) -> Node:
     target = _major_to_minor(after)
     physical = tuple(after.dims()[d] for d in target)
     if value.type != TensorType(after.dtype, physical):
-        value = builder.add(get("reshape"), (value,), {}, TensorType(after.dtype, physical), name=node.name)
+        value = builder.add(hlo.reshape, (value,), {}, TensorType(after.dtype, physical), name=node.name)
     return _transpose(builder, value, tuple(target.index(d) for d in range(len(target))))
 
 
@@ -41,7 +41,7 @@ def _transpose(builder: Builder, value: Node, order: tuple[int, ...]) -> Node:
     if order == tuple(range(len(order))):
         return value
     dims = value.type.dims()
-    return builder.add(get("transpose"), (value,), {"dimensions": order}, TensorType(value.type.dtype, tuple(dims[d] for d in order)))
+    return builder.add(hlo.transpose, (value,), {"dimensions": order}, TensorType(value.type.dtype, tuple(dims[d] for d in order)))
 
 
 def _reinterpret(builder: Builder, value: Node, after: TensorType) -> Node:
@@ -56,7 +56,7 @@ def _reinterpret(builder: Builder, value: Node, after: TensorType) -> Node:
         ratio = new.bits // old.bits
         if dims and dims[-1] != ratio:
             split = (*dims[:-1], dims[-1] // ratio, ratio)
-            value = builder.add(get("reshape"), (value,), {}, TensorType(old, split))
+            value = builder.add(hlo.reshape, (value,), {}, TensorType(old, split))
             dims = split
         shape = dims[:-1]
-    return builder.add(get("bitcast-convert"), (value,), {}, TensorType(new, shape))
+    return builder.add(hlo.bitcast_convert, (value,), {}, TensorType(new, shape))

@@ -16,9 +16,10 @@ from typing import Any
 
 from irscope.expand.bitcast import as_movement
 from irscope.expand.values import Value, as_node, parts_of
-from irscope.graph import UNKNOWN, Builder, Graph, Module, Node, TupleType, callees_first, live, rewrite, see_through
+from irscope.graph import UNKNOWN, Builder, Graph, Module, Node, TupleType, Typing, callees_first, live, rewrite, see_through, tensor
 from irscope.lazy import np
-from irscope.ops import get
+from irscope.ops import hlo
+from irscope.ops.attributes import Constant, GetTupleElement
 from irscope.ops.attrs import Literal
 from irscope.ops.faults import TypeFault
 from irscope.ops.shapes import fits
@@ -27,17 +28,16 @@ from irscope.source import UserError, budget
 GROWTH = 20
 """A module may grow by this factor, and to :data:`irscope.source.budget.NODES` in any case, while calls are inlined."""
 
-INLINED = frozenset(("call", "fusion"))
-CALLS = INLINED | {"async-start"}
-IDENTITIES = frozenset((
-    "copy", "opt-barrier", "domain", "add-dependency", "async-update", "all-reduce-done", "custom-call-done",
-))
-STRUCTURAL = frozenset((
-    "get-tuple-element", "bitcast", "copy-start", "copy-done", "async-done", "all-gather-done", "collective-permute-done",
-))
+INLINED = hlo.named("call fusion")
+CALLS = INLINED | {hlo.async_start}
+IDENTITIES = hlo.named("copy opt-barrier domain add-dependency async-update all-reduce-done")
+DONE = hlo.named("copy-done async-done all-gather-done collective-permute-done")
+STRUCTURAL = DONE | hlo.named("get-tuple-element bitcast copy-start")
 """Operators that are taken apart by their types: these must hold."""
-STARTED = {"all-reduce-start": "all-reduce", "all-gather-start": "all-gather", "collective-permute-start": "collective-permute"}
+STARTED = {hlo.all_reduce_start: hlo.all_reduce, hlo.all_gather_start: hlo.all_gather,
+           hlo.collective_permute_start: hlo.collective_permute}
 """Operators that begin something; on one machine they do it at once."""
+UPDATES = hlo.named("async-update async-done")
 TAKEN_APART = CALLS | IDENTITIES | STRUCTURAL | STARTED.keys()
 """Operators of which none is left; tuples are, where only one end of them is seen."""
 
@@ -49,8 +49,8 @@ def expand(module: Module, outline: bool = False, seen: Callable[[Node, Any], No
     result, so that a tensor whose value the text elides may be a parameter of its type. ``seen`` is told each node of such a program and
     its value.
     """
-    built = module.format != "hlo" and not module.attrs.get("primitive")
-    if built and module.format == "torchscript":
+    built = not module.is_primitive
+    if built and module.dialect.typing is Typing.EXECUTED:
         from irscope.expand.torchscript import Given, run_program
 
         module = run_program(module, Given(outline=outline), seen)
@@ -59,7 +59,7 @@ def expand(module: Module, outline: bool = False, seen: Callable[[Node, Any], No
 
         module = run_relay(module)
     if built:
-        module.attrs["primitive"] = True
+        module.attrs |= {"primitive": True}
 
     def expanded(graph: Graph, became: dict[Graph, Graph]) -> Graph:
         if built and _is_primitive(graph, became):
@@ -102,7 +102,7 @@ def _require_small(module: Module, order: Sequence[Graph]) -> None:
     limit = max(budget.NODES, GROWTH * sum(len(graph.nodes) for graph in module.graphs.values()))
     count: dict[Graph, int] = {}
     for graph in order:
-        inlined = (node.bodies[0] for node in graph.nodes if node.bodies and node.op.name in CALLS)
+        inlined = (node.bodies[0] for node in graph.nodes if node.bodies and node.op in CALLS)
         count[graph] = len(graph.nodes) + sum(count[body] for body in inlined)
         budget.require_nodes(count[graph], f"inlining the calls of {graph.name}", limit)
 
@@ -135,14 +135,14 @@ class _Expansion:
             if node.index in values:
                 continue
             operands = [values[o.index] for o in node.operands]
-            if node.bodies and node.op.name in CALLS and len(operands) == len(node.bodies[0].params):
+            if node.bodies and node.op in CALLS and len(operands) == len(node.bodies[0].params):
                 _require_sound(node, node)
-            if node.bodies and node.op.name in INLINED:
+            if node.bodies and node.op in INLINED:
                 values[node.index] = self._inlined(node.bodies[0], operands)
             elif (late := _bound_late(node)) is not None:
-                done = node.op.name == "async-done"
+                done = node.op is hlo.async_done
                 values[node.index] = self._inlined(late[0].bodies[0], [values[o.index] for o in late[1]]) if done else []
-            elif node.bodies and node.op.name == "async-start":
+            elif node.bodies and node.op is hlo.async_start:
                 values[node.index] = [operands, self._inlined(node.bodies[0], operands)]
             else:
                 values[node.index] = self._value(node, operands)
@@ -163,30 +163,30 @@ class _Expansion:
 
     def _value(self, node: Node, operands: Sequence[Value]) -> Value:
         """What one node that calls nothing becomes."""
-        name = node.op.name
+        op = node.op
         self.builder.at = node.origin or (node,)
-        if name == "tuple":
+        if op is hlo.tuple:
             return list(operands)
-        if name in STRUCTURAL:
+        if op in STRUCTURAL:
             _require_sound(node, node.origin[0] if node.origin else node)
-        if name == "get-tuple-element":
-            whole, index = operands[0], int(node.attrs["index"])
+        if op is hlo.get_tuple_element:
+            whole, index = operands[0], GetTupleElement.of(node).index
             if isinstance(whole, list):
                 return whole[index]
-            if whole.op.name == "tuple":
+            if whole.op is hlo.tuple:
                 return parts_of(self.builder, whole.operands[index])
-        if name in IDENTITIES and name not in self.keep and operands:
+        if op in IDENTITIES and op.name not in self.keep and operands:
             return operands[0]
-        if name == "bitcast":
+        if op is hlo.bitcast:
             return as_movement(self.builder, node, as_node(self.builder, operands[0]))
-        if name == "copy-start":
+        if op is hlo.copy_start:
             return [operands[0], operands[0], self._zero(node)]
-        if name in ("copy-done", "async-done", "all-gather-done", "collective-permute-done") and isinstance(operands[0], list):
-            return operands[0][0 if name == "copy-done" else 1]
-        if name in STARTED:
+        if op in DONE and isinstance(operands[0], list):
+            return operands[0][0 if op is hlo.copy_done else 1]
+        if op in STARTED:
             return self._started(node, operands)
-        if name == "constant" and isinstance(node.type, TupleType):
-            return self._constant_tuple(node.type, node.attrs["literal"], node)
+        if op is hlo.constant and isinstance(node.type, TupleType):
+            return self._constant_tuple(node.type, Constant.of(node).literal, node)
         return self._plain(node, operands)
 
     def _plain(self, node: Node, operands: Sequence[Value]) -> Value:
@@ -198,10 +198,10 @@ class _Expansion:
 
     def _started(self, node: Node, operands: Sequence[Value]) -> Value:
         """``all-gather-start`` has the type (operand, result); the operator that it starts has the result's."""
-        op = get(STARTED[node.op.name])
+        op = STARTED[node.op]
         nodes = [as_node(self.builder, operand) for operand in operands]
         bodies = [self.became.get(body, body) for body in node.bodies]
-        if node.op.name == "all-reduce-start":
+        if node.op is hlo.all_reduce_start:
             return self.builder.add(op, nodes, node.attrs, node.type, bodies, node.name)
         if not isinstance(node.type, TupleType) or len(node.type.elements) < 2:
             raise UserError(f"{node.op.name} gives its operand and its result, but %{node.name} is declared {node.type}",
@@ -211,10 +211,9 @@ class _Expansion:
 
     def _zero(self, node: Node) -> Node:
         """The context of an asynchronous copy: a number that nobody reads."""
-        from irscope.graph import tensor
         type = tensor("u32")
         attrs = {"literal": Literal.of(np.zeros((), np.uint32), type)}
-        return self.builder.add(get("constant"), (), attrs, type, name=node.name + ".context")
+        return self.builder.add(hlo.constant, (), attrs, type, name=node.name + ".context")
 
     def _constant_tuple(self, type: TupleType, literal: Literal, node: Node) -> Value:
         """A constant that is a tuple, as constants that are not. The value stays unread until one of them is asked for."""
@@ -234,10 +233,10 @@ def _bound_late(node: Node) -> tuple[Node, list[Node]] | None:
         start = async-start(), calls=add        update = async-update(start, x)        done = async-done(update, y)
     """
     bound: list[Node] = []
-    while node.op.name in ("async-update", "async-done") and node.operands:
+    while node.op in UPDATES and node.operands:
         bound[:0] = node.operands[1:]
         node = node.operands[0]
-    if node.op.name != "async-start" or not node.bodies or len(node.operands) >= len(node.bodies[0].params):
+    if node.op is not hlo.async_start or not node.bodies or len(node.operands) >= len(node.bodies[0].params):
         return None
     return node, [*node.operands, *bound]
 
@@ -256,7 +255,7 @@ def _require_sound(node: Node, written: Node) -> None:
 def _is_primitive(graph: Graph, became: dict[Graph, Graph]) -> bool:
     """Whether nothing in a graph would be taken apart, replaced or left out."""
     for node in graph.nodes:
-        if node.op.name in TAKEN_APART or node.op.expand is not None or isinstance(node.type, TupleType):
+        if node.op in TAKEN_APART or node.op.expand is not None or isinstance(node.type, TupleType):
             return False
         if node.bodies and any(became.get(body) is not body for body in node.bodies):
             return False

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from irscope.graph import NO_ATTRS, UNKNOWN, Builder, Graph, Node, TupleType, Type
-from irscope.ops import get
+from irscope.ops import hlo
 from irscope.ops.tensors import Tensors
 
 
@@ -31,12 +31,12 @@ class Frame:
         self.captured_parts: list[Node] = []
         self._local: dict[Node, Node] = {}
         if outer is not None:
-            self.builder.param(get("parameter"), UNKNOWN, "state")
+            self.builder.param(hlo.parameter, UNKNOWN, "state")
 
     def part(self, type: Type) -> Node:
         """One more part of the parameter."""
         param = self.graph.params[0]
-        node = self.builder.add(get("get-tuple-element"), (param,), {"index": len(self.parts)}, type, synthetic=True)
+        node = self.builder.add(hlo.get_tuple_element, (param,), {"index": len(self.parts)}, type, synthetic=True)
         self.parts.append(node)
         return node
 

@@ -16,6 +16,8 @@ from itertools import product
 from math import prod
 
 from irscope.graph import Graph, Module, Node, TensorType, TupleType, Type
+from irscope.ops import hlo
+from irscope.ops.attributes import HloModule
 from irscope.ops.custom_calls import target_of
 from irscope.ops.tensors import Tensors
 from irscope.source import UserError
@@ -45,7 +47,7 @@ class Shards:
 
 def is_boundary(node: Node) -> bool:
     """Whether a node cuts values into shards of another shape, or joins them; on a mesh of one device it does neither."""
-    if node.op.name != "custom-call" or target_of(node) not in CUTS | JOINS:
+    if node.op is not hlo.custom_call or target_of(node) not in CUTS | JOINS:
         return False
     return any(a != b for operand, t in zip(node.operands, parts(node.type), strict=False) for a, b in [(_shape(operand.type), _shape(t))])
 
@@ -120,7 +122,7 @@ def _divides(shards: Shards, shape: tuple[object, ...]) -> bool:
 
 def _of_shardy(module: Module, text: str) -> list[Shards]:
     """What the attributes of a boundary say; only its manual axes cut."""
-    named = {m[1]: (m[2], m[3]) for m in _MESH.finditer(str(module.attrs.get("frontend_attributes", "")).replace('\\"', '"'))}
+    named = {m[1]: (m[2], m[3]) for m in _MESH.finditer(str(HloModule.of(module).frontend_attributes).replace('\\"', '"'))}
     by_hand = _MANUAL.search(text)
     manual = {m[1] for m in _NAME.finditer(by_hand[1])} if by_hand else set()
     found = []

@@ -14,16 +14,19 @@ from irscope.expand import manual
 from irscope.expand.expand import inline
 from irscope.graph import Builder, Graph, Module, Node, TensorType, TupleType, callees_first
 from irscope.graph.dtypes import U32
-from irscope.ops import get
+from irscope.ops import get, hlo
+from irscope.ops.attributes import Collective
 from irscope.ops.collective import replica_groups
 from irscope.ops.faults import TypeFault
 from irscope.ops.infer import plain
 from irscope.ops.tensors import Tensors
 from irscope.source import UserError
 
-TOGETHER = frozenset(("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "collective-permute", "collective-broadcast"))
-WHO = frozenset(("partition-id", "replica-id"))
-REFUSED = frozenset(("ragged-all-to-all", "send", "recv", "send-done", "recv-done", "infeed", "outfeed"))
+COLLECTIVE = hlo.named("all-reduce all-gather reduce-scatter all-to-all collective-permute collective-broadcast")
+TOGETHER = frozenset(op.name for op in COLLECTIVE)
+WHO = hlo.named("partition-id replica-id")
+REFUSED = hlo.named("ragged-all-to-all send recv send-done recv-done infeed outfeed")
+COMMUNICATE = COLLECTIVE | WHO | REFUSED
 
 
 def partitioned(module: Module, devices: int) -> Module:
@@ -32,7 +35,7 @@ def partitioned(module: Module, devices: int) -> Module:
     graphs = callees_first(inlined, inlined.main())
     joined: set[Graph] = set()
     for graph in graphs:
-        if any(n.op.name in TOGETHER | WHO | REFUSED or manual.is_boundary(n) or any(b in joined for b in n.bodies) for n in graph.nodes):
+        if any(n.op in COMMUNICATE or manual.is_boundary(n) or any(b in joined for b in n.bodies) for n in graph.nodes):
             joined.add(graph)
     global_ = manual.boundary(graphs) is not None
     made = inlined.derived()
@@ -45,7 +48,7 @@ def partitioned(module: Module, devices: int) -> Module:
         made.graphs[made.fresh_name(graph.name)] = graph
     made.entry = became[inlined.main()].name
     if not global_:
-        made.attrs["partitions"] = devices
+        made.attrs |= {"partitions": devices}
     return made
 
 
@@ -78,7 +81,7 @@ class _Devices:
 
     def _parameters(self, param: Node) -> list[Node]:
         """One a device; a body takes them in one tuple, as its one parameter."""
-        op = get("parameter")
+        op = hlo.parameter
         if self.global_:
             return [self.builder.param(op, param.type, param.name)] * self.devices
         if self.entry:
@@ -88,24 +91,24 @@ class _Devices:
 
     def _part(self, whole: Node, index: int) -> Node:
         assert isinstance(whole.type, TupleType)
-        return self.builder.add(get("get-tuple-element"), (whole,), {"index": index}, whole.type.elements[index], synthetic=True)
+        return self.builder.add(hlo.get_tuple_element, (whole,), {"index": index}, whole.type.elements[index], synthetic=True)
 
     def _tuple(self, parts: Sequence[Node]) -> Node:
-        return self.builder.add(get("tuple"), parts, type=TupleType(tuple(p.type for p in parts)))
+        return self.builder.add(hlo.tuple, parts, type=TupleType(tuple(p.type for p in parts)))
 
     def _node(self, node: Node, operands: list[list[Node]]) -> list[Node]:
-        name = node.op.name
-        if name in REFUSED:
-            raise UserError(f"%{node.name} is {name}, which irscope does not simulate on several partitions", "run it without --partitions")
-        if name in WHO:
+        op = node.op
+        if op in REFUSED:
+            raise UserError(f"%{node.name} is {op}, which irscope does not simulate on several partitions", "run it without --partitions")
+        if op in WHO:
             return [self.t.array(d, U32) for d in range(self.devices)]
-        if name in TOGETHER:
+        if op in COLLECTIVE:
             return self._together(node, operands)
         if manual.is_boundary(node):
             return self._at_boundary(node, operands)
-        if name == "while" and any(b in self.joined for b in node.bodies):
+        if op is hlo.while_ and any(b in self.joined for b in node.bodies):
             return self._while(node, operands[0])
-        if name == "conditional" and any(b in self.joined for b in node.bodies):
+        if op is hlo.conditional and any(b in self.joined for b in node.bodies):
             return self._conditional(node, operands)
         return [self._copy(node, [o[d] for o in operands], d) for d in range(self.devices)]
 
@@ -170,12 +173,12 @@ class _Devices:
 
     def _together(self, node: Node, operands: list[list[Node]]) -> list[Node]:
         results: list[Node | None] = [None] * self.devices
-        if node.op.name == "collective-permute":
+        if node.op is hlo.collective_permute:
             return self._permuted(node, operands)
         for group in self._groups(node):
             for place, device in enumerate(group):
                 parts = [self._collective(node, [o[d] for d in group], place) for o in operands]
-                if node.op.name == "all-to-all" and isinstance(node.type, TupleType):
+                if node.op is hlo.all_to_all and isinstance(node.type, TupleType):
                     # The form with one operand a member: operand j of member i goes to member j.
                     parts = [operands[place][d] for d in group]
                 results[device] = parts[0] if not isinstance(node.type, TupleType) else self._tuple(parts)
@@ -183,16 +186,16 @@ class _Devices:
 
     def _collective(self, node: Node, members: list[Node], place: int) -> Node:
         """What the member at ``place`` of a group gets, for the operands of all members in order."""
-        name, t = node.op.name, self.t
-        if name == "all-reduce":
+        op, t = node.op, self.t
+        if op is hlo.all_reduce:
             return self._reduced(node, members)
-        if name == "collective-broadcast":
+        if op is hlo.collective_broadcast:
             return members[0]
-        along = node.attrs.get("dimensions", (0,))[0] if name != "all-to-all" or node.attrs.get("dimensions") else 0
-        if name == "all-gather":
+        along = next(iter(Collective.of(node).dimensions), 0)
+        if op is hlo.all_gather:
             return t.concat(members, along)
         n = len(members)
-        if name == "reduce-scatter":
+        if op is hlo.reduce_scatter:
             total = self._reduced(node, members)
             size = t.shape(total)[along] // n
             return t.slice_dim(total, along, place * size, (place + 1) * size)
@@ -215,7 +218,7 @@ class _Devices:
 
     def _permuted(self, node: Node, operands: list[list[Node]]) -> list[Node]:
         """The value of the source; zeros where nobody sends."""
-        source = {to: frm for frm, to in node.attrs.get("source_target_pairs", ())}
+        source = {to: frm for frm, to in Collective.of(node).source_target_pairs}
         out = []
         for d in range(self.devices):
             parts = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Union
 
 from irscope.graph import Builder, Node, TupleType
-from irscope.ops import get
+from irscope.ops import hlo
 
 Value = Union[Node, "list[Value]"]
 
@@ -17,7 +17,7 @@ def as_node(builder: Builder, value: Value) -> Node:
     while True:
         items, done = stack[-1]
         if len(done) == len(items):
-            made = builder.add(get("tuple"), done, type=TupleType(tuple(d.type for d in done)))
+            made = builder.add(hlo.tuple, done, type=TupleType(tuple(d.type for d in done)))
             stack.pop()
             if not stack:
                 return made
@@ -34,10 +34,9 @@ def parts_of(builder: Builder, node: Node) -> Value:
     """The value of a node; one with several results is the list of its parts, each a ``get-tuple-element`` that nobody wrote."""
     if not isinstance(node.type, TupleType):
         return node
-    if node.op.name == "tuple":
+    if node.op is hlo.tuple:
         return [parts_of(builder, operand) for operand in node.operands]
-    get_part = get("get-tuple-element")
     return [
-        parts_of(builder, builder.add(get_part, (node,), {"index": i}, element, name=f"{node.name}.{i}", synthetic=True))
+        parts_of(builder, builder.add(hlo.get_tuple_element, (node,), {"index": i}, element, name=f"{node.name}.{i}", synthetic=True))
         for i, element in enumerate(node.type.elements)
     ]

@@ -27,6 +27,13 @@ class Broadcast(Attributes):
     dimensions = attribute[Ints](())
 
 
+class Reshape(Attributes):
+    """The dimension of the result that becomes dynamic where one of the operand is; -1 where the text does not say."""
+
+    __slots__ = ()
+    inferred_dimension = attribute[int](-1)
+
+
 class Transpose(_Dimensions):
     """Dimension i of the result is dimension ``dimensions[i]`` of the operand."""
 
@@ -360,6 +367,7 @@ class HloModule(Attributes):
 
     __slots__ = ()
     is_scheduled = attribute[bool](False)
+    frontend_attributes = attribute[Any]("")
     entry_computation_layout = attribute[Any](None)
     input_output_alias = attribute[Any](None)
     buffer_donor = attribute[Any](None)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from irscope.analysis.soundness import Use
-from irscope.graph import Builder, Graph, Module, Node, callees_first, rewrite, see_through
+from irscope.graph import Builder, Dialect, Graph, Module, Node, callees_first, rewrite, see_through
 from irscope.graph.collector import collector_paused
 
 if TYPE_CHECKING:
@@ -17,7 +17,8 @@ Rule = Callable[[Builder, Node, Sequence[Node]], Node | None]
 class Pass:
     """A change that keeps a module's meaning. A subclass names it, says in its docstring what is true afterwards, and gives ``run``.
 
-    ``run`` gives a new module, or the same one when nothing changed; the module it got is never touched.
+    ``run`` gives a new module, or the same one when nothing changed; the module it got is never touched. A pass over the operators of some
+    dialects alone names these and gives ``rewrite``: modules of others stay as they are.
     """
 
     name: ClassVar[str] = ""
@@ -28,6 +29,8 @@ class Pass:
     """Passes and analyses whose result still holds afterwards. Types do, unless said otherwise: a builder infers them for what it adds."""
     opt_level: ClassVar[int] = 0
     """The level from which ``--opt-level`` includes the pass, as TVM counts them."""
+    dialects: ClassVar[tuple[Dialect, ...]] = ()
+    """The dialects whose operators ``rewrite`` knows; none: all."""
     needs: ClassVar[Use] = Use.PASSES
     """How sound a text must be (:mod:`irscope.analysis.soundness`)."""
     declined: Sequence[str] = ()
@@ -45,12 +48,11 @@ class Pass:
 
     def run(self, module: Module) -> Module:
         """The module after the pass."""
+        return self.rewrite(module) if not self.dialects or module.dialect in self.dialects else module
+
+    def rewrite(self, module: Module) -> Module:
+        """The module, which is of one of ``dialects``, after the pass."""
         raise AssertionError(f"{type(self).__name__} is no pass: it has no run")
-
-
-def is_primitive(module: Module) -> bool:
-    """Whether a module is made of HLO's operators: read from HLO, or expanded from another format."""
-    return module.is_primitive
 
 
 def rewritten(module: Module, rule: Rule) -> Module:

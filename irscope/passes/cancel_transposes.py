@@ -4,10 +4,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from irscope.graph import Graph, Kind, Module, Node, TensorType
+from irscope.formats.relay.attributes import LayoutTransform, Transpose
+from irscope.graph import Graph, Module, Node, TensorType
 from irscope.graph.rewrite import copy_node
+from irscope.ops import attributes, hlo
 from irscope.passes.base import Pass
-from irscope.passes.canonicalize_cast import is_cast
+from irscope.passes.canonicalize_cast import is_cast, is_elementwise
 from irscope.passes.visitor import GraphMutator
 
 
@@ -33,7 +35,7 @@ class _Cancelling(GraphMutator):
         self.changed: set[Node] = set()
 
     def visit_transpose(self, node: Node, operands: Sequence[Node]) -> Node | None:
-        found = self._chain(node, "transpose")
+        found = self._chain(node)
         first, second = (permutation(found[0]) if found else None), permutation(node)
         if not found or first is None or second is None:
             return None
@@ -44,25 +46,24 @@ class _Cancelling(GraphMutator):
         if between:
             return None
         self.changed.add(node)
-        key = "dimensions" if node.op.dialect == "hlo" else "axes"
-        value = tuple(joined) if node.op.dialect == "hlo" else joined
-        return self.builder.add(node.op, [self.new(source.operands[0])], {key: value}, node.type, name=node.name)
+        attrs = {"dimensions": tuple(joined)} if node.op is hlo.transpose else {"axes": joined}
+        return self.builder.add(node.op, [self.new(source.operands[0])], attrs, node.type, name=node.name)
 
     def visit_layout_transform(self, node: Node, operands: Sequence[Node]) -> Node | None:
-        found = self._chain(node, "layout_transform")
+        found = self._chain(node)
         if not found:
             return None
         source, between = found
-        there, back = source.attrs, node.attrs
-        if there.get("src_layout") != back.get("dst_layout") or there.get("dst_layout") != back.get("src_layout"):
+        there, back = LayoutTransform.of(source), LayoutTransform.of(node)
+        if there.src_layout != back.dst_layout or there.dst_layout != back.src_layout:
             return None
         return self._without(node, source, between)
 
-    def _chain(self, node: Node, wanted: str) -> tuple[Node, list[Node]] | None:
-        """The operator of this name that a node reads, through elementwise steps that nobody else reads; the steps, last first."""
+    def _chain(self, node: Node) -> tuple[Node, list[Node]] | None:
+        """The node of the same operator that a node reads, through elementwise steps that nobody else reads; the steps, last first."""
         between: list[Node] = []
         at = node.operands[0]
-        while at.op.name != wanted:
+        while at.op is not node.op:
             if not _is_step(at) or at in self.changed or self.needed_elsewhere(at, between[-1] if between else node):
                 return None
             between.append(at)
@@ -84,7 +85,7 @@ class _Cancelling(GraphMutator):
 
 def _is_step(node: Node) -> bool:
     """Whether a node changes each element of one operand by itself, wherever it stands."""
-    if len(node.operands) != 1 or node.bodies or node.op.name == "trilu" or not (node.op.kind is Kind.ELEMENTWISE or is_cast(node)):
+    if len(node.operands) != 1 or node.bodies or not (is_elementwise(node) or is_cast(node)):
         return False
     mine, its = node.type, node.operands[0].type
     return isinstance(mine, TensorType) and isinstance(its, TensorType) and mine.shape == its.shape
@@ -95,9 +96,9 @@ def permutation(node: Node) -> list[int] | None:
     if not isinstance(node.type, TensorType) or (node.type.layout is not None and not _plain(node)):
         return None
     rank = node.type.rank
-    if node.op.dialect == "hlo":
-        return list(node.attrs["dimensions"])
-    axes = node.attrs.get("axes")
+    if node.op is hlo.transpose:
+        return list(attributes.Transpose.of(node).dimensions)
+    axes = Transpose.of(node).axes
     return list(range(rank))[::-1] if axes is None else [int(a) % rank for a in axes]
 
 

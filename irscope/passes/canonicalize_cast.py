@@ -6,10 +6,13 @@ from typing import ClassVar
 
 from irscope.graph import Graph, Kind, Module, Node, TensorType
 from irscope.graph.rewrite import copy_node
+from irscope.ops import hlo, sets
 from irscope.passes.base import Pass
 from irscope.passes.visitor import GraphMutator
 
-CASTS = {"hlo": "convert", "relay": "cast"}
+CASTS = sets.hlo("convert") | sets.relay("cast")
+TRIANGLE = sets.relay("trilu")
+"""Elementwise by its kind, but what it does depends on where an element stands."""
 
 
 class CanonicalizeCast(Pass):
@@ -35,9 +38,9 @@ class _Copying(GraphMutator):
         self.first: dict[Node, Node] = {}
 
     def visit(self, node: Node, operands: Sequence[Node]) -> Node | None:
-        if node.bodies or node.op.name == "tuple" or not any(self._shared(o) for o in node.operands):
+        if node.bodies or node.op is hlo.tuple or not any(self._shared(o) for o in node.operands):
             return None
-        if node.op.dialect == "relay" and node.op.kind not in (Kind.ELEMENTWISE, Kind.BROADCAST):
+        if not node.op.is_primitive and node.op.kind not in (Kind.ELEMENTWISE, Kind.BROADCAST):
             return None
         mine = {}
         for operand in node.operands:
@@ -51,7 +54,12 @@ class _Copying(GraphMutator):
 
 def is_cast(node: Node) -> bool:
     """Whether a node converts element types."""
-    return CASTS.get(node.op.dialect) == node.op.name
+    return node.op in CASTS
+
+
+def is_elementwise(node: Node) -> bool:
+    """Whether an operator of one operand changes each element by itself, wherever it stands."""
+    return node.op.kind is Kind.ELEMENTWISE and node.op not in TRIANGLE
 
 
 def is_widening(node: Node) -> bool:

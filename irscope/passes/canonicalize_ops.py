@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
+from irscope.formats.relay.dialect import RELAY
 from irscope.graph import Module, Node, TensorType
 from irscope.ops import get
 from irscope.passes.base import Pass
@@ -22,10 +23,11 @@ class CanonicalizeOps(Pass):
 
     name: ClassVar[str] = "canonicalize-ops"
     opt_level: ClassVar[int] = 3
+    dialects = (RELAY,)
     requires = ("infer-types",)
 
-    def run(self, module: Module) -> Module:
-        return _Writing().run(module) if module.format == "relay" else module
+    def rewrite(self, module: Module) -> Module:
+        return _Writing().run(module)
 
 
 class _Writing(GraphMutator):

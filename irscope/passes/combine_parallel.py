@@ -5,14 +5,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from irscope.formats.relay.dialect import RELAY
 from irscope.graph import Effect, Graph, Module, Node, TensorType
 from irscope.graph.rewrite import copy_node
+from irscope.ops import hlo
 from irscope.passes.base import Pass
-from irscope.passes.combine_parallel_followers import Stacked, Wide, of
+from irscope.passes.combine_parallel_followers import BATCHED, CONVOLUTION, DENSE, Stacked, Wide, of
 from irscope.passes.simplify_inference import bound
 from irscope.passes.visitor import GraphMutator
 
-MEMBERS = frozenset(("nn.dense", "nn.conv2d", "nn.batch_matmul"))
+MEMBERS = DENSE | CONVOLUTION | BATCHED
 
 
 class CombineParallel(Pass):
@@ -31,13 +33,14 @@ class CombineParallel(Pass):
     name: ClassVar[str] = "combine-parallel"
     requires = ("infer-types",)
     opt_level: ClassVar[int] = 4
+    dialects = (RELAY,)
 
     def __init__(self, min_branches: int = 3, to_batch: bool = False) -> None:
         self.min_branches = min_branches
         self.to_batch = to_batch
 
-    def run(self, module: Module) -> Module:
-        return _Combining(self.min_branches, self.to_batch).run(module) if module.format == "relay" else module
+    def rewrite(self, module: Module) -> Module:
+        return _Combining(self.min_branches, self.to_batch).run(module)
 
 
 @dataclass(slots=True, eq=False)
@@ -66,7 +69,7 @@ class _Combining(GraphMutator):
         self.place: dict[Node, tuple[Group, int]] = {}
         found: dict[Any, list[Node]] = {}
         for node in graph.nodes:
-            key = _key(node, self.to_batch) if node.op.name in MEMBERS else None
+            key = _key(node, self.to_batch) if node.op in MEMBERS else None
             if key is not None:
                 members = found.setdefault(key, [])
                 if not members or self._is_there(node.operands[1], members[0]):
@@ -89,7 +92,7 @@ class _Combining(GraphMutator):
 
     def _enter(self, members: list[Node]) -> None:
         """A group, with as many steps as every branch has and as fit together."""
-        combined = Stacked(members) if self.to_batch and members[0].op.name == "nn.dense" else Wide(members, *_axes(members[0]))
+        combined = Stacked(members) if self.to_batch and members[0].op in DENSE else Wide(members, *_axes(members[0]))
         group = Group([[m] for m in members], combined)
         while True:
             steps = [self._next(branch[-1]) for branch in group.branches]
@@ -144,7 +147,7 @@ class _Combining(GraphMutator):
         return self.new(old)
 
     def _is_built(self, node: Node) -> bool:
-        return node in self._new or node.op.name == "parameter"
+        return node in self._new or node.op is hlo.parameter
 
 
 def _behind_layers(graph: Graph) -> list[bool]:
@@ -152,7 +155,7 @@ def _behind_layers(graph: Graph) -> list[bool]:
     behind = [False] * len(graph.nodes)
     for node in graph.nodes:
         moves = node.op.effect is Effect.PURE and not node.bodies
-        behind[node.index] = node.op.name in MEMBERS or not moves or any(behind[o.index] for o in node.operands)
+        behind[node.index] = node.op in MEMBERS or not moves or any(behind[o.index] for o in node.operands)
     return behind
 
 
@@ -163,28 +166,28 @@ def _key(node: Node, to_batch: bool) -> Any:
     weight = node.operands[1].type
     if not isinstance(weight, TensorType):
         return None
-    if node.op.name == "nn.batch_matmul" and node.type.rank != 3:
+    if node.op in BATCHED and node.type.rank != 3:
         return None
     given = dict(bound(node))
     given.pop("units", None), given.pop("channels", None)
-    if node.op.name == "nn.conv2d":
+    if node.op in CONVOLUTION:
         layouts = str(given["data_layout"]), str(given["kernel_layout"])
         if given["groups"] != 1 or given["out_layout"] or any(c.isdigit() for text in layouts for c in text):
             return None
     _, place = _axes(node)
-    stacked = to_batch and node.op.name == "nn.dense"
+    stacked = to_batch and node.op in DENSE
     if stacked and node.type.rank != 2:
         return None
     rest = tuple(size for d, size in enumerate(weight.shape) if d != place or stacked)
-    return node.op.name, node.operands[0], repr(sorted(given.items(), key=str)), rest, weight.dtype
+    return node.op, node.operands[0], repr(sorted(given.items(), key=str)), rest, weight.dtype
 
 
 def _axes(node: Node) -> tuple[int, int]:
     """The axis of the result, and that of the weight, along which layers lie side by side."""
     given = bound(node)
-    if node.op.name == "nn.dense":
+    if node.op in DENSE:
         return of(node).rank - 1, 0
-    if node.op.name == "nn.batch_matmul":
+    if node.op in BATCHED:
         # Old texts transpose the second operand without saying so: the shapes tell.
         x, y = (of(o).shape for o in node.operands)
         k = x[-2] if given["transpose_a"] else x[-1]

@@ -5,16 +5,21 @@ from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import Any
 
+from irscope.formats.relay.attributes import ExpandDims
 from irscope.formats.relay.operators import declared
-from irscope.graph import Kind, Node, TensorType, Type
-from irscope.ops import get
+from irscope.graph import Node, TensorType, Type
+from irscope.ops import hlo
+from irscope.ops.sets import relay
 from irscope.passes.algebra.relay_arithmetic import BINARY, filled_with
+from irscope.passes.canonicalize_cast import is_elementwise
 from irscope.passes.simplify_inference import bound
 from irscope.passes.visitor import GraphMutator
 
 Had = Callable[[Node], Node]
 """What an operand of the old graph is in the new one."""
-ALONG_AXIS = frozenset(("nn.bias_add", "nn.prelu"))
+DENSE, CONVOLUTION, BATCHED = relay("nn.dense"), relay("nn.conv2d"), relay("nn.batch_matmul")
+EXPAND = relay("expand_dims")
+ALONG_AXIS = relay("nn.bias_add nn.prelu")
 """Operators that take a vector along one axis."""
 
 
@@ -37,18 +42,18 @@ class Wide:
         if not alike(steps, before):
             return False
         first = steps[0]
-        if first.op.name == "expand_dims":
-            begin = int(first.attrs["axis"])
+        if first.op in EXPAND:
+            begin = int(ExpandDims.of(first).axis)
             begin += of(first).rank if begin < 0 else 0
             self.axes.append(axis if axis < begin else axis + int(bound(first)["num_newaxis"]))
             return True
         fits = all(of(step).shape == of(b).shape for step, b in zip(steps, before, strict=True))
         if len(first.operands) == 1:
             fits = fits and is_elementwise(first)
-        elif first.op.name in ALONG_AXIS:
+        elif first.op in ALONG_AXIS:
             fits = fits and (int(bound(first)["axis"]) % of(first).rank == axis or same_value([s.operands[1] for s in steps]))
         else:
-            fits = fits and first.op.name in BINARY and self._along(steps, before, axis) is not None
+            fits = fits and first.op in BINARY and self._along(steps, before, axis) is not None
         if fits:
             self.axes.append(axis)
         return fits
@@ -58,12 +63,12 @@ class Wide:
         self.taken = 0
         first = self.members[0]
         weight = joined(mutator, "concatenate", [had(m.operands[1]) for m in self.members], self.place)
-        attrs: dict[str, Any] = dict(first.attrs)
-        if first.op.name != "nn.batch_matmul":
-            attrs["units" if first.op.name == "nn.dense" else "channels"] = sum(self.widths)
+        given: dict[str, Any] = dict(first.attrs)
+        if first.op not in BATCHED:
+            given["units" if first.op in DENSE else "channels"] = sum(self.widths)
         elif self.place == 1 and of(weight).shape[1] == of(weight).shape[2]:
-            attrs["transpose_b"] = True  # the shapes tell no more
-        return mutator.add(first.op.name, [had(first.operands[0]), weight], **attrs)
+            given["transpose_b"] = True  # the shapes tell no more
+        return mutator.add(first.op.name, [had(first.operands[0]), weight], **given)
 
     def step(self, mutator: GraphMutator, wide: Node, steps: Sequence[Node], before: Sequence[Node], had: Had) -> Node:
         """The next step behind all of them."""
@@ -72,7 +77,7 @@ class Wide:
         first = steps[0]
         if len(first.operands) == 1:
             return mutator.add(first.op.name, [wide], **first.attrs)
-        if first.op.name in ALONG_AXIS:
+        if first.op in ALONG_AXIS:
             own = int(bound(first)["axis"]) % of(first).rank == axis
             vectors = [had(s.operands[1]) for s in steps]
             return mutator.add(first.op.name, [wide, joined(mutator, "concatenate", vectors, 0) if own else vectors[0]], **first.attrs)
@@ -84,7 +89,7 @@ class Wide:
         else:
             parts = [repeated(mutator, had(o), at, n) for o, n in zip(others, self.widths, strict=True)]
             # Behind batched products TVM writes the last axis as -1.
-            last = self.members[0].op.name == "nn.batch_matmul" and at == of(parts[0]).rank - 1
+            last = self.members[0].op in BATCHED and at == of(parts[0]).rank - 1
             other = joined(mutator, "concatenate", parts, -1 if last else at)
         return mutator.add(first.op.name, [wide, other] if first.operands[0] is before[0] else [other, wide], **first.attrs)
 
@@ -92,7 +97,7 @@ class Wide:
         """The result of one branch, which is of this type."""
         axis, rank = self.axes[-1] if self.axes else self.axis, of(wide).rank
         # A slice of a convolution's channels says nothing of the axes behind them; this is how TVM writes both.
-        said = axis + 1 if self.members[0].op.name == "nn.conv2d" else rank
+        said = axis + 1 if self.members[0].op in CONVOLUTION else rank
         return mutator.add("strided_slice", [wide], type, begin=[self.begins[branch] if d == axis else 0 for d in range(said)],
                            end=[self.widths[branch] if d == axis else -1 for d in range(said)], strides=[1] * said, slice_mode="size")
 
@@ -133,7 +138,7 @@ class Stacked:
             return False
         if len(first.operands) == 1:
             return is_elementwise(first)
-        if first.op.name not in BINARY:
+        if first.op not in BINARY:
             return False
         others = [other_operand(step, b) for step, b in zip(steps, before, strict=True)]
         types = {TensorType(of(o).dtype, of(o).shape) for o in others}
@@ -143,7 +148,7 @@ class Stacked:
         """The batched product."""
         data = joined(mutator, "stack", [had(m.operands[0]) for m in self.members], 0)
         weight = joined(mutator, "stack", [had(m.operands[1]) for m in self.members], 0)
-        given = {"out_dtype": self.members[0].attrs["out_dtype"]} if "out_dtype" in self.members[0].attrs else {}
+        given = {key: value for key, value in self.members[0].attrs.items() if key == "out_dtype"}
         return mutator.add("nn.batch_matmul", [data, weight], **given, transpose_b=True)
 
     def step(self, mutator: GraphMutator, wide: Node, steps: Sequence[Node], before: Sequence[Node], had: Had) -> Node:
@@ -163,14 +168,14 @@ class Stacked:
         """The result of one branch, which is of this type."""
         if self.split is None:
             self.split = mutator.add("split", [wide], indices_or_sections=len(self.members))
-        element = mutator.builder.add(get("get-tuple-element"), [self.split], {"index": branch})
+        element = mutator.builder.add(hlo.get_tuple_element, [self.split], {"index": branch})
         return mutator.add("squeeze", [element], type, axis=[0])
 
 
 def alike(steps: Sequence[Node], before: Sequence[Node]) -> bool:
     """Whether steps are of one operator with equal attributes, tensors of a known shape, and read their branch in the same place."""
     first = steps[0]
-    if first.op.dialect != "relay" or declared(first.op.name) is None:
+    if first.op.is_primitive or declared(first.op.name) is None:
         return False
     said = repr(sorted(first.attrs.items()))
     for step, node in zip(steps, before, strict=True):
@@ -181,11 +186,6 @@ def alike(steps: Sequence[Node], before: Sequence[Node]) -> bool:
         if step.operands.index(node) != first.operands.index(before[0]):
             return False
     return True
-
-
-def is_elementwise(node: Node) -> bool:
-    """Whether an operator of one operand changes each element by itself, wherever it stands."""
-    return node.op.kind is Kind.ELEMENTWISE and node.op.name != "trilu"
 
 
 def same_value(nodes: Sequence[Node]) -> bool:
@@ -203,7 +203,7 @@ def other_operand(step: Node, chain: Node) -> Node:
 
 def joined(mutator: GraphMutator, name: str, parts: Sequence[Node], axis: int) -> Node:
     """``concatenate`` or ``stack``."""
-    return mutator.add(name, [mutator.builder.add(get("tuple"), parts)], axis=axis)
+    return mutator.add(name, [mutator.builder.add(hlo.tuple, parts)], axis=axis)
 
 
 def repeated(mutator: GraphMutator, x: Node, axis: int, times: int) -> Node:

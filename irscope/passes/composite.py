@@ -8,10 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from irscope.formats.hlo.dialect import HLO
 from irscope.formats.relay import structure
+from irscope.formats.relay.dialect import RELAY
+from irscope.formats.torchscript.dialect import TORCHSCRIPT
 from irscope.graph import Builder, FunctionType, Graph, Module, Node, unknown_op
 from irscope.graph.rewrite import copy_node
-from irscope.ops import get
+from irscope.ops import hlo
 from irscope.passes.base import enter_bodies
 from irscope.passes.pattern import Match, Pattern
 from irscope.passes.torch_effects import may_write, without_unused_values, writes_before
@@ -19,7 +22,7 @@ from irscope.passes.visitor import GraphMutator
 
 MARKS = ("Composite", "Primitive", "Compiler")
 """Functions with one of these attributes have been put together already."""
-GROUP = "prim::FusionGroup"
+GROUP = unknown_op("prim::FusionGroup", "torchscript")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +42,7 @@ class Recipe:
 
 def put_together(module: Module, recipes: Sequence[Recipe]) -> tuple[Module, list[str]]:
     """The module with what the recipes find in functions, the first recipe first, and sentences on what was nearly one."""
-    mutator = _PuttingTogether(recipes, module.format)
+    mutator = _PuttingTogether(recipes)
     made = mutator.run(module)
     return enter_bodies(made) if mutator.found_any else module, mutator.declined
 
@@ -47,21 +50,20 @@ def put_together(module: Module, recipes: Sequence[Recipe]) -> tuple[Module, lis
 class _PuttingTogether(GraphMutator):
     """``whole`` has the matches by their last node. Longer matches and later ones come first; a node belongs to one."""
 
-    def __init__(self, recipes: Sequence[Recipe], dialect: str) -> None:
-        self.recipes, self.dialect = recipes, dialect
+    def __init__(self, recipes: Sequence[Recipe]) -> None:
+        self.recipes = recipes
         self.declined: list[str] = []
         self.found_any = False
         self.kernels: set[Graph] = set()
-        self.group = unknown_op(GROUP, "torchscript")
 
     def run(self, module: Module) -> Module:
-        fusions = [node for graph in module.graphs.values() for node in graph.nodes if node.op.name == "fusion"]
+        fusions = [node for graph in module.graphs.values() for node in graph.nodes if node.op is hlo.fusion]
         self.kernels = {body for fusion in fusions for body in fusion.bodies}
         return super().run(module)
 
     def _mutated(self, graph: Graph, became: dict[Graph, Graph]) -> Graph:
         made = super()._mutated(graph, became)
-        if self.dialect == "torchscript" and self.whole:
+        if self.dialect.writes_in_place and self.whole:
             made.nodes = without_unused_values(made.nodes)
         return made
 
@@ -69,7 +71,7 @@ class _PuttingTogether(GraphMutator):
         self.whole: dict[Node, tuple[Recipe, Match]] = {}
         self.inside: set[Node] = set()
         marked = graph in self.kernels or any(mark in graph.notes.get("attrs", {}) for mark in MARKS)
-        writes = writes_before(graph.nodes) if self.dialect == "torchscript" else []
+        writes = writes_before(graph.nodes) if self.dialect.writes_in_place else []
         for recipe in () if marked else self.recipes:
             for node in reversed(graph.nodes):
                 found = recipe.pattern.match(node) if node not in self.inside else None
@@ -103,27 +105,36 @@ class _PuttingTogether(GraphMutator):
         recipe, found = self.whole[node]
         outer, copied = _inputs(found, recipe)
         name = recipe.name(found)
-        body = Graph(f"{self.graph.name}.{name}" if self.dialect == "relay" else name, loc=node.loc)
+        body = Graph(name, loc=node.loc)
         builder = Builder(body)
-        inner = {value: builder.param(get("parameter"), value.type, f"p{i}") for i, value in enumerate(outer)}
+        inner = {value: builder.param(hlo.parameter, value.type, f"p{i}") for i, value in enumerate(outer)}
         for param in body.params:
-            param.synthetic = self.dialect != "hlo"
+            param.synthetic = not self.dialect.primitive
         for each in (*copied, *reversed(found.inside)):
             inner[each] = copy_node(builder, each, [inner[o] for o in each.operands], [self.became.get(b, b) for b in each.bodies])
         body.root = inner[node]
-        return self._called(node, name, body, outer, recipe.marks(found) if self.dialect == "relay" else {})
+        dialect = self.dialect
+        return CALLS[dialect](self, node, body, [self.new(value) for value in outer], recipe.marks(found))
 
-    def _called(self, node: Node, name: str, body: Graph, outer: list[Node], marks: Mapping[str, Any]) -> Node:
-        """The call, as the format writes it."""
-        values = [self.new(value) for value in outer]
-        if self.dialect == "hlo":
-            return self.builder.add(get("call"), values, {}, node.type, [body], node.name)
-        if self.dialect == "torchscript":
-            return self.builder.add(self.group, values, {"name": name}, node.type, [body], node.name)
-        body.notes |= {"own": len(outer), "attrs": dict(marks)}
-        type = FunctionType(tuple(value.type for value in outer), node.type)
-        function = self.builder.add(structure.FUNCTION, (), dict(marks), type, [body], name)
-        return self.builder.add(structure.CALL, [function, *values], {}, node.type, name=node.name)
+
+def _computation(mutator: GraphMutator, node: Node, body: Graph, values: list[Node], marks: Mapping[str, Any]) -> Node:
+    return mutator.builder.add(hlo.call, values, {}, node.type, [body], node.name)
+
+
+def _fusion_group(mutator: GraphMutator, node: Node, body: Graph, values: list[Node], marks: Mapping[str, Any]) -> Node:
+    return mutator.builder.add(GROUP, values, {"name": body.name}, node.type, [body], node.name)
+
+
+def _function(mutator: GraphMutator, node: Node, body: Graph, values: list[Node], marks: Mapping[str, Any]) -> Node:
+    type, name = FunctionType(tuple(param.type for param in body.params), node.type), body.name
+    body.name = f"{mutator.graph.name}.{name}"
+    body.notes |= {"own": len(values), "attrs": dict(marks)}
+    function = mutator.builder.add(structure.FUNCTION, (), dict(marks), type, [body], name)
+    return mutator.builder.add(structure.CALL, [function, *values], {}, node.type, name=node.name)
+
+
+CALLS = {HLO: _computation, TORCHSCRIPT: _fusion_group, RELAY: _function}
+"""How each dialect writes a call of a function that stands for one node."""
 
 
 def _inputs(found: Match, recipe: Recipe) -> tuple[list[Node], list[Node]]:

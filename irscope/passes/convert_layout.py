@@ -5,9 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+from irscope.formats.relay.dialect import RELAY
 from irscope.graph import UNKNOWN, Graph, Module, Node, Op, TensorType, TupleType, Type
 from irscope.graph.rewrite import copy_node
-from irscope.ops import get
+from irscope.ops import hlo
+from irscope.ops.attributes import GetTupleElement
 from irscope.passes.base import Pass
 from irscope.passes.canonicalize_ops import CanonicalizeOps
 from irscope.passes.layout_rules import Call, Known, rule_of
@@ -36,14 +38,13 @@ class ConvertLayout(Pass):
 
     name: ClassVar[str] = "convert-layout"
     opt_level: ClassVar[int] = 3
+    dialects = (RELAY,)
     requires = ("infer-types",)
 
     def __init__(self, layout: str = "NHWC") -> None:
         self.wishes = wishes(layout)
 
-    def run(self, module: Module) -> Module:
-        if module.format != "relay":
-            return module
+    def rewrite(self, module: Module) -> Module:
         if any(data.is_packed for data, _ in self.wishes.values()):
             # A bias along a split axis is a sum: it has no axis of its own to name.
             module = CanonicalizeOps().run(module)
@@ -80,7 +81,7 @@ class Plan:
 
 def plan(node: Node, types: Sequence[Type], given: Sequence[Laid], wishes: Wishes) -> Plan | str:
     """What becomes of a call whose operands have these types and lie like that; why it stays, where that is worth telling."""
-    rule, wish = rule_of(node), wishes.get(node.op.name)
+    rule, wish = rule_of(node), wishes.get(node.op)
     if rule is None or any(isinstance(type, TupleType) for type in types):
         return ""
     call, names = Call(node, types), [k.old for k in given]
@@ -103,7 +104,7 @@ def plan(node: Node, types: Sequence[Type], given: Sequence[Laid], wishes: Wishe
     made = [type for type in (laid(t, b, a) if a is not None and b is not None else t for t, b, a in outputs) if type is not None]
     if len(made) < len(results) or not all(_fits(t, b, a) for t, b, a in zip(types, before.inputs, after.inputs, strict=True)):
         return f"its sizes do not fit {after.inputs[0]}" if wish is not None else ""
-    op = get(operator_for(node, wish[0]), "relay") if wish is not None else node.op
+    op = operator_for(node, wish[0]) if wish is not None else node.op
     result = before.outputs[0], after.outputs[0]
     if not isinstance(node.type, TupleType):
         return Plan(op, after.attrs, before.inputs, after.inputs, made[0], result)
@@ -132,17 +133,16 @@ class _Converting(GraphMutator):
         self.active = not any(key in graph.notes.get("attrs", {}) for key in KEPT)
 
     def visit(self, node: Node, operands: Sequence[Node]) -> Node | None:
-        name = node.op.name
-        if not self.active or (not self.laid and name not in self.wishes):
+        if not self.active or (not self.laid and node.op not in self.wishes):
             return None
-        if name == "get-tuple-element" and isinstance(whole := self.laid.get(node.operands[0]), list):
-            made: Node | None = self._known(node, whole[int(node.attrs["index"])])
-        elif name == "tuple" and any(o in self.laid for o in node.operands):
+        if node.op is hlo.get_tuple_element and isinstance(whole := self.laid.get(node.operands[0]), list):
+            made: Node | None = self._known(node, whole[GetTupleElement.of(node).index])
+        elif node.op is hlo.tuple and any(o in self.laid for o in node.operands):
             fields = [self._laid(o) for o in node.operands]
             self.laid[node] = fields
             made = copy_node(self.builder, node, [self._as_written(field) for field in fields])
         else:
-            made = self._converted(node) if node.op.dialect == "relay" and not node.bodies else None
+            made = self._converted(node) if not node.op.is_primitive and not node.bodies else None
         if made is None:
             as_written = [self._as_written(self.laid[o]) if o in self.laid else self.new(o) for o in node.operands]
             return copy_node(self.builder, node, as_written, [self.became.get(body, body) for body in node.bodies])
@@ -164,10 +164,10 @@ class _Converting(GraphMutator):
 
     def _converted(self, node: Node) -> Node | None:
         """The operator in the layouts that its operands have, or that are asked for; None where it stays as written."""
-        if node.op.name not in self.wishes and not any(o in self.laid for o in node.operands):
+        if node.op not in self.wishes and not any(o in self.laid for o in node.operands):
             return None
-        several = any(o.op.name == "tuple" for o in node.operands)
-        flat = [f for o in node.operands for f in (o.operands if o.op.name == "tuple" else (o,))] if several else node.operands
+        several = any(o.op is hlo.tuple for o in node.operands)
+        flat = [f for o in node.operands for f in (o.operands if o.op is hlo.tuple else (o,))] if several else node.operands
         given = [self._laid(o) for o in flat]
         lie = [part for o, k in zip(flat, given, strict=True) for part in (self._number(o.type), k.old, k.new)]
         key = node.op, self._number(node.type), repr(node.attrs) if node.attrs else "", *lie
@@ -181,21 +181,17 @@ class _Converting(GraphMutator):
         values = [self._value(k, b, a) for k, b, a in zip(given, found.were, found.inputs, strict=True)]
         if several:
             rest = iter(values)
-            values = [self._gathered(o, [next(rest) for _ in o.operands] if o.op.name == "tuple" else [next(rest)]) for o in node.operands]
+            values = [self._tuple([next(rest) for _ in o.operands]) if o.op is hlo.tuple else next(rest) for o in node.operands]
         made = self.builder.add(found.op, values, found.attrs, found.type, name=node.name)
         if found.parts:
-            get_part = get("get-tuple-element")
-            self.laid[node] = [Laid(self.builder.add(get_part, [made], {"index": i}, type), was, here)
+            self.laid[node] = [Laid(self.builder.add(hlo.get_tuple_element, [made], {"index": i}, type), was, here)
                                for i, (type, was, here) in enumerate(found.parts)]
         else:
             self.laid[node] = Laid(made, *found.result)
         return made
 
-    def _gathered(self, operand: Node, values: list[Node]) -> Node:
-        """An operand of a call from its parts: a tuple again, where it was one."""
-        if operand.op.name != "tuple":
-            return values[0]
-        return self.builder.add(get("tuple"), values, {}, TupleType(tuple(v.type for v in values)))
+    def _tuple(self, values: list[Node]) -> Node:
+        return self.builder.add(hlo.tuple, values, {}, TupleType(tuple(v.type for v in values)))
 
     # ------------------------------------------------------------------ values
 
@@ -214,12 +210,8 @@ class _Converting(GraphMutator):
 
     def _as_written(self, known: Laid | list[Laid]) -> Node:
         if isinstance(known, list):
-            return self._gathered_fields(known)
+            return self._tuple([self._as_written(field) for field in known])
         return known.value if known.old is None or known.new is None else self._turned(known.value, known.new, known.old)
-
-    def _gathered_fields(self, fields: list[Laid]) -> Node:
-        values = [self._as_written(field) for field in fields]
-        return self.builder.add(get("tuple"), values, {}, TupleType(tuple(v.type for v in values)))
 
     def _turned(self, value: Node, old: Layout, new: Layout) -> Node:
         """A value in another layout, made once; one with fewer axes gets those that are missing in front. Numbers have no layout."""

@@ -4,31 +4,37 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+from irscope.formats.relay.dialect import RELAY
 from irscope.graph import UNKNOWN, Graph, Module, Node, Type
-from irscope.ops import TypeFault, get
+from irscope.ops import TypeFault, get, hlo
+from irscope.ops.attributes import GetTupleElement
+from irscope.ops.sets import relay
 from irscope.passes.base import Pass
 from irscope.passes.early_values import EarlyValues
+from irscope.passes.op_table import OpTable
 from irscope.passes.visitor import GraphMutator
 
-STATIC: dict[str, tuple[str, dict[int, str]]] = {
-    "dyn.reshape": ("reshape", {1: "newshape"}),
-    "dyn.broadcast_to": ("broadcast_to", {1: "shape"}),
-    "dyn.tile": ("tile", {1: "reps"}),
-    "dyn.zeros": ("zeros", {0: "shape"}),
-    "dyn.ones": ("ones", {0: "shape"}),
-    "dyn.full": ("full", {1: "shape"}),
-    "dyn.expand_dims": ("expand_dims", {1: "axis"}),
-    "dyn.squeeze": ("squeeze", {1: "axis"}),
-    "dyn.topk": ("topk", {1: "k"}),
-    "dyn.one_hot": ("one_hot", {3: "depth"}),
-    "dyn.strided_slice": ("strided_slice", {1: "begin", 2: "end", 3: "strides"}),
-    "dyn.nn.pad": ("nn.pad", {1: "pad_width"}),
-    "dyn.nn.upsampling": ("nn.upsampling", {1: "scale_h", 2: "scale_w"}),
-    "dyn.nn.upsampling3d": ("nn.upsampling3d", {1: "scale_d", 2: "scale_h", 3: "scale_w"}),
-    "dyn.image.resize2d": ("image.resize2d", {1: "size", 2: "roi"}),
-    "dyn.sparse_to_dense": ("sparse_to_dense", {3: "output_shape"}),
+ATTRIBUTES: dict[str, dict[int, str]] = {
+    "reshape": {1: "newshape"},
+    "broadcast_to": {1: "shape"},
+    "tile": {1: "reps"},
+    "zeros": {0: "shape"},
+    "ones": {0: "shape"},
+    "full": {1: "shape"},
+    "expand_dims": {1: "axis"},
+    "squeeze": {1: "axis"},
+    "topk": {1: "k"},
+    "one_hot": {3: "depth"},
+    "strided_slice": {1: "begin", 2: "end", 3: "strides"},
+    "nn.pad": {1: "pad_width"},
+    "nn.upsampling": {1: "scale_h", 2: "scale_w"},
+    "nn.upsampling3d": {1: "scale_d", 2: "scale_h", 3: "scale_w"},
+    "image.resize2d": {1: "size", 2: "roi"},
+    "sparse_to_dense": {3: "output_shape"},
 }
-"""The static operator, and which operand becomes which attribute: those that TVM's DynamicToStatic knows."""
+"""By the static operator, which operand of the dynamic one becomes which attribute: those that TVM's DynamicToStatic knows."""
+
+STATIC = OpTable(*((relay(f"dyn.{name}"), (name, attributes)) for name, attributes in ATTRIBUTES.items()))
 
 NUMBERS = frozenset((
     ("expand_dims", "axis"), ("topk", "k"), ("one_hot", "depth"), ("nn.upsampling", "scale_h"), ("nn.upsampling", "scale_w"),
@@ -48,11 +54,10 @@ class DynamicToStatic(Pass):
 
     name: ClassVar[str] = "dynamic-to-static"
     opt_level: ClassVar[int] = 3
+    dialects = (RELAY,)
     requires = ("infer-types",)
 
-    def run(self, module: Module) -> Module:
-        if module.format != "relay":
-            return module
+    def rewrite(self, module: Module) -> Module:
         making = _Making()
         made = making.run(module)
         self.declined = making.declined
@@ -67,10 +72,9 @@ class _Making(GraphMutator):
         self.known = EarlyValues()
 
     def visit(self, node: Node, operands: Sequence[Node]) -> Node | None:
-        if node.op.name in STATIC:
-            made = self._static(node, operands)
-            if made is not None:
-                return made
+        made = self._static(node, operands)
+        if made is not None:
+            return made
         if node.bodies or all(new.type == old.type for new, old in zip(operands, node.operands, strict=True)):
             return None
         # What was open before may be known now.
@@ -79,7 +83,10 @@ class _Making(GraphMutator):
         return made
 
     def _static(self, node: Node, operands: Sequence[Node]) -> Node | None:
-        name, attributes = STATIC[node.op.name]
+        found = STATIC.get(node.op)
+        if found is None:
+            return None
+        name, attributes = found
         values: dict[str, Any] = {}
         for at, key in attributes.items():
             value = self.known.of(operands[at]) if at < len(operands) else None
@@ -99,9 +106,9 @@ class _Making(GraphMutator):
 
 def _inferred(node: Node) -> Type:
     """The type that an operator gives; the one that it has where that cannot be told."""
-    if node.op.name == "get-tuple-element":
+    if node.op is hlo.get_tuple_element:
         whole = getattr(node.operands[0].type, "elements", ())
-        index = int(node.attrs["index"])
+        index = GetTupleElement.of(node).index
         return whole[index] if index < len(whole) else node.type
     if node.op.infer is None:
         return node.type

@@ -8,17 +8,18 @@ from irscope.formats.relay.algebra import Relay
 from irscope.formats.relay.inference import built
 from irscope.formats.relay.operators import declared
 from irscope.graph import Builder, Effect, Graph, Node, TensorType
-from irscope.lazy import np
-from irscope.ops import TypeFault
+from irscope.lazy import Array
+from irscope.ops import TypeFault, hlo
+from irscope.ops.attributes import Constant, GetTupleElement
+from irscope.passes.fold_constants import SHAPES, told_by_type
 
 if TYPE_CHECKING:
 
-    Value = np.ndarray[Any, Any] | list[np.ndarray[Any, Any]] | None
+    Value = Array | list[Array] | None
     """An array, those of a tuple, or nothing known."""
 
 LARGEST = 1024
 """A value of more elements is no shape."""
-SHAPES = frozenset(("shape_of", "vm.shape_of", "ndarray_size"))
 
 
 class EarlyValues:
@@ -36,7 +37,7 @@ class EarlyValues:
             if top in self._values:
                 stack.pop()
                 continue
-            needed = () if top.op.name in SHAPES or not self._may_be_known(top) else top.operands
+            needed = () if top.op in SHAPES or not self._may_be_known(top) else top.operands
             waiting = [o for o in needed if o not in self._values]
             if waiting:
                 stack.extend(waiting)
@@ -50,38 +51,29 @@ class EarlyValues:
         """Whether a node is worth a look: small, without effects and bodies, and no parameter."""
         leaves = list(node.type.leaves())
         small = all(isinstance(t, TensorType) and t.elements <= LARGEST for t in leaves)
-        return small and not node.bodies and node.op.effect is Effect.PURE and node.op.name != "parameter"
+        return small and not node.bodies and node.op.effect is Effect.PURE and node.op is not hlo.parameter
 
     def _worked_out(self, node: Node) -> Value:
-        name = node.op.name
         if not self._may_be_known(node):
             return None
-        if name == "constant":
-            known = "literal" in node.attrs and not node.attrs["literal"].elided
-            return node.attrs["literal"].value() if known else None
-        if name in SHAPES:
-            return _told(node)
+        if node.op is hlo.constant:
+            literal = Constant.of(node).known
+            return None if literal is None else literal.value()
+        if node.op in SHAPES:
+            return told_by_type(node)
         values = [self._values[o] for o in node.operands]
         if any(value is None for value in values):
             return None
-        if name == "tuple":
+        if node.op is hlo.tuple:
             return [value for value in values if value is not None and not isinstance(value, list)]
-        if name == "get-tuple-element":
+        if node.op is hlo.get_tuple_element:
             whole = values[0]
-            return whole[int(node.attrs["index"])] if isinstance(whole, list) else None
+            return whole[GetTupleElement.of(node).index] if isinstance(whole, list) else None
         # Layers compute the same shapes again and again.
         key = node.op, repr(node.attrs) if node.attrs else "", *map(_key, values)
         if key not in self._computed:
             self._computed[key] = _expanded(node, values)
         return self._computed[key]
-
-
-def _told(node: Node) -> Value:
-    """What the type of an operand says of its shape."""
-    asked = node.operands[0].type
-    if not isinstance(asked, TensorType) or not asked.is_static or not isinstance(node.type, TensorType):
-        return None
-    return np.asarray(asked.elements if node.op.name == "ndarray_size" else asked.dims(), node.type.dtype.numpy())
 
 
 def _key(value: Value) -> Hashable:
@@ -93,7 +85,7 @@ def _key(value: Value) -> Hashable:
 
 def _expanded(node: Node, values: list[Value]) -> Value:
     """What the expansion of a call gives for values of its operands."""
-    operator = declared(node.op.name) if node.op.dialect == "relay" else None
+    operator = None if node.op.is_primitive else declared(node.op.name)
     if operator is None or operator.build is None:
         return None
     t = Relay(Builder(Graph("probe")))

@@ -4,11 +4,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
+from irscope.formats.relay.dialect import RELAY
 from irscope.graph import Builder, Module, Node
 from irscope.ops import get
+from irscope.ops.sets import relay
 from irscope.passes.base import Pass, rewritten
+from irscope.passes.op_table import OpTable
 
-FAST = {"exp": "fast_exp", "tanh": "fast_tanh", "erf": "fast_erf", "nn.softmax": "nn.fast_softmax"}
+FAST = OpTable(
+    (relay("exp"), "fast_exp"), (relay("tanh"), "fast_tanh"), (relay("erf"), "fast_erf"), (relay("nn.softmax"), "nn.fast_softmax"),
+)
 
 
 class FastMath(Pass):
@@ -21,9 +26,10 @@ class FastMath(Pass):
 
     name: ClassVar[str] = "fast-math"
     opt_level: ClassVar[int] = 4
+    dialects = (RELAY,)
 
-    def run(self, module: Module) -> Module:
+    def rewrite(self, module: Module) -> Module:
         def rule(builder: Builder, node: Node, operands: Sequence[Node]) -> Node | None:
-            fast = FAST.get(node.op.name) if node.op.dialect == "relay" else None
+            fast = FAST.get(node.op)
             return builder.add(get(fast, "relay"), operands, node.attrs, node.type, name=node.name) if fast else None
-        return rewritten(module, rule) if module.format == "relay" else module
+        return rewritten(module, rule)

@@ -4,10 +4,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
+from irscope.formats.relay.dialect import RELAY
 from irscope.graph import Module, Node, TensorType
+from irscope.ops.attributes import GetTupleElement
 from irscope.passes.base import Pass
-from irscope.passes.fold_scale_axes import CONTRACTIONS, channels
-from irscope.passes.simplify_inference import bound, scale_and_shift
+from irscope.passes.fold_scale_axes import BIAS, CONTRACTIONS, channels
+from irscope.passes.simplify_inference import BATCH_NORM, bound, scale_and_shift
 from irscope.passes.visitor import GraphMutator
 
 
@@ -25,10 +27,11 @@ class FoldBatchNorm(Pass):
     name: ClassVar[str] = "fold-batch-norm"
     requires = ("infer-types",)
     opt_level: ClassVar[int] = 3
+    dialects = (RELAY,)
 
-    def run(self, module: Module) -> Module:
+    def rewrite(self, module: Module) -> Module:
         folding = _Folding()
-        made = folding.run(module) if module.format == "relay" else module
+        made = folding.run(module)
         self.declined = folding.declined
         return made
 
@@ -39,11 +42,11 @@ class _Folding(GraphMutator):
 
     def visit_get_tuple_element(self, node: Node, operands: Sequence[Node]) -> Node | None:
         norm = node.operands[0]
-        if norm.op.name != "nn.batch_norm" or int(node.attrs["index"]) != 0:
+        if norm.op not in BATCH_NORM or GetTupleElement.of(node).index != 0:
             return None
-        biased = norm.operands[0] if norm.operands[0].op.name == "nn.bias_add" else None
+        biased = norm.operands[0] if norm.operands[0].op in BIAS else None
         layer = biased.operands[0] if biased is not None else norm.operands[0]
-        if layer.op.name not in CONTRACTIONS:
+        if layer.op not in CONTRACTIONS:
             return None
         why = self._kept_apart(layer, biased, norm)
         if why:

@@ -1,38 +1,37 @@
 """What depends on constants alone is a constant."""
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Sequence
+from typing import ClassVar
 
 from irscope.formats.hlo.dialect import HLO
 from irscope.formats.relay.dialect import RELAY
 from irscope.graph import Builder, Effect, Graph, Module, Node, TensorType, TupleType, Type, callees_first, rewrite, see_through
 from irscope.graph.rewrite import copy_node
-from irscope.lazy import np
-from irscope.ops import get
+from irscope.lazy import Array, np
+from irscope.ops import hlo, sets
+from irscope.ops.attributes import Constant, GetTupleElement
 from irscope.ops.attrs import Literal
+from irscope.ops.sets import relay
 from irscope.passes.base import Pass, per_graph
 from irscope.passes.fold_constants_branches import with_branches_taken
 from irscope.source import UserError
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+Values = dict[Node, Array]
 
-    Array = NDArray[np.generic]
-    Values = dict[Node, Array]
-
-GROWING = frozenset((
-    "broadcast", "iota", "broadcast_to", "tile", "repeat", "full", "zeros", "ones", "arange", "full_like", "zeros_like", "ones_like",
-))
+GROWING = sets.hlo("broadcast iota") | relay("broadcast_to tile repeat full zeros ones arange full_like zeros_like ones_like")
 """Operators whose result says less than its size: it is as cheap to make again as to read."""
 
-KEPT = frozenset((
-    *GROWING, "parameter", "while", "conditional", "custom-call", "call", "fusion", "if", "fn", "global", "match",
-))
-SHAPES: dict[str, Callable[[TensorType], object]] = {
-    "shape_of": lambda type: type.dims(), "vm.shape_of": lambda type: type.dims(), "ndarray_size": lambda type: type.elements,
-}
+KEPT = GROWING | sets.hlo("parameter while conditional custom-call call fusion") | relay("if fn global match call")
+SIZE = relay("ndarray_size")
+SHAPES = SIZE | relay("shape_of vm.shape_of")
 """Relay's questions about a type: known whatever the value is."""
+
+QUANTISED = relay(
+    "qnn.abs qnn.add qnn.avg_pool2d qnn.batch_matmul qnn.concatenate qnn.contrib_dense_pack qnn.conv2d qnn.conv2d_transpose qnn.dense "
+    "qnn.dequantize qnn.erf qnn.exp qnn.hardswish qnn.leaky_relu qnn.log qnn.mul qnn.quantize qnn.requantize qnn.rsqrt qnn.sigmoid "
+    "qnn.simulated_dequantize qnn.simulated_quantize qnn.softmax qnn.sqrt qnn.subtract qnn.tanh"
+)
 
 ROUNDS = 16
 """A condition that only folding makes known, behind another such condition, and so on: after so many the rest stays."""
@@ -51,14 +50,13 @@ class FoldConstants(Pass):
 
     name: ClassVar[str] = "fold-constants"
     opt_level: ClassVar[int] = 2
+    dialects = (HLO, RELAY)
 
     def __init__(self, max_elements: int = 4096, qnn: bool = False) -> None:
         self.max_elements = max_elements
         self.qnn = qnn
 
-    def run(self, module: Module) -> Module:
-        if module.format not in ("hlo", "relay"):
-            return module
+    def rewrite(self, module: Module) -> Module:
         for _ in range(ROUNDS):
             folded = self._folded(module)
             module = with_branches_taken(folded)
@@ -81,14 +79,12 @@ class FoldConstants(Pass):
         """For each node, by index, whether its value follows from constants and is small enough to be one."""
         known = [False] * len(graph.nodes)
         for node in graph.nodes:
-            name = node.op.name
-            if name == "constant":
-                known[node.index] = isinstance(node.type, TensorType) and "literal" in node.attrs and not node.attrs["literal"].elided
-            elif not node.operands or name in KEPT:
+            if node.op is hlo.constant:
+                known[node.index] = isinstance(node.type, TensorType) and Constant.of(node).known is not None
+            elif not node.operands or node.op in KEPT:
                 continue
-            elif name in SHAPES:
-                asked = node.operands[0].type
-                known[node.index] = isinstance(asked, TensorType) and asked.is_static and self._fits(node.type)
+            elif node.op in SHAPES:
+                known[node.index] = self._fits(node.type) and told_by_type(node) is not None
             elif all(known[o.index] for o in node.operands):
                 known[node.index] = node.op.effect is Effect.PURE and self._fits(node.type) and self._may_fold(node)
         return known
@@ -99,22 +95,28 @@ class FoldConstants(Pass):
         return all(isinstance(part, TensorType) and part.is_static and part.elements <= self.max_elements for part in parts)
 
     def _may_fold(self, node: Node) -> bool:
-        if node.op.dialect == "hlo":
-            return True
-        return node.op.expand is not None and (self.qnn or not node.op.name.startswith("qnn."))
+        return node.op.is_primitive or (node.op.expand is not None and (self.qnn or node.op not in QUANTISED))
 
 
 def _projects(node: Node) -> bool:
     """Whether a node takes an element out of a tuple that is written just before."""
-    return node.op.name == "get-tuple-element" and node.operands[0].op.name == "tuple"
+    return node.op is hlo.get_tuple_element and node.operands[0].op is hlo.tuple
+
+
+def told_by_type(node: Node) -> Array | None:
+    """What the type of an operand says of its shape, which is what the node asks; None where it is not known."""
+    asked = node.operands[0].type
+    if not isinstance(asked, TensorType) or not asked.is_static or not isinstance(node.type, TensorType):
+        return None
+    return np.asarray(asked.elements if node.op in SIZE else asked.dims(), node.type.dtype.numpy())
 
 
 def computed(graph: Graph, known: Sequence[bool]) -> Values:
     """The values of the known tensors that something unknown reads, by the reference interpreter."""
-    inner = [node for node in graph.nodes if known[node.index] and node.op.name != "constant"]
+    inner = [node for node in graph.nodes if known[node.index] and node.op is not hlo.constant]
     if not inner:
         return {}
-    read = {o for node in graph.nodes if not known[node.index] or node.op.name == "tuple" for o in node.operands}
+    read = {o for node in graph.nodes if not known[node.index] or node.op is hlo.tuple for o in node.operands}
     wanted = [node for node in inner if isinstance(node.type, TensorType) and (node in read or node is graph.root)]
     try:
         return evaluated(wanted, inner, {})
@@ -145,17 +147,18 @@ def evaluated(wanted: Sequence[Node], inner: Sequence[Node], values: Values) -> 
 
     def taken(node: Node) -> Node:
         if node not in became:
-            became[node] = copy_node(builder, node, []) if node.op.name == "constant" else constant(builder, values[node], node)
+            became[node] = copy_node(builder, node, []) if node.op is hlo.constant else constant(builder, values[node], node)
         return became[node]
 
     for node in inner:
-        if node.op.name in SHAPES:
-            assert isinstance(node.operands[0].type, TensorType), "only those are known"
-            became[node] = constant(builder, np.asarray(SHAPES[node.op.name](node.operands[0].type)), node)
+        if node.op in SHAPES:
+            shape = told_by_type(node)
+            assert shape is not None, "only those are known"
+            became[node] = constant(builder, shape, node)
         else:
             became[node] = copy_node(builder, node, [taken(o) for o in node.operands])
             became[node].loc = -1
-    made.root = builder.add(get("tuple"), [became[node] for node in wanted], type=TupleType(tuple(n.type for n in wanted)))
+    made.root = builder.add(hlo.tuple, [became[node] for node in wanted], type=TupleType(tuple(n.type for n in wanted)))
     dialect = HLO if inner and all(n.op.is_primitive for n in inner) else RELAY
     folded = expand(Module("folded", dialect, {"main": made}, "main"))
     arrays = flatten(evaluate(folded.main(), [], folded.flushes_denormals))
@@ -167,7 +170,7 @@ def constant(builder: Builder, value: Array, node: Node) -> Node:
     """A value in the place of a node, converted to its element type."""
     assert isinstance(node.type, TensorType), "only tensors are written as constants"
     array = value.astype(node.type.dtype.numpy())
-    return builder.add(get("constant"), (), {"literal": Literal.of(array, node.type)}, node.type, name=node.name)
+    return builder.add(hlo.constant, (), {"literal": Literal.of(array, node.type)}, node.type, name=node.name)
 
 
 def _with_values(graph: Graph, values: Values, became: dict[Graph, Graph]) -> Graph:
@@ -175,8 +178,8 @@ def _with_values(graph: Graph, values: Values, became: dict[Graph, Graph]) -> Gr
     def rule(builder: Builder, node: Node, operands: Sequence[Node]) -> Node | None:
         if node in values:
             return constant(builder, values[node], node)
-        if node.op.name == "get-tuple-element" and operands[0].op.name == "tuple":
-            element = operands[0].operands[int(node.attrs["index"])]
+        if node.op is hlo.get_tuple_element and operands[0].op is hlo.tuple:
+            element = operands[0].operands[GetTupleElement.of(node).index]
             return element if element.type == node.type else None
         return None
     made = see_through(rewrite(graph, rule, became, ends=values), graph)

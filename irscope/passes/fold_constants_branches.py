@@ -6,7 +6,13 @@ from collections.abc import Sequence
 from irscope.graph import Builder, Graph, Module, Node, callees_first, rewrite, see_through
 from irscope.graph.rewrite import copy_node
 from irscope.graph.walk import callees_first_of
+from irscope.ops import hlo, sets
+from irscope.ops.attributes import Constant
+from irscope.ops.sets import relay
 from irscope.passes.base import per_graph
+
+CALLS = sets.hlo("call") | relay("call")
+CHOICES = sets.hlo("conditional") | relay("if")
 
 
 def with_branches_taken(module: Module) -> Module:
@@ -22,7 +28,7 @@ def with_branches_taken(module: Module) -> Module:
         # Nobody reads the condition any more.
         return see_through(rewrite(made, lambda builder, node, operands: None), made)
 
-    inner = {body for graph in module.graphs.values() for node in graph.nodes if node.op.name != "call" for body in node.bodies}
+    inner = {body for graph in module.graphs.values() for node in graph.nodes if node.op not in CALLS for body in node.bodies}
     own = [name for name, graph in module.graphs.items() if graph not in inner]
     made = per_graph(module, change)
     reached = set(callees_first_of([made.graphs[name] for name in own]))
@@ -33,12 +39,12 @@ def with_branches_taken(module: Module) -> Module:
 
 def _choice(node: Node) -> int | None:
     """Which body of a conditional runs, where that is known."""
-    if node.op.name not in ("if", "conditional") or not node.operands:
+    if node.op not in CHOICES or not node.operands or node.operands[0].op is not hlo.constant:
         return None
-    first = node.operands[0]
-    if first.op.name != "constant" or first.attrs["literal"].elided:
+    literal = Constant.of(node.operands[0]).known
+    if literal is None:
         return None
-    value = first.attrs["literal"].value()
+    value = literal.value()
     if value.dtype == bool:
         return 0 if value.item() else 1
     # HLO clamps: an index that no branch has stands for the last one.
@@ -49,7 +55,7 @@ def _choice(node: Node) -> int | None:
 def _inlined(builder: Builder, node: Node, choice: int, operands: Sequence[Node], became: dict[Graph, Graph]) -> Node:
     """The nodes of the branch, over what it captures (Relay) or its argument (HLO)."""
     body = became.get(node.bodies[choice], node.bodies[choice])
-    if node.op.name == "conditional":
+    if node.op is hlo.conditional:
         arguments = [operands[1 + choice]]
     else:
         counts = [int(b.notes.get("captures", 0)) for b in node.bodies]

@@ -5,10 +5,13 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from irscope.analysis.constant import known_early
-from irscope.graph import Builder, Graph, Module, Node, TensorType, rewrite, see_through
-from irscope.ops import get
-from irscope.ops.attrs import ConvDims
-from irscope.passes.base import Pass, is_primitive, per_graph
+from irscope.graph import Builder, Graph, Module, Node, Op, TensorType, rewrite, see_through
+from irscope.ops import hlo
+from irscope.ops.attributes import Broadcast, Convolution, Dot
+from irscope.passes.base import Pass, per_graph
+
+SUMS = hlo.named("add subtract")
+CONTRACTIONS = hlo.named("convolution dot")
 
 
 class FoldScale(Pass):
@@ -26,7 +29,7 @@ class FoldScale(Pass):
     name: ClassVar[str] = "fold-scale"
 
     def run(self, module: Module) -> Module:
-        return per_graph(module, _fold) if is_primitive(module) else module
+        return per_graph(module, _fold) if module.is_primitive else module
 
 
 def _fold(graph: Graph, became: dict[Graph, Graph]) -> Graph:
@@ -65,94 +68,93 @@ class _Folding:
     def _ruled(self, builder: Builder, node: Node, operands: Sequence[Node]) -> Node | None:
         if node.bodies or not isinstance(node.type, TensorType) or not node.type.dtype.is_float or node.type.dtype.bits < 16:
             return None
-        if node.op.name == "multiply":
+        if node.op is hlo.multiply:
             for x, s in (operands, reversed(operands)):
-                if s in self.fixed and x not in self.fixed and s.op.name == "broadcast":
+                if s in self.fixed and x not in self.fixed and s.op is hlo.broadcast:
                     return self._scaled(builder, x, s)
-        if node.op.name in ("add", "subtract"):
+        if node.op in SUMS:
             x, shift = operands
-            if node.op.name == "add" and x in self.fixed:
+            if node.op is hlo.add and x in self.fixed:
                 x, shift = shift, x
-            if shift in self.fixed and x not in self.fixed and x in self.private and x.op.name in ("add", "subtract") \
-                    and shift.op.name == "broadcast":
-                return self._joined(builder, x, shift, node.op.name)
+            if shift in self.fixed and x not in self.fixed and x in self.private and x.op in SUMS \
+                    and shift.op is hlo.broadcast:
+                return self._joined(builder, x, shift, node.op)
         return None
 
     def _scaled(self, builder: Builder, x: Node, s: Node) -> Node | None:
         """``x * s`` with ``s`` moved into the weights behind ``x``."""
         if x not in self.private:
             return None
-        if x.op.name in ("add", "subtract"):
+        if x.op in SUMS:
             for y, b in ((x.operands[0], x.operands[1]), (x.operands[1], x.operands[0])):
-                if b in self.fixed and b.op.name == "broadcast" and y in self.private and (x.op.name == "add" or y is x.operands[0]):
+                if b in self.fixed and b.op is hlo.broadcast and y in self.private and (x.op is hlo.add or y is x.operands[0]):
                     scaled = self._scaled(builder, y, s)
-                    shift = self._on_small(builder, "multiply", b, s)
+                    shift = self._on_small(builder, hlo.multiply, b, s)
                     if scaled is None or shift is None:
                         return None
                     made = builder.add(x.op, (scaled, shift), x.attrs, x.type, name=x.name)
                     self.private.add(made)
                     return made
             return None
-        if x.op.name not in ("convolution", "dot") or x.operands[1] not in self.fixed:
+        if x.op not in CONTRACTIONS or x.operands[1] not in self.fixed:
             return None
         dimension = _weight_dimension(x, s)
         if dimension is None:
             return None
         weights, small = x.operands[1], s.operands[0]
-        factor = builder.add(get("broadcast"), (small,), {"dimensions": () if dimension < 0 else (dimension,)}, weights.type)
-        scaled_weights = builder.add(get("multiply"), (weights, factor), type=weights.type, name=weights.name)
+        factor = builder.add(hlo.broadcast, (small,), {"dimensions": () if dimension < 0 else (dimension,)}, weights.type)
+        scaled_weights = builder.add(hlo.multiply, (weights, factor), type=weights.type, name=weights.name)
         self.fixed |= {factor, scaled_weights}
         made = builder.add(x.op, (x.operands[0], scaled_weights), x.attrs, x.type, name=x.name)
         self.private.add(made)
         return made
 
-    def _joined(self, builder: Builder, x: Node, shift: Node, word: str) -> Node | None:
+    def _joined(self, builder: Builder, x: Node, shift: Node, op: Op) -> Node | None:
         """``(y + b) + c`` as ``y + (b + c)``, and the same with differences, where ``y`` is a contraction, whose sums are rounded in no
         order that the text says. Other values are rounded as written: ``(y + 12582912) - 12582912`` is how programs round to integers."""
         y, b = x.operands
-        if b not in self.fixed and x.op.name == "add":
+        if b not in self.fixed and x.op is hlo.add:
             y, b = b, y
-        if b not in self.fixed or y.op.name not in ("convolution", "dot") or b.op.name != "broadcast":
+        if b not in self.fixed or y.op not in CONTRACTIONS or b.op is not hlo.broadcast:
             return None
-        total = self._on_small(builder, word if x.op.name == "add" else {"add": "subtract", "subtract": "add"}[word], b, shift)
+        total = self._on_small(builder, op if x.op is hlo.add else hlo.subtract if op is hlo.add else hlo.add, b, shift)
         if total is None:
             return None
         made = builder.add(x.op, (y, total), x.attrs, x.type, name=x.name)
         self.private.add(made)
         return made
 
-    def _on_small(self, builder: Builder, word: str, x: Node, y: Node) -> Node | None:
+    def _on_small(self, builder: Builder, op: Op, x: Node, y: Node) -> Node | None:
         """Arithmetic on two fixed broadcasts, done before they are repeated."""
         a, b = x.operands[0], y.operands[0]
-        dims_a, dims_b = tuple(x.attrs.get("dimensions", ())), tuple(y.attrs.get("dimensions", ()))
+        dims_a, dims_b = tuple(Broadcast.of(x).dimensions), tuple(Broadcast.of(y).dimensions)
         assert isinstance(a.type, TensorType) and isinstance(b.type, TensorType)
         if dims_a != dims_b:
             if dims_a and dims_b:
                 return None
             wide, dims = (a.type, dims_a) if dims_a else (b.type, dims_b)
-            a, b = (n if n.type == wide else builder.add(get("broadcast"), (n,), {"dimensions": ()}, wide) for n in (a, b))
+            a, b = (n if n.type == wide else builder.add(hlo.broadcast, (n,), {"dimensions": ()}, wide) for n in (a, b))
         else:
             dims = dims_a
-        small = builder.add(get(word), (a, b), type=a.type)
-        made = builder.add(get("broadcast"), (small,), {"dimensions": dims}, x.type)
+        small = builder.add(op, (a, b), type=a.type)
+        made = builder.add(hlo.broadcast, (small,), {"dimensions": dims}, x.type)
         self.fixed |= {a, b, small, made}
         return made
 
 
 def _weight_dimension(x: Node, s: Node) -> int | None:
     """The dimension of the weights that a factor over the result runs along; -1 for a scalar factor; None when there is none."""
-    dims = tuple(s.attrs.get("dimensions", ()))
+    dims = tuple(Broadcast.of(s).dimensions)
     if not dims:
         return -1
     if len(dims) != 1:
         return None
-    if x.op.name == "convolution":
-        conv = x.attrs["dim_labels"]
-        assert isinstance(conv, ConvDims)
-        return conv.rhs_output if dims[0] == conv.out_feature and x.attrs.get("batch_group_count", 1) == 1 else None
+    if x.op is hlo.convolution:
+        conv = Convolution.of(x).dim_labels
+        return conv.rhs_output if dims[0] == conv.out_feature and Convolution.of(x).batch_group_count == 1 else None
     rhs = x.operands[1].type
     assert isinstance(rhs, TensorType) and isinstance(x.type, TensorType)
-    taken = {*x.attrs.get("rhs_contracting_dims", ()), *x.attrs.get("rhs_batch_dims", ())}
+    taken = {*Dot.of(x).rhs_contracting_dims, *Dot.of(x).rhs_batch_dims}
     free = [d for d in range(rhs.rank) if d not in taken]
     first = x.type.rank - len(free)
     return free[dims[0] - first] if dims[0] >= first else None

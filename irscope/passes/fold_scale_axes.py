@@ -13,20 +13,26 @@ from math import isfinite
 
 from irscope.formats.relay.algebra import layout_axes
 from irscope.graph import Kind, Node, TensorType
+from irscope.ops import hlo
+from irscope.ops.attributes import Constant
+from irscope.ops.sets import relay
 from irscope.passes.simplify_inference import bound
 from irscope.passes.visitor import GraphMutator
 
-CONVOLUTIONS = frozenset(("nn.conv1d", "nn.conv2d", "nn.conv3d", "nn.contrib_conv2d_NCHWc", "nn.contrib_conv2d_nchwc"))
-CONTRACTIONS = CONVOLUTIONS | {"nn.dense", "nn.matmul"}
+CONVOLUTIONS = relay("nn.conv1d nn.conv2d nn.conv3d nn.contrib_conv2d_NCHWc nn.contrib_conv2d_nchwc")
+DENSE = relay("nn.dense")
+CONTRACTIONS = CONVOLUTIONS | DENSE | relay("nn.matmul")
 """What has weights that a scale can go into."""
 
-HOMOGENEOUS = frozenset(("nn.relu", "nn.leaky_relu"))
+HOMOGENEOUS = relay("nn.relu nn.leaky_relu")
 """Functions with ``f(s * x) == s * f(x)`` for every positive ``s``."""
 
-SUMS = frozenset(("add", "subtract"))
+SUMS, MULTIPLY, BIAS = relay("add subtract"), relay("multiply"), relay("nn.bias_add")
 
-RESHAPED = frozenset(("expand_dims", "reshape", "squeeze", "transpose", "layout_transform", "broadcast_to", "repeat"))
+RESHAPED = relay("expand_dims reshape squeeze transpose layout_transform broadcast_to repeat")
 """Operators that move numbers and change none."""
+
+INPUTS = hlo.named("parameter constant")
 
 SMALLEST = {"f16": 2.0 ** -7, "bf16": 2.0 ** -63, "f32": 2.0 ** -63, "f64": 2.0 ** -511}
 """The square root of the smallest normal number of an element type: 2^-14, 2^-126 and 2^-1022 (IEEE 754; bfloat16 has float32's exponents).
@@ -65,14 +71,14 @@ class Channels:
 
 def channels(node: Node) -> Channels | None:
     """The channels of a contraction; None where no scale can follow them (weights packed in another way, a multiplier of channels)."""
-    if node.op.name not in CONTRACTIONS or len(node.operands) != 2:
+    if node.op not in CONTRACTIONS or len(node.operands) != 2:
         return None
     data, weight, result = node.operands[0].type, node.operands[1].type, node.type
     if not (isinstance(data, TensorType) and isinstance(weight, TensorType) and isinstance(result, TensorType)):
         return None
     if not (data.dtype.is_float and data.dtype is weight.dtype is result.dtype and weight.is_static):
         return None
-    found = _of_convolution(node, weight) if node.op.name in CONVOLUTIONS else _of_product(node, data, result)
+    found = _of_convolution(node, weight) if node.op in CONVOLUTIONS else _of_product(node, data, result)
     if found is None:
         return None
     reads = found.read is None or _size(data, found.data) == _size(weight, found.read)
@@ -80,7 +86,7 @@ def channels(node: Node) -> Channels | None:
 
 
 def _of_product(node: Node, data: TensorType, result: TensorType) -> Channels | None:
-    if node.op.name == "nn.dense":
+    if node.op in DENSE:
         return Channels((data.rank - 1,), (result.rank - 1,), (1,), (0,))
     given = bound(node)
     if data.rank != 2 or given["transpose_a"]:
@@ -181,11 +187,12 @@ def without(mutator: GraphMutator, scale: Node, dropped: Axes) -> Node:
 
 def sign(node: Node) -> Sign:
     """What is known of a scale's numbers. Movement in between is looked through."""
-    while node.op.name in RESHAPED and node.operands:
+    while node.op in RESHAPED and node.operands:
         node = node.operands[0]
-    if node.op.name != "constant" or "literal" not in node.attrs or node.attrs["literal"].elided:
+    literal = Constant.of(node).known if node.op is hlo.constant else None
+    if literal is None:
         return Sign.UNKNOWN
-    value = node.attrs["literal"].value()
+    value = literal.value()
     assert isinstance(node.type, TensorType), "a scale is a tensor"
     least, most = float(value.min(initial=1)), float(value.max(initial=1))
     if not (isfinite(least) and isfinite(most)):
@@ -205,7 +212,7 @@ def there_early(nodes: Sequence[Node]) -> list[bool]:
     cheap = (Kind.ELEMENTWISE, Kind.BROADCAST, Kind.INJECTIVE)
     early = [False] * len(nodes)
     for node in nodes:
-        if node.op.name in ("parameter", "constant"):
+        if node.op in INPUTS:
             early[node.index] = True
         elif node.op.kind in cheap and node.operands and not node.bodies:
             early[node.index] = all(early[o.index] for o in node.operands)

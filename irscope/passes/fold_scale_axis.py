@@ -3,8 +3,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from irscope.formats.relay.dialect import RELAY
 from irscope.graph import Module
-from irscope.passes.base import Pass, is_primitive
+from irscope.passes.base import Pass
 from irscope.passes.fold_scale import FoldScale
 from irscope.passes.fold_scale_backward import Backward
 from irscope.passes.fold_scale_forward import Forward
@@ -31,6 +32,7 @@ class FoldScaleAxis(Pass):
     name: ClassVar[str] = "fold-scale-axis"
     requires = ("infer-types",)
     opt_level: ClassVar[int] = 3
+    dialects = (RELAY,)
 
     def __init__(self, direction: str = "both") -> None:
         if direction not in DIRECTIONS:
@@ -38,10 +40,9 @@ class FoldScaleAxis(Pass):
         self.direction = direction
 
     def run(self, module: Module) -> Module:
-        if is_primitive(module):
-            return FoldScale().run(module)
-        if module.format != "relay":
-            return module
+        return FoldScale().run(module) if module.is_primitive else super().run(module)
+
+    def rewrite(self, module: Module) -> Module:
         self.declined = declined = list[str]()
         if self.direction != "forward":
             module = Backward(declined).run(module)

@@ -5,9 +5,12 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from irscope.formats.relay.attributes import BiasAdd
 from irscope.graph import Graph, Node, TensorType
 from irscope.passes.fold_scale_axes import (
+    BIAS,
     HOMOGENEOUS,
+    MULTIPLY,
     SUMS,
     UNKNOWN,
     Axes,
@@ -80,23 +83,22 @@ class Backward(GraphMutator):
         for node in reversed(graph.nodes):
             scale = self.takes.get(node)
             if scale is not None:
-                for operand in node.operands if node.op.name in SUMS else node.operands[:1]:
+                for operand in node.operands if node.op in SUMS else node.operands[:1]:
                     if operand in self.open and node not in self.channels:
                         self.takes[operand] = replace(scale, axes=self.open[operand].axes)
-            elif node.op.name == "multiply":
+            elif node.op in MULTIPLY:
                 told += self._multiplied(node, early)
         return told[::-1]
 
     def _opened(self, node: Node) -> Open | None:
-        name = node.op.name
         if (found := channels(node)) is not None:
             self.channels[node] = found
             return Open(found.result, node)
-        if name in HOMOGENEOUS and (before := self.open.get(node.operands[0])) is not None:
+        if node.op in HOMOGENEOUS and (before := self.open.get(node.operands[0])) is not None:
             return replace(before, through=before.through or node)
-        if name == "nn.bias_add" and (before := self.open.get(node.operands[0])) is not None:
-            return before if before.axes == (int(node.attrs.get("axis", 1)) % _rank(node),) else None
-        if name in SUMS:
+        if node.op in BIAS and (before := self.open.get(node.operands[0])) is not None:
+            return before if before.axes == (BiasAdd.of(node).axis % _rank(node),) else None
+        if node.op in SUMS:
             return self._sum(node)
         return None
 
@@ -141,14 +143,14 @@ class Backward(GraphMutator):
         if kept is not None:
             return self.new(kept)
         scale = self.takes.get(node)
-        if scale is None or node.op.name in HOMOGENEOUS:
+        if scale is None or node.op in HOMOGENEOUS:
             return None
         values = [self.new(o) for o in node.operands]
         if node in self.channels:
             weight = node.operands[1].type
             assert isinstance(weight, TensorType), "its channels are known"
             values[1] = self.add("multiply", [values[1], fitted(self, self._scale(scale), weight, self.channels[node].made)], weight)
-        elif node.op.name == "nn.bias_add":
+        elif node.op in BIAS:
             values[1] = self.add("multiply", [values[1], self._scale(scale)])
         else:
             for at, operand in enumerate(node.operands):

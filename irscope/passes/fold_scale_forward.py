@@ -4,9 +4,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from irscope.formats.relay.attributes import BiasAdd
 from irscope.graph import Graph, Node, TensorType
 from irscope.passes.fold_scale_axes import (
+    BIAS,
     HOMOGENEOUS,
+    MULTIPLY,
     SUMS,
     UNKNOWN,
     Axes,
@@ -76,7 +79,7 @@ class Forward(GraphMutator):
             want = wants.get(node)
             if want is None:
                 continue
-            if node.op.name == "multiply":
+            if node.op in MULTIPLY:
                 self._multiplied(node, want, early)
             else:
                 # Whoever reads a scaled value had asked for it, so it is no weight, and no other side of a sum.
@@ -86,18 +89,17 @@ class Forward(GraphMutator):
 
     def _asked(self, node: Node, want: Wanted | None) -> Sequence[Wanted | None]:
         """What a node wants of its operands, when its own readers want ``want``."""
-        name = node.op.name
         nothing: list[Wanted | None] = [None] * len(node.operands)
         if (found := channels(node)) is not None and found.read is not None:
             self.channels[node] = found
             return [Wanted(found.data, node), None]
         if want is None:
             return nothing
-        if name in HOMOGENEOUS:
+        if node.op in HOMOGENEOUS:
             return [replace(want, through=want.through or node)]
-        if name == "nn.bias_add" and isinstance(node.type, TensorType) and want.axes == (int(node.attrs.get("axis", 1)) % node.type.rank,):
+        if node.op in BIAS and isinstance(node.type, TensorType) and want.axes == (BiasAdd.of(node).axis % node.type.rank,):
             return [replace(want, divided=want.divided or node), None]
-        if name in SUMS:
+        if node.op in SUMS:
             x, y = (o.type for o in node.operands)
             if isinstance(x, TensorType) and isinstance(y, TensorType):
                 divided = replace(want, divided=want.divided or node)
@@ -128,7 +130,7 @@ class Forward(GraphMutator):
         if node in self.kept:
             return self.new(self.kept[node])
         scaled = [self.scaled.get(o) for o in node.operands]
-        if not any(scaled) or node.op.name in HOMOGENEOUS:
+        if not any(scaled) or node.op in HOMOGENEOUS:
             return None
         at = next(i for i, s in enumerate(scaled) if s is not None)
         scale, values = scaled[at], list(operands)
@@ -137,7 +139,7 @@ class Forward(GraphMutator):
             weight, read = node.operands[1].type, self.channels[node].read
             assert isinstance(weight, TensorType) and read is not None, "its channels are known"
             values[1] = self.add("multiply", [values[1], fitted(self, self._scale(scale), weight, read)], weight)
-        elif node.op.name == "nn.bias_add":
+        elif node.op in BIAS:
             values[1] = self.add("divide", [values[1], self._scale(scale)])
         else:
             whole = node.operands[at].type

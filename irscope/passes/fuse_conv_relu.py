@@ -4,19 +4,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
+from irscope.formats.torchscript.attributes import Constant
 from irscope.graph import Graph, Module, Node, unknown_op
-from irscope.ops import get, lookup
+from irscope.ops import get, hlo, lookup
+from irscope.ops.sets import relay, torchscript
 from irscope.passes.base import Pass
 from irscope.passes.pattern import MAX_NAMED
-from irscope.passes.torch_effects import without_unused_values, writes_before
+from irscope.passes.torch_effects import CONSTANT, LIST, without_unused_values, writes_before
 from irscope.passes.visitor import GraphMutator
 
-BETWEEN = frozenset(("cast", "reshape", "transpose", "layout_transform", "nn.bias_add", "add", "multiply", "nn.pad", "nn.max_pool2d",
-                     "aten::add", "aten::add_", "aten::batch_norm", "aten::max_pool2d", "aten::to", "aten::mul"))
+BETWEEN = relay("cast reshape transpose layout_transform nn.bias_add add multiply nn.pad nn.max_pool2d") \
+    | torchscript("add add_ batch_norm max_pool2d to mul")
 """Operators that are told when they keep a convolution and a rectifier apart."""
 
-CONVOLUTIONS = frozenset(("nn.conv2d", "aten::conv2d", "aten::_convolution"))
-RECTIFIERS = frozenset(("nn.relu", "aten::relu", "aten::relu_"))
+OLD_CONVOLUTION = torchscript("_convolution")
+TORCH_CONVOLUTIONS = torchscript("conv2d") | OLD_CONVOLUTION
+CONVOLUTIONS = relay("nn.conv2d") | TORCH_CONVOLUTIONS
+RECTIFIERS = relay("nn.relu") | torchscript("relu relu_")
 TORCH_FUSED = "aten::cudnn_convolution_relu"
 """What torch itself makes of the two when it freezes a model (``torch/csrc/jit/passes/frozen_conv_add_relu_fusion.cpp``)."""
 
@@ -35,21 +39,24 @@ class FuseConvRelu(Pass):
     name: ClassVar[str] = "fuse-conv-relu"
 
     def run(self, module: Module) -> Module:
-        if module.format == "hlo":
-            if any(node.op.name == "convolution" for graph in module.graphs.values() for node in graph.nodes):
+        if module.dialect.primitive:
+            if any(node.op is hlo.convolution for graph in module.graphs.values() for node in graph.nodes):
                 self.declined = ["HLO has no operator for a convolution with its rectifier: fuse-patterns makes one computation of the two"]
             return module
-        mutator = _Fusing(module.format == "torchscript")
+        mutator = _Fusing(module.dialect.writes_in_place)
         made = mutator.run(module)
         self.declined = mutator.declined
         return made
 
 
 class _Fusing(GraphMutator):
-    """``before`` has, for each step in between, the convolution that it comes from."""
+    """``before`` has, for each step in between, the convolution that it comes from.
 
-    def __init__(self, torch: bool) -> None:
-        self.torch = torch
+    Where lines may write in place, those that nobody reads stay, because they might do something.
+    """
+
+    def __init__(self, writes_in_place: bool) -> None:
+        self.writes_in_place = writes_in_place
         self.declined: list[str] = []
 
     def begin(self, graph: Graph) -> None:
@@ -57,32 +64,32 @@ class _Fusing(GraphMutator):
         self.gone: set[Node] = set()
         self.absorbed: set[Node] = set()
         for node in graph.nodes:
-            if node.op.name in BETWEEN and node.operands:
+            if node.op in BETWEEN and node.operands:
                 first = node.operands[0]
-                source = first if first.op.name in CONVOLUTIONS else self.before.get(first)
+                source = first if first.op in CONVOLUTIONS else self.before.get(first)
                 if source is not None:
                     self.before[node] = source
-        writes = writes_before(graph.nodes) if self.torch else []
+        writes = writes_before(graph.nodes) if self.writes_in_place else []
         for node in graph.nodes:
-            if node.op.name in RECTIFIERS and node.operands and self._may_fuse(node, node.operands[0], writes):
+            if node.op in RECTIFIERS and node.operands and self._may_fuse(node, node.operands[0], writes):
                 self.gone.add(node)
-                if self.torch:  # where lines stay that nobody reads, because they might do something
+                if self.writes_in_place:
                     self.absorbed.add(node.operands[0])
 
     def _mutated(self, graph: Graph, became: dict[Graph, Graph]) -> Graph:
         made = super()._mutated(graph, became)
-        if self.torch and self.gone:
+        if self.writes_in_place and self.gone:
             made.nodes = without_unused_values(made.nodes)
         return made
 
     def _may_fuse(self, relu: Node, convolution: Node, writes: list[int]) -> bool:
-        if convolution.op.name not in CONVOLUTIONS:
+        if convolution.op not in CONVOLUTIONS:
             self._told_between(relu, convolution)
             return False
         others = self.needed_elsewhere(convolution, relu)
         if others:
             return self._left(convolution, relu, f"{', '.join(others)} needs the convolution's plain result too")
-        if self.torch and _operands(convolution) is None:
+        if convolution.op in TORCH_CONVOLUTIONS and _operands(convolution) is None:
             return self._left(convolution, relu, "the convolution is transposed, not of images, or pads by a word")
         # Between two lines of TorchScript, what the convolution reads may be written.
         if writes and writes[relu.index - 1] > writes[convolution.index]:
@@ -96,7 +103,7 @@ class _Fusing(GraphMutator):
         if node not in self.gone:
             return None
         convolution = node.operands[0]
-        if not self.torch:
+        if convolution.op not in TORCH_CONVOLUTIONS:
             inputs = [self.new(operand) for operand in convolution.operands]
             return self.builder.add(get("nn.conv2d_relu", "relay"), inputs, convolution.attrs, node.type, name=node.name)
         found = _operands(convolution)
@@ -122,9 +129,9 @@ class _Fusing(GraphMutator):
 def _operands(convolution: Node) -> list[Node] | None:
     """Data, weight, bias, stride, padding, dilation and groups of a convolution of torch; None for what the fused one cannot be."""
     given = list(convolution.operands)
-    if convolution.op.name == "aten::_convolution" and len(given) > 8:
+    if convolution.op in OLD_CONVOLUTION and len(given) > 8:
         transposed = given[6]
-        plain = transposed.op.name == "prim::Constant" and transposed.attrs.get("value") in (0, False)
+        plain = transposed.op in CONSTANT and Constant.of(transposed).value in (0, False)
         return [*given[:6], given[8]] if plain and _length(given[3]) == 2 else None
     padding = given[4] if len(given) == 7 else None
     return None if padding is None or str(padding.type) == "str" else given
@@ -132,7 +139,7 @@ def _operands(convolution: Node) -> list[Node] | None:
 
 def _length(values: Node) -> int:
     """How many numbers a list has; -1 for what is no list that the text shows."""
-    if values.op.name == "prim::ListConstruct":
+    if values.op in LIST:
         return len(values.operands)
-    value = values.attrs.get("value") if values.op.name == "prim::Constant" else None
+    value = Constant.of(values).value if values.op in CONSTANT else None
     return len(value) if isinstance(value, tuple) else -1

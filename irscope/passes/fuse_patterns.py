@@ -2,16 +2,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from typing import ClassVar
 
-from irscope.graph import Module, Node, TensorType
-from irscope.passes.base import Pass, is_primitive
+from irscope.formats.hlo.dialect import HLO
+from irscope.formats.relay.dialect import RELAY
+from irscope.formats.torchscript.dialect import TORCHSCRIPT
+from irscope.graph import Dialect, Module, Node, Op, TensorType
+from irscope.ops import hlo
+from irscope.ops.attributes import Constant
+from irscope.passes.base import Pass
 from irscope.passes.composite import Recipe, put_together
 from irscope.passes.pattern import Match, Pattern, anything, op
 from irscope.passes.torch_effects import small_value
 
 Step = Callable[[Pattern], Pattern]
+RECTIFIERS = hlo.named("maximum call")
 
 
 class FusePatterns(Pass):
@@ -31,7 +36,9 @@ class FusePatterns(Pass):
     requires = ("infer-types",)
 
     def run(self, module: Module) -> Module:
-        dialect = "hlo" if is_primitive(module) else module.format
+        dialect = HLO if module.is_primitive else module.dialect
+        if dialect not in PATTERNS:
+            return module
         pattern, copied = PATTERNS[dialect]
         recipe = Recipe(pattern, composite_name, lambda found: {"Composite": composite_name(found)}, lambda _, node: copied(node), 2)
         made, self.declined = put_together(module, [recipe])
@@ -40,15 +47,15 @@ class FusePatterns(Pass):
 
 def composite_name(found: Match) -> str:
     """``conv2d_bias_add_relu``: the operators in the order in which they run."""
-    names = [_word(n.op.dialect, n.op.name) for n in reversed(found.inside)]
+    names = [_word(n.op) for n in reversed(found.inside)]
     return "_".join(name for name in names if name)
 
 
-@cache
-def _word(dialect: str, operator: str) -> str:
+def _word(op: Op) -> str:
     """The name of a step; empty for what only belongs to the one before it."""
-    name = operator.rpartition(".")[2].rpartition("::")[2].strip("_").replace("-", "_")
-    return "" if name == "get_tuple_element" else "relu" if dialect == "hlo" and name in ("maximum", "call") else name
+    if op in RECTIFIERS:
+        return "relu"
+    return "" if op is hlo.get_tuple_element else op.name.rpartition(".")[2].rpartition("::")[2].strip("_").replace("-", "_")
 
 
 def _chain(core: Pattern, *steps: Step) -> Pattern:
@@ -77,8 +84,8 @@ def _sum(x: Pattern) -> Pattern:
     return left | op("add")(anything(), x).where(lambda node: _keeps_shape(node, 1))
 
 
-RELAY = _chain(CORE, lambda x: op("nn.bias_add")(x, anything()), _norm, _sum,
-               lambda x: op("nn.relu", "clip", "tanh", "sigmoid", "nn.leaky_relu")(x))
+RELAY_CHAIN = _chain(CORE, lambda x: op("nn.bias_add")(x, anything()), _norm, _sum,
+                     lambda x: op("nn.relu", "clip", "tanh", "sigmoid", "nn.leaky_relu")(x))
 
 # ---------------------------------------------------------------------- TorchScript
 
@@ -88,8 +95,8 @@ TORCH_CORE = op(*(f"aten::{name}" for name in TORCH_LAYERS))(anything(), anythin
 TORCH_SUM = op("aten::add", "aten::add_")
 TORCH_ACTIVATION = op(*(f"aten::{name}{tail}" for name in (
     "relu", "relu6", "hardtanh", "clamp", "tanh", "sigmoid", "leaky_relu", "gelu", "silu", "hardswish") for tail in ("", "_")))
-TORCH = _chain(TORCH_CORE, lambda x: op("aten::batch_norm")(x, ...), lambda x: TORCH_SUM(x, ...) | op("aten::add")(anything(), x, ...),
-               lambda x: TORCH_ACTIVATION(x, ...))
+TORCH_CHAIN = _chain(TORCH_CORE, lambda x: op("aten::batch_norm")(x, ...),
+                     lambda x: TORCH_SUM(x, ...) | op("aten::add")(anything(), x, ...), lambda x: TORCH_ACTIVATION(x, ...))
 
 
 # ---------------------------------------------------------------------- HLO
@@ -99,11 +106,10 @@ HLO_CORE = op("convolution", "dot")(anything(), anything())
 
 def _is_zero(node: Node) -> bool:
     """A number 0, stretched or not."""
-    if node.op.name == "broadcast":
+    if node.op is hlo.broadcast:
         node = node.operands[0]
-    if node.op.name != "constant" or not isinstance(node.type, TensorType) or node.type.rank or node.attrs["literal"].elided:
-        return False
-    return float(node.attrs["literal"].value()) == 0.0
+    literal = Constant.of(node).known if node.op is hlo.constant else None
+    return literal is not None and isinstance(node.type, TensorType) and not node.type.rank and float(literal.value()) == 0.0
 
 
 def _either(name: str, x: Pattern, other: Pattern) -> Pattern:
@@ -112,7 +118,7 @@ def _either(name: str, x: Pattern, other: Pattern) -> Pattern:
 
 def _is_stretched(node: Node) -> bool:
     """A vector, or what has fewer elements in another way, repeated to the size of the result."""
-    if node.op.name != "broadcast" or not isinstance(node.type, TensorType):
+    if node.op is not hlo.broadcast or not isinstance(node.type, TensorType):
         return False
     before = node.operands[0].type
     return isinstance(before, TensorType) and 1 < before.elements < node.type.elements
@@ -121,23 +127,23 @@ def _is_stretched(node: Node) -> bool:
 def _calls_relu(node: Node) -> bool:
     """A call of a rectifier, which is how JAX writes one."""
     root = node.bodies[0].root if len(node.operands) == 1 and node.bodies else None
-    return root is not None and root.op.name == "maximum" and {o.op.name == "parameter" for o in root.operands} == {True, False} \
+    return root is not None and root.op is hlo.maximum and {o.op is hlo.parameter for o in root.operands} == {True, False} \
         and any(_is_zero(o) for o in root.operands)
 
 
 ZERO, STRETCHED = anything().where(_is_zero), anything().where(_is_stretched)
-HLO = _chain(HLO_CORE, lambda x: _either("add", x, STRETCHED), lambda x: op("batch-norm-inference")(x, ...),
-             lambda x: _either("multiply", x, STRETCHED), lambda x: _either("add", x, anything()),
-             lambda x: _either("maximum", x, ZERO) | op("clamp")(anything(), x, anything()) | op("tanh", "logistic")(x)
-             | op("call")(x).where(_calls_relu))
+HLO_CHAIN = _chain(HLO_CORE, lambda x: _either("add", x, STRETCHED), lambda x: op("batch-norm-inference")(x, ...),
+                   lambda x: _either("multiply", x, STRETCHED), lambda x: _either("add", x, anything()),
+                   lambda x: _either("maximum", x, ZERO) | op("clamp")(anything(), x, anything()) | op("tanh", "logistic")(x)
+                   | op("call")(x).where(_calls_relu))
 
 
 def _made_inside(node: Node) -> bool:
     """Numbers, and what is stretched: a computation makes them itself from less."""
-    number = node.op.name == "constant" and isinstance(node.type, TensorType) and node.type.rank == 0
+    number = node.op is hlo.constant and isinstance(node.type, TensorType) and node.type.rank == 0
     return number or _is_stretched(node) or _is_zero(node)
 
 
-PATTERNS: dict[str, tuple[Pattern, Callable[[Node], bool]]] = {
-    "relay": (RELAY, lambda node: False), "torchscript": (TORCH, small_value), "hlo": (HLO, _made_inside)}
+PATTERNS: dict[Dialect, tuple[Pattern, Callable[[Node], bool]]] = {
+    RELAY: (RELAY_CHAIN, lambda node: False), TORCHSCRIPT: (TORCH_CHAIN, small_value), HLO: (HLO_CHAIN, _made_inside)}
 """What is looked for in each format, and which values of few numbers the function writes itself."""

@@ -6,10 +6,11 @@ from typing import ClassVar
 
 from irscope.graph import Builder, Effect, Graph, Module, Node, TensorType, TupleType, Type, live, rewrite, see_through
 from irscope.graph.rewrite import copy_node
-from irscope.ops import get
-from irscope.passes.base import Pass, is_primitive, per_graph
+from irscope.ops import hlo
+from irscope.ops.attributes import GetTupleElement, Ordering
+from irscope.passes.base import Pass, per_graph
 
-CHEAP = frozenset(("parameter", "constant", "get-tuple-element", "tuple", "iota", "broadcast", "reshape", "bitcast"))
+CHEAP = hlo.named("parameter constant get-tuple-element tuple iota broadcast reshape bitcast")
 """Operators that are not worth a value that lives through the whole loop."""
 
 
@@ -27,7 +28,7 @@ class HoistLoopInvariant(Pass):
     opt_level: ClassVar[int] = 2
 
     def run(self, module: Module) -> Module:
-        if not is_primitive(module):
+        if not module.is_primitive:
             return module
         made = per_graph(module, _hoisted)
         # The loops' old bodies are called by nobody now.
@@ -45,7 +46,7 @@ class HoistLoopInvariant(Pass):
 
 def _hoisted(graph: Graph, became: dict[Graph, Graph]) -> Graph:
     def rule(builder: Builder, node: Node, operands: Sequence[Node]) -> Node | None:
-        if node.op.name != "while":
+        if node.op is not hlo.while_:
             return None
         condition, body = (became.get(b, b) for b in node.bodies)
         return _loop(builder, node, operands[0], condition, body)
@@ -57,38 +58,38 @@ def _loop(builder: Builder, node: Node, init: Node, condition: Graph, body: Grap
     invariant = invariant_nodes(body)
     alive = live(body)
     users = body.users()
-    outgoing = [n for n in invariant.values() if n.op.name not in CHEAP and alive[n.index]
+    outgoing = [n for n in invariant.values() if n.op not in CHEAP and alive[n.index]
                 and any(u not in invariant for u in users[n.index])]
     if not outgoing or not isinstance(init.type, TupleType):
         return None
     needed = _needed(outgoing)
     early: dict[Node, Node] = {}
     for inner in needed:
-        if inner.op.name == "get-tuple-element":
-            early[inner] = part(builder, init, int(inner.attrs["index"]))
+        if inner.op is hlo.get_tuple_element:
+            early[inner] = part(builder, init, GetTupleElement.of(inner).index)
         else:
             early[inner] = copy_node(builder, inner, [early[o] for o in inner.operands])
     n = len(init.type.elements)
     state = TupleType((*init.type.elements, *(o.type for o in outgoing)))
-    first = builder.add(get("tuple"), [*(part(builder, init, i) for i in range(n)), *(early[o] for o in outgoing)], type=state)
+    first = builder.add(hlo.tuple, [*(part(builder, init, i) for i in range(n)), *(early[o] for o in outgoing)], type=state)
     bodies = (_over(condition, state, {}), _over(body, state, {o: n + i for i, o in enumerate(outgoing)}))
     loop = builder.add(node.op, [first], node.attrs, state, bodies, name=node.name)
-    return builder.add(get("tuple"), [part(builder, loop, i) for i in range(n)], type=init.type)
+    return builder.add(hlo.tuple, [part(builder, loop, i) for i in range(n)], type=init.type)
 
 
 def invariant_nodes(body: Graph) -> dict[Node, Node]:
     """The pure nodes of a loop's body that give the same value in every round, by themselves."""
     root, state = body.result(), body.params[0]
-    if root.op.name != "tuple":
+    if root.op is not hlo.tuple:
         return {}
     kept = {i for i, o in enumerate(root.operands)
-            if o.op.name == "get-tuple-element" and o.operands[0] is state and int(o.attrs["index"]) == i}
+            if o.op is hlo.get_tuple_element and o.operands[0] is state and GetTupleElement.of(o).index == i}
     found: dict[Node, Node] = {}
     for node in body.nodes:
-        if node.op.name == "get-tuple-element" and node.operands[0] is state:
-            fixed = int(node.attrs["index"]) in kept
+        if node.op is hlo.get_tuple_element and node.operands[0] is state:
+            fixed = GetTupleElement.of(node).index in kept
         else:
-            pure = node.op.effect is Effect.PURE and not node.attrs.get("control_predecessors") and node.op.name != "parameter"
+            pure = node.op.effect is Effect.PURE and not Ordering.of(node).control_predecessors and node.op is not hlo.parameter
             fixed = pure and isinstance(node.type, TensorType) and all(o in found for o in node.operands)
         if fixed:
             found[node] = node
@@ -103,17 +104,17 @@ def _needed(roots: Sequence[Node]) -> list[Node]:
         node = stack.pop()
         if node not in seen:
             seen.add(node)
-            if node.op.name != "get-tuple-element":
+            if node.op is not hlo.get_tuple_element:
                 stack.extend(node.operands)
     return sorted(seen, key=lambda n: n.index)
 
 
 def part(builder: Builder, whole: Node, index: int) -> Node:
     """One element of a tuple."""
-    if whole.op.name == "tuple":
+    if whole.op is hlo.tuple:
         return whole.operands[index]
     assert isinstance(whole.type, TupleType), "its elements were counted"
-    return builder.add(get("get-tuple-element"), [whole], {"index": index}, whole.type.elements[index])
+    return builder.add(hlo.get_tuple_element, [whole], {"index": index}, whole.type.elements[index])
 
 
 def _over(graph: Graph, state: Type, read: dict[Node, int]) -> Graph:
@@ -130,15 +131,15 @@ def _over(graph: Graph, state: Type, read: dict[Node, int]) -> Graph:
             continue
         if node in read:
             became[node] = part(builder, whole, read[node])
-        elif node.op.name == "get-tuple-element" and node.operands[0] is param:
+        elif node.op is hlo.get_tuple_element and node.operands[0] is param:
             became[node] = copy_node(builder, node, [whole])
         else:
             if param in node.operands and old is None:
-                old = builder.add(get("tuple"), [part(builder, whole, i) for i in range(len(param.type.elements))], type=param.type)
+                old = builder.add(hlo.tuple, [part(builder, whole, i) for i in range(len(param.type.elements))], type=param.type)
             became[node] = copy_node(builder, node, [old if o is param and old is not None else became[o] for o in node.operands])
     root = became[graph.result()]
     if read:
         rest = [part(builder, whole, i) for i in range(len(param.type.elements), len(state.elements))]
-        root = builder.add(get("tuple"), [*root.operands, *rest], type=state)
+        root = builder.add(hlo.tuple, [*root.operands, *rest], type=state)
     made.root = root
     return see_through(rewrite(made, lambda b, n, o: None), made)

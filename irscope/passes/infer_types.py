@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from irscope.formats.relay.dialect import RELAY
 from irscope.graph import Module
 from irscope.passes.base import Pass, rewritten
 
@@ -18,10 +19,9 @@ class InferTypes(Pass):
     """
 
     name: ClassVar[str] = "infer-types"
+    dialects = (RELAY,)
 
-    def run(self, module: Module) -> Module:
-        if module.format != "relay":
-            return module
+    def rewrite(self, module: Module) -> Module:
         from irscope.formats.relay.filling import fill_types
 
         made = rewritten(module, lambda builder, node, operands: None)

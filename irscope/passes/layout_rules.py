@@ -13,7 +13,10 @@ from typing import Any
 
 from irscope.formats.relay.operators import declared
 from irscope.graph import Kind, Node, TensorType, TupleType, Type
+from irscope.ops.sets import relay
+from irscope.passes.algebra.relay_arithmetic import BINARY
 from irscope.passes.layouts import Layout, layout, types_of
+from irscope.passes.op_table import OpTable
 
 Known = Sequence[Layout | None]
 
@@ -50,10 +53,10 @@ Rule = Callable[[Call, Known, Known, Mapping[str, Any]], Ruled | None]
 
 def rule_of(node: Node) -> Rule | None:
     """The rule of a call's operator."""
-    found = RULES.get(node.op.name)
+    found = RULES.get(node.op)
     if found is not None:
         return found
-    pointwise = node.op.kind is Kind.ELEMENTWISE and len(node.operands) == 1 and node.op.dialect == "relay"
+    pointwise = node.op.kind is Kind.ELEMENTWISE and len(node.operands) == 1 and not node.op.is_primitive
     return same if pointwise and isinstance(node.type, TensorType) else None
 
 
@@ -181,7 +184,7 @@ def arg_reduced(call: Call, old: Known, now: Known, attrs: Mapping[str, Any]) ->
 def concatenated(call: Call, old: Known, now: Known, attrs: Mapping[str, Any]) -> Ruled | None:
     """All fields lie as the first of which it is known."""
     # The quantised one has a scale and a zero point for each field, and for the result.
-    fields = (len(now) - 2) // 3 if call.node.op.name == "qnn.concatenate" else len(now)
+    fields = (len(now) - 2) // 3 if call.node.op in QUANTISED_CONCATENATE else len(now)
     here = next((n for n in now[:fields] if n is not None), None)
     was = next((o for o, n in zip(old, now, strict=True) if n is here and n is not None), None)
     if was is None or here is None or any(len(call.shape(i) or ()) != len(was) for i in range(fields)):
@@ -306,43 +309,32 @@ def placed(call: Call, old: Known, now: Known, attrs: Mapping[str, Any]) -> Rule
     return Ruled([said, *[None] * (len(now) - 1)], [said], attrs)
 
 
-BINARY = (
-    "add subtract multiply divide power mod floor_mod floor_divide trunc_divide trunc_mod maximum minimum left_shift right_shift "
-    "bitwise_and bitwise_or bitwise_xor logical_and logical_or logical_xor equal not_equal less less_equal greater greater_equal "
-    "qnn.add qnn.subtract qnn.mul"
-)
-POINTWISE = "copy nn.dropout clip cast_like annotation.stop_fusion qnn.leaky_relu qnn.hardswish"
-ALONG = (
-    "nn.layer_norm nn.bias_add nn.prelu nn.lrn nn.softmax nn.log_softmax nn.fast_softmax qnn.softmax topk argsort sort cumsum cumprod "
-    "qnn.requantize qnn.quantize qnn.dequantize"
-)
-CONVOLUTIONS = (
-    "nn.conv1d nn.conv2d nn.conv3d nn.conv1d_transpose nn.conv2d_transpose nn.conv3d_transpose nn.conv2d_relu qnn.conv2d "
-    "qnn.conv2d_transpose nn.contrib_conv2d_NCHWc nn.contrib_conv2d_nchwc nn.contrib_depthwise_conv2d_NCHWc"
-)
-POOLS = [f"nn.{kind}_pool{n}d" for kind in ("max", "avg", "global_max", "global_avg", "adaptive_max", "adaptive_avg") for n in (1, 2, 3)]
+QUANTISED_CONCATENATE = relay("qnn.concatenate")
 
-RULES: dict[str, Rule] = {
-    **dict.fromkeys(BINARY.split(), broadcast(2)),
-    "where": broadcast(3),
-    **dict.fromkeys(POINTWISE.split(), same),
-    **dict.fromkeys(ALONG.split(), along()),
-    "nn.batch_norm": along("first"),
-    "nn.instance_norm": along(batch=True),
-    "nn.group_norm": along(batch=True),
-    **dict.fromkeys(("nn.l2_normalize", "reverse"), over_axes),
-    **dict.fromkeys(("sum", "mean", "max", "min", "prod", "all", "any"), reduced),
-    **dict.fromkeys(("argmax", "argmin"), arg_reduced),
-    **dict.fromkeys(("concatenate", "qnn.concatenate"), concatenated),
-    "split": split,
-    "squeeze": squeezed,
-    "transpose": transposed,
-    **dict.fromkeys(("nn.pad", "nn.mirror_pad"), padded),
-    "strided_slice": sliced,
-    **dict.fromkeys(CONVOLUTIONS.split(), convolved(1)),
-    "nn.deformable_conv2d": convolved(2),
-    **dict.fromkeys([*POOLS, "contrib.adaptive_avg_pool2d", "contrib.adaptive_max_pool2d", "qnn.avg_pool2d"], windowed()),
-    **dict.fromkeys(("image.resize1d", "image.resize2d", "image.resize3d", "nn.upsampling", "nn.upsampling3d"), windowed(packed=False)),
-    **dict.fromkeys(("vision.roi_pool", "vision.roi_align", "nn.depth_to_space", "nn.space_to_depth"), placed),
-}
+RULES: OpTable[Rule] = OpTable(
+    (BINARY | relay("qnn.add qnn.subtract qnn.mul"), broadcast(2)),
+    (relay("where"), broadcast(3)),
+    (relay("copy nn.dropout clip cast_like annotation.stop_fusion qnn.leaky_relu qnn.hardswish"), same),
+    (relay("nn.layer_norm nn.bias_add nn.prelu nn.lrn nn.softmax nn.log_softmax nn.fast_softmax qnn.softmax topk argsort sort cumsum "
+           "cumprod qnn.requantize qnn.quantize qnn.dequantize"), along()),
+    (relay("nn.batch_norm"), along("first")),
+    (relay("nn.instance_norm nn.group_norm"), along(batch=True)),
+    (relay("nn.l2_normalize reverse"), over_axes),
+    (relay("sum mean max min prod all any"), reduced),
+    (relay("argmax argmin"), arg_reduced),
+    (relay("concatenate") | QUANTISED_CONCATENATE, concatenated),
+    (relay("split"), split),
+    (relay("squeeze"), squeezed),
+    (relay("transpose"), transposed),
+    (relay("nn.pad nn.mirror_pad"), padded),
+    (relay("strided_slice"), sliced),
+    (relay("nn.conv1d nn.conv2d nn.conv3d nn.conv1d_transpose nn.conv2d_transpose nn.conv3d_transpose nn.conv2d_relu qnn.conv2d "
+           "qnn.conv2d_transpose nn.contrib_conv2d_NCHWc nn.contrib_conv2d_nchwc nn.contrib_depthwise_conv2d_NCHWc"), convolved(1)),
+    (relay("nn.deformable_conv2d"), convolved(2)),
+    (relay(" ".join(f"nn.{kind}_pool{n}d" for kind in ("max", "avg", "adaptive_max", "adaptive_avg") for n in (1, 2, 3)))
+     | relay("nn.global_max_pool2d nn.global_avg_pool2d contrib.adaptive_avg_pool2d contrib.adaptive_max_pool2d qnn.avg_pool2d"),
+     windowed()),
+    (relay("image.resize1d image.resize2d image.resize3d nn.upsampling nn.upsampling3d"), windowed(packed=False)),
+    (relay("vision.roi_pool vision.roi_align nn.depth_to_space nn.space_to_depth"), placed),
+)
 """The rule of each operator that can follow; pointwise operators of one operand need none."""

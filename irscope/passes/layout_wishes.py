@@ -4,8 +4,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from irscope.formats.relay.operators import declared, names
-from irscope.graph import Node, TensorType
+from irscope.formats.relay.operators import declared, load, names
+from irscope.graph import Node, Op, TensorType
+from irscope.ops import get
+from irscope.ops.sets import relay
 from irscope.passes.layout_rules import RULES
 from irscope.passes.layouts import Layout, layout
 from irscope.passes.simplify_inference import bound
@@ -20,33 +22,35 @@ CONVOLUTIONS = {
 }
 """The convolutions whose data has these axes."""
 
+CONV2D, DECONVOLUTIONS = relay("nn.conv2d"), relay("nn.conv1d_transpose nn.conv2d_transpose nn.conv3d_transpose qnn.conv2d_transpose")
 KERNELS = {"NCW": "OIW", "NWC": "WIO", "NCHW": "OIHW", "NHWC": "HWIO", "HWNC": "HWOI", "NCDHW": "OIDHW", "NDHWC": "DHWIO"}
 TRANSPOSED = {"NCW": "IOW", "NCHW": "IOHW", "NCDHW": "IODHW"}
 DEPTHWISE = {"NHWC": "HWOI"}
 """The layout of weights that goes with one of data, where none is asked for: those of TVM's ``convert_op_layout``."""
 
-Wishes = Mapping[str, tuple[Layout, str]]
+Wishes = Mapping[Op, tuple[Layout, str]]
 """By operator: the layout of the data, and that of the kernel or ``default``."""
 
 
 def wishes(text: str) -> Wishes:
     """What the option says. Raises UserError for an unknown operator, and for what is no layout."""
-    found: dict[str, tuple[Layout, str]] = {}
+    found: dict[Op, tuple[Layout, str]] = {}
     for part in text.split("+"):
         if not part.strip():
             continue
         first, *rest = part.strip().split(":")
         if not rest and first and first[0].isupper():
             data = _layout(first)
+            load()
             operators = CONVOLUTIONS.get("".join(sorted(data.wholes)))
             if operators is None:
                 raise UserError(f"convert-layout: no convolution has the layout {first!r}", f"its axes are those of {', '.join(KERNELS)}")
             _kernel_is_known(data)
-            found |= dict.fromkeys(operators, (data, DEFAULT))
+            found |= dict.fromkeys((get(name, "relay") for name in operators), (data, DEFAULT))
             continue
         if declared(first) is None:
             raise UserError(f"convert-layout: there is no operator {first!r}", did_you_mean(first, names()) or "such as nn.conv2d")
-        if first not in RULES or not {"layout", "data_layout"} & set(_attributes(first)):
+        if get(first, "relay") not in RULES or not {"layout", "data_layout"} & set(_attributes(first)):
             raise UserError(f"convert-layout: {first} has no layout", "it follows its operands, where it can")
         if not 1 <= len(rest) <= 2:
             raise UserError(f"convert-layout: {part.strip()!r} asks for no layout", "write OPERATOR:LAYOUT or OPERATOR:LAYOUT:KERNEL")
@@ -55,7 +59,7 @@ def wishes(text: str) -> Wishes:
             _layout(kernel)
         elif "data_layout" in _attributes(first):
             _kernel_is_known(data)
-        found[first] = data, kernel
+        found[get(first, "relay")] = data, kernel
     return found
 
 
@@ -80,17 +84,17 @@ def wanted(node: Node, data: Layout, kernel: str) -> Mapping[str, Any] | str:
     return {**left, "data_layout": data.text, "kernel_layout": kernel}
 
 
-def operator_for(node: Node, data: Layout) -> str:
+def operator_for(node: Node, data: Layout) -> Op:
     """TVM has an operator of its own for packed data."""
-    if node.op.name != "nn.conv2d" or not data.is_packed:
-        return node.op.name
-    return "nn.contrib_depthwise_conv2d_NCHWc" if _is_depthwise(node) else "nn.contrib_conv2d_NCHWc"
+    if node.op not in CONV2D or not data.is_packed:
+        return node.op
+    return get("nn.contrib_depthwise_conv2d_NCHWc" if _is_depthwise(node) else "nn.contrib_conv2d_NCHWc", "relay")
 
 
 def _kernel(node: Node, data: Layout, given: Mapping[str, Any]) -> str | None:
     """The layout of weights for one of data: in packed ones both kinds of channels are split as the data is."""
     plain = "".join(data.wholes)
-    transposed = "transpose" in node.op.name
+    transposed = node.op in DECONVOLUTIONS
     made = (TRANSPOSED.get(plain) if transposed else None) or (DEPTHWISE.get(plain) if _is_depthwise(node) else None) or KERNELS.get(plain)
     if made is None or not data.is_packed:
         return made

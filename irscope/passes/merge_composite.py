@@ -5,7 +5,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+from irscope.formats.relay.dialect import RELAY
 from irscope.graph import Module, Node
+from irscope.ops import hlo
+from irscope.ops.attributes import GetTupleElement
 from irscope.passes import split_outside
 from irscope.passes.base import Pass
 from irscope.passes.composite import Recipe, put_together
@@ -31,6 +34,7 @@ class MergeComposite(Pass):
 
     name: ClassVar[str] = "merge-composite"
     requires = ("infer-types",)
+    dialects = (RELAY,)
 
     def __init__(self, patterns: str = "", file: str = "") -> None:
         lines = [line for line in _read(file).splitlines() if line.strip() and not line.lstrip().startswith("#")] if file else []
@@ -43,9 +47,7 @@ class MergeComposite(Pass):
         made.table = list(table)
         return made
 
-    def run(self, module: Module) -> Module:
-        if module.format != "relay":
-            return module
+    def rewrite(self, module: Module) -> Module:
         made, self.declined = put_together(module, [_recipe(name, pattern) for name, pattern in self.table])
         return made
 
@@ -62,9 +64,9 @@ def _recipe(name: str, pattern: Pattern) -> Recipe:
 
 def _word(node: Node) -> str:
     """How TVM writes a node in ``PartitionedFromPattern``."""
-    if node.op.name == "get-tuple-element":
-        return f"TupleGetItem{node.attrs['index']}_"
-    return "Tuple_" if node.op.name == "tuple" else f"{node.op.name}_"
+    if node.op is hlo.get_tuple_element:
+        return f"TupleGetItem{GetTupleElement.of(node).index}_"
+    return "Tuple_" if node.op is hlo.tuple else f"{node.op.name}_"
 
 
 def _named(text: str) -> tuple[str, Pattern]:

@@ -7,14 +7,14 @@ from typing import ClassVar
 from irscope.graph import Builder, Graph, Module, Node, TensorType, callees_first, rewrite, see_through
 from irscope.graph.collector import collector_paused
 from irscope.graph.rewrite import copy_node
+from irscope.ops.sets import hlo, relay
 from irscope.passes.base import Pass, per_graph
 from irscope.passes.canonicalize_cast import bits, is_cast, is_widening
 from irscope.passes.visitor import without_dead
 
-MOVEMENT = frozenset((
-    "reshape", "transpose", "broadcast", "slice", "reverse", "squeeze", "expand_dims", "strided_slice", "tile", "repeat", "broadcast_to",
-    "nn.batch_flatten", "layout_transform",
-))
+MOVEMENT = hlo("reshape transpose broadcast slice reverse") | relay(
+    "reshape transpose reverse squeeze expand_dims strided_slice tile repeat broadcast_to nn.batch_flatten layout_transform"
+)
 """Operators of one operand that only move its elements, of HLO and of Relay."""
 
 ROUNDS = 16
@@ -55,8 +55,8 @@ def swaps(graph: Graph) -> dict[Node, bool]:
         before = node.operands[0]
         if before in found or len(users[before.index]) != 1 or before is graph.root:
             continue
-        widens = node.op.name in MOVEMENT and is_widening(before)
-        if widens or (is_cast(node) and before.op.name in MOVEMENT and len(before.operands) == 1 and 0 < bits(node) < bits(before)):
+        widens = node.op in MOVEMENT and is_widening(before)
+        if widens or (is_cast(node) and before.op in MOVEMENT and len(before.operands) == 1 and 0 < bits(node) < bits(before)):
             found[node] = widens
     return found
 

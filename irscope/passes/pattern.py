@@ -16,6 +16,7 @@ from types import EllipsisType
 from typing import Any
 
 from irscope.graph import Graph, Node, TensorType
+from irscope.ops import hlo
 
 MAX_NAMED = 8
 """So many users of a value are named one by one."""
@@ -123,7 +124,7 @@ class Pattern:
             return False
         if self.heads is not None and node.op.name not in self.heads:
             return False
-        if self.attrs and any(node.attrs.get(key) != value for key, value in self.attrs.items()):
+        if not self.attrs.items() <= node.attrs.items():
             return False
         if self.conditions and not all(condition(node) for condition in self.conditions):
             return False
@@ -166,9 +167,9 @@ def constant() -> Pattern:
 
 def is_constant(node: Node) -> bool:
     """Whether a node is a constant."""
-    return node.op.name == "constant"
+    return node.op is hlo.constant
 
 
 def parameter() -> Pattern:
     """A parameter of the graph."""
-    return anything().where(lambda node: node.op.name == "parameter")
+    return anything().where(lambda node: node.op is hlo.parameter)

@@ -1,32 +1,28 @@
 """Which operators of Relay are worth half precision, which bear it, and which do not.
 
-Three lists, as in TVM's ``ToMixedPrecision`` (python/tvm/relay/transform/mixed_precision.py of 0.19): its names, and operators that it has
-in no list and that move numbers without changing them. What stands in none is computed in single precision.
+Two lists, as in TVM's ``ToMixedPrecision`` (python/tvm/relay/transform/mixed_precision.py of 0.19): its names, and operators that it has
+in no list and that move numbers without changing them. What stands in none is computed in single precision, as the operators of TVM's
+third list are: they grow quickly, sum much, or say their type themselves.
 """
 from __future__ import annotations
 
-ALWAYS = frozenset((
+from irscope.ops.sets import relay
+
+ALWAYS = relay(
     "nn.conv1d nn.conv2d nn.conv3d nn.conv1d_transpose nn.conv2d_transpose nn.conv3d_transpose nn.dense nn.matmul nn.batch_matmul "
-    "nn.conv2d_relu nn.contrib_conv2d_NCHWc nn.contrib_depthwise_conv2d_NCHWc").split())
+    "nn.conv2d_relu nn.contrib_conv2d_NCHWc nn.contrib_depthwise_conv2d_NCHWc")
 """Worth the conversions: heavy, and quicker on halves."""
 
-MOVING = frozenset((
+MOVING = relay(
     "nn.pad nn.mirror_pad nn.batch_flatten nn.depth_to_space nn.space_to_depth concatenate stack split squeeze transpose reshape "
     "expand_dims reshape_like broadcast_to broadcast_to_like strided_slice slice_like take gather gather_nd tile repeat reverse "
     "layout_transform copy where scatter scatter_elements scatter_nd argwhere dyn.reshape dyn.broadcast_to dyn.strided_slice dyn.tile"
-).split())
+)
 """They move numbers and change none: on halves they move half as much."""
 
-FOLLOWING = MOVING | frozenset((
+FOLLOWING = MOVING | relay(
     "less greater less_equal greater_equal add subtract multiply divide nn.bias_add nn.batch_norm sqrt shape_of ndarray_size max min "
     "maximum minimum argmax argmin nn.relu nn.leaky_relu nn.prelu nn.dropout sigmoid tanh fast_tanh fast_exp fast_erf clip negative abs "
-    "nn.max_pool1d nn.max_pool2d nn.max_pool3d nn.avg_pool1d nn.avg_pool2d nn.avg_pool3d nn.global_max_pool1d nn.global_max_pool2d "
-    "nn.global_max_pool3d nn.adaptive_max_pool1d nn.adaptive_max_pool2d nn.adaptive_max_pool3d image.resize2d nn.upsampling").split())
+    "nn.max_pool1d nn.max_pool2d nn.max_pool3d nn.avg_pool1d nn.avg_pool2d nn.avg_pool3d nn.global_max_pool2d "
+    "nn.adaptive_max_pool1d nn.adaptive_max_pool2d nn.adaptive_max_pool3d image.resize2d nn.upsampling")
 """They bear half precision, and are not worth a conversion: they follow what they read."""
-
-NEVER = frozenset((
-    "exp power log log2 log10 log1p erf nn.cross_entropy nn.cross_entropy_with_logits nn.softmax nn.log_softmax nn.fast_softmax "
-    "nn.l2_normalize arange nn.global_avg_pool1d nn.global_avg_pool2d nn.global_avg_pool3d nn.adaptive_avg_pool1d nn.adaptive_avg_pool2d "
-    "nn.adaptive_avg_pool3d sum mean prod variance cumsum cumprod nn.layer_norm nn.instance_norm nn.group_norm nn.lrn cast cast_like "
-    "reinterpret").split())
-"""They grow quickly, sum much, or say their type themselves: single precision always. So do operators in none of these lists."""

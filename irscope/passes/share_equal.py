@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from irscope.graph import Builder, Effect, Graph, Module, Node, Structure, rewrite, see_through
+from irscope.ops import hlo
 from irscope.passes.base import Pass, per_graph
 
 
@@ -47,7 +48,7 @@ class _Sharing:
         self.seen: dict[object, Node] = {}
 
     def rule(self, builder: Builder, node: Node, operands: Sequence[Node]) -> Node | None:
-        if node.op.effect is not Effect.PURE or node.op.name == "parameter" or node.op.name in self.skip:
+        if node.op.effect is not Effect.PURE or node.op is hlo.parameter or node.op.name in self.skip:
             return None
         bodies = tuple(self.structure.graph(self.bodies.get(b, b)) for b in node.bodies)
         key = (id(node.op), node.type, self.structure.attrs(node.attrs), tuple(o.index for o in operands), bodies)

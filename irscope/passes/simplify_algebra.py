@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
+from irscope.formats.relay.dialect import RELAY
 from irscope.graph import Builder, Module, Node
 from irscope.passes.algebra import (
     arithmetic,
@@ -17,14 +18,16 @@ from irscope.passes.algebra import (
     relay_padding,
 )
 from irscope.passes.algebra.simplifier import Rules, Simplifier
-from irscope.passes.base import Pass, is_primitive, rewritten
+from irscope.passes.base import Pass, rewritten
+from irscope.passes.op_table import OpTable
 
 RULES: Rules = {**movement.RULES, **padding.RULES, **arithmetic.RULES}
 POINTWISE = arithmetic.POINTWISE
-RELAY: relay.Rules = {**relay_movement.RULES, **relay_padding.RULES, **relay_like.RULES, **relay_casts.RULES, **relay_arithmetic.RULES}
+RELAY_RULES: relay.Rules = OpTable(*relay_movement.RULES.rows, *relay_padding.RULES.rows, *relay_like.RULES.rows, *relay_casts.RULES.rows,
+                                   *relay_arithmetic.RULES.rows)
 ROUNDS = 16
 """How often the inexact rules go over a module at most."""
-RELAY_INEXACT: relay.Rules = {**RELAY, **relay_arithmetic.INEXACT}
+RELAY_INEXACT: relay.Rules = OpTable(*RELAY_RULES.rows, *relay_arithmetic.INEXACT.rows)
 
 
 class SimplifyAlgebra(Pass):
@@ -46,21 +49,22 @@ class SimplifyAlgebra(Pass):
     """
 
     name: ClassVar[str] = "simplify-algebra"
+    dialects = (RELAY,)
 
     def __init__(self, inexact: bool = False) -> None:
         self.inexact = inexact
 
     def run(self, module: Module) -> Module:
-        if not is_primitive(module):
-            return self._relay(module) if module.format == "relay" else module
+        if not module.is_primitive:
+            return super().run(module)
 
         def rule(builder: Builder, node: Node, operands: Sequence[Node]) -> Node | None:
             return Simplifier(builder, RULES, POINTWISE, node).node(node, operands)
         return rewritten(module, rule)
 
-    def _relay(self, module: Module) -> Module:
+    def rewrite(self, module: Module) -> Module:
         if not self.inexact:
-            return relay.simplified(module, RELAY)
+            return relay.simplified(module, RELAY_RULES)
         # What has one reader less afterwards may be taken together in the next round.
         for _ in range(ROUNDS):
             before, module = module, relay.simplified(module, RELAY_INEXACT)

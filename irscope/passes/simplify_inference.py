@@ -4,11 +4,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+from irscope.formats.relay.dialect import RELAY
 from irscope.formats.relay.operators import declared
 from irscope.graph import Module, Node, TensorType
+from irscope.ops.attributes import GetTupleElement
 from irscope.ops.building import constant
+from irscope.ops.sets import relay
 from irscope.passes.base import Pass
 from irscope.passes.visitor import GraphMutator
+
+BATCH_NORM, DROPOUT = relay("nn.batch_norm"), relay("nn.dropout")
 
 
 class SimplifyInference(Pass):
@@ -24,17 +29,18 @@ class SimplifyInference(Pass):
 
     name: ClassVar[str] = "simplify-inference"
     requires = ("infer-types",)
+    dialects = (RELAY,)
 
-    def run(self, module: Module) -> Module:
-        return _Simplifying().run(module) if module.format == "relay" else module
+    def rewrite(self, module: Module) -> Module:
+        return _Simplifying().run(module)
 
 
 class _Simplifying(GraphMutator):
     def visit_get_tuple_element(self, node: Node, operands: Sequence[Node]) -> Node | None:
-        whole, index = node.operands[0], int(node.attrs["index"])
-        if whole.op.name == "nn.dropout" and index == 0:
+        whole, index = node.operands[0], GetTupleElement.of(node).index
+        if whole.op in DROPOUT and index == 0:
             return self.new(whole.operands[0])
-        if whole.op.name != "nn.batch_norm" or not isinstance(whole.operands[0].type, TensorType):
+        if whole.op not in BATCH_NORM or not isinstance(whole.operands[0].type, TensorType):
             return None
         if index:
             return self.new(whole.operands[2 + index])

@@ -8,12 +8,14 @@ from irscope.analysis.constant import computed_early
 from irscope.graph import Builder, Graph, Kind, Module, Node, TensorType, TupleType, rewrite, see_through
 from irscope.graph.rewrite import copy_node
 from irscope.lazy import Array, np
-from irscope.ops import get
+from irscope.ops import hlo
+from irscope.ops.attributes import Constant, Slice, Transpose
 from irscope.ops.attrs import Literal
 
-REPEATS = frozenset(("broadcast", "iota", "constant"))
+REPEATS = hlo.named("broadcast iota constant")
 """Operators that make more bytes than they read: they stay where they are used."""
-MOVES = frozenset(("reshape", "transpose", "slice"))
+MOVES = hlo.named("reshape transpose slice")
+HEAVY = hlo.named("exponential log tanh sine cosine power erf logistic")
 SMALL_WORK = 12
 """Simple operations an element on constants of one element that are not worth a program of their own."""
 
@@ -35,7 +37,7 @@ class Split:
         def rule(builder: Builder, node: Node, operands: Sequence[Node]) -> Node | None:
             if node.index not in found:
                 return None
-            return builder.add(get("constant"), (), {"literal": Literal.of(found[node.index], node.type)}, node.type, name=node.name)
+            return builder.add(hlo.constant, (), {"literal": Literal.of(found[node.index], node.type)}, node.type, name=node.name)
         main = self.module.main()
         made = see_through(rewrite(main, rule), main)
         module = self.module.derived()
@@ -65,7 +67,7 @@ def _frontier(graph: Graph, known: list[bool]) -> list[Node]:
         stack.append(graph.root)
     while stack:
         node = stack.pop()
-        if node.op.name in REPEATS or node.op.name == "tuple":
+        if node.op in REPEATS or node.op is hlo.tuple:
             stack.extend(node.operands)
         elif isinstance(node.type, TensorType):
             wanted[node.index] = node
@@ -80,11 +82,11 @@ def _work(graph: Graph, known: list[bool]) -> list[int]:
             continue
         total = sum(work[o.index] for o in node.operands)
         if node.op.scalar is not None:
-            heavy = node.op.name in ("exponential", "log", "tanh", "sine", "cosine", "power", "erf", "logistic")
-            arrays = any(isinstance(o.type, TensorType) and o.type.elements > 1 and o.op.name not in REPEATS for o in node.operands)
+            heavy = node.op in HEAVY
+            arrays = any(isinstance(o.type, TensorType) and o.type.elements > 1 and o.op not in REPEATS for o in node.operands)
             total += SMALL_WORK if heavy or arrays or _array_behind(node) else 1
-        elif node.op.name not in REPEATS and node.op.kind not in (Kind.TUPLE, Kind.LEAF):
-            total += SMALL_WORK if node.op.name not in MOVES or _array_behind(node) else 0
+        elif node.op not in REPEATS and node.op.kind not in (Kind.TUPLE, Kind.LEAF):
+            total += SMALL_WORK if node.op not in MOVES or _array_behind(node) else 0
         work[node.index] = min(total, 1000 * SMALL_WORK)
     return work
 
@@ -92,9 +94,9 @@ def _work(graph: Graph, known: list[bool]) -> list[int]:
 def _array_behind(node: Node) -> bool:
     """Whether an operand is an array that stands in memory, or a repetition of one."""
     for operand in node.operands:
-        while operand.op.name == "broadcast":
+        while operand.op is hlo.broadcast:
             operand = operand.operands[0]
-        if operand.op.name == "constant" and isinstance(operand.type, TensorType) and operand.type.elements > 1:
+        if operand.op is hlo.constant and isinstance(operand.type, TensorType) and operand.type.elements > 1:
             return True
     return False
 
@@ -115,7 +117,7 @@ def _early(module: Module, graph: Graph, frontier: list[Node]) -> Module:
         if needed[node.index]:
             new[node.index] = copy_node(builder, node, [new[o.index] for o in node.operands])
             new[node.index].origin = node.origin or (node,)
-    made.root = builder.add(get("tuple"), [new[n.index] for n in frontier], type=TupleType(tuple(n.type for n in frontier)))
+    made.root = builder.add(hlo.tuple, [new[n.index] for n in frontier], type=TupleType(tuple(n.type for n in frontier)))
     early = module.derived(f"{module.name}.constants")
     early.entry = made.name
     early.graphs = {made.name: made}
@@ -125,19 +127,18 @@ def _early(module: Module, graph: Graph, frontier: list[Node]) -> Module:
 def _moved(module: Module) -> Module:
     """Reshapes, transposes and slices of constants done on the arrays themselves."""
     main = module.main()
-    if not any(n.op.name in MOVES and n.operands[0].op.name in ("constant", *MOVES) for n in main.nodes):
+    if not any(n.op in MOVES and (n.operands[0].op in MOVES or n.operands[0].op is hlo.constant) for n in main.nodes):
         return module
     changed = False
 
     def rule(builder: Builder, node: Node, operands: Sequence[Node]) -> Node | None:
         nonlocal changed
-        if node.op.name not in MOVES or operands[0].op.name != "constant" or operands[0].attrs["literal"].elided:
-            return None
-        if not isinstance(node.type, TensorType) or node.type.elements == 1:
+        literal = Constant.of(operands[0]).known if node.op in MOVES and operands[0].op is hlo.constant else None
+        if literal is None or not isinstance(node.type, TensorType) or node.type.elements == 1:
             return None
         changed = True
-        value = _move(node, operands[0].attrs["literal"].value())
-        return builder.add(get("constant"), (), {"literal": Literal.of(value, node.type)}, node.type, name=node.name)
+        value = _move(node, literal.value())
+        return builder.add(hlo.constant, (), {"literal": Literal.of(value, node.type)}, node.type, name=node.name)
     graph = see_through(rewrite(main, rule), main)
     if not changed:
         return module
@@ -149,8 +150,8 @@ def _moved(module: Module) -> Module:
 
 def _move(node: Node, array: Array) -> Array:
     assert isinstance(node.type, TensorType)
-    if node.op.name == "reshape":
+    if node.op is hlo.reshape:
         return array.reshape(node.type.dims())
-    if node.op.name == "transpose":
-        return np.ascontiguousarray(array.transpose(node.attrs["dimensions"]))
-    return np.ascontiguousarray(array[tuple(slice(a, b, c) for a, b, c in node.attrs["slice"])])
+    if node.op is hlo.transpose:
+        return np.ascontiguousarray(array.transpose(Transpose.of(node).dimensions))
+    return np.ascontiguousarray(array[tuple(slice(a, b, c) for a, b, c in Slice.of(node).slice)])

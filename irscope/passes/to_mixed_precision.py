@@ -4,17 +4,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
+from irscope.formats.relay.dialect import RELAY
 from irscope.formats.relay.operators import declared, names
 from irscope.graph import DTYPES, Graph, Module, Node, TensorType, TupleType, Type
 from irscope.graph.rewrite import copy_node
-from irscope.ops import get
+from irscope.ops import get, hlo
+from irscope.ops.sets import OpSet, relay
 from irscope.passes.base import Pass
+from irscope.passes.op_table import OpTable
 from irscope.passes.precision_lists import ALWAYS, FOLLOWING, MOVING
 from irscope.passes.visitor import GraphMutator
 from irscope.source import UserError, did_you_mean
 
 WORDS = {"float16": "f16", "bfloat16": "bf16"}
 SINGLE = "float32"
+INPUTS = hlo.named("parameter constant")
 
 
 class ToMixedPrecision(Pass):
@@ -33,6 +37,7 @@ class ToMixedPrecision(Pass):
 
     name: ClassVar[str] = "to-mixed-precision"
     requires = ("infer-types",)
+    dialects = (RELAY,)
 
     def __init__(self, dtype: str = "float16", accumulate: str = SINGLE, always: str = "", follow: str = "",
                  never: str = "") -> None:
@@ -41,18 +46,17 @@ class ToMixedPrecision(Pass):
         if accumulate not in (SINGLE, dtype):
             raise UserError(f"to-mixed-precision sums in no {accumulate!r}", f"it sums in {SINGLE} or {dtype}")
         self.dtype, self.accumulate = dtype, accumulate
-        self.lists = dict.fromkeys(FOLLOWING, "follow") | dict.fromkeys(ALWAYS, "always")
-        for name, text in (("always", always), ("follow", follow), ("never", never)):
-            self.lists |= dict.fromkeys(_operators(text), name)
+        self.lists = OpTable((FOLLOWING, "follow"), (ALWAYS, "always"), (_operators(always), "always"), (_operators(follow), "follow"),
+                             (_operators(never), "never"))
 
-    def run(self, module: Module) -> Module:
-        return _Narrowing(self.dtype, self.accumulate, self.lists).run(module) if module.format == "relay" else module
+    def rewrite(self, module: Module) -> Module:
+        return _Narrowing(self.dtype, self.accumulate, self.lists).run(module)
 
 
 class _Narrowing(GraphMutator):
     """``half`` has, by node as written, its value in half precision where it was computed in it; ``single`` that in single precision."""
 
-    def __init__(self, word: str, accumulate: str, lists: dict[str, str]) -> None:
+    def __init__(self, word: str, accumulate: str, lists: OpTable[str]) -> None:
         self.word, self.accumulate, self.lists = word, accumulate, lists
         self.narrow, self.wide = DTYPES[WORDS[word]], DTYPES["f32"]
         self.narrowed: dict[Type, Type] = {}
@@ -75,27 +79,26 @@ class _Narrowing(GraphMutator):
 
     def _narrow(self, node: Node) -> Node | None:
         """The operator on halves; None where it stays as written."""
-        name = node.op.name
-        if name == "get-tuple-element" and node.operands[0] in self.half:
+        if node.op is hlo.get_tuple_element and node.operands[0] in self.half:
             made = self.builder.add(node.op, [self.half[node.operands[0]]], node.attrs, self._narrowed(node.type), name=node.name)
             return self._keep(node, made)
-        kind = self.lists.get(name)
-        if kind not in ("always", "follow") or node.bodies or node.op.dialect != "relay":
+        kind = self.lists.get(node.op)
+        if kind not in ("always", "follow") or node.bodies:
             return None
-        fields = [o.operands if o.op.name == "tuple" else (o,) for o in node.operands]
+        fields = [o.operands if o.op is hlo.tuple else (o,) for o in node.operands]
         flat = [o for each in fields for o in each]
         if kind == "follow" and not self.early[node.index] and not any(o in self.half for o in flat):
             return None
         if not all(self._may_change(o.type) for o in (*flat, node)):
             return None
-        if kind == "follow" and not all(o in self.half or o.op.name in ("parameter", "constant") or not self._is_single(o) for o in flat):
+        if kind == "follow" and not all(o in self.half or o.op in INPUTS or not self._is_single(o) for o in flat):
             return None
         if kind == "always" and not any(self._is_single(o) for o in flat):
             return None
         values = iter([self._as_half(o) for o in flat])
-        taken = [self._gathered(o, [next(values) for _ in each]) for o, each in zip(node.operands, fields, strict=True)]
+        taken = [self._tuple([next(values) for _ in o.operands]) if o.op is hlo.tuple else next(values) for o in node.operands]
         attrs, type = node.attrs, self._narrowed(node.type)
-        if kind == "always" and _says_type(name):
+        if kind == "always" and _says_type(node.op.name):
             attrs = {**attrs, "out_dtype": self.accumulate}
             type = node.type if self.accumulate == SINGLE else type
         made = self.builder.add(node.op, taken, attrs, type, name=node.name)
@@ -109,20 +112,16 @@ class _Narrowing(GraphMutator):
             self.half[node] = made
         return made
 
-    def _gathered(self, operand: Node, values: list[Node]) -> Node:
-        """An operand from its fields: a tuple again, where it was one."""
-        return self._tuple(values) if operand.op.name == "tuple" else values[0]
-
     def _tuple(self, values: list[Node]) -> Node:
-        return self.builder.add(get("tuple"), values, {}, TupleType(tuple(v.type for v in values)))
+        return self.builder.add(hlo.tuple, values, {}, TupleType(tuple(v.type for v in values)))
 
     def _moved_for_heavy_ones(self, graph: Graph) -> list[bool]:
         """By index, what is only moved on its way into heavy operators: converting it first moves half as much, and costs nothing more."""
         wanted = [False] * len(graph.nodes)
         for node in reversed(graph.nodes):
             users = self.users[node.index]
-            if node.op.name in MOVING and self.lists.get(node.op.name) == "follow" and users and node is not graph.root:
-                wanted[node.index] = all(self.lists.get(u.op.name) == "always" or wanted[u.index] for u in users)
+            if node.op in MOVING and self.lists.get(node.op) == "follow" and users and node is not graph.root:
+                wanted[node.index] = all(self.lists.get(u.op) == "always" or wanted[u.index] for u in users)
         return wanted
 
     # ------------------------------------------------------------------ values
@@ -167,9 +166,8 @@ class _Narrowing(GraphMutator):
 
     def _widened(self, value: Node, type: Type) -> Node:
         if isinstance(type, TupleType):
-            part = get("get-tuple-element")
             elements = value.type.elements if isinstance(value.type, TupleType) else ()
-            parts = [self.builder.add(part, [value], {"index": i}, have) for i, have in enumerate(elements)]
+            parts = [self.builder.add(hlo.get_tuple_element, [value], {"index": i}, have) for i, have in enumerate(elements)]
             return self._tuple([self._widened(p, t) for p, t in zip(parts, type.elements, strict=True)])
         return value if value.type == type else self.builder.add(get("cast", "relay"), [value], {"dtype": SINGLE}, type)
 
@@ -180,10 +178,10 @@ def _says_type(name: str) -> bool:
     return operator is not None and "out_dtype" in operator.names
 
 
-def _operators(text: str) -> list[str]:
+def _operators(text: str) -> OpSet:
     """Operators joined by ``+``. Raises UserError for one that is unknown."""
     found = [name.strip() for name in text.split("+") if name.strip()]
     for name in found:
         if declared(name) is None:
             raise UserError(f"to-mixed-precision: there is no operator {name!r}", did_you_mean(name, names()) or "such as nn.conv2d")
-    return found
+    return relay(" ".join(found))

@@ -7,24 +7,24 @@ from itertools import accumulate
 
 from irscope.formats.torchscript.operators import overloads
 from irscope.graph import Node
+from irscope.ops.sets import hlo, torchscript
 
-BUILDING = frozenset((
+CONSTANT, LIST = torchscript("prim::Constant"), torchscript("prim::ListConstruct")
+BUILDING = hlo("parameter tuple get-tuple-element constant") | torchscript(
     "prim::Constant prim::ListConstruct prim::TupleConstruct prim::ListUnpack prim::TupleUnpack prim::TupleIndex prim::GetAttr "
     "prim::NumToTensor prim::unchecked_cast prim::device prim::dtype prim::ConstantChunk prim::FusionGroup aten::Int aten::Float "
     "aten::Bool aten::ScalarImplicit"
-).split())
+)
 """Lines of the language itself that read and build values."""
 
 
 def may_write(node: Node) -> bool:
     """Whether a line may change a value in place: what ends in ``_``, and all of which nothing is known."""
-    return _may_write(node.op.name)
+    return node.op not in BUILDING and _may_write(node.op.name)
 
 
 @cache
 def _may_write(name: str) -> bool:
-    if name in BUILDING or name in ("parameter", "tuple", "get-tuple-element", "constant"):
-        return False
     found = overloads(name)
     return found is None or any(choice.style not in ("pure", "view") for choice in found.choices)
 
@@ -36,8 +36,7 @@ def writes_before(nodes: Sequence[Node]) -> list[int]:
 
 def small_value(node: Node) -> bool:
     """Numbers, flags and lists of them."""
-    return node.op.name == "prim::Constant" or (
-        node.op.name == "prim::ListConstruct" and bool(node.operands) and all(o.op.name == "prim::Constant" for o in node.operands))
+    return node.op in CONSTANT or (node.op in LIST and bool(node.operands) and all(o.op in CONSTANT for o in node.operands))
 
 
 def without_unused_values(nodes: list[Node]) -> list[Node]:

@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from irscope.graph import Builder, Graph, Module, Node, Type, callees_first, live, rewrite, see_through
+from irscope.graph import Builder, Dialect, Graph, Module, Node, Type, callees_first, live, rewrite, see_through
 from irscope.graph.rewrite import copy_node
-from irscope.ops import all_ops, lookup
+from irscope.ops import all_ops, hlo, lookup
 from irscope.passes.base import per_graph
 from irscope.passes.pattern import MAX_NAMED
 from irscope.source import UserError, did_you_mean
@@ -53,12 +53,13 @@ class GraphMutator:
     graph: Graph
     users: list[list[Node]]
     builder: Builder
+    dialect: Dialect
     became: dict[Graph, Graph]
     """What the graphs that this one calls have become."""
 
     def run(self, module: Module) -> Module:
         """The module rebuilt; the given one is not touched."""
-        self._dialect = module.format
+        self.dialect = module.dialect
         return per_graph(module, self._mutated)
 
     def visit(self, node: Node, operands: Sequence[Node]) -> Node | None:
@@ -76,7 +77,7 @@ class GraphMutator:
             while self._seen < len(nodes):
                 made = nodes[self._seen]
                 self._seen += 1
-                if len(made.origin) == 1 and made.op.name == "parameter":
+                if len(made.origin) == 1 and made.op is hlo.parameter:
                     self._new.setdefault(made.origin[0], made)
         return self._new[old]
 
@@ -85,10 +86,10 @@ class GraphMutator:
 
         It gets the name of the node that is being replaced. Raises UserError for an unknown operator.
         """
-        declaration = lookup(op, self._dialect)
+        declaration = lookup(op, self.dialect.name)
         if declaration is None:
-            names = [known.name for known in all_ops(self._dialect)]
-            raise UserError(f"there is no operator {op!r} in {self._dialect}", did_you_mean(op, names))
+            names = [known.name for known in all_ops(self.dialect.name)]
+            raise UserError(f"there is no operator {op!r} in {self.dialect}", did_you_mean(op, names))
         return self.builder.add(declaration, operands, attrs, type, name=self._name)
 
     def needed_elsewhere(self, node: Node, by: Node) -> list[str]:

@@ -6,6 +6,7 @@ import pytest
 
 import irscope
 from irscope.formats.relay import print_module
+from irscope.formats.relay.operators import names
 from irscope.graph import Module
 from irscope.passes import fold_constants, pass_named
 from irscope.passes.manager import run_passes
@@ -121,3 +122,7 @@ def test_one_operator_without_a_value_does_not_keep_the_others(monkeypatch: pyte
     made = folded("  %0 = exp(2f);\n  %1 = tanh(%0);\n  %2 = multiply(3f, 4f);\n  multiply(add(%x, %1), %2)")
     assert left(made) == ["tanh", "add", "multiply"]
     assert sum(n.op.name == "constant" for n in made.main().nodes) == 2
+
+
+def test_quantised_operators_are_all_listed() -> None:
+    assert [name for _, name in fold_constants.QUANTISED] == [name for name in names() if name.startswith("qnn.")]

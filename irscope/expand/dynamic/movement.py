@@ -5,8 +5,10 @@ from collections.abc import Sequence
 
 from irscope.expand.dynamic.held import Held, Tree, static
 from irscope.expand.dynamic.work import Rule, Work
-from irscope.graph import Node, TensorType
+from irscope.graph import Node, Op, TensorType
 from irscope.graph.dtypes import S32
+from irscope.ops import hlo
+from irscope.ops.attributes import Concatenate, DynamicSlice, Gather, Pad, Reverse, Scatter, Slice
 
 
 def _slice(w: Work, node: Node, operands: list[Held]) -> Tree:
@@ -14,7 +16,7 @@ def _slice(w: Work, node: Node, operands: list[Held]) -> Tree:
     x = operands[0]
     sizes: dict[int, Node] = {}
     for d, size in x.sizes.items():
-        start, limit, stride = node.attrs["slice"][d]
+        start, limit, stride = Slice.of(node).slice[d]
         length = len(range(start, limit, stride))
         if (start, limit, stride) == (0, x.shape[d], 1):
             sizes[d] = size
@@ -27,10 +29,11 @@ def _slice(w: Work, node: Node, operands: list[Held]) -> Tree:
 def _pad(w: Work, node: Node, operands: list[Held]) -> Tree:
     """What does not count becomes padding, so that padding begins behind the last element that does."""
     x, value = operands
-    filled = w.masked(x, [d for d in x.sizes if node.attrs["padding"][d] != (0, 0, 0)], value.node)
+    padding = Pad.of(node).padding
+    filled = w.masked(x, [d for d in x.sizes if padding[d] != (0, 0, 0)], value.node)
     sizes: dict[int, Node] = {}
     for d, size in x.sizes.items():
-        low, high, interior = node.attrs["padding"][d]
+        low, high, interior = padding[d]
         if interior:
             gaps = w.maximum(w.sub(size, w.number(1)), w.number(0))
             size = w.add(size, w.mul(gaps, w.number(interior)))
@@ -40,7 +43,7 @@ def _pad(w: Work, node: Node, operands: list[Held]) -> Tree:
 
 def _concatenate(w: Work, node: Node, operands: list[Held]) -> Tree:
     """Each operand is written where the one before ends; what it brings along that does not count, the next one covers."""
-    along = node.attrs["dimensions"][0]
+    along = Concatenate.of(node).axis
     sizes = {d: size for o in reversed(operands) for d, size in o.sizes.items() if d != along}
     if not any(along in o.sizes for o in operands):
         return Held(w.copy(node, [o.node for o in operands]), sizes)
@@ -56,8 +59,8 @@ def _concatenate(w: Work, node: Node, operands: list[Held]) -> Tree:
 def _reverse(w: Work, node: Node, operands: list[Held]) -> Tree:
     """Along a dynamic dimension place i takes what stands at size - 1 - i."""
     x = operands[0]
-    made = w.reverse(x.node, [d for d in node.attrs["dimensions"] if d not in x.sizes])
-    for d in node.attrs["dimensions"]:
+    made = w.reverse(x.node, [d for d in Reverse.of(node).dimensions if d not in x.sizes])
+    for d in Reverse.of(node).dimensions:
         if d in x.sizes:
             last = w.sub(x.sizes[d], w.number(1))
             made = w.take(made, w.sub(w.broadcast_to(last, (x.shape[d],)), w.iota((x.shape[d],), 0, S32)), d)
@@ -67,7 +70,7 @@ def _reverse(w: Work, node: Node, operands: list[Held]) -> Tree:
 def _dynamic_slice(w: Work, node: Node, operands: list[Held]) -> Tree:
     """A slice of a whole dimension keeps its size; a part of one is as long as it says, whatever counts."""
     x = operands[0]
-    lengths = node.attrs["dynamic_slice_sizes"]
+    lengths = DynamicSlice.of(node).dynamic_slice_sizes
     sizes = {d: size for d, size in x.sizes.items() if lengths[d] == x.shape[d]}
     return Held(w.copy(node, [o.node for o in operands]), sizes)
 
@@ -105,17 +108,17 @@ def _as_scalars(w: Work, rank: int, starts: Sequence[Held]) -> list[Node]:
 def _gather(w: Work, node: Node, operands: list[Held]) -> Tree:
     """A window over a whole dynamic dimension has its size; each index vector that counts has a window."""
     x, indices = operands
-    a = node.attrs
-    vector = a["index_vector_dim"]
+    a = Gather.of(node)
+    vector = a.index_vector_dim
     if vector in indices.sizes:
         raise w.refusal(node, "the number of indices in an index vector is dynamic")
-    gone = {*a.get("collapsed_slice_dims", ()), *a.get("operand_batching_dims", ())}
+    gone = {*a.collapsed_slice_dims, *a.operand_batching_dims}
     kept = [d for d in range(x.type.rank) if d not in gone]
-    sizes = {place: x.sizes[d] for place, d in zip(a.get("offset_dims", ()), kept)
-             if d in x.sizes and a["slice_sizes"][d] == x.shape[d]}
+    sizes = {place: x.sizes[d] for place, d in zip(a.offset_dims, kept)
+             if d in x.sizes and a.slice_sizes[d] == x.shape[d]}
     t = static(node.type)
     assert isinstance(t, TensorType)
-    outer = [d for d in range(t.rank) if d not in a.get("offset_dims", ())]
+    outer = [d for d in range(t.rank) if d not in a.offset_dims]
     over = [d for d in range(indices.type.rank) if d != vector]
     sizes |= {place: indices.sizes[d] for place, d in zip(outer, over) if d in indices.sizes}
     return Held(w.copy(node, [x.node, indices.node]), sizes)
@@ -125,12 +128,12 @@ def _scatter(w: Work, node: Node, operands: list[Held]) -> Tree:
     """Index vectors that do not count point nowhere, and what points nowhere is not written."""
     n = (len(operands) - 1) // 2
     arrays, indices, updates = operands[:n], operands[n], operands[n + 1:]
-    a = node.attrs
-    vector = a["index_vector_dim"]
+    a = Scatter.of(node)
+    vector = a.index_vector_dim
     if vector in indices.sizes:
         raise w.refusal(node, "the number of indices in an index vector is dynamic")
-    windows = a.get("update_window_dims", ())
-    gone = {*a.get("inserted_window_dims", ()), *a.get("input_batching_dims", ())}
+    windows = a.update_window_dims
+    gone = {*a.inserted_window_dims, *a.input_batching_dims}
     kept = [d for d in range(arrays[0].type.rank) if d not in gone]
     for d, place in zip(kept, windows):
         if any(place in u.sizes for u in updates) and not any(d in x.sizes for x in arrays):
@@ -151,7 +154,7 @@ def _scatter(w: Work, node: Node, operands: list[Held]) -> Tree:
     return w.parts(w.copy(node, nodes), [dict(x.sizes) for x in arrays])
 
 
-RULES: dict[str, Rule] = {
-    "slice": _slice, "pad": _pad, "concatenate": _concatenate, "reverse": _reverse, "dynamic-slice": _dynamic_slice,
-    "dynamic-update-slice": _dynamic_update_slice, "gather": _gather, "scatter": _scatter,
+RULES: dict[Op, Rule] = {
+    hlo.slice: _slice, hlo.pad: _pad, hlo.concatenate: _concatenate, hlo.reverse: _reverse, hlo.dynamic_slice: _dynamic_slice,
+    hlo.dynamic_update_slice: _dynamic_update_slice, hlo.gather: _gather, hlo.scatter: _scatter,
 }

@@ -14,9 +14,11 @@ from irscope.graph import Graph, Module, Node, TensorType, TupleType, Type, live
 from irscope.graph.dtypes import S32
 from irscope.graph.walk import callees_first, callees_first_of
 from irscope.lazy import np
-from irscope.ops import get
+from irscope.ops import hlo
+from irscope.ops.attributes import Constant, CustomCall, GetTupleElement
 
-MAKES_DYNAMIC = frozenset(("set-dimension-size", "get-dimension-size", "dynamic-reshape"))
+MAKES_DYNAMIC = hlo.named("set-dimension-size get-dimension-size dynamic-reshape")
+STEPS = hlo.named("while conditional")
 CALLS = ("PadToStatic", "SliceToDynamic")
 SIZE = TensorType(S32, ())
 
@@ -44,8 +46,8 @@ def _dynamic_graphs(module: Module) -> set[Graph]:
         for node in graph.nodes:
             if id(node.type) not in known:
                 known[id(node.type)] = any(bounded(t) for t in node.type.leaves())
-            if known[id(node.type)] or node.op.name in MAKES_DYNAMIC or any(b in found for b in node.bodies) \
-                    or node.attrs.get("custom_call_target") in CALLS:
+            if known[id(node.type)] or node.op in MAKES_DYNAMIC or any(b in found for b in node.bodies) \
+                    or CustomCall.of(node).custom_call_target in CALLS:
                 found.add(graph)
                 break
     return found
@@ -106,7 +108,7 @@ class _Program:
                 sizes = {}
                 for d in bounded(leaf):
                     self.inputs.append((number, d))
-                    sizes[d] = work.builder.param(get("parameter"), SIZE, f"{param.name}.size")
+                    sizes[d] = work.builder.param(hlo.parameter, SIZE, f"{param.name}.size")
                 sized.append(Held(one.node, sizes))
                 number += isinstance(leaf, TensorType)
             trees.append(rebuilt(type, iter(sized)))
@@ -122,26 +124,25 @@ class _Program:
                 continue
             work.standing_for(node)
             operands = [values[o.index] for o in node.operands]
-            name = node.op.name
-            if name == "tuple":
+            if node.op is hlo.tuple:
                 values[node.index] = operands
-            elif name == "get-tuple-element":
+            elif node.op is hlo.get_tuple_element:
                 whole = operands[0]
                 assert isinstance(whole, list)
-                values[node.index] = whole[node.attrs["index"]]
-            elif name in ("while", "conditional") and (any(places(o) for o in operands) or any(b in self.dynamic for b in node.bodies)):
-                values[node.index] = yield (self._loop if name == "while" else self._branches)(node, operands, work)
+                values[node.index] = whole[GetTupleElement.of(node).index]
+            elif node.op in STEPS and (any(places(o) for o in operands) or any(b in self.dynamic for b in node.bodies)):
+                values[node.index] = yield (self._loop if node.op is hlo.while_ else self._branches)(node, operands, work)
             else:
                 values[node.index] = self._node(node, operands, work)
         return values[graph.result().index]
 
     def _node(self, node: Node, operands: list[Tree], work: Work) -> Tree:
-        if node.op.name in MAKES_DYNAMIC or node.attrs.get("custom_call_target") in CALLS or any(places(o) for o in operands):
+        if node.op in MAKES_DYNAMIC or CustomCall.of(node).custom_call_target in CALLS or any(places(o) for o in operands):
             rule = rule_for(node)
             if rule is None or not all(isinstance(o, Held) for o in operands):
                 raise work.refusal(node, f"irscope has no rule for {node.op.name}, XLA none that runs on a CPU")
             return rule(work, node, [o for o in operands if isinstance(o, Held)])
-        if node.op.name == "constant" and bounded(node.type):
+        if node.op is hlo.constant and bounded(node.type):
             return _constant(work, node)
         nodes = [as_node(work.builder, _value(o)) for o in operands]
         return work.parts(work.copy(node, nodes))
@@ -219,7 +220,7 @@ def _constant(work: Work, node: Node) -> Tree:
     """A constant of bounded type; one that was bound to a given array may be shorter than the bound."""
     t = static(node.type)
     assert isinstance(t, TensorType)
-    literal = node.attrs["literal"]
+    literal = Constant.of(node).literal
     if literal.elided or np.shape(literal.value()) == t.dims():
         return Held(work.copy(node, ()))
     given = np.asarray(literal.value())
@@ -246,7 +247,7 @@ def _unflattened(work: Work, whole: Node, type: Type, like: Tree, passed: set[Pl
 
 def _part(work: Work, whole: Node, index: int) -> Node:
     assert isinstance(whole.type, TupleType)
-    return work.builder.add(get("get-tuple-element"), (whole,), {"index": index}, whole.type.elements[index], synthetic=True)
+    return work.builder.add(hlo.get_tuple_element, (whole,), {"index": index}, whole.type.elements[index], synthetic=True)
 
 
 def _finish(made: _Made, passed: set[Place]) -> None:

@@ -10,8 +10,10 @@ from math import prod
 
 from irscope.expand.dynamic.held import Held, Tree, bounded, static
 from irscope.expand.dynamic.work import Rule, Work
-from irscope.graph import DType, Node, TensorType
+from irscope.graph import DType, Node, Op, TensorType
 from irscope.graph.dtypes import S32, S64
+from irscope.ops import hlo
+from irscope.ops.attributes import Reshape
 
 
 def _reshape(w: Work, node: Node, operands: list[Held]) -> Tree:
@@ -75,10 +77,10 @@ def _dynamic_place(w: Work, node: Node, x: Held, before: list[int], after: list[
     if len(declared) == 1:
         return declared[0]
     if not declared:
-        inferred = node.attrs.get("inferred_dimension", -1)
+        inferred = Reshape.of(node).inferred_dimension
         large = [d for d in after if shape[d] > 1]
         if inferred in after:
-            return int(inferred)
+            return inferred
         if len(large) == 1:
             return large[0]
         if len(before) == len(after) == 1:
@@ -130,4 +132,4 @@ def _number(w: Work, shape: tuple[int, ...], sizes: Sequence[Node], dtype: DType
     return number
 
 
-RULES: dict[str, Rule] = {"reshape": _reshape, "dynamic-reshape": _dynamic_reshape}
+RULES: dict[Op, Rule] = {hlo.reshape: _reshape, hlo.dynamic_reshape: _dynamic_reshape}

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from irscope.expand.dynamic import movement, reshaping
 from irscope.expand.dynamic.held import Held, Tree, bounded, static
 from irscope.expand.dynamic.work import Rule, Work
-from irscope.graph import Graph, Kind, Module, Node, TensorType, TupleType
+from irscope.graph import Graph, Kind, Module, Node, Op, TensorType, TupleType
 from irscope.graph.dtypes import PRED
+from irscope.ops import hlo
+from irscope.ops.attributes import Broadcast, Convolution, CustomCall, DimensionSize, Dot, Fft, Reduce, Sort, Transpose, Windowed
 from irscope.ops.attrs import Window
 
 
 def rule_for(node: Node) -> Rule | None:
     """The rule of an operator; None for one that has no meaning with dynamic sizes."""
-    if node.op.name in RULES:
-        return RULES[node.op.name]
-    return elementwise if node.op.kind is Kind.ELEMENTWISE else None
+    return RULES.get(node.op, elementwise if node.op.kind is Kind.ELEMENTWISE else None)
 
 
 def elementwise(w: Work, node: Node, operands: list[Held]) -> Tree:
@@ -74,18 +74,18 @@ def _batched(kept: int) -> Rule:
 
 
 def _fft(w: Work, node: Node, operands: list[Held]) -> Tree:
-    return _batched(len(node.attrs["fft_length"]))(w, node, operands)
+    return _batched(len(Fft.of(node).fft_length))(w, node, operands)
 
 
 # ---- shape
 
 def _get_size(w: Work, node: Node, operands: list[Held]) -> Tree:
-    return Held(w.size(operands[0], node.attrs["dimensions"][0]))
+    return Held(w.size(operands[0], DimensionSize.of(node).dimensions[0]))
 
 
 def _set_size(w: Work, node: Node, operands: list[Held]) -> Tree:
     x, size = operands
-    d = node.attrs["dimensions"][0]
+    d = DimensionSize.of(node).dimensions[0]
     sizes = {**x.sizes, d: size.node}
     if w.known(size.node) == x.shape[d]:
         del sizes[d]
@@ -93,12 +93,12 @@ def _set_size(w: Work, node: Node, operands: list[Held]) -> Tree:
 
 
 def _broadcast(w: Work, node: Node, operands: list[Held]) -> Tree:
-    along = node.attrs.get("dimensions", ())
+    along = Broadcast.of(node).dimensions
     return Held(w.copy(node, [operands[0].node]), {along[d]: size for d, size in operands[0].sizes.items()})
 
 
 def _transpose(w: Work, node: Node, operands: list[Held]) -> Tree:
-    order = node.attrs["dimensions"]
+    order = Transpose.of(node).dimensions
     return Held(w.copy(node, [operands[0].node]), {order.index(d): size for d, size in operands[0].sizes.items()})
 
 
@@ -116,7 +116,7 @@ def _bitcast_convert(w: Work, node: Node, operands: list[Held]) -> Tree:
 def _reduce(w: Work, node: Node, operands: list[Held]) -> Tree:
     """Elements beyond the size are the init value, as in XLA: an init that is no identity counts once for each of them."""
     n = len(operands) // 2
-    along = node.attrs.get("dimensions", ())
+    along = Reduce.of(node).dimensions
     nodes = [w.masked(x, along, init.node) for x, init in zip(operands[:n], operands[n:], strict=True)]
     made = w.copy(node, [*nodes, *(o.node for o in operands[n:])])
     kept = [d for d in range(operands[0].type.rank) if d not in along]
@@ -131,7 +131,8 @@ def _first(operands: Sequence[Held], d: int) -> Node | None:
 def _reduce_window(w: Work, node: Node, operands: list[Held]) -> Tree:
     """XLA counts windows that lie inside, whatever the padding; a window over everything (a running sum) keeps the size."""
     n = len(operands) // 2
-    window: Window = node.attrs["window"]
+    window = Windowed.of(node).window
+    assert window is not None
     data = operands[:n]
     moved = [d for d in range(data[0].type.rank) if not _is_trivial(window, d)]
     nodes = [w.masked(x, moved, init.node) for x, init in zip(data, operands[n:], strict=True)]
@@ -165,9 +166,9 @@ def _select_and_scatter(w: Work, node: Node, operands: list[Held]) -> Tree:
 
 def _dot(w: Work, node: Node, operands: list[Held]) -> Tree:
     """Zeros beyond the size where products are summed."""
-    sides = []
-    for side, x in zip(("lhs", "rhs"), operands, strict=True):
-        summed, batch = node.attrs.get(f"{side}_contracting_dims", ()), node.attrs.get(f"{side}_batch_dims", ())
+    sides, a = [], Dot.of(node)
+    numbers = (a.lhs_contracting_dims, a.lhs_batch_dims), (a.rhs_contracting_dims, a.rhs_batch_dims)
+    for (summed, batch), x in zip(numbers, operands, strict=True):
         free = [d for d in range(x.type.rank) if d not in summed and d not in batch]
         sides.append((w.masked(x, summed, w.array(0, x.type.dtype)), batch, free))
     (left, left_batch, left_free), (right, right_batch, right_free) = sides
@@ -178,7 +179,7 @@ def _dot(w: Work, node: Node, operands: list[Held]) -> Tree:
 
 
 def _convolution(w: Work, node: Node, operands: list[Held]) -> Tree:
-    labels = node.attrs["dim_labels"]
+    labels = Convolution.of(node).dim_labels
     x, kernel = operands
     if any(d in x.sizes for d in labels.lhs_spatial) or any(d in kernel.sizes for d in labels.rhs_spatial):
         raise w.refusal(node, "a convolution over a dynamic spatial dimension is not supported, in XLA neither")
@@ -186,7 +187,7 @@ def _convolution(w: Work, node: Node, operands: list[Held]) -> Tree:
     right = w.masked(kernel, [labels.rhs_input], w.array(0, kernel.type.dtype))
     sizes = {}
     if labels.lhs_batch in x.sizes:
-        if node.attrs.get("batch_group_count", 1) != 1:
+        if Convolution.of(node).batch_group_count != 1:
             raise w.refusal(node, "its batch is cut into groups")
         sizes[labels.out_batch] = x.sizes[labels.lhs_batch]
     if labels.rhs_output in kernel.sizes:
@@ -198,7 +199,7 @@ def _convolution(w: Work, node: Node, operands: list[Held]) -> Tree:
 
 def _sort(w: Work, node: Node, operands: list[Held]) -> Tree:
     """What does not count goes behind all that does: a flag travels with each element, and the comparison asks it first."""
-    along = node.attrs["dimensions"][0]
+    along = Sort.of(node).dimensions[0]
     size = _first(operands, along)
     sizes = [dict(o.sizes) if o.sizes or size is None else {along: size} for o in operands]
     nodes = [o.node for o in operands]
@@ -231,7 +232,7 @@ def _with_flags(module: Module, body: Graph) -> Graph:
 # ---- calls of XLA's own
 
 def _custom_call(w: Work, node: Node, operands: list[Held]) -> Tree:
-    target = node.attrs.get("custom_call_target")
+    target = CustomCall.of(node).custom_call_target
     if target == "PadToStatic":
         x = operands[0]
         parts = node.type.elements if isinstance(node.type, TupleType) else ()
@@ -247,10 +248,11 @@ def _custom_call(w: Work, node: Node, operands: list[Held]) -> Tree:
     raise w.refusal(node, f"custom-call to {target!r} is not supported to have a dynamic dimension, in XLA neither")
 
 
-RULES: dict[str, Rule] = {
-    "get-dimension-size": _get_size, "set-dimension-size": _set_size, "broadcast": _broadcast, "transpose": _transpose,
-    "bitcast-convert": _bitcast_convert, "reduce": _reduce, "reduce-window": _reduce_window, "select-and-scatter": _select_and_scatter,
-    "dot": _dot, "convolution": _convolution, "sort": _sort, "custom-call": _custom_call, "cholesky": _batched(2),
-    "triangular-solve": _batched(2), "fft": _fft, **movement.RULES, **reshaping.RULES,
+RULES: dict[Op, Rule] = {
+    hlo.get_dimension_size: _get_size, hlo.set_dimension_size: _set_size, hlo.broadcast: _broadcast, hlo.transpose: _transpose,
+    hlo.bitcast_convert: _bitcast_convert, hlo.reduce: _reduce, hlo.reduce_window: _reduce_window,
+    hlo.select_and_scatter: _select_and_scatter,
+    hlo.dot: _dot, hlo.convolution: _convolution, hlo.sort: _sort, hlo.custom_call: _custom_call, hlo.cholesky: _batched(2),
+    hlo.triangular_solve: _batched(2), hlo.fft: _fft, **movement.RULES, **reshaping.RULES,
 }
 """By operator; all that are elementwise have one rule. What moves elements is in files of its own."""

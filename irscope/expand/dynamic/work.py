@@ -8,6 +8,8 @@ from irscope.expand.dynamic.held import Held, Tree, static_value
 from irscope.expand.values import Value, parts_of
 from irscope.graph import Builder, Graph, Module, Node, TensorType, Type
 from irscope.graph.dtypes import PRED, S32
+from irscope.ops import hlo
+from irscope.ops.attributes import Constant
 from irscope.ops.tensors import Tensors
 from irscope.source import Finding, Severity, UserError
 
@@ -39,9 +41,8 @@ class Work(Tensors):
 
     def known(self, size: Node) -> int | None:
         """The value of a size that is a constant of the text."""
-        if size.op.name != "constant" or size.attrs["literal"].elided:
-            return None
-        return int(size.attrs["literal"].value())
+        literal = Constant.of(size).known if size.op is hlo.constant else None
+        return None if literal is None else int(literal.value())
 
     def same(self, a: Node, b: Node) -> bool:
         """Whether two sizes are surely equal."""

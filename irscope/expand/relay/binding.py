@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from irscope.formats.relay import structure
+from irscope.formats.relay.attributes import Convolution, MatMul
 from irscope.formats.relay.filling import fill_types
 from irscope.formats.relay.operators import declared
 from irscope.graph import UNKNOWN, FunctionType, Graph, Module, Node, TensorType, Type, callees_first, rewrite_module
-from irscope.ops import TypeFault
+from irscope.ops import TypeFault, hlo
+from irscope.ops.sets import relay
 from irscope.source import UserError
 
-STRUCTURE = frozenset(("tuple", "get-tuple-element", "fn", "call", "if", "match"))
+STRUCTURE = hlo.named("tuple get-tuple-element") | {structure.FUNCTION, structure.CALL, structure.IF, structure.MATCH}
+DENSE, MATMUL = relay("nn.dense"), relay("nn.matmul")
+CONVOLUTIONS = relay("nn.conv2d nn.conv2d_backward_weight nn.conv2d_relu nn.conv2d_transpose")
 
 
 def rebound(module: Module, types: Mapping[str, Type]) -> Module:
@@ -40,12 +45,8 @@ def _open(graph: Graph, everything: bool, is_main: bool) -> None:
     """Forget the types that may become others."""
     for node in graph.nodes:
         op = node.op
-        if op.name == "parameter":
-            forget = not is_main and (everything or not _whole(node.type))
-        else:
-            inferred = op.name in STRUCTURE or (op.dialect == "relay" and declared(op.name) is not None)
-            forget = inferred and (everything or not _whole(node.type))
-        if forget:
+        inferred = op in STRUCTURE or (not op.is_primitive and declared(op.name) is not None)
+        if (not is_main if op is hlo.parameter else inferred) and (everything or not _whole(node.type)):
             node.type = UNKNOWN
     result = graph.notes.get("result")
     if isinstance(result, Type) and (everything or not _whole(result)):
@@ -88,11 +89,11 @@ def _advice(node: Node, at: int, name: str, others: Sequence[TensorType]) -> str
     data = others[0] if others else None
     dims = ""
     if data is not None and at == 1 and data.rank:
-        if node.op.name == "nn.dense":
+        if node.op in DENSE:
             dims = f"UNITS,{data.shape[-1]}"
-        elif node.op.name == "nn.matmul":
-            dims = f"UNITS,{data.shape[-1]}" if node.attrs.get("transpose_b") else f"{data.shape[-1]},UNITS"
-        elif node.op.name.startswith("nn.conv2d") and data.rank == 4 and "kernel_layout" not in node.attrs:
+        elif node.op in MATMUL:
+            dims = f"UNITS,{data.shape[-1]}" if MatMul.of(node).transpose_b else f"{data.shape[-1]},UNITS"
+        elif node.op in CONVOLUTIONS and data.rank == 4 and not Convolution.of(node).kernel_layout:
             dims = f"CHANNELS,{data.shape[1]},HEIGHT,WIDTH"
     if not dims and data is not None and len(node.operands) == 2 and data.is_static:
         dims = ",".join(map(str, data.shape))

@@ -9,6 +9,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from irscope.expand.relay.values import Constructor, Data, Reference, nodes_of, rebuilt, told, unlike
+from irscope.formats.relay.attributes import Field, Match, Named
 from irscope.formats.relay.functions import Pattern
 from irscope.formats.relay.types import type_text
 from irscope.graph import Node, TensorType, TupleType
@@ -30,7 +31,7 @@ KNOWN = "irscope compiles data types where the constructor of each value is know
 
 def constructed(program: Program, node: Node, fields: list[Any]) -> Any:
     """``Cons(%x, %l)``; a constructor that stands without its fields is a function."""
-    name = str(node.attrs["name"])
+    name = str(Named.of(node).name)
     wanted = program.constructors.get(name, len(fields))
     if not fields and wanted:
         return Constructor(name, wanted)
@@ -44,9 +45,10 @@ def made_by(program: Program, node: Node, constructor: Constructor, fields: list
     return Data(constructor.name, list(fields))
 
 
-def bound(program: Program, node: Node, subject: Any) -> Any:
+def bound(program: Program, node: Node, values: list[Any]) -> Any:
     """What a pattern binds: the part of what is matched at ``attrs['path']``, ``Cons.1Cons.0``."""
-    for step in STEP.findall(str(node.attrs["path"])):
+    subject = values[0]
+    for step in STEP.findall(str(Field.of(node).path)):
         parts = subject.fields if isinstance(subject, Data) else subject
         if not isinstance(parts, list) or int(step) >= len(parts):
             raise UserError(f"the pattern that binds %{node.name} asks more of {told(subject)} than it has{program.where(node)}", KNOWN)
@@ -60,7 +62,7 @@ def match(program: Program, node: Node, values: list[Any]) -> Run:
     for body, inside in zip(node.bodies, arguments, strict=True):
         if fits(program, node, body.notes.get("pattern"), subject):
             return program.call(body, [subject, *inside])
-    raise UserError(f"no pattern fits {told(subject)}{program.where(node)}", f"the patterns are {', '.join(node.attrs['patterns'])}")
+    raise UserError(f"no pattern fits {told(subject)}{program.where(node)}", f"the patterns are {', '.join(Match.of(node).patterns)}")
 
 
 def fits(program: Program, node: Node, pattern: Pattern, value: Any) -> bool:

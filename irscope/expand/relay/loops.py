@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from irscope.expand.relay.choices import taken, tensors, truth
 from irscope.expand.relay.values import Function, rebuilt, unlike
+from irscope.formats.relay import structure
+from irscope.formats.relay.attributes import Call
 from irscope.graph import Graph, Node, TupleType, Type
-from irscope.ops import get
+from irscope.ops import hlo
 from irscope.source import UserError
 
 if TYPE_CHECKING:
@@ -46,7 +48,7 @@ def tail_loop(function: Function) -> TailLoop | None:
                 "a function `if (go) { @f(next...) } else { result }` becomes a loop",
             )
     root = graph.root
-    if root is not None and root.op.name == "if" and len(calls) == 1:
+    if root is not None and root.op is structure.IF and len(calls) == 1:
         for i, body in enumerate(root.bodies):
             if body.root is calls[0]:
                 return TailLoop(root, i, calls[0])
@@ -67,8 +69,8 @@ def self_calls(function: Function) -> list[Node]:
             continue
         seen.add(top)
         for node in top.nodes:
-            if node.op.name == "call":
-                if graph in node.bodies or ("callee" not in node.attrs and node.operands[0] in names):
+            if node.op is structure.CALL:
+                if graph in node.bodies or (Call.of(node).callee is None and node.operands[0] in names):
                     found.append(node)
                 continue
             at = len(node.operands) - sum(_taken(body, node) for body in node.bodies)
@@ -83,7 +85,7 @@ def self_calls(function: Function) -> list[Node]:
 
 def _taken(body: Graph, node: Node) -> int:
     """How many values a block takes from around it."""
-    return len(node.operands) if node.op.name == "fn" else int(body.notes.get("captures", 0))
+    return len(node.operands) if node.op is structure.FUNCTION else int(body.notes.get("captures", 0))
 
 
 def run_loop(program: Program, node: Node, function: Function, loop: TailLoop, arguments: list[Any]) -> Run:
@@ -133,7 +135,7 @@ class _Step:
         values: dict[Node, Any] = dict(zip(body.params, self._arguments(self.loop.again), strict=True))
         yield from self.program.fill(body, values, set(body.nodes) - {self.loop.call})
         operands = self.loop.call.operands
-        return [values[o] for o in (operands if "callee" in self.loop.call.attrs else operands[1:])]
+        return [values[o] for o in (operands if Call.of(self.loop.call).callee is not None else operands[1:])]
 
 
 def _needed(branch: Node) -> set[Node]:
@@ -214,5 +216,5 @@ def _check(program: Program, node: Node, function: Function, state: Any, after: 
 
 def _state_part(program: Program, frame: Any, index: int, node: Node) -> Node:
     """A value that the body only hands on."""
-    made = frame.builder.add(get("get-tuple-element"), (frame.graph.params[0],), {"index": index}, node.type, synthetic=True)
+    made = frame.builder.add(hlo.get_tuple_element, (frame.graph.params[0],), {"index": index}, node.type, synthetic=True)
     return program.t.own(made)

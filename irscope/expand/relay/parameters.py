@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from irscope.formats.relay.attributes import Call
 from irscope.formats.relay.operators import declared
+from irscope.formats.relay.structure import CALL
 from irscope.graph import Graph, Module, Node, callees_first
+from irscope.ops import hlo
+from irscope.ops.sets import relay
 
 ROLES = frozenset(("weight", "kernel", "bias", "gamma", "beta", "moving_mean", "moving_var"))
 """The operands, by TVM's names of them, that a model has learned."""
-MOVES = frozenset(("cast", "transpose", "reshape", "layout_transform", "expand_dims", "squeeze", "copy"))
+MOVES = relay("cast transpose reshape layout_transform expand_dims squeeze copy")
 """Operators through which a parameter is still one."""
 
 
@@ -17,14 +21,14 @@ def parameter_names(module: Module) -> list[str]:
     for graph in callees_first(module, module.main()):
         found = learned.setdefault(graph, set())
         for node in graph.nodes:
-            found.update(source for operand in _learned(node, learned) if (source := _source(operand)).op.name == "parameter")
+            found.update(source for operand in _learned(node, learned) if (source := _source(operand)).op is hlo.parameter)
     return [p.name for p in module.main().params if p in learned[module.main()]]
 
 
 def _learned(node: Node, learned: dict[Graph, set[Node]]) -> list[Node]:
     """The operands of a node that it takes as parameters of a model."""
-    if node.op.name == "call":
-        function = node.operands[0] if node.operands and "callee" not in node.attrs else None
+    if node.op is CALL:
+        function = node.operands[0] if node.operands and Call.of(node).callee is None else None
         bodies = node.bodies if function is None else function.bodies
         given = node.operands if function is None else node.operands[1:]
         return [o for body in bodies for p, o in zip(body.params, given) if p in learned.get(body, ())]
@@ -34,6 +38,6 @@ def _learned(node: Node, learned: dict[Graph, set[Node]]) -> list[Node]:
 
 def _source(node: Node) -> Node:
     """What a parameter was before it was moved or converted."""
-    while node.op.name in MOVES:
+    while node.op in MOVES:
         node = node.operands[0]
     return node

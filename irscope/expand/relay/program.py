@@ -14,7 +14,7 @@ Functions call each other as deep as they like: what runs a call is a generator,
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Generator, Iterator, Mapping
+from collections.abc import Callable, Container, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from types import GeneratorType
 from typing import Any
@@ -23,11 +23,14 @@ from irscope.expand.relay import choices, loops
 from irscope.expand.relay.binding import unsolved
 from irscope.expand.relay.frames import FramedRelay
 from irscope.expand.relay.values import Constructor, Function, Itself, Journal, Reference, flatten, told
+from irscope.formats.relay import structure
+from irscope.formats.relay.attributes import Call, Constant, Named, RelayModule
 from irscope.formats.relay.inference import built
 from irscope.formats.relay.operators import declared, names
-from irscope.formats.relay.primitives import DIALECTS
-from irscope.graph import UNKNOWN, Graph, Module, Node, TensorType, TupleType, Type, unknown_op
-from irscope.ops import TypeFault, get
+from irscope.formats.relay.primitives import is_primitive, spelled
+from irscope.graph import UNKNOWN, Graph, Module, Node, Op, TensorType, TupleType, Type, unknown_op
+from irscope.ops import TypeFault, hlo
+from irscope.ops.attributes import GetTupleElement
 from irscope.source import UserError, did_you_mean
 from irscope.source.budget import require_nodes
 
@@ -61,7 +64,7 @@ class Program:
         self.graph = Graph(module.entry)
         self.t = FramedRelay(self.graph)
         self.constructors = {
-            name: len(fields) for made in module.attrs.get("types", {}).values() for name, fields in made.items()
+            name: len(fields) for made in RelayModule.of(module).types.values() for name, fields in made.items()
         }
         self.running: list[Graph] = []
         self.nesting = 0
@@ -74,7 +77,7 @@ class Program:
         main = self.module.main()
         if main.root is None:
             raise UserError(f"function @{main.name} has no result")
-        if main.root.op.name == "primfn":
+        if main.root.op is structure.LOWERED:
             raise UserError(f"@{main.name} is a lowered function, which is kept as text", "give the Relay module that it was made from")
         arguments = [self._input(p) for p in main.params]
         self.t.builder.at = (main.root,)
@@ -106,7 +109,7 @@ class Program:
             )
         if not type.is_static:
             raise UserError(f"input %{name} has an open dimension: {type}", f"give it by --inputs, or --shape {name}=...")
-        made = self.t.builder.param(get("parameter"), type, name)
+        made = self.t.builder.param(hlo.parameter, type, name)
         made.loc, made.origin = param.loc, (param,)
         return self.t.own(made)
 
@@ -190,45 +193,33 @@ class Program:
             return self._value(node, values)
 
     def _value(self, node: Node, values: list[Any]) -> Any:
-        match node.op.name:
-            case "constant":
-                return self._constant(node)
-            case "tuple":
-                return list(values)
-            case "get-tuple-element":
-                whole, index = values[0], int(node.attrs["index"])
-                if not isinstance(whole, list | tuple) or index >= len(whole):
-                    raise UserError(f"there is no element {index} of what is no tuple of {index + 1} or more{self.where(node)}")
-                return whole[index]
-        if not node.op.known:
-            return self.operator(node, values)
-        if node.op.dialect in DIALECTS:
+        if node.op is hlo.constant:
+            return self._constant(node)
+        if node.op is hlo.tuple:
+            return list(values)
+        if node.op is hlo.get_tuple_element:
+            whole, index = values[0], GetTupleElement.of(node).index
+            if not isinstance(whole, list | tuple) or index >= len(whole):
+                raise UserError(f"there is no element {index} of what is no tuple of {index + 1} or more{self.where(node)}")
+            return whole[index]
+        if node.op.known and is_primitive(spelled(node.op)):
             return self._kept(node, values)
-        match node.op.name:
-            case "fn":
-                made = Function(node.bodies[0], values)
-                made.captured = [made if isinstance(v, Itself) else v for v in values]
-                return made
-            case "global":
-                return self._global(node)
-            case "call":
-                return self._called(node, values)
-            case "if":
-                return choices.branch(self, node, values)
-            case "match":
-                return choices.match(self, node, values)
-            case "constructor":
-                return choices.constructed(self, node, values)
-            case "field":
-                return choices.bound(self, node, values[0])
-            case "ref":
-                return Reference(values[0], len(self.journals))
-            case "ref_read":
-                return self._cell(node, values).value
-            case "ref_write":
-                self.write(self._cell(node, values), values[1])
-                return []
-        return self.operator(node, values)
+        return STRUCTURE.get(node.op, Program.operator)(self, node, values)
+
+    def _function(self, node: Node, values: list[Any]) -> Function:
+        made = Function(node.bodies[0], values)
+        made.captured = [made if isinstance(v, Itself) else v for v in values]
+        return made
+
+    def _ref(self, node: Node, values: list[Any]) -> Reference:
+        return Reference(values[0], len(self.journals))
+
+    def _ref_read(self, node: Node, values: list[Any]) -> Any:
+        return self._cell(node, values).value
+
+    def _ref_write(self, node: Node, values: list[Any]) -> list[Any]:
+        self.write(self._cell(node, values), values[1])
+        return []
 
     def _cell(self, node: Node, values: list[Any]) -> Reference:
         if isinstance(values[0], Reference):
@@ -236,9 +227,10 @@ class Program:
         raise UserError(f"{node.op.name} takes a reference, and gets {told(values[0])}{self.where(node)}")
 
     def _called(self, node: Node, values: list[Any]) -> Any:
-        if "callee" in node.attrs:
+        name = Call.of(node).callee
+        if name is not None:
             if not node.bodies:
-                raise UserError(f"@{node.attrs['callee']} is not in the text{self.where(node)}")
+                raise UserError(f"@{name} is not in the text{self.where(node)}")
             return self.apply(node, Function(node.bodies[0], []), values)
         callee, arguments = values[0], values[1:]
         if isinstance(callee, Constructor):
@@ -253,7 +245,7 @@ class Program:
         loop = self._loop(function)
         if loop is not None:
             return loops.run_loop(self, node, function, loop, arguments)
-        if graph.root is not None and graph.root.op.name == "primfn":
+        if graph.root is not None and graph.root.op is structure.LOWERED:
             raise UserError(f"@{graph.name} is a lowered function, which is kept as text{self.where(node)}")
         return self.call(graph, [*arguments, *function.captured])
 
@@ -265,8 +257,8 @@ class Program:
             self.loops[function.graph] = loops.tail_loop(function)
         return self.loops[function.graph]
 
-    def _global(self, node: Node) -> Any:
-        name = str(node.attrs["name"])
+    def _global(self, node: Node, values: list[Any]) -> Any:
+        name = str(Named.of(node).name)
         if name.startswith("%"):
             return Itself(name)
         graph = self.module.graphs.get(name)
@@ -299,7 +291,7 @@ class Program:
     def _kept(self, node: Node, values: list[Any]) -> Any:
         """A primitive that stands in the text as it is, or an operator without a meaning."""
         operands = [self.whole(v) for v in values]
-        if node.op.dialect in DIALECTS and node.op.name != "parameter":
+        if is_primitive(spelled(node.op)) and node.op is not hlo.parameter:
             made = self.t.builder.add(node.op, operands, node.attrs, node.type, node.bodies)
         else:
             made = self.t.builder.add(unknown_op(node.op.name, "relay"), operands, node.attrs, node.type)
@@ -321,21 +313,28 @@ class Program:
         return list(value) if isinstance(value, tuple) else value
 
     def _constant(self, node: Node) -> Any:
-        literal = node.attrs.get("literal")
+        literal, meta = Constant.of(node).literal, Constant.of(node).meta
+        key = node.name if meta is None else str(meta)
         if literal is None:
             raise UserError(f"the constant %{node.name} is not understood{self.where(node)}")
         type = literal.type if isinstance(literal.type, TensorType) else node.type
         if not isinstance(type, TensorType):
-            raise UserError(f"the text does not say the type of the constant {node.attrs.get('meta', node.name)}{self.where(node)}")
-        key = str(node.attrs.get("meta", node.name))
+            raise UserError(f"the text does not say the type of the constant {key}{self.where(node)}")
         if literal.elided and key in self.constants:
             return self.t.array(self.constants[key], type.dtype)
-        made = self.t.builder.add(get("constant"), (), {"literal": literal}, type, name=key if literal.elided else None)
+        made = self.t.builder.add(hlo.constant, (), {"literal": literal}, type, name=key if literal.elided else None)
         return self.t.own(made)
 
     def where(self, node: Node) -> str:
         """`` (line 4)``."""
         return f" (line {self.module.source.place(node.loc).line})" if node.loc >= 0 and self.module.source.text else ""
+
+
+STRUCTURE: dict[Op, Callable[[Program, Node, list[Any]], Any]] = {
+    structure.FUNCTION: Program._function, structure.GLOBAL: Program._global, structure.CALL: Program._called, structure.IF: choices.branch,
+    structure.MATCH: choices.match, structure.CONSTRUCTOR: choices.constructed, structure.FIELD: choices.bound, structure.REF: Program._ref,
+    structure.REF_READ: Program._ref_read, structure.REF_WRITE: Program._ref_write,
+}
 
 
 def _names() -> list[str]:

@@ -5,12 +5,14 @@ from itertools import count, takewhile
 from typing import TYPE_CHECKING, Any
 
 from irscope.formats.torchscript.abstract import FunctionRef, ModuleRef, Tensor
+from irscope.formats.torchscript.attributes import Constant
 from irscope.formats.torchscript.layouts import stated
 from irscope.formats.torchscript.strides import contiguous
 from irscope.formats.torchscript.values import List, TensorText
 from irscope.graph import Module, Node, TensorType, Type, dtype_of
 from irscope.graph.dtypes import C128, F64, PRED, S64
 from irscope.lazy import Array, np
+from irscope.ops.sets import torchscript
 from irscope.source import UserError
 
 if TYPE_CHECKING:
@@ -18,19 +20,20 @@ if TYPE_CHECKING:
     from irscope.expand.torchscript.program import Program
 
 
+CONSTANT = torchscript("prim::Constant")
+
+
 def elided_constants(module: Module) -> list[Node]:
     """The tensors whose values the text does not hold."""
-    constants = (node for graph in module.graphs.values() for node in graph.nodes if node.op.name == "prim::Constant")
-    return [node for node in constants if isinstance(value := node.attrs.get("value"), TensorText) and value.elided]
+    constants = (node for graph in module.graphs.values() for node in graph.nodes if node.op in CONSTANT)
+    return [node for node in constants if isinstance(value := Constant.of(node).value, TensorText) and value.elided]
 
 
 def constant(program: Program, node: Node) -> Any:
     """``prim::Constant``; the declared type says what an int or a string means."""
-    if "value" not in node.attrs:
-        if node.attrs.get("name") is not None:
-            return FunctionRef(str(node.attrs["name"]))
-        return None
-    value = node.attrs["value"]
+    value, name = Constant.of(node).value, Constant.of(node).name
+    if value is None:
+        return None if name is None else FunctionRef(str(name))
     declared = str(node.type)
     if "__torch__.torch.classes." in declared:
         return ModuleRef(node.name.removeprefix("self."), declared)

@@ -18,12 +18,14 @@ from typing import Any
 from irscope.expand.torchscript import aliases, branches, constants, control, inputs, numbers, python_values, structure, weights
 from irscope.expand.torchscript.frames import FramedTorch
 from irscope.formats.torchscript.abstract import ModuleRef, Scalar, Tensor
+from irscope.formats.torchscript.attributes import GetAttr
 from irscope.formats.torchscript.operators import overloads
 from irscope.formats.torchscript.types import TorchTensorType
 from irscope.graph import Graph, Module, NamedType, Node, TensorType, TupleType, Type, dtype_of
 from irscope.graph.dtypes import F64
 from irscope.lazy import Array
-from irscope.ops import TypeFault, get
+from irscope.ops import TypeFault, hlo
+from irscope.ops.attributes import GetTupleElement
 from irscope.source import UserError
 from irscope.source.budget import NODES, require_nodes
 
@@ -103,7 +105,7 @@ class Program:
         single = len(leaves) == 1 and not isinstance(results[0] if len(results) == 1 else results, list | tuple | dict)
         self.t.builder.at = (root,)
         self.graph.root = leaves[0] if single else self.t.tuple(leaves)
-        self.made.attrs["weights"] = frozenset([*self._weights, *(p.name for p in main.params if _is_parameter(p))])
+        self.made.attrs |= {"weights": frozenset([*self._weights, *(p.name for p in main.params if _is_parameter(p))])}
         self.made.graphs[self.graph.name] = self.graph
         self.made.entry = self.graph.name
         return self.made
@@ -112,7 +114,7 @@ class Program:
         """The value of a scalar of the main graph for the given inputs."""
         assert self.given.measure is not None
         made = Graph(self.graph.name, list(self.graph.nodes), list(self.graph.params), node)
-        self.made.attrs["sizes_from_data"] = True
+        self.made.attrs |= {"sizes_from_data": True}
         return int(self.given.measure(made))
 
     def parameter(self, type: TensorType, node: Node, name: str = "") -> Node:
@@ -120,7 +122,7 @@ class Program:
         frame = self.t.frame
         while frame.outer is not None:
             frame = frame.outer
-        made = frame.builder.param(get("parameter"), type, name or node.name)
+        made = frame.builder.param(hlo.parameter, type, name or node.name)
         made.loc, made.origin = node.loc, (node,)
         self.t._owner[made] = frame
         return made
@@ -168,11 +170,11 @@ class Program:
 
     def _run_node(self, node: Node, env: dict[Node, Any]) -> None:
         if node.synthetic:
-            if node.op.name == "get-tuple-element":
-                several = env[node.operands[0]]
-                if not isinstance(several, list | tuple) or len(several) <= node.attrs["index"]:
+            if node.op is hlo.get_tuple_element:
+                several, index = env[node.operands[0]], GetTupleElement.of(node).index
+                if not isinstance(several, list | tuple) or len(several) <= index:
                     raise self._fault(node.operands[0], f"it gives no value for %{node.name}")
-                env[node] = several[node.attrs["index"]]
+                env[node] = several[index]
             return
         self.t.builder.at = (node,)
         self.runs[node] += 1
@@ -288,7 +290,7 @@ class Program:
 
     def attribute(self, node: Node, owner: Any) -> Any:
         """``prim::GetAttr``: an object, a weight, or a value that a SetAttr put there."""
-        name = str(node.attrs["name"])
+        name = str(GetAttr.of(node).name)
         if not isinstance(owner, ModuleRef):
             raise self._fault(node, f"GetAttr of {structure.describe(owner)}")
         child = owner.child(name, str(node.type))
@@ -340,7 +342,7 @@ class Program:
             type = given.type
             if id(value) in paths:
                 told.append(f"the weight {paths[id(value)]} is {type}")
-            declared = given.origin[0].type if given.op.name == "parameter" and given.origin else None
+            declared = given.origin[0].type if given.op is hlo.parameter and given.origin else None
             if isinstance(declared, TensorType) and isinstance(type, TensorType) and declared.dtype is not type.dtype:
                 told.append(f"the input {given.name} is given as {type}, but the text says {declared.dtype}")
         return "; ".join(told)
@@ -366,7 +368,7 @@ def _plain_operands(name: str, values: Sequence[Any]) -> bool:
 def results_of(graph: Graph, env: Mapping[Node, Any]) -> list[Any]:
     """The values that a graph returns."""
     root = graph.result()
-    if root.synthetic and root.op.name == "tuple":
+    if root.synthetic and root.op is hlo.tuple:
         return [env[o] for o in root.operands]
     return [env[root]]
 

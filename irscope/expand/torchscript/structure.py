@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 from irscope.expand.torchscript import python_values
 from irscope.expand.torchscript.constants import constant, known
 from irscope.formats.torchscript.abstract import UNINITIALIZED, Maybe, ModuleRef, Scalar, Tensor
+from irscope.formats.torchscript.attributes import CallMethod, ConstantChunk, GetAttr, IsInstance, TupleSlice
 from irscope.formats.torchscript.torch import NUMBERS
 from irscope.graph import Node, TensorType
 from irscope.graph.dtypes import F64, PRED, S64
 from irscope.graph.walk import leaves_of
 from irscope.lazy import np
+from irscope.ops.sets import torchscript
 from irscope.source import UserError
 
 if TYPE_CHECKING:
@@ -103,7 +105,7 @@ def describe(value: Any) -> str:
     return value.kind if isinstance(value, Scalar) else repr(value) if not isinstance(value, ModuleRef) else f"object {value.path}"
 
 
-Rule = "Callable[[Program, Node, list[Any]], Any]"
+IS_NOT, SCALAR_TENSOR = torchscript("__isnot__"), torchscript("scalar_tensor")
 NODES: dict[str, Callable[[Program, Node, list[Any]], Any]] = {}
 
 
@@ -128,7 +130,7 @@ def _get_attr(program: Program, node: Node, values: list[Any]) -> Any:
 
 @node("prim::SetAttr")
 def _set_attr(program: Program, node: Node, values: list[Any]) -> Any:
-    path = values[0].child(str(node.attrs["name"]), "").path
+    path = values[0].child(str(GetAttr.of(node).name), "").path
     program.attributes[path] = values[1]
     program.assigned.add(path)
     return None
@@ -163,7 +165,7 @@ def _tuple_index(program: Program, node: Node, values: list[Any]) -> Any:
 
 @node("prim::TupleSlice")
 def _tuple_slice(program: Program, node: Node, values: list[Any]) -> Any:
-    return tuple(values[0][node.attrs.get("beg", 0):node.attrs.get("end")])
+    return tuple(values[0][TupleSlice.of(node).beg:TupleSlice.of(node).end])
 
 
 @node("prim::CreateObject")
@@ -176,11 +178,16 @@ def _uninitialized(program: Program, node: Node, values: list[Any]) -> Any:
     return UNINITIALIZED
 
 
-@node("prim::unchecked_cast", "prim::unchecked_unwrap_optional", "aten::_unwrap_optional")
+@node("aten::_unwrap_optional")
+def _unwrapped_surely(program: Program, node: Node, values: list[Any]) -> Any:
+    if values[0] is None:
+        raise ValueError("it unwraps None")
+    return _unwrapped(program, node, values)
+
+
+@node("prim::unchecked_cast", "prim::unchecked_unwrap_optional")
 def _unwrapped(program: Program, node: Node, values: list[Any]) -> Any:
     """The value of an Optional: of one that may be None, what it is where it is not."""
-    if values[0] is None and node.op.name == "aten::_unwrap_optional":
-        raise ValueError("it unwraps None")
     return values[0].value if isinstance(values[0], Maybe) else values[0]
 
 
@@ -189,16 +196,19 @@ def _identity(program: Program, node: Node, values: list[Any]) -> Any:
     """Whether a value is None, or the same as another."""
     a, b = values if not isinstance(values[1], Maybe) else (values[1], values[0])
     if isinstance(a, Maybe) and b is None:
-        if node.op.name == "aten::__isnot__" or not isinstance(a.present, Scalar):
-            return a.present if node.op.name == "aten::__isnot__" else not a.present
+        if node.op in IS_NOT or not isinstance(a.present, Scalar):
+            return a.present if node.op in IS_NOT else not a.present
         return Scalar(program.t.unary("not", a.present.node), "bool")
     return python_values.compute(node.op.name, values)
 
 
-@node("prim::Load", "prim::AutogradZero", "prim::profile", "prim::profile_ivalue", "prim::RequiresGradCheck", "prim::TypeCheck")
+@node("prim::RequiresGradCheck", "prim::TypeCheck")
+def _checked(program: Program, node: Node, values: list[Any]) -> Any:
+    return [*values, True]
+
+
+@node("prim::Load", "prim::AutogradZero", "prim::profile", "prim::profile_ivalue")
 def _same(program: Program, node: Node, values: list[Any]) -> Any:
-    if node.op.name in ("prim::TypeCheck", "prim::RequiresGradCheck"):
-        return [*values, True]
     return values[0] if values else None
 
 
@@ -209,7 +219,7 @@ def _data(program: Program, node: Node, values: list[Any]) -> Any:
 
 @node("prim::isinstance")
 def _isinstance(program: Program, node: Node, values: list[Any]) -> Any:
-    words = str(node.attrs.get("types", ""))
+    words = str(IsInstance.of(node).types)
     value = values[0]
     kinds = {"Tensor": Tensor, "int": int, "float": float, "bool": bool, "str": str, "List": list, "Tuple": tuple, "Dict": dict}
     return any(word in words and isinstance(value, kind) for word, kind in kinds.items())
@@ -254,7 +264,7 @@ def _num_to_tensor(program: Program, node: Node, values: list[Any]) -> Any:
         return Tensor(program.t.here(value.node))
     if isinstance(value, Tensor):
         return value
-    own = F64 if isinstance(value, float) and node.op.name.startswith("prim") else program.t.result_type(value)
+    own = program.t.result_type(value) if node.op in SCALAR_TENSOR or not isinstance(value, float) else F64
     dtype = program.t.dtype_number(values[1] if len(values) > 1 else None, own)
     return known(program, np.asarray(value), TensorType(dtype, ()))
 
@@ -330,7 +340,7 @@ def _python(program: Program, node: Node, values: list[Any]) -> Any:
 
 @node("prim::CallMethod")
 def _call_method(program: Program, node: Node, values: list[Any]) -> Any:
-    owner, method = values[0], str(node.attrs["name"])
+    owner, method = values[0], str(CallMethod.of(node).name)
     if not isinstance(owner, ModuleRef):
         raise UserError(f"%{node.name} calls {method} of what is no module of the text{program.where(node)}")
     names = [f"{owner.path}.{method}" if owner.path else f"<top>.{method}", method]
@@ -363,4 +373,4 @@ def _wait(program: Program, node: Node, values: list[Any]) -> Any:
 
 @node("prim::ConstantChunk")
 def _constant_chunk(program: Program, node: Node, values: list[Any]) -> Any:
-    return program.operator(node, "aten::chunk", [values[0], node.attrs["chunks"], node.attrs["dim"]])
+    return program.operator(node, "aten::chunk", [values[0], ConstantChunk.of(node).chunks, ConstantChunk.of(node).dim])

@@ -5,6 +5,8 @@ from math import frexp, isfinite
 from typing import Any
 
 from irscope.graph import DType, Node, TensorType
+from irscope.ops import hlo
+from irscope.ops.attributes import Broadcast
 from irscope.passes.algebra.movement import unit_reshape
 from irscope.passes.algebra.simplifier import Draft, Rules, Simplifier, dims_of, is_static, of, scalar_of
 
@@ -46,13 +48,13 @@ def divide(s: Simplifier, d: Draft) -> Node | None:
     if not isfinite(number) or number == 0 or abs(frexp(number)[0]) != 0.5 or not -12 <= frexp(number)[1] <= 12:
         return None
     inverse = s.broadcast(s.constant(1 / number, d.tensor), (), d.tensor.dims())
-    return s.make("multiply", (x, inverse), d.tensor)
+    return s.make(hlo.multiply, (x, inverse), d.tensor)
 
 
 def negate(s: Simplifier, d: Draft) -> Node | None:
     """``-(-x)``, of types that have negative values."""
     x = d.operands[0]
-    return x.operands[0] if x.op.name == "negate" and d.tensor.dtype.has_negation else None
+    return x.operands[0] if x.op is hlo.negate and d.tensor.dtype.has_negation else None
 
 
 def convert(s: Simplifier, d: Draft) -> Node | None:
@@ -60,8 +62,8 @@ def convert(s: Simplifier, d: Draft) -> Node | None:
     x = d.operands[0]
     if of(x).dtype is d.tensor.dtype:
         return x
-    if x.op.name == "convert" and passes_through(of(x.operands[0]).dtype, of(x).dtype, d.tensor.dtype):
-        return s.make("convert", (x.operands[0],), d.tensor)
+    if x.op is hlo.convert and passes_through(of(x.operands[0]).dtype, of(x).dtype, d.tensor.dtype):
+        return s.make(hlo.convert, (x.operands[0],), d.tensor)
     return None
 
 
@@ -82,17 +84,17 @@ def before_repeating(s: Simplifier, d: Draft) -> Node | None:
         b = f32[8] broadcast(eps), dimensions={}     ->     c = f32[] rsqrt(eps)
         r = f32[8] rsqrt(b)                                 r = f32[8] broadcast(c), dimensions={}
     """
-    if not d.operands or not all(o.op.name == "broadcast" and is_static(o) and dims_of(o) == d.tensor.dims() for o in d.operands):
+    if not d.operands or not all(o.op is hlo.broadcast and is_static(o) and dims_of(o) == d.tensor.dims() for o in d.operands):
         return None
-    shapes = {(tuple(o.attrs.get("dimensions", ())), dims_of(o.operands[0])) for o in d.operands}
+    shapes = {(tuple(Broadcast.of(o).dimensions), dims_of(o.operands[0])) for o in d.operands}
     wide = {shape for shape in shapes if shape[1]}
     if len(wide) > 1:
         return None
     dimensions, shape = next(iter(wide or shapes))
     smalls = [o.operands[0] if dims_of(o.operands[0]) == shape else s.broadcast(o.operands[0], (), shape) for o in d.operands]
-    if d.op.name == "select" and any(dims_of(x) != shape for x in smalls):
+    if d.op is hlo.select and any(dims_of(x) != shape for x in smalls):
         return None
-    return s.broadcast(s.make(d.op.name, smalls, TensorType(d.tensor.dtype, shape), d.attrs), dimensions, d.tensor.dims())
+    return s.broadcast(s.make(d.op, smalls, TensorType(d.tensor.dtype, shape), d.attrs), dimensions, d.tensor.dims())
 
 
 def before_reshaping(s: Simplifier, d: Draft) -> Node | None:
@@ -106,11 +108,11 @@ def before_reshaping(s: Simplifier, d: Draft) -> Node | None:
     for operand in d.operands:
         if unit_reshape(operand) is not None:
             smalls.append(operand.operands[0])
-        elif operand.op.name == "broadcast" and dims_of(operand.operands[0]) == ():
+        elif operand.op is hlo.broadcast and dims_of(operand.operands[0]) == ():
             smalls.append(s.broadcast(operand.operands[0], (), shape))
         else:
             return None
-    return s.reshape(s.make(d.op.name, smalls, TensorType(d.tensor.dtype, shape), d.attrs), d.tensor.dims())
+    return s.reshape(s.make(d.op, smalls, TensorType(d.tensor.dtype, shape), d.attrs), d.tensor.dims())
 
 
 def _is(node: Node, value: int) -> bool:
@@ -134,7 +136,7 @@ def passes_through(source: DType, middle: DType, target: DType) -> bool:
 
 
 RULES: Rules = {
-    "add": (add,), "subtract": (subtract,), "multiply": (multiply,), "divide": (divide,), "negate": (negate,),
-    "convert": (convert,), "select": (select,),
+    hlo.add: (add,), hlo.subtract: (subtract,), hlo.multiply: (multiply,), hlo.divide: (divide,), hlo.negate: (negate,),
+    hlo.convert: (convert,), hlo.select: (select,),
 }
 POINTWISE = (before_repeating, before_reshaping)

@@ -1,7 +1,9 @@
 """Reshape, broadcast, transpose, slice, reverse, concatenate: chains become one, and what moves nothing is gone."""
 from __future__ import annotations
 
-from irscope.graph import Node, TensorType
+from irscope.graph import Node
+from irscope.ops import hlo
+from irscope.ops.attributes import Broadcast, Concatenate, Reverse, Slice, Transpose
 from irscope.passes.algebra.simplifier import Draft, Rules, Simplifier, dims_of, of
 
 
@@ -11,27 +13,27 @@ def reshape(s: Simplifier, d: Draft) -> Node | None:
     shape = d.tensor.dims()
     if dims_of(x) == shape:
         return x
-    if x.op.name == "reshape":
+    if x.op is hlo.reshape:
         return s.reshape(x.operands[0], shape)
-    if x.op.name == "broadcast":
+    if x.op is hlo.broadcast:
         small = x.operands[0]
         if not of(small).shape:
             return s.broadcast(small, (), shape)
         old = [n for n, size in enumerate(dims_of(x)) if size != 1]
         new = [n for n, size in enumerate(shape) if size != 1]
         if _without_ones(dims_of(x)) == _without_ones(shape) and 1 not in dims_of(small):
-            return s.broadcast(small, tuple(new[old.index(n)] for n in x.attrs["dimensions"]), shape)
+            return s.broadcast(small, tuple(new[old.index(n)] for n in Broadcast.of(x).dimensions), shape)
     return None
 
 
 def broadcast(s: Simplifier, d: Draft) -> Node | None:
     """Of the same shape; of a broadcast; of dimensions of size 1, which need no naming; that only adds dimensions of size 1."""
     x = d.operands[0]
-    shape, dimensions = d.tensor.dims(), tuple(d.attrs.get("dimensions", ()))
+    shape, dimensions = d.tensor.dims(), tuple(Broadcast.of(d).dimensions)
     if dims_of(x) == shape and dimensions == tuple(range(len(shape))):
         return x
-    if x.op.name == "broadcast":
-        return s.broadcast(x.operands[0], tuple(dimensions[n] for n in x.attrs.get("dimensions", ())), shape)
+    if x.op is hlo.broadcast:
+        return s.broadcast(x.operands[0], tuple(dimensions[n] for n in Broadcast.of(x).dimensions), shape)
     if 1 in dims_of(x):
         kept = tuple(n for n, size in enumerate(dims_of(x)) if size != 1)
         return s.broadcast(s.reshape(x, tuple(dims_of(x)[n] for n in kept)), tuple(dimensions[n] for n in kept), shape)
@@ -42,15 +44,15 @@ def broadcast(s: Simplifier, d: Draft) -> Node | None:
 
 def transpose(s: Simplifier, d: Draft) -> Node | None:
     """That keeps the order, or the order of all but dimensions of size 1; of a transpose; of a broadcast."""
-    x, order = d.operands[0], d.attrs["dimensions"]
+    x, order = d.operands[0], Transpose.of(d).dimensions
     moved = [n for n in order if dims_of(x)[n] != 1]
     if moved == sorted(moved):
         return s.reshape(x, d.tensor.dims())
-    if x.op.name == "transpose":
-        inner = x.attrs["dimensions"]
-        return s.make("transpose", (x.operands[0],), d.tensor, {"dimensions": tuple(inner[n] for n in order)})
-    if x.op.name == "broadcast":
-        dimensions = tuple(order.index(n) for n in x.attrs.get("dimensions", ()))
+    if x.op is hlo.transpose:
+        inner = Transpose.of(x).dimensions
+        return s.make(hlo.transpose, (x.operands[0],), d.tensor, {"dimensions": tuple(inner[n] for n in order)})
+    if x.op is hlo.broadcast:
+        dimensions = tuple(order.index(n) for n in Broadcast.of(x).dimensions)
         if list(dimensions) == sorted(dimensions):
             return s.broadcast(x.operands[0], dimensions, d.tensor.dims())
     return None
@@ -58,20 +60,20 @@ def transpose(s: Simplifier, d: Draft) -> Node | None:
 
 def slice_(s: Simplifier, d: Draft) -> Node | None:
     """Of everything; of a slice; of one value that repeats."""
-    x, parts = d.operands[0], d.attrs["slice"]
+    x, parts = d.operands[0], Slice.of(d).slice
     if dims_of(x) == d.tensor.dims():
         return x
-    if x.op.name == "slice":
-        inner = [(a + b * c, a + (e - 1) * c + 1 if e > b else a + b * c, f * c) for (a, _, c), (b, e, f) in zip(x.attrs["slice"], parts)]
-        return s.make("slice", (x.operands[0],), d.tensor, {"slice": tuple(inner)})
-    if x.op.name == "broadcast" and not of(x.operands[0]).shape:
+    if x.op is hlo.slice:
+        inner = [(a + b * c, a + (e - 1) * c + 1 if e > b else a + b * c, f * c) for (a, _, c), (b, e, f) in zip(Slice.of(x).slice, parts)]
+        return s.make(hlo.slice, (x.operands[0],), d.tensor, {"slice": tuple(inner)})
+    if x.op is hlo.broadcast and not of(x.operands[0]).shape:
         return s.broadcast(x.operands[0], (), d.tensor.dims())
     return None
 
 
 def concatenate(s: Simplifier, d: Draft) -> Node | None:
     """Of one operand, or of one that is not empty; of concatenations along the same dimension."""
-    axis = d.attrs["dimensions"][0]
+    axis = Concatenate.of(d).axis
     full = [x for x in d.operands if dims_of(x)[axis]]
     if len(full) == 1 and dims_of(full[0]) == d.tensor.dims():
         return full[0]
@@ -81,20 +83,15 @@ def concatenate(s: Simplifier, d: Draft) -> Node | None:
 def reverse(s: Simplifier, d: Draft) -> Node | None:
     """Along dimensions of size 1."""
     x = d.operands[0]
-    return x if all(dims_of(x)[n] == 1 for n in d.attrs["dimensions"]) else None
+    return x if all(dims_of(x)[n] == 1 for n in Reverse.of(d).dimensions) else None
 
 
 def unit_reshape(node: Node) -> tuple[int, ...] | None:
     """The shape before, where a node is a reshape that only adds or removes dimensions of size 1."""
-    if node.op.name != "reshape":
+    if node.op is not hlo.reshape:
         return None
     before = dims_of(node.operands[0])
     return before if _without_ones(before) == _without_ones(dims_of(node)) else None
-
-
-def small_of(node: Node) -> TensorType:
-    """The type of what a broadcast repeats."""
-    return of(node.operands[0])
 
 
 def _without_ones(shape: tuple[int, ...]) -> list[int]:
@@ -102,10 +99,10 @@ def _without_ones(shape: tuple[int, ...]) -> list[int]:
 
 
 RULES: Rules = {
-    "reshape": (reshape,),
-    "broadcast": (broadcast,),
-    "transpose": (transpose,),
-    "slice": (slice_,),
-    "concatenate": (concatenate,),
-    "reverse": (reverse,),
+    hlo.reshape: (reshape,),
+    hlo.broadcast: (broadcast,),
+    hlo.transpose: (transpose,),
+    hlo.slice: (slice_,),
+    hlo.concatenate: (concatenate,),
+    hlo.reverse: (reverse,),
 }

@@ -5,31 +5,30 @@ from dataclasses import replace
 from typing import Any
 
 from irscope.graph import Node
-from irscope.ops.attrs import ConvDims, Window
+from irscope.ops import hlo
+from irscope.ops.attributes import Convolution, Pad, Windowed
 from irscope.ops.bodies import combiner, identity
 from irscope.passes.algebra.simplifier import Draft, Rules, Simplifier, dims_of, scalar_of
 
 
 def pad(s: Simplifier, d: Draft) -> Node | None:
     """By nothing."""
-    return d.operands[0] if all(p == (0, 0, 0) for p in d.attrs["padding"]) else None
+    return d.operands[0] if all(p == (0, 0, 0) for p in Pad.of(d).padding) else None
 
 
 def convolution(s: Simplifier, d: Draft) -> Node | None:
     """Of an image that was padded with zeros along its spatial dimensions."""
     x, w = d.operands
-    if x.op.name != "pad" or scalar_of(x.operands[1]) != 0:
+    if x.op is not hlo.pad or scalar_of(x.operands[1]) != 0:
         return None
-    window, dims, padding = d.attrs["window"], d.attrs["dim_labels"], x.attrs["padding"]
-    assert isinstance(window, Window) and isinstance(dims, ConvDims)
-    spatial = dims.lhs_spatial
+    window, spatial, padding = Convolution.of(d).window, Convolution.of(d).dim_labels.lhs_spatial, Pad.of(x).padding
     if any(p != (0, 0, 0) for n, p in enumerate(padding) if n not in spatial) or any(padding[n][2] or min(padding[n]) < 0 for n in spatial):
         return None
-    if any(n != 1 for n in window.lhs_dilate):
+    if window is None or any(n != 1 for n in window.lhs_dilate):
         return None
     low = tuple(a + padding[n][0] for a, n in zip(window.pad_low, spatial))
     high = tuple(a + padding[n][1] for a, n in zip(window.pad_high, spatial))
-    return s.make("convolution", (x.operands[0], w), d.tensor, {**d.attrs, "window": replace(window, pad_low=low, pad_high=high)})
+    return s.make(hlo.convolution, (x.operands[0], w), d.tensor, {**d.attrs, "window": replace(window, pad_low=low, pad_high=high)})
 
 
 def reduce_window(s: Simplifier, d: Draft) -> Node | None:
@@ -37,12 +36,13 @@ def reduce_window(s: Simplifier, d: Draft) -> Node | None:
     if len(d.operands) != 2 or len(d.bodies) != 1:
         return None
     x, init = d.operands
-    if x.op.name != "pad":
+    if x.op is not hlo.pad:
         return None
     value, first = scalar_of(x.operands[1]), scalar_of(init)
     if value is None or first is None or not _is_neutral(combiner(d.bodies[0]), value) or not _is_neutral(combiner(d.bodies[0]), first):
         return None
-    window, padding = d.attrs["window"], x.attrs["padding"]
+    window, padding = Windowed.of(d).window, Pad.of(x).padding
+    assert window is not None
     if any(p[2] or min(p) < 0 for p in padding) or any(n != 1 for n in window.lhs_dilate):
         return None
     low = tuple(a + p[0] for a, p in zip(window.pad_low, padding))
@@ -50,7 +50,7 @@ def reduce_window(s: Simplifier, d: Draft) -> Node | None:
     attrs = {**d.attrs, "window": replace(window, pad_low=low, pad_high=high)}
     if dims_of(x.operands[0]) == ():
         return None
-    return s.make("reduce-window", (x.operands[0], init), d.tensor, attrs, d.bodies)
+    return s.make(hlo.reduce_window, (x.operands[0], init), d.tensor, attrs, d.bodies)
 
 
 def _is_neutral(opcode: str | None, value: Any) -> bool:
@@ -58,4 +58,4 @@ def _is_neutral(opcode: str | None, value: Any) -> bool:
     return opcode is not None and bool(value == identity(opcode, value.dtype))
 
 
-RULES: Rules = {"pad": (pad,), "convolution": (convolution,), "reduce-window": (reduce_window,)}
+RULES: Rules = {hlo.pad: (pad,), hlo.convolution: (convolution,), hlo.reduce_window: (reduce_window,)}

@@ -14,16 +14,16 @@ from irscope.ops import TypeFault, get
 from irscope.ops.building import constant
 from irscope.passes.algebra.simplifier import Draft
 from irscope.passes.base import per_graph
+from irscope.passes.op_table import OpTable
 from irscope.passes.visitor import without_dead
 
 Rule = Callable[["RelaySimplifier", Draft], "Node | None"]
-Rules = Mapping[str, Sequence[Rule]]
+Rules = OpTable[Sequence[Rule]]
 
 
 def simplified(module: Module, rules: Rules) -> Module:
     """The module by rules that go by operator; the same module where none applies."""
-    names = rules.keys()
-    if not any(node.op.name in names for graph in callees_first(module) for node in graph.nodes):
+    if not any(node.op in rules for graph in callees_first(module) for node in graph.nodes):
         return module
     changed = False
 
@@ -48,8 +48,8 @@ class RelaySimplifier:
 
     def rule(self, builder: Builder, node: Node, operands: Sequence[Node]) -> Node | None:
         """What a node becomes; None for a plain copy of it."""
-        rules = self.rules.get(node.op.name)
-        if rules is None or not isinstance(node.type, TensorType) or node.op.dialect != "relay" or not is_sound(node):
+        rules = self.rules.get(node.op)
+        if rules is None or not isinstance(node.type, TensorType) or not is_sound(node):
             return None  # of a call that is not as declared the checker tells, and the node stays
         self.builder, self.old = builder, node
         found = self._ruled(rules, Draft(node.op, operands, node.attrs, node.type))
@@ -60,7 +60,7 @@ class RelaySimplifier:
     def make(self, name: str, operands: Sequence[Node], attrs: Mapping[str, Any] = NO_ATTRS, type: Type | None = None) -> Node:
         """A node by its operator's name, or what the rules have in its place; its type is inferred where none is given."""
         op = get(name, "relay")
-        rules = self.rules.get(name)
+        rules = self.rules.get(op)
         if rules is not None and isinstance(type, TensorType):
             found = self._ruled(rules, Draft(op, operands, attrs, type))
             if found is not None:

@@ -6,30 +6,34 @@ from typing import Any
 
 from irscope.graph import Node, TensorType
 from irscope.lazy import np
-from irscope.ops import get
+from irscope.ops import hlo
+from irscope.ops.attributes import Constant
 from irscope.ops.attrs import Literal
+from irscope.ops.sets import relay
 from irscope.passes.algebra.relay import RelaySimplifier, Rule, Rules
 from irscope.passes.algebra.simplifier import Draft, of
+from irscope.passes.op_table import OpTable
 
-BINARY = (
-    "add", "subtract", "multiply", "divide", "power", "mod", "floor_divide", "floor_mod", "trunc_divide", "trunc_mod", "maximum", "minimum",
-    "left_shift", "right_shift", "bitwise_and", "bitwise_or", "bitwise_xor", "logical_and", "logical_or", "logical_xor",
-    "equal", "not_equal", "less", "less_equal", "greater", "greater_equal",
+BINARY = relay(
+    "add subtract multiply divide power mod floor_divide floor_mod trunc_divide trunc_mod maximum minimum left_shift right_shift "
+    "bitwise_and bitwise_or bitwise_xor logical_and logical_or logical_xor equal not_equal less less_equal greater greater_equal"
 )
 """Operators of two operands that broadcast as numpy does."""
 
-FILLED = {"zeros": 0, "zeros_like": 0, "ones": 1, "ones_like": 1}
+FILLED = OpTable((relay("zeros zeros_like"), 0), (relay("ones ones_like"), 1))
+FULL, ADD, SQRT = relay("full"), relay("add"), relay("sqrt")
 
 
 def filled_with(node: Node) -> Any:
     """The one value of a constant of one element, or of an array made of one; None for anything else."""
-    if node.op.name in FILLED:
-        return FILLED[node.op.name]
-    if node.op.name == "full":
+    if (value := FILLED.get(node.op)) is not None:
+        return value
+    if node.op in FULL:
         node = node.operands[0]
-    if node.op.name != "constant" or not isinstance(node.type, TensorType) or node.type.elements != 1 or node.attrs["literal"].elided:
+    literal = Constant.of(node).known if node.op is hlo.constant else None
+    if literal is None or not isinstance(node.type, TensorType) or node.type.elements != 1:
         return None
-    return node.attrs["literal"].value().reshape(())[()]
+    return literal.value().reshape(())[()]
 
 
 def without(value: int, either: bool) -> Rule:
@@ -49,7 +53,7 @@ def scalar_for_array(s: RelaySimplifier, d: Draft) -> Node | None:
     """
     for place, other in ((0, 1), (1, 0)):
         x, array = d.operands[other].type, d.operands[place]
-        if array.op.name not in (*FILLED, "full") or not isinstance(x, TensorType) or x.shape != d.tensor.shape:
+        if (array.op not in FILLED and array.op not in FULL) or not isinstance(x, TensorType) or x.shape != d.tensor.shape:
             continue
         value, type = filled_with(array), array.type
         if value is not None and isinstance(type, TensorType):
@@ -70,14 +74,14 @@ def same_type(s: RelaySimplifier, d: Draft) -> Node | None:
     return d.operands[0] if d.operands[0].type == d.type else None
 
 
-def undoes(name: str) -> Rule:
+def undone(s: RelaySimplifier, d: Draft) -> Node | None:
     """Twice is not at all."""
-    return lambda s, d: d.operands[0].operands[0] if d.operands[0].op.name == name else None
+    return d.operands[0].operands[0] if d.operands[0].op is d.op else None
 
 
-def settled(name: str) -> Rule:
+def settled(s: RelaySimplifier, d: Draft) -> Node | None:
     """Twice is once."""
-    return lambda s, d: d.operands[0] if d.operands[0].op.name == name else None
+    return d.operands[0] if d.operands[0].op is d.op else None
 
 
 # ---- what rounds differently: options ask for it
@@ -86,7 +90,7 @@ def settled(name: str) -> Rule:
 def root_below(s: RelaySimplifier, d: Draft) -> Node | None:
     """``a / sqrt(x)`` is ``a * rsqrt(x)``."""
     a, root = d.operands
-    if root.op.name != "sqrt":
+    if root.op not in SQRT:
         return None
     return s.make("multiply", [a, s.make("rsqrt", root.operands, type=root.type)], type=d.type)
 
@@ -94,20 +98,20 @@ def root_below(s: RelaySimplifier, d: Draft) -> Node | None:
 def constants_together(s: RelaySimplifier, d: Draft) -> Node | None:
     """``(x + c) + d`` is ``x + (c + d)``, and the same of products."""
     found = _with_constant(d.operands, d.tensor)
-    inner = _with_constant(found[0].operands, d.tensor) if found is not None and found[0].op.name == d.op.name else None
+    inner = _with_constant(found[0].operands, d.tensor) if found is not None and found[0].op is d.op else None
     if found is None or inner is None:
         return None
-    both = _folded(s, d.op.name, inner[1], found[1])
+    both = _folded(s, d.op in ADD, inner[1], found[1])
     return None if both is None else s.make(d.op.name, [inner[0], both], type=d.type)
 
 
 def product_first(s: RelaySimplifier, d: Draft) -> Node | None:
     """``(x + c) * d`` is ``x * d + c * d``, where nobody else reads the sum: a scale that can go into weights."""
     found = _with_constant(d.operands, d.tensor)
-    inner = _with_constant(found[0].operands, d.tensor) if found is not None and found[0].op.name == "add" else None
+    inner = _with_constant(found[0].operands, d.tensor) if found is not None and found[0].op in ADD else None
     if found is None or inner is None or inner[0].type != d.type or not s.read_once(list(d.operands).index(found[0])):
         return None
-    both = _folded(s, "multiply", inner[1], found[1])
+    both = _folded(s, False, inner[1], found[1])
     if both is None:
         return None
     return s.make("add", [s.make("multiply", [inner[0], found[1]], type=d.type), both], type=d.type)
@@ -120,24 +124,24 @@ def _with_constant(operands: Sequence[Node], result: TensorType) -> tuple[Node, 
     x, y = operands
     if _has_value(x, result):
         x, y = y, x
-    return (x, y) if _has_value(y, result) and x.op.name != "constant" else None
+    return (x, y) if _has_value(y, result) and x.op is not hlo.constant else None
 
 
 def _has_value(node: Node, result: TensorType) -> bool:
-    if node.op.name != "constant" or not isinstance(node.type, TensorType):
+    if node.op is not hlo.constant or not isinstance(node.type, TensorType):
         return False
-    return node.type.dtype is result.dtype and not node.attrs["literal"].elided
+    return node.type.dtype is result.dtype and Constant.of(node).known is not None
 
 
-def _folded(s: RelaySimplifier, name: str, x: Node, y: Node) -> Node | None:
+def _folded(s: RelaySimplifier, sum: bool, x: Node, y: Node) -> Node | None:
     """The constant that a sum or a product of two constants is, where it is no larger than they are."""
-    a, b = x.attrs["literal"].value(), y.attrs["literal"].value()
+    a, b = (Constant.of(n).literal.value() for n in (x, y))
     with np.errstate(all="ignore"):
-        value = np.add(a, b) if name == "add" else np.multiply(a, b)
+        value = np.add(a, b) if sum else np.multiply(a, b)
     if value.size > max(a.size, b.size):
         return None
     type = TensorType(of(x).dtype, value.shape)
-    return s.builder.add(get("constant"), (), {"literal": Literal.of(value.astype(a.dtype), type)}, type, name=s.old.name)
+    return s.builder.add(hlo.constant, (), {"literal": Literal.of(value.astype(a.dtype), type)}, type, name=s.old.name)
 
 
 def _is_number(type: TensorType) -> bool:
@@ -148,21 +152,23 @@ def _equals(found: Any, value: int) -> bool:
     return found is not None and bool(found == value)
 
 
-RULES: Rules = {
-    **dict.fromkeys(BINARY, (scalar_for_array,)),
-    "multiply": (without(1, True), scalar_for_array),
-    "divide": (without(1, False), scalar_for_array),
-    "add": (without(0, True), twice, scalar_for_array),
-    "subtract": (without(0, False), scalar_for_array),
-    "negative": (undoes("negative"),),
-    "nn.relu": (settled("nn.relu"),),
-    "abs": (settled("abs"),),
-    "copy": (same_type,),
-}
-INEXACT: Rules = {
-    **RULES,
-    "multiply": (*RULES["multiply"], constants_together, product_first),
-    "divide": (*RULES["divide"], root_below),
-    "add": (*RULES["add"], constants_together),
-}
+EXACT_PRODUCT: tuple[Rule, ...] = (without(1, True), scalar_for_array)
+EXACT_QUOTIENT: tuple[Rule, ...] = (without(1, False), scalar_for_array)
+EXACT_SUM: tuple[Rule, ...] = (without(0, True), twice, scalar_for_array)
+RULES: Rules = OpTable(
+    (BINARY, (scalar_for_array,)),
+    (relay("multiply"), EXACT_PRODUCT),
+    (relay("divide"), EXACT_QUOTIENT),
+    (ADD, EXACT_SUM),
+    (relay("subtract"), (without(0, False), scalar_for_array)),
+    (relay("negative"), (undone,)),
+    (relay("nn.relu abs"), (settled,)),
+    (relay("copy"), (same_type,)),
+)
+INEXACT: Rules = OpTable(
+    *RULES.rows,
+    (relay("multiply"), (*EXACT_PRODUCT, constants_together, product_first)),
+    (relay("divide"), (*EXACT_QUOTIENT, root_below)),
+    (ADD, (*EXACT_SUM, constants_together)),
+)
 """With rules that round differently."""

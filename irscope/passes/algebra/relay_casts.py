@@ -3,12 +3,16 @@ from __future__ import annotations
 
 from math import isfinite
 
+from irscope.formats.relay.attributes import Clip
 from irscope.graph import DType, Node, TensorType
+from irscope.ops.sets import relay
 from irscope.passes.algebra.arithmetic import passes_through
 from irscope.passes.algebra.relay import RelaySimplifier, Rules
 from irscope.passes.algebra.relay_arithmetic import filled_with, same_type
 from irscope.passes.algebra.simplifier import Draft, of
+from irscope.passes.op_table import OpTable
 
+CAST, CLIP, DEQUANTIZE = relay("cast"), relay("clip"), relay("qnn.dequantize")
 SCALES = (1e-30, 1e30)
 """Between these, 16-bit integers times a scale stay apart in float32: neither end of its range (1e-38, 3e38) comes near."""
 
@@ -16,7 +20,7 @@ SCALES = (1e-30, 1e30)
 def after_widening(s: RelaySimplifier, d: Draft) -> Node | None:
     """After a conversion that lost nothing, from what was there before it."""
     x = d.operands[0]
-    if x.op.name != "cast" or not isinstance(x.type, TensorType) or not isinstance(x.operands[0].type, TensorType):
+    if x.op not in CAST or not isinstance(x.type, TensorType) or not isinstance(x.operands[0].type, TensorType):
         return None
     return s.again(d, x.operands) if passes_through(of(x.operands[0]).dtype, x.type.dtype, d.tensor.dtype) else None
 
@@ -31,8 +35,8 @@ def within_limits(s: RelaySimplifier, d: Draft) -> Node | None:
     A float loses its fraction on the way, so that an integer must be what comes out, of a type that holds the limits too.
     """
     x = d.operands[0]
-    limited = x.operands[0] if x.op.name == "cast" else None
-    if limited is None or limited.op.name != "clip" or not isinstance(x.type, TensorType) or not _holds(x.type.dtype, limited):
+    limited = x.operands[0] if x.op in CAST else None
+    if limited is None or limited.op not in CLIP or not isinstance(x.type, TensorType) or not _holds(x.type.dtype, limited):
         return None
     if not of(limited).dtype.is_integer and not _holds(d.tensor.dtype, limited):
         return None
@@ -44,13 +48,13 @@ def clip(s: RelaySimplifier, d: Draft) -> Node | None:
     dtype = d.tensor.dtype
     if not dtype.is_integer:
         return None
-    return d.operands[0] if d.attrs["a_min"] <= dtype.lowest and d.attrs["a_max"] >= dtype.highest else None
+    return d.operands[0] if Clip.of(d).a_min <= dtype.lowest and Clip.of(d).a_max >= dtype.highest else None
 
 
 def order_of_quantised(s: RelaySimplifier, d: Draft) -> Node | None:
     """Which is largest, and in which order values are, can be told before they are dequantised: a positive scale keeps the order."""
     whole = d.operands[0]
-    if whole.op.name != "qnn.dequantize" or not isinstance(whole.operands[0].type, TensorType):
+    if whole.op not in DEQUANTIZE or not isinstance(whole.operands[0].type, TensorType):
         return None
     x, scale, zero = whole.operands
     value, dtype = filled_with(scale), of(x).dtype
@@ -61,14 +65,12 @@ def order_of_quantised(s: RelaySimplifier, d: Draft) -> Node | None:
 
 def _holds(dtype: DType, limited: Node) -> bool:
     """Whether an integer type has every value between the limits of a ``clip``."""
-    low, high = float(limited.attrs["a_min"]), float(limited.attrs["a_max"])
+    low, high = float(Clip.of(limited).a_min), float(Clip.of(limited).a_max)
     return dtype.is_integer and isfinite(low) and isfinite(high) and dtype.lowest <= low and high <= dtype.highest
 
 
-RULES: Rules = {
-    "cast": (same_type, after_widening, within_limits),
-    "clip": (clip,),
-    "argmax": (order_of_quantised,),
-    "argmin": (order_of_quantised,),
-    "argsort": (order_of_quantised,),
-}
+RULES: Rules = OpTable(
+    (CAST, (same_type, after_widening, within_limits)),
+    (CLIP, (clip,)),
+    (relay("argmax argmin argsort"), (order_of_quantised,)),
+)

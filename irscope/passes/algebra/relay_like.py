@@ -6,8 +6,10 @@ from __future__ import annotations
 
 from irscope.formats.relay.algebra import word_of
 from irscope.graph import Node
+from irscope.ops.sets import relay
 from irscope.passes.algebra.relay import RelaySimplifier, Rule, Rules
 from irscope.passes.algebra.simplifier import Draft
+from irscope.passes.op_table import OpTable
 
 
 def filled(name: str) -> Rule:
@@ -29,12 +31,12 @@ def cast_like(s: RelaySimplifier, d: Draft) -> Node | None:
     return s.make("cast", d.operands[:1], {"dtype": word_of(d.tensor.dtype)}, d.type)
 
 
-RULES: Rules = {
-    "zeros_like": (filled("zeros"),),
-    "ones_like": (filled("ones"),),
-    "full_like": (filled("full"),),
-    "reshape_like": (shaped("reshape", "newshape"),),
-    "broadcast_to_like": (shaped("broadcast_to", "shape"),),
-    "collapse_sum_like": (shaped("collapse_sum_to", "shape"),),
-    "cast_like": (cast_like,),
-}
+RULES: Rules = OpTable(
+    (relay("zeros_like"), (filled("zeros"),)),
+    (relay("ones_like"), (filled("ones"),)),
+    (relay("full_like"), (filled("full"),)),
+    (relay("reshape_like"), (shaped("reshape", "newshape"),)),
+    (relay("broadcast_to_like"), (shaped("broadcast_to", "shape"),)),
+    (relay("collapse_sum_like"), (shaped("collapse_sum_to", "shape"),)),
+    (relay("cast_like"), (cast_like,)),
+)

@@ -1,30 +1,33 @@
 """Relay's movement: chains of reshapes, of transposes and layouts, and of slices become one, and what moves nothing is gone."""
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from irscope.formats.relay.algebra import layout_axes
+from irscope.formats.relay.attributes import LayoutTransform, Reshape, StridedSlice, Transpose
 from irscope.graph import Node, TensorType
+from irscope.ops import hlo
+from irscope.ops.sets import relay
 from irscope.passes.algebra.relay import RelaySimplifier, Rules
 from irscope.passes.algebra.relay_arithmetic import same_type
 from irscope.passes.algebra.simplifier import Draft
+from irscope.passes.op_table import OpTable
 
-RESHAPES = ("reshape", "reverse_reshape", "contrib_reverse_reshape")
-RESHAPED = (*RESHAPES, "squeeze", "expand_dims", "nn.batch_flatten")
+RESHAPE, TRANSPOSE, LAYOUT, SLICE = relay("reshape"), relay("transpose"), relay("layout_transform"), relay("strided_slice")
+MOVES = TRANSPOSE | LAYOUT
+RESHAPES = relay("reshape reverse_reshape contrib_reverse_reshape squeeze nn.batch_flatten")
+RESHAPED = RESHAPES | relay("expand_dims")
 """What keeps the elements in their order."""
 
 
 def reshape(s: RelaySimplifier, d: Draft) -> Node | None:
     """Of what keeps the order of elements: one reshape, by sizes where they are known."""
-    x, newshape = d.operands[0], d.attrs.get("newshape")
-    if x.op.name not in RESHAPED:
+    x, newshape = d.operands[0], Reshape.of(d).newshape
+    if x.op not in RESHAPED:
         return None
     if d.tensor.is_static:
         return s.make("reshape", x.operands, {"newshape": list(d.tensor.dims())}, d.type)
     # The codes 0, -2, -3 and -4 speak of the operand's shape, which the one before has made.
-    plain = isinstance(newshape, list) and all(isinstance(n, int) and (n == -1 or n > 0) for n in newshape) and not d.attrs.get("allowzero")
-    return s.again(d, x.operands) if d.op.name == "reshape" and x.op.name == "reshape" and plain else None
+    plain = isinstance(newshape, list) and all(isinstance(n, int) and (n == -1 or n > 0) for n in newshape) and not Reshape.of(d).allowzero
+    return s.again(d, x.operands) if d.op in RESHAPE and x.op in RESHAPE and plain else None
 
 
 # ---- transposes and layouts
@@ -32,9 +35,9 @@ def reshape(s: RelaySimplifier, d: Draft) -> Node | None:
 
 def still(s: RelaySimplifier, d: Draft) -> Node | None:
     """A transpose, or a change of layout, that leaves every axis where it is."""
-    if d.op.name == "layout_transform":
-        return d.operands[0] if d.attrs.get("src_layout") == d.attrs.get("dst_layout") else None
-    return d.operands[0] if _order(d.op.name, d.attrs, d.tensor.rank) == list(range(d.tensor.rank)) else None
+    if d.op in LAYOUT:
+        return d.operands[0] if LayoutTransform.of(d).src_layout == LayoutTransform.of(d).dst_layout else None
+    return d.operands[0] if _order(d, d.tensor.rank) == list(range(d.tensor.rank)) else None
 
 
 def moved_twice(s: RelaySimplifier, d: Draft) -> Node | None:
@@ -44,28 +47,27 @@ def moved_twice(s: RelaySimplifier, d: Draft) -> Node | None:
         layout_transform(%0, src_layout="NCHW", dst_layout="NCHW4c")    ->    layout_transform(%x, src_layout="NHWC", dst_layout="NCHW4c")
     """
     middle = d.operands[0]
-    if middle.op.name not in ("transpose", "layout_transform") or not isinstance(middle.type, TensorType):
+    if middle.op not in MOVES or not isinstance(middle.type, TensorType):
         return None
     x, rank = middle.operands[0], middle.type.rank
-    first, second = _order(middle.op.name, middle.attrs, rank), _order(d.op.name, d.attrs, d.tensor.rank)
+    first, second = _order(middle, rank), _order(d, d.tensor.rank)
+    before, after = LayoutTransform.of(middle), LayoutTransform.of(d)
     if first is not None and second is not None:
         return s.make("transpose", [x], {"axes": [first[n] for n in second]}, d.type)
     if not _same_elements(x, middle, d.tensor):
         return None
     if second is None and first is not None:
         # The dimensions in front of the first movement have the names that it gave to those behind it.
-        names, behind = [""] * rank, _names(str(d.attrs["src_layout"]))
+        names, behind = [""] * rank, _names(after.src_layout)
         if len(behind) != rank:
             return None
         for place, name in zip(first, behind, strict=True):
             names[place] = name
-        return _relaid(s, x, "".join(names), str(d.attrs["dst_layout"]), d)
+        return _relaid(s, x, "".join(names), after.dst_layout, d)
     if first is None and second is not None:
-        behind = _names(str(middle.attrs["dst_layout"]))
-        return _relaid(s, x, str(middle.attrs["src_layout"]), "".join(behind[n] for n in second), d) if len(behind) == len(second) else None
-    if middle.attrs["dst_layout"] != d.attrs["src_layout"]:
-        return None
-    return _relaid(s, x, str(middle.attrs["src_layout"]), str(d.attrs["dst_layout"]), d)
+        behind = _names(before.dst_layout)
+        return _relaid(s, x, before.src_layout, "".join(behind[n] for n in second), d) if len(behind) == len(second) else None
+    return _relaid(s, x, before.src_layout, after.dst_layout, d) if before.dst_layout == after.src_layout else None
 
 
 def _relaid(s: RelaySimplifier, x: Node, source: str, wanted: str, d: Draft) -> Node:
@@ -74,12 +76,12 @@ def _relaid(s: RelaySimplifier, x: Node, source: str, wanted: str, d: Draft) -> 
     return s.make("layout_transform", [x], {"src_layout": source, "dst_layout": wanted}, d.type)
 
 
-def _order(name: str, attrs: Mapping[str, Any], rank: int) -> list[int] | None:
+def _order(d: Node | Draft, rank: int) -> list[int] | None:
     """Which dimension of the operand each dimension of the result is; None where an axis is taken apart."""
-    if name == "transpose":
-        axes = attrs.get("axes")
+    if d.op in TRANSPOSE:
+        axes = Transpose.of(d).axes
         return list(range(rank))[::-1] if axes is None else [int(a) % rank for a in axes]
-    source, wanted = _names(str(attrs.get("src_layout"))), _names(str(attrs.get("dst_layout")))
+    source, wanted = _names(LayoutTransform.of(d).src_layout), _names(LayoutTransform.of(d).dst_layout)
     if sorted(source) != sorted(wanted) or len(set(source)) != len(source) or len(source) != rank:
         return None
     return [source.index(name) for name in wanted]
@@ -88,7 +90,7 @@ def _order(name: str, attrs: Mapping[str, Any], rank: int) -> list[int] | None:
 def _names(layout: str) -> list[str]:
     """``NCHW4c`` as ``N C H W 4c``."""
     try:
-        return [f"{size}{letter}" if size else letter for letter, size in layout_axes(layout)]
+        return [f"{size}{letter}" if size else letter for letter, size in layout_axes(str(layout))]
     except ValueError:
         return []
 
@@ -105,12 +107,12 @@ def _same_elements(x: Node, middle: Node, result: TensorType) -> bool:
 def strided_slice(s: RelaySimplifier, d: Draft) -> Node | None:
     """Of everything; of a slice, where both go forwards in a known shape."""
     x = d.operands[0]
-    outer = _ranges(x, d.attrs)
+    outer = _ranges(x, StridedSlice.of(d))
     if outer is None or not isinstance(x.type, TensorType):
         return None
     if outer == [range(n) for n in x.type.dims()]:
         return x
-    inner = _ranges(x.operands[0], x.attrs) if x.op.name == "strided_slice" else None
+    inner = _ranges(x.operands[0], StridedSlice.of(x)) if x.op in SLICE else None
     if inner is None:
         return None
     both = [i[o.start:o.stop:o.step] for i, o in zip(inner, outer, strict=True)]
@@ -120,13 +122,13 @@ def strided_slice(s: RelaySimplifier, d: Draft) -> Node | None:
     return s.make("strided_slice", [x.operands[0]], attrs, d.type)
 
 
-def _ranges(x: Node, attrs: Mapping[str, Any]) -> list[range] | None:
+def _ranges(x: Node, given: StridedSlice) -> list[range] | None:
     """Which places along each dimension a slice takes; None where it goes backwards or a shape is open."""
-    begin, end, strides = attrs.get("begin"), attrs.get("end"), attrs.get("strides") or [1]
+    begin, end, strides = given.begin, given.end, given.strides or [1]
     if not isinstance(x.type, TensorType) or not x.type.is_static or not isinstance(begin, list) or not isinstance(end, list):
         return None
     shape = x.type.dims()
-    axes = [int(a) % len(shape) for a in attrs.get("axes") or range(len(begin))]
+    axes = [int(a) % len(shape) for a in given.axes or range(len(begin))]
     ranges = [range(n) for n in shape]
     if len(end) != len(begin) or len(axes) != len(begin):
         return None
@@ -135,7 +137,7 @@ def _ranges(x: Node, attrs: Mapping[str, Any]) -> list[range] | None:
         step = strides[i] if i < len(strides) else strides[0] if len(strides) == 1 else 1
         if first is None or last is None or step < 1:
             return None
-        if attrs.get("slice_mode") == "size":
+        if given.slice_mode == "size":
             first, step = first + n if first < 0 else first, 1
             last = n if last < 0 else first + last
         ranges[axis] = range(n)[first:last:step]
@@ -145,14 +147,13 @@ def _ranges(x: Node, attrs: Mapping[str, Any]) -> list[range] | None:
 def concatenate(s: RelaySimplifier, d: Draft) -> Node | None:
     """Of one."""
     parts = d.operands[0]
-    return parts.operands[0] if parts.op.name == "tuple" and len(parts.operands) == 1 and parts.operands[0].type == d.type else None
+    return parts.operands[0] if parts.op is hlo.tuple and len(parts.operands) == 1 and parts.operands[0].type == d.type else None
 
 
-RULES: Rules = {
-    **dict.fromkeys((*RESHAPES, "squeeze", "nn.batch_flatten"), (same_type, reshape)),
-    "broadcast_to": (same_type,),
-    "transpose": (still, moved_twice),
-    "layout_transform": (still, moved_twice),
-    "strided_slice": (strided_slice,),
-    "concatenate": (concatenate,),
-}
+RULES: Rules = OpTable(
+    (RESHAPES, (same_type, reshape)),
+    (relay("broadcast_to"), (same_type,)),
+    (MOVES, (still, moved_twice)),
+    (SLICE, (strided_slice,)),
+    (relay("concatenate"), (concatenate,)),
+)

@@ -9,19 +9,23 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from irscope.formats.relay.algebra import each, layout_axes, paddings
+from irscope.formats.relay.attributes import Pad
 from irscope.graph import Node, TensorType
+from irscope.ops.sets import relay
 from irscope.passes.algebra.relay import RelaySimplifier, Rules
 from irscope.passes.algebra.relay_arithmetic import filled_with
 from irscope.passes.algebra.simplifier import Draft, of
+from irscope.passes.op_table import OpTable
 from irscope.passes.simplify_inference import bound_attrs
 
+PAD = relay("nn.pad")
 LEAST = float("-3.40282e+38")
 """The least finite float32 in the six digits that TVM prints of it; a maximum over such padding is one over minus infinity."""
 
 
 def pad(s: RelaySimplifier, d: Draft) -> Node | None:
     """By nothing."""
-    return d.operands[0] if d.operands[0].type == d.type and all(not any(side) for side in _sides(d.attrs)) else None
+    return d.operands[0] if d.operands[0].type == d.type and all(not any(side) for side in _sides(d)) else None
 
 
 def convolution(s: RelaySimplifier, d: Draft) -> Node | None:
@@ -71,9 +75,9 @@ def average_pool(s: RelaySimplifier, d: Draft) -> Node | None:
 
 def _padded_with(node: Node) -> Any:
     """The value that an ``nn.pad`` fills in; None for anything else."""
-    if node.op.name != "nn.pad" or node.attrs.get("pad_mode", "constant") != "constant":
+    if node.op not in PAD or Pad.of(node).pad_mode != "constant":
         return None
-    return filled_with(node.operands[1]) if len(node.operands) > 1 else node.attrs.get("pad_value", 0.0)
+    return filled_with(node.operands[1]) if len(node.operands) > 1 else Pad.of(node).pad_value
 
 
 def _merged(s: RelaySimplifier, d: Draft, layout: str, more: Mapping[str, Any] | None = None) -> Node | None:
@@ -90,7 +94,7 @@ def _merged(s: RelaySimplifier, d: Draft, layout: str, more: Mapping[str, Any] |
 
 def _widths(padded: Node, layout: str) -> list[tuple[int, int]] | None:
     """By how much the spatial dimensions of a layout were padded; None where others were, or something was cut off."""
-    axes, sides = layout_axes(layout), _sides(padded.attrs)
+    axes, sides = layout_axes(layout), _sides(padded)
     if len(axes) != len(sides) or not isinstance(padded.type, TensorType) or of(padded).rank != len(axes):
         return None
     widths = []
@@ -102,16 +106,16 @@ def _widths(padded: Node, layout: str) -> list[tuple[int, int]] | None:
     return widths
 
 
-def _sides(attrs: Mapping[str, Any]) -> Sequence[Sequence[int]]:
-    width = attrs.get("pad_width")
+def _sides(d: Node | Draft) -> Sequence[Sequence[int]]:
+    width = Pad.of(d).pad_width
     plain = isinstance(width, list) and all(isinstance(side, list) and len(side) == 2 for side in width)
-    return width if plain and width is not None else [[1, 1]]
+    return width if plain else [[1, 1]]
 
 
-RULES: Rules = {
-    "nn.pad": (pad,),
-    **dict.fromkeys(("nn.conv1d", "nn.conv2d", "nn.conv3d", "nn.conv2d_relu", "nn.contrib_conv2d_NCHWc"), (convolution,)),
-    "qnn.conv2d": (quantised_convolution,),
-    **dict.fromkeys(("nn.max_pool1d", "nn.max_pool2d", "nn.max_pool3d"), (max_pool,)),
-    **dict.fromkeys(("nn.avg_pool1d", "nn.avg_pool2d", "nn.avg_pool3d"), (average_pool,)),
-}
+RULES: Rules = OpTable(
+    (PAD, (pad,)),
+    (relay("nn.conv1d nn.conv2d nn.conv3d nn.conv2d_relu nn.contrib_conv2d_NCHWc"), (convolution,)),
+    (relay("qnn.conv2d"), (quantised_convolution,)),
+    (relay("nn.max_pool1d nn.max_pool2d nn.max_pool3d"), (max_pool,)),
+    (relay("nn.avg_pool1d nn.avg_pool2d nn.avg_pool3d"), (average_pool,)),
+)

@@ -4,13 +4,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from irscope.graph import NO_ATTRS, Builder, Effect, Graph, Node, TensorType, Type
+from irscope.graph import NO_ATTRS, Builder, Effect, Graph, Node, Op, TensorType, Type
 from irscope.lazy import np
-from irscope.ops import get
+from irscope.ops import hlo
+from irscope.ops.attributes import Constant
 from irscope.ops.attrs import Literal
 
 Rule = Callable[["Simplifier", "Draft"], "Node | None"]
-Rules = Mapping[str, Sequence[Rule]]
+Rules = Mapping[Op, Sequence[Rule]]
 
 
 class Draft:
@@ -18,7 +19,7 @@ class Draft:
 
     __slots__ = ("attrs", "bodies", "op", "operands", "type")
 
-    def __init__(self, op: Any, operands: Sequence[Node], attrs: Mapping[str, Any], type: Type, bodies: Sequence[Graph] = ()) -> None:
+    def __init__(self, op: Op, operands: Sequence[Node], attrs: Mapping[str, Any], type: Type, bodies: Sequence[Graph] = ()) -> None:
         self.op = op
         self.operands = operands
         self.attrs = attrs
@@ -42,44 +43,38 @@ class Simplifier:
 
     def node(self, node: Node, operands: Sequence[Node]) -> Node | None:
         """What a node becomes; None for a plain copy of it."""
-        if node.bodies and node.op.name not in self.rules:
+        if node.bodies and node.op not in self.rules:
             return None
         if node.op.effect is not Effect.PURE or not isinstance(node.type, TensorType) or not node.type.is_static:
             return None
         return self._ruled(Draft(node.op, operands, node.attrs, node.type, node.bodies))
 
-    def make(self, op: str, operands: Sequence[Node], type: TensorType, attrs: Mapping[str, Any] = NO_ATTRS,
+    def make(self, op: Op, operands: Sequence[Node], type: TensorType, attrs: Mapping[str, Any] = NO_ATTRS,
              bodies: Sequence[Graph] = ()) -> Node:
         """A node, or what the rules have in its place."""
-        draft = Draft(get(op), operands, attrs, type, bodies)
-        found = self._ruled(draft)
-        return found if found is not None else self.builder.add(draft.op, operands, attrs, type, bodies, self.name)
+        found = self._ruled(Draft(op, operands, attrs, type, bodies))
+        return found if found is not None else self.builder.add(op, operands, attrs, type, bodies, self.name)
 
     def _ruled(self, draft: Draft) -> Node | None:
-        for rule in self.rules.get(draft.op.name, ()):
+        for rule in (*self.rules.get(draft.op, ()), *(self.pointwise if draft.op.scalar is not None else ())):
             found = rule(self, draft)
             if found is not None:
                 return found
-        if draft.op.scalar is not None:
-            for rule in self.pointwise:
-                found = rule(self, draft)
-                if found is not None:
-                    return found
         return None
 
     # ---- shorthand
 
     def reshape(self, x: Node, shape: tuple[int, ...]) -> Node:
-        return self.make("reshape", (x,), TensorType(of(x).dtype, shape))
+        return self.make(hlo.reshape, (x,), TensorType(of(x).dtype, shape))
 
     def broadcast(self, x: Node, dimensions: tuple[int, ...], shape: tuple[int, ...]) -> Node:
-        return self.make("broadcast", (x,), TensorType(of(x).dtype, shape), {"dimensions": dimensions})
+        return self.make(hlo.broadcast, (x,), TensorType(of(x).dtype, shape), {"dimensions": dimensions})
 
     def constant(self, value: Any, like: TensorType) -> Node:
         """A scalar constant of an element type."""
         type = TensorType(like.dtype, ())
         literal = Literal.of(np.asarray(value, like.dtype.numpy()), type)
-        return self.builder.add(get("constant"), (), {"literal": literal}, type, name=self.name)
+        return self.builder.add(hlo.constant, (), {"literal": literal}, type, name=self.name)
 
 
 def of(node: Node) -> TensorType:
@@ -95,12 +90,10 @@ def dims_of(node: Node) -> tuple[int, ...]:
 
 def scalar_of(node: Node) -> Any:
     """The one value of a constant that holds only one, or of a broadcast of it, as a numpy scalar; None for anything else."""
-    while node.op.name in ("broadcast", "reshape"):
+    while node.op is hlo.broadcast or node.op is hlo.reshape:
         node = node.operands[0]
-    if node.op.name != "constant" or not isinstance(node.type, TensorType) or node.type.elements != 1:
-        return None
-    literal = node.attrs["literal"]
-    if literal.elided:
+    literal = Constant.of(node).known if node.op is hlo.constant else None
+    if literal is None or not isinstance(node.type, TensorType) or node.type.elements != 1:
         return None
     return literal.value().reshape(())[()]
 

@@ -1,0 +1,137 @@
+"""The attributes of Relay's operators as typed records, as the text gives them: ``Transpose.of(node).axes``.
+
+Defaults are Relay's. What a record leaves to ``Any`` may be anything that a text says, and is looked at by whoever reads it;
+``Operator.bound`` fills in all defaults of a call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from irscope.graph.attributes import Attributes, attribute
+from irscope.ops.attrs import Literal
+
+
+class RelayModule(Attributes):
+    """The data types: by name, the constructors with the types of their fields."""
+
+    __slots__ = ()
+    types = attribute[Mapping[str, Mapping[str, Any]]](MappingProxyType({}))
+
+
+class Call(Attributes):
+    """The name of the global function that is called; None where operand 0 is the function."""
+
+    __slots__ = ()
+    callee = attribute[str | None](None)
+
+
+class Named(Attributes):
+    """The name of a global function or of a constructor."""
+
+    __slots__ = ()
+    name = attribute[str]()
+
+
+class Match(Attributes):
+    """The patterns of the arms, as text."""
+
+    __slots__ = ()
+    patterns = attribute[list[str]]()
+
+
+class Field(Attributes):
+    """Where what a pattern binds lies in what is matched: ``Cons.1Cons.0``."""
+
+    __slots__ = ()
+    path = attribute[str]()
+
+
+class Constant(Attributes):
+    """The value, and its place in the module's table of constants."""
+
+    __slots__ = ()
+    literal = attribute[Literal | None](None)
+    meta = attribute[Any](None)
+
+
+class MatMul(Attributes):
+    """Whether the operands are transposed."""
+
+    __slots__ = ()
+    transpose_a = attribute[bool](False)
+    transpose_b = attribute[bool](False)
+
+
+class Convolution(Attributes):
+    """The layout of the weights."""
+
+    __slots__ = ()
+    kernel_layout = attribute[str]("")
+
+
+class Transpose(Attributes):
+    """Dimension i of the result is dimension ``axes[i]`` of the operand; None reverses them all."""
+
+    __slots__ = ()
+    axes = attribute[list[int] | None](None)
+
+
+class LayoutTransform(Attributes):
+    """The layouts before and after."""
+
+    __slots__ = ()
+    src_layout = attribute[str]("")
+    dst_layout = attribute[str]("")
+
+
+class Reshape(Attributes):
+    """Sizes and codes of the new shape."""
+
+    __slots__ = ()
+    newshape = attribute[Any](None)
+    allowzero = attribute[bool](False)
+
+
+class StridedSlice(Attributes):
+    """Where the slice begins and ends along each axis, or along ``axes``."""
+
+    __slots__ = ()
+    begin = attribute[Any](None)
+    end = attribute[Any](None)
+    strides = attribute[Any](None)
+    axes = attribute[Any](None)
+    slice_mode = attribute[str]("end")
+
+
+class Pad(Attributes):
+    """Padding before and behind each dimension, and what is filled in."""
+
+    __slots__ = ()
+    pad_width = attribute[Any](None)
+    pad_value = attribute[float](0.0)
+    pad_mode = attribute[str]("constant")
+
+
+class ExpandDims(Attributes):
+    """Where the new dimensions begin."""
+
+    __slots__ = ()
+    axis = attribute[int]()
+
+
+class BiasAdd(Attributes):
+    """The axis of the bias."""
+
+    __slots__ = ()
+    axis = attribute[int](1)
+
+
+class Clip(Attributes):
+    """The limits."""
+
+    __slots__ = ()
+    a_min = attribute[float]()
+    a_max = attribute[float]()
