@@ -76,10 +76,11 @@ class Map(Attributes):
     dimensions = attribute[Ints](())
 
 
-class Scan(_Dimensions):
-    """The dimension that is scanned, the number of carried values and the direction."""
+class Scan(Attributes):
+    """The one dimension that is scanned, the number of carried values and the direction."""
 
     __slots__ = ()
+    dimensions = attribute[Ints](())
     num_carries = attribute[int]()
     is_reverse = attribute[bool](False)
     is_associative = attribute[bool](False)
@@ -102,10 +103,10 @@ class Constant(Attributes):
 
 
 class Parameter(Attributes):
-    """The number of the parameter."""
+    """The number of the parameter; -1 where a text gives none."""
 
     __slots__ = ()
-    number = attribute[int]()
+    number = attribute[int](-1)
 
 
 class Iota(Attributes):
@@ -116,10 +117,10 @@ class Iota(Attributes):
 
 
 class GetTupleElement(Attributes):
-    """Which element of the tuple."""
+    """Which element of the tuple; -1 where a text gives none."""
 
     __slots__ = ()
-    index = attribute[int]()
+    index = attribute[int](-1)
 
 
 class Slice(Attributes):
@@ -147,7 +148,7 @@ class Compare(Attributes):
     """The comparison, ``EQ NE GE GT LE LT``, and the order: ``FLOAT``, ``TOTALORDER``, ``SIGNED``, ``UNSIGNED``, or empty: by dtype."""
 
     __slots__ = ()
-    direction = attribute[str]()
+    direction = attribute[str]("")
     type = attribute[str]("")
 
 
