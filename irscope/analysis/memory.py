@@ -82,8 +82,8 @@ class Memory:
         if node.op is hlo.tuple:
             return tuple(holds[o.index] for o in operands)
         if node.op is hlo.get_tuple_element and operands:
-            inner, index = holds[operands[0].index], GetTupleElement.of(node).index
-            return inner[index] if isinstance(inner, tuple) and 0 <= index < len(inner) else inner
+            inner, index = holds[operands[0].index], GetTupleElement.index.given(node)
+            return inner[index] if isinstance(inner, tuple) and index is not None and index < len(inner) else inner
         if operands and (node.op in _ALIASES or is_view(node)):
             return holds[operands[0].index]
         return i

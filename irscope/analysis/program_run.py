@@ -7,15 +7,13 @@ from irscope.analysis.calls import Calls
 from irscope.analysis.cost import Costs, Known
 from irscope.expand import expand
 from irscope.expand.torchscript import Given, run_counted
+from irscope.formats.torchscript import structure as torch
 from irscope.graph import Module, Node, Type
-from irscope.ops import hlo, sets
+from irscope.ops import hlo
 from irscope.source import UserError
 
 GROWTH, LEAST = 20, 20_000
 """A program may grow by this factor, and to this many operators in any case, when its loops are unrolled to see what they cost."""
-
-
-_WEIGHTS = sets.torchscript("prim::GetAttr")
 
 
 def known_of(module: Module) -> Known:
@@ -40,6 +38,6 @@ def known_of(module: Module) -> Known:
                 first = first.origin[0]
             if own:
                 flops[first] += own
-            if node.op is hlo.parameter and first.op in _WEIGHTS:
+            if node.op is hlo.parameter and first.op is torch.GET_ATTR:
                 types[first] = node.type
     return Known({node: total / max(runs[node], 1) for node, total in flops.items()}, types)

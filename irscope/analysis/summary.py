@@ -10,7 +10,7 @@ from irscope.analysis.classes import work_class
 from irscope.analysis.levels import critical_path, works
 from irscope.analysis.outline import Section
 from irscope.analysis.survey import Survey
-from irscope.graph import Graph, Module, Node, TensorType, TupleType, Type, bytes_of
+from irscope.graph import Dialect, Graph, Module, Node, TensorType, TupleType, Type, bytes_of
 from irscope.ops import hlo
 from irscope.ops.attributes import HloModule
 
@@ -49,7 +49,7 @@ class Summary:
     """What :func:`summarise` found. Sums are over one run of the entry; ``no_work`` says why no FLOPs are told, where they are unknown."""
 
     name: str
-    format: str
+    dialect: Dialect
     entry: str
     n_nodes: int
     n_graphs: int
@@ -114,7 +114,7 @@ def summarise(survey: Survey, n_costly: int = 5) -> Summary:
     unknown = Counter(node.op.name for node in all_nodes if not node.op.known)
     sources, files = _sources(survey, all_nodes)
     return Summary(
-        name=module.name, format=module.format, entry=module.entry, n_nodes=len(all_nodes), n_graphs=len(module.graphs),
+        name=module.name, dialect=module.dialect, entry=module.entry, n_nodes=len(all_nodes), n_graphs=len(module.graphs),
         entry_nodes=len(entry.nodes) if entry is not None else 0, depth=depth, width=width,
         critical_nodes=critical, critical_share=share, inputs=inputs(entry), outputs=outputs(entry),
         parameter_bytes=survey.parameter_bytes(), flops=totals.flops, read=totals.read, written=totals.written, kernels=totals.kernels,

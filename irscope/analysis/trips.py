@@ -3,9 +3,10 @@ from __future__ import annotations
 
 import re
 
+from irscope.formats.torchscript import structure as torch
 from irscope.formats.torchscript.attributes import Constant as TorchConstant
 from irscope.graph import Graph, Module, Node, TensorType, Type
-from irscope.ops import hlo, sets
+from irscope.ops import hlo
 from irscope.ops.attributes import Compare, Constant, GetTupleElement, Parameter, Scan
 
 _KNOWN = re.compile(r'"?known_trip_count"?\s*[:=]\s*\{\s*"?n"?\s*[:=]\s*"?(\d+)"?')
@@ -13,7 +14,6 @@ _PASS_THROUGH = hlo.named("copy bitcast convert reshape opt-barrier add-dependen
 _LEAVES = hlo.named("parameter constant")
 _CALLS = hlo.named("fusion call")
 _STEPS = {hlo.add: 1, hlo.subtract: -1}
-_TORCH_LOOP, _TORCH_CONSTANT = sets.torchscript("prim::Loop"), sets.torchscript("prim::Constant")
 
 
 def trip_count(module: Module, node: Node, noted: bool = True) -> int | None:
@@ -25,7 +25,7 @@ def trip_count(module: Module, node: Node, noted: bool = True) -> int | None:
     """
     if node.op is hlo.scan:
         return _scan_trips(node)
-    if node.op in _TORCH_LOOP:
+    if node.op is torch.LOOP:
         return _loop_trips(node)
     if node.op is not hlo.while_ or len(node.bodies) != 2:
         return None
@@ -39,7 +39,7 @@ def trip_count(module: Module, node: Node, noted: bool = True) -> int | None:
     test = _through(condition.root)
     if test.op is not hlo.compare or len(test.operands) != 2:
         return None
-    direction = Compare.of(test).direction
+    direction = Compare.direction.given(test) or ""
     left, right = (_through(o) for o in test.operands)
     counter, limit = _counter(left), _integer(right)
     if counter is None or limit is None:
@@ -70,10 +70,10 @@ def _loop_trips(node: Node) -> int | None:
         return None
     root = node.bodies[0].root
     again = root.operands[0] if root.op is hlo.tuple and root.operands else root
-    place = Parameter.of(again).number if again.op is hlo.parameter else -1
-    if len(root.operands) <= place < len(node.operands) - 1:
+    place = Parameter.number.given(again) if again.op is hlo.parameter else None
+    if place is not None and len(root.operands) <= place < len(node.operands) - 1:
         again = node.operands[place + 1]
-    limit, begin, go_on = (TorchConstant.of(o).value if o.op in _TORCH_CONSTANT else None for o in (*node.operands[:2], again))
+    limit, begin, go_on = (TorchConstant.of(o).value if o.op is torch.CONSTANT else None for o in (*node.operands[:2], again))
     return limit if isinstance(limit, int) and 0 <= limit < 1 << 62 and begin == 1 and go_on == 1 else None
 
 
@@ -102,8 +102,8 @@ def _count(start: int, limit: int, step: int, direction: str) -> int | None:
 
 
 def _scan_trips(node: Node) -> int | None:
-    dimensions = Scan.of(node).dimensions
-    if not node.operands or len(dimensions) != 1:
+    dimensions = Scan.dimensions.given(node)
+    if not node.operands or dimensions is None or len(dimensions) != 1:
         return None
     shape = getattr(node.operands[0].type, "shape", ())
     size = shape[dimensions[0]] if 0 <= dimensions[0] < len(shape) else None
@@ -127,8 +127,8 @@ def _through(node: Node) -> Node:
 
 
 def _argument(call: Node, inner: Node) -> Node:
-    number = Parameter.of(inner).number
-    return call.operands[number] if inner.op is hlo.parameter and 0 <= number < len(call.operands) else inner
+    number = Parameter.number.given(inner) if inner.op is hlo.parameter else None
+    return call.operands[number] if number is not None and number < len(call.operands) else inner
 
 
 def _counter(node: Node) -> int | None:
@@ -137,8 +137,7 @@ def _counter(node: Node) -> int | None:
     if node.op is hlo.parameter:
         return -1
     if node.op is hlo.get_tuple_element and node.operands and _through(node.operands[0]).op is hlo.parameter:
-        index = GetTupleElement.of(node).index
-        return index if index >= 0 else None
+        return GetTupleElement.index.given(node)
     return None
 
 

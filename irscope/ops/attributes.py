@@ -76,11 +76,10 @@ class Map(Attributes):
     dimensions = attribute[Ints](())
 
 
-class Scan(Attributes):
-    """The one dimension that is scanned, the number of carried values and the direction."""
+class Scan(_Dimensions):
+    """The dimension that is scanned, the number of carried values and the direction."""
 
     __slots__ = ()
-    dimensions = attribute[Ints](())
     num_carries = attribute[int]()
     is_reverse = attribute[bool](False)
     is_associative = attribute[bool](False)
@@ -103,10 +102,10 @@ class Constant(Attributes):
 
 
 class Parameter(Attributes):
-    """The number of the parameter; -1 where a text gives none."""
+    """The number of the parameter."""
 
     __slots__ = ()
-    number = attribute[int](-1)
+    number = attribute[int]()
 
 
 class Iota(Attributes):
@@ -117,10 +116,10 @@ class Iota(Attributes):
 
 
 class GetTupleElement(Attributes):
-    """Which element of the tuple; -1 where a text gives none."""
+    """Which element of the tuple."""
 
     __slots__ = ()
-    index = attribute[int](-1)
+    index = attribute[int]()
 
 
 class Slice(Attributes):
@@ -148,7 +147,7 @@ class Compare(Attributes):
     """The comparison, ``EQ NE GE GT LE LT``, and the order: ``FLOAT``, ``TOTALORDER``, ``SIGNED``, ``UNSIGNED``, or empty: by dtype."""
 
     __slots__ = ()
-    direction = attribute[str]("")
+    direction = attribute[str]()
     type = attribute[str]("")
 
 
