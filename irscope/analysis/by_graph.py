@@ -10,6 +10,7 @@ from irscope.analysis.outline import Folder, Section, add_up, run_title
 from irscope.analysis.repeats import repeats
 from irscope.analysis.structure import Structure, is_leaflike
 from irscope.graph import Graph, Node
+from irscope.ops import hlo
 
 _NUMBER = re.compile(r"\d+")
 
@@ -133,7 +134,7 @@ def _name_block(block: Section) -> None:
 
 def _common_name(block: Section) -> str:
     """The longest beginning, up to a number, that most parameters of a block share: ``h_0`` of ``h_0_qkv``, ``h_0_bias`` and ``x``."""
-    names = [node.name for node in block.nodes if node.op.name == "parameter"]
+    names = [node.name for node in block.nodes if node.op is hlo.parameter]
     heads = Counter(name[:number.end()] for name in names for number in _NUMBER.finditer(name) if number.end() < len(name))
     shared = [head for head, n in heads.items() if n >= 2 and n >= MOST * len(names)]
     return max(shared, key=len, default="")

@@ -4,11 +4,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 
+from irscope.analysis.calls import is_fusion
 from irscope.analysis.cost import Costs, is_kernel
 from irscope.analysis.outline import Folder, Section, add_up, bottom_up
 from irscope.analysis.scopes import Scope
 from irscope.analysis.structure import Structure, is_leaflike
-from irscope.graph import Graph, Kind
+from irscope.graph import Graph
+from irscope.ops import hlo
 
 MANY_CHILDREN = 12
 _HEAD = re.compile(r"[^\d/()]*\d+(?=[_./\-])")
@@ -33,7 +35,7 @@ def outline_by_scope(title: str, graphs: Iterable[Graph], costs: Costs, structur
         cost, kinds = costs.graphs[graph], structure.nodes[graph]
         paths = scopes(graph)
         for i, node in enumerate(graph.nodes):
-            if node.synthetic or (node.op.kind is Kind.LEAF and node.op.name == "parameter"):
+            if node.synthetic or node.op is hlo.parameter:
                 continue
             section = places.get(paths[i]) or _place(paths[i], places, classes)
             section.nodes.append(node)
@@ -46,7 +48,7 @@ def outline_by_scope(title: str, graphs: Iterable[Graph], costs: Costs, structur
                 section.bytes += times * costs.traffic(node, graph)
                 section.kernels += is_kernel(node)
                 continue
-            if node.op.name != "fusion":
+            if not is_fusion(node):
                 section.flops += times * cost.flops[i]
             if not fused:
                 section.bytes += times * (cost.read[i] + cost.written[i])

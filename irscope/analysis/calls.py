@@ -5,6 +5,7 @@ from enum import Enum
 
 from irscope.analysis.trips import trip_count
 from irscope.graph import Graph, Module, Node, callees_first
+from irscope.ops import hlo, sets
 
 
 class BodyUse(Enum):
@@ -16,27 +17,25 @@ class BodyUse(Enum):
     ELEMENT = "element"    # reduce, sort, map: scalar code, part of the operator itself
 
 
-_LOOPS = frozenset({"while", "scan", "prim::Loop"})
-_BRANCHES = frozenset({"conditional", "if", "prim::If", "match"})
-_ELEMENT = frozenset({
-    "reduce", "reduce-window", "map", "sort", "scatter", "select-and-scatter", "all-reduce", "all-reduce-start", "reduce-scatter",
-    "reduce-scatter-start", "reduce-precision", "custom-call", "topk",
-})
+_LOOPS = sets.hlo("while scan") | sets.torchscript("prim::Loop")
+_BRANCHES = sets.hlo("conditional") | sets.relay("if match") | sets.torchscript("prim::If")
+_ELEMENT = hlo.named(
+    "reduce reduce-window map sort scatter select-and-scatter all-reduce all-reduce-start reduce-scatter reduce-precision custom-call topk")
 
 
 def body_use(node: Node) -> BodyUse:
     """How ``node`` runs its bodies; ``ONCE`` for an operator that irscope does not know."""
-    name = node.op.name
-    if name in _ELEMENT:
+    op = node.op
+    if op in _ELEMENT:
         return BodyUse.ELEMENT
-    if name in _LOOPS:
+    if op in _LOOPS:
         return BodyUse.LOOP
-    return BodyUse.BRANCH if name in _BRANCHES else BodyUse.ONCE
+    return BodyUse.BRANCH if op in _BRANCHES else BodyUse.ONCE
 
 
 def is_fusion(node: Node) -> bool:
     """Whether the node is one kernel made of what its body holds."""
-    return node.op.name == "fusion"
+    return node.op is hlo.fusion
 
 
 class Calls:

@@ -7,6 +7,8 @@ from irscope.analysis.calls import BodyUse, body_use
 from irscope.analysis.trips import trip_count
 from irscope.graph import Effect, Graph, Module, Node, TensorType
 from irscope.graph.walk import callees_first_of
+from irscope.ops import hlo
+from irscope.ops.attributes import Constant
 
 MOST_EARLY = 1 << 33
 """Operations of one node that are worth doing before the program runs: some seconds. What takes more is left to the run, which may need
@@ -17,9 +19,9 @@ def known_early(graph: Graph) -> list[bool]:
     """For each node, by index, whether its value depends on constants alone. A constant whose value the text elides is not known."""
     known = [False] * len(graph.nodes)
     for node in graph.nodes:
-        if node.op.name == "constant":
-            known[node.index] = not node.attrs["literal"].elided
-        elif node.op.name != "parameter" and node.op.effect is Effect.PURE:
+        if node.op is hlo.constant:
+            known[node.index] = not Constant.of(node).literal.elided
+        elif node.op is not hlo.parameter and node.op.effect is Effect.PURE:
             known[node.index] = all(known[o.index] for o in node.operands)
     return known
 

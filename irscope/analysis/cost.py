@@ -8,28 +8,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
-from irscope.analysis.calls import BodyUse, Calls, body_use
+from irscope.analysis.calls import BodyUse, Calls, body_use, is_fusion
 from irscope.analysis.classes import PLUMBING, VALUES, is_view
-from irscope.graph import Graph, Kind, Node, TensorType, Type, bytes_of
+from irscope.graph import Graph, Kind, Node, Op, TensorType, Type, bytes_of
+from irscope.ops import hlo, sets
 from irscope.ops.infer import fits_operands
 
 MOST = 1 << 900
 """Sizes of a stranger's text may multiply to more than the largest float, about 2**1024; costs end here."""
 
-FREE = frozenset({
-    "parameter", "constant", "tuple", "get-tuple-element", "bitcast", "opt-barrier", "add-dependency", "after-all", "partition-id",
-    "replica-id", "domain", "get", "while", "call", "conditional", "async-start", "async-update", "async-done", "copy-done",
-    "all-reduce-done", "all-gather-done", "collective-permute-done", "send-done", "recv-done",
-})
+_FREE = VALUES | PLUMBING | sets.hlo(
+    "parameter bitcast opt-barrier add-dependency after-all partition-id replica-id domain while call conditional async-start async-update "
+    "async-done copy-done all-reduce-done all-gather-done collective-permute-done send-done recv-done") | sets.relay("call")
 """Operators that move no data themselves: they name a value, or their bodies do the work."""
 
-_SLICES = frozenset({"slice", "dynamic-slice", "gather", "aten::embedding", "aten::index_select", "aten::gather"})
+_SLICES = sets.hlo("slice dynamic-slice gather") | sets.relay("gather") | sets.torchscript("embedding index_select gather")
+_LISTS = sets.torchscript("prim::ListConstruct prim::TupleConstruct")
 
 
 def is_kernel(node: Node) -> bool:
     """Whether a node does work of its own: it is a fusion, or an operation that is neither free nor only the caller of bodies."""
-    if node.op.name == "fusion":
+    if is_fusion(node):
         return True
     if node.bodies and body_use(node) is not BodyUse.ELEMENT:
         return False
@@ -38,10 +39,12 @@ def is_kernel(node: Node) -> bool:
 
 def is_free(node: Node) -> bool:
     """Whether a node moves no data itself."""
-    name = node.op.name
-    if name in FREE or name in VALUES or name in PLUMBING or node.op.kind is Kind.LEAF or node.op.kind is Kind.TUPLE:
-        return True
-    return node.op.dialect == "torchscript" and is_view(node)
+    return _moves_nothing(node.op) or is_view(node)
+
+
+@lru_cache(maxsize=4096)
+def _moves_nothing(op: Op) -> bool:
+    return op.kind in (Kind.LEAF, Kind.TUPLE) or op in _FREE
 
 
 @dataclass(slots=True)
@@ -103,7 +106,7 @@ class Traffic:
     def of(self, node: Node) -> tuple[float, float]:
         """What a node moves itself: nothing, where it only names a value or only runs its bodies."""
         if node.bodies and body_use(node) is not BodyUse.ELEMENT:
-            return self._fusion_traffic(node) if node.op.name == "fusion" else (0.0, 0.0)
+            return self._fusion_traffic(node) if is_fusion(node) else (0.0, 0.0)
         return (0.0, 0.0) if is_free(node) else self._traffic(node)
 
     def size(self, type: Type) -> int:
@@ -111,14 +114,13 @@ class Traffic:
         return self._size(type)[0]
 
     def _traffic(self, node: Node) -> tuple[float, float]:
-        name, operands = node.op.name, node.operands
-        result = self._size(node.type)[0]
+        operands, result = node.operands, self._size(node.type)[0]
         if self.known is not None:
             read = sum(self._given(o) for o in dict.fromkeys(operands))
-            return (result + sum(self._given(o) for o in operands[1:]), result) if name in _SLICES else (read, result)
-        if name in _SLICES and operands:
+            return (result + sum(self._given(o) for o in operands[1:]), result) if node.op in _SLICES else (read, result)
+        if node.op in _SLICES and operands:
             return result + sum(self._size(o.type)[0] for o in operands[1:]), result
-        if name == "dynamic-update-slice" and len(operands) > 1:
+        if node.op is hlo.dynamic_update_slice and len(operands) > 1:
             update = self._size(operands[1].type)[0]
             return update + sum(self._size(o.type)[0] for o in operands[2:]), update
         if len(operands) == 1:
@@ -127,7 +129,7 @@ class Traffic:
 
     def _given(self, node: Node) -> int:
         """Bytes of an operand of a program: of all in a list, and of a weight whose type only the run told."""
-        if node.op.name in ("prim::ListConstruct", "prim::TupleConstruct"):
+        if node.op in _LISTS:
             return sum(self._given(o) for o in dict.fromkeys(node.operands))
         assert self.known is not None
         return self._size(self.known.types.get(node, node.type))[0]
@@ -143,13 +145,13 @@ class Traffic:
         root = body.root
         if root is None:
             return read, self._size(node.type)[0]
-        results = root.operands if root.op.name == "tuple" else (root,)
+        results = root.operands if root.op is hlo.tuple else (root,)
         return read, float(sum(self._written_by(result) for result in results))
 
     def _written_by(self, root: Node) -> int:
-        while root.op.name == "bitcast" and root.operands:
+        while root.op is hlo.bitcast and root.operands:
             root = root.operands[0]
-        if root.op.name == "dynamic-update-slice" and len(root.operands) > 1:
+        if root.op is hlo.dynamic_update_slice and len(root.operands) > 1:
             return self._size(root.operands[1].type)[0]
         return self._size(root.type)[0]
 
@@ -167,9 +169,9 @@ class Traffic:
                 if number is None:
                     continue
                 used[number] = True
-                if place == 0 and node.op.name in _SLICES:
+                if place == 0 and node.op in _SLICES:
                     parts[number] += self._size(node.type)[0]
-                elif not (place == 0 and node.op.name == "dynamic-update-slice"):
+                elif not (place == 0 and node.op is hlo.dynamic_update_slice):
                     whole[number] = True
         if body.root is not None and body.root.index in numbers:
             whole[numbers[body.root.index]] = True
@@ -202,13 +204,13 @@ class Costs(Traffic):
     def flops(self, node: Node, graph: Graph) -> float:
         """FLOPs of one run of a node, bodies included."""
         own = self.graphs[graph].flops[node.index]
-        return own if node.op.name == "fusion" else own + self._called(node).flops
+        return own if is_fusion(node) else own + self._called(node).flops
 
     def traffic(self, node: Node, graph: Graph) -> float:
         """Bytes read and written by one run of a node, bodies included where they are kernels of their own."""
         cost = self.graphs[graph]
         own = cost.read[node.index] + cost.written[node.index]
-        return own if node.op.name == "fusion" else own + self._called(node).bytes
+        return own if is_fusion(node) else own + self._called(node).bytes
 
     def _measure(self, graph: Graph) -> None:
         n = len(graph.nodes)
@@ -218,9 +220,8 @@ class Costs(Traffic):
         sum_flops = sum_read = sum_written = 0.0
         kernels = fusions = 0
         for i, node in enumerate(graph.nodes):
-            name = node.op.name
             if node.bodies and body_use(node) is not BodyUse.ELEMENT:
-                if name == "fusion":
+                if is_fusion(node):
                     flops[i] = sum(self.totals[body].flops for body in node.bodies)
                     read[i], written[i] = self._fusion_traffic(node)
                     kernels += 1
@@ -262,7 +263,7 @@ class Costs(Traffic):
         return self.totals.get(body) or Totals()
 
     def _flops(self, node: Node) -> float:
-        if self.known is not None and node.op.dialect == "torchscript":
+        if self.known is not None and not node.op.is_primitive:
             return self.known.flops.get(node, 0.0)
         if node.op.cost is not None:
             return float(min(node.op.cost(node), MOST)) if fits_operands(node) else 0.0  # else it is not known

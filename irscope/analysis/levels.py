@@ -3,9 +3,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from irscope.analysis.classes import PLUMBING, VALUES
-from irscope.graph import Graph, Kind, Node
+from irscope.graph import Graph, Kind, Node, Op
+from irscope.ops import sets
+
+_IDLE = VALUES | PLUMBING | sets.hlo("bitcast parameter")
 
 
 @dataclass(slots=True)
@@ -32,10 +36,12 @@ class Levels:
 
 def works(node: Node) -> bool:
     """Whether a node does something, and is no leaf and no plumbing."""
-    name = node.op.name
-    if node.op.kind is Kind.LEAF or node.op.kind is Kind.TUPLE or name in VALUES or name in PLUMBING:
-        return False
-    return name not in ("bitcast", "parameter")
+    return _does_something(node.op)
+
+
+@lru_cache(maxsize=4096)
+def _does_something(op: Op) -> bool:
+    return op.kind not in (Kind.LEAF, Kind.TUPLE) and op not in _IDLE
 
 
 def levels(graph: Graph) -> Levels:

@@ -12,13 +12,12 @@ from irscope.analysis.calls import BodyUse, Calls, body_use, is_fusion
 from irscope.analysis.classes import PLUMBING, is_view
 from irscope.analysis.cost import Costs, is_free
 from irscope.graph import Graph, Kind, Node
+from irscope.ops import hlo, sets
+from irscope.ops.attributes import GetTupleElement
 
-_ALIASES = frozenset({
-    "bitcast", "opt-barrier", "add-dependency", "domain", "copy-done", "all-reduce-done", "all-gather-done", "collective-permute-done",
-    "async-update", "async-done", "send-done", "recv-done", "after-all", "while",
-})
-_GETS = frozenset({"get-tuple-element", "get"})
-_IN_PLACE = frozenset({"dynamic-update-slice", "scatter"})
+_ALIASES = hlo.named("bitcast opt-barrier add-dependency domain copy-done all-reduce-done all-gather-done collective-permute-done "
+                     "async-update async-done send-done recv-done after-all while")
+_IN_PLACE = sets.hlo("dynamic-update-slice scatter") | sets.relay("scatter")
 
 Holds = int | tuple["Holds", ...]
 """The buffer that a value lies in (its node's index), or those of the elements of a tuple."""
@@ -68,7 +67,7 @@ class Memory:
                 size[i] = self._costs.size(node.type)
             if last[i] < 0:
                 last[i] = i
-            if node.op.kind is not Kind.TUPLE and node.op.name not in PLUMBING:
+            if node.op.kind is not Kind.TUPLE and node.op not in PLUMBING:
                 for operand in node.operands:
                     for buffer in _flat(holds[operand.index]):
                         last[buffer] = i
@@ -79,13 +78,13 @@ class Memory:
         return Lifetimes(last, size, live, peak, peak_at, results)
 
     def _holds(self, node: Node, i: int, holds: list[Holds]) -> Holds:
-        name, operands = node.op.name, node.operands
-        if name == "tuple":
+        operands = node.operands
+        if node.op is hlo.tuple:
             return tuple(holds[o.index] for o in operands)
-        if name in _GETS and operands:
-            inner, index = holds[operands[0].index], node.attrs.get("index")
-            return inner[index] if isinstance(inner, tuple) and isinstance(index, int) and index < len(inner) else inner
-        if operands and (name in _ALIASES or (node.op.dialect == "torchscript" and is_view(node))):
+        if node.op is hlo.get_tuple_element and operands:
+            inner, index = holds[operands[0].index], GetTupleElement.index.given(node)
+            return inner[index] if isinstance(inner, tuple) and index is not None and index < len(inner) else inner
+        if operands and (node.op in _ALIASES or is_view(node)):
             return holds[operands[0].index]
         return i
 
@@ -99,7 +98,7 @@ class Memory:
             now += own
             extra = self._body_peak(node)
             here = now + max(0, extra - own)
-            if own and (node.op.kind is Kind.ELEMENTWISE or node.op.name in _IN_PLACE or is_fusion(node)):
+            if own and (node.op.kind is Kind.ELEMENTWISE or node.op in _IN_PLACE or is_fusion(node)):
                 here -= self._written_over(node, i, own, size, last, holds)
             live[i] = here
             if here > peak:

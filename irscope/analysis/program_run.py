@@ -7,7 +7,9 @@ from irscope.analysis.calls import Calls
 from irscope.analysis.cost import Costs, Known
 from irscope.expand import expand
 from irscope.expand.torchscript import Given, run_counted
+from irscope.formats.torchscript import structure as torch
 from irscope.graph import Module, Node, Type
+from irscope.ops import hlo
 from irscope.source import UserError
 
 GROWTH, LEAST = 20, 20_000
@@ -36,6 +38,6 @@ def known_of(module: Module) -> Known:
                 first = first.origin[0]
             if own:
                 flops[first] += own
-            if node.op.name == "parameter" and first.op.name == "prim::GetAttr":
+            if node.op is hlo.parameter and first.op is torch.GET_ATTR:
                 types[first] = node.type
     return Known({node: total / max(runs[node], 1) for node, total in flops.items()}, types)

@@ -10,6 +10,8 @@ from typing import Any
 
 from irscope.graph import Graph, Module, Node, TensorType, TupleType, Type, bytes_of, live
 from irscope.lazy import np
+from irscope.ops import hlo
+from irscope.ops.attributes import Constant
 from irscope.ops.numerics import denormals
 from irscope.source import UserError
 from irscope.source.budget import LARGE, require, tick
@@ -113,7 +115,7 @@ class Evaluator:
     def _apply(self, node: Node, operands: list[Value]) -> Value:
         if node.op.reference is None:
             raise UserError(f"%{node.name} = {node.op.name}(...) cannot be run: irscope knows no values for it")
-        if node.op.name == "constant" and node.op.dialect == "hlo" and node.attrs["literal"].elided:
+        if node.op is hlo.constant and Constant.of(node).literal.elided:
             if node.name in self.constants:
                 return self.constants[node.name]
             raise UserError(f"the text elides the value of %{node.name}, {node.type}", "give it with --constants, or --fill-elided")
@@ -165,11 +167,11 @@ def _plan(graph: Graph) -> _Plan:
     dies: list[list[int]] = [[] for _ in order]
     for index, place in last.items():
         dies[place].append(index)
-    large = frozenset(node for node in order if node.op.name not in _MAKES_NOTHING and bytes_of(node.type) >= LARGE)
+    large = frozenset(node for node in order if node.op not in _MAKES_NOTHING and bytes_of(node.type) >= LARGE)
     return _Plan(graph, order, [tuple(d) for d in dies], large)
 
 
-_MAKES_NOTHING = frozenset(("tuple", "get-tuple-element", "while", "conditional", "call", "reshape", "bitcast"))
+_MAKES_NOTHING = hlo.named("tuple get-tuple-element while conditional call reshape bitcast")
 """Operators whose values exist before, or are made by nodes of their bodies."""
 
 

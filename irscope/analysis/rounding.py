@@ -2,6 +2,9 @@
 from __future__ import annotations
 
 from irscope.graph import DType, Graph, Module, Node, TensorType, callees_first
+from irscope.ops import hlo
+
+_GIVEN = hlo.named("parameter constant")
 
 
 def step(dtype: DType) -> float:
@@ -20,7 +23,7 @@ def coarsest_types(module: Module) -> list[DType | None]:
         found = _coarsest(graph, whole)
         whole[graph] = max(found, key=_step, default=None)
     root = module.main().result()
-    outputs = root.operands if root.op.name == "tuple" else (root,)
+    outputs = root.operands if root.op is hlo.tuple else (root,)
     return [found[node.index] for node in outputs for _ in node.type.leaves()]
 
 
@@ -39,6 +42,6 @@ def _step(dtype: DType | None) -> float:
 
 def _own(node: Node) -> DType | None:
     """Inputs and constants are given, and rounded by nobody."""
-    if node.op.name in ("parameter", "constant") or not isinstance(node.type, TensorType):
+    if node.op in _GIVEN or not isinstance(node.type, TensorType):
         return None
     return node.type.dtype if step(node.type.dtype) else None

@@ -3,7 +3,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from irscope.graph import Graph, Kind, Module, Node
+from irscope.graph import Graph, Module, Node
+from irscope.ops import hlo
 
 Scope = tuple[str, ...]
 
@@ -40,11 +41,10 @@ def scope_of(module: Module, node: Node) -> Scope:
         # Operations that were made of several carry all their names; the most specific one says where it stands.
         name = max(name.split(";"), key=lambda part: part.count("/"))
     parts = split_scope(name)
-    # HLO's op_name ends with the primitive that made the instruction; and a parameter carries the name of the argument alone.
-    if module.format == "hlo":
-        return parts[:-1]
-    # TorchScript names modules by their attribute path.
-    return tuple(parts[0].split(".")) if module.format == "torchscript" and len(parts) == 1 else parts
+    if module.dialect.scope_ends_with_operator:
+        return parts[:-1]  # and a parameter carries the name of the argument alone
+    separator = module.dialect.scope_separator
+    return tuple(parts[0].split(separator)) if separator != "/" and len(parts) == 1 else parts
 
 
 def scopes(module: Module, graph: Graph) -> list[Scope]:
@@ -56,6 +56,6 @@ def scopes(module: Module, graph: Graph) -> list[Scope]:
             users[operand.index] = node
     for node in reversed(graph.nodes):
         first = users[node.index]
-        if not found[node.index] and first is not None and not (node.op.kind is Kind.LEAF and node.op.name == "parameter"):
+        if not found[node.index] and first is not None and node.op is not hlo.parameter:
             found[node.index] = found[first.index]
     return found

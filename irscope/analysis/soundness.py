@@ -11,7 +11,7 @@ from enum import Enum, IntEnum
 
 from irscope.analysis.types import faults_of
 from irscope.analysis.verify.faults import Fault, finding
-from irscope.graph import NO_ATTRS, UNKNOWN, Builder, Effect, Graph, Module, Node, Op, Reading
+from irscope.graph import NO_ATTRS, UNKNOWN, Builder, Effect, Graph, Module, Node, Op, Reading, Typing
 from irscope.graph.rewrite import rewrite_module
 from irscope.graph.walk import callees_first
 from irscope.source import Finding, Severity, UserError
@@ -92,7 +92,7 @@ def soundness(module: Module, whole: bool = True) -> Soundness:
         return Soundness(module, Degree.NOTHING if main.root is None and not main.nodes else Degree.PARTS)
     faults = faults_of(module)
     bad = any(fault.severity is Severity.ERROR for _, fault in faults)
-    return Soundness(module, Degree.WHOLE if bad or (module.format == "hlo" and _holes(graphs)) else Degree.TYPED, faults)
+    return Soundness(module, Degree.WHOLE if bad or (module.dialect.typing is Typing.STATED and _holes(graphs)) else Degree.TYPED, faults)
 
 
 def require(reading: Reading, module: Module, use: Use) -> None:
@@ -104,10 +104,10 @@ def require(reading: Reading, module: Module, use: Use) -> None:
 
 
 def unsound(module: Module, faults: Sequence[tuple[Graph, Fault]] | None = None) -> set[Node]:
-    """The nodes that do not fit their operands, and in HLO, which has all types, those of whose operands nothing is known."""
+    """The nodes that do not fit their operands, and where a text states all types those of whose operands nothing is known."""
     found = {fault.node for _, fault in (faults_of(module) if faults is None else faults)
              if fault.node is not None and fault.severity is Severity.ERROR}
-    return found | _holes(callees_first(module)) if module.format == "hlo" else found
+    return found | _holes(callees_first(module)) if module.dialect.typing is Typing.STATED else found
 
 
 def _holes(graphs: Sequence[Graph]) -> set[Node]:

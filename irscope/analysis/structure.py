@@ -2,11 +2,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from irscope.analysis.classes import VALUES
-from irscope.graph import Graph, Kind, Node, Type
+from irscope.graph import Graph, Kind, Node, Op, Type
 from irscope.graph.types import TensorType, TupleType
+from irscope.ops import hlo
 from irscope.ops.attrs import Literal
 
 _NUMBERS = frozenset({"number", "control_predecessors", "channel_id"})
@@ -66,9 +68,14 @@ class Structure:
 
 def is_leaflike(node: Node) -> bool:
     """Leaves, and the broadcast of a scalar constant: compilers hoist and share them, so that they stand in one copy of a layer only."""
-    if node.op.kind is Kind.LEAF or node.op.name in ("parameter", "iota") or node.op.name in VALUES:
+    if _is_leaf(node.op):
         return True
-    return node.op.name == "broadcast" and bool(node.operands) and node.operands[0].op.name == "constant"
+    return node.op is hlo.broadcast and bool(node.operands) and node.operands[0].op is hlo.constant
+
+
+@lru_cache(maxsize=4096)
+def _is_leaf(op: Op) -> bool:
+    return op.kind is Kind.LEAF or op is hlo.iota or op in VALUES
 
 
 def _without_layout(type: Type) -> str:

@@ -10,7 +10,9 @@ from irscope.analysis.classes import work_class
 from irscope.analysis.levels import critical_path, works
 from irscope.analysis.outline import Section
 from irscope.analysis.survey import Survey
-from irscope.graph import Graph, Module, Node, TensorType, TupleType, Type, bytes_of
+from irscope.graph import Dialect, Graph, Module, Node, TensorType, TupleType, Type, bytes_of
+from irscope.ops import hlo
+from irscope.ops.attributes import HloModule
 
 # Asking each of a million nodes for its source line is for the one who asks; a summary looks at this many.
 MAX_ASKED = 20_000
@@ -47,7 +49,7 @@ class Summary:
     """What :func:`summarise` found. Sums are over one run of the entry; ``no_work`` says why no FLOPs are told, where they are unknown."""
 
     name: str
-    format: str
+    dialect: Dialect
     entry: str
     n_nodes: int
     n_graphs: int
@@ -105,14 +107,14 @@ def summarise(survey: Survey, n_costly: int = 5) -> Summary:
         life = survey.memory.graphs[entry]
         peak = life.peak
         peak_at = entry.nodes[life.peak_at].name if life.peak_at >= 0 else ""
-    scheduled = str(module.attrs.get("is_scheduled", "")).lower() == "true"
+    scheduled = str(HloModule.of(module).is_scheduled).lower() == "true"
     loops: list[tuple[str, int | None]] = [(node.name, trips) for node, trips in calls.trips.items()]
     loops += [(node.name, None) for node in calls.open_loops]
     all_nodes = [node for graph in module.graphs.values() for node in graph.nodes if not node.synthetic]
     unknown = Counter(node.op.name for node in all_nodes if not node.op.known)
     sources, files = _sources(survey, all_nodes)
     return Summary(
-        name=module.name, format=module.format, entry=module.entry, n_nodes=len(all_nodes), n_graphs=len(module.graphs),
+        name=module.name, dialect=module.dialect, entry=module.entry, n_nodes=len(all_nodes), n_graphs=len(module.graphs),
         entry_nodes=len(entry.nodes) if entry is not None else 0, depth=depth, width=width,
         critical_nodes=critical, critical_share=share, inputs=inputs(entry), outputs=outputs(entry),
         parameter_bytes=survey.parameter_bytes(), flops=totals.flops, read=totals.read, written=totals.written, kernels=totals.kernels,
@@ -133,7 +135,7 @@ def outputs(entry: Graph | None) -> list[Value]:
         return []
     root = entry.root
     if isinstance(root.type, TupleType):
-        operands = root.operands if root.op.name == "tuple" and len(root.operands) == len(root.type.elements) else ()
+        operands = root.operands if root.op is hlo.tuple and len(root.operands) == len(root.type.elements) else ()
         names = [o.name for o in operands] or [f"{root.name}#{i}" for i in range(len(root.type.elements))]
         return [Value(name, type, bytes_of(type)) for name, type in zip(names, root.type.elements, strict=True)]
     return [Value(root.name, root.type, bytes_of(root.type))]
@@ -184,7 +186,7 @@ def section_source(module: Module, section: Section) -> str:
     """``file:line`` of the user's program that most nodes of a section come from, of the first ``ASKED_OF_SECTION`` that have one."""
     lines: Counter[str] = Counter()
     for node in islice(section.all_nodes(), ASKED_OF_SECTION):
-        if node.op.name != "parameter" and (line := source_line(module, node)):
+        if node.op is not hlo.parameter and (line := source_line(module, node)):
             lines[line] += 1
     return lines.most_common(1)[0][0] if lines else ""
 

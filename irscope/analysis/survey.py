@@ -13,7 +13,7 @@ from irscope.analysis.memory import Memory
 from irscope.analysis.outline import Section
 from irscope.analysis.scopes import Scope, scopes
 from irscope.analysis.structure import Structure
-from irscope.graph import Graph, Kind, Module, Node, TensorType, Type, bytes_of
+from irscope.graph import Graph, Kind, Module, Node, TensorType, Type, Typing, bytes_of
 
 # Below this share of named operations the scopes say less than the computations do.
 ENOUGH_SCOPES = 0.4
@@ -48,7 +48,7 @@ class Survey:
 
     @cached_property
     def _known(self) -> Known | None:
-        if self.module.format != "torchscript" or self.module.attrs.get("primitive"):
+        if self.module.dialect.typing is not Typing.EXECUTED or self.module.is_primitive:
             return None
         from irscope.analysis.program_run import known_of
 

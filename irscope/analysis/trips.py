@@ -3,11 +3,17 @@ from __future__ import annotations
 
 import re
 
+from irscope.formats.torchscript import structure as torch
+from irscope.formats.torchscript.attributes import Constant as TorchConstant
 from irscope.graph import Graph, Module, Node, TensorType, Type
-from irscope.ops.attrs import Literal
+from irscope.ops import hlo
+from irscope.ops.attributes import Compare, Constant, GetTupleElement, Parameter, Scan
 
 _KNOWN = re.compile(r'"?known_trip_count"?\s*[:=]\s*\{\s*"?n"?\s*[:=]\s*"?(\d+)"?')
-_PASS_THROUGH = frozenset({"copy", "bitcast", "convert", "reshape", "opt-barrier", "add-dependency"})
+_PASS_THROUGH = hlo.named("copy bitcast convert reshape opt-barrier add-dependency")
+_LEAVES = hlo.named("parameter constant")
+_CALLS = hlo.named("fusion call")
+_STEPS = {hlo.add: 1, hlo.subtract: -1}
 
 
 def trip_count(module: Module, node: Node, noted: bool = True) -> int | None:
@@ -17,11 +23,11 @@ def trip_count(module: Module, node: Node, noted: bool = True) -> int | None:
     the condition compares it with a constant, the body adds a constant. Without ``noted`` the note counts for nothing: a text may say
     what it likes.
     """
-    if node.op.name == "scan":
+    if node.op is hlo.scan:
         return _scan_trips(node)
-    if node.op.name == "prim::Loop":
+    if node.op is torch.LOOP:
         return _loop_trips(node)
-    if node.op.name != "while" or len(node.bodies) != 2:
+    if node.op is not hlo.while_ or len(node.bodies) != 2:
         return None
     raw = module.raw(node).get("backend_config", "") if noted else ""
     said = _KNOWN.search(raw) if raw else None
@@ -31,9 +37,9 @@ def trip_count(module: Module, node: Node, noted: bool = True) -> int | None:
     if condition.root is None or body.root is None:
         return None
     test = _through(condition.root)
-    if test.op.name != "compare" or len(test.operands) != 2:
+    if test.op is not hlo.compare or len(test.operands) != 2:
         return None
-    direction = str(test.attrs.get("direction", ""))
+    direction = Compare.direction.given(test) or ""
     left, right = (_through(o) for o in test.operands)
     counter, limit = _counter(left), _integer(right)
     if counter is None or limit is None:
@@ -63,11 +69,11 @@ def _loop_trips(node: Node) -> int | None:
     if len(node.operands) < 2 or not node.bodies or node.bodies[0].root is None:
         return None
     root = node.bodies[0].root
-    again = root.operands[0] if root.op.name == "tuple" and root.operands else root
-    place = again.attrs.get("number") if again.op.name == "parameter" else None
-    if isinstance(place, int) and len(root.operands) <= place < len(node.operands) - 1:
+    again = root.operands[0] if root.op is hlo.tuple and root.operands else root
+    place = Parameter.number.given(again) if again.op is hlo.parameter else None
+    if place is not None and len(root.operands) <= place < len(node.operands) - 1:
         again = node.operands[place + 1]
-    limit, begin, go_on = (o.attrs.get("value") if o.op.name == "prim::Constant" else None for o in (*node.operands[:2], again))
+    limit, begin, go_on = (TorchConstant.of(o).value if o.op is torch.CONSTANT else None for o in (*node.operands[:2], again))
     return limit if isinstance(limit, int) and 0 <= limit < 1 << 62 and begin == 1 and go_on == 1 else None
 
 
@@ -96,8 +102,8 @@ def _count(start: int, limit: int, step: int, direction: str) -> int | None:
 
 
 def _scan_trips(node: Node) -> int | None:
-    dimensions = node.attrs.get("dimensions")
-    if not node.operands or not isinstance(dimensions, tuple) or len(dimensions) != 1:
+    dimensions = Scan.dimensions.given(node)
+    if not node.operands or dimensions is None or len(dimensions) != 1:
         return None
     shape = getattr(node.operands[0].type, "shape", ())
     size = shape[dimensions[0]] if 0 <= dimensions[0] < len(shape) else None
@@ -107,11 +113,11 @@ def _scan_trips(node: Node) -> int | None:
 def _through(node: Node) -> Node:
     """The node whose value this is, past copies, and past a fusion or call that holds a single operation."""
     for _ in range(64):
-        if node.op.name in _PASS_THROUGH and node.operands:
+        if node.op in _PASS_THROUGH and node.operands:
             node = node.operands[0]
-        elif node.op.name in ("fusion", "call") and len(node.bodies) == 1 and node.bodies[0].root is not None:
+        elif node.op in _CALLS and len(node.bodies) == 1 and node.bodies[0].root is not None:
             inner = node.bodies[0].root
-            if not all(o.op.name in ("parameter", "constant") for o in inner.operands):
+            if not all(o.op in _LEAVES for o in inner.operands):
                 return node
             arguments = [_argument(node, o) for o in inner.operands]
             return Node(inner.op, inner.name, inner.type, tuple(arguments), inner.attrs)
@@ -121,29 +127,24 @@ def _through(node: Node) -> Node:
 
 
 def _argument(call: Node, inner: Node) -> Node:
-    number = inner.attrs.get("number")
-    if inner.op.name == "parameter" and isinstance(number, int) and number < len(call.operands):
-        return call.operands[number]
-    return inner
+    number = Parameter.number.given(inner) if inner.op is hlo.parameter else None
+    return call.operands[number] if number is not None and number < len(call.operands) else inner
 
 
 def _counter(node: Node) -> int | None:
     """The index of the loop value that ``node`` reads; -1 when the loop carries a single value that is no tuple."""
     node = _through(node)
-    if node.op.name == "parameter":
+    if node.op is hlo.parameter:
         return -1
-    if node.op.name == "get-tuple-element" and node.operands and _through(node.operands[0]).op.name == "parameter":
-        index = node.attrs.get("index")
-        return index if isinstance(index, int) else None
+    if node.op is hlo.get_tuple_element and node.operands and _through(node.operands[0]).op is hlo.parameter:
+        return GetTupleElement.index.given(node)
     return None
 
 
 def _integer(node: Node) -> int | None:
-    literal = node.attrs.get("literal") if node.op.name == "constant" else None
-    if not isinstance(literal, Literal) or literal.text is None:
-        return None
+    text = Constant.of(node).literal.text if node.op is hlo.constant else None
     try:
-        return int(literal.text)
+        return int(text) if text is not None else None
     except ValueError:
         return None
 
@@ -152,7 +153,7 @@ def _element(node: Node | None, index: int) -> Node | None:
     if node is None or index == -1:
         return node
     node = _through(node)
-    return node.operands[index] if node.op.name == "tuple" and index < len(node.operands) else None
+    return node.operands[index] if node.op is hlo.tuple and index < len(node.operands) else None
 
 
 def _initial(loop: Node, counter: int) -> int | None:
@@ -165,12 +166,12 @@ def _step(body: Graph, counter: int) -> int | None:
     if value is None:
         return None
     value = _through(value)
-    if value.op.name not in ("add", "subtract") or len(value.operands) != 2:
+    sign = _STEPS.get(value.op)
+    if sign is None or len(value.operands) != 2:
         return None
     left, right = (_through(o) for o in value.operands)
-    sign = 1 if value.op.name == "add" else -1
     if _counter(left) == counter and (amount := _integer(right)) is not None:
         return sign * amount
-    if value.op.name == "add" and _counter(right) == counter:
+    if sign == 1 and _counter(right) == counter:
         return _integer(left)
     return None

@@ -8,18 +8,18 @@ from collections.abc import Iterator
 
 from irscope.analysis.verify import module_rules
 from irscope.analysis.verify.faults import Fault, finding
-from irscope.graph import UNKNOWN, Graph, Module, Node, TensorType, TupleType, Type
-from irscope.ops import TypeFault
+from irscope.analysis.verify.relay import relay_faults
+from irscope.analysis.verify.torchscript import call_faults
+from irscope.graph import UNKNOWN, Graph, Module, Node, TensorType, TupleType, Type, Typing
+from irscope.ops import TypeFault, hlo
 from irscope.ops.infer import plain
 from irscope.ops.shapes import fits
 from irscope.source import Finding, Severity
 
-# Operators that hand values on: not even the precision of floats may change on the way.
-EXACT = frozenset((
-    "bitcast", "call", "conditional", "constant", "copy-done", "copy-start", "custom-call", "get-tuple-element", "infeed", "outfeed",
-    "opt-barrier", "parameter", "recv", "recv-done", "send", "send-done", "tuple", "while", "fusion", "rng", "async-start", "async-update",
-    "async-done", "broadcast", "reshape", "dynamic-reshape",
-))
+EXACT = hlo.named(
+    "bitcast call conditional constant copy-done copy-start custom-call get-tuple-element infeed outfeed opt-barrier parameter recv "
+    "recv-done send send-done tuple while fusion rng async-start async-update async-done broadcast reshape dynamic-reshape")
+"""Operators that hand values on: not even the precision of floats may change on the way."""
 
 
 def check_types(module: Module) -> list[Finding]:
@@ -29,16 +29,13 @@ def check_types(module: Module) -> list[Finding]:
 
 def faults_of(module: Module) -> list[tuple[Graph, Fault]]:
     """The same before it is put into words for a place in the text: each fault with the graph that it is in."""
-    if module.format == "relay" and not module.attrs.get("primitive"):
-        from irscope.analysis.verify.relay import relay_faults
-
+    typing = module.dialect.typing
+    if typing is Typing.INFERRED and not module.is_primitive:
         return list(relay_faults(module))
     faults = [(graph, fault) for graph in module.graphs.values() for fault in check_graph(graph)]
-    if module.format == "hlo":
+    if module.dialect.primitive:
         faults += module_rules(module)
-    if module.format == "torchscript":
-        from irscope.analysis.verify.torchscript import call_faults
-
+    if typing is Typing.EXECUTED:
         faults += [(graph, fault) for graph in module.graphs.values() for fault in call_faults(graph)]
     return faults
 
@@ -59,7 +56,7 @@ def check_graph(graph: Graph) -> Iterator[Fault]:
 
 def _mismatch(node: Node, inferred: Type) -> Fault:
     given = ", ".join(str(plain(o.type)) for o in node.operands)
-    only_precision = node.op.name not in EXACT and fits(node.type, inferred, any_precision=True)
+    only_precision = node.op not in EXACT and fits(node.type, inferred, any_precision=True)
     return Fault(
         node, f"%{node.name} is declared {plain(node.type)}, but {node.op.name}({given}) gives {inferred}",
         "XLA takes floats of another precision here in some modes only" if only_precision else f"declare {inferred}, or mend the operands",

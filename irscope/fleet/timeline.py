@@ -5,12 +5,14 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from irscope.analysis.calls import is_fusion
 from irscope.analysis.cost import is_kernel
 from irscope.analysis.survey import Survey
 from irscope.fleet.dump_folder import DumpedModule, Stage
 from irscope.fleet.pool import map_files
 from irscope.formats.detect import decode, read
 from irscope.graph import Reading
+from irscope.ops.attributes import Fusion
 from irscope.source import UserError
 from irscope.source.budget import fresh_budget
 from irscope.source.files import read_bytes
@@ -90,9 +92,9 @@ def fusions_of(survey: Survey) -> Fusions:
             if not is_kernel(node):
                 continue
             if graph in survey.calls.fused:
-                found.inside += node.op.name != "fusion"
-            elif node.op.name == "fusion":
-                found.kinds[str(node.attrs.get("kind", "?"))] += 1
+                found.inside += not is_fusion(node)
+            elif is_fusion(node):
+                found.kinds[Fusion.kind.given(node) or "?"] += 1
             else:
                 found.alone[node.op.name] += 1
     return found

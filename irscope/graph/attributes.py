@@ -5,6 +5,8 @@ A record is a view of ``node.attrs``: it costs no copy, and its fields are typed
     class Reduce(Attributes):
         dimensions = attribute[tuple[int, ...]]()          # KeyError where the node has none
         is_stable = attribute[bool](False)                 # with a default
+
+``Reduce.dimensions.given(node)`` is None where the text of a node leaves out what it needs.
 """
 from __future__ import annotations
 
@@ -64,3 +66,7 @@ class attribute(Generic[T]):
         if self.default is _REQUIRED:
             return cast(T, record.attrs[self.key])
         return cast(T, record.attrs.get(self.key, self.default))
+
+    def given(self, node: HasAttrs) -> T | None:
+        """What a node itself says, None where it says nothing: ``Reduce.dimensions.given(node)``."""
+        return cast(T | None, node.attrs.get(self.key))

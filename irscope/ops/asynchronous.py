@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 from irscope.graph import TOKEN, Effect, Kind, Node, Op, TensorType, TupleType, Type
 from irscope.graph.dtypes import U32
 from irscope.lazy import np
+from irscope.ops.attributes import Outfeed, Transfer
 from irscope.ops.bodies import Run
 from irscope.ops.control import Steps
 from irscope.ops.costs import calls_cost, no_cost
@@ -42,9 +43,9 @@ def async_parts(node: Node, t: Type, what: str) -> tuple[TupleType, Type]:
 
 def start_of(node: Node) -> Node | None:
     """The async-start that a chain of updates goes back to."""
-    while node.op.name in ("async-update", "async-done") and node.operands:
+    while node.op in (async_update, async_done) and node.operands:
         node = node.operands[0]
-    return node if node.op.name == "async-start" else None
+    return node if node.op is async_start else None
 
 
 def _is_beginning(t: Type, whole: Type) -> bool:
@@ -185,7 +186,7 @@ copy_done = declare(Op(
 # ---- other devices, the host
 
 def _unable(run: Run, node: Node, *operands: Any) -> NoReturn:
-    whom = "the host" if node.op.name == "infeed" or node.attrs.get("is_host_transfer") else "another device"
+    whom = "the host" if node.op is infeed or Transfer.of(node).is_host_transfer else "another device"
     raise UserError(f"%{node.name} = {node.op.name}(...) waits for data from {whom}, which is not there",
                     "cut the program before it, or make its value a parameter")
 
@@ -252,7 +253,7 @@ infeed = declare(Op(
 def _infer_outfeed(node: Node) -> Type:
     arity(node, 2)
     token(node, 1)
-    shape = node.attrs.get("outfeed_shape")
+    shape = Outfeed.of(node).outfeed_shape
     if isinstance(shape, Type) and not fits(shape, node.operands[0].type):
         raise TypeFault(f"outfeed_shape is {plain(shape)}, but the operand of outfeed is {plain(node.operands[0].type)}")
     return TOKEN

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from irscope.graph import Type
 from irscope.graph.attributes import Attributes, attribute
 from irscope.ops.attrs import ConvDims, Literal, Window
 
@@ -284,6 +285,28 @@ class BatchNorm(Attributes):
     feature_index = attribute[int]()
 
 
+class Eig(Attributes):
+    """Which eigenvectors of a general matrix are computed."""
+
+    __slots__ = ()
+    left = attribute[bool]()
+    right = attribute[bool]()
+
+
+class Eigh(Attributes):
+    """Which triangle of a symmetric matrix is read."""
+
+    __slots__ = ()
+    lower = attribute[bool]()
+
+
+class Svd(Attributes):
+    """Whether both square matrices of vectors are computed in full."""
+
+    __slots__ = ()
+    full = attribute[bool]()
+
+
 class ReducePrecision(Attributes):
     """Bits of exponent and mantissa that are kept."""
 
@@ -344,6 +367,13 @@ class Transfer(Attributes):
     channel_id = attribute[int | None](None)
     is_host_transfer = attribute[bool](False)
     async_execution_thread = attribute[str]("")
+
+
+class Outfeed(Attributes):
+    """The type of what the host gets, where the text says it."""
+
+    __slots__ = ()
+    outfeed_shape = attribute[Type | None](None)
 
 
 class Random(Attributes):

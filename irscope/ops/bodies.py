@@ -4,60 +4,58 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from irscope.graph import Graph, Kind, Node, TensorType, TupleType, Type, dtype_of
+from irscope.graph import Graph, Kind, Node, Op, TensorType, TupleType, Type, dtype_of
 from irscope.graph.walk import callees_first_of
 from irscope.lazy import np
-from irscope.ops.numerics import maximum, minimum
+from irscope.ops import hlo, numerics
+from irscope.ops.elementwise import add, and_, maximum, minimum, multiply, or_, xor
 
 Array = Any
 Run = Callable[[Graph, Sequence[Any]], Any]
 
-COMBINERS = {"add": "add", "multiply": "mul", "maximum": "max", "minimum": "min", "and": "and", "or": "or", "xor": "xor"}
-"""Opcodes that combine two values in any order, and the word of :mod:`irscope.ops.vocabulary` for each."""
+COMBINERS = {add: "add", multiply: "mul", maximum: "max", minimum: "min", and_: "and", or_: "or", xor: "xor"}
+"""Operators that combine two values in any order, and the word of :mod:`irscope.ops.vocabulary` for each."""
 
 
-def combiner(graph: Graph) -> str | None:
-    """The opcode, when a computation of two scalars is just one commutative and associative operation on them.
+def combiner(graph: Graph) -> Op | None:
+    """The operator, when a computation of two scalars is just one commutative and associative operation on them.
 
-        add(x: f32[], y: f32[]) -> add(x, y)        "add"
+        add(x: f32[], y: f32[]) -> add(x, y)        add
     """
     root = graph.root
-    if root is None or root.op.name not in COMBINERS or root.op.dialect != "hlo" or len(graph.params) != 2:
+    if root is None or root.op not in COMBINERS or len(graph.params) != 2:
         return None
     if {id(o) for o in root.operands} != {id(p) for p in graph.params}:
         return None
     types = [root.type, *(p.type for p in graph.params)]
     dtypes = {t.dtype if isinstance(t, TensorType) and not t.shape else None for t in types}
-    return root.op.name if len(dtypes) == 1 and None not in dtypes else None
+    return root.op if len(dtypes) == 1 and None not in dtypes else None
 
 
-def identity(opcode: str, dtype: np.dtype[Any]) -> Array:
+def identity(op: Op, dtype: np.dtype[Any]) -> Array:
     """The value that a combiner leaves others unchanged with."""
-    if opcode in ("add", "or", "xor"):
+    if op in (add, or_, xor):
         return np.zeros((), dtype)
-    if opcode == "multiply":
+    if op is multiply:
         return np.ones((), dtype)
     known = dtype_of(dtype)
-    if opcode == "and":
+    if op is and_:
         return np.asarray(-1 if known.kind == "int" else known.highest).astype(dtype)
-    return np.asarray(known.lowest if opcode == "maximum" else known.highest).astype(dtype)
+    return np.asarray(known.lowest if op is maximum else known.highest).astype(dtype)
 
 
-def combine(opcode: str) -> Callable[[Array, Array], Array]:
+def combine(op: Op) -> Callable[[Array, Array], Array]:
     """The numpy function of a combiner; the operands are already widened."""
-    table: dict[str, Callable[[Array, Array], Array]] = {
-        "add": np.add, "multiply": np.multiply, "maximum": maximum, "minimum": minimum,
-        "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}
-    return table[opcode]
+    table: dict[Op, Callable[[Array, Array], Array]] = {
+        add: np.add, multiply: np.multiply, maximum: numerics.maximum, minimum: numerics.minimum,
+        and_: np.bitwise_and, or_: np.bitwise_or, xor: np.bitwise_xor}
+    return table[op]
 
 
 def is_elementwise(graph: Graph) -> bool:
     """Whether a scalar computation can be run on whole arrays at once: nothing in it but elementwise operators and tuples."""
-    return all(node.op.kind in (Kind.ELEMENTWISE, Kind.LEAF, Kind.TUPLE) or node.op.name in _PASS_ON
+    return all(node.op.kind in (Kind.ELEMENTWISE, Kind.LEAF, Kind.TUPLE) or node.op in (hlo.call, hlo.fusion)
                for callee in callees_first_of([graph]) for node in callee.nodes)
-
-
-_PASS_ON = frozenset(("call", "fusion"))
 
 
 def over_arrays(run: Run, graph: Graph) -> Callable[[Sequence[Array]], Any]:

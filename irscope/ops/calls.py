@@ -9,6 +9,8 @@ from typing import Any
 
 from irscope.graph import NO_ATTRS, Builder, DType, Node, TensorType, TupleType, Type
 from irscope.lazy import np
+from irscope.ops import hlo
+from irscope.ops.attributes import Constant
 from irscope.ops.attrs import Literal
 from irscope.ops.registry import get
 
@@ -43,9 +45,10 @@ class Call:
 
     def number(self, i: int) -> int | None:
         """The value of operand ``i`` where it is a constant number."""
-        if i >= len(self.operands) or self.operands[i].op.name != "constant" or self.operands[i].attrs["literal"].elided:
+        operand = self.operands[i] if i < len(self.operands) else None
+        if operand is None or operand.op is not hlo.constant or Constant.of(operand).literal.elided:
             return None
-        value = np.asarray(self.operands[i].attrs["literal"].value())
+        value = np.asarray(Constant.of(operand).literal.value())
         return int(value) if value.size == 1 and value.dtype.kind in "iub" else None
 
     def add(self, name: str, operands: Sequence[Node], attrs: Mapping[str, Any] = NO_ATTRS, type: Type | None = None,

@@ -7,6 +7,7 @@ from irscope.graph import DTYPES, DType, Kind, Node, Op, TensorType, Type
 from irscope.graph.dtypes import F32, PRED
 from irscope.lazy import np
 from irscope.ops import numerics
+from irscope.ops.attributes import Compare, Map
 from irscope.ops.bodies import Run, over_arrays
 from irscope.ops.costs import body_flops, result_elements
 from irscope.ops.elementwise import operands_alike
@@ -27,12 +28,12 @@ def comparison_type(dtype: DType) -> str:
 
 def _infer_compare(node: Node) -> Type:
     arity(node, 2)
-    direction = attr(node, "direction")
+    direction = attr(node, Compare.direction)
     if direction not in DIRECTIONS:
         raise TypeFault(f"compare knows no direction {direction}", f"use one of {', '.join(DIRECTIONS)}")
     t = agree(node, arrays(node))
     usual = comparison_type(t.dtype)
-    given = node.attrs.get("type", usual)
+    given = Compare.of(node).type or usual
     if given != usual and not (t.dtype.is_float and given == "TOTALORDER"):
         raise TypeFault(f"a comparison of {plain(t)} has type {usual}{' or TOTALORDER' * t.dtype.is_float}, not {given}",
                         "leave the type away: it follows from the operands")
@@ -45,16 +46,16 @@ def _compare(run: Run, node: Node, x: Any, y: Any) -> Any:
     functions = {"EQ": np.equal, "NE": np.not_equal, "LT": np.less, "LE": np.less_equal, "GT": np.greater, "GE": np.greater_equal}
     with np.errstate(all="ignore"):
         x, y = numerics.widen(x), numerics.widen(y)
-        if node.attrs.get("type") == "TOTALORDER":
+        if Compare.of(node).type == "TOTALORDER":
             x, y = numerics.total_order(x), numerics.total_order(y)
         x, y = numerics.flushed(x), numerics.flushed(y)
-        return np.asarray(functions[node.attrs["direction"]](x, y))
+        return np.asarray(functions[Compare.of(node).direction](x, y))
 
 
 def _compare_scalar(k: Emitter, node: Node, x: Any, y: Any) -> Any:
     x, y = operands_alike(k, (x, y))
-    direction = node.attrs["direction"]
-    if node.attrs.get("type") == "TOTALORDER":
+    direction = Compare.of(node).direction
+    if Compare.of(node).type == "TOTALORDER":
         x, y = total_order(k, x), total_order(k, y)
     return k.compare(direction, x, y)
 
@@ -143,7 +144,7 @@ def _infer_map(node: Node) -> Type:
             raise TypeFault(f"operands of map disagree on shape: {plain(types[0])} and {plain(t)}")
         if not fits(parameter.type, TensorType(t.dtype, ())):
             raise TypeFault(f"map passes elements {t.dtype}[] to parameter {number} of {graph.name}, which is {plain(parameter.type)}")
-    dimensions = node.attrs.get("dimensions", ())
+    dimensions = Map.of(node).dimensions
     distinct(node, dimensions, "dimensions")
     if dimensions and tuple(dimensions) != tuple(range(len(shape))):
         raise TypeFault(f"map goes over all dimensions in order, but dimensions={{{','.join(map(str, dimensions))}}} "

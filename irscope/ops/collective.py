@@ -10,6 +10,7 @@ from typing import Any
 
 from irscope.graph import Builder, Dim, Kind, Node, Op, TensorType, TupleType, Type
 from irscope.lazy import np
+from irscope.ops.attributes import Collective
 from irscope.ops.bodies import Run
 from irscope.ops.building import apply
 from irscope.ops.costs import no_cost, operand_elements
@@ -25,7 +26,7 @@ Expand = Callable[[Builder, Node, Sequence[Node], Raw], Node]
 
 def replica_groups(node: Node) -> tuple[tuple[int, ...], ...]:
     """The groups of devices that talk to each other; none where all do."""
-    written = node.attrs.get("replica_groups", ())
+    written = Collective.of(node).replica_groups
     try:
         return tuple(written.groups()) if hasattr(written, "groups") else tuple(written)
     except ValueError as fault:
@@ -50,7 +51,7 @@ def some(node: Node) -> list[TensorType]:
 
 
 def _along(node: Node, types: Sequence[TensorType]) -> int:
-    dimensions = attr(node, "dimensions")
+    dimensions = attr(node, Collective.dimensions)
     if len(dimensions) != 1:
         raise TypeFault(f"{node.op.name} goes along one dimension, but has dimensions={{{','.join(map(str, dimensions))}}}")
     for t in types:
@@ -109,7 +110,7 @@ def _shards(node: Node, given: TensorType, made: TensorType, whole: int | None, 
     """How many parts make the whole. Raises TypeFault when the groups have another number of members."""
     count = -(-whole // part) if whole and part else 1
     groups = replica_groups(node)
-    if groups and not node.attrs.get("channel_id") and len(groups[0]) not in (1, count):
+    if groups and not Collective.of(node).channel_id and len(groups[0]) not in (1, count):
         raise TypeFault(f"{node.op.name} makes {plain(made)} of {plain(given)}, {count} shards, "
                         f"but its groups have {len(groups[0])} members")
     return count
@@ -145,18 +146,18 @@ MANY = 64
 
 
 def _tiles(node: Node, results: Sequence[TensorType]) -> list[int]:
-    along = node.attrs["dimensions"][0]
+    along = Collective.of(node).dimensions[0]
     return [r.dims()[along] // max(1, t.dims()[along]) for r, t in zip(results, arrays(node), strict=True)]
 
 
 def _all_gather(run: Run, node: Node, *operands: Any) -> Any:
-    along = node.attrs["dimensions"][0]
+    along = Collective.of(node).dimensions[0]
     counts = _tiles(node, gathered(node, started=False))
     return identity(run, node, *(np.concatenate([x] * n, axis=along) if n > 1 else x for x, n in zip(operands, counts, strict=True)))
 
 
 def _all_gather_start(run: Run, node: Node, *operands: Any) -> Any:
-    along = node.attrs["dimensions"][0]
+    along = Collective.of(node).dimensions[0]
     counts = _tiles(node, gathered(node, started=True))
     done = [np.concatenate([x] * n, axis=along) if n > 1 else x for x, n in zip(operands, counts, strict=True)]
     return identity(run, node, *operands), identity(run, node, *done)
@@ -166,9 +167,9 @@ def _repeated(builder: Builder, node: Node, operands: Sequence[Node], results: S
     made = []
     for x, n in zip(operands, _tiles(node, results), strict=True):
         if n > MANY:
-            made.append(_side_by_side(builder, x, n, node.attrs["dimensions"][0]))
+            made.append(_side_by_side(builder, x, n, Collective.of(node).dimensions[0]))
         else:
-            made.append(x if n == 1 else builder.add(get("concatenate"), (x,) * n, {"dimensions": node.attrs["dimensions"]}))
+            made.append(x if n == 1 else builder.add(get("concatenate"), (x,) * n, {"dimensions": Collective.of(node).dimensions}))
     return as_one(builder, made)
 
 
@@ -237,7 +238,7 @@ def _result_list(node: Node) -> list[TensorType]:
 
 
 def _reduce_scatter(run: Run, node: Node, *operands: Any) -> Any:
-    along = node.attrs["dimensions"][0]
+    along = Collective.of(node).dimensions[0]
     return identity(run, node, *(np.take(x, range(t.dims()[along]), axis=along) for x, t in zip(operands, _result_list(node), strict=True)))
 
 
@@ -259,7 +260,7 @@ reduce_scatter = declare(Op(
 def _infer_all_to_all(node: Node) -> Type:
     types = some(node)
     groups = replica_groups(node)
-    if "dimensions" in node.attrs:
+    if Collective.dimensions.given(node) is not None:
         arity(node, 1)
         along = _along(node, types)
         length = size(types[0].shape[along])
@@ -277,11 +278,11 @@ def _infer_all_to_all(node: Node) -> Type:
 
 
 def _all_to_all(run: Run, node: Node, *operands: Any) -> Any:
-    return operands[0] if "dimensions" in node.attrs else tuple(operands)
+    return operands[0] if Collective.dimensions.given(node) is not None else tuple(operands)
 
 
 def _expand_all_to_all(builder: Builder, node: Node, operands: Sequence[Node], raw: Raw) -> Node:
-    return operands[0] if "dimensions" in node.attrs else apply(builder, "tuple", *operands)
+    return operands[0] if Collective.dimensions.given(node) is not None else apply(builder, "tuple", *operands)
 
 
 all_to_all = declare(Op(

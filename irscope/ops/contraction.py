@@ -10,6 +10,7 @@ from irscope.graph import Dim, DType, Kind, Node, Op, TensorType, Type
 from irscope.graph.dtypes import S32, S64
 from irscope.lazy import np
 from irscope.ops import infer
+from irscope.ops.attributes import Dot, RaggedDot
 from irscope.ops.faults import TypeFault
 from irscope.ops.meaning import Emitter, Read
 from irscope.ops.nests import accumulator, as_index, below, both, loops, not_below, zero
@@ -34,9 +35,8 @@ class DotDims:
     @staticmethod
     def of(node: Node) -> DotDims:
         """The dimension numbers of a dot; those that the text leaves out are none."""
-        attrs = node.attrs
-        lb, rb = attrs.get("lhs_batch_dims", ()), attrs.get("rhs_batch_dims", ())
-        lc, rc = attrs.get("lhs_contracting_dims", ()), attrs.get("rhs_contracting_dims", ())
+        attrs = Dot.of(node)
+        lb, rb, lc, rc = attrs.lhs_batch_dims, attrs.rhs_batch_dims, attrs.lhs_contracting_dims, attrs.rhs_contracting_dims
         lhs, rhs = infer.array(node, 0, "the left side"), infer.array(node, 1, "the right side")
         return DotDims(lb, rb, lc, rc, tuple(d for d in range(lhs.rank) if d not in (*lb, *lc)),
                        tuple(d for d in range(rhs.rank) if d not in (*rb, *rc)))
@@ -151,7 +151,7 @@ def _dot_element(k: Emitter, node: Node, index: Sequence[Any], read: Read) -> An
 
 def _depth(node: Node) -> int:
     lhs = infer.array(node, 0)
-    return prod(size(lhs.shape[d]) or 1 for d in node.attrs.get("lhs_contracting_dims", ()))
+    return prod(size(lhs.shape[d]) or 1 for d in Dot.of(node).lhs_contracting_dims)
 
 
 def _dot_cost(node: Node) -> float:
@@ -174,7 +174,7 @@ dot = declare(Op(
 
 def _ragged(node: Node) -> tuple[int, str]:
     """The ragged dimension of the left side, and what it is there: free, contracting or batch."""
-    ragged: tuple[int, ...] = infer.attr(node, "lhs_ragged_dims")
+    ragged: tuple[int, ...] = infer.attr(node, RaggedDot.lhs_ragged_dims)
     if len(ragged) != 1:
         raise TypeFault(f"ragged-dot needs one ragged dimension, but has {len(ragged)}")
     d = infer.dimension(node, ragged[0], infer.array(node, 0).rank, "lhs ragged dimension")
@@ -195,7 +195,7 @@ def _prefix(node: Node, dims: DotDims) -> tuple[int, ...]:
 def _ragged_dims(node: Node) -> DotDims:
     """The dimension numbers; the group dimension of the right side is neither free nor contracted."""
     dims = DotDims.of(node)
-    group = node.attrs.get("rhs_group_dims", ())
+    group = RaggedDot.of(node).rhs_group_dims
     return DotDims(dims.lhs_batch, dims.rhs_batch, dims.lhs_contracting, dims.rhs_contracting, dims.lhs_free,
                    tuple(d for d in dims.rhs_free if d not in group))
 
@@ -206,7 +206,7 @@ def _ragged_dot_type(node: Node) -> Type:
     lhs, rhs, sizes = infer.array(node, 0), infer.array(node, 1), infer.array(node, 2, "the group sizes")
     dims.check(node, lhs, rhs)
     _, role = _ragged(node)
-    group = node.attrs.get("rhs_group_dims", ())
+    group = RaggedDot.of(node).rhs_group_dims
     infer.kind_of(node, sizes, ("int", "uint"), "group sizes operand")
     if role == "free":
         if len(group) != 1:
@@ -247,8 +247,8 @@ def _ragged_dot_reference(run: Any, node: Node, lhs: Array, rhs: Array, sizes: A
     for g in range(count):
         end, start = (a.transpose(order).reshape(grid) for a in (ends[..., g], ends[..., g] - told[..., g]))
         mine = np.where((rows >= start) & (rows < end), lhs, np.zeros((), lhs.dtype))
-        theirs = np.take(rhs, g, node.attrs["rhs_group_dims"][0]) if role == "free" else rhs
-        parts.append(matmul(node, _without(dims, node.attrs["rhs_group_dims"][0]) if role == "free" else dims, mine, theirs))
+        theirs = np.take(rhs, g, RaggedDot.of(node).rhs_group_dims[0]) if role == "free" else rhs
+        parts.append(matmul(node, _without(dims, RaggedDot.of(node).rhs_group_dims[0]) if role == "free" else dims, mine, theirs))
     total = np.stack(parts) if role == "contracting" else sum(parts[1:], parts[0])
     return convert(total, result_dtype(node))
 
@@ -304,7 +304,7 @@ def _ragged_dot_element(k: Emitter, node: Node, index: Sequence[Any], read: Read
 
 def _free_places(node: Node, dims: DotDims, index: Sequence[Any], at: Sequence[Any], group: Any) -> tuple[list[Any], list[Any]]:
     """Where both sides are read when the right one has a group dimension."""
-    of_group = node.attrs["rhs_group_dims"][0]
+    of_group = RaggedDot.of(node).rhs_group_dims[0]
     left, right = _without(dims, of_group).places(index, at)
     return left, [*right[:of_group], group, *right[of_group:]]
 

@@ -7,6 +7,7 @@ from irscope.graph import DTYPES, Kind, Node, Op, TensorType, Type, dtype_of
 from irscope.graph.dtypes import F32, F64
 from irscope.lazy import np
 from irscope.ops import numerics
+from irscope.ops.attributes import ReducePrecision
 from irscope.ops.bodies import Run
 from irscope.ops.faults import TypeFault
 from irscope.ops.formula import Term
@@ -40,17 +41,17 @@ def _infer_reduce_precision(node: Node) -> Type:
     arity(node, 1)
     t = array(node, 0)
     kind_of(node, t, ("float",))
-    if attr(node, "exponent_bits") < 1:
-        raise TypeFault(f"reduce-precision needs at least 1 exponent bit, but has exponent_bits={node.attrs['exponent_bits']}",
-                        "one bit tells 0 from infinity")
-    if attr(node, "mantissa_bits") < 0:
-        raise TypeFault(f"reduce-precision has mantissa_bits={node.attrs['mantissa_bits']}, which is negative")
+    if (bits := attr(node, ReducePrecision.exponent_bits)) < 1:
+        raise TypeFault(f"reduce-precision needs at least 1 exponent bit, but has exponent_bits={bits}", "one bit tells 0 from infinity")
+    if (bits := attr(node, ReducePrecision.mantissa_bits)) < 0:
+        raise TypeFault(f"reduce-precision has mantissa_bits={bits}, which is negative")
     return plain(t)
 
 
 def _reduce_precision(run: Run, node: Node, x: Any) -> Any:
     wide = x if dtype_of(np.asarray(x).dtype).has_infinity else numerics.widen(x)
-    reduced = numerics.reduce_precision(np.asarray(wide), node.attrs["exponent_bits"], node.attrs["mantissa_bits"])
+    kept = ReducePrecision.of(node)
+    reduced = numerics.reduce_precision(np.asarray(wide), kept.exponent_bits, kept.mantissa_bits)
     return numerics.convert(reduced, dtype_of_result(node))
 
 
@@ -63,7 +64,8 @@ def _reduce_precision_scalar(k: Emitter, node: Node, x: Any) -> Any:
 
 def _reduced(k: Emitter, x: Any, node: Node) -> Any:
     """The bit arithmetic of :func:`irscope.ops.numerics.reduce_precision`."""
-    dtype, exponent_bits, mantissa_bits = x.dtype, node.attrs["exponent_bits"], node.attrs["mantissa_bits"]
+    kept = ReducePrecision.of(node)
+    dtype, exponent_bits, mantissa_bits = x.dtype, kept.exponent_bits, kept.mantissa_bits
     mantissa, exponent = dtype.fraction, dtype.exponent
     infinity = (1 << exponent) - 1 << mantissa
     pattern = Term(k, k.bitcast(x, DTYPES[f"u{dtype.bits}"]))

@@ -9,6 +9,7 @@ from typing import Any
 from irscope.graph import Kind, Node, Op, TensorType, Type
 from irscope.lazy import np
 from irscope.ops import infer
+from irscope.ops.attributes import Convolution
 from irscope.ops.attrs import ConvDims, Window
 from irscope.ops.contraction import contracted_dtype, multiply_add, numpy_sum_type, result_dtype, sum_type
 from irscope.ops.faults import TypeFault
@@ -69,19 +70,18 @@ def _ordered(dimensions: Sequence[int], values: Sequence[Any]) -> list[Any]:
 
 
 def _dims(node: Node) -> ConvDims:
-    dims: object = infer.attr(node, "dim_labels")
+    dims: object = infer.attr(node, Convolution.dim_labels)
     if not isinstance(dims, ConvDims):  # kept as it was written: with dimensions that it does not know (?)
         raise TypeFault(f"dim_labels={dims} does not say every dimension of a convolution")
     return dims
 
 
 def _window(node: Node) -> Window:
-    window: Window = node.attrs.get("window") or Window.make(())
-    return window
+    return Convolution.of(node).window or Window.make(())
 
 
 def _groups(node: Node) -> tuple[int, int]:
-    return node.attrs.get("feature_group_count", 1), node.attrs.get("batch_group_count", 1)
+    return Convolution.of(node).feature_group_count, Convolution.of(node).batch_group_count
 
 
 def _check_groups(node: Node, lhs: TensorType, rhs: TensorType) -> None:
@@ -111,7 +111,7 @@ def _convolution_type(node: Node) -> Type:
     for role, t in (("operand", lhs), ("kernel", rhs)):
         if t.rank != rank:
             raise TypeFault(f"the {role} of convolution is {t}, but dim_labels={dims} needs rank {rank}")
-    window = window_of(node, rank - 2) if rank > 2 or "window" in node.attrs else _window(node)
+    window = window_of(node, rank - 2) if rank > 2 or Convolution.window.given(node) is not None else _window(node)
     _check_groups(node, lhs, rhs)
     for i, d in enumerate(dims.rhs_spatial):
         infer.equal_dims(node, rhs.shape[d], window.size[i], f"dimension {d} of the kernel {rhs} and size {i} of the window")

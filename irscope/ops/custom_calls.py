@@ -11,6 +11,7 @@ from typing import Any
 from irscope.graph import Builder, Kind, Node, Op, TensorType, TupleType, Type
 from irscope.graph.dtypes import U64
 from irscope.ops import infer, lapack, vendor_calls
+from irscope.ops.attributes import CustomCall
 from irscope.ops.bodies import Run
 from irscope.ops.calls import Call
 from irscope.ops.faults import TypeFault
@@ -62,7 +63,7 @@ MEANINGS: Mapping[str, Meaning] = {
 
 def target_of(node: Node) -> str:
     """The name of the function that a custom call is of."""
-    return str(node.attrs.get("custom_call_target", ""))
+    return CustomCall.of(node).custom_call_target
 
 
 def _custom_call_type(node: Node) -> Type:
@@ -72,9 +73,9 @@ def _custom_call_type(node: Node) -> Type:
             raise TypeFault(f"custom-call to GetRngSeed must have 0 operands, but has {len(node.operands)}")
         if not isinstance(node.type, TensorType) or node.type.dtype is not U64:
             raise TypeFault(f"custom-call to GetRngSeed must return U64 type, but is declared {infer.plain(node.type)}")
-    if target in ("Pin", "Unpin") and len(node.attrs.get("output_to_operand_aliasing", ())) != 1:
-        raise TypeFault(f"custom-call to {target} must have one output-to-operand aliasing pair, "
-                        f"but has {len(node.attrs.get('output_to_operand_aliasing', ()))}")
+    pairs = len(CustomCall.of(node).output_to_operand_aliasing)
+    if target in ("Pin", "Unpin") and pairs != 1:
+        raise TypeFault(f"custom-call to {target} must have one output-to-operand aliasing pair, but has {pairs}")
     return infer.plain(node.type)
 
 

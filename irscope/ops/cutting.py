@@ -6,6 +6,7 @@ from typing import Any
 
 from irscope.graph import Dim, Kind, Node, Op, TensorType, Type
 from irscope.lazy import np
+from irscope.ops.attributes import Concatenate, Pad, Slice
 from irscope.ops.bodies import Run
 from irscope.ops.costs import no_cost
 from irscope.ops.faults import TypeFault
@@ -23,7 +24,7 @@ Index = Sequence[Any]
 
 def _infer_slice(node: Node) -> Type:
     arity(node, 1)
-    x, ranges = array(node, 0), attr(node, "slice")
+    x, ranges = array(node, 0), attr(node, Slice.slice)
     if len(ranges) != x.rank:
         raise TypeFault(f"slice of {plain(x)} needs {x.rank} ranges, but has {len(ranges)}")
     shape: list[Dim] = []
@@ -42,12 +43,12 @@ def _infer_slice(node: Node) -> Type:
 
 
 def _slice_element(k: Emitter, node: Node, index: Index, read: Read) -> Any:
-    return read(0, [i * stride + start for i, (start, _, stride) in zip(index, node.attrs["slice"], strict=True)])
+    return read(0, [i * stride + start for i, (start, _, stride) in zip(index, Slice.of(node).slice, strict=True)])
 
 
 slice_ = declare(Op(
     "slice", doc="From start to limit (not included) with a stride, in each dimension.", kind=Kind.INJECTIVE, infer=_infer_slice,
-    reference=lambda run, node, x: np.asarray(x)[tuple(slice(*r) for r in node.attrs["slice"])], element=_slice_element, cost=no_cost))
+    reference=lambda run, node, x: np.asarray(x)[tuple(slice(*r) for r in Slice.of(node).slice)], element=_slice_element, cost=no_cost))
 
 
 # ---- concatenate
@@ -56,7 +57,7 @@ def _infer_concatenate(node: Node) -> Type:
     types = arrays(node)
     if not types:
         raise TypeFault("concatenate needs an operand")
-    dimensions = attr(node, "dimensions")
+    dimensions = attr(node, Concatenate.dimensions)
     if len(dimensions) != 1:
         raise TypeFault(f"concatenate goes along one dimension, but has dimensions={{{','.join(map(str, dimensions))}}}")
     first = types[0]
@@ -82,12 +83,12 @@ def _infer_concatenate(node: Node) -> Type:
 
 def _concatenate(run: Run, node: Node, *operands: Any) -> Any:
     dtype = dtype_of_result(node)
-    return np.concatenate([convert(x, dtype) for x in operands], axis=node.attrs["dimensions"][0])
+    return np.concatenate([convert(x, dtype) for x in operands], axis=Concatenate.of(node).dimensions[0])
 
 
 def _concatenate_element(k: Emitter, node: Node, index: Index, read: Read) -> Any:
     """Every operand is read at the nearest place that it has, then the right one is chosen."""
-    along, dtype = node.attrs["dimensions"][0], dtype_of_result(node)
+    along, dtype = Concatenate.of(node).dimensions[0], dtype_of_result(node)
     sizes = [operand_dims(node, n)[along] for n in range(len(node.operands))]
     filled = [n for n, length in enumerate(sizes) if length]
     value: Any = None
@@ -112,7 +113,7 @@ concatenate = declare(Op(
 
 def _infer_pad(node: Node) -> Type:
     arity(node, 2)
-    x, value, padding = array(node, 0), array(node, 1), attr(node, "padding")
+    x, value, padding = array(node, 0), array(node, 1), attr(node, Pad.padding)
     if value.rank:
         raise TypeFault(f"pad fills with a scalar, but %{node.operands[1].name} is {plain(value)}")
     if len(padding) != x.rank:
@@ -137,7 +138,7 @@ def _infer_pad(node: Node) -> Type:
 def _pad(run: Run, node: Node, x: Any, value: Any) -> Any:
     x, dtype = np.asarray(x), dtype_of_result(node)
     kept, places, dims = [], [], []
-    for length, (low, high, interior) in zip(x.shape, node.attrs["padding"], strict=True):
+    for length, (low, high, interior) in zip(x.shape, Pad.of(node).padding, strict=True):
         total = length + low + high + max(length - 1, 0) * interior
         place = low + np.arange(length) * (interior + 1)
         inside = (place >= 0) & (place < total)
@@ -161,7 +162,7 @@ def _pad_element(k: Emitter, node: Node, index: Index, read: Read) -> Any:
     def need(condition: Any) -> None:
         nonlocal inside
         inside = condition if inside is None else k.binary("and", inside, condition)
-    for i, length, (low, high, interior) in zip(index, dims, node.attrs["padding"], strict=True):
+    for i, length, (low, high, interior) in zip(index, dims, Pad.of(node).padding, strict=True):
         at = i - low if low else i
         if low > 0:
             need(k.compare("GE", at, k.index(0)))

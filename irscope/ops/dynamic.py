@@ -10,6 +10,7 @@ from typing import Any
 from irscope.graph import Dim, DynamicDim, Kind, Node, Op, TensorType, Type
 from irscope.graph.dtypes import S32
 from irscope.lazy import np
+from irscope.ops.attributes import DimensionSize
 from irscope.ops.bodies import Run
 from irscope.ops.costs import no_cost
 from irscope.ops.faults import TypeFault
@@ -20,7 +21,7 @@ from irscope.ops.shapes import elements, size
 
 
 def _one_dimension(node: Node, t: TensorType) -> int:
-    dimensions = attr(node, "dimensions")
+    dimensions = attr(node, DimensionSize.dimensions)
     if len(dimensions) != 1:
         raise TypeFault(f"{node.op.name} is about one dimension, but has dimensions={{{','.join(map(str, dimensions))}}}")
     return dimension(node, dimensions[0], t.rank, "dimension")
@@ -34,8 +35,8 @@ def _infer_get(node: Node) -> Type:
 
 get_dimension_size = declare(Op(
     "get-dimension-size", doc="The actual size of a dimension.", kind=Kind.INJECTIVE, infer=_infer_get,
-    reference=lambda run, node, x: np.asarray(np.shape(x)[node.attrs["dimensions"][0]], np.int32),
-    element=lambda k, node, index, read: k.const(operand_dims(node)[node.attrs["dimensions"][0]], S32), cost=no_cost))
+    reference=lambda run, node, x: np.asarray(np.shape(x)[DimensionSize.of(node).dimensions[0]], np.int32),
+    element=lambda k, node, index, read: k.const(operand_dims(node)[DimensionSize.of(node).dimensions[0]], S32), cost=no_cost))
 
 
 def _infer_set(node: Node) -> Type:
@@ -51,7 +52,7 @@ def _infer_set(node: Node) -> Type:
 
 
 def _set(run: Run, node: Node, x: Any, length: Any) -> Any:
-    along, wanted = node.attrs["dimensions"][0], int(length)
+    along, wanted = DimensionSize.of(node).dimensions[0], int(length)
     x = np.asarray(x)
     missing = wanted - x.shape[along]
     if missing > 0:

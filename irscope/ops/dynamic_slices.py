@@ -8,6 +8,7 @@ from typing import Any
 from irscope.graph import Kind, Node, Op, TensorType, Type
 from irscope.lazy import np
 from irscope.ops import infer
+from irscope.ops.attributes import DynamicSlice
 from irscope.ops.costs import no_cost
 from irscope.ops.faults import TypeFault
 from irscope.ops.meaning import Emitter, Read
@@ -59,7 +60,7 @@ def _start_slices(arrays: Sequence[Array], shape: Sequence[int], sizes: Sequence
 def _dynamic_slice_type(node: Node) -> Type:
     operand = infer.array(node, 0, "the operand")
     _check_starts(node, 1, operand)
-    sizes: tuple[int, ...] = infer.attr(node, "dynamic_slice_sizes")
+    sizes: tuple[int, ...] = infer.attr(node, DynamicSlice.dynamic_slice_sizes)
     if len(sizes) != operand.rank:
         raise TypeFault(f"dynamic-slice has {len(sizes)} sizes, but its operand {infer.plain(operand)} has rank {operand.rank}")
     for d, (n, whole) in enumerate(zip(sizes, operand.shape, strict=True)):
@@ -69,13 +70,13 @@ def _dynamic_slice_type(node: Node) -> Type:
 
 
 def _dynamic_slice_element(k: Emitter, node: Node, index: Sequence[Any], read: Read) -> Any:
-    sizes = node.attrs["dynamic_slice_sizes"]
+    sizes = DynamicSlice.of(node).dynamic_slice_sizes
     limits = [whole - n for whole, n in zip(infer.array(node, 0).dims(), sizes, strict=True)]
     return read(0, [start + i for start, i in zip(_starts(k, node, 1, read, limits), index, strict=True)])
 
 
 def _dynamic_slice_reference(run: Any, node: Node, operand: Array, *starts: Array) -> Array:
-    return operand[_start_slices(starts, operand.shape, node.attrs["dynamic_slice_sizes"])].copy() if operand.ndim else operand
+    return operand[_start_slices(starts, operand.shape, DynamicSlice.of(node).dynamic_slice_sizes)].copy() if operand.ndim else operand
 
 
 dynamic_slice = declare(Op(

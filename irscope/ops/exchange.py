@@ -12,6 +12,7 @@ from irscope.graph import Builder, Node, Op, TensorType, TupleType, Type
 from irscope.graph.dtypes import U32
 from irscope.lazy import np
 from irscope.ops.asynchronous import blank
+from irscope.ops.attributes import Collective
 from irscope.ops.bodies import Run
 from irscope.ops.building import apply, full, type_of
 from irscope.ops.collective import Raw, as_one, done_op, identity, some, together
@@ -74,7 +75,7 @@ ragged_all_to_all = declare(Op(
 
 def in_place(node: Node) -> bool:
     """The form (input, output, input offset, output offset) that moves slices within given buffers."""
-    return len(node.operands) == 4 and "slice_sizes" in node.attrs
+    return len(node.operands) == 4 and Collective.slice_sizes.given(node) is not None
 
 
 def _check_offsets(node: Node, buffer: Type, offset: Type, what: str) -> None:
@@ -101,7 +102,7 @@ def _check_offset(node: Node, buffer: Type, offset: Type, what: str) -> None:
 def _checked_permute(node: Node) -> None:
     if not node.operands:
         raise TypeFault(f"{node.op.name} needs an operand")
-    attr(node, "source_target_pairs")
+    attr(node, Collective.source_target_pairs)
     if in_place(node):
         given, result, given_at, result_at = (o.type for o in node.operands)
         tuples = isinstance(given, TupleType) and isinstance(result, TupleType)
@@ -132,7 +133,7 @@ def _infer_permute_start(node: Node) -> Type:
 
 def _stays(node: Node) -> bool:
     """Whether device 0 sends to itself."""
-    return any(tuple(pair) == (0, 0) for pair in node.attrs["source_target_pairs"])
+    return any(tuple(pair) == (0, 0) for pair in Collective.of(node).source_target_pairs)
 
 
 def _permuted(node: Node, operands: Sequence[Any]) -> Any:
@@ -175,11 +176,11 @@ collective_permute_done = done_op("collective-permute-done", "a collective-permu
 
 def _infer_collective_broadcast(node: Node) -> Type:
     types = some(node)
-    return together(types[:1] if node.attrs.get("has_dynamic_root") else types)
+    return together(types[:1] if Collective.of(node).has_dynamic_root else types)
 
 
 collective_broadcast = declare(Op(
     "collective-broadcast", doc="The value of the first device of each group, in all of it.", infer=_infer_collective_broadcast,
-    reference=lambda run, node, *operands: operands[0] if node.attrs.get("has_dynamic_root") else identity(run, node, *operands),
-    expand=lambda builder, node, operands, raw: operands[0] if node.attrs.get("has_dynamic_root") else as_one(builder, operands),
+    reference=lambda run, node, *operands: operands[0] if Collective.of(node).has_dynamic_root else identity(run, node, *operands),
+    expand=lambda builder, node, operands, raw: operands[0] if Collective.of(node).has_dynamic_root else as_one(builder, operands),
     cost=no_cost))

@@ -13,6 +13,7 @@ from irscope.graph import DType, Kind, Node, Op, TensorType, Type
 from irscope.graph.dtypes import C64, C128, F32, F64
 from irscope.lazy import np
 from irscope.ops import infer
+from irscope.ops.attributes import Fft
 from irscope.ops.faults import TypeFault
 from irscope.ops.meaning import Emitter, View
 from irscope.ops.nests import below, independent, loops
@@ -29,7 +30,7 @@ RADICES = (4, 2, 3, 5, 7, 11, 13)
 def _fft_type(node: Node) -> Type:
     infer.arity(node, 1)
     operand = infer.array(node, 0)
-    kind, lengths = infer.attr(node, "fft_type"), infer.attr(node, "fft_length")
+    kind, lengths = infer.attr(node, Fft.fft_type), infer.attr(node, Fft.fft_length)
     if not 1 <= len(lengths) <= 3:
         raise TypeFault(f"fft transforms 1 to 3 dimensions, but fft_length has {len(lengths)}")
     if operand.rank < len(lengths):
@@ -63,12 +64,12 @@ def _part(dtype: DType) -> DType:
 
 
 def _fft_reference(run: Any, node: Node, operand: Array) -> Array:
-    lengths = node.attrs["fft_length"]
+    lengths = Fft.of(node).fft_length
     t = infer.declared_array(node)
     if not operand.size or not t.elements or 0 in lengths:
         return np.zeros(t.dims(), t.dtype.numpy())
     axes = tuple(range(operand.ndim - len(lengths), operand.ndim))
-    name: str = node.attrs["fft_type"].lower() + "n"
+    name: str = Fft.of(node).fft_type.lower() + "n"
     function: Callable[..., Array] = getattr(np.fft, name)
     wide = operand.astype(np.complex128 if operand.dtype.kind == "c" else np.float64)
     with np.errstate(all="ignore"):
@@ -266,7 +267,7 @@ def _writer(k: Emitter, view: View) -> Callable[[list[Any], Pair], None]:
 
 
 def _fft_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View]) -> None:
-    kind, lengths = node.attrs["fft_type"], node.attrs["fft_length"]
+    kind, lengths = Fft.of(node).fft_type, Fft.of(node).fft_length
     source, out = ins[0], outs[0]
     if 0 in lengths or 0 in source.shape:
         with independent(k, out.shape) as at:
@@ -315,7 +316,7 @@ def _between_reader(views: Sequence[View]) -> Callable[[list[Any]], Pair]:
 def _fft_cost(node: Node) -> float:
     result = infer.declared_array(node)
     whole = max(result.elements, infer.array(node, 0).elements)
-    return 8.0 * whole * sum(floor(log2(n)) for n in node.attrs["fft_length"] if n > 1)
+    return 8.0 * whole * sum(floor(log2(n)) for n in Fft.of(node).fft_length if n > 1)
 
 
 fft = declare(Op(

@@ -8,6 +8,7 @@ from typing import Any
 from irscope.graph import Dim, Kind, Node, Op, TensorType, TupleType, Type
 from irscope.lazy import np
 from irscope.ops import infer
+from irscope.ops.attributes import Gather, Scatter
 from irscope.ops.bodies import COMBINERS, combiner, over_arrays, scalar_results
 from irscope.ops.costs import body_flops, no_cost
 from irscope.ops.dynamic_slices import clamp_starts
@@ -49,13 +50,12 @@ class Indexed:
     @staticmethod
     def of(node: Node, operand: TensorType, indices: TensorType) -> Indexed:
         """From the attributes of a gather or a scatter."""
-        attrs = node.attrs
-        names = _GATHER if node.op.name == "gather" else _SCATTER
-        window, dropped, to_operand = (infer.attr(node, name) for name in names[:3])
-        mine, theirs = (attrs.get(name, ()) for name in names[3:])
+        fields = _GATHER if node.op is gather else _SCATTER
+        window, dropped, to_operand = (infer.attr(node, field) for field in fields[:3])
+        mine, theirs = (field.given(node) or () for field in fields[3:])
         if len(mine) != len(theirs):
             raise TypeFault(f"{node.op.name} has {len(mine)} batching dimensions in the operand, but {len(theirs)} in the indices")
-        return Indexed(window, dropped, to_operand, tuple(zip(mine, theirs, strict=True)), infer.attr(node, "index_vector_dim"),
+        return Indexed(window, dropped, to_operand, tuple(zip(mine, theirs, strict=True)), infer.attr(node, Gather.index_vector_dim),
                        operand.rank, indices.rank)
 
     @property
@@ -74,7 +74,7 @@ class Indexed:
         infer.kind_of(node, indices, ("int", "uint"), "indices operand")
         if not 0 <= self.vector <= indices.rank:
             raise TypeFault(f"index_vector_dim={self.vector} of {node.op.name} is out of range for indices {infer.plain(indices)}")
-        names = _GATHER if node.op.name == "gather" else _SCATTER
+        names = [field.key for field in (_GATHER if node.op is gather else _SCATTER)]
         _increasing(node, self.window, other_rank, names[0])
         _increasing(node, self.dropped, operand.rank, names[1])
         for number in self.to_operand:
@@ -114,9 +114,10 @@ class Indexed:
         return {d: batch[i - (i > self.vector)] for d, i in self.batch}
 
 
-_GATHER = ("offset_dims", "collapsed_slice_dims", "start_index_map", "operand_batching_dims", "start_indices_batching_dims")
-_SCATTER = ("update_window_dims", "inserted_window_dims", "scatter_dims_to_operand_dims", "input_batching_dims",
-            "scatter_indices_batching_dims")
+_GATHER = (Gather.offset_dims, Gather.collapsed_slice_dims, Gather.start_index_map, Gather.operand_batching_dims,
+           Gather.start_indices_batching_dims)
+_SCATTER = (Scatter.update_window_dims, Scatter.inserted_window_dims, Scatter.scatter_dims_to_operand_dims, Scatter.input_batching_dims,
+            Scatter.scatter_indices_batching_dims)
 
 
 # ---------------------------------------------------------------- gather
@@ -125,7 +126,7 @@ def _gather_type(node: Node) -> Type:
     infer.arity(node, 2)
     operand, indices = infer.array(node, 0, "the operand"), infer.array(node, 1, "the indices")
     how = Indexed.of(node, operand, indices)
-    sizes: tuple[int, ...] = infer.attr(node, "slice_sizes")
+    sizes: tuple[int, ...] = infer.attr(node, Gather.slice_sizes)
     if len(sizes) != operand.rank:
         raise TypeFault(f"gather has {len(sizes)} slice_sizes, but its operand {infer.plain(operand)} has rank {operand.rank}")
     for d, (n, whole) in enumerate(zip(sizes, operand.shape, strict=True)):
@@ -141,7 +142,7 @@ def _gather_type(node: Node) -> Type:
 
 def _gather_element(k: Emitter, node: Node, index: Sequence[Any], read: Read) -> Any:
     operand, indices = infer.array(node, 0), infer.array(node, 1)
-    how, sizes, shape = Indexed.of(node, operand, indices), node.attrs["slice_sizes"], operand.dims()
+    how, sizes, shape = Indexed.of(node, operand, indices), Gather.of(node).slice_sizes, operand.dims()
     if not operand.elements:
         return zero(k, operand.dtype)  # slices of size 0 that were collapsed: XLA gives zeros
     batch, inside = how.parts(index)
@@ -160,7 +161,7 @@ def _gather_element(k: Emitter, node: Node, index: Sequence[Any], read: Read) ->
 
 def _gather_reference(run: Any, node: Node, operand: Array, indices: Array) -> Array:
     t, ti = infer.array(node, 0), infer.array(node, 1)
-    how, sizes = Indexed.of(node, t, ti), node.attrs["slice_sizes"]
+    how, sizes = Indexed.of(node, t, ti), Gather.of(node).slice_sizes
     shape = tuple(infer.declared_array(node).dims())
     if not operand.size:
         return np.zeros(shape, operand.dtype)
@@ -259,9 +260,9 @@ def _scatter_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[Vi
 
 
 def _updated(k: Emitter, node: Node, have: Sequence[Any], given: Sequence[Any]) -> Sequence[Any]:
-    opcode = combiner(node.bodies[0]) if len(have) == 1 else None
-    if opcode is not None:
-        return [k.binary(COMBINERS[opcode], have[0], k.convert(given[0], have[0].dtype))]
+    op = combiner(node.bodies[0]) if len(have) == 1 else None
+    if op is not None:
+        return [k.binary(COMBINERS[op], have[0], k.convert(given[0], have[0].dtype))]
     return k.inline(node.bodies[0], [*have, *given])
 
 

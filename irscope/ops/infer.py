@@ -5,12 +5,14 @@ Every function raises :class:`TypeFault` with the types in the message; inferred
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TypeVar
 
 from irscope.graph import TOKEN, UNKNOWN, Dim, DType, Graph, Node, TensorType, TupleType, Type
+from irscope.graph.attributes import attribute
 from irscope.ops.faults import TypeFault
 from irscope.ops.shapes import fits, higher_precision, merge, same_dtype, same_size, same_sizes
 
+T = TypeVar("T")
 Infer = Callable[[Node], Type]
 
 
@@ -21,12 +23,12 @@ def arity(node: Node, *counts: int) -> None:
         raise TypeFault(f"{node.op.name} takes {wanted} operand{'' if counts == (1,) else 's'}, but has {len(node.operands)}")
 
 
-def attr(node: Node, name: str) -> Any:
+def attr(node: Node, field: attribute[T]) -> T:
     """An attribute that must be there."""
-    try:
-        return node.attrs[name]
-    except KeyError:
-        raise TypeFault(f"{node.op.name} needs the attribute {name}", f"write {name}=... behind the operands") from None
+    found = field.given(node)
+    if found is None:
+        raise TypeFault(f"{node.op.name} needs the attribute {field.key}", f"write {field.key}=... behind the operands")
+    return found
 
 
 def body(node: Node, number: int, what: str) -> Graph:

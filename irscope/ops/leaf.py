@@ -7,6 +7,7 @@ from typing import Any
 from irscope.graph import Kind, Node, Op, TensorType, TupleType, Type
 from irscope.graph.dtypes import DTYPES, S64, U32
 from irscope.lazy import np
+from irscope.ops.attributes import Constant, GetTupleElement, Iota, Parameter
 from irscope.ops.attrs import Literal
 from irscope.ops.bodies import Run
 from irscope.ops.costs import no_cost
@@ -19,8 +20,8 @@ from irscope.ops.registry import declare
 
 def _infer_parameter(node: Node) -> Type:
     arity(node, 0)
-    if attr(node, "number") < 0:
-        raise TypeFault(f"parameters are numbered from 0, but %{node.name} has number {node.attrs['number']}")
+    if attr(node, Parameter.number) < 0:
+        raise TypeFault(f"parameters are numbered from 0, but %{node.name} has number {Parameter.of(node).number}")
     return plain(node.type)
 
 
@@ -31,18 +32,18 @@ parameter = declare(Op(
 
 def _infer_constant(node: Node) -> Type:
     arity(node, 0)
-    literal = attr(node, "literal")
+    literal = attr(node, Constant.literal)
     return plain(literal.type)
 
 
 def _constant(run: Run, node: Node) -> Any:
-    literal: Literal = node.attrs["literal"]
+    literal: Literal = Constant.of(node).literal
     return literal.value()
 
 
 def _constant_element(k: Emitter, node: Node, index: Sequence[Any], read: Read) -> Any:
     """Only for scalars and arrays of one value: others are memory, which the lowering gives them."""
-    values = np.asarray(node.attrs["literal"].value()).reshape(-1)
+    values = np.asarray(Constant.of(node).literal.value()).reshape(-1)
     return k.const(values[0].item() if values.dtype.kind in "biufc" else float(values[0]), dtype_of_result(node))
 
 
@@ -57,13 +58,13 @@ def _infer_iota(node: Node) -> Type:
     kind_of(node, t, ("int", "uint", "float", "complex"), "result")
     if not t.rank:
         raise TypeFault(f"iota counts along a dimension, but its result is the scalar {plain(t)}", "a scalar 0 is a constant")
-    dimension(node, attr(node, "iota_dimension"), t.rank, "iota_dimension")
+    dimension(node, attr(node, Iota.iota_dimension), t.rank, "iota_dimension")
     return plain(t)
 
 
 def _iota(run: Run, node: Node) -> Any:
     assert isinstance(node.type, TensorType)
-    dims, along = node.type.dims(), node.attrs["iota_dimension"]
+    dims, along = node.type.dims(), Iota.of(node).iota_dimension
     # Counted in s64 and converted, because u8 and s4 wrap where numpy's own arange would refuse.
     counted = np.arange(dims[along]).astype(np.int64).astype(node.type.dtype.numpy())
     shape = [1] * len(dims)
@@ -73,7 +74,7 @@ def _iota(run: Run, node: Node) -> Any:
 
 def _iota_element(k: Emitter, node: Node, index: Sequence[Any], read: Read) -> Any:
     dtype = dtype_of_result(node)
-    place = index[node.attrs["iota_dimension"]]
+    place = index[Iota.of(node).iota_dimension]
     if dtype.is_complex:
         part = DTYPES["f32" if dtype.bits == 64 else "f64"]
         return k.complex(k.convert(place, part), k.const(0, part))
@@ -99,7 +100,7 @@ def _infer_get(node: Node) -> Type:
     operand = node.operands[0]
     if not isinstance(operand.type, TupleType):
         raise TypeFault(f"get-tuple-element takes part of a tuple, but %{operand.name} is {operand.type}")
-    index = attr(node, "index")
+    index = attr(node, GetTupleElement.index)
     if not 0 <= index < len(operand.type.elements):
         raise TypeFault(f"get-tuple-element asks for element {index}, but %{operand.name} has {len(operand.type.elements)}: {operand.type}",
                         f"the last element is {len(operand.type.elements) - 1}")
@@ -108,7 +109,7 @@ def _infer_get(node: Node) -> Type:
 
 get_tuple_element = declare(Op(
     "get-tuple-element", doc="One value of a tuple.", kind=Kind.TUPLE, infer=_infer_get,
-    reference=lambda run, node, values: values[node.attrs["index"]], cost=no_cost))
+    reference=lambda run, node, values: values[GetTupleElement.of(node).index], cost=no_cost))
 
 
 def _device_number(name: str, doc: str) -> Op:

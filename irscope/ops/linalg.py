@@ -8,6 +8,7 @@ from irscope.graph import Dim, Kind, Node, Op, TensorType, Type
 from irscope.graph.dtypes import PRED
 from irscope.lazy import np
 from irscope.ops import infer
+from irscope.ops.attributes import Cholesky, TriangularSolve
 from irscope.ops.faults import TypeFault
 from irscope.ops.matrices import Matrix, conjugate, load_square, real, sub_product
 from irscope.ops.meaning import Emitter, View
@@ -39,7 +40,7 @@ def _cholesky_type(node: Node) -> Type:
 
 
 def _cholesky_reference(run: Any, node: Node, a: Array) -> Array:
-    wide, lower = widened(infer.array(node, 0).dtype), node.attrs.get("lower", False)
+    wide, lower = widened(infer.array(node, 0).dtype), Cholesky.of(node).lower
     x = convert(a, wide)
     if not lower:
         x = np.swapaxes(x, -1, -2).conj()
@@ -58,7 +59,7 @@ def _cholesky_reference(run: Any, node: Node, a: Array) -> Array:
 
 
 def _cholesky_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View]) -> None:
-    out, lower = outs[0], node.attrs.get("lower", False)
+    out, lower = outs[0], Cholesky.of(node).lower
     n, dtype = out.shape[-1], widened(out.dtype)
     work = k.scratch(dtype, (n, n))
     nothing = k.const(0, dtype)
@@ -111,21 +112,21 @@ def _triangular_solve_type(node: Node) -> Type:
         raise TypeFault(f"operands of triangular-solve disagree on dtype: {infer.plain(a)} and {infer.plain(b)}", "convert one side")
     if a.rank != b.rank:
         raise TypeFault(f"operands of triangular-solve must have equal rank, but are {infer.plain(a)} and {infer.plain(b)}")
-    left = node.attrs.get("left_side", False)
+    left = TriangularSolve.of(node).left_side
     shared: Dim = b.shape[-2 if left else -1]
     side = "rows" if left else "columns"
     infer.equal_dims(node, a.shape[-1], shared, f"the size of the matrix {infer.plain(a)} and the {side} of {infer.plain(b)}")
     if not same_sizes(a.shape[:-2], b.shape[:-2]):
         raise TypeFault(f"the leading dimensions of {infer.plain(a)} and {infer.plain(b)} must be equal for triangular-solve")
-    if node.attrs.get("transpose_a", "NO_TRANSPOSE") not in ("NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"):
-        raise TypeFault(f"triangular-solve has an unknown transpose_a={node.attrs['transpose_a']}", "NO_TRANSPOSE, TRANSPOSE or ADJOINT")
+    transpose = TriangularSolve.of(node).transpose_a
+    if transpose not in ("NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"):
+        raise TypeFault(f"triangular-solve has an unknown transpose_a={transpose}", "NO_TRANSPOSE, TRANSPOSE or ADJOINT")
     return infer.plain(b)
 
 
 def _options(node: Node) -> tuple[bool, bool, bool, str]:
-    attrs = node.attrs
-    return (attrs.get("left_side", False), attrs.get("lower", False), attrs.get("unit_diagonal", False),
-            attrs.get("transpose_a", "NO_TRANSPOSE"))
+    attrs = TriangularSolve.of(node)
+    return attrs.left_side, attrs.lower, attrs.unit_diagonal, attrs.transpose_a
 
 
 def _triangular_solve_reference(run: Any, node: Node, a: Array, b: Array) -> Array:

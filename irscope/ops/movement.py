@@ -7,6 +7,7 @@ from typing import Any
 
 from irscope.graph import Dim, Kind, Node, Op, TensorType, Type
 from irscope.lazy import np
+from irscope.ops.attributes import Broadcast, Reverse, Transpose
 from irscope.ops.bodies import Run
 from irscope.ops.costs import no_cost
 from irscope.ops.faults import TypeFault
@@ -37,7 +38,7 @@ def result_dims(node: Node) -> tuple[int, ...]:
 def _infer_broadcast(node: Node) -> Type:
     arity(node, 1)
     x, result = array(node, 0), declared_array(node)
-    dimensions = node.attrs.get("dimensions", ()) if not x.rank else attr(node, "dimensions")
+    dimensions = attr(node, Broadcast.dimensions) if x.rank else Broadcast.of(node).dimensions
     shown = "{" + ",".join(map(str, dimensions)) + "}"
     if x.dtype is not result.dtype:
         raise TypeFault(f"broadcast keeps the element type, but goes from {plain(x)} to {plain(result)}", "convert before or after")
@@ -56,7 +57,7 @@ def _infer_broadcast(node: Node) -> Type:
 
 def _broadcast(run: Run, node: Node, x: Any) -> Any:
     x = np.asarray(x)
-    places = node.attrs.get("dimensions", ())
+    places = Broadcast.of(node).dimensions
     dims, shape = list(result_dims(node)), [1] * len(result_dims(node))
     for number, place in enumerate(places):
         shape[place] = dims[place] = x.shape[number]
@@ -65,7 +66,7 @@ def _broadcast(run: Run, node: Node, x: Any) -> Any:
 
 
 def _broadcast_element(k: Emitter, node: Node, index: Index, read: Read) -> Any:
-    return read(0, [index[place] for place in node.attrs.get("dimensions", ())])
+    return read(0, [index[place] for place in Broadcast.of(node).dimensions])
 
 
 broadcast = declare(Op(
@@ -189,7 +190,7 @@ bitcast = declare(Op(
 
 def _infer_transpose(node: Node) -> Type:
     arity(node, 1)
-    x, permutation = array(node, 0), attr(node, "dimensions")
+    x, permutation = array(node, 0), attr(node, Transpose.dimensions)
     if sorted(permutation) != list(range(x.rank)):
         raise TypeFault(f"transpose of {plain(x)} needs each of its {x.rank} dimensions once, "
                         f"but has dimensions={{{','.join(map(str, permutation))}}}")
@@ -198,19 +199,19 @@ def _infer_transpose(node: Node) -> Type:
 
 def _transpose_element(k: Emitter, node: Node, index: Index, read: Read) -> Any:
     place: list[Any] = [None] * len(index)
-    for i, d in enumerate(node.attrs["dimensions"]):
+    for i, d in enumerate(Transpose.of(node).dimensions):
         place[d] = index[i]
     return read(0, place)
 
 
 transpose = declare(Op(
     "transpose", doc="Dimension i of the result is dimension dimensions[i] of the operand.", kind=Kind.INJECTIVE, infer=_infer_transpose,
-    reference=lambda run, node, x: np.transpose(x, node.attrs["dimensions"]), element=_transpose_element, cost=no_cost))
+    reference=lambda run, node, x: np.transpose(x, Transpose.of(node).dimensions), element=_transpose_element, cost=no_cost))
 
 
 def _infer_reverse(node: Node) -> Type:
     arity(node, 1)
-    x, dimensions = array(node, 0), attr(node, "dimensions")
+    x, dimensions = array(node, 0), attr(node, Reverse.dimensions)
     distinct(node, dimensions, "dimensions")
     for d in dimensions:
         dimension(node, d, x.rank, "dimension")
@@ -218,13 +219,13 @@ def _infer_reverse(node: Node) -> Type:
 
 
 def _reverse_element(k: Emitter, node: Node, index: Index, read: Read) -> Any:
-    dims, turned = result_dims(node), node.attrs["dimensions"]
+    dims, turned = result_dims(node), Reverse.of(node).dimensions
     return read(0, [dims[d] - 1 - i if d in turned else i for d, i in enumerate(index)])
 
 
 reverse = declare(Op(
     "reverse", doc="Backwards along ``dimensions``.", kind=Kind.INJECTIVE, infer=_infer_reverse,
-    reference=lambda run, node, x: np.flip(x, node.attrs["dimensions"]), element=_reverse_element, cost=no_cost,
+    reference=lambda run, node, x: np.flip(x, Reverse.of(node).dimensions), element=_reverse_element, cost=no_cost,
     traits=frozenset(("involution",))))
 
 

@@ -6,8 +6,9 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from math import prod
 from typing import Any
 
-from irscope.graph import DType
+from irscope.graph import DType, Op
 from irscope.graph.dtypes import C64, C128, F32, F64, PRED, S64, U64
+from irscope.ops.elementwise import add, multiply
 from irscope.ops.meaning import Emitter
 
 
@@ -96,15 +97,15 @@ A sequential sum of n equal terms loses up to n/2 units of the last place. 64 te
 """
 
 
-def fold_type(dtype: DType, opcode: str | None, terms: int) -> DType:
-    """The element type in which ``terms`` values of ``dtype`` are folded by the HLO opcode ``opcode`` (None: by any other body).
+def fold_type(dtype: DType, op: Op | None, terms: int) -> DType:
+    """The element type in which ``terms`` values of ``dtype`` are folded by ``op`` (None: by any other body).
 
     Products are kept in :func:`widened`, sums of floats of more than ``SUM_BLOCK`` terms in f64 (c128), everything else in ``dtype``.
     """
-    if opcode not in ("add", "multiply"):
+    if op not in (add, multiply):
         return dtype
     wide = widened(dtype)
-    if opcode == "multiply" or terms <= SUM_BLOCK or not (wide.is_float or wide.is_complex):
+    if op is multiply or terms <= SUM_BLOCK or not (wide.is_float or wide.is_complex):
         return wide
     return C128 if wide.is_complex else F64
 

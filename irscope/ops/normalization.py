@@ -12,6 +12,7 @@ from irscope.graph import Builder, DType, Node, Op, TensorType, TupleType, Type
 from irscope.graph.dtypes import F32, F64
 from irscope.lazy import np
 from irscope.ops import building
+from irscope.ops.attributes import BatchNorm
 from irscope.ops.bodies import Run
 from irscope.ops.building import apply, broadcast, convert, full, sum_over, type_of
 from irscope.ops.faults import TypeFault
@@ -29,10 +30,10 @@ Raw = Mapping[str, str]
 def _checked(node: Node, names: Sequence[str], whole: Sequence[int] = ()) -> tuple[TensorType, TensorType]:
     """The type of the operand and of one value a feature; ``names`` are the operands, ``whole`` those as large as the first."""
     arity(node, len(names))
-    attr(node, "epsilon")
+    attr(node, BatchNorm.epsilon)
     x = array(node, 0, names[0])
     kind_of(node, x, ("float",))
-    feature = dimension(node, attr(node, "feature_index"), x.rank, "feature_index")
+    feature = dimension(node, attr(node, BatchNorm.feature_index), x.rank, "feature_index")
     for number, name in enumerate(names[1:], 1):
         t = array(node, number, name)
         kind_of(node, t, ("float",), name)
@@ -69,10 +70,10 @@ class _Features:
         self.builder, self.x = builder, x
         self.narrow = type_of(x).dtype
         self.wide: DType = F64 if self.narrow is F64 else F32
-        self.feature = int(node.attrs["feature_index"])
+        self.feature = int(BatchNorm.of(node).feature_index)
         self.whole = TensorType(self.wide, type_of(x).shape)
         self.others = tuple(d for d in range(self.whole.rank) if d != self.feature)
-        self.epsilon = node.attrs["epsilon"]
+        self.epsilon = BatchNorm.of(node).epsilon
 
     def widened(self, *nodes: Node) -> list[Node]:
         return [convert(self.builder, n, self.wide) for n in nodes]
@@ -153,7 +154,7 @@ def _expand_grad(builder: Builder, node: Node, operands: Sequence[Node], raw: Ra
 
 def _parts(node: Node, *operands: Any) -> tuple[list[Any], tuple[int, ...], int]:
     """The operands in f64, values a feature shaped to broadcast; the axes that are summed; how many elements those are."""
-    feature, x = node.attrs["feature_index"], operands[0]
+    feature, x = BatchNorm.of(node).feature_index, operands[0]
     wide = [widen(o).astype(np.float64) for o in operands]
     shape = [-1 if d == feature else 1 for d in range(x.ndim)]
     axes = tuple(d for d in range(x.ndim) if d != feature)
@@ -172,19 +173,19 @@ def _training(run: Run, node: Node, *operands: Any) -> Any:
         (x, scale, offset), axes, count = _parts(node, *operands)
         mean = x.sum(axis=axes, keepdims=True) / count
         variance = ((x - mean) ** 2).sum(axis=axes, keepdims=True) / count
-        return _given(node, (x - mean) / np.sqrt(variance + node.attrs["epsilon"]) * scale + offset, mean, variance)
+        return _given(node, (x - mean) / np.sqrt(variance + BatchNorm.of(node).epsilon) * scale + offset, mean, variance)
 
 
 def _inference(run: Run, node: Node, *operands: Any) -> Any:
     with np.errstate(all="ignore"):
         (x, scale, offset, mean, variance), _, _ = _parts(node, *operands)
-        return _given(node, (x - mean) / np.sqrt(variance + node.attrs["epsilon"]) * scale + offset)
+        return _given(node, (x - mean) / np.sqrt(variance + BatchNorm.of(node).epsilon) * scale + offset)
 
 
 def _grad(run: Run, node: Node, *operands: Any) -> Any:
     with np.errstate(all="ignore"):
         (x, scale, mean, variance, gradient), axes, count = _parts(node, *operands)
-        inverse, centred = 1 / np.sqrt(variance + node.attrs["epsilon"]), x - mean
+        inverse, centred = 1 / np.sqrt(variance + BatchNorm.of(node).epsilon), x - mean
         to_offset = gradient.sum(axis=axes, keepdims=True)
         moment = (gradient * centred).sum(axis=axes, keepdims=True)
         to_x = scale * inverse * (gradient - to_offset / count - centred * moment * inverse * inverse / count)

@@ -13,6 +13,7 @@ from irscope.graph import DType, Effect, Kind, Node, Op, TensorType, TupleType, 
 from irscope.graph.dtypes import U32, U64
 from irscope.lazy import np
 from irscope.ops import infer
+from irscope.ops.attributes import Random
 from irscope.ops.costs import result_elements
 from irscope.ops.faults import TypeFault
 from irscope.ops.meaning import Emitter, View
@@ -127,7 +128,7 @@ def _bits_type(node: Node) -> TensorType:
 
 def _is_three_fry(node: Node) -> bool:
     """rng_default is Philox, as on XLA's CPU."""
-    return bool(node.attrs.get("algorithm") == _THREE_FRY)
+    return bool(Random.of(node).algorithm == _THREE_FRY)
 
 
 def _halves(shape: Sequence[int]) -> tuple[int, tuple[int, ...]]:
@@ -297,7 +298,7 @@ def _rng_type(node: Node) -> Type:
     if a.dtype is not b.dtype or a.dtype is not result.dtype:
         raise TypeFault(f"rng needs one element type, but its operands are {a.dtype}[] and {b.dtype}[], its result {infer.plain(result)}",
                         "convert the operands to the type of the result")
-    kinds = ("float",) if infer.attr(node, "distribution") == "rng_normal" else ("float", "int", "uint", "pred")
+    kinds = ("float",) if infer.attr(node, Random.distribution) == "rng_normal" else ("float", "int", "uint", "pred")
     infer.kind_of(node, result, kinds, "type")
     return TensorType(result.dtype, result.shape)
 

@@ -7,8 +7,10 @@ from typing import Any
 
 from irscope.graph import Kind, Node, Op, TensorType, TupleType, Type
 from irscope.lazy import np
+from irscope.ops.attributes import Reduce
 from irscope.ops.bodies import COMBINERS, Run, combine, combiner, identity, over_arrays, scalar_results
 from irscope.ops.costs import body_flops
+from irscope.ops.elementwise import add, and_, maximum, minimum, multiply, or_, xor
 from irscope.ops.faults import TypeFault
 from irscope.ops.infer import arrays, attr, body, dimension, distinct, plain, reducer, scalar
 from irscope.ops.meaning import Emitter, Read
@@ -32,7 +34,7 @@ def _infer(node: Node) -> Type:
     for t in types[1:n]:
         if not same_sizes(t.shape, first.shape):
             raise TypeFault(f"operands of reduce disagree on shape: {plain(first)} and {plain(t)}")
-    dimensions = attr(node, "dimensions")
+    dimensions = attr(node, Reduce.dimensions)
     distinct(node, dimensions, "dimensions")
     for d in dimensions:
         dimension(node, d, first.rank, "dimension")
@@ -48,30 +50,30 @@ def _infer(node: Node) -> Type:
 
 def _reference(run: Run, node: Node, *operands: Any) -> Any:
     n = len(operands) // 2
-    axes, inits = tuple(node.attrs["dimensions"]), operands[n:]
-    opcode = combiner(node.bodies[0]) if n == 1 else None
+    axes, inits = tuple(Reduce.of(node).dimensions), operands[n:]
+    op = combiner(node.bodies[0]) if n == 1 else None
     types = [t for t in node.type.leaves() if isinstance(t, TensorType)]
     with np.errstate(all="ignore"):
-        if opcode is not None:
+        if op is not None:
             x = widen(operands[0])
-            total = combine(opcode)(widen(inits[0]), _combined(opcode, x, axes))
+            total = combine(op)(widen(inits[0]), _combined(op, x, axes))
             return convert(total, types[0].dtype)
         totals = fold(run, node, [np.asarray(x) for x in operands[:n]], inits, axes)
     values = [convert(v, t.dtype) for v, t in zip(totals, types, strict=True)]
     return tuple(values) if isinstance(node.type, TupleType) else values[0]
 
 
-def _combined(opcode: str, x: Any, axes: tuple[int, ...]) -> Any:
+def _combined(op: Op, x: Any, axes: tuple[int, ...]) -> Any:
     """All elements along ``axes`` combined, by numpy's own reductions; the identity where there are none."""
-    function = {"add": np.add, "multiply": np.multiply, "maximum": np.maximum, "minimum": np.minimum,
-                "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}[opcode]
+    function = {add: np.add, multiply: np.multiply, maximum: np.maximum, minimum: np.minimum,
+                and_: np.bitwise_and, or_: np.bitwise_or, xor: np.bitwise_xor}[op]
     if x.dtype.kind == "b":
-        function = {"add": np.logical_or, "maximum": np.logical_or, "multiply": np.logical_and, "minimum": np.logical_and}.get(
-            opcode, function)
+        function = {add: np.logical_or, maximum: np.logical_or, multiply: np.logical_and, minimum: np.logical_and}.get(
+            op, function)
     if not prod(x.shape[a] for a in axes):
-        return np.full([d for i, d in enumerate(x.shape) if i not in axes], identity(opcode, x.dtype))
-    kept_type = {"dtype": x.dtype} if x.dtype.kind in "iuf" and opcode in ("add", "multiply") else {}
-    if opcode == "add" and x.dtype == np.float32 and prod(x.shape[a] for a in axes) > SUM_BLOCK:
+        return np.full([d for i, d in enumerate(x.shape) if i not in axes], identity(op, x.dtype))
+    kept_type = {"dtype": x.dtype} if x.dtype.kind in "iuf" and op in (add, multiply) else {}
+    if op is add and x.dtype == np.float32 and prod(x.shape[a] for a in axes) > SUM_BLOCK:
         kept_type = {"dtype": np.float64}  # as compiled code keeps long sums; numpy adds in pairs along contiguous axes only
     return function.reduce(x, axis=axes, **kept_type)
 
@@ -97,18 +99,18 @@ def fold(run: Run, node: Node, inputs: list[Any], inits: Sequence[Any], axes: tu
 
 def _element(k: Emitter, node: Node, index: Sequence[Any], read: Read) -> Any:
     n = len(node.operands) // 2
-    dims, reduced = operand_dims(node), node.attrs["dimensions"]
-    opcode = combiner(node.bodies[0]) if n == 1 else None
+    dims, reduced = operand_dims(node), Reduce.of(node).dimensions
+    op = combiner(node.bodies[0]) if n == 1 else None
     inits = [read(n + i, ()) for i in range(n)]
     # Sums of narrow floats are kept in f32 and rounded once, as XLA's CPU backend does; long sums of any float are kept in f64.
-    dtypes = [fold_type(i.dtype, opcode, prod(dims[d] for d in reduced)) for i in inits]
+    dtypes = [fold_type(i.dtype, op, prod(dims[d] for d in reduced)) for i in inits]
     totals = [k.reg(dtype, k.convert(init, dtype)) for dtype, init in zip(dtypes, inits, strict=True)]
     with loops(k, [dims[d] for d in sorted(reduced)]) as steps:
         along, across = iter(steps), iter(index)
         place = [next(along) if d in reduced else next(across) for d in range(len(dims))]
         elements = [read(i, place) for i in range(n)]
-        if opcode is not None:
-            totals[0].set(k.binary(COMBINERS[opcode], totals[0].get(), k.convert(elements[0], dtypes[0])))
+        if op is not None:
+            totals[0].set(k.binary(COMBINERS[op], totals[0].get(), k.convert(elements[0], dtypes[0])))
         else:
             for total, value in zip(totals, k.inline(node.bodies[0], [*(t.get() for t in totals), *elements]), strict=True):
                 total.set(value)

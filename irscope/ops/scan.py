@@ -8,7 +8,7 @@ from typing import Any
 from irscope.graph import Builder, Dim, Graph, Kind, Node, Op, TensorType, TupleType, Type, copy_node, tensor
 from irscope.graph.dtypes import PRED
 from irscope.lazy import np
-from irscope.ops import infer
+from irscope.ops import attributes, hlo, infer
 from irscope.ops.attrs import Literal
 from irscope.ops.bodies import scalar_results
 from irscope.ops.costs import body_flops
@@ -35,7 +35,8 @@ class Scan:
     @staticmethod
     def of(node: Node) -> Scan:
         """Checks everything that the parts say about each other."""
-        body, carries, dimensions = infer.body(node, 0, "step"), infer.attr(node, "num_carries"), infer.attr(node, "dimensions")
+        body, carries = infer.body(node, 0, "step"), infer.attr(node, attributes.Scan.num_carries)
+        dimensions = infer.attr(node, attributes.Scan.dimensions)
         if len(dimensions) != 1:
             raise TypeFault(f"scan walks along one dimension, but names {len(dimensions)}")
         d, count = dimensions[0], len(node.operands) - carries
@@ -59,7 +60,7 @@ class Scan:
                 raise TypeFault(f"carry {i} of scan begins as {infer.plain(init)}, but the step {body.name} gives {infer.plain(new)}")
         for t in outputs:
             infer.dimension(node, d, t.rank + 1, "dimension")
-        return Scan(body, d, inputs, inits, tuple(outputs), inputs[0].shape[d], node.attrs.get("is_reverse", False))
+        return Scan(body, d, inputs, inits, tuple(outputs), inputs[0].shape[d], attributes.Scan.of(node).is_reverse)
 
     def stacked(self) -> list[TensorType]:
         """The types of the stacked outputs."""
@@ -181,14 +182,14 @@ def _inlined(builder: Builder, body: Graph, arguments: Sequence[Node]) -> list[N
         if node.index not in became:
             became[node.index] = copy_node(builder, node, [became[o.index] for o in node.operands])
     root = body.result()
-    if root.op.name == "tuple":
+    if root.op is hlo.tuple:
         return [became[o.index] for o in root.operands]
     whole = became[root.index]
     return [_element(builder, whole, i) for i in range(len(root.type.elements))] if isinstance(root.type, TupleType) else [whole]
 
 
 def _scan_cost(node: Node) -> float:
-    length = size(infer.array(node, 0).shape[node.attrs["dimensions"][0]]) or 1
+    length = size(infer.array(node, 0).shape[attributes.Scan.of(node).dimensions[0]]) or 1
     return length * body_flops(node.bodies[0])
 
 

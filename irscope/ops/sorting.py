@@ -9,6 +9,7 @@ from irscope.graph import DType, Kind, Node, Op, TensorType, TupleType, Type
 from irscope.graph.dtypes import F32, F64, PRED, S32, S64
 from irscope.lazy import np
 from irscope.ops import infer
+from irscope.ops.attributes import Sort, TopK
 from irscope.ops.bodies import over_arrays, scalar_results
 from irscope.ops.costs import operand_elements
 from irscope.ops.faults import TypeFault
@@ -77,7 +78,7 @@ def _sort_type(node: Node) -> Type:
     for t in operands[1:]:
         if not same_sizes(t.shape, operands[0].shape):
             raise TypeFault(f"the operands of sort must have equal dimensions, but are {infer.plain(operands[0])} and {infer.plain(t)}")
-    dimensions: tuple[int, ...] = node.attrs.get("dimensions", ())
+    dimensions: tuple[int, ...] = Sort.dimensions.given(node) or ()
     if len(dimensions) != 1 and (dimensions or operands[0].rank > 1):
         raise TypeFault(f"sort takes one dimension, but has {len(dimensions)}")
     if operands[0].rank:
@@ -96,7 +97,7 @@ def _sort_type(node: Node) -> Type:
 
 
 def _dimension(node: Node) -> int:
-    dimensions: tuple[int, ...] = node.attrs.get("dimensions", ())
+    dimensions: tuple[int, ...] = Sort.dimensions.given(node) or ()
     return dimensions[0] if dimensions else 0
 
 
@@ -184,7 +185,7 @@ sort = declare(Op(
 def _topk_type(node: Node) -> Type:
     infer.arity(node, 1)
     operand = infer.array(node, 0)
-    count: int = infer.attr(node, "k")
+    count: int = infer.attr(node, TopK.k)
     if not operand.rank:
         raise TypeFault(f"topk needs an operand with a dimension, but got {infer.plain(operand)}")
     last = size(operand.shape[-1])
@@ -209,7 +210,7 @@ def _topk_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[View]
     length = source.shape[-1]
     if not count:
         return
-    direction = "GT" if node.attrs.get("largest", True) else "LT"
+    direction = "GT" if TopK.of(node).largest else "LT"
     pick = _by_insertion if count <= 64 and 4 * count <= length else _by_sorting
     key_dtype = source.dtype
     if source.dtype.is_float or source.dtype is PRED:
@@ -270,7 +271,7 @@ def _topk_reference(run: Any, node: Node, operand: Array) -> Any:
     else:
         keys = operand.astype(np.int32) if operand.dtype.kind not in "iu" or t.dtype.bits < 8 else operand
     # ~x turns the order of integers around without overflow.
-    order = np.argsort(~keys if node.attrs.get("largest", True) else keys, axis=-1, kind="stable")[..., :node.attrs["k"]]
+    order = np.argsort(~keys if TopK.of(node).largest else keys, axis=-1, kind="stable")[..., :TopK.of(node).k]
     return np.take_along_axis(operand, order, -1), order.astype(np.int32)
 
 

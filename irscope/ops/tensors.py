@@ -302,12 +302,8 @@ class Tensors:
     def conv(self, x: Node, w: Node, dims: ConvDims | str, window: Window, groups: int = 1, batch_groups: int = 1) -> Node:
         """``convolution``; ``dims`` as ``b01f_01io->b01f``."""
         labels = ConvDims.parse(dims) if isinstance(dims, str) else dims
-        attrs: dict[str, Any] = {"window": window, "dim_labels": labels}
-        if groups != 1:
-            attrs["feature_group_count"] = groups
-        if batch_groups != 1:
-            attrs["batch_group_count"] = batch_groups
-        return self.emit("convolution", (x, w), attrs)
+        counts = {"feature_group_count": groups, "batch_group_count": batch_groups}
+        return self.emit("convolution", (x, w), {"window": window, "dim_labels": labels, **{k: n for k, n in counts.items() if n != 1}})
 
     # ------------------------------------------------------------------ indexing and order
 

@@ -12,6 +12,7 @@ from typing import Any
 from irscope.graph import Node, TensorType
 from irscope.graph.dtypes import F32, F64
 from irscope.ops import infer
+from irscope.ops.attributes import CustomCall
 from irscope.ops.attrs import ConvDims, Window
 from irscope.ops.calls import Call
 from irscope.ops.shapes import size
@@ -202,14 +203,15 @@ def _with_fusions(call: Call, total: Node, config: Mapping[str, Any], feature: i
 # ---------------------------------------------------------------- convolutions
 
 def _groups(call: Call) -> dict[str, int]:
-    return {name: call.node.attrs.get(name, 1) for name in ("feature_group_count", "batch_group_count")}
+    attrs = CustomCall.of(call.node)
+    return {"feature_group_count": attrs.feature_group_count, "batch_group_count": attrs.batch_group_count}
 
 
 def _conv_parts(call: Call) -> tuple[ConvDims, Window, TensorType] | None:
-    dims, types = call.node.attrs.get("dim_labels"), call.types()
+    dims, types = CustomCall.of(call.node).dim_labels, call.types()
     if not isinstance(dims, ConvDims) or len(call.operands) < 2 or not types:
         return None
-    window = call.node.attrs.get("window") or Window.make(())
+    window = CustomCall.of(call.node).window or Window.make(())
     return dims, window, types[0]
 
 
@@ -331,7 +333,7 @@ def _matmul_cost(node: Node) -> float:
 def _convolution_cost(roles: Sequence[int]) -> Callable[[Node], float]:
     """2 * kernel * (places * batch), where ``roles`` says which of operands and result (2) are the kernel and the output."""
     def cost(node: Node) -> float:
-        dims = node.attrs.get("dim_labels")
+        dims = CustomCall.of(node).dim_labels
         result = next((t for t in node.type.leaves() if isinstance(t, TensorType)), None)
         if not isinstance(dims, ConvDims) or result is None or len(node.operands) < 2:
             return 0.0

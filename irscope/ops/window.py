@@ -9,9 +9,11 @@ from irscope.graph import Kind, Node, Op, TensorType, TupleType, Type
 from irscope.graph.dtypes import PRED, S64
 from irscope.lazy import Array, np
 from irscope.ops import infer
+from irscope.ops.attributes import Windowed
 from irscope.ops.attrs import Window
 from irscope.ops.bodies import COMBINERS, combine, combiner, over_arrays, scalar_results
 from irscope.ops.costs import body_flops
+from irscope.ops.elementwise import add, maximum, minimum, multiply
 from irscope.ops.faults import TypeFault
 from irscope.ops.meaning import Emitter, Read, View
 from irscope.ops.nests import below, both, flat, fold_type, guard, independent, loops, not_below, split
@@ -22,7 +24,7 @@ from irscope.ops.shapes import fits, same_sizes, size
 def window_of(node: Node, rank: int) -> Window:
     """The window attribute, whose every dimension must make sense."""
     # XLA leaves out the window of a scalar, which has no dimensions.
-    window: Window = infer.attr(node, "window") if rank else node.attrs.get("window") or Window.make(())
+    window = (infer.attr(node, Windowed.window) if rank else None) or _window(node)
     if len(window.size) != rank:
         raise TypeFault(f"the window of {node.op.name} has {len(window.size)} dimensions, but rank {rank} is needed")
     for d, (n, stride, lhs, rhs) in enumerate(zip(window.size, window.stride, window.lhs_dilate, window.rhs_dilate, strict=True)):
@@ -34,8 +36,7 @@ def window_of(node: Node, rank: int) -> Window:
 
 def _window(node: Node) -> Window:
     """The window of a node that was checked."""
-    window: Window = node.attrs.get("window") or Window.make(())
-    return window
+    return Windowed.of(node).window or Window.make(())
 
 
 def windowed(t: TensorType, window: Window) -> TensorType:
@@ -123,14 +124,14 @@ def _reduce_window_reference(run: Any, node: Node, *arrays: Array) -> Any:
     xs, inits = arrays[:n], arrays[n:]
     shape = xs[0].shape
     out_shape = tuple(window.output_size(d, length) for d, length in enumerate(shape))
-    opcode = combiner(body) if n == 1 else None
+    op = combiner(body) if n == 1 else None
     dtypes = [init.dtype for init in inits]
-    wide = [fold_type(infer.array(node, n).dtype, opcode, prod(window.size)).numpy()] if opcode else dtypes
+    wide = [fold_type(infer.array(node, n).dtype, op, prod(window.size)).numpy()] if op else dtypes
     d = running_dimension(node)
-    if d is not None and opcode in _RUNNING:
+    if d is not None and op in _RUNNING:
         along = np.flip(xs[0], d) if window.pad_low[d] == 0 else xs[0]
-        total = getattr(np, opcode).accumulate(along.astype(wide[0]), axis=d, dtype=wide[0])
-        total = combine(opcode)(total, inits[0].astype(wide[0]))
+        total = getattr(np, op.name).accumulate(along.astype(wide[0]), axis=d, dtype=wide[0])
+        total = combine(op)(total, inits[0].astype(wide[0]))
         return (np.flip(total, d) if window.pad_low[d] == 0 else total).astype(dtypes[0])
     fold = over_arrays(run, body)
     out = [np.full(out_shape, init, t) for init, t in zip(inits, wide, strict=True)]
@@ -139,29 +140,29 @@ def _reduce_window_reference(run: Any, node: Node, *arrays: Array) -> Any:
         given, have = [x[source] for x in xs], [o[to] for o in out]
         if not have[0].size:
             continue
-        new = [combine(opcode)(have[0], given[0].astype(wide[0]))] if opcode else scalar_results(node, fold([*have, *given]))
+        new = [combine(op)(have[0], given[0].astype(wide[0]))] if op else scalar_results(node, fold([*have, *given]))
         for o, value in zip(out, new, strict=True):
             o[to] = value
     done = [o.astype(t) for o, t in zip(out, dtypes, strict=True)]
     return tuple(done) if isinstance(node.type, TupleType) else done[0]
 
 
-_RUNNING = ("add", "multiply", "maximum", "minimum")
+_RUNNING = (add, multiply, maximum, minimum)
 
 
-def _combine(k: Emitter, node: Node, registers: Sequence[Any], elements: Sequence[Any], opcode: str | None) -> None:
+def _combine(k: Emitter, node: Node, registers: Sequence[Any], elements: Sequence[Any], op: Op | None) -> None:
     """Fold the elements into the registers."""
-    if opcode is not None:
+    if op is not None:
         have = registers[0].get()
-        registers[0].set(k.binary(COMBINERS[opcode], have, k.convert(elements[0], have.dtype)))
+        registers[0].set(k.binary(COMBINERS[op], have, k.convert(elements[0], have.dtype)))
         return
     for register, value in zip(registers, k.inline(node.bodies[0], [*(r.get() for r in registers), *elements]), strict=True):
         register.set(value)
 
 
-def _registers(k: Emitter, inits: Sequence[Any], opcode: str | None, terms: int) -> list[Any]:
+def _registers(k: Emitter, inits: Sequence[Any], op: Op | None, terms: int) -> list[Any]:
     """Accumulators that begin with the init values and take ``terms`` elements each."""
-    dtypes = [fold_type(init.dtype, opcode, terms) for init in inits]
+    dtypes = [fold_type(init.dtype, op, terms) for init in inits]
     return [k.reg(dtype, k.convert(init, dtype)) for dtype, init in zip(dtypes, inits, strict=True)]
 
 
@@ -170,13 +171,13 @@ def _reduce_window_element(k: Emitter, node: Node, index: Sequence[Any], read: R
     n = len(node.operands) // 2
     shape = infer.array(node, 0).dims()
     out_shape = [window.output_size(d, length) for d, length in enumerate(shape)]
-    opcode = combiner(node.bodies[0]) if n == 1 else None
+    op = combiner(node.bodies[0]) if n == 1 else None
     inits = [read(n + i, ()) for i in range(n)]
-    registers = _registers(k, inits, opcode, prod(window.size))
+    registers = _registers(k, inits, op, prod(window.size))
     with loops(k, window.size) as at:
         places, inside = _places(k, window, index, at, shape, out_shape)
         with guard(k, inside):
-            _combine(k, node, registers, [read(i, places) for i in range(n)], opcode)
+            _combine(k, node, registers, [read(i, places) for i in range(n)], op)
     results = [k.convert(r.get(), init.dtype) for r, init in zip(registers, inits, strict=True)]
     return results if isinstance(node.type, TupleType) else results[0]
 
@@ -186,15 +187,15 @@ def _running_nest(k: Emitter, node: Node, ins: Sequence[View], outs: Sequence[Vi
     d = running_dimension(node)
     assert d is not None, "asked for only where the window runs"
     n = len(outs)
-    opcode = combiner(node.bodies[0]) if n == 1 else None
+    op = combiner(node.bodies[0]) if n == 1 else None
     shape = ins[0].shape
     reverse = _window(node).pad_low[d] == 0
     inits = [ins[n + i].load(()) for i in range(n)]
     with independent(k, [1 if i == d else length for i, length in enumerate(shape)]) as at:
-        registers = _registers(k, inits, opcode, shape[d])
+        registers = _registers(k, inits, op, shape[d])
         with k.loop(0, shape[d]) as step:
             here = [*at[:d], (shape[d] - 1) - step if reverse else step, *at[d + 1:]]
-            _combine(k, node, registers, [view.load(here) for view in ins[:n]], opcode)
+            _combine(k, node, registers, [view.load(here) for view in ins[:n]], op)
             for view, register in zip(outs, registers, strict=True):
                 view.store(here, k.convert(register.get(), view.dtype))
 

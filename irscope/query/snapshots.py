@@ -5,6 +5,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from irscope.formats.marks import marks
+from irscope.formats.relay.attributes import RelayModule
 from irscope.graph import Module, Reading
 from irscope.source import UserError, did_you_mean
 
@@ -32,7 +33,7 @@ def snapshots(reading: Reading) -> list[Snapshot]:
     before: Counter[str] = Counter()
     behind = 0
     for number, module in enumerate(reading.modules, start=1):
-        told: tuple[str, str] | None = module.attrs.get("snapshot") or _mark_before(module, behind)
+        told = RelayModule.of(module).snapshot or _mark_before(module, behind)
         if told is None:
             return []
         behind = max((n.loc for g in module.graphs.values() for n in g.nodes), default=behind)

@@ -10,6 +10,8 @@ from irscope.analysis.classes import drawn_class, work_class
 from irscope.analysis.summary import describe_type, estimate, source_line
 from irscope.analysis.survey import Survey
 from irscope.graph import Graph, Node, TupleType, bytes_of
+from irscope.ops import hlo
+from irscope.ops.attributes import GetTupleElement, Parameter
 from irscope.render.folding import MANY_PARAMETERS, Fold, folding, n_boxes, text_of
 from irscope.render.labels import headline, inside_text, shape_text
 from irscope.render.marks import Marks
@@ -63,8 +65,8 @@ class _Detail:
         top = _Place(graph, folding(graph, many), None, picked=picked)
         if picked is not None:
             for node in picked:
-                if node.op.name != "constant":
-                    top.folds[node.index] = Fold.BOX if node is options.centre or node.op.name != "tuple" else top.folds[node.index]
+                if node.op is not hlo.constant:
+                    top.folds[node.index] = Fold.BOX if node is options.centre or node.op is not hlo.tuple else top.folds[node.index]
         self._places = [top]
         self._fill(top)
         self._open_bodies(top)
@@ -101,7 +103,7 @@ class _Detail:
         for node in graph.nodes:
             if place.folds[node.index] is not Fold.BOX or (place.picked is not None and node not in place.picked):
                 continue
-            if place.parent is not None and node.op.name == "parameter" and _is_inlined(place.caller):
+            if place.parent is not None and node.op is hlo.parameter and _is_inlined(place.caller):
                 continue
             box = Box(headline(node), drawn_class(node), cluster=place.cluster, node=node, graph=graph, key=f"{graph.name}/{node.name}")
             box.lines = [t for t in (inside_text(node), shape_text(node), short(f"%{node.name}", MAX_NAME)) if t]
@@ -218,16 +220,16 @@ class _Detail:
                 yield box, value
             elif inner is not None and inner.graph.root is not None:
                 stack.append((inner, inner.graph.root, path))
-            elif value.op.name == "parameter" and at.parent is not None and _is_inlined(at.caller):
-                number = value.attrs.get("number", 0)
+            elif value.op is hlo.parameter and at.parent is not None and _is_inlined(at.caller):
+                number = Parameter.number.given(value) or 0
                 if at.caller is not None and number < len(at.caller.operands):
                     stack.append((at.parent, at.caller.operands[number], path))
             elif at.folds[value.index] is Fold.TEXT:
                 if text := text_of(value):
                     yield text, value
-            elif value.op.name in ("get-tuple-element", "get") and value.operands:
-                stack.append((at, value.operands[0], (value.attrs.get("index", 0), *path)))
-            elif value.op.name == "tuple" and at.folds[value.index] is Fold.VIA:
+            elif value.op is hlo.get_tuple_element and value.operands:
+                stack.append((at, value.operands[0], (GetTupleElement.index.given(value) or 0, *path)))
+            elif value.op is hlo.tuple and at.folds[value.index] is Fold.VIA:
                 if path and path[0] < len(value.operands):
                     stack.append((at, value.operands[path[0]], path[1:]))
                 elif (id(at), value.index) not in opened:
@@ -242,7 +244,7 @@ class _Detail:
         root = top.graph.root
         if root is None or top.picked is not None:
             return
-        results = root.operands if isinstance(root.type, TupleType) and root.op.name == "tuple" else (root,)
+        results = root.operands if isinstance(root.type, TupleType) and root.op is hlo.tuple else (root,)
         for number, result in enumerate(results):
             for source, _ in self._sources(top, result):
                 if isinstance(source, Box):

@@ -6,15 +6,17 @@ from enum import Enum
 from irscope.analysis.classes import PLUMBING, VALUES
 from irscope.analysis.summary import describe_type
 from irscope.graph import Graph, Kind, Node
+from irscope.ops import hlo, sets
 from irscope.render.labels import literal_text
 from irscope.render.units import short
 
 MANY_PARAMETERS = 8
 MAX_TUPLE = 16
 MAX_TEXT = 40
-_SIZES = frozenset({"aten::size", "aten::len", "aten::dim", "aten::Int", "aten::Bool", "aten::ScalarImplicit", "prim::NumToTensor"})
+_SIZES = sets.torchscript("size len dim Int Bool ScalarImplicit prim::NumToTensor")
 """What asks for a size or makes a number of it: no data flows there, and nothing is written."""
-_VIA = frozenset({"get-tuple-element", "get", "bitcast", "opt-barrier"})
+_VIA = hlo.named("get-tuple-element bitcast opt-barrier")
+_DISGUISES = sets.hlo("broadcast reshape bitcast convert") | sets.relay("reshape")
 
 
 class Fold(Enum):
@@ -29,33 +31,33 @@ def folding(graph: Graph, fold_parameters: bool) -> list[Fold]:
     """What becomes of each node of a graph, by index. Constants and their broadcasts are text, tuples, gets and bitcasts looked through."""
     folds = [Fold.BOX] * len(graph.nodes)
     for i, node in enumerate(graph.nodes):
-        name = node.op.name
-        leaf = name in VALUES or (node.op.kind is Kind.LEAF and name not in ("parameter", "iota"))
-        plumbing = name in _VIA or (name in PLUMBING and len(node.operands) <= MAX_TUPLE)
-        if name in _SIZES or leaf or (name == "parameter" and fold_parameters) or _is_constant_in_disguise(node, folds):
+        op = node.op
+        leaf = op in VALUES or (op.kind is Kind.LEAF and op is not hlo.parameter)
+        plumbing = op in _VIA or (op in PLUMBING and len(node.operands) <= MAX_TUPLE)
+        if op in _SIZES or leaf or (op is hlo.parameter and fold_parameters) or _is_constant_in_disguise(node, folds):
             folds[i] = Fold.TEXT
         elif plumbing:
             folds[i] = Fold.VIA
-    if graph.root is not None and folds[graph.root.index] is Fold.TEXT and graph.root.op.name != "parameter":
+    if graph.root is not None and folds[graph.root.index] is Fold.TEXT and graph.root.op is not hlo.parameter:
         folds[graph.root.index] = Fold.BOX
     return folds
 
 
 def _is_constant_in_disguise(node: Node, folds: list[Fold]) -> bool:
     """A broadcast scalar is the scalar to a reader; a reshaped parameter is no longer the parameter."""
-    if node.op.name not in ("broadcast", "reshape", "bitcast", "convert") or not node.operands:
+    if node.op not in _DISGUISES or not node.operands:
         return False
     inner = node.operands[0]
-    return folds[inner.index] is Fold.TEXT and (inner.op.name != "parameter" or node.op.name == "bitcast")
+    return folds[inner.index] is Fold.TEXT and (inner.op is not hlo.parameter or node.op is hlo.bitcast)
 
 
 def text_of(node: Node) -> str:
     """What a folded node is written as in its users' boxes; the empty text where that would say nothing."""
-    if node.op.name in _SIZES:
+    if node.op in _SIZES:
         return ""
-    while node.op.name in ("broadcast", "reshape", "bitcast", "convert") and node.operands:
+    while node.op in _DISGUISES and node.operands:
         node = node.operands[0]
-    if node.op.name == "parameter":
+    if node.op is hlo.parameter:
         return short(f"{node.name} {describe_type(node.type)}", MAX_TEXT)
     return short(literal_text(node), MAX_TEXT)
 

@@ -5,30 +5,53 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+from irscope.analysis.calls import is_fusion
 from irscope.analysis.summary import describe_type
-from irscope.graph import Graph, Node, TensorType
-from irscope.ops.attrs import ConvDims, Literal, Window
+from irscope.formats.torchscript import structure as torch
+from irscope.formats.torchscript.attributes import Constant as TorchConstant
+from irscope.formats.torchscript.attributes import GetAttr
+from irscope.graph import Graph, Node, Op, TensorType
+from irscope.graph.attributes import attribute
+from irscope.ops import hlo
+from irscope.ops.attributes import (
+    Compare,
+    Constant,
+    Convolution,
+    CustomCall,
+    Dot,
+    Fft,
+    Fusion,
+    GetTupleElement,
+    Iota,
+    Parameter,
+    Random,
+    Reduce,
+    Slice,
+    Windowed,
+)
+from irscope.ops.attrs import Window
 from irscope.render.units import short
 
-_PLUMBING = frozenset({"parameter", "constant", "tuple", "get-tuple-element", "bitcast"})
+_PLUMBING = hlo.named("parameter constant tuple get-tuple-element bitcast")
+_CONTROL = hlo.named("fusion while conditional")
 MAX_LITERAL = 24
 MAX_SHAPE = 48
 
 
 def headline(node: Node) -> str:
     """The operator and its main attribute: ``reduce add {2}``, ``convolution 3x3/2``, ``fusion kLoop``."""
-    detail = _DETAILS.get(node.op.name)
+    detail = _DETAILS.get(node.op)
     extra = detail(node) if detail is not None else ""
-    if not extra and node.bodies and node.op.name not in ("fusion", "while", "conditional"):
+    if not extra and node.bodies and node.op not in _CONTROL:
         extra = body_name(node.bodies[0])
     return f"{node.op.name} {extra}".rstrip()
 
 
 def inside_text(node: Node) -> str:
     """What a fusion does: the operators in its body, the most frequent first; empty for any other node."""
-    if node.op.name != "fusion" or not node.bodies:
+    if not is_fusion(node) or not node.bodies:
         return ""
-    steps = Counter(n.op.name for n in node.bodies[0].nodes if n.op.name not in _PLUMBING)
+    steps = Counter(n.op.name for n in node.bodies[0].nodes if n.op not in _PLUMBING)
     return short(", ".join(f"{op} {n}" if n > 1 else op for op, n in steps.most_common(5)), MAX_SHAPE)
 
 
@@ -39,12 +62,12 @@ def shape_text(node: Node) -> str:
 
 def literal_text(node: Node) -> str:
     """The value of a constant when it is short, else its type."""
-    if node.op.name == "prim::GetAttr":
-        return f".{node.attrs.get('name', node.name)}"
-    if node.op.name == "prim::Constant":
-        return short(str(node.attrs.get("value", "None")), MAX_LITERAL)
-    literal = node.attrs.get("literal")
-    if isinstance(literal, Literal) and not literal.elided and literal.text is not None and len(literal.text) <= MAX_LITERAL:
+    if node.op is torch.GET_ATTR:
+        return f".{GetAttr.name.given(node) or node.name}"
+    if node.op is torch.CONSTANT:
+        return short(str(TorchConstant.of(node).value), MAX_LITERAL)
+    literal = Constant.literal.given(node)
+    if literal is not None and not literal.elided and literal.text is not None and len(literal.text) <= MAX_LITERAL:
         return " ".join(literal.text.split())
     return f"constant {describe_type(node.type)}"
 
@@ -55,20 +78,27 @@ def body_name(body: Graph) -> str:
     A reducer ``region_0 {a = parameter(0) b = parameter(1) ROOT add(a, b)}`` is ``add``.
     """
     root = body.root
-    if root is not None and root.operands and all(o.op.name == "parameter" for o in root.operands):
+    if root is not None and root.operands and all(o.op is hlo.parameter for o in root.operands):
         return root.op.name
     return body.name
 
 
-def _braces(key: str) -> Callable[[Node], str]:
+def _braces(field: attribute[tuple[int, ...]]) -> Callable[[Node], str]:
     def text(node: Node) -> str:
-        value = node.attrs.get(key)
-        return "{" + ",".join(map(str, value)) + "}" if isinstance(value, tuple) else str(value) if value is not None else ""
+        value = field.given(node)
+        return "{" + ",".join(map(str, value)) + "}" if value is not None else ""
     return text
 
 
-def _window(window: Any) -> str:
-    if not isinstance(window, Window) or not window.size:
+def _text(field: attribute[Any]) -> Callable[[Node], str]:
+    def text(node: Node) -> str:
+        value = field.given(node)
+        return str(value).strip('"') if value is not None else ""
+    return text
+
+
+def _window(window: Window | None) -> str:
+    if window is None or not window.size:
         return ""
     text = "x".join(map(str, window.size))
     if any(s != 1 for s in window.stride):
@@ -76,25 +106,27 @@ def _window(window: Any) -> str:
     return text
 
 
+_reduced = _braces(Reduce.dimensions)
+
+
 def _reduce(node: Node) -> str:
-    return f"{body_name(node.bodies[0]) if node.bodies else ''} {_braces('dimensions')(node)}"
+    return f"{body_name(node.bodies[0]) if node.bodies else ''} {_reduced(node)}"
 
 
 def _reduce_window(node: Node) -> str:
-    return f"{body_name(node.bodies[0]) if node.bodies else ''} {_window(node.attrs.get('window'))}"
+    return f"{body_name(node.bodies[0]) if node.bodies else ''} {_window(Windowed.of(node).window)}"
 
 
 def _convolution(node: Node) -> str:
-    text = _window(node.attrs.get("window"))
-    groups = node.attrs.get("feature_group_count", 1)
-    dims = node.attrs.get("dim_labels")
-    return text + (f" groups {groups}" if groups != 1 else "") + ("" if text or not isinstance(dims, ConvDims) else str(dims))
+    attrs = Convolution.of(node)
+    text, groups, dims = _window(attrs.window), attrs.feature_group_count, Convolution.dim_labels.given(node)
+    return text + (f" groups {groups}" if groups != 1 else "") + ("" if text or dims is None else str(dims))
 
 
 def _slice(node: Node) -> str:
-    parts = node.attrs.get("slice")
+    parts = Slice.slice.given(node)
     shape = node.operands[0].type.shape if node.operands and isinstance(node.operands[0].type, TensorType) else ()
-    if not isinstance(parts, tuple):
+    if parts is None:
         return ""
     shown = []
     for i, part in enumerate(parts):
@@ -104,21 +136,17 @@ def _slice(node: Node) -> str:
 
 
 def _dot(node: Node) -> str:
-    left, right = node.attrs.get("lhs_contracting_dims", ()), node.attrs.get("rhs_contracting_dims", ())
+    left, right = Dot.of(node).lhs_contracting_dims, Dot.of(node).rhs_contracting_dims
     if not left and not right:
         return "outer"
     return f"{{{','.join(map(str, left))}}}x{{{','.join(map(str, right))}}}"
 
 
-def _text(key: str) -> Callable[[Node], str]:
-    return lambda node: str(node.attrs.get(key, "")).strip('"')
-
-
-_DETAILS: dict[str, Callable[[Node], str]] = {
-    **dict.fromkeys(("broadcast", "transpose", "concatenate", "reverse", "sort", "all-gather"), _braces("dimensions")),
-    "reduce": _reduce, "reduce-window": _reduce_window, "convolution": _convolution, "slice": _slice, "dot": _dot,
-    "compare": _text("direction"), "fusion": _text("kind"), "custom-call": _text("custom_call_target"), "iota": _text("iota_dimension"),
-    "get-tuple-element": _text("index"), "rng": _text("distribution"), "fft": _text("fft_type"),
-    "prim::GetAttr": _text("name"), "prim::Constant": _text("value"),
-    "rng-bit-generator": _text("algorithm"), "parameter": _text("number"),
+_DETAILS: dict[Op, Callable[[Node], str]] = {
+    **dict.fromkeys(hlo.named("broadcast transpose concatenate reverse sort all-gather"), _reduced),
+    hlo.reduce: _reduce, hlo.reduce_window: _reduce_window, hlo.convolution: _convolution, hlo.slice: _slice, hlo.dot: _dot,
+    hlo.compare: _text(Compare.direction), hlo.fusion: _text(Fusion.kind), hlo.custom_call: _text(CustomCall.custom_call_target),
+    hlo.iota: _text(Iota.iota_dimension), hlo.get_tuple_element: _text(GetTupleElement.index), hlo.rng: _text(Random.distribution),
+    hlo.fft: _text(Fft.fft_type), hlo.rng_bit_generator: _text(Random.algorithm), hlo.parameter: _text(Parameter.number),
+    torch.GET_ATTR: _text(GetAttr.name), torch.CONSTANT: _text(TorchConstant.value),
 }

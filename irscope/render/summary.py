@@ -14,17 +14,16 @@ from irscope.source import Severity
 LABEL = 11
 _TOLD_ELSEWHERE = frozenset({"entry_computation_layout", "is_scheduled", "stack_frames", "name", "snapshot"})
 """Attributes of a module that the other lines already tell."""
-_STATEMENTS = {"hlo": ("instruction", "computation"), "torchscript": ("node", "graph"), "relay": ("expression", "function")}
 
 
 def summary_lines(summary: Summary, paint: Paint, attrs: Mapping[str, Any], file: str = "") -> Iterator[str]:
     """The figures, a line a subject; no line is wider than the terminal. ``attrs`` are the module's own attributes."""
-    one, graphs = _STATEMENTS.get(summary.format, ("node", "graph"))
+    one = summary.dialect.instruction
     title = short(_title(summary), paint.width)
     room = paint.width - len(title) - 2
     yield paint(title, "bold") + ("  " + paint(short(file, room), "dim") if file and room >= 12 else "")
     where = f", entry {summary.entry}" if summary.entry else ""
-    size = f"{plural(summary.n_nodes, one)} in {plural(summary.n_graphs, graphs)}{where}"
+    size = f"{plural(summary.n_nodes, one)} in {plural(summary.n_graphs, summary.dialect.computation)}{where}"
     if summary.n_graphs > 1 and summary.entry:
         size += f" ({count(summary.entry_nodes)})"
     yield from _row("size", [size], paint)
@@ -58,7 +57,7 @@ def summary_lines(summary: Summary, paint: Paint, attrs: Mapping[str, Any], file
     flags = [f"{key} {short(' '.join(str(value).split()), 40)}" for key, value in attrs.items() if key not in _TOLD_ELSEWHERE]
     if flags:
         yield from _row("attributes", flags, paint)
-    if summary.unknown_ops and summary.format == "hlo":
+    if summary.unknown_ops and summary.dialect.primitive:
         yield from _row("unknown", [f"{name} {count(n)}" for name, n in summary.unknown_ops.most_common()], paint)
 
 
@@ -104,8 +103,7 @@ def findings_lines(reading: Reading, paint: Paint, limit: int | None) -> Iterato
 
 
 def _title(summary: Summary) -> str:
-    names = {"hlo": "HLO module", "torchscript": "TorchScript graph", "relay": "Relay module"}
-    return f"{names.get(summary.format, 'module')} {summary.name}"
+    return f"{summary.dialect.module} {summary.name}"
 
 
 def _row(label: str, parts: Sequence[str], paint: Paint) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from zlib import crc32
 
+from irscope.analysis.calls import is_fusion
 from irscope.render.marks import severity_of
 from irscope.render.view import Box
 
@@ -105,7 +106,7 @@ def _ground(box: Box, color_by: str, most: float, theme: Theme) -> Colours:
     if color_by == "fusion" and box.kernel:
         return of_name(box.kernel)
     if color_by == "fusion" and box.graph is not None:
-        return of_name(box.node.name if box.node is not None and box.node.op.name == "fusion" else box.graph.name)
+        return of_name(box.node.name if box.node is not None and is_fusion(box.node) else box.graph.name)
     if color_by == "findings":
         return severity(severity_of(box), theme)
     return class_colours(box.work, theme)

@@ -4,7 +4,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from irscope.graph import DTYPES, DType
+from irscope.graph import DTYPES, DType, Op
+from irscope.ops import hlo
 from irscope.ops.bodies import COMBINERS, combine, identity
 from tests.lower.whole import check, entry, module_of, reference
 
@@ -21,18 +22,18 @@ def values_of(dtype: DType) -> np.ndarray:
     return np.array([0, 1] if dtype.kind == "pred" else range(max(low, -99), min(high, 99))).astype(dtype.numpy())
 
 
-@pytest.mark.parametrize("opcode", COMBINERS)
+@pytest.mark.parametrize("op", COMBINERS, ids=str)
 @pytest.mark.parametrize("dtype", ARRAYS, ids=str)
-def test_an_identity_changes_nothing(dtype: DType, opcode: str) -> None:
-    if (dtype.kind == "pred" and opcode in ("add", "multiply")) or (dtype.is_float and opcode in ("and", "or", "xor")):
+def test_an_identity_changes_nothing(dtype: DType, op: Op) -> None:
+    if (dtype.kind == "pred" and op in (hlo.add, hlo.multiply)) or (dtype.is_float and op in hlo.named("and or xor")):
         return  # no such operations
-    if dtype.name == "f8e8m0fnu" and opcode == "add":
+    if dtype.name == "f8e8m0fnu" and op is hlo.add:
         return  # a type of powers of two, which has no zero
-    begin = identity(opcode, dtype.numpy())
+    begin = identity(op, dtype.numpy())
     assert begin.dtype == dtype.numpy()
     values = values_of(dtype)
     wide = np.int16 if dtype.is_integer and dtype.bits < 8 else dtype.numpy()
-    result = np.asarray(combine(opcode)(values.astype(wide), np.broadcast_to(begin, values.shape).astype(wide)))
+    result = np.asarray(combine(op)(values.astype(wide), np.broadcast_to(begin, values.shape).astype(wide)))
     assert np.array_equal(result.astype(dtype.numpy()), values)
 
 

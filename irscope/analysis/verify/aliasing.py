@@ -7,6 +7,8 @@ from typing import Any
 from irscope.analysis.verify.faults import Fault
 from irscope.analysis.verify.layouts import assigned, differ
 from irscope.graph import Graph, Module, NamedType, Node, TupleType, Type
+from irscope.ops import hlo
+from irscope.ops.attributes import CustomCall, HloModule
 from irscope.ops.infer import plain
 from irscope.ops.shapes import fits
 
@@ -16,7 +18,7 @@ def check(module: Module) -> Iterator[tuple[Graph, Fault]]:
     strict = assigned(module)
     for graph in module.graphs.values():
         for node in graph.nodes:
-            if "output_to_operand_aliasing" in node.attrs:
+            if CustomCall.output_to_operand_aliasing.given(node) is not None:
                 yield from ((graph, f) for f in _aliasing(node, strict))
     entry = module.graphs.get(module.entry)
     if entry is not None and entry.root is not None:
@@ -35,12 +37,12 @@ def part(t: Type, index: Sequence[int]) -> Type | None:
 def _aliasing(node: Node, strict: bool) -> Iterator[Fault]:
     seen: set[tuple[int, ...]] = set()
     operands, result = _whole(node)
-    for output, (number, index) in node.attrs["output_to_operand_aliasing"]:
+    for output, (number, index) in CustomCall.of(node).output_to_operand_aliasing:
         shown = f"{{{', '.join(map(str, output))}}}: ({number}, {{{', '.join(map(str, index))}}})"
         if not 0 <= number < len(operands):
             yield Fault(node, f"output_to_operand_aliasing {shown}: {node.op.name} has {len(operands)} operands, not number {number}")
             continue
-        started = node.op.name == "async-start"
+        started = node.op is hlo.async_start
         if started and node.bodies and node.bodies[0].notes.get("implicit"):
             output = (1, *output)  # written on X-start, it is of X
         elif started and not output:
@@ -63,7 +65,7 @@ def _aliasing(node: Node, strict: bool) -> Iterator[Fault]:
 def _whole(node: Node) -> tuple[list[Type], Type]:
     """The types of the operands and the result; of an asynchronous start with those that are bound later."""
     operands, result = [o.type for o in node.operands], node.type
-    if node.op.name == "async-start" and node.bodies and node.bodies[0].root is not None and isinstance(result, TupleType):
+    if node.op is hlo.async_start and node.bodies and node.bodies[0].root is not None and isinstance(result, TupleType):
         late = [p.type for p in node.bodies[0].params[len(operands):]]
         if late or (len(result.elements) > 1 and result.elements[1] == TupleType(())):
             operands = [*operands, *late]
@@ -84,7 +86,7 @@ def held(t: Type) -> Type:
 
 
 def _entry(module: Module, entry: Graph) -> Iterator[Fault]:
-    layout = module.attrs.get("entry_computation_layout")
+    layout = HloModule.of(module).entry_computation_layout
     if isinstance(layout, tuple) and len(layout) == 2:
         params, result = layout
         if len(params) != len(entry.params):
@@ -103,7 +105,7 @@ def _entry(module: Module, entry: Graph) -> Iterator[Fault]:
 def _shared(module: Module, entry: Graph) -> Iterator[Fault]:
     taken: dict[tuple[int, tuple[int, ...]], tuple[int, ...]] = {}
     outputs: set[tuple[int, ...]] = set()
-    for output, (number, index, kind) in _parsed(module, "input_output_alias"):
+    for output, (number, index, kind) in _parsed(HloModule.of(module).input_output_alias):
         shown = f"{{{', '.join(map(str, output))}}}: ({number}, {{{', '.join(map(str, index))}}}, {kind})"
         theirs = part(entry.params[number].type, index) if 0 <= number < len(entry.params) else None
         mine = part(entry.result().type, output)
@@ -119,7 +121,7 @@ def _shared(module: Module, entry: Graph) -> Iterator[Fault]:
             yield Fault(None, f"input_output_alias {shown}: the output is shared with another parameter already")
         taken[number, index] = output
         outputs.add(output)
-    for number, index in _parsed(module, "buffer_donor"):
+    for number, index in _parsed(HloModule.of(module).buffer_donor):
         shown = f"({number}, {{{', '.join(map(str, index))}}})"
         if not 0 <= number < len(entry.params) or part(entry.params[number].type, index) is None:
             yield Fault(None, f"buffer_donor {shown}: {entry.name} has no such parameter")
@@ -127,7 +129,6 @@ def _shared(module: Module, entry: Graph) -> Iterator[Fault]:
             yield Fault(None, f"buffer_donor {shown}: the parameter is shared with an output already")
 
 
-def _parsed(module: Module, attribute: str) -> tuple[Any, ...]:
+def _parsed(value: Any) -> tuple[Any, ...]:
     """A list that the module gives; what the reader refused is still text, and was told."""
-    value = module.attrs.get(attribute)
     return value if isinstance(value, tuple) else ()

@@ -1,17 +1,19 @@
 """Values of type ``b(T)`` are memory that is written in place: each has one writer, and none is lost or doubled on the way."""
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator
 
 from irscope.analysis.verify.aliasing import part
 from irscope.analysis.verify.faults import Fault
 from irscope.graph import Graph, Module, NamedType, Node, TupleType, Type
+from irscope.ops import hlo
+from irscope.ops.attributes import CustomCall, GetTupleElement
 from irscope.ops.infer import plain
 
 PINS = frozenset(("Pin", "Unpin"))
 MAKERS = frozenset(("CreateBuffer", "AllocateBuffer"))
-FORWARDS = frozenset(("tuple", "get-tuple-element", "opt-barrier"))
+FORWARDS = hlo.named("tuple get-tuple-element opt-barrier")
+_CALLS = hlo.named("custom-call async-start")
 
 
 def check(module: Module) -> Iterator[tuple[Graph, Fault]]:
@@ -25,7 +27,7 @@ def check(module: Module) -> Iterator[tuple[Graph, Fault]]:
                     yield graph, Fault(node, f"buffers are not allowed at the entry, but %{node.name} is {plain(node.type)}",
                                        "Pin makes a buffer of a value, Unpin a value of a buffer")
         for node in graph.nodes:
-            if node.op.name in ("custom-call", "async-start"):
+            if node.op in _CALLS:
                 yield from ((graph, f) for f in _call(node))
         yield from ((graph, f) for f in _writers(graph))
 
@@ -39,8 +41,7 @@ def _paths(t: Type, prefix: tuple[int, ...] = ()) -> list[tuple[int, ...]]:
 
 def _call(node: Node) -> Iterator[Fault]:
     """Each buffer of an operand is one buffer of the result, by output_to_operand_aliasing."""
-    aliasing: Sequence[Any] = node.attrs.get("output_to_operand_aliasing", ())
-    target = node.attrs.get("custom_call_target")
+    aliasing, target = CustomCall.of(node).output_to_operand_aliasing, CustomCall.of(node).custom_call_target
     if target in PINS:
         if len(aliasing) != 1:
             yield Fault(node, f"the custom call {target} must have one output-to-operand aliasing, but has {len(aliasing)}",
@@ -50,7 +51,7 @@ def _call(node: Node) -> Iterator[Fault]:
         return
     given = [(i, p) for i, o in enumerate(node.operands) for p in _paths(o.type)]
     # The operand tuple of an asynchronous start is the operands again.
-    started = node.op.name == "async-start"
+    started = node.op is hlo.async_start
     made = [p for p in _paths(node.type) if not started or p[:1] != (0,)]
     sources = [(number, tuple(index)) for _, (number, index) in aliasing]
     of_wrapped = started and node.bodies and node.bodies[0].notes.get("implicit")
@@ -75,7 +76,7 @@ def _writers(graph: Graph) -> Iterator[Fault]:
     takers: dict[tuple[int, tuple[int, ...]], int] = {}
     for node in graph.nodes:
         paths = _paths(node.type)
-        if node.op.name in FORWARDS and paths:
+        if node.op in FORWARDS and paths:
             origin[node.index] = {p: _source(node, p, origin) for p in paths}
             continue
         origin[node.index] = {p: (node.index, p) for p in paths}
@@ -95,10 +96,10 @@ def _writers(graph: Graph) -> Iterator[Fault]:
 def _source(node: Node, path: tuple[int, ...], origin: dict[int, dict[tuple[int, ...], tuple[int, tuple[int, ...]]]]
             ) -> tuple[int, tuple[int, ...]]:
     """Where a buffer that is only handed on comes from."""
-    if node.op.name == "tuple" and path:
+    if node.op is hlo.tuple and path:
         operand, rest = node.operands[path[0]], path[1:]
-    elif node.op.name == "get-tuple-element":
-        operand, rest = node.operands[0], (node.attrs["index"], *path)
+    elif node.op is hlo.get_tuple_element:
+        operand, rest = node.operands[0], (GetTupleElement.of(node).index, *path)
     else:
         operand, rest = node.operands[0], path
     return origin[operand.index].get(rest, (node.index, path))

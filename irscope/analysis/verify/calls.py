@@ -7,6 +7,7 @@ from irscope.analysis.verify.faults import Fault
 from irscope.analysis.verify.texts import Texts, fields, inside, split
 from irscope.graph import Graph, Module, Node, TensorType, TupleType, Type
 from irscope.graph.dtypes import U64
+from irscope.ops.attributes import Call, CustomCall
 from irscope.ops.infer import plain
 
 
@@ -15,9 +16,9 @@ def check(module: Module) -> Iterator[tuple[Graph, Fault]]:
     texts = Texts(module)
     for graph in module.graphs.values():
         for node in graph.nodes:
-            if node.attrs.get("is_composite"):
+            if Call.of(node).is_composite:
                 yield from ((graph, f) for f in _composite(node, fields(module.raw(node).get("frontend_attributes", ""))))
-            elif node.attrs.get("custom_call_target") == "GetRngSeed":
+            elif CustomCall.of(node).custom_call_target == "GetRngSeed":
                 yield from ((graph, f) for f in _seed(node))
     for graph, node, text in texts.having("metadata"):
         if "scheduling_name=" in text:

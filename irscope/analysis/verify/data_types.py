@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irscope.analysis.verify.faults import Fault
+from irscope.formats.relay import structure
+from irscope.formats.relay.attributes import Named, RelayModule
 from irscope.formats.relay.functions import Pattern
 from irscope.formats.relay.types import type_text
 from irscope.graph import Module, Node, TensorType, TupleType
@@ -17,9 +19,9 @@ from irscope.source import did_you_mean
 
 def data_faults(node: Node, module: Module) -> Iterator[Fault]:
     """What is wrong with a constructor's fields, or with the patterns of a ``match``."""
-    declared = {name: len(fields) for made in module.attrs.get("types", {}).values() for name, fields in made.items()}
-    if node.op.name == "constructor":
-        name = str(node.attrs["name"])
+    declared = {name: len(fields) for made in RelayModule.of(module).types.values() for name, fields in made.items()}
+    if node.op is structure.CONSTRUCTOR:
+        name = Named.of(node).name
         if name in declared and node.operands and declared[name] != len(node.operands):
             yield Fault(node, f"{name} takes {_fields(declared[name])}, and gets {len(node.operands)}", about="type")
         return

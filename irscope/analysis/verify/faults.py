@@ -4,6 +4,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from irscope.graph import Graph, Module, Node
+from irscope.ops.attributes import HloModule
 from irscope.source import Finding, Severity
 
 CODES = {"shape": "SHP006", "type": "SHP006", "dtype": "DTY006", "layout": "LAY006", "rule": "SHP006"}
@@ -31,7 +32,8 @@ def finding(module: Module, graph: Graph, fault: Fault) -> Finding:
                    node.name if node is not None else "", graph.name, str(stack[0]) if stack else "")
 
 
-def devices_of(module: Module, attribute: str) -> int:
-    """``replica_count`` or ``num_partitions``; 1 where the module does not say, or says what the reader refused."""
-    value = module.attrs.get(attribute, 1)
-    return value if isinstance(value, int) else 1
+def devices_of(module: Module) -> tuple[int, int]:
+    """``replica_count`` and ``num_partitions``; 1 where the module does not say, or says what the reader refused."""
+    attrs = HloModule.of(module)
+    replicas, partitions = (n if isinstance(n, int) else 1 for n in (attrs.replica_count, attrs.num_partitions))
+    return replicas, partitions

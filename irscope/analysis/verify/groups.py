@@ -5,13 +5,15 @@ from collections.abc import Iterator
 
 from irscope.analysis.verify.faults import Fault, devices_of
 from irscope.graph import Graph, Module, Node, TensorType, TupleType
+from irscope.ops import hlo
+from irscope.ops.attributes import Collective
 from irscope.ops.collective import replica_groups
 from irscope.ops.faults import TypeFault
 
-UNEVEN = frozenset(("all-reduce", "all-reduce-start"))
-BY_FLAG = frozenset(("all-gather", "all-gather-start", "reduce-scatter")) | UNEVEN
-GROUPED = frozenset(("all-to-all", "ragged-all-to-all", "collective-broadcast")) | BY_FLAG
-PERMUTES = frozenset(("collective-permute", "collective-permute-start"))
+UNEVEN = hlo.named("all-reduce all-reduce-start")
+BY_FLAG = hlo.named("all-gather all-gather-start reduce-scatter") | UNEVEN
+GROUPED = hlo.named("all-to-all ragged-all-to-all collective-broadcast") | BY_FLAG
+PERMUTES = hlo.named("collective-permute collective-permute-start")
 
 
 def check(module: Module) -> Iterator[tuple[Graph, Fault]]:
@@ -19,14 +21,14 @@ def check(module: Module) -> Iterator[tuple[Graph, Fault]]:
     constrained: dict[bool, tuple[Graph, Node]] = {}
     for graph in module.graphs.values():
         for node in graph.nodes:
-            name = node.op.name
-            if name in GROUPED:
+            if node.op in GROUPED:
                 yield from ((graph, f) for f in _groups(module, node))
-                if name in UNEVEN:
-                    constrained.setdefault(bool(node.attrs.get("constrain_layout")), (graph, node))
-                    if node.attrs.get("channel_id", 1) <= 0:
-                        yield graph, Fault(node, f"the channel_id of {name} must be positive, but is {node.attrs['channel_id']}")
-            elif name in PERMUTES:
+                if node.op in UNEVEN:
+                    constrained.setdefault(Collective.of(node).constrain_layout, (graph, node))
+                    channel = Collective.of(node).channel_id
+                    if channel is not None and channel <= 0:
+                        yield graph, Fault(node, f"the channel_id of {node.op.name} must be positive, but is {channel}")
+            elif node.op in PERMUTES:
                 yield from ((graph, f) for f in _pairs(module, node))
     if len(constrained) == 2:
         graph, node = constrained[True]
@@ -39,12 +41,13 @@ def devices(module: Module, node: Node) -> tuple[int, str]:
 
     Without a channel replicas talk, with one partitions; ``use_global_device_ids`` numbers both together.
     """
-    replicas, partitions = devices_of(module, "replica_count"), devices_of(module, "num_partitions")
-    if not node.attrs.get("channel_id"):
+    replicas, partitions = devices_of(module)
+    attrs = Collective.of(node)
+    if not attrs.channel_id:
         return replicas, "replicas"
-    if node.op.name not in BY_FLAG:
+    if node.op not in BY_FLAG:
         return partitions, "partitions"
-    return (replicas * partitions, "devices") if node.attrs.get("use_global_device_ids") else (replicas, "replicas")
+    return (replicas * partitions, "devices") if attrs.use_global_device_ids else (replicas, "replicas")
 
 
 def _groups(module: Module, node: Node) -> Iterator[Fault]:
@@ -55,7 +58,7 @@ def _groups(module: Module, node: Node) -> Iterator[Fault]:
         yield Fault(node, fault.message)
         return
     if not groups:
-        if node.attrs.get("use_global_device_ids") and name in BY_FLAG:
+        if Collective.of(node).use_global_device_ids and node.op in BY_FLAG:
             yield Fault(node, f"{name} with use_global_device_ids=true needs replica_groups")
         return
     seen: set[int] = set()
@@ -74,14 +77,14 @@ def _groups(module: Module, node: Node) -> Iterator[Fault]:
     wanted, what = devices(module, node)
     if wanted not in (1, len(seen)):
         yield Fault(node, f"the replica_groups of {name} name {len(seen)} {what}, but the module has {wanted}")
-    if name not in UNEVEN and len({len(group) for group in groups}) > 1:
+    if node.op not in UNEVEN and len({len(group) for group in groups}) > 1:
         yield Fault(node, f"the replica_groups of {name} must be of one size, but are of {', '.join(str(len(g)) for g in groups[:6])}")
 
 
 def _pairs(module: Module, node: Node) -> Iterator[Fault]:
-    pairs = [p for p in node.attrs.get("source_target_pairs", ()) if len(p) == 2]
-    key = "num_partitions" if node.attrs.get("channel_id") else "replica_count"
-    limit = devices_of(module, key)
+    pairs = [p for p in Collective.of(node).source_target_pairs if len(p) == 2]
+    replicas, partitions = devices_of(module)
+    key, limit = ("num_partitions", partitions) if Collective.of(node).channel_id else ("replica_count", replicas)
     often = _times(node)
     for end, what in enumerate(("source", "target")):
         count: dict[int, int] = {}

@@ -9,31 +9,34 @@ from collections.abc import Iterator, Sequence
 
 from irscope.analysis.verify.faults import Fault
 from irscope.graph import Graph, Module, Node, TensorType, TupleType, Type
+from irscope.ops import hlo
+from irscope.ops.attributes import GetTupleElement, HloModule, Scan
 from irscope.ops.infer import plain
 
 HOST = 5
 """The memory space of the host in XLA's layouts."""
 
-KEEPING = frozenset((
+KEEPING = hlo.named(
     "abs add and atan2 ceil clamp count-leading-zeros compare complex concatenate convert cosine divide dynamic-slice dynamic-update-slice "
     "exponential exponential-minus-one floor imag is-finite log log-plus-one logistic map maximum minimum multiply negate not or pad power "
     "real reduce-precision reduce-window remainder reverse round-nearest-afz round-nearest-even rsqrt select shift-left "
     "shift-right-arithmetic shift-right-logical sign sine slice sort sqrt cbrt stochastic-convert subtract tan tanh erf popcnt xor "
-    "set-dimension-size").split())
+    "set-dimension-size")
 """Operators that leave every element where it is in the order of dimensions."""
 
 
 def assigned(module: Module) -> bool:
     """Whether layouts were assigned: the module is scheduled, is fused, moves memory, or has parameters that lie as the caller wants."""
-    if module.attrs.get("is_scheduled"):
+    if HloModule.of(module).is_scheduled:
         return True
     entry = module.graphs.get(module.entry)
     if entry is not None and any(chosen(p.type) for p in entry.params):
         return True
-    return any(n.op.name in _LATE for g in module.graphs.values() for n in g.nodes)
+    return any(n.op in _LATE for g in module.graphs.values() for n in g.nodes)
 
 
-_LATE = frozenset(("fusion", "bitcast", "copy-start", "async-start"))
+_COMPILED = hlo.named("fusion copy-start async-start")
+_LATE = _COMPILED | {hlo.bitcast}
 
 
 def chosen(t: Type) -> bool:
@@ -50,15 +53,15 @@ def check(module: Module) -> Iterator[tuple[Graph, Fault]]:
     early = _is_early(module)
     for graph in module.graphs.values():
         for node in graph.nodes:
-            if node.op.name in KEEPING:
+            if node.op in KEEPING:
                 fault = _kept(node)
-            elif node.op.name in _HANDED:
+            elif node.op in _HANDED:
                 fault = _handed(node)
-            elif node.op.name == "bitcast":
+            elif node.op is hlo.bitcast:
                 fault = _early_bitcast(node) if early else _bitcast(node)
-            elif node.op.name == "copy":
+            elif node.op is hlo.copy:
                 fault = _copy(node)
-            elif node.op.name == "scan" and module.attrs.get("is_scheduled"):
+            elif node.op is hlo.scan and HloModule.of(module).is_scheduled:
                 fault = _scan(node)
             else:
                 continue
@@ -94,13 +97,14 @@ def _kept(node: Node) -> Fault | None:
     return None
 
 
-_HANDED = frozenset(("tuple", "get-tuple-element", "copy-start", "copy-done", "while", "call", "conditional", "opt-barrier", "fusion",
-                     "async-start", "async-done", "async-update", "all-to-all"))
+_HANDED = hlo.named("tuple get-tuple-element copy-start copy-done while call conditional opt-barrier fusion async-start async-done "
+                    "async-update all-to-all")
+_SAME = hlo.named("opt-barrier async-update")
 
 
 def _handed(node: Node) -> Fault | None:
     """Operators that hand memory on."""
-    if node.op.name == "all-to-all":
+    if node.op is hlo.all_to_all:
         for operand in node.operands[1:]:
             if differ(operand.type, node.operands[0].type):
                 return Fault(node, f"all-to-all has operands with different layouts: {node.operands[0].type} and {operand.type}",
@@ -114,34 +118,34 @@ def _handed(node: Node) -> Fault | None:
 
 def _meetings(node: Node) -> Iterator[tuple[Type, Type, str]]:
     """Pairs of types of the same memory: at this node and at another place."""
-    name, operands = node.op.name, node.operands
+    op, operands = node.op, node.operands
     mine: Sequence[Type] = node.type.elements if isinstance(node.type, TupleType) else ()
-    if name == "tuple":
+    if op is hlo.tuple:
         for t, operand in zip(mine, operands):
             yield t, operand.type, f"%{operand.name}"
-    elif name == "get-tuple-element" and operands and isinstance(operands[0].type, TupleType):
-        parts, index = operands[0].type.elements, node.attrs.get("index", -1)
-        if 0 <= index < len(parts):
+    elif op is hlo.get_tuple_element and operands and isinstance(operands[0].type, TupleType):
+        parts, index = operands[0].type.elements, GetTupleElement.index.given(node)
+        if index is not None and 0 <= index < len(parts):
             yield node.type, parts[index], f"element {index} of %{operands[0].name}"
-    elif name == "copy-done" and operands and isinstance(operands[0].type, TupleType) and len(operands[0].type.elements) > 1:
+    elif op is hlo.copy_done and operands and isinstance(operands[0].type, TupleType) and len(operands[0].type.elements) > 1:
         target, source = operands[0].type.elements[:2]
         yield node.type, target, f"element 0 of %{operands[0].name}"
         yield target, source, "the source of the copy"
-    elif name == "copy-start" and len(mine) > 1 and operands:
+    elif op is hlo.copy_start and len(mine) > 1 and operands:
         yield mine[1], operands[0].type, f"%{operands[0].name}"
-    elif name in ("opt-barrier", "async-update") and operands:
+    elif op in _SAME and operands:
         yield node.type, operands[0].type, f"%{operands[0].name}"
-    elif name == "async-start" and len(mine) > 1 and isinstance(mine[0], TupleType):
+    elif op is hlo.async_start and len(mine) > 1 and isinstance(mine[0], TupleType):
         for t, operand in zip(mine[0].elements, operands):
             yield t, operand.type, f"%{operand.name}"
         if node.bodies and node.bodies[0].root is not None:
             for t, parameter in zip(mine[0].elements, node.bodies[0].params):
                 yield t, parameter.type, f"parameter %{parameter.name} of {node.bodies[0].name}"
             yield mine[1], node.bodies[0].result().type, f"the result of {node.bodies[0].name}"
-    elif name == "async-done" and operands and isinstance(operands[0].type, TupleType) and len(operands[0].type.elements) > 1:
+    elif op is hlo.async_done and operands and isinstance(operands[0].type, TupleType) and len(operands[0].type.elements) > 1:
         yield node.type, operands[0].type.elements[1], f"element 1 of %{operands[0].name}"
     else:
-        results = node.bodies[1:] if name == "while" else node.bodies
+        results = node.bodies[1:] if op is hlo.while_ else node.bodies
         for graph in results:
             if graph.root is not None:
                 yield node.type, graph.root.type, f"the result of {graph.name}"
@@ -150,8 +154,8 @@ def _meetings(node: Node) -> Iterator[tuple[Type, Type, str]]:
 def _is_early(module: Module) -> bool:
     """Whether bitcasts are the only sign of a compiler: nothing is scheduled or fused, and no array writes a layout."""
     nodes = [node for graph in module.graphs.values() for node in graph.nodes]
-    return not module.attrs.get("is_scheduled") and not any(
-        node.op.name in _LATE - {"bitcast"} or (isinstance(node.type, TensorType) and node.type.layout is not None) for node in nodes)
+    return not HloModule.of(module).is_scheduled and not any(
+        node.op in _COMPILED or (isinstance(node.type, TensorType) and node.type.layout is not None) for node in nodes)
 
 
 def _early_bitcast(node: Node) -> Fault | None:
@@ -193,7 +197,7 @@ def _copy(node: Node) -> Fault | None:
 
 def _scan(node: Node) -> Fault | None:
     """XLA's ScanExpander makes loops of all scans that run in order, before layouts are assigned; its verifier refuses what is left."""
-    if node.attrs.get("is_associative") is not False:
+    if Scan.is_associative.given(node) is not False:
         return None
     return Fault(node, "a non-associative scan stands behind the assignment of layouts, where nothing runs it any more",
                  "XLA's ScanExpander makes a while of it, before layouts are assigned")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irscope.analysis.verify.faults import Fault
+from irscope.formats.relay import structure
 from irscope.graph import Graph, Node
 
 
@@ -43,4 +44,4 @@ def _way_back(start: Graph, end: Graph) -> list[Graph] | None:
 
 def _calls(graph: Graph) -> list[Node]:
     """The calls of functions of the module that stand in a graph itself."""
-    return [node for node in graph.nodes if node.op.name == "call" and node.op.dialect == "relay" and node.bodies]
+    return [node for node in graph.nodes if node.op is structure.CALL and node.bodies]

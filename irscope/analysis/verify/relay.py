@@ -11,23 +11,27 @@ from collections.abc import Iterator, Sequence
 from irscope.analysis.verify.data_types import data_faults
 from irscope.analysis.verify.faults import Fault
 from irscope.analysis.verify.recursion import endless_calls
+from irscope.formats.relay import structure
+from irscope.formats.relay.attributes import Call, Named, RelayModule
 from irscope.formats.relay.operators import declared
 from irscope.formats.relay.operators.signature import check_operands
 from irscope.formats.relay.types import type_text
 from irscope.graph import UNKNOWN, FunctionType, Graph, Module, NamedType, Node, TensorType, TupleType, Type
 from irscope.graph.dtypes import PRED
-from irscope.ops import TypeFault, lookup
+from irscope.ops import TypeFault, hlo, lookup
+from irscope.ops.attributes import GetTupleElement
+from irscope.ops.sets import relay
 from irscope.ops.shapes import fits
 from irscope.source import did_you_mean
 
-LOWERED = ("call_lowered", "vm.invoke_tvm_op")
+LOWERED = relay("call_lowered vm.invoke_tvm_op")
 """Operators that call functions which a Relay text may leave out."""
 
 
 def relay_faults(module: Module) -> Iterator[tuple[Graph, Fault]]:
     """Everything that does not fit, with the graph that it is in."""
     for graph in module.graphs.values():
-        lowered = {o for node in graph.nodes if node.op.name in LOWERED for o in node.operands}
+        lowered = {o for node in graph.nodes if node.op in LOWERED for o in node.operands}
         for node in graph.nodes:
             if node not in lowered:
                 yield from ((graph, fault) for fault in _node(node, graph, module))
@@ -39,29 +43,31 @@ def relay_faults(module: Module) -> Iterator[tuple[Graph, Fault]]:
 
 
 def _node(node: Node, graph: Graph, module: Module) -> Iterator[Fault]:
-    name = node.op.name
-    if name == "call" and node.bodies:
+    op = node.op
+    if op is structure.CALL and node.bodies:
         yield from _call(node, node.bodies[0])
-    elif name == "call" and "callee" not in node.attrs:
+    elif op is structure.CALL and Call.callee.given(node) is None:
         yield from _value_call(node)
-    elif name in ("call", "global"):
+    elif op in (structure.CALL, structure.GLOBAL):
         yield from _global(node, graph, module)
-    elif name == "if":
+    elif op is structure.IF:
         yield from _if(node)
-    elif name == "get-tuple-element":
+    elif op is hlo.get_tuple_element:
         yield from _projection(node)
-    elif name in ("constructor", "match"):
+    elif op in (structure.CONSTRUCTOR, structure.MATCH):
         yield from data_faults(node, module)
-    elif node.op.dialect == "relay" and node.op.infer is not None and any(o.type is UNKNOWN for o in node.operands):
-        operator = declared(name)
+    elif op.is_primitive or op.infer is None:
+        return
+    elif any(o.type is UNKNOWN for o in node.operands):
+        operator = declared(op.name)
         try:
             if operator is not None:
-                check_operands(name, operator.takes, [o.type for o in node.operands])
+                check_operands(op.name, operator.takes, [o.type for o in node.operands])
         except TypeFault as fault:
             yield Fault(node, fault.message, fault.help, about="type")
-    elif node.op.dialect == "relay" and node.op.infer is not None:
+    else:
         try:
-            inferred = node.op.infer(node)
+            inferred = op.infer(node)
         except TypeFault as fault:
             yield Fault(node, fault.message, fault.help, about="dtype" if "equal dtypes" in fault.message else "type")
             return
@@ -109,8 +115,8 @@ def _unlike(a: Type, b: Type) -> bool:
 
 def _global(node: Node, graph: Graph, module: Module) -> Iterator[Fault]:
     """A function of the module that the text does not define, and a value without its %."""
-    name = str(node.attrs.get("callee", node.attrs.get("name", "")))
-    known = {*module.graphs, *module.attrs.get("externs", ())}
+    name = Call.callee.given(node) or Named.name.given(node) or ""
+    known = {*module.graphs, *RelayModule.of(module).externs}
     if name.startswith("%") or name in known or lookup(name, "relay") is not None:
         return  # a function inside itself, one of the module, an operator as a value
     if module.source.text.startswith("@", max(node.loc, 0)):
@@ -124,7 +130,7 @@ def _global(node: Node, graph: Graph, module: Module) -> Iterator[Fault]:
 
 def _projection(node: Node) -> Iterator[Fault]:
     """A field of what is no tuple, or of a tuple that is shorter."""
-    whole, index = node.operands[0], int(node.attrs["index"])
+    whole, index = node.operands[0], GetTupleElement.of(node).index
     if isinstance(whole.type, TupleType):
         fields = len(whole.type.elements)
         if index >= fields:

@@ -8,6 +8,7 @@ from math import prod
 from irscope.analysis.verify.faults import Fault, devices_of
 from irscope.analysis.verify.texts import Texts, inside, split
 from irscope.graph import Graph, Module, Node, TensorType, TupleType, Type
+from irscope.ops import hlo
 
 TILES = re.compile(r"devices=\[([\d,\s]+)\](?:<=\[([\d,\s]+)\]|((?:\s*-?\d+\s*,?)*))")
 NUMBER = re.compile(r"-?\d{1,18}")  # longer runs of digits count no devices
@@ -17,18 +18,20 @@ LAST = re.compile(r"last_tile_dims=\{([^}]*)\}")
 DEVICE = re.compile(r"\bdevice=(-?\d{1,18})")
 METADATA = re.compile(r",?\s*metadata=\{.*\}(?=[\s}]*$)", re.DOTALL)
 
+_CARRYING = hlo.named("while conditional")
+
 
 def check(module: Module) -> Iterator[tuple[Graph, Fault]]:
     """Shardings that do not fit the type, the number of devices, or each other."""
     written: dict[int, str] = {}
-    partitions = devices_of(module, "num_partitions")
+    _, partitions = devices_of(module)
     for graph, node, text in Texts(module).having("sharding"):
         written[id(node)] = " ".join(METADATA.sub("", text).split())
         yield from ((graph, fault) for fault in _fits(node, node.type, text, partitions))
     if written:
         for graph in module.graphs.values():
             for node in graph.nodes:
-                if node.op.name in ("while", "conditional") and node.bodies:
+                if node.op in _CARRYING and node.bodies:
                     yield from ((graph, fault) for fault in _consistent(node, written))
 
 
@@ -68,7 +71,7 @@ def _fits(node: Node, t: Type, text: str, partitions: int) -> Iterator[Fault]:
 def _consistent(node: Node, written: dict[int, str]) -> Iterator[Fault]:
     """The values that a loop or branch carries are sharded alike at all places where the text says how."""
     places = [node]
-    if node.op.name == "while":
+    if node.op is hlo.while_:
         places += [p for graph in node.bodies for p in graph.params[:1]]
         if len(node.bodies) > 1 and node.bodies[1].root is not None:
             places.append(node.bodies[1].root)

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 
 from irscope.analysis.verify.faults import Fault
 from irscope.graph import Graph, Module
+from irscope.ops import hlo
+from irscope.ops.attributes import Transfer
 
 MAIN = "main"
 
@@ -14,14 +16,14 @@ def check(module: Module) -> Iterator[tuple[Graph, Fault]]:
     if not any("execution_thread" in g.notes for g in module.graphs.values()):
         return
     # A computation that the text leaves out, around what an asynchronous start does, is on the thread of the start.
-    handed = {id(n.bodies[0]): str(n.attrs.get("async_execution_thread", MAIN)) for g in module.graphs.values() for n in g.nodes
-              if n.op.name == "async-start" and n.bodies and n.bodies[0].notes.get("implicit")}
+    handed = {id(n.bodies[0]): Transfer.of(n).async_execution_thread or MAIN for g in module.graphs.values() for n in g.nodes
+              if n.op is hlo.async_start and n.bodies and n.bodies[0].notes.get("implicit")}
     for graph in module.graphs.values():
         for node in graph.nodes:
             for called in node.bodies:
                 mine, theirs = handed.get(id(graph), thread(graph)), handed.get(id(called), thread(called))
-                if node.op.name == "async-start":
-                    mine = node.attrs.get("async_execution_thread", mine)
+                if node.op is hlo.async_start:
+                    mine = Transfer.of(node).async_execution_thread or mine
                 if mine != theirs:
                     yield graph, Fault(node, f"{node.op.name} on the thread {mine} calls {called.name}, which runs on the thread {theirs}",
                                        "called computations run on the thread of their caller")

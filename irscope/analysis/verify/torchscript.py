@@ -8,33 +8,34 @@ from collections.abc import Iterator
 
 from irscope.analysis.verify.faults import Fault
 from irscope.formats.torchscript.operators import overloads
-from irscope.graph import Graph
+from irscope.graph import Graph, Op
+from irscope.ops.sets import torchscript
 
-LEAST = {"prim::If": 1, "prim::Loop": 2, "prim::GetAttr": 1, "prim::SetAttr": 2, "prim::CallMethod": 1, "prim::CallFunction": 1,
-         "prim::TupleUnpack": 1, "prim::ListUnpack": 1, "prim::NumToTensor": 1, "prim::TupleIndex": 1, "aten::Int": 1, "aten::Float": 1,
-         "aten::Bool": 1, "aten::__getitem__": 2, "aten::append": 2}
+_AT_LEAST_ONE = torchscript("prim::If prim::GetAttr prim::CallMethod prim::CallFunction prim::TupleUnpack prim::ListUnpack "
+                            "prim::NumToTensor prim::TupleIndex Int Float Bool")
+_AT_LEAST_TWO = torchscript("prim::Loop prim::SetAttr __getitem__ append")
 """Operands that the interpreter's own operators need (torch/csrc/jit/runtime/register_prim_ops.cpp)."""
 
 
 def call_faults(graph: Graph) -> Iterator[Fault]:
     """The nodes that lack operands. Operators without a schema are no fault, nor are more operands: torch's versions differ in those."""
-    least: dict[str, tuple[int, str]] = {}
+    least: dict[Op, tuple[int, str]] = {}
     for node in graph.nodes:
-        name = node.op.name
-        if node.op.dialect != "torchscript":
+        op = node.op
+        if op.is_primitive:
             continue
-        if name not in least:
-            least[name] = _least(name)
-        wanted, schema = least[name]
+        if op not in least:
+            least[op] = _least(op)
+        wanted, schema = least[op]
         if len(node.operands) < wanted:
-            message = f"{name} takes {wanted} operand{'s' if wanted != 1 else ''} at least, got {len(node.operands)}"
+            message = f"{op.name} takes {wanted} operand{'s' if wanted != 1 else ''} at least, got {len(node.operands)}"
             yield Fault(node, message, schema, about="type")
 
 
-def _least(name: str) -> tuple[int, str]:
+def _least(op: Op) -> tuple[int, str]:
     """The fewest operands that an overload takes, and its schema."""
-    known = overloads(name)
+    known = overloads(op.name)
     if known is None or not known.choices:
-        return LEAST.get(name, 0), ""
+        return (2 if op in _AT_LEAST_TWO else 1 if op in _AT_LEAST_ONE else 0), ""
     least = [(sum(not (a.has_default or a.optional) for a in choice.schema.arguments), choice.schema.text) for choice in known.choices]
     return min(least)

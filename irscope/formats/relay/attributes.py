@@ -6,7 +6,7 @@ Defaults are Relay's. What a record leaves to ``Any`` may be anything that a tex
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -15,10 +15,13 @@ from irscope.ops.attrs import Literal
 
 
 class RelayModule(Attributes):
-    """The data types: by name, the constructors with the types of their fields."""
+    """What a module declares beside its functions: fields by constructor by data type, functions that are defined elsewhere, and the
+    moment (``before`` or ``after``) and the pass of which a log printed it."""
 
     __slots__ = ()
     types = attribute[Mapping[str, Mapping[str, Any]]](MappingProxyType({}))
+    externs = attribute[Sequence[str]](())
+    snapshot = attribute[tuple[str, str] | None](None)
 
 
 class Call(Attributes):

@@ -18,6 +18,7 @@ from irscope.lower.points import Trace, lies_across, merged, trace
 from irscope.lower.storage import Wish
 from irscope.lower.tile import Expr
 from irscope.lower.values import tensor_of
+from irscope.ops import hlo
 from irscope.ops.nests import SUM_BLOCK, blocks, fold_type, widened
 
 
@@ -112,7 +113,7 @@ class _Reduction:
             mine.append(held)
             registers.append(k.reg(wide, k.splat(k.convert(held[self.reduce.args[1]], wide), lanes)))
         long = word == "add" and prod(self.columns) > SUM_BLOCK and (wide.is_float or wide.is_complex)
-        total_type = fold_type(dtype, "add", prod(self.columns)) if long else wide
+        total_type = fold_type(dtype, hlo.add, prod(self.columns)) if long else wide
         totals = [k.reg(total_type, k.splat(k.const(0, total_type), lanes)) for _ in registers] if long else []
         for first, extents in blocks(k, self.columns, SUM_BLOCK if long else prod(self.columns)):
             with ExitStack() as loops:

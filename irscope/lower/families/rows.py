@@ -11,7 +11,7 @@ from math import nan, prod
 from typing import Any
 
 from irscope.fusion import Group
-from irscope.graph import DType, Node, TensorType
+from irscope.graph import DType, Node, Op, TensorType
 from irscope.graph.dtypes import F32, F64, PRED
 from irscope.lower.build import KernelBuilder
 from irscope.lower.emission import Emission, Values, tail_mask, width
@@ -20,6 +20,7 @@ from irscope.lower.points import Point, Trace, lies_across, merged, trace
 from irscope.lower.storage import Wish
 from irscope.lower.tile import Buffer, Expr
 from irscope.lower.values import tensor_of
+from irscope.ops import hlo
 from irscope.ops.bodies import COMBINERS, combiner, identity
 from irscope.ops.nests import SUM_BLOCK, blocks, fold_type, widened
 
@@ -226,15 +227,15 @@ class _Rows:
         word, dtype = word_of(node), tensor_of(node).dtype
         if word is None:
             return Sum(point, None, dtype, [self.k.reg(dtype, values[point.args[1]])])
-        opcode = combiner(node.bodies[0])
-        assert opcode is not None
+        op = combiner(node.bodies[0])
+        assert op is not None
         wide = widened(dtype) if word in ("add", "mul") else dtype
-        neutral = self.k.const(_neutral(opcode, wide), wide)
+        neutral = self.k.const(_neutral(op, wide), wide)
         registers = [self.k.reg(wide, self.k.splat(neutral, self.lanes)) for _ in range(self.sums)]
         # The largest of two as HLO has it takes six instructions, because NaN must win. Here it takes two: whether there was a NaN is
         # kept aside, and looked at when the row is done.
         aside = word in ("max", "min") and wide in (F32, F64) and not self.exact
-        total_type = fold_type(dtype, opcode, prod(self.columns))
+        total_type = fold_type(dtype, op, prod(self.columns))
         steps = prod(self.columns[:-1]) * -(-self.columns[-1] // (self.lanes * self.sums)) if self.columns else 1
         total = self.k.reg(total_type, self.k.splat(self.k.const(0, total_type), self.lanes)) \
             if word == "add" and steps > SUM_BLOCK and (wide.is_float or wide.is_complex) else None
@@ -262,9 +263,9 @@ class _Rows:
             return
         value = k.splat(k.convert(value, one.dtype), lanes)
         if mask is not None:
-            opcode = combiner(one.point.node.bodies[0])
-            assert opcode is not None
-            value = k.select(mask, value, k.splat(k.const(_tail_identity(opcode, one.dtype), one.dtype), lanes))
+            op = combiner(one.point.node.bodies[0])
+            assert op is not None
+            value = k.select(mask, value, k.splat(k.const(_tail_identity(op, one.dtype), one.dtype), lanes))
         if one.nan is not None:
             register.set(self._better(one, value, register.get()))
             one.nan.set(k.binary("or", one.nan.get(), k.compare("NE", value, value)))
@@ -297,30 +298,30 @@ class _Rows:
 
 def word_of(node: Node) -> str | None:
     """The word of the vocabulary that a reduction combines by, where lanes can do it in any order; None for any other body."""
-    opcode = combiner(node.bodies[0])
+    op = combiner(node.bodies[0])
     if not isinstance(node.type, TensorType):
         return None
     dtype = node.type.dtype
-    if opcode is None or (dtype.is_complex and opcode != "add"):
+    if op is None or (dtype.is_complex and op is not hlo.add):
         return None
-    return COMBINERS[opcode]
+    return COMBINERS[op]
 
 
-def _neutral(opcode: str, dtype: DType) -> Any:
+def _neutral(op: Op, dtype: DType) -> Any:
     """The value that changes nothing."""
-    value = identity(opcode, dtype.numpy())
+    value = identity(op, dtype.numpy())
     return value.item() if hasattr(value, "item") else value
 
 
-def _tail_identity(opcode: str, dtype: DType) -> Any:
+def _tail_identity(op: Op, dtype: DType) -> Any:
     """The value of the lanes beyond a tail: -0 for sums of floats, which -0 changes as little as 0 does.
 
     Lanes that are masked off are loaded as 0, and a quotient of two such lanes is NaN. LLVM 22.1 takes it for 0 where the processor has no
     AVX: it drops a select between the quotient and 0, and the sum is NaN. It keeps a select between the quotient and -0.
     """
-    if opcode == "add" and (dtype.is_float or dtype.is_complex):
+    if op is hlo.add and (dtype.is_float or dtype.is_complex):
         return complex(-0.0, -0.0) if dtype.is_complex else -0.0
-    return _neutral(opcode, dtype)
+    return _neutral(op, dtype)
 
 
 FAMILY = Rows()

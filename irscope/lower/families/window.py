@@ -17,7 +17,7 @@ from typing import Any
 
 from irscope.fusion import Group
 from irscope.fusion.drafts import dims_of
-from irscope.graph import Node, TensorType
+from irscope.graph import Node, Op, TensorType
 from irscope.lower.build import KernelBuilder
 from irscope.lower.emission import width
 from irscope.lower.families import Built, Fixed, Problem
@@ -33,7 +33,8 @@ from irscope.ops.bodies import combiner
 
 MAX_TAPS = 64
 """Windows with more elements are loops of the generic family: their code would be long."""
-IDEMPOTENT = frozenset(("maximum", "minimum", "and", "or"))
+IDEMPOTENT = hlo.named("maximum minimum and or")
+_DIRECTIONS: dict[Op | None, str] = {hlo.maximum: "GT", hlo.minimum: "LT"}
 
 
 @dataclass(slots=True)
@@ -107,9 +108,9 @@ class _Nest:
         self.source = self.epilogue.views[anchor.operands[0]]
         self.shape = dims_of(anchor)
         self.init = self.epilogue.value(anchor.operands[1], [])
-        opcode = combiner(anchor.bodies[0])
+        op = combiner(anchor.bodies[0])
         exact = problem.options.get("precision", "default") == "exact"
-        self.direction = {"maximum": "GT", "minimum": "LT"}.get(opcode or "") if self.init.dtype.is_float and not exact else None
+        self.direction = _DIRECTIONS.get(op) if self.init.dtype.is_float and not exact else None
         self.taps = list(product(*(range(n) for n in work.window.size)))
 
     def write(self) -> None:

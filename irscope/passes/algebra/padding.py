@@ -4,7 +4,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from irscope.graph import Node
+from irscope.graph import Node, Op
 from irscope.ops import hlo
 from irscope.ops.attributes import Convolution, Pad, Windowed
 from irscope.ops.bodies import combiner, identity
@@ -53,9 +53,9 @@ def reduce_window(s: Simplifier, d: Draft) -> Node | None:
     return s.make(hlo.reduce_window, (x.operands[0], init), d.tensor, attrs, d.bodies)
 
 
-def _is_neutral(opcode: str | None, value: Any) -> bool:
+def _is_neutral(op: Op | None, value: Any) -> bool:
     """Whether combining with a value changes nothing."""
-    return opcode is not None and bool(value == identity(opcode, value.dtype))
+    return op is not None and bool(value == identity(op, value.dtype))
 
 
 RULES: Rules = {hlo.pad: (pad,), hlo.convolution: (convolution,), hlo.reduce_window: (reduce_window,)}
