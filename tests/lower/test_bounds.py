@@ -15,8 +15,8 @@ from irscope.lower.contents import verify_contents
 from irscope.lower.lowering import lower
 from irscope.lower.options import Options
 from irscope.lower.program import Launch, Program
-from irscope.lower.tidy import walk
 from irscope.lower.tile import Store
+from irscope.lower.traversal import walk
 from irscope.lower.verify import verify_kernel, verify_program
 from tests.lower.running import compiled, drawn
 from tests.lower.test_families_interpreted import CASES
