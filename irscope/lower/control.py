@@ -10,6 +10,7 @@ from irscope.lower.program import Loop, Step, Switch
 from irscope.lower.storage import Storage
 from irscope.lower.values import Parts, Path, leaf_paths, leaves, tensor_of
 from irscope.ops import hlo
+from irscope.ops.attributes import GetTupleElement
 
 if TYPE_CHECKING:
     from irscope.lower.homes import Homes
@@ -117,7 +118,7 @@ def _path_of(leaf: Node, body: Graph) -> Path | None:
     """The way to a node that is a part of the body's parameter, or None."""
     path: Path = ()
     while leaf.op is hlo.get_tuple_element:
-        path = (leaf.attrs["index"], *path)
+        path = (GetTupleElement.of(leaf).index, *path)
         leaf = leaf.operands[0]
     return path if body.params and leaf is body.params[0] else None
 

@@ -23,6 +23,7 @@ from irscope.lower.program import Copy, Launch, Program, Slot, Step
 from irscope.lower.storage import Storage
 from irscope.lower.values import Parts, buffer_name, is_scalar_constant, leaf_paths, leaves, tensor_of
 from irscope.ops import hlo
+from irscope.ops.attributes import Constant
 
 STREAM_BYTES = 4 << 20
 """Results of the program that are at least this large leave the caches before anybody reads them."""
@@ -105,7 +106,7 @@ class Lowering:
 
     def constant(self, node: Node) -> Storage:
         """The memory of a constant; equal literals share it."""
-        literal = node.attrs["literal"]
+        literal = Constant.of(node).literal
         if id(literal) not in self._constants:
             if literal.elided:
                 raise cannot_run(self.module, node, "its value is not in the text, which elides it",
@@ -118,7 +119,7 @@ class Lowering:
 
     def packed(self, packed: Packed) -> Slot:
         """The memory of a constant in another order."""
-        literal = packed.node.attrs["literal"]
+        literal = Constant.of(packed.node).literal
         key = (id(literal), packed.key)
         if key not in self._packed:
             data = np.ascontiguousarray(packed.make(literal.value())).reshape(-1)
@@ -225,7 +226,7 @@ class GraphLowering:
         """The group with the places of all it reads and writes."""
         ins = {node: self.storage_of(node) for node in group.inputs
                if group.kind in ("whole", "update") or not is_scalar_constant(node)}
-        constants = {node: node.attrs["literal"].value() for node in ins if node.op is hlo.constant}
+        constants = {node: Constant.of(node).literal.value() for node in ins if node.op is hlo.constant}
         root = group.anchor if group.anchor is not None and (group.kind != "rows" or not group.outputs) else group.root
         name = buffer_name(root.origin[0] if root.origin else root)
         slots = {s.slot for s in outs.values()}

@@ -12,6 +12,7 @@ from irscope.lower.program import Step
 from irscope.lower.storage import Storage
 from irscope.lower.values import is_scalar_constant, tensor_of
 from irscope.ops import hlo
+from irscope.ops.attributes import Concatenate, Pad
 
 if TYPE_CHECKING:
     from irscope.lower.homes import Homes
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 def is_place(node: Node) -> bool:
     """Whether a node's operands can be written straight into its result: a concatenation, or padding that cuts nothing off."""
-    return node.op is hlo.concatenate or (node.op is hlo.pad and all(min(low, high) >= 0 for low, high, _ in node.attrs["padding"]))
+    return node.op is hlo.concatenate or (node.op is hlo.pad and all(min(low, high) >= 0 for low, high, _ in Pad.of(node).padding))
 
 
 def is_update(node: Node) -> bool:
@@ -31,7 +32,7 @@ def is_update(node: Node) -> bool:
 def reserve(homes: Homes, node: Node) -> None:
     """Let the operands that only this node needs whole be written into its place at once."""
     whole = homes.known[node]
-    if any(hole for _, _, hole in node.attrs.get("padding", ())):
+    if node.op is hlo.pad and any(hole for _, _, hole in Pad.of(node).padding):
         return
     behind = [stored(operand) for operand in node.operands]
     for operand, part in _parts(node, whole):
@@ -145,7 +146,7 @@ def _fill(graph: GraphLowering, value: Node, target: Storage) -> None:
 
 def _frame(node: Node, whole: Storage) -> list[Storage]:
     """What padding adds: a slab before and one after the operand along each dimension; everything when there are holes inside too."""
-    padding, dims = node.attrs["padding"], dims_of(node.operands[0])
+    padding, dims = Pad.of(node).padding, dims_of(node.operands[0])
     if any(hole for _, _, hole in padding):
         return [whole]
     slabs: list[Storage] = []
@@ -163,9 +164,9 @@ def _parts(node: Node, whole: Storage) -> list[tuple[Node, Storage]]:
     if node.op is hlo.pad:
         operand = node.operands[0]
         cut = [(low, low + (n - 1) * (hole + 1) + 1 if n else low, hole + 1)
-               for n, (low, _, hole) in zip(dims_of(operand), node.attrs["padding"])]
+               for n, (low, _, hole) in zip(dims_of(operand), Pad.of(node).padding)]
         return [(operand, whole.under(whole.walk().sliced(cut)))]
-    axis, at = node.attrs["dimensions"][0], 0
+    axis, at = Concatenate.of(node).axis, 0
     found: list[tuple[Node, Storage]] = []
     for operand in node.operands:
         size = dims_of(operand)[axis]

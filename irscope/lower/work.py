@@ -23,6 +23,7 @@ from irscope.lower.inline import NoScalarMeaning
 from irscope.lower.tile import Assign, Declare, Expr, For, GatherLoad, Kernel, Let, Load, Stmt, Store, While
 from irscope.lower.traversal import Visitor, fold, visits, walk
 from irscope.ops import hlo
+from irscope.ops.attributes import Windowed
 from irscope.ops.convolution import Conv
 from irscope.ops.costs import result_elements
 
@@ -218,7 +219,8 @@ def node_operations(node: Node) -> float:
     if node.op is hlo.convolution:
         declared = max(declared, _taps(node))
     if node.op is hlo.reduce_window:
-        taps = prod(node.attrs["window"].size) if "window" in node.attrs else 1
+        window = Windowed.of(node).window
+        taps = prod(window.size) if window is not None else 1
         declared = max(declared, result_elements(node) * taps * _body_operations(node.bodies[0]))
     if node.op is hlo.reduce:
         return max(declared, prod(dims_of(node.operands[0])) * _body_operations(node.bodies[0]))

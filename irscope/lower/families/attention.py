@@ -27,6 +27,7 @@ from irscope.lower.schedule import ContractionSchedule, Machine, choose_tile, ma
 from irscope.lower.storage import Storage, Wish
 from irscope.lower.tile import Expr
 from irscope.lower.view import Address
+from irscope.ops.attributes import Dot
 from irscope.ops.contraction import DotDims
 
 IN_REGISTERS = 12
@@ -89,7 +90,7 @@ class Attention:
             return None
         if any(problem.outs[o].strides[-1] != 1 for o in last.outputs) or not prod(dims_of(last.anchor)) or dims_of(last.anchor)[-1] == 1:
             return None
-        shape, count = dims_of(first.anchor), len(first.anchor.attrs.get("lhs_batch_dims", ()))
+        shape, count = dims_of(first.anchor), len(Dot.of(first.anchor).lhs_batch_dims)
         return Work(Side(first.anchor, DotDims.of(first.anchor), problem.ins[q], problem.ins[k]),
                     Side(last.anchor, DotDims.of(last.anchor), None, problem.ins[v]), softmax, shape[:count], shape[count:-1], shape[-1])
 

@@ -11,7 +11,9 @@ from irscope.lower.build import KernelBuilder
 from irscope.lower.families import Problem
 from irscope.lower.pull import Pull
 from irscope.lower.tile import Expr
+from irscope.lower.values import is_scalar_constant
 from irscope.ops import hlo
+from irscope.ops.attributes import Iota
 
 Walk = tuple[int, ...]
 
@@ -42,11 +44,11 @@ def walks(problem: Problem) -> tuple[list[Walk], list[Walk]] | None:
                 found = problem.ins[node].seen_through(chain) if node in problem.ins else None
                 if found is not None:
                     read.add(found.strides)
-                elif not (node.op is hlo.constant and isinstance(node.type, TensorType) and node.type.elements == 1):
+                elif not is_scalar_constant(node):
                     return None
             elif node.op is hlo.iota:
                 own = dims_of(node)
-                counted = tuple(int(d == node.attrs["iota_dimension"]) for d in range(len(own)))
+                counted = tuple(int(d == Iota.of(node).iota_dimension) for d in range(len(own)))
                 walked = seen_through(chain, Strides(own, counted))
                 if walked is None:
                     return None

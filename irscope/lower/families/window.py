@@ -28,6 +28,7 @@ from irscope.lower.storage import Wish
 from irscope.lower.tile import Expr
 from irscope.lower.view import Address
 from irscope.ops import hlo
+from irscope.ops.attributes import Windowed
 from irscope.ops.attrs import Window
 from irscope.ops.bodies import combiner
 
@@ -182,8 +183,7 @@ def _window(group: Group) -> Window | None:
     anchor = group.anchor
     if group.kind != "window" or anchor is None or anchor.op is not hlo.reduce_window or len(anchor.operands) != 2:
         return None
-    window: Window | None = anchor.attrs.get("window")  # a scalar has none
-    return window
+    return Windowed.of(anchor).window  # a scalar has none
 
 
 def _slides(window: Window, d: int) -> bool:
