@@ -24,8 +24,8 @@ _MAGIC = {32: 12582912.0, 64: 6755399441055744.0}
 Rule = Callable[[Lanes, str], str]
 
 
-def word(v: Lanes, op: str, names: list[str], precision: str) -> str:
-    """A word of the vocabulary."""
+def operation(v: Lanes, op: str, names: list[str], precision: str) -> str:
+    """A scalar operation."""
     from irscope.backends.llvm_power import arctangent2, power
     from irscope.backends.llvm_trigonometry import cosine, sine, tangent
     if op == "pow":

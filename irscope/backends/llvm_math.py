@@ -1,4 +1,4 @@
-"""Float words: arithmetic as one or a few instructions; the elementary functions are in :mod:`irscope.backends.llvm_elementary`."""
+"""Operations on floats: arithmetic as one or a few instructions; elementary functions are in :mod:`irscope.backends.llvm_elementary`."""
 from __future__ import annotations
 
 import math
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 _ROUND = {"floor": "floor", "ceil": "ceil", "round_even": "roundeven", "round_away": "round"}
 
 
-def word(values: Values, x: Expr, names: list[str]) -> str:
-    """A word of the vocabulary on f32 or f64."""
+def operation(values: Values, x: Expr, names: list[str]) -> str:
+    """A scalar operation on f32 or f64."""
     code, op, flags = values.code, x.op, values.flags
     v = Lanes(code, scalar(x.dtype), x.lanes, values.target.fma, values.target.avx512)
     if op in ("add", "sub", "mul"):
@@ -48,7 +48,7 @@ def word(values: Values, x: Expr, names: list[str]) -> str:
         simple = _simple_power(v, names[0], constant_of(x.args[1]))
         if simple is not None:
             return simple
-    return llvm_elementary.word(v, op, names, values.precision)
+    return llvm_elementary.operation(v, op, names, values.precision)
 
 
 def constant_of(x: Expr) -> float | None:

@@ -127,8 +127,8 @@ class Values:
         if rule is not None:
             return rule(self, x, names)
         if x.dtype.is_integer or x.dtype.kind == "pred":
-            return llvm_integer.word(self.code, x, names)
-        return llvm_math.word(self, x, names)
+            return llvm_integer.operation(self.code, x, names)
+        return llvm_math.operation(self, x, names)
 
     @staticmethod
     def _text(name: Name | None) -> str:

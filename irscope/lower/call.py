@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from irscope.fusion.views import Strides
 from irscope.graph import Node
 from irscope.lower.build import KernelBuilder
-from irscope.lower.families import Arg, Operand, Packed, Problem, Stage
+from irscope.lower.templates import Arg, Operand, Packed, Problem, Stage
 from irscope.lower.tile import Access, Buffer, Kernel
 from irscope.lower.traversal import walk
 from irscope.lower.values import buffer_name

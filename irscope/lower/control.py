@@ -13,33 +13,33 @@ from irscope.ops import hlo
 from irscope.ops.attributes import GetTupleElement
 
 if TYPE_CHECKING:
-    from irscope.lower.homes import Homes
+    from irscope.lower.buffer_assignment import BufferAssignment
     from irscope.lower.lowering import GraphLowering
 
 
-def reserve(homes: Homes, node: Node, number: int) -> None:
-    """Give the results of a loop or a branch (group ``number``) their places, and let a loop's first values be written there where only it
+def reserve(assignment: BufferAssignment, node: Node, number: int) -> None:
+    """Assign buffers to the results of a loop or a branch (group ``number``), and let a loop's first values be written there where only it
     reads them."""
     if node.op is hlo.conditional:
         for path, _ in leaf_paths(node.type):
-            for part in homes.parts.at(node, path):
-                homes.ensure(part)
+            for part in assignment.parts.at(node, path):
+                assignment.ensure(part)
         return
     first = dict(zip((path for path, _ in leaf_paths(node.type)), leaves(node.operands[0])))
     for path, type in leaf_paths(node.type):
         if is_invariant(node, path):
             continue
-        readers = homes.parts.at(node, path)
+        readers = assignment.parts.at(node, path)
         begin = first[path]
         times = sum(stored(value) is stored(begin) for value in first.values())
-        asked = [(r, homes.wanted[r]) for r in readers if r in homes.wanted]
-        wanted = next((s for r, s in asked if homes.may_carry(r, begin, s.slot, times)), None)
-        storage = wanted or homes.lowering.temp(f"{node.name}.{'.'.join(map(str, path))}", type)
+        asked = [(r, assignment.wanted[r]) for r in readers if r in assignment.wanted]
+        wanted = next((s for r, s in asked if assignment.may_carry(r, begin, s.slot, times)), None)
+        storage = wanted or assignment.lowering.temp(f"{node.name}.{'.'.join(map(str, path))}", type)
         for reader in readers:
-            homes.known[reader] = storage
-        homes.carried[node, path] = storage
-        if homes.sole_reader(begin) is not None and times == 1:
-            homes.claim(begin, storage, number)
+            assignment.known[reader] = storage
+        assignment.carried[node, path] = storage
+        if assignment.sole_reader(begin) is not None and times == 1:
+            assignment.claim(begin, storage, number)
 
 
 def loop(graph: GraphLowering, node: Node) -> None:
@@ -52,10 +52,10 @@ def loop(graph: GraphLowering, node: Node) -> None:
         begin = graph.storage_of(first[path])
         if is_invariant(node, path):
             state[path] = begin
-            for reader in graph.homes.parts.at(node, path):
-                graph.homes.known[reader] = begin
+            for reader in graph.assignment.parts.at(node, path):
+                graph.assignment.known[reader] = begin
         else:
-            state[path] = graph.homes.carried[node, path]
+            state[path] = graph.assignment.carried[node, path]
             graph.lowering.copy(graph.steps, begin, state[path])
     memory = graph.lowering.memory
     started = memory.tick()
@@ -83,10 +83,10 @@ def switch(graph: GraphLowering, node: Node) -> None:
     started = memory.time
     targets: list[Storage] = []
     for path, type in leaf_paths(node.type):
-        readers = graph.homes.parts.at(node, path)
-        targets.append(graph.homes.known[readers[0]] if readers else graph.lowering.temp(node.name, type))
+        readers = graph.assignment.parts.at(node, path)
+        targets.append(graph.assignment.known[readers[0]] if readers else graph.lowering.temp(node.name, type))
         for reader in readers[1:]:
-            graph.homes.known[reader] = targets[-1]
+            graph.assignment.known[reader] = targets[-1]
     branches: list[list[Step]] = []
     arguments = [[graph.storage_of(leaf) for leaf in leaves(operand)] for operand in node.operands[1:]]
     for branch, values in zip(node.bodies, arguments):
@@ -124,7 +124,7 @@ def _path_of(leaf: Node, body: Graph) -> Path | None:
 
 
 def _state_of(graph: Graph, state: dict[Path, Storage]) -> dict[Node, Storage]:
-    """The places of a body's parameter, part by part."""
+    """The storage of a body's parameter, part by part."""
     if not graph.params:
         return {}
     parts = Parts(graph)
@@ -132,9 +132,9 @@ def _state_of(graph: Graph, state: dict[Path, Storage]) -> dict[Node, Storage]:
             if isinstance(part.type, TensorType)}
 
 
-def _into(graph: GraphLowering, body: Graph, homes: dict[Node, Storage], wanted: dict[Node, Storage]) -> list[Step]:
+def _into(graph: GraphLowering, body: Graph, params: dict[Node, Storage], wanted: dict[Node, Storage]) -> list[Step]:
     """The steps of a body with its results where they are wanted."""
-    steps, found = graph.lowering.graph(body, homes, wanted)
+    steps, found = graph.lowering.graph(body, params, wanted)
     for leaf, target in wanted.items():
         graph.lowering.copy(steps, found[leaf], target)
     return steps

@@ -9,8 +9,8 @@ from irscope.graph import DTYPES, Node
 from irscope.graph.dtypes import S32, S64
 from irscope.lower.build import KernelBuilder
 from irscope.lower.call import Call
-from irscope.lower.families import Problem
 from irscope.lower.points import Point, Trace
+from irscope.lower.templates import Problem
 from irscope.lower.tile import Expr
 from irscope.lower.values import scalar_value, tensor_of
 from irscope.lower.view import Address

@@ -9,7 +9,7 @@ from typing import Any
 
 from irscope.graph import DType
 from irscope.lazy import Array, np
-from irscope.lower import words
+from irscope.lower import scalar_ops
 from irscope.lower.program import Copy, Launch, Loop, Program, Slot, Switch
 from irscope.lower.tile import (
     Assign,
@@ -148,7 +148,7 @@ class _Run(Visitor):
     @visits(For)
     def for_(self, s: For) -> None:
         for i in range(self.integer(s.low), self.integer(s.high), s.step):
-            self.variables[s.var] = words.held([i], s.var.dtype)
+            self.variables[s.var] = scalar_ops.wrapped([i], s.var.dtype)
             self.block(s.body)
 
     @visits(While)
@@ -190,7 +190,7 @@ class _Run(Visitor):
         for lane, (place, takes) in enumerate(zip(places, taking)):
             if takes:
                 out[lane] = self.memory[buffer][place]
-        return out.astype(words.register_type(buffer.dtype))
+        return out.astype(scalar_ops.register_type(buffer.dtype))
 
     @visits(Store)
     def write(self, s: Store) -> None:
@@ -214,7 +214,7 @@ class _Run(Visitor):
         op, dtype = x.op, x.dtype
         if op == "const":
             values = list(x.value) if x.lanes > 1 else [x.value]
-            return words.held(values, dtype) if dtype.is_integer else np.array(values).astype(dtype.numpy())
+            return scalar_ops.wrapped(values, dtype) if dtype.is_integer else np.array(values).astype(dtype.numpy())
         if op == "var":
             if x not in self.variables:
                 raise Misstep(f"{self.name}: {x.value} is used before it is known")
@@ -224,13 +224,13 @@ class _Run(Visitor):
                 raise Misstep(f"{self.name}: {x.value.name} is read before it is declared")
             return self.registers[x.value]
         if op == "lane":
-            return np.arange(x.lanes).astype(words.register_type(dtype))
+            return np.arange(x.lanes).astype(scalar_ops.register_type(dtype))
         if op == "splat":
             return np.repeat(args[0], x.lanes)
         if op == "select":
             return np.where(args[0], args[1], args[2])
         if op == "convert":
-            return words.convert(args[0], x.args[0].dtype, dtype)
+            return scalar_ops.convert(args[0], x.args[0].dtype, dtype)
         if op == "bitcast":
             return _bits(args[0], x.args[0].dtype, dtype)
         if op == "fma":
@@ -249,15 +249,15 @@ class _Run(Visitor):
             with np.errstate(all="ignore"):
                 return np.ldexp(args[0], np.clip(args[1], -10_000, 10_000).astype(np.int32))
         if op.startswith("cmp."):
-            return words.compare(op[4:], *args)
+            return scalar_ops.compare(op[4:], *args)
         if op.startswith("reduce."):
             total = args[0][:1]
             for lane in range(1, len(args[0])):
-                total = words.binary(op[7:], total, args[0][lane:lane + 1], dtype)
+                total = scalar_ops.binary(op[7:], total, args[0][lane:lane + 1], dtype)
             return total
-        return words.unary(op, args[0], dtype) if op in UNARY else words.binary(op, args[0], args[1], dtype)
+        return scalar_ops.unary(op, args[0], dtype) if op in UNARY else scalar_ops.binary(op, args[0], args[1], dtype)
 
 
 def _bits(x: Array, source: DType, to: DType) -> Array:
-    same = x.view(words.register_type(to)) if x.dtype.itemsize == words.register_type(to).itemsize else x
-    return words.held([int(v) for v in same], to) if to.is_integer and to.bits < 8 else np.asarray(same)
+    same = x.view(scalar_ops.register_type(to)) if x.dtype.itemsize == scalar_ops.register_type(to).itemsize else x
+    return scalar_ops.wrapped([int(v) for v in same], to) if to.is_integer and to.bits < 8 else np.asarray(same)

@@ -1,4 +1,4 @@
-"""From a primitive module to a program: every value gets a place, every group its kernels, loops and branches their steps."""
+"""From a primitive module to a program: every value gets a buffer, every group its kernels, loops and branches their steps."""
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -11,16 +11,16 @@ from irscope.fusion.irscope import POLICY
 from irscope.fusion.views import VIEWS
 from irscope.graph import TOKEN, Graph, Module, Node, TensorType
 from irscope.lazy import np
-from irscope.lower import control, places
-from irscope.lower.families import Packed, Problem
+from irscope.lower import aliasing, control
+from irscope.lower.buffer_assignment import BufferAssignment, split_group
 from irscope.lower.faults import cannot_run
-from irscope.lower.homes import Homes, split_group
 from irscope.lower.inline import NoScalarMeaning
-from irscope.lower.kernels import Shop, Tuner
+from irscope.lower.kernels import KernelCache, Tuner
 from irscope.lower.memory import Memory
 from irscope.lower.options import Options
 from irscope.lower.program import Copy, Launch, Program, Slot, Step
 from irscope.lower.storage import Storage
+from irscope.lower.templates import Packed, Problem
 from irscope.lower.values import Parts, buffer_name, is_scalar_constant, leaf_paths, leaves, tensor_of
 from irscope.ops import hlo
 from irscope.ops.attributes import Constant
@@ -48,7 +48,7 @@ class Lowering:
         self.options = options if options.lanes else replace(options, lanes=16)
         self.program = Program(module.name, flush_denormals=module.flushes_denormals)
         self.memory = Memory()
-        self.shop = Shop(tuner)
+        self.kernel_cache = KernelCache(tuner)
         self._constants: dict[int, Storage] = {}
         self._packed: dict[tuple[int, object], Slot] = {}
         self._plans: dict[Graph, Plan] = {}
@@ -56,18 +56,18 @@ class Lowering:
     def run(self) -> Program:
         main = self.module.main()
         program = self.program
-        homes: dict[Node, Storage] = {}
+        params: dict[Node, Storage] = {}
         held = Parts(main)
         for param in main.params:
             for path, type in leaf_paths(param.type):
                 storage = self._external("input", ".".join((param.name, *map(str, path))), type, len(program.inputs))
-                homes.update(dict.fromkeys(held.at(param, path), storage))
+                params.update(dict.fromkeys(held.at(param, path), storage))
         results = leaves(main.result())
         targets = [self._external("output", leaf.name, tensor_of(leaf), n) for n, leaf in enumerate(results)]
         wanted: dict[Node, Storage] = {}
         for leaf, target in zip(results, targets):
             wanted.setdefault(leaf, target)
-        steps, found = self.graph(main, homes, wanted)
+        steps, found = self.graph(main, params, wanted)
         for leaf, target in zip(results, targets):
             if found[leaf].slot is not target.slot:
                 self.copy(steps, found[leaf], target)
@@ -78,12 +78,12 @@ class Lowering:
         program.arena_bytes = self.memory.place_apart(self.options.apart) if self.options.apart else self.memory.place()
         return program
 
-    def graph(self, graph: Graph, homes: Mapping[Node, Storage], wanted: Mapping[Node, Storage]) -> tuple[list[Step], dict[Node, Storage]]:
-        """The steps of one graph. ``homes`` places its parameters; results are put where ``wanted`` says when that is possible.
+    def graph(self, graph: Graph, params: Mapping[Node, Storage], wanted: Mapping[Node, Storage]) -> tuple[list[Step], dict[Node, Storage]]:
+        """The steps of one graph. ``params`` has the storage of its parameters; results are put where ``wanted`` says if possible.
 
-        Gives the places of the results beside the steps: whoever wants them elsewhere copies them.
+        Gives the storage of the results beside the steps: whoever wants them elsewhere copies them.
         """
-        lowered = GraphLowering(self, graph, homes, wanted)
+        lowered = GraphLowering(self, graph, params, wanted)
         lowered.run()
         return lowered.steps, {leaf: lowered.storage_of(leaf) for leaf in leaves(graph.result())}
 
@@ -131,8 +131,8 @@ class Lowering:
     # ---- steps
 
     def launch(self, steps: list[Step], problem: Problem) -> bool:
-        """Append the launches of a problem; False when no family takes the group as one kernel."""
-        built = self.shop.build(problem)
+        """Append the launches of a problem; False when no template takes the group as one kernel."""
+        built = self.kernel_cache.build(problem)
         if built is None:
             return False
         for stage in built.stages:
@@ -154,21 +154,21 @@ class Lowering:
             width = source.dtype.storage
             steps.append(Copy(source.slot, target.slot, prod(target.shape) * width, source.offset * width, target.offset * width))
         else:
-            places.copy(self, steps, source, target)
+            aliasing.copy(self, steps, source, target)
 
 
 class GraphLowering:
     """One graph (the entry, a branch, a loop's body) being lowered to steps."""
 
-    def __init__(self, lowering: Lowering, graph: Graph, homes: Mapping[Node, Storage], wanted: Mapping[Node, Storage]) -> None:
+    def __init__(self, lowering: Lowering, graph: Graph, params: Mapping[Node, Storage], wanted: Mapping[Node, Storage]) -> None:
         self.lowering = lowering
         self.graph = graph
         self.plan = lowering.plan(graph)
         self.steps: list[Step] = []
-        self.homes = Homes(lowering, graph, self.plan, dict(homes), wanted)
+        self.assignment = BufferAssignment(lowering, graph, self.plan, dict(params), wanted)
 
     def run(self) -> None:
-        self.homes.assign()
+        self.assignment.assign()
         for group in self.plan.groups:
             self.group(group)
 
@@ -180,22 +180,22 @@ class GraphLowering:
                 return control.loop(self, anchor)
             if anchor.op is hlo.conditional:
                 return control.switch(self, anchor)
-            if places.is_place(anchor):
-                return places.build(self, anchor)
-            if places.is_update(anchor):
-                return places.update(self, anchor)
+            if aliasing.can_alias_operands(anchor):
+                return aliasing.build(self, anchor)
+            if aliasing.is_update(anchor):
+                return aliasing.update(self, anchor)
             if all(leaf == TOKEN for leaf in anchor.type.leaves()):
                 return None
             if anchor.op.element is None and anchor.op.nest is None and anchor.op.scalar is None:
                 raise cannot_run(self.lowering.module, anchor)
-        if places.is_move(group) and places.is_moved(self, group):
+        if aliasing.is_view_copy(group) and aliasing.is_aliased(self, group):
             return None
         return self.kernels(group)
 
     def kernels(self, group: Group) -> None:
-        """Append the launches of a group; one that no family takes as a whole goes node by node.
+        """Append the launches of a group; one that no template takes as a whole goes node by node.
 
-        A plan takes values for row-major. Where they lie otherwise and no family takes the group for that, copies come in between.
+        A plan takes values for row-major. Where they lie otherwise and no template takes the group for that, copies come in between.
         """
         outs = {output: self.storage_of(output) for output in group.outputs}
         if all(not prod(s.shape) for s in outs.values()):
@@ -204,7 +204,7 @@ class GraphLowering:
         if not self.lowering.launch(self.steps, problem) and not self._row_major(problem):
             for piece in split_group(group, self.graph):
                 for node in piece.outputs:
-                    self.homes.ensure(node)
+                    self.assignment.ensure(node)
                 self.kernels(piece)
 
     def _row_major(self, problem: Problem) -> bool:
@@ -213,7 +213,7 @@ class GraphLowering:
                      for values in (problem.ins, problem.outs))
         for given, made in ((problem.ins, outs), (ins, problem.outs), (ins, outs)):
             copied = replace(problem, ins=given, outs=made, in_place=False, stream=frozenset())
-            if (given, made) != (problem.ins, problem.outs) and self.lowering.shop.build(copied) is not None:
+            if (given, made) != (problem.ins, problem.outs) and self.lowering.kernel_cache.build(copied) is not None:
                 for node, storage in given.items():
                     self.lowering.copy(self.steps, problem.ins[node], storage)
                 self.lowering.launch(self.steps, copied)
@@ -223,7 +223,7 @@ class GraphLowering:
         return False
 
     def problem(self, group: Group, outs: dict[Node, Storage]) -> Problem:
-        """The group with the places of all it reads and writes."""
+        """The group with the storage of all it reads and writes."""
         ins = {node: self.storage_of(node) for node in group.inputs
                if group.kind in ("whole", "update") or not is_scalar_constant(node)}
         constants = {node: Constant.of(node).literal.value() for node in ins if node.op is hlo.constant}
@@ -233,24 +233,24 @@ class GraphLowering:
         options = self.lowering.options
         in_place = any(s.slot in slots for s in ins.values())
         stream = frozenset(node for node, s in outs.items() if s.slot.scope == "output" and s.elements * s.dtype.storage >= STREAM_BYTES
-                           and node not in self.homes.read_at)
+                           and node not in self.assignment.read_at)
         return Problem(group, ins, outs, constants, name, options.lanes, options.threads, in_place, stream, options.data())
 
     def storage_of(self, node: Node) -> Storage:
         """Where a value lies. A view of stored memory is that memory under other strides, or a copy where no strides say it."""
         chain: list[Node] = []
         at = node
-        while at not in self.homes.known and at.op in VIEWS:
+        while at not in self.assignment.known and at.op in VIEWS:
             chain.append(at)
             at = at.operands[0]
-        storage = self.lowering.constant(at) if at.op is hlo.constant and at not in self.homes.known else self.homes.known.get(at)
+        storage = self.lowering.constant(at) if at.op is hlo.constant and at not in self.assignment.known else self.assignment.known.get(at)
         if storage is None:
             raise cannot_run(self.lowering.module, at)
         for view in reversed(chain):
             seen = storage.through(view)
             if seen is None:
                 seen = self._materialised(view)
-            storage = self.homes.known[view] = seen
+            storage = self.assignment.known[view] = seen
         return storage
 
     def _materialised(self, view: Node) -> Storage:
@@ -261,6 +261,6 @@ class GraphLowering:
         return storage
 
     def kernels_into(self, group: Group, outs: dict[Node, Storage]) -> None:
-        """Append the launches of a group that some family takes, with its outputs in given places."""
+        """Append the launches of a group that some template takes, with its outputs in given places."""
         launched = self.lowering.launch(self.steps, self.problem(group, outs))
-        assert launched, f"no family takes {group}"
+        assert launched, f"no template takes {group}"

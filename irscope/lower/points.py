@@ -14,8 +14,8 @@ from irscope.fusion.drafts import dims_of
 from irscope.fusion.views import VIEWS, Chain, Permute, Repeat, Reshape, Strides, access, row_major, seen_through
 from irscope.fusion.weights import weight
 from irscope.graph import Node
-from irscope.lower.families import Problem
 from irscope.lower.storage import Storage
+from irscope.lower.templates import Problem
 from irscope.lower.values import is_scalar_constant
 from irscope.ops import hlo
 from irscope.ops.attributes import DynamicSlice, Iota, Reduce

@@ -1,4 +1,4 @@
-"""The value of any node of a group at an index, made by pulling on what it needs: how every family writes pointwise and movement work.
+"""The value of any node of a group at an index, made by pulling on what it needs: how every template writes pointwise and movement work.
 
     pull = Pull(k, problem)
     with k.loop(0, n) as i:
@@ -17,7 +17,7 @@ from irscope.fusion.drafts import dims_of
 from irscope.graph import Node
 from irscope.lower.build import KernelBuilder
 from irscope.lower.call import Call
-from irscope.lower.families import Problem
+from irscope.lower.templates import Problem
 from irscope.lower.tile import Expr
 from irscope.lower.values import is_scalar_constant, scalar_value, tensor_of
 from irscope.lower.view import View

@@ -23,7 +23,7 @@ class Expr:
     Load or Let), ``reg`` (value: Register), ``lane`` (0, 1, ... per lane), ``splat``, ``convert``, ``bitcast``, ``select``, ``fma``,
     ``complex``, ``real``, ``imag``, ``cmp.EQ`` ... ``cmp.GE``, ``reduce.add`` ... (vector to one lane), ``shuffle`` (two vectors;
     value: lanes to take), ``scale2`` (x * 2**n, n an integer of the same width), ``floordiv`` and ``floormod`` (s64 by a positive
-    constant, rounding down), or a word of :mod:`irscope.ops.vocabulary`.
+    constant, rounding down), or a scalar operation of :mod:`irscope.ops.vocabulary`.
 
     What is left to do for a backend is small, because the builder has done the rest: arithmetic on floats narrower than f32, on
     integers narrower than a byte and on complex values does not exist here (only ``convert``, ``bitcast``, ``select``, loads, stores),
@@ -307,8 +307,8 @@ class Comment(Stmt):
 class Kernel:
     """Buffers (in the order of the call's pointers; scratch and const are not passed) and statements.
 
-    ``lanes`` is the preferred vector width; ``tuned`` says that a family wrote the statements, as vectors. ``flops``, ``bytes`` are of
-    the work done, ``origin`` names the user's nodes. ``schedule`` is the data that the family was called with.
+    ``lanes`` is the preferred vector width; ``tuned`` says that a template wrote the statements, as vectors. ``flops``, ``bytes`` are of
+    the work done, ``origin`` names the user's nodes. ``schedule`` is the data that the template was called with.
     ``precision``: ``exact`` rounds every operation as written, ``default`` lets multiplications and additions contract and takes the
     rational forms of tanh and erf (docs/accuracy.md), ``fast`` also allows quotients by way of the reciprocal.
     """

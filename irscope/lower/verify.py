@@ -344,7 +344,7 @@ def _typing(x: Expr) -> str:
         if any(a.dtype is not x.dtype for a in args):
             return "types differ"
         return "" if _computes(x.dtype) else "nothing computes in this type"
-    return "nobody knows the word"
+    return "unknown operation"
 
 
 def _computes(dtype: DType) -> bool:

@@ -18,8 +18,8 @@ from irscope.fusion.drafts import dims_of
 from irscope.graph import Graph, Node, TensorType
 from irscope.graph.dtypes import PRED
 from irscope.lower.build import KernelBuilder
-from irscope.lower.families import Problem
 from irscope.lower.inline import NoScalarMeaning
+from irscope.lower.templates import Problem
 from irscope.lower.tile import Assign, Declare, Expr, For, GatherLoad, Kernel, Let, Load, Stmt, Store, While
 from irscope.lower.traversal import Visitor, fold, visits, walk
 from irscope.ops import hlo
