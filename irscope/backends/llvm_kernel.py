@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 
 from irscope.backends.llvm_code import Code
 from irscope.backends.llvm_statements import Statements
-from irscope.backends.llvm_values import Target, Values
+from irscope.backends.llvm_types import Target
+from irscope.backends.llvm_values import Values
 from irscope.backends.stopping import DECLARED, joined, looking
 from irscope.lazy import np
 from irscope.lower.tile import Access, Buffer, Comment, Expr, For, Kernel, Stmt, Store
