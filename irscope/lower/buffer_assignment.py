@@ -1,24 +1,24 @@
 """Buffer assignment: the memory of each value, from the last kernel to the first, so that results are written where they are wanted."""
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Container, Mapping
 
 from irscope.fusion import Group, Plan
 from irscope.fusion.drafts import dims_of
-from irscope.fusion.views import VIEWS, Chain, Repeat, stored
-from irscope.graph import Graph, Node
-from irscope.lower import aliasing, control
+from irscope.fusion.views import VIEWS, before, stored
+from irscope.graph import Graph, Node, TensorType
+from irscope.lower.aliasing import can_alias_operands, is_update, is_view_copy, parts_of
 from irscope.lower.orders import Order, order_for, orders_of_reads
 from irscope.lower.program import Slot
 from irscope.lower.propagation import spread
 from irscope.lower.storage import LayoutConstraint, Storage
 from irscope.lower.templates import templates
-from irscope.lower.values import Parts, Path, leaves, tensor_of
+from irscope.lower.values import Parts, Path, is_invariant, leaf_paths, leaves, tensor_of
 from irscope.ops import hlo
+from irscope.ops.attributes import Pad
 
-if TYPE_CHECKING:
-    from irscope.lower.lowering import Lowering
+Temp = Callable[[str, TensorType], Storage]
+"""Gives fresh row-major memory."""
 
 
 class BufferAssignment:
@@ -27,8 +27,8 @@ class BufferAssignment:
     ``overwritten_at`` has the group that overwrites a value with another one: an update in place, or a loop.
     """
 
-    def __init__(self, lowering: Lowering, graph: Graph, plan: Plan, known: dict[Node, Storage], wanted: Mapping[Node, Storage]) -> None:
-        self.lowering = lowering
+    def __init__(self, temp: Temp, graph: Graph, plan: Plan, known: dict[Node, Storage], wanted: Mapping[Node, Storage]) -> None:
+        self.temp = temp
         self.graph = graph
         self.plan = plan
         self.known = known
@@ -50,16 +50,75 @@ class BufferAssignment:
             group = self.plan.groups[number]
             anchor = group.anchor if group.kind == "whole" else None
             if anchor is not None and anchor.op in (hlo.while_, hlo.conditional):
-                control.reserve(self, anchor, number)
+                self._assign_control(anchor, number)
                 continue
             for output in group.outputs:
                 self.ensure(output)
-            if anchor is not None and aliasing.can_alias_operands(anchor):
-                aliasing.alias_operands(self, anchor)
-            elif aliasing.is_view_copy(group):
-                aliasing.alias_shown(self, group)
-            elif anchor is not None and aliasing.is_update(anchor):
-                aliasing.alias_updated(self, anchor, number)
+            if anchor is not None and can_alias_operands(anchor):
+                self._alias_operands(anchor)
+            elif is_view_copy(group):
+                self._alias_shown(group)
+            elif anchor is not None and is_update(anchor):
+                self._alias_updated(anchor, number)
+
+    def _alias_operands(self, node: Node) -> None:
+        """Let the operands that only this node reads whole be written into its memory at once."""
+        whole = self.known[node]
+        if node.op is hlo.pad and any(hole for _, _, hole in Pad.of(node).padding):
+            return
+        behind = [stored(operand) for operand in node.operands]
+        for operand, part in parts_of(node, whole):
+            if behind.count(stored(operand)) == 1:
+                self._alias(operand, part, self.overwritten_at.get(node))
+
+    def _alias(self, node: Node, target: Storage, overwritten_at: int | None) -> None:
+        """Let a value, or the stored value that it shows, be written where it is wanted, if it is still open where that lies."""
+        wanted = target.walk()
+        shown = node
+        while shown.op in VIEWS and not self.movable(shown):
+            inner = before(shown, wanted)
+            if inner is None:
+                return
+            shown, wanted = shown.operands[0], inner
+        if self.is_read_before(shown, overwritten_at) and (shown is node or self.sole_reader(shown) is not None):
+            self.claim(shown, target.under(wanted), overwritten_at)
+
+    def _alias_shown(self, group: Group) -> None:
+        """Let the source of a copied view be written into the memory of the result, in the result's order, so that no copy is left."""
+        source, output = group.inputs[0], group.outputs[0]
+        if self.sole_reader(source) is not None:
+            self._alias(output, self.known[output], self.overwritten_at.get(output))
+
+    def _alias_updated(self, node: Node, number: int) -> None:
+        """Let the operand of an update share the memory of the result, when nothing reads it afterwards."""
+        x = node.operands[0]
+        behind = [stored(o) for o in node.operands[1:]]
+        if self.is_read_before(x, number + 1) and x not in behind:
+            self.claim(x, self.known[node], number)
+
+    def _assign_control(self, node: Node, number: int) -> None:
+        """Assign buffers to the results of a loop or a branch (group ``number``). A loop's first values are written there where only it reads
+        them."""
+        if node.op is hlo.conditional:
+            for path, _ in leaf_paths(node.type):
+                for part in self.parts.at(node, path):
+                    self.ensure(part)
+            return
+        first = dict(zip((path for path, _ in leaf_paths(node.type)), leaves(node.operands[0])))
+        for path, type in leaf_paths(node.type):
+            if is_invariant(node, path):
+                continue
+            readers = self.parts.at(node, path)
+            begin = first[path]
+            times = sum(stored(value) is stored(begin) for value in first.values())
+            asked = [(r, self.wanted[r]) for r in readers if r in self.wanted]
+            wanted = next((s for r, s in asked if self.may_carry(r, begin, s.slot, times)), None)
+            storage = wanted or self.temp(f"{node.name}.{'.'.join(map(str, path))}", type)
+            for reader in readers:
+                self.known[reader] = storage
+            self.carried[node, path] = storage
+            if self.sole_reader(begin) is not None and times == 1:
+                self.claim(begin, storage, number)
 
     def ensure(self, node: Node) -> Storage:
         """The storage of a value that a kernel writes: where it is wanted, else fresh memory."""
@@ -74,7 +133,7 @@ class BufferAssignment:
         """New memory, laid out as its readers ask."""
         type, constraint = tensor_of(node), self._constraints.get(node)
         if constraint is None:
-            return self.lowering.temp(node.name, type)
+            return self.temp(node.name, type)
         strides, offset, elements = constraint.layout(type.dims())
         slot = Slot(node.name, type.dtype, elements, "temp", zeroed=constraint.has_halo)
         return Storage(slot, type.dtype, type.dims(), strides, offset, tuple(zip(constraint.low, constraint.high)))
@@ -118,7 +177,7 @@ class BufferAssignment:
 
     def _in_place(self, group: Group, old: Node, new: Node) -> bool:
         """Whether a kernel reads element i of ``old`` only for element i of ``new``."""
-        if group.kind == "whole" and group.anchor is not None and aliasing.is_update(group.anchor):
+        if group.kind == "whole" and group.anchor is not None and is_update(group.anchor):
             return stored(group.anchor.operands[0]) is old and not any(stored(o) is old for o in group.anchor.operands[1:])
         if group.kind != "map" or group.chains.get(new) is not None or dims_of(old) != dims_of(new) or len(group.outputs) != 1:
             return False
@@ -242,9 +301,3 @@ def _bases(group: Group, made: Container[Node]) -> list[Node]:
         if seen_through:
             stack.extend(node.operands)
     return list(found)
-
-
-def row_output(node: Node, group: Group) -> bool:
-    """Whether a group over rows stores one element a row of this output."""
-    chain = group.chains.get(node)
-    return isinstance(chain, Chain) and any(isinstance(step, Repeat) for step in chain)

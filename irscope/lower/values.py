@@ -84,3 +84,18 @@ def buffer_name(node: Node) -> str:
     """The name of a value as a buffer of a kernel: letters, digits and underscores."""
     text = "".join(c if c.isalnum() and c.isascii() else "_" for c in node.name)
     return text if text and not text[0].isdigit() else "_" + text
+
+
+def is_invariant(node: Node, path: Path) -> bool:
+    """Whether a loop hands a part of its state on unchanged."""
+    leaf = dict(zip((p for p, _ in leaf_paths(node.type)), leaves(node.bodies[1].result())))[path]
+    return state_path(leaf, node.bodies[1]) == path
+
+
+def state_path(leaf: Node, body: Graph) -> Path | None:
+    """The way to a node that is a part of the body's parameter, or None."""
+    path: Path = ()
+    while leaf.op is hlo.get_tuple_element:
+        path = (GetTupleElement.of(leaf).index, *path)
+        leaf = leaf.operands[0]
+    return path if body.params and leaf is body.params[0] else None
