@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from irscope.backends.llvm_values import Target
+from irscope.backends.llvm_types import Target
 
 
 class CompileFailed(Exception):

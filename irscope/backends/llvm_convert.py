@@ -8,16 +8,12 @@ denormals of f32, so that the result is the same where the processor takes them 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from irscope.backends.llvm_code import Code
 from irscope.backends.llvm_integer import cut
 from irscope.backends.llvm_lanes import Lanes
-from irscope.backends.llvm_types import register, splat_text, suffix, vector
+from irscope.backends.llvm_types import Target, register, splat_text, suffix, vector
 from irscope.graph import DTYPES, DType
-
-if TYPE_CHECKING:
-    from irscope.backends.llvm_values import Target
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,20 +24,6 @@ _MAGIC = {32: 12582912.0, 64: 6755399441055744.0}
 Rule = Callable[[Lanes, str], str]
 
 
-def word(v: Lanes, op: str, names: list[str], precision: str) -> str:
-    """A word of the vocabulary."""
-    from irscope.backends.llvm_power import arctangent2, power
-    from irscope.backends.llvm_trigonometry import cosine, sine, tangent
-    if op == "pow":
-        return power(v, names[0], names[1])
-    if op == "atan2":
-        return arctangent2(v, names[0], names[1])
-    if op in ("tanh", "erf") and v.bits == 32 and precision != "exact":
-        return (tanh_rational if op == "tanh" else erf_rational)(v, names[0])
-    rules: dict[str, Rule] = {"sin": sine, "cos": cosine, "tan": tangent, **_RULES}
-    return rules[op](v, names[0])
-
-
 def coefficients(v: Lanes, name: str) -> tuple[float, ...]:
     return COEFFICIENTS[name][v.bits]
 
@@ -357,7 +343,7 @@ def _erf64(v: Lanes, x: str) -> str:
     return v.copysign(v.sel(v.gt(t, v.c(1.0)), far, near), x)
 
 
-_RULES: dict[str, Rule] = {
+RULES: dict[str, Rule] = {
     "exp": exp, "expm1": expm1, "logistic": logistic, "log": log, "log1p": log1p, "tanh": tanh, "sinh": sinh, "cosh": cosh,
     "asinh": asinh, "acosh": acosh, "atanh": atanh, "asin": asin, "acos": acos, "atan": atan, "cbrt": cbrt, "erf": erf,
 }

@@ -21,8 +21,8 @@ def cut(code: Code, x: str, dtype: DType, lanes: int) -> str:
     return code.pure(f"ashr {kind} {left}, {far}", left)
 
 
-def word(code: Code, x: Expr, names: list[str]) -> str:
-    """A word of the vocabulary on bytes or wider, or on pred."""
+def operation(code: Code, x: Expr, names: list[str]) -> str:
+    """A scalar operation on bytes or wider, or on pred."""
     dtype, lanes, op = x.dtype, x.lanes, x.op
     kind, element = register(dtype, lanes), scalar(dtype)
     if op in _PLAIN:
@@ -68,7 +68,7 @@ def _constant(x: Expr) -> int | None:
 
 
 class _Words:
-    """Longer words of one integer type."""
+    """Longer operations on one integer type."""
 
     def __init__(self, code: Code, element: str, lanes: int, dtype: DType) -> None:
         self.code, self.element, self.lanes, self.dtype = code, element, lanes, dtype

@@ -14,11 +14,12 @@ from dataclasses import dataclass, field
 
 from irscope.backends.llvm_code import Code
 from irscope.backends.llvm_statements import Statements
-from irscope.backends.llvm_values import Target, Values
+from irscope.backends.llvm_types import Target
+from irscope.backends.llvm_values import Values
 from irscope.backends.stopping import DECLARED, joined, looking
 from irscope.lazy import np
-from irscope.lower.tidy import walk
-from irscope.lower.tile import Assign, Buffer, Comment, Declare, For, GatherLoad, Kernel, Let, Load, Stmt, Store
+from irscope.lower.tile import Access, Buffer, Comment, Expr, For, Kernel, Stmt, Store
+from irscope.lower.traversal import walk
 
 ENOUGH_UNITS = 64
 """Loops are joined into one range of units until there are this many to share out."""
@@ -95,7 +96,7 @@ def _function(kernel: Kernel, target: Target, symbol: str, statements: list[Stmt
     if nest:
         for statement in statements:
             if statement is not nest[0]:
-                writer.statement(statement)
+                writer.visit(statement)
         _units(writer, nest)
     else:
         writer.block(statements)
@@ -136,9 +137,8 @@ def _units(writer: Statements, nest: list[For]) -> None:
 
 
 def _trips(loop: For) -> int:
-    low, high = loop.low.constant, loop.high.constant
-    assert low is not None and high is not None
-    return -(-(high - low) // loop.step)
+    assert loop.trips is not None
+    return loop.trips
 
 
 def _phases(kernel: Kernel) -> list[tuple[list[Stmt], list[For]]]:
@@ -156,10 +156,10 @@ def _phases(kernel: Kernel) -> list[tuple[list[Stmt], list[For]]]:
                 groups.append(([*before, *serial], []))
                 serial = []
             groups.append(([*before, statement], nest))
-        elif isinstance(statement, Let) or (isinstance(statement, Load | GatherLoad) and statement.buffer.scope in ("in", "const")):
+        elif statement.result is not None:
+            if not _is_repeatable(statement):
+                return [(kernel.body, [])]
             before.append(statement)
-        elif isinstance(statement, Declare | Assign | Load | GatherLoad):
-            return [(kernel.body, [])]
         elif not isinstance(statement, Comment):
             serial.append(statement)
     if serial:
@@ -168,6 +168,11 @@ def _phases(kernel: Kernel) -> list[tuple[list[Stmt], list[For]]]:
     if not shared or (len(groups) > 1 and any(b.scope == "scratch" for b in kernel.buffers)):
         return [(kernel.body, [])]
     return groups
+
+
+def _is_repeatable(statement: Stmt) -> bool:
+    """Whether a statement names a value, which is not loaded from memory that may be written."""
+    return isinstance(statement.result, Expr) and (not isinstance(statement, Access) or statement.buffer.scope in ("in", "const"))
 
 
 def _nest(loop: For) -> list[For]:

@@ -11,33 +11,13 @@ from irscope.backends.llvm_denormals import Denormals, denormals
 from irscope.backends.llvm_kernel import KernelText
 from irscope.backends.stopping import DECLARED, LONG, look, work_of
 from irscope.graph import DType
-from irscope.lower.program import Copy, Launch, Loop, Program, Slot, Step, Switch
+from irscope.lower.program import Copy, Launch, Loop, Program, Slot, Switch
 from irscope.lower.tile import Kernel
+from irscope.lower.traversal import Visitor, visits
 
 POOL, SCRATCH, CONSTANTS, THREADS = range(4)
 SMALLEST_CHUNK_US = 6.0
 """A chunk of less work is not worth the ticket; a kernel of less than two runs inline."""
-
-
-@dataclass(slots=True)
-class _Main:
-    names: dict[Kernel, str]
-    texts: dict[Kernel, KernelText]
-    constants: dict[Slot, int]
-    denormals: Denormals
-    stops: bool
-    lines: list[str] = field(default_factory=list)
-    declared: dict[str, str] = field(default_factory=dict)
-    chunks: dict[str, str] = field(default_factory=dict)
-    count: int = 0
-    widest: int = 1
-
-    def name(self) -> str:
-        self.count += 1
-        return f"%v{self.count}"
-
-    def say(self, text: str) -> None:
-        self.lines.append("  " + text)
 
 
 def main_text(program: Program, names: dict[Kernel, str], texts: dict[Kernel, KernelText], triple: str = "",
@@ -46,7 +26,7 @@ def main_text(program: Program, names: dict[Kernel, str], texts: dict[Kernel, Ke
     in each round of a loop and behind each kernel that is shared out."""
     fp = denormals(triple) if program.flush_denormals else Denormals()
     main = _Main(names, texts, {slot: number for number, slot in enumerate(program.constants)}, fp, stops)
-    _steps(main, program.steps)
+    main.block(program.steps)
     parts = [
         *sorted(set(main.declared.values())),
         *fp.declare,
@@ -76,90 +56,146 @@ def main_text(program: Program, names: dict[Kernel, str], texts: dict[Kernel, Ke
     return "\n".join(parts)
 
 
-def _steps(main: _Main, steps: list[Step]) -> None:
-    """Steps nest as the program's loops and branches do: a few deep."""
-    for step in steps:
-        if isinstance(step, Launch):
-            _launch(main, step)
-        elif isinstance(step, Copy):
-            if step.bytes:
-                source = _offset(main, _base(main, step.source), step.source_offset)
-                target = _offset(main, _base(main, step.target), step.target_offset)
-                main.say(f"call void @llvm.memcpy.p0.p0.i64(ptr {target}, ptr {source}, i64 {step.bytes}, i1 false)")
-        elif isinstance(step, Loop):
-            _loop(main, step)
-        elif isinstance(step, Switch):
-            _switch(main, step)
+@dataclass(slots=True)
+class _Main(Visitor):
+    """Writes steps, which nest as the program's loops and branches do: a few deep."""
+
+    names: dict[Kernel, str]
+    texts: dict[Kernel, KernelText]
+    constants: dict[Slot, int]
+    denormals: Denormals
+    stops: bool
+    lines: list[str] = field(default_factory=list)
+    declared: dict[str, str] = field(default_factory=dict)
+    chunks: dict[str, str] = field(default_factory=dict)
+    count: int = 0
+    widest: int = 1
+
+    def name(self) -> str:
+        self.count += 1
+        return f"%v{self.count}"
+
+    def say(self, text: str) -> None:
+        self.lines.append("  " + text)
+
+    def base(self, slot: Slot) -> str:
+        """The address of a slot's first byte."""
+        if slot.scope == "temp":
+            return self.offset("%arena", slot.offset)
+        table = {"input": "%inputs", "output": "%outputs", "constant": "%constants"}[slot.scope]
+        name = self.name()
+        at = table
+        number = self.constants[slot] if slot.scope == "constant" else slot.number
+        if number:
+            at = self.name()
+            self.say(f"{at} = getelementptr ptr, ptr {table}, i64 {number}")
+        self.say(f"{name} = load ptr, ptr {at}")
+        return name
+
+    def offset(self, pointer: str, bytes: int) -> str:
+        if bytes == 0:
+            return pointer
+        name = self.name()
+        self.say(f"{name} = getelementptr i8, ptr {pointer}, i64 {bytes}")
+        return name
+
+    @visits(Launch)
+    def launch(self, launch: Launch) -> None:
+        kernel = launch.kernel
+        text = self.texts[kernel]
+        if len(launch.args) != text.parameters:
+            raise ValueError(f"kernel {kernel.name} takes {text.parameters} buffers, not {len(launch.args)}")
+        pointers = [self.offset(self.base(slot), place * slot.dtype.storage) for slot, place in launch.args]
+        self.widest = max(self.widest, len(pointers))
+        micros = max(kernel.flops / 50e3, kernel.bytes / 20e3) / max(1, len(text.phases))
+        for phase in text.phases:
+            symbol = "@" + self.names[kernel] + phase.symbol.removeprefix("@K")
+            kinds = ", ".join(["ptr"] * len(pointers) + ["i64", "i64", "ptr"])
+            self.declared[symbol] = f"declare void {symbol}({kinds})"
+            values = ", ".join([*(f"ptr {p}" for p in pointers), "i64 0", f"i64 {phase.units}", "ptr %scratch"])
+            call = f"call void {symbol}({values})"
+            most = min(phase.units, int(micros / SMALLEST_CHUNK_US))
+            if most < 2:
+                self.say(call)
+            else:
+                self.shared(symbol, phase.units, most, pointers, call)
+
+    @visits(Copy)
+    def copy(self, step: Copy) -> None:
+        if step.bytes:
+            source = self.offset(self.base(step.source), step.source_offset)
+            target = self.offset(self.base(step.target), step.target_offset)
+            self.say(f"call void @llvm.memcpy.p0.p0.i64(ptr {target}, ptr {source}, i64 {step.bytes}, i1 false)")
+
+    def shared(self, symbol: str, units: int, most: int, pointers: list[str], call: str) -> None:
+        """Through the pool where there is one: at most ``most`` chunks, and no more than four a thread."""
+        number = self.name()[1:]
+        self.say(f"br i1 %many, label %{number}.share, label %{number}.alone")
+        self.lines.append(f"{number}.share:")
+        for i, pointer in enumerate(pointers):
+            self.say(f"%{number}.a{i} = getelementptr ptr, ptr %args, i64 {i}")
+            self.say(f"store ptr {pointer}, ptr %{number}.a{i}")
+        self.say(f"%{number}.four = shl i64 %threads, 2")
+        self.say(f"%{number}.few = icmp slt i64 %{number}.four, {most}")
+        self.say(f"%{number}.n = select i1 %{number}.few, i64 %{number}.four, i64 {most}")
+        chunk = f"{symbol}.chunk{units}"
+        self.say(f"call void @irscope_share(ptr %pool, ptr {chunk}, ptr %args, i64 %{number}.n, ptr %scratch)")
+        self.say(f"br label %{number}.done")
+        self.lines.append(f"{number}.alone:")
+        self.say(call)
+        self.say(f"br label %{number}.done")
+        self.lines.append(f"{number}.done:")
+        if self.stops:
+            self.stop_if_asked(1)
+        if chunk not in self.chunks:
+            self.chunks[chunk] = _chunk(chunk, symbol, units, len(pointers), self.denormals)
+
+    def stop_if_asked(self, work: float) -> None:
+        """Return where the run is to stop, before so many statements."""
+        lines, asked = look(self.name, int(min(work, LONG)))
+        for line in lines:
+            self.say(line)
+        self.say(f"br i1 {asked}, label %stopped, label %{asked[1:]}.on")
+        self.lines.append(f"{asked[1:]}.on:")
+
+    def flag(self, slot: Slot) -> str:
+        """Whether a pred in memory holds."""
+        at, byte, flag = self.base(slot), self.name(), self.name()
+        self.say(f"{byte} = load i8, ptr {at}")
+        self.say(f"{flag} = icmp ne i8 {byte}, 0")
+        return flag
+
+    @visits(Loop)
+    def loop(self, step: Loop) -> None:
+        number = self.name()[1:]
+        self.say(f"br label %{number}.test")
+        self.lines.append(f"{number}.test:")
+        self.block(step.condition)
+        self.say(f"br i1 {self.flag(step.flag)}, label %{number}.body, label %{number}.done")
+        self.lines.append(f"{number}.body:")
+        if self.stops:
+            self.stop_if_asked(work_of([*step.condition, *step.body], {}))
+        self.block(step.body)
+        self.say(f"br label %{number}.test")
+        self.lines.append(f"{number}.done:")
+
+    @visits(Switch)
+    def switch(self, step: Switch) -> None:
+        number = self.name()[1:]
+        labels = [f"{number}.case{i}" for i in range(len(step.branches))]
+        if step.selector.dtype.kind == "pred":
+            self.say(f"br i1 {self.flag(step.selector)}, label %{labels[0]}, label %{labels[-1]}")
         else:
-            raise TypeError(f"no LLVM text for the step {type(step).__name__}")
-
-
-def _base(main: _Main, slot: Slot) -> str:
-    """The address of a slot's first byte."""
-    if slot.scope == "temp":
-        return _offset(main, "%arena", slot.offset)
-    table = {"input": "%inputs", "output": "%outputs", "constant": "%constants"}[slot.scope]
-    name = main.name()
-    at = table
-    number = main.constants[slot] if slot.scope == "constant" else slot.number
-    if number:
-        at = main.name()
-        main.say(f"{at} = getelementptr ptr, ptr {table}, i64 {number}")
-    main.say(f"{name} = load ptr, ptr {at}")
-    return name
-
-
-def _offset(main: _Main, pointer: str, bytes: int) -> str:
-    if bytes == 0:
-        return pointer
-    name = main.name()
-    main.say(f"{name} = getelementptr i8, ptr {pointer}, i64 {bytes}")
-    return name
-
-
-def _launch(main: _Main, launch: Launch) -> None:
-    kernel = launch.kernel
-    text = main.texts[kernel]
-    if len(launch.args) != text.parameters:
-        raise ValueError(f"kernel {kernel.name} takes {text.parameters} buffers, not {len(launch.args)}")
-    pointers = [_offset(main, _base(main, slot), place * slot.dtype.storage) for slot, place in launch.args]
-    main.widest = max(main.widest, len(pointers))
-    micros = max(kernel.flops / 50e3, kernel.bytes / 20e3) / max(1, len(text.phases))
-    for phase in text.phases:
-        symbol = "@" + main.names[kernel] + phase.symbol.removeprefix("@K")
-        kinds = ", ".join(["ptr"] * len(pointers) + ["i64", "i64", "ptr"])
-        main.declared[symbol] = f"declare void {symbol}({kinds})"
-        values = ", ".join([*(f"ptr {p}" for p in pointers), "i64 0", f"i64 {phase.units}", "ptr %scratch"])
-        call = f"call void {symbol}({values})"
-        most = min(phase.units, int(micros / SMALLEST_CHUNK_US))
-        if most < 2:
-            main.say(call)
-        else:
-            _shared(main, symbol, phase.units, most, pointers, call)
-
-
-def _shared(main: _Main, symbol: str, units: int, most: int, pointers: list[str], call: str) -> None:
-    """Through the pool where there is one: at most ``most`` chunks, and no more than four a thread."""
-    number = main.name()[1:]
-    main.say(f"br i1 %many, label %{number}.share, label %{number}.alone")
-    main.lines.append(f"{number}.share:")
-    for i, pointer in enumerate(pointers):
-        main.say(f"%{number}.a{i} = getelementptr ptr, ptr %args, i64 {i}")
-        main.say(f"store ptr {pointer}, ptr %{number}.a{i}")
-    main.say(f"%{number}.four = shl i64 %threads, 2")
-    main.say(f"%{number}.few = icmp slt i64 %{number}.four, {most}")
-    main.say(f"%{number}.n = select i1 %{number}.few, i64 %{number}.four, i64 {most}")
-    chunk = f"{symbol}.chunk{units}"
-    main.say(f"call void @irscope_share(ptr %pool, ptr {chunk}, ptr %args, i64 %{number}.n, ptr %scratch)")
-    main.say(f"br label %{number}.done")
-    main.lines.append(f"{number}.alone:")
-    main.say(call)
-    main.say(f"br label %{number}.done")
-    main.lines.append(f"{number}.done:")
-    if main.stops:
-        _stop_if_asked(main, 1)
-    if chunk not in main.chunks:
-        main.chunks[chunk] = _chunk(chunk, symbol, units, len(pointers), main.denormals)
+            kind = _integer(step.selector.dtype)
+            at, value = self.base(step.selector), self.name()
+            self.say(f"{value} = load {kind}, ptr {at}")
+            cases = " ".join(f"{kind} {i}, label %{label}" for i, label in enumerate(labels[:-1]))
+            self.say(f"switch {kind} {value}, label %{labels[-1]} [ {cases} ]")
+        for label, branch in zip(labels, step.branches):
+            self.lines.append(f"{label}:")
+            self.block(branch)
+            self.say(f"br label %{number}.done")
+        self.lines.append(f"{number}.done:")
 
 
 def _chunk(name: str, symbol: str, units: int, pointers: int, fp: Denormals) -> str:
@@ -171,55 +207,6 @@ def _chunk(name: str, symbol: str, units: int, pointers: int, fp: Denormals) -> 
         lines += [f"  %at{i} = getelementptr ptr, ptr %args, i64 {i}", f"  %p{i} = load ptr, ptr %at{i}"]
     values = ", ".join([*(f"ptr %p{i}" for i in range(pointers)), "i64 %first", "i64 %last", "ptr %scratch"])
     return "\n".join([*lines, f"  call void {symbol}({values})", *fp.back, "  ret void", "}"])
-
-
-def _stop_if_asked(main: _Main, work: float) -> None:
-    """Return where the run is to stop, before so many statements."""
-    lines, asked = look(main.name, int(min(work, LONG)))
-    for line in lines:
-        main.say(line)
-    main.say(f"br i1 {asked}, label %stopped, label %{asked[1:]}.on")
-    main.lines.append(f"{asked[1:]}.on:")
-
-
-def _flag(main: _Main, slot: Slot) -> str:
-    """Whether a pred in memory holds."""
-    at, byte, flag = _base(main, slot), main.name(), main.name()
-    main.say(f"{byte} = load i8, ptr {at}")
-    main.say(f"{flag} = icmp ne i8 {byte}, 0")
-    return flag
-
-
-def _loop(main: _Main, step: Loop) -> None:
-    number = main.name()[1:]
-    main.say(f"br label %{number}.test")
-    main.lines.append(f"{number}.test:")
-    _steps(main, step.condition)
-    main.say(f"br i1 {_flag(main, step.flag)}, label %{number}.body, label %{number}.done")
-    main.lines.append(f"{number}.body:")
-    if main.stops:
-        _stop_if_asked(main, work_of([*step.condition, *step.body], {}))
-    _steps(main, step.body)
-    main.say(f"br label %{number}.test")
-    main.lines.append(f"{number}.done:")
-
-
-def _switch(main: _Main, step: Switch) -> None:
-    number = main.name()[1:]
-    labels = [f"{number}.case{i}" for i in range(len(step.branches))]
-    if step.selector.dtype.kind == "pred":
-        main.say(f"br i1 {_flag(main, step.selector)}, label %{labels[0]}, label %{labels[-1]}")
-    else:
-        kind = _integer(step.selector.dtype)
-        at, value = _base(main, step.selector), main.name()
-        main.say(f"{value} = load {kind}, ptr {at}")
-        cases = " ".join(f"{kind} {i}, label %{label}" for i, label in enumerate(labels[:-1]))
-        main.say(f"switch {kind} {value}, label %{labels[-1]} [ {cases} ]")
-    for label, branch in zip(labels, step.branches):
-        main.lines.append(f"{label}:")
-        _steps(main, branch)
-        main.say(f"br label %{number}.done")
-    main.lines.append(f"{number}.done:")
 
 
 def _integer(dtype: DType) -> str:

@@ -1,28 +1,26 @@
-"""Float words: arithmetic as one or a few instructions; the elementary functions are in :mod:`irscope.backends.llvm_elementary`."""
+"""Operations on floats: arithmetic as one or a few instructions; elementary functions are in :mod:`irscope.backends.llvm_elementary`."""
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from irscope.backends import llvm_elementary
 from irscope.backends.llvm_code import Code
 from irscope.backends.llvm_lanes import Lanes
+from irscope.backends.llvm_power import arctangent2, power
 from irscope.backends.llvm_remainder import remainder
-from irscope.backends.llvm_types import scalar
+from irscope.backends.llvm_trigonometry import cosine, sine, tangent
 from irscope.lower.tile import Expr
 
-if TYPE_CHECKING:
-    from irscope.backends.llvm_values import Values
-
 _ROUND = {"floor": "floor", "ceil": "ceil", "round_even": "roundeven", "round_away": "round"}
+_ELEMENTARY = {**llvm_elementary.RULES, "sin": sine, "cos": cosine, "tan": tangent}
+_RATIONAL = {"tanh": llvm_elementary.tanh_rational, "erf": llvm_elementary.erf_rational}
 
 
-def word(values: Values, x: Expr, names: list[str]) -> str:
-    """A word of the vocabulary on f32 or f64."""
-    code, op, flags = values.code, x.op, values.flags
-    v = Lanes(code, scalar(x.dtype), x.lanes, values.target.fma, values.target.avx512)
+def operation(v: Lanes, x: Expr, names: list[str], flags: str, precision: str) -> str:
+    """A scalar operation on f32 or f64; ``flags`` are the fast-math flags of LLVM."""
+    op = x.op
     if op in ("add", "sub", "mul"):
-        return code.pure(f"f{op} {flags}{v.kind} {names[0]}, {names[1]}", *names)
+        return v.code.pure(f"f{op} {flags}{v.kind} {names[0]}, {names[1]}", *names)
     if op == "div":
         return _divide(v, flags, names[0], names[1], x.args[1])
     if op == "neg":
@@ -48,7 +46,12 @@ def word(values: Values, x: Expr, names: list[str]) -> str:
         simple = _simple_power(v, names[0], constant_of(x.args[1]))
         if simple is not None:
             return simple
-    return llvm_elementary.word(v, op, names, values.precision)
+        return power(v, names[0], names[1])
+    if op == "atan2":
+        return arctangent2(v, names[0], names[1])
+    if op in _RATIONAL and v.bits == 32 and precision != "exact":
+        return _RATIONAL[op](v, names[0])
+    return _ELEMENTARY[op](v, names[0])
 
 
 def constant_of(x: Expr) -> float | None:

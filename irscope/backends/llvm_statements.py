@@ -10,7 +10,6 @@ from irscope.backends.llvm_integer import cut
 from irscope.backends.llvm_types import register, scalar, splat_text, vector
 from irscope.backends.llvm_values import Name, Values
 from irscope.backends.stopping import look
-from irscope.lower.tidy import assigned
 from irscope.lower.tile import (
     Assign,
     Buffer,
@@ -28,9 +27,10 @@ from irscope.lower.tile import (
     Store,
     While,
 )
+from irscope.lower.traversal import Visitor, assigned, visits
 
 
-class Statements:
+class Statements(Visitor):
     """Writes statements into a function."""
 
     def __init__(self, code: Code, values: Values, pointers: dict[Buffer, str], aligned: dict[Buffer, int],
@@ -42,37 +42,24 @@ class Statements:
         self.pointers = pointers
         self.multiples: dict[Expr, int] = {}  # what a loop variable is known to be a multiple of
 
-    def block(self, body: list[Stmt]) -> None:
-        """Statements in order. Blocks nest as loops do, so recursion is as deep as the kernel's loops."""
-        for statement in body:
-            self.statement(statement)
+    @visits(Let)
+    def let(self, s: Let) -> None:
+        self.values.names[s.var] = self.values.value(s.value)
 
-    def statement(self, s: Stmt) -> None:
-        values, code = self.values, self.code
-        if isinstance(s, Load):
-            values.names[s.var] = self._load(s)
-        elif isinstance(s, GatherLoad):
-            values.names[s.var] = self._gather(s)
-        elif isinstance(s, Let):
-            values.names[s.var] = values.value(s.value)
-        elif isinstance(s, Store):
-            self._store(s)
-        elif isinstance(s, Declare):
-            values.registers[s.register] = values.one(s.init)
-        elif isinstance(s, Assign):
-            values.registers[s.register] = values.one(s.value)
-        elif isinstance(s, For):
-            self._for(s)
-        elif isinstance(s, If):
-            self._if(s)
-        elif isinstance(s, While):
-            self._while(s)
-        elif isinstance(s, Prefetch):
-            pointer, _ = self.address(s.buffer, s.index)
-            code.declarations.add("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
-            code.effect(f"call void @llvm.prefetch.p0(ptr {pointer}, i32 0, i32 3, i32 1)")
-        elif not isinstance(s, Comment):
-            raise TypeError(f"no LLVM text for {type(s).__name__}")
+    @visits(Declare, Assign)
+    def set(self, s: Declare | Assign) -> None:
+        for value in s.operands():
+            self.values.registers[s.register] = self.values.one(value)
+
+    @visits(Prefetch)
+    def prefetch(self, s: Prefetch) -> None:
+        pointer, _ = self.address(s.buffer, s.index)
+        self.code.declarations.add("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
+        self.code.effect(f"call void @llvm.prefetch.p0(ptr {pointer}, i32 0, i32 3, i32 1)")
+
+    @visits(Comment)
+    def comment(self, s: Comment) -> None:
+        """Machine code has none."""
 
     # ---- memory
 
@@ -97,6 +84,10 @@ class Statements:
         if term.op == "mul" and term.args[1].constant is not None:
             factor, term = term.args[1].constant, term.args[0]
         return abs(factor) * self.multiples.get(term, 1)
+
+    @visits(Load)
+    def load(self, s: Load) -> None:
+        self.values.names[s.var] = self._load(s)
 
     def _load(self, s: Load) -> Name:
         pointer, alignment = self.address(s.buffer, s.index)
@@ -152,6 +143,10 @@ class Statements:
             return cut(self.code, name, buffer.dtype, lanes)
         return self.code.pure(f"icmp ne {vector('i8', lanes)} {name}, {'0' if lanes == 1 else 'zeroinitializer'}", name)
 
+    @visits(GatherLoad)
+    def gather(self, s: GatherLoad) -> None:
+        self.values.names[s.var] = self._gather(s)
+
     def _gather(self, s: GatherLoad) -> Name:
         lanes = s.var.lanes
         indices = self.values.one(s.indices)
@@ -168,7 +163,8 @@ class Statements:
             parts.append(llvm_masked.gather(self.code, scalar(s.buffer.dtype), lanes, pointers, mask))
         return parts[0], parts[1]
 
-    def _store(self, s: Store) -> None:
+    @visits(Store)
+    def store(self, s: Store) -> None:
         pointer, alignment = self.address(s.buffer, s.index)
         dtype, lanes = s.buffer.dtype, s.value.lanes
         value = self.values.value(s.value)
@@ -195,7 +191,8 @@ class Statements:
 
     # ---- control flow
 
-    def _for(self, s: For) -> None:
+    @visits(For)
+    def for_(self, s: For) -> None:
         low, high = s.low.constant, s.high.constant
         guarded = low is None or high is None or low >= high
         self.multiples[s.var] = math.gcd(low, s.step) if low is not None else 1
@@ -270,7 +267,8 @@ class Statements:
         if self.code.level.get(name, 0) > self.code.depth:
             self.code.level[name] = self.code.depth
 
-    def _while(self, s: While) -> None:
+    @visits(While)
+    def while_(self, s: While) -> None:
         code, values = self.code, self.values
         carried = [r for r in assigned([s]) if r in values.registers]
         first = [values.registers[r] for r in carried]
@@ -299,7 +297,8 @@ class Statements:
         for r, name in zip(carried, at_exit):
             self._settle(r, name)
 
-    def _if(self, s: If) -> None:
+    @visits(If)
+    def if_(self, s: If) -> None:
         code, values = self.code, self.values
         condition = values.one(s.condition)
         changed = [r for r in assigned([s]) if r in values.registers]

@@ -7,10 +7,32 @@ from __future__ import annotations
 
 import math
 import struct
+from dataclasses import dataclass
 from typing import Any
 
 from irscope.graph import DType
 from irscope.lazy import np
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What the text depends on. ``features`` are LLVM's names without the sign."""
+
+    triple: str
+    cpu: str
+    features: frozenset[str]
+
+    @property
+    def fma(self) -> bool:
+        return "fma" in self.features or not self.triple.startswith(("x86", "i686", "wasm"))
+
+    @property
+    def f16c(self) -> bool:
+        return "f16c" in self.features
+
+    @property
+    def avx512(self) -> bool:
+        return "avx512f" in self.features
 
 
 def scalar(dtype: DType) -> str:

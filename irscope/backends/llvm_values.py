@@ -2,36 +2,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from irscope.backends import llvm_convert, llvm_integer, llvm_math
 from irscope.backends.llvm_code import Code
-from irscope.backends.llvm_types import constant_text, element_text, float_text, register, scalar, splat_text, suffix, vector
+from irscope.backends.llvm_lanes import Lanes
+from irscope.backends.llvm_types import Target, constant_text, element_text, float_text, register, scalar, splat_text, suffix, vector
 from irscope.graph import DType
 from irscope.lower.tile import Expr, Register
 
 Name = str | tuple[str, str]  # a complex value has two
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """What the text depends on. ``features`` are LLVM's names without the sign."""
-
-    triple: str
-    cpu: str
-    features: frozenset[str]
-
-    @property
-    def fma(self) -> bool:
-        return "fma" in self.features or not self.triple.startswith(("x86", "i686", "wasm"))
-
-    @property
-    def f16c(self) -> bool:
-        return "f16c" in self.features
-
-    @property
-    def avx512(self) -> bool:
-        return "avx512f" in self.features
 
 
 class Values:
@@ -127,8 +106,9 @@ class Values:
         if rule is not None:
             return rule(self, x, names)
         if x.dtype.is_integer or x.dtype.kind == "pred":
-            return llvm_integer.word(self.code, x, names)
-        return llvm_math.word(self, x, names)
+            return llvm_integer.operation(self.code, x, names)
+        v = Lanes(self.code, scalar(x.dtype), x.lanes, self.target.fma, self.target.avx512)
+        return llvm_math.operation(v, x, names, self.flags, self.precision)
 
     @staticmethod
     def _text(name: Name | None) -> str:

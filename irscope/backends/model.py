@@ -13,9 +13,9 @@ from irscope.backends import llvm_compile
 from irscope.backends.arguments import by_name
 from irscope.backends.executable import Bound, Executable, Port
 from irscope.backends.opening import needs_opening, opened
-from irscope.backends.varying import VaryingBound, VaryingExecutable
+from irscope.backends.varying import Padded, VaryingBound, VaryingExecutable
 from irscope.expand import bind_constants, bind_inputs, bind_types, expand
-from irscope.expand.dynamic import KEY, pad_dynamic
+from irscope.expand.dynamic import pad_dynamic
 from irscope.graph import Kind, Module, Node, Reading, TensorType, bytes_of
 from irscope.lazy import Array
 from irscope.lower.faults import cannot_run
@@ -114,7 +114,8 @@ def compile_module(module: Module, weights: Mapping[int, Array] | None = None, o
     options = options or Options()
     made = lowered(module, weights, options, cpu, use_cache, tuner)
     plain = _executable(made.module, made.program, options, cpu, use_cache)
-    executable = VaryingExecutable(plain, made.module.attrs[KEY]) if KEY in made.module.attrs else plain
+    varying = Padded.of(made.module).varying
+    executable = VaryingExecutable(plain, varying) if varying is not None else plain
     return Model(made.module, made.program, executable, executable.inputs, executable.outputs, made.flops, time.perf_counter() - began)
 
 
@@ -152,7 +153,7 @@ def compile_named(reading: Reading, weights: Mapping[str, Any], shapes: Mapping[
         errors = [f for f in reading.findings if f.severity is Severity.ERROR]
         raise UserError(f"{reading.source.name} cannot be compiled: the text has errors", findings=errors)
     module = reading.module()
-    if module.format == "hlo":
+    if module.is_primitive:
         require(reading, module, Use.RUN)
     if needs_opening(module):
         module = opened(module, {}, weights, constants, shapes, dtypes, None)

@@ -8,8 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from irscope.analysis.types import check_types
+from irscope.analysis.verify.faults import CODES
 from irscope.expand.torchscript import Given, run_program
 from irscope.graph import DTYPES, Graph, Module, NamedType, TensorType, TupleType, dtype_of
+from irscope.graph.dialect import Typing
 from irscope.graph.dtypes import F32
 from irscope.lazy import Array
 from irscope.source import Severity, UserError, did_you_mean
@@ -21,7 +24,7 @@ NUMBERS = {"int": int, "float": float, "bool": bool}
 
 def needs_opening(module: Module) -> bool:
     """Whether the entry is a program that has to be run before it is a graph of tensors."""
-    return module.format in ("torchscript", "relay") and not module.attrs.get("primitive")
+    return not module.is_primitive
 
 
 def opened(module: Module, inputs: Mapping[str, Array], weights: Mapping[str, Array], constants: Mapping[str, Array],
@@ -32,8 +35,8 @@ def opened(module: Module, inputs: Mapping[str, Array], weights: Mapping[str, Ar
     ``measure`` compiles and runs a module whose result is one integer: sizes that depend on data come from it.
     ``attrs["consumed"]`` of the result names the arrays that became numbers. Raises UserError for what does not fit.
     """
-    if module.format == "relay":
-        return _opened_relay(module, inputs, weights, constants, shapes, dtypes)
+    if module.dialect.typing is Typing.INFERRED:
+        return _opened_inferred(module, inputs, weights, constants, shapes, dtypes)
     params = [p for p in module.main().params if not (isinstance(p.type, NamedType) and "__torch__" in p.type.name)]
     arrays = Joined([inputs, weights])
     names = [p.name for p in params]
@@ -62,22 +65,18 @@ def opened(module: Module, inputs: Mapping[str, Array], weights: Mapping[str, Ar
 
     def run(graph: Graph) -> int:
         part = module.derived()
-        part.attrs["primitive"] = True
+        part.attrs.update(primitive=True)
         part.graphs, part.entry = {graph.name: graph}, graph.name
         assert measure is not None
         return measure(part, arrays)
 
     made = run_program(module, Given(given, known, constants, run if inputs and measure is not None else None))
-    made.attrs["primitive"] = True
-    made.attrs["consumed"] = consumed
+    made.attrs.update(primitive=True, consumed=consumed)
     return made
 
 
 def require_sound(module: Module) -> None:
     """Raise UserError, with the places, where types of a module do not fit: what a linter calls an error is not run."""
-    from irscope.analysis.types import check_types
-    from irscope.analysis.verify.faults import CODES
-
     errors = [finding for finding in check_types(module) if finding.severity is Severity.ERROR]
     if errors:
         for finding in errors:
@@ -86,9 +85,9 @@ def require_sound(module: Module) -> None:
         raise UserError(f"{name}: {len(errors)} type {'error' if len(errors) == 1 else 'errors'} in the text", findings=errors)
 
 
-def _opened_relay(module: Module, inputs: Mapping[str, Array], weights: Mapping[str, Array], constants: Mapping[str, Array],
-                  shapes: Mapping[str, tuple[int, ...]], dtypes: Mapping[str, str]) -> Module:
-    """The primitive module of a Relay program. Types in the text hold; what it leaves open comes from arrays and ``--shape``."""
+def _opened_inferred(module: Module, inputs: Mapping[str, Array], weights: Mapping[str, Array], constants: Mapping[str, Array],
+                     shapes: Mapping[str, tuple[int, ...]], dtypes: Mapping[str, str]) -> Module:
+    """The same where types are inferred. Types in the text hold; what it leaves open comes from arrays and ``--shape``."""
     from irscope.expand.relay import parameter_names, rebound
     from irscope.expand.relay import run_program as run_relay
 
@@ -110,8 +109,7 @@ def _opened_relay(module: Module, inputs: Mapping[str, Array], weights: Mapping[
     module = rebound(module, given)
     require_sound(module)
     made = run_relay(module, given, constants)
-    made.attrs["primitive"] = True
-    made.attrs["weights"] = parameter_names(module)
+    made.attrs.update(primitive=True, weights=parameter_names(module))
     return made
 
 

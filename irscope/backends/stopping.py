@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from ctypes import addressof, c_int64
 
 from irscope.lower.program import Launch, Loop, Program, Step, Switch
-from irscope.lower.tile import For, If, Kernel, Stmt, While
+from irscope.lower.tile import For, Kernel, Stmt
 from irscope.source.budget import current, thread_clock
 
 STOP = "irscope_stop"
@@ -64,18 +64,7 @@ def statements(body: list[Stmt]) -> float:
 
 
 def _statements(s: Stmt) -> float:
-    if isinstance(s, For):
-        return 1 + _trips(s) * statements(s.body)
-    if isinstance(s, While):
-        return 1 + UNKNOWN_TRIPS * (statements(s.head) + statements(s.body))
-    if isinstance(s, If):
-        return 1 + statements(s.then) + statements(s.otherwise)
-    return 1
-
-
-def _trips(loop: For) -> float:
-    low, high = loop.low.constant, loop.high.constant
-    return UNKNOWN_TRIPS if low is None or high is None else max(0, -(-(high - low) // loop.step))
+    return 1 + (UNKNOWN_TRIPS if s.trips is None else s.trips) * sum(map(statements, s.blocks()))
 
 
 def looking(kernel: Kernel) -> dict[int, int]:
@@ -87,18 +76,15 @@ def looking(kernel: Kernel) -> dict[int, int]:
 def _looking(body: list[Stmt]) -> Iterator[tuple[int, int]]:
     """As deep as the kernel's loops."""
     for s in body:
-        if isinstance(s, For) and _statements(s) > LONG:
-            inside = statements(s.body)
-            if inside <= LONG:
-                yield id(s.body), int(inside)
-            else:
-                yield from _looking(s.body)
-        elif isinstance(s, While):
-            yield from _looking(s.head)
-            yield from _looking(s.body)
-        elif isinstance(s, If):
-            yield from _looking(s.then)
-            yield from _looking(s.otherwise)
+        for block in s.blocks():
+            if not isinstance(s, For):
+                yield from _looking(block)
+            elif _statements(s) > LONG:
+                inside = statements(block)
+                if inside <= LONG:
+                    yield id(block), int(inside)
+                else:
+                    yield from _looking(block)
 
 
 def joined(bodies: dict[int, int], nest: list[For]) -> dict[int, int]:

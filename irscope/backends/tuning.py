@@ -13,8 +13,8 @@ from irscope.backends import cache, llvm_compile
 from irscope.backends.executable import Executable
 from irscope.backends.llvm_kernel import kernel_text
 from irscope.graph import DType
-from irscope.lower.families import Arg, Built, Packed, Problem
 from irscope.lower.program import Launch, Program, Slot
+from irscope.lower.templates import Arg, Built, Packed, Problem
 
 RUNS = 9
 """Timed runs of a candidate; the least counts."""

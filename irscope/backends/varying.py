@@ -9,8 +9,16 @@ from irscope.backends.executable import Bound, Executable, InputMismatch, Port
 from irscope.expand import expand
 from irscope.expand.dynamic import KEY, Varying, is_dynamic, pad_dynamic
 from irscope.graph import Module
+from irscope.graph.attributes import Attributes, attribute
 from irscope.lazy import Array, np
 from irscope.lower.values import leaf_paths
+
+
+class Padded(Attributes):
+    """What a padded module says of its sizes; None for a module of fixed sizes."""
+
+    __slots__ = ()
+    varying = attribute[Varying | None](None, KEY)
 
 
 def padded(arrays: Sequence[Array], ports: Sequence[Port], varying: Varying) -> list[Array]:
@@ -45,7 +53,8 @@ def reference_results(module: Module, arrays: Sequence[Array]) -> list[Array]:
     if not is_dynamic(module):
         return results(module, arrays)
     made = pad_dynamic(expand(module))
-    varying: Varying = made.attrs[KEY]
+    varying = Padded.of(made).varying
+    assert varying is not None
     types = [type for param in made.main().params for _, type in leaf_paths(param.type)]
     ports = _told([Port(f"input {i}", t.dtype, t.dims()) for i, t in enumerate(types)], varying.inputs)
     return trimmed(results(made, padded(arrays, ports, varying)), varying)

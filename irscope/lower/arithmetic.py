@@ -1,7 +1,7 @@
 """Scalar arithmetic by element type: what is folded, and what the narrow, sub-byte, pred and complex types turn into.
 
 * Floats narrower than f32 are computed in f32 and rounded once per call; integers narrower than a byte are computed in bytes.
-* pred knows and, or, xor, not and comparisons; its other words become those.
+* pred knows and, or, xor, not and comparisons; its other operations become those.
 * Complex values are pairs from the start: ``complex(re, im)``, see :mod:`irscope.lower.complex`.
 """
 from __future__ import annotations
@@ -106,10 +106,10 @@ class Arithmetic(Expressions):
         wide = self._compute_type(x.dtype)
         return self.convert(self.make(f"reduce.{name}", (self.convert(x, wide),), wide), x.dtype)
 
-    # ---- words
+    # ---- operations
 
     def unary(self, name: str, x: Expr) -> Expr:
-        """A word of one operand."""
+        """An operation on one operand."""
         if name not in UNARY:
             raise ValueError(f"the vocabulary has no unary {name}")
         dtype = x.dtype
@@ -139,7 +139,7 @@ class Arithmetic(Expressions):
         return self.make(name, (x,), dtype, x.lanes)
 
     def binary(self, name: str, x: Any, y: Any) -> Expr:
-        """A word of two operands. One of them may be a Python number."""
+        """An operation on two operands. One of them may be a Python number."""
         x, y = self._pair(x, y)
         dtype = x.dtype
         if dtype is S64 and x.lanes == 1 and y.lanes == 1:

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import gcd
+from typing import Any
 
 from irscope.lower.expressions import limits
 from irscope.lower.ranges import Known, Range, Ranges, Sum, facts
 from irscope.lower.tile import Assign, Buffer, Declare, Expr, For, GatherLoad, If, Kernel, Let, Load, Register, Stmt, Store, While
+from irscope.lower.traversal import Visitor, visits
 
 REGISTER = "register"
 MEMORY = "memory"
@@ -44,7 +46,10 @@ ROUNDS = 4
 """How often a kernel is gone through until the ranges of its registers hold; a bound that still moves after half of them is given up."""
 
 
-class _Proof:
+Facts = tuple[Known, ...]
+
+
+class _Proof(Visitor):
     def __init__(self) -> None:
         self.ranges = Ranges({})
         self.found: list[Unproved] = []
@@ -65,7 +70,7 @@ class _Proof:
         self.block(kernel.body, ())
         return self.found
 
-    def keep(self, register: Register, value: Expr, known: tuple[Known, ...]) -> None:
+    def keep(self, register: Register, value: Expr, known: Facts) -> None:
         """A register may hold this value too."""
         if not register.dtype.is_integer or not self.trusted:
             return
@@ -78,33 +83,44 @@ class _Proof:
                 joined = Range(before.low if joined.low == before.low else low, before.high if joined.high == before.high else high)
         self.ranges.registers[register] = joined
 
-    def block(self, body: Sequence[Stmt], known: tuple[Known, ...]) -> None:
-        """As deep as the kernel's loops nest."""
-        if not self.ranges.can_hold(known):
-            return
-        for s in body:
-            if isinstance(s, Load):
-                self.access(s.buffer, "load", s.index, s.var.lanes, s.mask, known)
-                self.loaded(s.var, s.buffer)
-            elif isinstance(s, GatherLoad):
-                self.gathered(s, known)
-                self.loaded(s.var, s.buffer)
-            elif isinstance(s, Store):
-                self.access(s.buffer, "store", s.index, s.value.lanes, s.mask, known)
-            elif isinstance(s, Declare | Assign):
-                self.keep(s.register, s.init if isinstance(s, Declare) else s.value, known)
-            elif isinstance(s, Let):
-                self.ranges.name(s.var, s.value, known)
-                self.sources[s.var] = self.kind([s.value])
-            elif isinstance(s, For):
-                self.sources[s.var] = self.kind([s.low, s.high])
-                self.loop(s, known)
-            elif isinstance(s, If):
-                self.block(s.then, (*known, *facts(self.ranges, s.condition, known)))
-                self.block(s.otherwise, (*known, *facts(self.ranges, s.condition, known, False)))
-            elif isinstance(s, While):
-                self.block(s.head, known)
-                self.block(s.body, (*known, *facts(self.ranges, s.condition, known)))
+    def block(self, body: Sequence[Stmt], *args: Any) -> None:
+        """Statements that run where ``known`` holds, if they ever do."""
+        if self.ranges.can_hold(*args):
+            super().block(body, *args)
+
+    @visits(Load)
+    def load(self, s: Load, known: Facts) -> None:
+        self.access(s.buffer, "load", s.index, s.var.lanes, s.mask, known)
+        self.loaded(s.var, s.buffer)
+
+    @visits(Store)
+    def store(self, s: Store, known: Facts) -> None:
+        self.access(s.buffer, "store", s.index, s.value.lanes, s.mask, known)
+
+    @visits(Declare, Assign)
+    def set(self, s: Declare | Assign, known: Facts) -> None:
+        for value in s.operands():
+            self.keep(s.register, value, known)
+
+    @visits(Let)
+    def let(self, s: Let, known: Facts) -> None:
+        self.ranges.name(s.var, s.value, known)
+        self.sources[s.var] = self.kind([s.value])
+
+    @visits(If)
+    def if_(self, s: If, known: Facts) -> None:
+        self.block(s.then, (*known, *facts(self.ranges, s.condition, known)))
+        self.block(s.otherwise, (*known, *facts(self.ranges, s.condition, known, False)))
+
+    @visits(While)
+    def while_(self, s: While, known: Facts) -> None:
+        self.block(s.head, known)
+        self.block(s.body, (*known, *facts(self.ranges, s.condition, known)))
+
+    @visits(Stmt)
+    def other(self, s: Stmt, known: Facts) -> None:
+        for block in s.blocks():
+            self.block(block, known)
 
     def loaded(self, var: Expr, buffer: Buffer) -> None:
         if var.dtype.is_integer:
@@ -114,8 +130,10 @@ class _Proof:
                 self.ranges.define(var, Range(*limits(var.dtype)))
             self.sources[var] = MEMORY if buffer.scope in ("scratch", "out", "inout") else ARITHMETIC
 
-    def loop(self, s: For, known: tuple[Known, ...]) -> None:
+    @visits(For)
+    def for_(self, s: For, known: Facts) -> None:
         """The variable's range, and where the bounds depend on other loops what ties them together."""
+        self.sources[s.var] = self.kind([s.low, s.high])
         ranges = self.ranges
         low, high = ranges.range(s.low, known), ranges.range(s.high, known)
         if high.high <= low.low:
@@ -135,7 +153,7 @@ class _Proof:
 
     # ---- accesses
 
-    def access(self, buffer: Buffer, access: str, index: Expr, lanes: int, mask: Expr | None, known: tuple[Known, ...]) -> None:
+    def access(self, buffer: Buffer, access: str, index: Expr, lanes: int, mask: Expr | None, known: Facts) -> None:
         first, last = 0, lanes - 1
         if mask is not None:
             mask = self.ranges.definition(mask)
@@ -155,7 +173,7 @@ class _Proof:
         found = self.ranges.range(index, known)
         self.judge(buffer, access, (index,), Range(found.low + first, found.high + last))
 
-    def lane_by_lane(self, buffer: Buffer, access: str, index: Expr, mask: Expr, known: tuple[Known, ...]) -> None:
+    def lane_by_lane(self, buffer: Buffer, access: str, index: Expr, mask: Expr, known: Facts) -> None:
         """A mask that is computed: index + lane, where the mask holds for the lane."""
         said = facts(self.ranges, mask, known)
         lane = next((a for fact in said for a, _ in fact.sum.terms if a.op == "lane"), None)
@@ -167,7 +185,12 @@ class _Proof:
             found = self.ranges.of(s, (*known, *said)).plus(Range(0, mask.lanes - 1))
         self.judge(buffer, access, (index, mask), found)
 
-    def gathered(self, s: GatherLoad, known: tuple[Known, ...]) -> None:
+    @visits(GatherLoad)
+    def gather(self, s: GatherLoad, known: Facts) -> None:
+        self.gathered(s, known)
+        self.loaded(s.var, s.buffer)
+
+    def gathered(self, s: GatherLoad, known: Facts) -> None:
         mask = self.ranges.definition(s.mask) if s.mask is not None else None
         through = _through(mask) if mask is not None else None
         if mask is not None and through is None:

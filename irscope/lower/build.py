@@ -1,4 +1,4 @@
-"""The builder of kernels: what operator meanings and kernel families write tile IR with.
+"""The builder of kernels: what operator meanings and kernel templates write tile IR with.
 
     k = KernelBuilder("scale")
     x, y = k.buffer("x", F32, (n,), "in"), k.buffer("y", F32, (n,), "out")

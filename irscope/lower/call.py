@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from irscope.fusion.views import Strides
 from irscope.graph import Node
 from irscope.lower.build import KernelBuilder
-from irscope.lower.families import Arg, Operand, Packed, Problem, Stage
-from irscope.lower.tidy import walk
-from irscope.lower.tile import Buffer, GatherLoad, Kernel, Load, Prefetch, Store
+from irscope.lower.templates import Arg, Operand, Packed, Problem, Stage
+from irscope.lower.tile import Access, Buffer, Kernel
+from irscope.lower.traversal import walk
 from irscope.lower.values import buffer_name
 from irscope.lower.view import View
 
@@ -49,6 +49,6 @@ class Call:
     def stage(self, kernel: Kernel) -> Stage:
         """The launch of the finished kernel: it passes only what the kernel reads or writes (a packed constant stands for the one it was
         made of)."""
-        used = {s.buffer for s in walk(kernel.body) if isinstance(s, Load | GatherLoad | Store | Prefetch)}
+        used = {s.buffer for s in walk(kernel.body) if isinstance(s, Access)}
         kernel.buffers = [b for b in kernel.buffers if b in used or b.scope != "in"]
         return Stage(kernel, [self._args[b] for b in kernel.params()])

@@ -20,7 +20,7 @@ Pair = tuple[Expr, Expr]
 
 
 def unary(k: Arithmetic, name: str, x: Expr) -> Expr:
-    """A word of one complex operand."""
+    """An operation on one complex operand."""
     re, im = k.real(x), k.imag(x)
     if name == "real":
         return re
@@ -40,7 +40,7 @@ def unary(k: Arithmetic, name: str, x: Expr) -> Expr:
 
 
 def binary(k: Arithmetic, name: str, x: Expr, y: Expr) -> Expr:
-    """A word of two complex operands."""
+    """An operation on two complex operands."""
     a, b, c, d = k.real(x), k.imag(x), k.real(y), k.imag(y)
     if name in ("add", "sub"):
         return k.complex(k.binary(name, a, c), k.binary(name, b, d))

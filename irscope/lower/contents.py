@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from irscope.fusion.views import Strides
 from irscope.lazy import np
-from irscope.lower.program import Copy, Launch, Loop, Program, Slot, Step, Switch
+from irscope.lower.program import Copy, Launch, Loop, Program, Slot, Switch
 from irscope.lower.tile import Buffer
+from irscope.lower.traversal import Visitor, visits
 
 if TYPE_CHECKING:
 
@@ -26,7 +27,7 @@ def verify_contents(program: Program) -> list[str]:
     return _Contents(program).run()
 
 
-class _Contents:
+class _Contents(Visitor):
     """``arena`` and ``own`` hold a number for each byte: of the slot whose value lies there, or its negative for a slot's first zeros."""
 
     def __init__(self, program: Program) -> None:
@@ -43,7 +44,7 @@ class _Contents:
                 self.arena[slot.offset:slot.offset + slot.bytes] = -number
 
     def run(self) -> list[str]:
-        self.steps(self.program.steps)
+        self.block(self.program.steps)
         for slot in self.program.outputs:
             if (self.cells(slot) != self.numbers[slot]).any():
                 self.say(f"output {slot.name} is not written everywhere")
@@ -59,36 +60,33 @@ class _Contents:
             return np.broadcast_to(np.int32(self.numbers[slot]), (slot.bytes,))
         return self.arena[slot.offset:slot.offset + slot.bytes] if slot.scope == "temp" else self.own[slot]
 
-    def steps(self, steps: list[Step]) -> None:
-        """As deep as loops and branches nest."""
-        for step in steps:
-            if isinstance(step, Launch):
-                self.launch(step)
-            elif isinstance(step, Copy):
-                source = self.cells(step.source)[step.source_offset:step.source_offset + step.bytes]
-                if (source != self.numbers[step.source]).any():
-                    self.say(f"{step.source.name} is copied where nothing was written")
-                self.cells(step.target)[step.target_offset:step.target_offset + step.bytes] = self.numbers[step.target]
-            elif isinstance(step, Loop):
-                self.steps(step.condition)
-                self.whole(step.flag, "a loop's condition")
-                self.steps(step.body)
-                self.steps(step.condition)
-            elif isinstance(step, Switch):
-                self.whole(step.selector, "a switch")
-                self.switch(step)
+    @visits(Copy)
+    def copy(self, step: Copy) -> None:
+        source = self.cells(step.source)[step.source_offset:step.source_offset + step.bytes]
+        if (source != self.numbers[step.source]).any():
+            self.say(f"{step.source.name} is copied where nothing was written")
+        self.cells(step.target)[step.target_offset:step.target_offset + step.bytes] = self.numbers[step.target]
+
+    @visits(Loop)
+    def loop(self, step: Loop) -> None:
+        self.block(step.condition)
+        self.whole(step.flag, "a loop's condition")
+        self.block(step.body)
+        self.block(step.condition)
 
     def whole(self, slot: Slot, who: str) -> None:
         if (self.cells(slot)[:slot.dtype.storage] != self.numbers[slot]).any():
             self.say(f"{who} reads {slot.name} where nothing was written")
 
+    @visits(Switch)
     def switch(self, step: Switch) -> None:
         """Afterwards an element holds what all branches agree on."""
+        self.whole(step.selector, "a switch")
         before = self.arena.copy(), {slot: cells.copy() for slot, cells in self.own.items()}
         joined: tuple[Cells, dict[Slot, Cells]] | None = None
         for branch in step.branches:
             self.arena, self.own = before[0].copy(), {slot: cells.copy() for slot, cells in before[1].items()}
-            self.steps(branch)
+            self.block(branch)
             if joined is None:
                 joined = self.arena, self.own
             else:
@@ -97,6 +95,7 @@ class _Contents:
         if joined is not None:
             self.arena, self.own = joined
 
+    @visits(Launch)
     def launch(self, step: Launch) -> None:
         pairs = list(zip(step.kernel.params(), step.args))
         for buffer, (slot, place) in pairs:

@@ -1,47 +1,15 @@
 """Loops and branches: what they carry lives in one place from the first round to the last, and bodies write it there."""
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from irscope.analysis.trips import trip_count
-from irscope.fusion.views import stored
 from irscope.graph import Graph, Node, TensorType
+from irscope.lower.graph_lowering import GraphLowering
 from irscope.lower.program import Loop, Step, Switch
 from irscope.lower.storage import Storage
-from irscope.lower.values import Parts, Path, leaf_paths, leaves, tensor_of
-from irscope.ops import hlo
-
-if TYPE_CHECKING:
-    from irscope.lower.homes import Homes
-    from irscope.lower.lowering import GraphLowering
+from irscope.lower.values import Parts, Path, is_invariant, leaf_paths, leaves, state_path, tensor_of
 
 
-def reserve(homes: Homes, node: Node, number: int) -> None:
-    """Give the results of a loop or a branch (group ``number``) their places, and let a loop's first values be written there where only it
-    reads them."""
-    if node.op is hlo.conditional:
-        for path, _ in leaf_paths(node.type):
-            for part in homes.parts.at(node, path):
-                homes.ensure(part)
-        return
-    first = dict(zip((path for path, _ in leaf_paths(node.type)), leaves(node.operands[0])))
-    for path, type in leaf_paths(node.type):
-        if is_invariant(node, path):
-            continue
-        readers = homes.parts.at(node, path)
-        begin = first[path]
-        times = sum(stored(value) is stored(begin) for value in first.values())
-        asked = [(r, homes.wanted[r]) for r in readers if r in homes.wanted]
-        wanted = next((s for r, s in asked if homes.may_carry(r, begin, s.slot, times)), None)
-        storage = wanted or homes.lowering.temp(f"{node.name}.{'.'.join(map(str, path))}", type)
-        for reader in readers:
-            homes.known[reader] = storage
-        homes.carried[node, path] = storage
-        if homes.sole_reader(begin) is not None and times == 1:
-            homes.claim(begin, storage, number)
-
-
-def loop(graph: GraphLowering, node: Node) -> None:
+def loop(graph: GraphLowering, node: Node) -> bool:
     """Append a while loop."""
     condition, body = node.bodies
     paths = leaf_paths(node.type)
@@ -51,10 +19,10 @@ def loop(graph: GraphLowering, node: Node) -> None:
         begin = graph.storage_of(first[path])
         if is_invariant(node, path):
             state[path] = begin
-            for reader in graph.homes.parts.at(node, path):
-                graph.homes.known[reader] = begin
+            for reader in graph.assignment.parts.at(node, path):
+                graph.assignment.known[reader] = begin
         else:
-            state[path] = graph.homes.carried[node, path]
+            state[path] = graph.assignment.carried[node, path]
             graph.lowering.copy(graph.steps, begin, state[path])
     memory = graph.lowering.memory
     started = memory.tick()
@@ -67,9 +35,10 @@ def loop(graph: GraphLowering, node: Node) -> None:
     memory.tick()
     memory.close_loop(started)
     graph.steps.append(Loop(condition_steps, flag.slot, body_steps, trip_count(graph.lowering.module, node, noted=False)))
+    return True
 
 
-def switch(graph: GraphLowering, node: Node) -> None:
+def switch(graph: GraphLowering, node: Node) -> bool:
     """Append a branch."""
     selector = graph.storage_of(node.operands[0])
     memory = graph.lowering.memory
@@ -82,10 +51,10 @@ def switch(graph: GraphLowering, node: Node) -> None:
     started = memory.time
     targets: list[Storage] = []
     for path, type in leaf_paths(node.type):
-        readers = graph.homes.parts.at(node, path)
-        targets.append(graph.homes.known[readers[0]] if readers else graph.lowering.temp(node.name, type))
+        readers = graph.assignment.parts.at(node, path)
+        targets.append(graph.assignment.known[readers[0]] if readers else graph.lowering.temp(node.name, type))
         for reader in readers[1:]:
-            graph.homes.known[reader] = targets[-1]
+            graph.assignment.known[reader] = targets[-1]
     branches: list[list[Step]] = []
     arguments = [[graph.storage_of(leaf) for leaf in leaves(operand)] for operand in node.operands[1:]]
     for branch, values in zip(node.bodies, arguments):
@@ -105,25 +74,11 @@ def switch(graph: GraphLowering, node: Node) -> None:
     for storage in targets:
         memory.touch(storage.slot)
     graph.steps.append(Switch(selector.slot, branches))
-
-
-def is_invariant(node: Node, path: Path) -> bool:
-    """Whether a loop hands a part of its state on unchanged."""
-    leaf = dict(zip((p for p, _ in leaf_paths(node.type)), leaves(node.bodies[1].result())))[path]
-    return _path_of(leaf, node.bodies[1]) == path
-
-
-def _path_of(leaf: Node, body: Graph) -> Path | None:
-    """The way to a node that is a part of the body's parameter, or None."""
-    path: Path = ()
-    while leaf.op is hlo.get_tuple_element:
-        path = (leaf.attrs["index"], *path)
-        leaf = leaf.operands[0]
-    return path if body.params and leaf is body.params[0] else None
+    return True
 
 
 def _state_of(graph: Graph, state: dict[Path, Storage]) -> dict[Node, Storage]:
-    """The places of a body's parameter, part by part."""
+    """The storage of a body's parameter, part by part."""
     if not graph.params:
         return {}
     parts = Parts(graph)
@@ -131,9 +86,9 @@ def _state_of(graph: Graph, state: dict[Path, Storage]) -> dict[Node, Storage]:
             if isinstance(part.type, TensorType)}
 
 
-def _into(graph: GraphLowering, body: Graph, homes: dict[Node, Storage], wanted: dict[Node, Storage]) -> list[Step]:
+def _into(graph: GraphLowering, body: Graph, params: dict[Node, Storage], wanted: dict[Node, Storage]) -> list[Step]:
     """The steps of a body with its results where they are wanted."""
-    steps, found = graph.lowering.graph(body, homes, wanted)
+    steps, found = graph.lowering.graph(body, params, wanted)
     for leaf, target in wanted.items():
         graph.lowering.copy(steps, found[leaf], target)
     return steps
@@ -147,7 +102,7 @@ def _round(graph: GraphLowering, body: Graph, state: dict[Path, Storage]) -> lis
     results = dict(zip((path for path, _ in leaf_paths(body.result().type)), leaves(body.result())))
     wanted: dict[Node, Storage] = {}
     for path, leaf in results.items():
-        if _path_of(leaf, body) is None:
+        if state_path(leaf, body) is None:
             wanted.setdefault(leaf, state[path])
     steps, found = graph.lowering.graph(body, _state_of(body, state), wanted)
     slots = {storage.slot for storage in state.values()}

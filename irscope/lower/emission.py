@@ -9,10 +9,10 @@ from irscope.graph import DTYPES, Node
 from irscope.graph.dtypes import S32, S64
 from irscope.lower.build import KernelBuilder
 from irscope.lower.call import Call
-from irscope.lower.families import Problem
 from irscope.lower.points import Point, Trace
+from irscope.lower.templates import Problem
 from irscope.lower.tile import Expr
-from irscope.lower.values import tensor_of
+from irscope.lower.values import scalar_value, tensor_of
 from irscope.lower.view import Address
 from irscope.ops.nests import clamped
 
@@ -50,7 +50,7 @@ class Emission:
         k, node = self.k, point.node
         match point.kind:
             case "constant":
-                return k.const(node.attrs["literal"].value().reshape(())[()], tensor_of(node).dtype)
+                return k.const(scalar_value(node), tensor_of(node).dtype)
             case "load":
                 return self.load(node, point.walk, index, mask, lanes)
             case "count":

@@ -32,7 +32,7 @@ def limits(dtype: DType) -> Range:
 
 
 class Expressions:
-    """The table of one kernel's expressions; :class:`irscope.lower.arithmetic.Arithmetic` adds the words."""
+    """The table of one kernel's expressions; :class:`irscope.lower.arithmetic.Arithmetic` adds the operations."""
 
     def __init__(self) -> None:
         self._table: dict[tuple[Any, ...], Expr] = {}

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from irscope.graph import Module, Node
+from irscope.ops.attributes import CustomCall
 from irscope.source import Finding, Severity, UserError
 
 _WHY: dict[str, tuple[str, str]] = {
@@ -20,7 +21,7 @@ _WHY: dict[str, tuple[str, str]] = {
 def cannot_run(module: Module, node: Node, why: str = "", help: str = "") -> UserError:
     """The error for an operator that has no meaning on this machine."""
     written = node.origin[0] if node.origin else node
-    target = written.attrs.get("custom_call_target")
+    target = CustomCall.of(written).custom_call_target
     what = f"custom-call to {target!r}" if target else written.op.name
     unknown = ("irscope has no compiled meaning for it", "")
     known_why, known_help = _WHY.get(written.op.name.removesuffix("-done").removesuffix("-start"), unknown)

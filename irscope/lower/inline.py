@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 from irscope.graph import Graph, Node, TensorType, TupleType
 from irscope.lower.tile import Expr
+from irscope.lower.values import scalar_value
 from irscope.ops import hlo
+from irscope.ops.attributes import GetTupleElement
 
 if TYPE_CHECKING:
     from irscope.lower.build import KernelBuilder
 
-_SAME = frozenset("reshape copy bitcast broadcast transpose opt-barrier optimization-barrier domain add-dependency".split())
-_CALLS = frozenset("call fusion map".split())
+_SAME = hlo.named("reshape copy bitcast broadcast transpose opt-barrier domain add-dependency")
+_CALLS = hlo.named("call fusion map")
 Values = list[Expr]
 
 
@@ -49,30 +51,31 @@ class _Evaluation:
         return held[graph.result().index]
 
     def _node(self, graph: Graph, node: Node, operands: list[Values]) -> Values:
-        k, name = self.k, node.op.name
-        if name == "tuple":
+        k, op = self.k, node.op
+        if op is hlo.tuple:
             return [leaf for operand in operands for leaf in operand]
-        if name == "get-tuple-element":
+        if op is hlo.get_tuple_element:
             source = node.operands[0].type
             if not isinstance(source, TupleType):
                 raise NoScalarMeaning(graph, node, "takes an element of what is no tuple")
             sizes = [sum(1 for _ in t.leaves()) for t in source.elements]
-            begin = sum(sizes[:node.attrs["index"]])
-            return operands[0][begin:begin + sizes[node.attrs["index"]]]
-        if name in _CALLS:
+            index = GetTupleElement.of(node).index
+            begin = sum(sizes[:index])
+            return operands[0][begin:begin + sizes[index]]
+        if op in _CALLS:
             return self.run(node.bodies[0], [leaf for operand in operands for leaf in operand])
         if not isinstance(node.type, TensorType) or node.type.elements != 1:
             raise NoScalarMeaning(graph, node, "is no single value")
         dtype = node.type.dtype
-        if name == "constant":
-            return [k.const(node.attrs["literal"].value().reshape(())[()], dtype)]
-        if name == "iota":
+        if op is hlo.constant:
+            return [k.const(scalar_value(node), dtype)]
+        if op is hlo.iota:
             return [k.const(0, dtype)]
         if node.op.scalar is not None:
             return [node.op.scalar(k, node, *(operand[0] for operand in operands))]
         if node.op.element is not None and all(len(operand) == 1 for operand in operands):
             return [node.op.element(k, node, [k.index(0)] * node.type.rank, lambda i, index: operands[i][0])]
-        if name in _SAME:
+        if op in _SAME:
             return [operands[0][0]]
         raise NoScalarMeaning(graph, node, "has no meaning on single values")
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from irscope.graph import DType
 from irscope.lazy import Array, np
-from irscope.lower import words
-from irscope.lower.program import Copy, Launch, Loop, Program, Slot, Step, Switch
+from irscope.lower import scalar_ops
+from irscope.lower.program import Copy, Launch, Loop, Program, Slot, Switch
 from irscope.lower.tile import (
     Assign,
     Buffer,
@@ -29,6 +29,7 @@ from irscope.lower.tile import (
     Store,
     While,
 )
+from irscope.lower.traversal import Visitor, fold, visits
 from irscope.ops.vocabulary import UNARY
 
 
@@ -53,7 +54,7 @@ def interpret_program(program: Program, inputs: Sequence[Array]) -> list[Array]:
         memory[slot] = np.ascontiguousarray(slot.data).reshape(-1).view(np.uint8)
     for slot in program.temps:
         memory[slot] = arena[slot.offset:slot.offset + slot.bytes]
-    _steps(program.steps, memory)
+    _Steps(memory).block(program.steps)
     count = max((s.number for s in program.outputs), default=-1) + 1
     results: list[Array] = [np.zeros(0)] * count
     for slot in program.outputs:
@@ -61,25 +62,35 @@ def interpret_program(program: Program, inputs: Sequence[Array]) -> list[Array]:
     return results
 
 
-def _steps(steps: list[Step], memory: Mapping[Slot, Array]) -> None:
+class _Steps(Visitor):
     """Loops and branches nest as deep as the program's own."""
-    for step in steps:
-        if isinstance(step, Launch):
-            arrays = []
-            for buffer, (slot, place) in zip(step.kernel.params(), step.args, strict=True):
-                start = place * slot.dtype.storage
-                arrays.append(memory[slot][start:start + buffer.elements * buffer.dtype.storage].view(buffer.dtype.numpy()))
-            interpret_kernel(step.kernel, arrays)
-        elif isinstance(step, Copy):
-            source = memory[step.source][step.source_offset:step.source_offset + step.bytes]
-            memory[step.target][step.target_offset:step.target_offset + step.bytes] = source.copy()
-        elif isinstance(step, Loop):
-            _steps(step.condition, memory)
-            while memory[step.flag][0]:
-                _steps(step.body, memory)
-                _steps(step.condition, memory)
-        elif isinstance(step, Switch):
-            _steps(step.branches[_chosen(step, memory)], memory)
+
+    def __init__(self, memory: Mapping[Slot, Array]) -> None:
+        self.memory = memory
+
+    @visits(Launch)
+    def launch(self, step: Launch) -> None:
+        arrays = []
+        for buffer, (slot, place) in zip(step.kernel.params(), step.args, strict=True):
+            start = place * slot.dtype.storage
+            arrays.append(self.memory[slot][start:start + buffer.elements * buffer.dtype.storage].view(buffer.dtype.numpy()))
+        interpret_kernel(step.kernel, arrays)
+
+    @visits(Copy)
+    def copy(self, step: Copy) -> None:
+        source = self.memory[step.source][step.source_offset:step.source_offset + step.bytes]
+        self.memory[step.target][step.target_offset:step.target_offset + step.bytes] = source.copy()
+
+    @visits(Loop)
+    def loop(self, step: Loop) -> None:
+        self.block(step.condition)
+        while self.memory[step.flag][0]:
+            self.block(step.body)
+            self.block(step.condition)
+
+    @visits(Switch)
+    def switch(self, step: Switch) -> None:
+        self.block(step.branches[_chosen(step, self.memory)])
 
 
 def _chosen(step: Switch, memory: Mapping[Slot, Array]) -> int:
@@ -90,7 +101,7 @@ def _chosen(step: Switch, memory: Mapping[Slot, Array]) -> int:
     return value if 0 <= value < len(step.branches) else len(step.branches) - 1
 
 
-class _Run:
+class _Run(Visitor):
     def __init__(self, kernel: Kernel, arrays: Sequence[Array]) -> None:
         self.name = kernel.name
         params = kernel.params()
@@ -112,39 +123,48 @@ class _Run:
 
     # ---- statements
 
-    def block(self, body: list[Stmt]) -> None:
-        """As deep as the kernel's loops."""
-        for statement in body:
-            self.statement(statement)
+    @visits(Load)
+    def load(self, s: Load) -> None:
+        self.variables[s.var] = self.read(s.buffer, self.consecutive(s.index, s.var.lanes), s.mask, s.var)
 
-    def statement(self, s: Stmt) -> None:
-        if isinstance(s, Load):
-            self.variables[s.var] = self.read(s.buffer, self.consecutive(s.index, s.var.lanes), s.mask, s.var)
-        elif isinstance(s, GatherLoad):
-            self.variables[s.var] = self.read(s.buffer, [int(i) for i in self.value(s.indices)], s.mask, s.var)
-        elif isinstance(s, Let):
-            self.variables[s.var] = self.value(s.value)
-        elif isinstance(s, Store):
-            self.write(s)
-        elif isinstance(s, Declare):
-            self.registers[s.register] = self.value(s.init)
-        elif isinstance(s, Assign):
-            if s.register not in self.registers:
-                raise Misstep(f"{self.name}: {s.register.name} is set before it is declared")
-            self.registers[s.register] = self.value(s.value)
-        elif isinstance(s, For):
-            for i in range(self.integer(s.low), self.integer(s.high), s.step):
-                self.variables[s.var] = words.held([i], s.var.dtype)
-                self.block(s.body)
-        elif isinstance(s, While):
+    @visits(GatherLoad)
+    def gather(self, s: GatherLoad) -> None:
+        self.variables[s.var] = self.read(s.buffer, [int(i) for i in self.value(s.indices)], s.mask, s.var)
+
+    @visits(Let)
+    def let(self, s: Let) -> None:
+        self.variables[s.var] = self.value(s.value)
+
+    @visits(Declare)
+    def declare(self, s: Declare) -> None:
+        self.registers[s.register] = self.value(s.init)
+
+    @visits(Assign)
+    def assign(self, s: Assign) -> None:
+        if s.register not in self.registers:
+            raise Misstep(f"{self.name}: {s.register.name} is set before it is declared")
+        self.registers[s.register] = self.value(s.value)
+
+    @visits(For)
+    def for_(self, s: For) -> None:
+        for i in range(self.integer(s.low), self.integer(s.high), s.step):
+            self.variables[s.var] = scalar_ops.wrapped([i], s.var.dtype)
+            self.block(s.body)
+
+    @visits(While)
+    def while_(self, s: While) -> None:
+        self.block(s.head)
+        while bool(self.value(s.condition)[0]):
+            self.block(s.body)
             self.block(s.head)
-            while bool(self.value(s.condition)[0]):
-                self.block(s.body)
-                self.block(s.head)
-        elif isinstance(s, If):
-            self.block(s.then if bool(self.value(s.condition)[0]) else s.otherwise)
-        elif not isinstance(s, Prefetch | Comment):
-            raise TypeError(f"{type(s).__name__} is no statement")
+
+    @visits(If)
+    def if_(self, s: If) -> None:
+        self.block(s.then if bool(self.value(s.condition)[0]) else s.otherwise)
+
+    @visits(Prefetch, Comment)
+    def nothing(self, s: Stmt) -> None:
+        """Computes nothing."""
 
     def integer(self, x: Expr) -> int:
         return int(self.value(x)[0])
@@ -170,8 +190,9 @@ class _Run:
         for lane, (place, takes) in enumerate(zip(places, taking)):
             if takes:
                 out[lane] = self.memory[buffer][place]
-        return out.astype(words.register_type(buffer.dtype))
+        return out.astype(scalar_ops.register_type(buffer.dtype))
 
+    @visits(Store)
     def write(self, s: Store) -> None:
         if s.buffer.scope in ("in", "const"):
             raise Misstep(f"{self.name}: {s.buffer.name} is only read")
@@ -187,24 +208,13 @@ class _Run:
 
     def value(self, root: Expr) -> Any:
         """An array with one element a lane."""
-        known: dict[Expr, Any] = {}
-        stack = [root]
-        while stack:
-            x = stack[-1]
-            waiting = [a for a in x.args if a not in known]
-            if waiting:
-                stack.extend(waiting)
-                continue
-            stack.pop()
-            if x not in known:
-                known[x] = self.one(x, [known[a] for a in x.args])
-        return known[root]
+        return fold(root, {}, self.one)
 
     def one(self, x: Expr, args: list[Any]) -> Any:
         op, dtype = x.op, x.dtype
         if op == "const":
             values = list(x.value) if x.lanes > 1 else [x.value]
-            return words.held(values, dtype) if dtype.is_integer else np.array(values).astype(dtype.numpy())
+            return scalar_ops.wrapped(values, dtype) if dtype.is_integer else np.array(values).astype(dtype.numpy())
         if op == "var":
             if x not in self.variables:
                 raise Misstep(f"{self.name}: {x.value} is used before it is known")
@@ -214,13 +224,13 @@ class _Run:
                 raise Misstep(f"{self.name}: {x.value.name} is read before it is declared")
             return self.registers[x.value]
         if op == "lane":
-            return np.arange(x.lanes).astype(words.register_type(dtype))
+            return np.arange(x.lanes).astype(scalar_ops.register_type(dtype))
         if op == "splat":
             return np.repeat(args[0], x.lanes)
         if op == "select":
             return np.where(args[0], args[1], args[2])
         if op == "convert":
-            return words.convert(args[0], x.args[0].dtype, dtype)
+            return scalar_ops.convert(args[0], x.args[0].dtype, dtype)
         if op == "bitcast":
             return _bits(args[0], x.args[0].dtype, dtype)
         if op == "fma":
@@ -239,15 +249,15 @@ class _Run:
             with np.errstate(all="ignore"):
                 return np.ldexp(args[0], np.clip(args[1], -10_000, 10_000).astype(np.int32))
         if op.startswith("cmp."):
-            return words.compare(op[4:], *args)
+            return scalar_ops.compare(op[4:], *args)
         if op.startswith("reduce."):
             total = args[0][:1]
             for lane in range(1, len(args[0])):
-                total = words.binary(op[7:], total, args[0][lane:lane + 1], dtype)
+                total = scalar_ops.binary(op[7:], total, args[0][lane:lane + 1], dtype)
             return total
-        return words.unary(op, args[0], dtype) if op in UNARY else words.binary(op, args[0], args[1], dtype)
+        return scalar_ops.unary(op, args[0], dtype) if op in UNARY else scalar_ops.binary(op, args[0], args[1], dtype)
 
 
 def _bits(x: Array, source: DType, to: DType) -> Array:
-    same = x.view(words.register_type(to)) if x.dtype.itemsize == words.register_type(to).itemsize else x
-    return words.held([int(v) for v in same], to) if to.is_integer and to.bits < 8 else np.asarray(same)
+    same = x.view(scalar_ops.register_type(to)) if x.dtype.itemsize == scalar_ops.register_type(to).itemsize else x
+    return scalar_ops.wrapped([int(v) for v in same], to) if to.is_integer and to.bits < 8 else np.asarray(same)

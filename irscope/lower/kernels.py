@@ -1,4 +1,4 @@
-"""From a group with places to kernels: the family that takes it, and one kernel for groups that are the same but for names."""
+"""From a group with assigned buffers to kernels: the template that takes it, and one kernel for groups that are the same but for names."""
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
@@ -8,17 +8,17 @@ from typing import Any
 from irscope.fusion import Group
 from irscope.fusion.views import VIEWS, Chain
 from irscope.graph import Node, Structure, TensorType
-from irscope.lower.families import RIVALS, Arg, Built, Family, Operand, Packed, Problem, Stage, Tunable, families
 from irscope.lower.program import Slot
 from irscope.lower.storage import Storage
+from irscope.lower.templates import RIVALS, Arg, Built, Operand, Packed, Problem, Stage, Template, Tunable, templates
 from irscope.lower.work import MOST_PADDED, SMALL, operations, operations_of
 
 Tuner = Callable[[Problem, list[Built]], int]
 """Takes a problem and several ways to solve it, the one by rule first, and says which is the fastest."""
 
 
-class Shop:
-    """Builds kernels, each once. A ``tuner`` chooses among the ways there are; without one the rules do.
+class KernelCache:
+    """Builds each kernel once. A ``tuner`` chooses among the ways there are; without one the rules do.
 
     ``built`` has what was built so far, by what each depends on.
     """
@@ -30,21 +30,21 @@ class Shop:
         self._names: dict[str, int] = {}
 
     def build(self, problem: Problem) -> Built | None:
-        """The launches of a problem; None when no family takes the group as one, or none without computing values again and again."""
+        """The launches of a problem; None when no template takes the group as one, or none without computing values again and again."""
         key = key_of(problem, self.structure)
         found = self.built.get(key)
         if found is not None:
             return _renamed(found[1], found[0], problem)
-        for family in families():
-            match = family.match(problem)
+        for template in templates():
+            match = template.match(problem)
             if match is not None:
                 problem.name = self._name(problem.name)
-                schedule = family.schedule(problem, match)
-                built = _made(family, problem, match, schedule)
+                schedule = template.schedule(problem, match)
+                built = _made(template, problem, match, schedule)
                 if _is_repetitive(problem.group, built):
                     return None
                 if self.tuner is not None:
-                    others = [_made(*way) for way in _ways(family, problem, match, schedule)]
+                    others = [_made(*way) for way in _ways(template, problem, match, schedule)]
                     built = [built, *others][self.tuner(problem, [built, *others])] if others else built
                 self.built[key] = (problem, built)
                 return built
@@ -55,9 +55,9 @@ class Shop:
         return f"{wanted}_{n}" if n else wanted
 
 
-def _made(family: Family, problem: Problem, match: Any, schedule: dict[str, Any]) -> Built:
-    schedule.setdefault("family", family.name)
-    built = family.build(problem, match, schedule)
+def _made(template: Template, problem: Problem, match: Any, schedule: dict[str, Any]) -> Built:
+    schedule.setdefault("template", template.name)
+    built = template.build(problem, match, schedule)
     for stage in built.stages:
         stage.kernel.flops = stage.kernel.flops or flops_of(problem.group) / len(built.stages)
         stage.kernel.bytes = stage.kernel.bytes or _bytes_of(problem) / len(built.stages)
@@ -73,13 +73,16 @@ def _is_repetitive(group: Group, built: Built) -> bool:
     return done > SMALL and done > MOST_PADDED * operations_of(group)
 
 
-def _ways(family: Family, problem: Problem, match: Any, schedule: dict[str, Any]) -> Iterator[tuple[Family, Problem, Any, dict[str, Any]]]:
-    """Other schedules of the family that takes the group, and those of its rival."""
-    if isinstance(family, Tunable):
-        for other in family.alternatives(problem, match, schedule):
-            yield family, problem, match, other
-    for rival in families():
-        if RIVALS.get(family.name) == rival.name:
+Way = tuple[Template, Problem, Any, dict[str, Any]]
+
+
+def _ways(template: Template, problem: Problem, match: Any, schedule: dict[str, Any]) -> Iterator[Way]:
+    """Other schedules of the template that takes the group, and those of its rival."""
+    if isinstance(template, Tunable):
+        for other in template.alternatives(problem, match, schedule):
+            yield template, problem, match, other
+    for rival in templates():
+        if RIVALS.get(template.name) == rival.name:
             found = rival.match(problem)
             if found is not None:
                 by_rule = rival.schedule(problem, found)

@@ -5,7 +5,7 @@ from irscope.fusion import Group
 from irscope.fusion.drafts import dims_of
 from irscope.fusion.views import VIEWS, Chain, Permute, Repeat, Reshape, Strides, access, before
 from irscope.graph import Node
-from irscope.lower.storage import Wish
+from irscope.lower.storage import LayoutConstraint
 
 Order = tuple[int, ...]
 
@@ -55,7 +55,7 @@ def orders_of_reads(group: Group) -> dict[Node, set[Order]]:
 def dense_order(strides: Strides) -> Order | None:
     """The dimensions from the slowest to the fastest, where strides describe an array without gaps; None otherwise."""
     order = tuple(sorted(range(len(strides.strides)), key=lambda d: (-strides.strides[d], d)))
-    dense, _, _ = Wish(order, (0,) * len(order), (0,) * len(order)).layout(strides.shape)
+    dense, _, _ = LayoutConstraint.dense(order).layout(strides.shape)
     return order if all(a == b or n == 1 for a, b, n in zip(dense, strides.strides, strides.shape)) else None
 
 

@@ -14,10 +14,11 @@ from irscope.fusion.drafts import dims_of
 from irscope.fusion.views import VIEWS, Chain, Permute, Repeat, Reshape, Strides, access, row_major, seen_through
 from irscope.fusion.weights import weight
 from irscope.graph import Node
-from irscope.lower.families import Problem
 from irscope.lower.storage import Storage
+from irscope.lower.templates import Problem
 from irscope.lower.values import is_scalar_constant
 from irscope.ops import hlo
+from irscope.ops.attributes import DynamicSlice, Iota, Reduce
 
 
 @dataclass(slots=True, eq=False)
@@ -74,7 +75,7 @@ class _Tracer:
         self.space, self.rows = group.space, group.rows if group.kind == "rows" else len(group.space)
         if group.kind == "reduction":
             assert group.anchor is not None
-            shape, reduced = dims_of(group.anchor.operands[0]), sorted(group.anchor.attrs["dimensions"])
+            shape, reduced = dims_of(group.anchor.operands[0]), sorted(Reduce.of(group.anchor).dimensions)
             self.order = tuple(d for d in range(len(shape)) if d not in reduced) + tuple(reduced)
             self.rows = len(shape) - len(reduced)
             self.space = tuple(shape[d] for d in self.order)
@@ -150,7 +151,7 @@ class _Tracer:
             return self._load(node, chain)
         if node.op is hlo.iota:
             dims = dims_of(node)
-            along = tuple(1 if d == node.attrs["iota_dimension"] else 0 for d in range(len(dims)))
+            along = tuple(1 if d == Iota.of(node).iota_dimension else 0 for d in range(len(dims)))
             walk = seen_through(chain, Strides(dims, along))
             return None if walk is None else Point("count", node, (), walk, level=level_of(walk))
         if node.op in VIEWS:
@@ -180,7 +181,7 @@ class _Tracer:
         storage = self.problem.ins.get(node.operands[0])
         if storage is None:
             return None
-        sizes = node.attrs["dynamic_slice_sizes"]
+        sizes = DynamicSlice.of(node).dynamic_slice_sizes
         walk = seen_through(chain, Strides(tuple(sizes), storage.strides))
         if walk is None:
             return None

@@ -20,9 +20,10 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from irscope.graph import DType
-from irscope.lower.program import Copy, Launch, Loop, Program, Slot, Step, Switch
-from irscope.lower.tidy import expressions
+from irscope.graph.dtypes import F32
+from irscope.lower.program import Copy, Launch, Loop, Program, Slot, Switch
 from irscope.lower.tile import Assign, Buffer, Comment, Declare, Expr, For, GatherLoad, If, Kernel, Let, Load, Prefetch, Stmt, Store, While
+from irscope.lower.traversal import Visitor, visits
 
 _INFIX = {"add": ("+", 6), "sub": ("-", 6), "mul": ("*", 7), "floordiv": ("//", 7), "floormod": ("%", 7), "and": ("&", 4), "or": ("|", 2),
           "xor": ("^", 3), "cmp.EQ": ("==", 5), "cmp.NE": ("!=", 5), "cmp.LT": ("<", 5), "cmp.LE": ("<=", 5), "cmp.GT": (">", 5),
@@ -38,7 +39,7 @@ def print_kernel(kernel: Kernel, notes: Iterable[str] = ()) -> str:
     for buffer in kernel.buffers:
         if buffer.scope in ("scratch", "const"):
             lines.append(f"  {_buffer(buffer)}")
-    _Printer(kernel.lanes, lines).block(kernel.body, 1)
+    _Printer(kernel.lanes, lines).block(kernel.body, "  ")
     return "\n".join(lines) + "\n"
 
 
@@ -49,28 +50,37 @@ def print_program(program: Program, notes: Callable[[Kernel], Iterable[str]] = l
         for slot in slots:
             place = f" at {slot.offset}" if slot.scope == "temp" else ""
             lines.append(f"  {word} {slot.name}: {slot.dtype}[{slot.elements}]{place}{' zeroed' if slot.zeroed else ''}")
-    _steps(program.steps, lines, 1)
+    _StepPrinter(lines).block(program.steps, "  ")
     return "\n".join(lines) + "\n" + "".join("\n" + print_kernel(k, notes(k)) for k in program.kernels())
 
 
-def _steps(steps: list[Step], lines: list[str], depth: int) -> None:
+class _StepPrinter(Visitor):
     """Loops and switches nest as the program's own do: a few deep."""
-    pad = "  " * depth
-    for step in steps:
-        if isinstance(step, Launch):
-            lines.append(f"{pad}{step.kernel.name}({', '.join(_place(s, o) for s, o in step.args)})")
-        elif isinstance(step, Copy):
-            places = f"{step.source.name}+{step.source_offset} to {step.target.name}+{step.target_offset}"
-            lines.append(f"{pad}copy {step.bytes} bytes of {places}")
-        elif isinstance(step, Loop):
-            lines.append(f"{pad}loop while {step.flag.name} after:")
-            _steps(step.condition, lines, depth + 1)
-            lines.append(f"{pad}do:")
-            _steps(step.body, lines, depth + 1)
-        elif isinstance(step, Switch):
-            for number, branch in enumerate(step.branches):
-                lines.append(f"{pad}{'switch ' + step.selector.name if not number else 'or'} branch {number}:")
-                _steps(branch, lines, depth + 1)
+
+    def __init__(self, lines: list[str]) -> None:
+        self.lines = lines
+
+    @visits(Launch)
+    def launch(self, step: Launch, pad: str) -> None:
+        self.lines.append(f"{pad}{step.kernel.name}({', '.join(_place(s, o) for s, o in step.args)})")
+
+    @visits(Copy)
+    def copy(self, step: Copy, pad: str) -> None:
+        places = f"{step.source.name}+{step.source_offset} to {step.target.name}+{step.target_offset}"
+        self.lines.append(f"{pad}copy {step.bytes} bytes of {places}")
+
+    @visits(Loop)
+    def loop(self, step: Loop, pad: str) -> None:
+        self.lines.append(f"{pad}loop while {step.flag.name} after:")
+        self.block(step.condition, pad + "  ")
+        self.lines.append(f"{pad}do:")
+        self.block(step.body, pad + "  ")
+
+    @visits(Switch)
+    def switch(self, step: Switch, pad: str) -> None:
+        for number, branch in enumerate(step.branches):
+            self.lines.append(f"{pad}{'switch ' + step.selector.name if not number else 'or'} branch {number}:")
+            self.block(branch, pad + "  ")
 
 
 def _place(slot: Slot, offset: int) -> str:
@@ -82,61 +92,78 @@ def _buffer(buffer: Buffer) -> str:
     return f"{buffer.scope} {buffer.name}: {buffer.dtype}[{','.join(map(str, buffer.shape))}]{extra}"
 
 
-class _Printer:
+class _Printer(Visitor):
     def __init__(self, lanes: int, lines: list[str]) -> None:
         self.lanes = lanes
         self.lines = lines
         self.named: dict[Expr, str] = {}
         self.count = 0
 
-    def block(self, body: list[Stmt], depth: int) -> None:
-        """Statements at a depth; as deep as the loops of the kernel nest."""
-        pad = "  " * depth
-        for statement in body:
-            if not isinstance(statement, While):
-                self.share(statement, pad)
-            if isinstance(statement, For):
-                step = f" step {statement.step}" if statement.step != 1 else ""
-                self.lines.append(f"{pad}{statement.kind} {statement.var.value} in {self.text(statement.low, _ATOM)}.."
-                                  f"{self.text(statement.high, _ATOM)}{step}:")
-                self.block(statement.body, depth + 1)
-            elif isinstance(statement, If):
-                self.lines.append(f"{pad}if {self.text(statement.condition)}:")
-                self.block(statement.then, depth + 1)
-                if statement.otherwise:
-                    self.lines.append(f"{pad}else:")
-                    self.block(statement.otherwise, depth + 1)
-            elif isinstance(statement, While):
-                self.lines.append(f"{pad}while:")
-                self.block(statement.head, depth + 1)
-                self.share(statement, pad + "  ")
-                self.lines.append(f"{pad}  {self.text(statement.condition)} do:")
-                self.block(statement.body, depth + 2)
-            else:
-                self.lines.append(pad + self.statement(statement))
-            self.named = {}
+    # ---- statements, behind ``pad``
 
-    def statement(self, s: Stmt) -> str:
-        if isinstance(s, Load):
-            return f"{s.var.value} = load{self.width(s.var.lanes)} {s.buffer.name}[{self.text(s.index)}]{self.mask(s.mask)}"
-        if isinstance(s, GatherLoad):
-            return f"{s.var.value} = gather{self.width(s.var.lanes)} {s.buffer.name}[{self.text(s.indices)}]{self.mask(s.mask)}"
-        if isinstance(s, Let):
-            return f"{s.var.value} = {self.text(s.value)}"
-        if isinstance(s, Store):
-            how = ".nt" if s.nontemporal else ""
-            place = f"{s.buffer.name}[{self.text(s.index)}]"
-            return f"store{self.width(s.value.lanes)}{how} {place} = {self.text(s.value)}{self.mask(s.mask)}"
-        if isinstance(s, Declare):
-            dtype = "" if s.register.dtype.name == "f32" else f": {s.register.dtype}"
-            return f"reg{self.width(s.register.lanes)} {s.register.name}{dtype} = {self.text(s.init)}"
-        if isinstance(s, Assign):
-            return f"{s.register.name} := {self.text(s.value)}"
-        if isinstance(s, Prefetch):
-            return f"prefetch {s.buffer.name}[{self.text(s.index)}]"
-        if isinstance(s, Comment):
-            return f"# {s.text}"
-        raise TypeError(f"no text for {type(s).__name__}")
+    def line(self, s: Stmt, pad: str, text: Callable[[], str]) -> None:
+        """One line of a statement, behind those that name what it shares."""
+        self.share(s, pad)
+        self.lines.append(pad + text())
+        self.named = {}
+
+    @visits(For)
+    def for_(self, s: For, pad: str) -> None:
+        step = f" step {s.step}" if s.step != 1 else ""
+        self.line(s, pad, lambda: f"{s.kind} {s.var.value} in {self.text(s.low, _ATOM)}..{self.text(s.high, _ATOM)}{step}:")
+        self.block(s.body, pad + "  ")
+
+    @visits(If)
+    def if_(self, s: If, pad: str) -> None:
+        self.line(s, pad, lambda: f"if {self.text(s.condition)}:")
+        self.block(s.then, pad + "  ")
+        if s.otherwise:
+            self.lines.append(f"{pad}else:")
+            self.block(s.otherwise, pad + "  ")
+
+    @visits(While)
+    def while_(self, s: While, pad: str) -> None:
+        self.lines.append(f"{pad}while:")
+        self.block(s.head, pad + "  ")
+        self.line(s, pad + "  ", lambda: f"{self.text(s.condition)} do:")
+        self.block(s.body, pad + "    ")
+
+    @visits(Load)
+    def load(self, s: Load, pad: str) -> None:
+        self.line(s, pad, lambda: f"{s.var.value} = load{self.width(s.var.lanes)} {s.buffer.name}[{self.text(s.index)}]{self.mask(s.mask)}")
+
+    @visits(GatherLoad)
+    def gather(self, s: GatherLoad, pad: str) -> None:
+        self.line(s, pad,
+                  lambda: f"{s.var.value} = gather{self.width(s.var.lanes)} {s.buffer.name}[{self.text(s.indices)}]{self.mask(s.mask)}")
+
+    @visits(Let)
+    def let(self, s: Let, pad: str) -> None:
+        self.line(s, pad, lambda: f"{s.var.value} = {self.text(s.value)}")
+
+    @visits(Store)
+    def store(self, s: Store, pad: str) -> None:
+        how = self.width(s.value.lanes) + (".nt" if s.nontemporal else "")
+        self.line(s, pad, lambda: f"store{how} {s.buffer.name}[{self.text(s.index)}] = {self.text(s.value)}{self.mask(s.mask)}")
+
+    @visits(Declare)
+    def declare(self, s: Declare, pad: str) -> None:
+        dtype = "" if s.register.dtype is F32 else f": {s.register.dtype}"
+        self.line(s, pad, lambda: f"reg{self.width(s.register.lanes)} {s.register.name}{dtype} = {self.text(s.init)}")
+
+    @visits(Assign)
+    def assign(self, s: Assign, pad: str) -> None:
+        self.line(s, pad, lambda: f"{s.register.name} := {self.text(s.value)}")
+
+    @visits(Prefetch)
+    def prefetch(self, s: Prefetch, pad: str) -> None:
+        self.line(s, pad, lambda: f"prefetch {s.buffer.name}[{self.text(s.index)}]")
+
+    @visits(Comment)
+    def comment(self, s: Comment, pad: str) -> None:
+        self.line(s, pad, lambda: f"# {s.text}")
+
+    # ---- expressions
 
     def width(self, lanes: int) -> str:
         return "" if lanes == 1 else ".vec" if lanes == self.lanes else f".{lanes}"
@@ -147,10 +174,10 @@ class _Printer:
     def share(self, statement: Stmt, pad: str) -> None:
         """Name the subexpressions that the statement uses more than once, and the middles of long ones, operands first."""
         self.named = {}
-        roots = set(expressions(statement))
+        roots = set(statement.operands())
         uses: dict[Expr, int] = {}
         order: list[Expr] = []
-        stack = list(expressions(statement))
+        stack = statement.operands()
         while stack:
             x = stack.pop()
             uses[x] = uses.get(x, 0) + 1

@@ -1,11 +1,13 @@
 """A compiled graph before it is machine code: buffers with places in an arena, and steps that call kernels in order."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from irscope.graph import DType
 from irscope.lower.tile import Kernel
+from irscope.lower.traversal import walk
 
 
 @dataclass(slots=True, eq=False)
@@ -34,6 +36,14 @@ class Step:
 
     __slots__ = ()
 
+    def blocks(self) -> Sequence[list[Step]]:
+        """The steps inside of the step, in text order."""
+        return ()
+
+    def slots(self) -> list[Slot]:
+        """The memory that the step itself reads or writes."""
+        return []
+
 
 @dataclass(slots=True, eq=False)
 class Launch(Step):
@@ -41,6 +51,9 @@ class Launch(Step):
 
     kernel: Kernel
     args: list[tuple[Slot, int]]
+
+    def slots(self) -> list[Slot]:
+        return [slot for slot, _ in self.args]
 
 
 @dataclass(slots=True, eq=False)
@@ -53,6 +66,9 @@ class Copy(Step):
     source_offset: int = 0
     target_offset: int = 0
 
+    def slots(self) -> list[Slot]:
+        return [self.source, self.target]
+
 
 @dataclass(slots=True, eq=False)
 class Loop(Step):
@@ -64,6 +80,12 @@ class Loop(Step):
     body: list[Step]
     trips: int | None = None
 
+    def blocks(self) -> Sequence[list[Step]]:
+        return self.condition, self.body
+
+    def slots(self) -> list[Slot]:
+        return [self.flag]
+
 
 @dataclass(slots=True, eq=False)
 class Switch(Step):
@@ -71,6 +93,12 @@ class Switch(Step):
 
     selector: Slot
     branches: list[list[Step]]
+
+    def blocks(self) -> Sequence[list[Step]]:
+        return self.branches
+
+    def slots(self) -> list[Slot]:
+        return [self.selector]
 
 
 @dataclass(slots=True, eq=False)
@@ -89,35 +117,11 @@ class Program:
 
     def launches(self) -> list[Launch]:
         """All launches, in text order, whatever loop or branch they stand in."""
-        found: list[Launch] = []
-        stack: list[Step] = list(reversed(self.steps))
-        while stack:
-            step = stack.pop()
-            if isinstance(step, Launch):
-                found.append(step)
-            elif isinstance(step, Loop):
-                stack.extend(reversed([*step.condition, *step.body]))
-            elif isinstance(step, Switch):
-                stack.extend(reversed([s for branch in step.branches for s in branch]))
-        return found
+        return [step for step in walk(self.steps) if isinstance(step, Launch)]
 
     def touched(self) -> set[Slot]:
         """Every slot that a step reads or writes."""
-        found: set[Slot] = set()
-        stack: list[Step] = list(self.steps)
-        while stack:
-            step = stack.pop()
-            if isinstance(step, Launch):
-                found.update(slot for slot, _ in step.args)
-            elif isinstance(step, Copy):
-                found.update((step.source, step.target))
-            elif isinstance(step, Loop):
-                found.add(step.flag)
-                stack.extend([*step.condition, *step.body])
-            elif isinstance(step, Switch):
-                found.add(step.selector)
-                stack.extend(s for branch in step.branches for s in branch)
-        return found
+        return {slot for step in walk(self.steps) for slot in step.slots()}
 
     def kernels(self) -> list[Kernel]:
         """The distinct kernels, in order of first launch."""

@@ -1,6 +1,7 @@
 """Orders of dimensions spread: values that are combined element by element, or put one beside the other, lie in the same order.
 
-A convolution wishes its image channels last; so should what is added to it, what it is concatenated of, and what is made of its result.
+A convolution constrains its image to channels last; so should what is added to it, what it is concatenated of, and what is made of its
+result.
 """
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from irscope.fusion import Group
 from irscope.fusion.drafts import dims_of
 from irscope.fusion.views import VIEWS
 from irscope.graph import Node, TensorType
-from irscope.lower.storage import Wish
+from irscope.lower.storage import LayoutConstraint
 from irscope.ops import hlo
 
 Order = tuple[int, ...]
@@ -20,26 +21,26 @@ ROUNDS = 4
 _PLACES = hlo.named("concatenate pad")
 
 
-def spread(groups: Sequence[Group], wishes: dict[Node, Wish], fixed: Collection[Node]) -> None:
-    """Add wishes for values that have none, and are not ``fixed``, in the orders of those that they are read with or made into."""
+def spread(groups: Sequence[Group], constraints: dict[Node, LayoutConstraint], fixed: Collection[Node]) -> None:
+    """Add constraints for values that have none, and are not ``fixed``, in the orders of those that they are read with or made into."""
     for _ in range(ROUNDS):
-        count = len(wishes)
+        count = len(constraints)
         for group in reversed(groups):
             for output in group.outputs:
-                order = _order(wishes, output)
+                order = _order(constraints, output)
                 if order is not None:
                     for node in _alike(group, output):
-                        _wish(wishes, node, order, fixed)
+                        _constrain(constraints, node, order, fixed)
         for group in groups:
             if group.kind != "map" and not _is_place(group):
                 continue
             for output in group.outputs:
-                orders = {_order(wishes, node) for node in _alike(group, output)} - {None}
+                orders = {_order(constraints, node) for node in _alike(group, output)} - {None}
                 if len(orders) == 1:
                     (order,) = orders
                     assert order is not None
-                    _wish(wishes, output, order, fixed)
-        if len(wishes) == count:
+                    _constrain(constraints, output, order, fixed)
+        if len(constraints) == count:
             return
 
 
@@ -61,12 +62,12 @@ def _rank(node: Node) -> int:
     return len(dims_of(node)) if isinstance(node.type, TensorType) else -1
 
 
-def _order(wishes: dict[Node, Wish], node: Node) -> Order | None:
-    """The order that is wished for a value, where it is not the order of its dimensions."""
-    wish = wishes.get(node)
-    return wish.order if wish is not None and wish.order != tuple(range(len(wish.order))) else None
+def _order(constraints: dict[Node, LayoutConstraint], node: Node) -> Order | None:
+    """The order that a value is constrained to, where it is not the order of its dimensions."""
+    constraint = constraints.get(node)
+    return constraint.order if constraint is not None and constraint.order != tuple(range(len(constraint.order))) else None
 
 
-def _wish(wishes: dict[Node, Wish], node: Node, order: Order, fixed: Collection[Node]) -> None:
-    if node not in wishes and node not in fixed and _rank(node) == len(order):
-        wishes[node] = Wish(order, (0,) * len(order), (0,) * len(order))
+def _constrain(constraints: dict[Node, LayoutConstraint], node: Node, order: Order, fixed: Collection[Node]) -> None:
+    if node not in constraints and node not in fixed and _rank(node) == len(order):
+        constraints[node] = LayoutConstraint.dense(order)

@@ -1,4 +1,4 @@
-"""The value of any node of a group at an index, made by pulling on what it needs: how every family writes pointwise and movement work.
+"""The value of any node of a group at an index, made by pulling on what it needs: how every template writes pointwise and movement work.
 
     pull = Pull(k, problem)
     with k.loop(0, n) as i:
@@ -14,13 +14,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from irscope.fusion.drafts import dims_of
-from irscope.graph import Node, TensorType
+from irscope.graph import Node
 from irscope.lower.build import KernelBuilder
 from irscope.lower.call import Call
-from irscope.lower.families import Problem
+from irscope.lower.templates import Problem
 from irscope.lower.tile import Expr
+from irscope.lower.values import is_scalar_constant, scalar_value, tensor_of
 from irscope.lower.view import View
 from irscope.ops import hlo
+from irscope.ops.attributes import Broadcast, GetTupleElement, Reverse, Slice, Transpose
 from irscope.ops.movement import reindexed
 
 Index = tuple[Expr, ...]
@@ -59,7 +61,7 @@ class Pull:
                 if values is None:
                     stack.append(source)
                 else:
-                    self._keep(top, values[node.attrs["index"]])
+                    self._keep(top, values[GetTupleElement.of(node).index])
             elif node.op in _MOVES:
                 source = (node.operands[0], self._index(self._moved(node, at)))
                 value = self._found(source)
@@ -148,24 +150,24 @@ class Pull:
     def _outside(self, node: Node, at: Index) -> Any:
         if node in self.views:
             return self.load(node, at)
-        if node.op is hlo.constant and isinstance(node.type, TensorType) and node.type.elements == 1:
-            return self.k.const(node.attrs["literal"].value().reshape(())[()], node.type.dtype)
+        if is_scalar_constant(node):
+            return self.k.const(scalar_value(node), tensor_of(node).dtype)
         raise KeyError(f"%{node.name} is neither computed nor read by the kernel of {self.problem.group}")
 
     def _moved(self, node: Node, at: Index) -> Sequence[Any]:
         """Where a view node finds its element in its operand."""
         match node.op:
             case hlo.broadcast:
-                return [at[d] for d in node.attrs.get("dimensions", ())]
+                return [at[d] for d in Broadcast.of(node).dimensions]
             case hlo.reshape:
                 return self._reindexed(at, dims_of(node), dims_of(node.operands[0]))
             case hlo.transpose:
-                order = node.attrs["dimensions"]
+                order = Transpose.of(node).dimensions
                 return [at[order.index(d)] for d in range(len(order))]
             case hlo.slice:
-                return [i * step + start for i, (start, _, step) in zip(at, node.attrs["slice"])]
+                return [i * step + start for i, (start, _, step) in zip(at, Slice.of(node).slice)]
             case _:
-                turned = node.attrs["dimensions"]
+                turned = Reverse.of(node).dimensions
                 return [i * -1 + (n - 1) if d in turned else i for d, (i, n) in enumerate(zip(at, dims_of(node)))]
 
     def _reindexed(self, at: Index, dims: tuple[int, ...], wanted: tuple[int, ...]) -> Index:

@@ -54,10 +54,10 @@ def work_of(module: Module, options: Options | None = None) -> list[Work]:
     lowering = Lowering(module, options or Options())
     lowering.run()
     found = []
-    for problem, built in lowering.shop.built.values():
+    for problem, built in lowering.kernel_cache.built.values():
         kernels = [stage.kernel for stage in built.stages]
         anchor = problem.group.anchor.op.name if problem.group.anchor is not None else "map"
-        template = next((k.schedule["family"] for k in kernels if "family" in k.schedule), "")
+        template = next((k.schedule["template"] for k in kernels if "template" in k.schedule), "")
         found.append(Work(problem.name, anchor, template, names_of(problem.group), sum(map(operations, kernels)),
                           operations_of(problem.group) * padding(problem), any(map(has_open_loops, kernels))))
     return found

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from irscope.lower.program import Program
-from irscope.lower.tile import Assign, For, GatherLoad, If, Kernel, Let, Load, Stmt, Store, While
+from irscope.lower.tile import Kernel, Stmt, While
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +23,10 @@ def scalar_loops(program: Program) -> list[ScalarLoop]:
     """The kernels of a program that compute without vectors, each once, in the order in which they run first."""
     found = []
     for kernel in dict.fromkeys(launch.kernel for launch in program.launches()):
-        if kernel.body and not any(_lanes(stmt) > 1 for stmt, _ in _walk(kernel)):
-            steps = max(times for _, times in _walk(kernel))
-            found.append(ScalarLoop(kernel.name, kernel.origin, steps, any(isinstance(stmt, While) for stmt, _ in _walk(kernel))))
+        statements = list(_walk(kernel))
+        if statements and not any(_lanes(stmt) > 1 for stmt, _ in statements):
+            waits = any(isinstance(stmt, While) for stmt, _ in statements)
+            found.append(ScalarLoop(kernel.name, kernel.origin, max(times for _, times in statements), waits))
     return found
 
 
@@ -35,18 +36,10 @@ def _walk(kernel: Kernel) -> Iterator[tuple[Stmt, int]]:
     while stack:
         stmt, times = stack.pop()
         yield stmt, times
-        if isinstance(stmt, For):
-            low, high = stmt.low.constant, stmt.high.constant
-            trips = max(0, -(-(high - low) // stmt.step)) if low is not None and high is not None else 1
-            stack += [(inner, times * trips) for inner in stmt.body]
-        elif isinstance(stmt, While):
-            stack += [(inner, times) for inner in (*stmt.head, *stmt.body)]
-        elif isinstance(stmt, If):
-            stack += [(inner, times) for inner in (*stmt.then, *stmt.otherwise)]
+        trips = stmt.trips
+        stack += [(inner, times if trips is None else times * trips) for block in stmt.blocks() for inner in block]
 
 
 def _lanes(stmt: Stmt) -> int:
     """The widest vector of a statement's own value."""
-    if isinstance(stmt, (Load, GatherLoad, Let)):
-        return stmt.var.lanes
-    return stmt.value.lanes if isinstance(stmt, (Store, Assign)) else 1
+    return max((x.lanes for x in (stmt.result, *stmt.operands()) if x is not None), default=1)

@@ -1,4 +1,4 @@
-"""Schedules as data: what a processor offers, and by which rules a family chooses its tiles, blocks and prefetches.
+"""Schedules as data: what a processor offers, and by which rules a template chooses its tiles, blocks and prefetches.
 
 The rules are measured ones (docs/performance.md): a register tile of ``rows`` x ``vectors`` needs rows * vectors accumulators,
 ``vectors`` registers for the right operand and one for the broadcast left element; one register more than there are costs a fifth
@@ -71,7 +71,7 @@ class ContractionSchedule:
 
     @staticmethod
     def of(data: Mapping[str, Any]) -> ContractionSchedule:
-        """From plain data; words of others (the family's name) are passed over."""
+        """From plain data; words of others (the template's name) are passed over."""
         return ContractionSchedule(**{f.name: data[f.name] for f in fields(ContractionSchedule) if f.name in data})
 
 

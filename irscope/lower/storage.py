@@ -88,7 +88,7 @@ class Storage:
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class LayoutConstraint:
     """How a kernel would like to find (or to leave) a value.
 
     ``order`` lists the dimensions from the slowest to the fastest; ``low`` and ``high`` are elements of zeros before and after each
@@ -101,11 +101,17 @@ class Wish:
     high: tuple[int, ...]
     pitch: int = 0
 
-    def join(self, other: Wish) -> Wish | None:
-        """A wish that grants both, or None."""
+    @staticmethod
+    def dense(order: tuple[int, ...]) -> LayoutConstraint:
+        """An order of dimensions, without a halo or padding."""
+        return LayoutConstraint(order, (0,) * len(order), (0,) * len(order))
+
+    def join(self, other: LayoutConstraint) -> LayoutConstraint | None:
+        """The constraint that satisfies both, or None."""
         if self.order != other.order:
             return None
-        return Wish(self.order, tuple(map(max, self.low, other.low)), tuple(map(max, self.high, other.high)), max(self.pitch, other.pitch))
+        low, high = tuple(map(max, self.low, other.low)), tuple(map(max, self.high, other.high))
+        return LayoutConstraint(self.order, low, high, max(self.pitch, other.pitch))
 
     @property
     def has_halo(self) -> bool:

@@ -5,92 +5,13 @@
 """
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from irscope.lower.tile import (
-    Assign,
-    Comment,
-    Declare,
-    Expr,
-    For,
-    GatherLoad,
-    If,
-    Kernel,
-    Let,
-    Load,
-    Prefetch,
-    Register,
-    Stmt,
-    Store,
-    While,
-)
+from irscope.lower.tile import Comment, Expr, Kernel, Let, Register, Stmt
+from irscope.lower.traversal import assigned, fold, leaves, walk
 
 if TYPE_CHECKING:
     from irscope.lower.expressions import Expressions
-
-
-def expressions(statement: Stmt) -> list[Expr]:
-    """The expressions that a statement itself evaluates."""
-    if isinstance(statement, Load):
-        return [statement.index] if statement.mask is None else [statement.index, statement.mask]
-    if isinstance(statement, GatherLoad):
-        return [statement.indices] if statement.mask is None else [statement.indices, statement.mask]
-    if isinstance(statement, Let | Assign):
-        return [statement.value]
-    if isinstance(statement, Store):
-        return [statement.index, statement.value] if statement.mask is None else [statement.index, statement.value, statement.mask]
-    if isinstance(statement, Declare):
-        return [statement.init]
-    if isinstance(statement, For):
-        return [statement.low, statement.high]
-    if isinstance(statement, While | If):
-        return [statement.condition]
-    if isinstance(statement, Prefetch):
-        return [statement.index]
-    return []
-
-
-def blocks(statement: Stmt) -> tuple[list[Stmt], ...]:
-    """The statements inside a statement."""
-    if isinstance(statement, For):
-        return (statement.body,)
-    if isinstance(statement, If):
-        return (statement.then, statement.otherwise)
-    if isinstance(statement, While):
-        return (statement.head, statement.body)
-    return ()
-
-
-def walk(body: list[Stmt]) -> Iterator[Stmt]:
-    """Every statement, however deep, in text order."""
-    stack = list(reversed(body))
-    while stack:
-        statement = stack.pop()
-        yield statement
-        for block in reversed(blocks(statement)):
-            stack.extend(reversed(block))
-
-
-def leaves(roots: Iterable[Expr], seen: set[Expr] | None = None) -> list[Expr]:
-    """The ``var`` and ``reg`` expressions below some expressions, each once."""
-    seen = set() if seen is None else seen
-    found, stack = [], list(roots)
-    while stack:
-        x = stack.pop()
-        if x in seen:
-            continue
-        seen.add(x)
-        if x.op in ("var", "reg"):
-            found.append(x)
-        else:
-            stack.extend(x.args)
-    return found
-
-
-def assigned(body: list[Stmt]) -> list[Register]:
-    """The registers that statements set, each once, in order."""
-    return list({s.register: None for s in walk(body) if isinstance(s, Assign)})
 
 
 def tidy(kernel: Kernel, table: Expressions) -> None:
@@ -103,16 +24,12 @@ def _drop_unused(kernel: Kernel) -> None:
     definitions: dict[Expr | Register, list[Stmt]] = {}
     waiting: list[Stmt] = []
     for statement in walk(kernel.body):
-        if isinstance(statement, Load | GatherLoad | Let):
-            definitions.setdefault(statement.var, []).append(statement)
-        elif isinstance(statement, Assign | Declare):
-            definitions.setdefault(statement.register, []).append(statement)
-        else:
-            waiting.append(statement)
+        result = statement.result
+        (waiting if result is None else definitions.setdefault(result, [])).append(statement)
     used: set[Expr | Register] = set()
     seen: set[Expr] = set()
     while waiting:
-        for leaf in leaves(expressions(waiting.pop()), seen):
+        for leaf in leaves(waiting.pop().operands(), seen):
             name = leaf.value if leaf.op == "reg" else leaf
             if name not in used:
                 used.add(name)
@@ -125,30 +42,27 @@ def _sweep(body: list[Stmt], used: set[Expr | Register]) -> None:
     order: list[list[Stmt]] = [body]
     for block in order:
         for statement in block:
-            order.extend(blocks(statement))
+            order.extend(statement.blocks())
     for block in reversed(order):
         block[:] = [s for s in block if _stays(s, used)]
 
 
 def _stays(statement: Stmt, used: set[Expr | Register]) -> bool:
-    if isinstance(statement, Load | GatherLoad | Let):
-        return statement.var in used
-    if isinstance(statement, Assign | Declare):
-        return statement.register in used
-    if isinstance(statement, For | If):
-        return any(not isinstance(s, Comment) for block in blocks(statement) for s in block)
-    return True
+    result = statement.result
+    if result is not None:
+        return result in used
+    return not statement.dead_when_empty or any(not isinstance(s, Comment) for block in statement.blocks() for s in block)
 
 
 def _read_in_place(kernel: Kernel, table: Expressions) -> None:
     readers: dict[Expr, int] = {}
     for statement in walk(kernel.body):
-        for leaf in leaves(expressions(statement)):
+        for leaf in leaves(statement.operands()):
             readers[leaf] = readers.get(leaf, 0) + 1
     order: list[list[Stmt]] = [kernel.body]
     for block in order:
         for statement in block:
-            order.extend(blocks(statement))
+            order.extend(statement.blocks())
         _read_in_block(block, readers, table)
 
 
@@ -163,9 +77,9 @@ def _read_in_block(block: list[Stmt], readers: dict[Expr, int], table: Expressio
             continue
         if not pending:
             continue
-        if not blocks(statement):
-            swap = {}
-            for leaf in leaves(expressions(statement)):
+        if not statement.blocks():
+            swap: dict[Expr, Expr] = {}
+            for leaf in leaves(statement.operands()):
                 if leaf in pending:
                     at = pending.pop(leaf)
                     let = block[at]
@@ -189,36 +103,7 @@ def _register(statement: Stmt) -> Register:
 
 
 def _substitute(statement: Stmt, swap: dict[Expr, Expr], table: Expressions) -> None:
-    memo = dict(swap)
+    def rebuilt(x: Expr, args: list[Expr]) -> Expr:
+        return x if tuple(args) == x.args else table.make(x.op, tuple(args), x.dtype, x.lanes, x.value)
 
-    def replaced(root: Expr) -> Expr:
-        stack = [root]
-        while stack:
-            x = stack[-1]
-            if x in memo:
-                stack.pop()
-                continue
-            waiting = [a for a in x.args if a not in memo]
-            if waiting:
-                stack.extend(waiting)
-                continue
-            stack.pop()
-            args = tuple(memo[a] for a in x.args)
-            memo[x] = x if args == x.args else table.make(x.op, args, x.dtype, x.lanes, x.value)
-        return memo[root]
-
-    if isinstance(statement, Let | Assign):
-        statement.value = replaced(statement.value)
-    elif isinstance(statement, Store):
-        statement.index, statement.value = replaced(statement.index), replaced(statement.value)
-        statement.mask = None if statement.mask is None else replaced(statement.mask)
-    elif isinstance(statement, Load):
-        statement.index = replaced(statement.index)
-        statement.mask = None if statement.mask is None else replaced(statement.mask)
-    elif isinstance(statement, GatherLoad):
-        statement.indices = replaced(statement.indices)
-        statement.mask = None if statement.mask is None else replaced(statement.mask)
-    elif isinstance(statement, Declare):
-        statement.init = replaced(statement.init)
-    elif isinstance(statement, Prefetch):
-        statement.index = replaced(statement.index)
+    statement.replace_operands(lambda x: fold(x, swap, rebuilt))

@@ -6,8 +6,9 @@ Indices are ``s64`` expressions counting elements of a flat buffer.
 """
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from irscope.fusion.views import Strides
 from irscope.graph import DType
@@ -22,7 +23,7 @@ class Expr:
     Load or Let), ``reg`` (value: Register), ``lane`` (0, 1, ... per lane), ``splat``, ``convert``, ``bitcast``, ``select``, ``fma``,
     ``complex``, ``real``, ``imag``, ``cmp.EQ`` ... ``cmp.GE``, ``reduce.add`` ... (vector to one lane), ``shuffle`` (two vectors;
     value: lanes to take), ``scale2`` (x * 2**n, n an integer of the same width), ``floordiv`` and ``floormod`` (s64 by a positive
-    constant, rounding down), or a word of :mod:`irscope.ops.vocabulary`.
+    constant, rounding down), or a scalar operation of :mod:`irscope.ops.vocabulary`.
 
     What is left to do for a backend is small, because the builder has done the rest: arithmetic on floats narrower than f32, on
     integers narrower than a byte and on complex values does not exist here (only ``convert``, ``bitcast``, ``select``, loads, stores),
@@ -113,14 +114,59 @@ class Buffer:
 
 
 class Stmt:
-    """A statement."""
+    """A statement. Each kind declares by the names of its fields what walks need to know of it (:mod:`irscope.lower.traversal`).
+
+    ``operand_fields`` hold the expressions that it evaluates itself, in order, or None; ``block_fields`` the statements inside of it.
+    ``result_field`` holds the variable or register that it sets, for a statement that does nothing else: without a reader it is dead.
+    ``dead_when_empty``: so is one of which all blocks are empty.
+    """
 
     __slots__ = ()
+    operand_fields: ClassVar[tuple[str, ...]] = ()
+    block_fields: ClassVar[tuple[str, ...]] = ()
+    result_field: ClassVar[str] = ""
+    dead_when_empty: ClassVar[bool] = False
+
+    def operands(self) -> list[Expr]:
+        """The expressions that the statement itself evaluates, in order."""
+        return [x for name in self.operand_fields if (x := getattr(self, name)) is not None]
+
+    def blocks(self) -> list[list[Stmt]]:
+        """The blocks of statements inside the statement, in text order."""
+        return [getattr(self, name) for name in self.block_fields]
+
+    @property
+    def result(self) -> Expr | Register | None:
+        """The variable or register that the statement sets, where that is all it does."""
+        found: Expr | Register | None = getattr(self, self.result_field) if self.result_field else None
+        return found
+
+    @property
+    def trips(self) -> int | None:
+        """How often the blocks run each time that the statement does, at most; None where that depends on data."""
+        return 1
+
+    def replace_operands(self, replace: Callable[[Expr], Expr]) -> None:
+        """Put another expression in the place of each operand."""
+        for name in self.operand_fields:
+            x = getattr(self, name)
+            if x is not None:
+                setattr(self, name, replace(x))
+
+
+class Access(Stmt):
+    """A statement about an element of memory."""
+
+    __slots__ = ()
+    buffer: Buffer
 
 
 @dataclass(slots=True, eq=False)
-class Load(Stmt):
+class Load(Access):
     """``name = buffer[index]``, ``lanes`` consecutive elements; lanes whose ``mask`` is false read nothing and are 0."""
+
+    operand_fields = ("index", "mask")
+    result_field = "var"
 
     var: Expr
     buffer: Buffer
@@ -129,8 +175,11 @@ class Load(Stmt):
 
 
 @dataclass(slots=True, eq=False)
-class GatherLoad(Stmt):
+class GatherLoad(Access):
     """``name = buffer[indices]``: one element a lane, at a vector of s64 or s32 indices."""
+
+    operand_fields = ("indices", "mask")
+    result_field = "var"
 
     var: Expr
     buffer: Buffer
@@ -142,13 +191,18 @@ class GatherLoad(Stmt):
 class Let(Stmt):
     """``name = value``: computed here, once."""
 
+    operand_fields = ("value",)
+    result_field = "var"
+
     var: Expr
     value: Expr
 
 
 @dataclass(slots=True, eq=False)
-class Store(Stmt):
+class Store(Access):
     """``buffer[index] = value``; ``nontemporal`` bypasses the caches."""
+
+    operand_fields = ("index", "value", "mask")
 
     buffer: Buffer
     index: Expr
@@ -161,6 +215,9 @@ class Store(Stmt):
 class Declare(Stmt):
     """A register begins with a value."""
 
+    operand_fields = ("init",)
+    result_field = "register"
+
     register: Register
     init: Expr
 
@@ -168,6 +225,9 @@ class Declare(Stmt):
 @dataclass(slots=True, eq=False)
 class Assign(Stmt):
     """``register := value``."""
+
+    operand_fields = ("value",)
+    result_field = "register"
 
     register: Register
     value: Expr
@@ -178,6 +238,10 @@ class For(Stmt):
     """``for var in low..high step step``; ``kind`` is ``for``, or ``par``: iterations are independent and may run in any order,
     on any thread. Only outermost statements of a kernel are ``par``, nested directly in each other."""
 
+    operand_fields = ("low", "high")
+    block_fields = ("body",)
+    dead_when_empty = True
+
     var: Expr
     low: Expr
     high: Expr
@@ -185,19 +249,37 @@ class For(Stmt):
     kind: str
     body: list[Stmt] = field(default_factory=list)
 
+    @property
+    def trips(self) -> int | None:
+        """The number of iterations; None where the bounds are not constant."""
+        low, high = self.low.constant, self.high.constant
+        return None if low is None or high is None else max(0, -(-(high - low) // self.step))
+
 
 @dataclass(slots=True, eq=False)
 class While(Stmt):
     """``head`` is run, then ``condition`` decides whether ``body`` runs and all begins again."""
 
+    operand_fields = ("condition",)
+    block_fields = ("head", "body")
+
     head: list[Stmt]
     condition: Expr
     body: list[Stmt]
+
+    @property
+    def trips(self) -> int | None:
+        """The condition depends on data."""
+        return None
 
 
 @dataclass(slots=True, eq=False)
 class If(Stmt):
     """``then`` runs where the one-lane ``condition`` is true, else ``otherwise``."""
+
+    operand_fields = ("condition",)
+    block_fields = ("then", "otherwise")
+    dead_when_empty = True
 
     condition: Expr
     then: list[Stmt]
@@ -205,8 +287,10 @@ class If(Stmt):
 
 
 @dataclass(slots=True, eq=False)
-class Prefetch(Stmt):
+class Prefetch(Access):
     """The cache line of ``buffer[index]`` is wanted soon."""
+
+    operand_fields = ("index",)
 
     buffer: Buffer
     index: Expr
@@ -223,8 +307,8 @@ class Comment(Stmt):
 class Kernel:
     """Buffers (in the order of the call's pointers; scratch and const are not passed) and statements.
 
-    ``lanes`` is the preferred vector width; ``tuned`` says that a family wrote the statements, as vectors. ``flops``, ``bytes`` are of
-    the work done, ``origin`` names the user's nodes. ``schedule`` is the data that the family was called with.
+    ``lanes`` is the preferred vector width; ``tuned`` says that a template wrote the statements, as vectors. ``flops``, ``bytes`` are of
+    the work done, ``origin`` names the user's nodes. ``schedule`` is the data that the template was called with.
     ``precision``: ``exact`` rounds every operation as written, ``default`` lets multiplications and additions contract and takes the
     rational forms of tanh and erf (docs/accuracy.md), ``fast`` also allows quotients by way of the reciprocal.
     """

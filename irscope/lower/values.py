@@ -1,8 +1,11 @@
 """What a node's value is made of: tensors, and tuples of them seen as flat lists."""
 from __future__ import annotations
 
+from typing import Any
+
 from irscope.graph import TOKEN, Graph, Node, TensorType, TupleType, Type
 from irscope.ops import hlo
+from irscope.ops.attributes import Constant, GetTupleElement
 
 Path = tuple[int, ...]
 Path0: Path = ()
@@ -17,6 +20,11 @@ def tensor_of(node: Node) -> TensorType:
 def is_scalar_constant(node: Node) -> bool:
     """Whether a node is a constant that a kernel holds as a number of its own."""
     return node.op is hlo.constant and isinstance(node.type, TensorType) and node.type.elements == 1
+
+
+def scalar_value(node: Node) -> Any:
+    """The one number of such a constant."""
+    return Constant.of(node).literal.value().reshape(())[()]
 
 
 def leaf_paths(type: Type) -> list[tuple[Path, TensorType]]:
@@ -49,7 +57,7 @@ def path_to(node: Node) -> Path:
     """The way from a value to the part of it that a ``get-tuple-element`` (of such) is."""
     path = Path0
     while node.op is hlo.get_tuple_element:
-        path = (node.attrs["index"], *path)
+        path = (GetTupleElement.of(node).index, *path)
         node = node.operands[0]
     return path
 
@@ -63,7 +71,7 @@ class Parts:
             if node.op is hlo.get_tuple_element and not isinstance(node.type, TupleType):
                 source, path = node, Path0
                 while source.op is hlo.get_tuple_element:
-                    path = (source.attrs["index"], *path)
+                    path = (GetTupleElement.of(source).index, *path)
                     source = source.operands[0]
                 self._parts.setdefault(source, {}).setdefault(path, []).append(node)
 
@@ -76,3 +84,18 @@ def buffer_name(node: Node) -> str:
     """The name of a value as a buffer of a kernel: letters, digits and underscores."""
     text = "".join(c if c.isalnum() and c.isascii() else "_" for c in node.name)
     return text if text and not text[0].isdigit() else "_" + text
+
+
+def is_invariant(node: Node, path: Path) -> bool:
+    """Whether a loop hands a part of its state on unchanged."""
+    leaf = dict(zip((p for p, _ in leaf_paths(node.type)), leaves(node.bodies[1].result())))[path]
+    return state_path(leaf, node.bodies[1]) == path
+
+
+def state_path(leaf: Node, body: Graph) -> Path | None:
+    """The way to a node that is a part of the body's parameter, or None."""
+    path: Path = ()
+    while leaf.op is hlo.get_tuple_element:
+        path = (GetTupleElement.of(leaf).index, *path)
+        leaf = leaf.operands[0]
+    return path if body.params and leaf is body.params[0] else None

@@ -11,8 +11,7 @@ from irscope.graph import DType
 from irscope.graph.dtypes import F32, F64, PRED, S32, S64
 from irscope.lower.bounds import ARITHMETIC, unproved
 from irscope.lower.contents import verify_contents
-from irscope.lower.program import Copy, Launch, Loop, Program, Slot, Step, Switch
-from irscope.lower.tidy import blocks, expressions
+from irscope.lower.program import Copy, Launch, Loop, Program, Slot, Switch
 from irscope.lower.tile import (
     Assign,
     Buffer,
@@ -31,6 +30,7 @@ from irscope.lower.tile import (
     Store,
     While,
 )
+from irscope.lower.traversal import Visitor, subexpressions, visits, walk
 from irscope.ops.vocabulary import BINARY, COMPARE, REDUCE, UNARY
 
 _LEAVES = frozenset(("const", "var", "reg", "lane"))
@@ -64,41 +64,52 @@ def verify_program(program: Program) -> list[str]:
     for slot in program.constants:
         if slot.data is None:
             problems.append(f"constant {slot.name} has no data")
-    stack: list[Step] = list(reversed(program.steps))
-    while stack:
-        step = stack.pop()
-        if isinstance(step, Launch):
-            problems += _launch(step, known)
-        elif isinstance(step, Copy):
-            for slot, place in ((step.source, step.source_offset), (step.target, step.target_offset)):
-                if place < 0 or place + step.bytes > slot.bytes:
-                    problems.append(f"a copy of {step.bytes} bytes leaves {slot.name}")
-        elif isinstance(step, Loop):
-            if step.flag.dtype is not PRED:
-                problems.append(f"a loop runs while {step.flag.name}, which is {step.flag.dtype}")
-            stack += reversed([*step.condition, *step.body])
-        elif isinstance(step, Switch):
-            if step.selector.dtype is not PRED and not step.selector.dtype.is_integer:
-                problems.append(f"a switch on {step.selector.name}, which is {step.selector.dtype}")
-            stack += reversed([s for branch in step.branches for s in branch])
+    check = _Steps(known)
+    for step in walk(program.steps):
+        check.visit(step)
+    problems += check.problems
     return problems or verify_contents(program)
 
 
-def _launch(launch: Launch, known: set[Slot]) -> list[str]:
-    problems = []
-    name, params = launch.kernel.name, launch.kernel.params()
-    if len(params) != len(launch.args):
-        return [f"{name} takes {len(params)} buffers, not {len(launch.args)}"]
-    for buffer, (slot, place) in zip(params, launch.args):
-        if slot not in known:
-            problems.append(f"{name}: {slot.name} is no slot of the program")
-        if slot.dtype is not buffer.dtype:
-            problems.append(f"{name}: {buffer.name} holds {buffer.dtype}, {slot.name} {slot.dtype}")
-        if place < 0 or place + buffer.elements > slot.elements:
-            problems.append(f"{name}: {buffer.name} needs {buffer.elements} elements, {slot.name} has {slot.elements - place} from {place}")
-        if buffer.scope in ("out", "inout") and slot.scope in ("input", "constant"):
-            problems.append(f"{name}: writes the {slot.scope} {slot.name}")
-    return problems
+class _Steps(Visitor):
+    """Each step for itself."""
+
+    def __init__(self, known: set[Slot]) -> None:
+        self.known = known
+        self.problems: list[str] = []
+
+    @visits(Launch)
+    def launch(self, launch: Launch) -> None:
+        name, params = launch.kernel.name, launch.kernel.params()
+        if len(params) != len(launch.args):
+            self.problems.append(f"{name} takes {len(params)} buffers, not {len(launch.args)}")
+            return
+        for buffer, (slot, place) in zip(params, launch.args):
+            if slot not in self.known:
+                self.problems.append(f"{name}: {slot.name} is no slot of the program")
+            if slot.dtype is not buffer.dtype:
+                self.problems.append(f"{name}: {buffer.name} holds {buffer.dtype}, {slot.name} {slot.dtype}")
+            if place < 0 or place + buffer.elements > slot.elements:
+                self.problems.append(f"{name}: {buffer.name} needs {buffer.elements} elements, "
+                                     f"{slot.name} has {slot.elements - place} from {place}")
+            if buffer.scope in ("out", "inout") and slot.scope in ("input", "constant"):
+                self.problems.append(f"{name}: writes the {slot.scope} {slot.name}")
+
+    @visits(Copy)
+    def copy(self, step: Copy) -> None:
+        for slot, place in ((step.source, step.source_offset), (step.target, step.target_offset)):
+            if place < 0 or place + step.bytes > slot.bytes:
+                self.problems.append(f"a copy of {step.bytes} bytes leaves {slot.name}")
+
+    @visits(Loop)
+    def loop(self, step: Loop) -> None:
+        if step.flag.dtype is not PRED:
+            self.problems.append(f"a loop runs while {step.flag.name}, which is {step.flag.dtype}")
+
+    @visits(Switch)
+    def switch(self, step: Switch) -> None:
+        if step.selector.dtype is not PRED and not step.selector.dtype.is_integer:
+            self.problems.append(f"a switch on {step.selector.name}, which is {step.selector.dtype}")
 
 
 @dataclass(slots=True)
@@ -116,7 +127,7 @@ class _Around:
         return _Around(set(self.variables), set(self.registers), list(self.pars), set(self.outer_registers), list(self.guards), False)
 
 
-class _Check:
+class _Check(Visitor):
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
         self.problems: list[str] = []
@@ -129,22 +140,9 @@ class _Check:
         if problem not in self.problems:
             self.problems.append(problem)
 
-    def block(self, body: list[Stmt], around: _Around) -> None:
-        """As deep as the kernel's loops nest."""
-        for statement in body:
-            if not isinstance(statement, While):
-                self.used(statement, around)
-            self.statement(statement, around)
-
-    def used(self, s: Stmt, around: _Around) -> None:
+    def read(self, s: Stmt, around: _Around) -> None:
         """Every variable and register that a statement reads is known there, and its expressions are well typed."""
-        seen: set[Expr] = set()
-        stack = list(expressions(s))
-        while stack:
-            x = stack.pop()
-            if x in seen:
-                continue
-            seen.add(x)
+        for x in subexpressions(s.operands()):
             if x.op == "var" and x not in around.variables:
                 self.say(f"{x.value} is used outside of where it is defined")
             if x.op == "reg" and x.value not in around.registers:
@@ -152,66 +150,87 @@ class _Check:
             if x not in self.typed:
                 self.typed.add(x)
                 self.expression(x)
-            stack.extend(x.args)
 
-    def statement(self, s: Stmt, around: _Around) -> None:
-        if isinstance(s, Load | GatherLoad | Let):
-            self.define(s, around)
-        elif isinstance(s, Store):
-            self.store(s, around)
-        elif isinstance(s, Declare | Assign):
-            value = s.init if isinstance(s, Declare) else s.value
-            register = s.register
-            if value.dtype is not register.dtype or value.lanes != register.lanes:
-                self.say(f"register {register.name} of {register.dtype}x{register.lanes} takes {value.dtype}x{value.lanes}")
-            self.writers.setdefault(register, []).append(value)
-            if isinstance(s, Declare):
-                around.registers.add(register)
-            elif register not in around.registers:
-                self.say(f"register {register.name} is set before it is declared")
-            elif register in around.outer_registers:
-                self.say(f"register {register.name} carries a value from one par iteration to the next")
-        elif isinstance(s, For):
-            self.loop(s, around)
-        elif isinstance(s, If):
-            self.condition(s.condition, "if")
-            for block in blocks(s):
-                inner = around.inner()
-                inner.guards.append(s.condition)
-                self.block(block, inner)
-        elif isinstance(s, While):
-            head = around.inner()
-            self.block(s.head, head)
-            self.used(s, head)
-            self.condition(s.condition, "while")
-            self.block(s.body, head.inner())
-        elif isinstance(s, Prefetch):
-            self.index(s.index, "prefetch")
-        elif not isinstance(s, Comment):
-            self.say(f"{type(s).__name__} is no statement")
+    @visits(Declare, Assign)
+    def set(self, s: Declare | Assign, around: _Around) -> None:
+        self.read(s, around)
+        register, (value,) = s.register, s.operands()
+        if value.dtype is not register.dtype or value.lanes != register.lanes:
+            self.say(f"register {register.name} of {register.dtype}x{register.lanes} takes {value.dtype}x{value.lanes}")
+        self.writers.setdefault(register, []).append(value)
+        if isinstance(s, Declare):
+            around.registers.add(register)
+        elif register not in around.registers:
+            self.say(f"register {register.name} is set before it is declared")
+        elif register in around.outer_registers:
+            self.say(f"register {register.name} carries a value from one par iteration to the next")
+
+    @visits(If)
+    def if_(self, s: If, around: _Around) -> None:
+        self.read(s, around)
+        self.condition(s.condition, "if")
+        for block in s.blocks():
+            inner = around.inner()
+            inner.guards.append(s.condition)
+            self.block(block, inner)
+
+    @visits(While)
+    def while_(self, s: While, around: _Around) -> None:
+        head = around.inner()
+        self.block(s.head, head)
+        self.read(s, head)
+        self.condition(s.condition, "while")
+        self.block(s.body, head.inner())
+
+    @visits(Prefetch)
+    def prefetch(self, s: Prefetch, around: _Around) -> None:
+        self.read(s, around)
+        self.index(s.index, "prefetch")
+
+    @visits(Comment)
+    def comment(self, s: Comment, around: _Around) -> None:
+        """Nothing to check."""
+
+    @visits(Let)
+    def let(self, s: Let, around: _Around) -> None:
+        self.define(s, around)
+        if s.value.dtype is not s.var.dtype or s.value.lanes != s.var.lanes:
+            self.say(f"{s.var.value} of {s.var.dtype}x{s.var.lanes} names {s.value.dtype}x{s.value.lanes}")
+
+    @visits(Load)
+    def load(self, s: Load, around: _Around) -> None:
+        self.loaded(s, around)
+        self.index(s.index, s.buffer.name)
+
+    @visits(GatherLoad)
+    def gather(self, s: GatherLoad, around: _Around) -> None:
+        self.loaded(s, around)
+        if s.indices.dtype not in (S64, S32) or s.indices.lanes != s.var.lanes:
+            self.say(f"{s.var.value} is gathered by {s.indices.dtype}x{s.indices.lanes}")
 
     def define(self, s: Load | GatherLoad | Let, around: _Around) -> None:
-        if s.var in self.defined:
-            self.say(f"{s.var.value} is defined twice")
-        self.defined.add(s.var)
-        self.sources[s.var] = expressions(s)
+        self.read(s, around)
+        self.name(s.var, s)
         around.variables.add(s.var)
-        if isinstance(s, Let):
-            if s.value.dtype is not s.var.dtype or s.value.lanes != s.var.lanes:
-                self.say(f"{s.var.value} of {s.var.dtype}x{s.var.lanes} names {s.value.dtype}x{s.value.lanes}")
-            return
+
+    def name(self, var: Expr, s: Stmt) -> None:
+        """A variable gets its one definition."""
+        if var in self.defined:
+            self.say(f"{var.value} is defined twice")
+        self.defined.add(var)
+        self.sources[var] = s.operands()
+
+    def loaded(self, s: Load | GatherLoad, around: _Around) -> None:
+        self.define(s, around)
         if s.buffer not in self.kernel.buffers:
             self.say(f"{s.buffer.name} is no buffer of the kernel")
         if s.buffer.dtype is not s.var.dtype:
             self.say(f"{s.var.value} of {s.var.dtype} is loaded from {s.buffer.name}, which holds {s.buffer.dtype}")
         self.mask(s.mask, s.var.lanes, s.buffer)
-        if isinstance(s, GatherLoad):
-            if s.indices.dtype not in (S64, S32) or s.indices.lanes != s.var.lanes:
-                self.say(f"{s.var.value} is gathered by {s.indices.dtype}x{s.indices.lanes}")
-        else:
-            self.index(s.index, s.buffer.name)
 
+    @visits(Store)
     def store(self, s: Store, around: _Around) -> None:
+        self.read(s, around)
         if s.buffer not in self.kernel.buffers:
             self.say(f"{s.buffer.name} is no buffer of the kernel")
         if s.buffer.scope in ("in", "const"):
@@ -226,17 +245,16 @@ class _Check:
                 if not self.depends(roots, var):
                     self.say(f"every iteration of par {var.value} stores to the same place of {s.buffer.name}")
 
-    def loop(self, s: For, around: _Around) -> None:
+    @visits(For)
+    def for_(self, s: For, around: _Around) -> None:
+        self.read(s, around)
         self.index(s.low, "loop")
         self.index(s.high, "loop")
         if s.step <= 0:
             self.say(f"loop {s.var.value} has step {s.step}")
         if s.kind not in ("for", "par"):
             self.say(f"loop {s.var.value} is of kind {s.kind}")
-        if s.var in self.defined:
-            self.say(f"{s.var.value} is defined twice")
-        self.defined.add(s.var)
-        self.sources[s.var] = [s.low, s.high]
+        self.name(s.var, s)
         inner = around.inner()
         inner.variables.add(s.var)
         if s.kind == "par":
@@ -326,7 +344,7 @@ def _typing(x: Expr) -> str:
         if any(a.dtype is not x.dtype for a in args):
             return "types differ"
         return "" if _computes(x.dtype) else "nothing computes in this type"
-    return "nobody knows the word"
+    return "unknown operation"
 
 
 def _computes(dtype: DType) -> bool:

@@ -18,11 +18,12 @@ from irscope.fusion.drafts import dims_of
 from irscope.graph import Graph, Node, TensorType
 from irscope.graph.dtypes import PRED
 from irscope.lower.build import KernelBuilder
-from irscope.lower.families import Problem
 from irscope.lower.inline import NoScalarMeaning
-from irscope.lower.tidy import walk
-from irscope.lower.tile import Assign, Declare, Expr, For, GatherLoad, If, Kernel, Let, Load, Stmt, Store, While
+from irscope.lower.templates import Problem
+from irscope.lower.tile import Assign, Declare, Expr, For, GatherLoad, Kernel, Let, Load, Stmt, Store, While
+from irscope.lower.traversal import Visitor, fold, visits, walk
 from irscope.ops import hlo
+from irscope.ops.attributes import Windowed
 from irscope.ops.convolution import Conv
 from irscope.ops.costs import result_elements
 
@@ -48,7 +49,7 @@ def has_open_loops(kernel: Kernel) -> bool:
     return any(isinstance(statement, While) for statement in walk(kernel.body))
 
 
-class _Count:
+class _Count(Visitor):
     """One walk over a kernel.
 
     ``times[d]`` is how often the statements at depth ``d`` run, ``level`` the depth at which a variable is set, ``middle`` the value of a
@@ -67,38 +68,38 @@ class _Count:
         self.block(kernel.body)
         return self.total
 
-    def block(self, body: list[Stmt]) -> None:
-        """As deep as the kernel's loops."""
-        for statement in body:
-            self.statement(statement)
+    @visits(Stmt)
+    def other(self, s: Stmt) -> None:
+        for block in s.blocks():
+            self.inside(block, 1 if s.trips is None else s.trips)
 
-    def statement(self, s: Stmt) -> None:
-        depth = len(self.times) - 1
-        if isinstance(s, Let):
-            self.value(s.value)
-            self.level[s.var] = depth
-            if s.value in self.address:
-                self.address.add(s.var)
-        elif isinstance(s, Load | GatherLoad):
-            self.level[s.var] = depth
-        elif isinstance(s, Store):
-            self.value(s.value)
-            self.total += self.times[-1] * s.value.lanes
-        elif isinstance(s, Assign):
-            self.value(s.value)
-        elif isinstance(s, Declare):
-            self.value(s.init)
-        elif isinstance(s, For):
-            low, high = self.number(s.low), self.number(s.high)
-            trips = max(0, -(-(high - low) // s.step)) if low is not None and high is not None else 1
-            self.middle[s.var] = (low or 0) + trips // 2 * s.step
-            self.inside(s.body, trips, s.var)
-        elif isinstance(s, While):
-            self.inside(s.head, 1)
-            self.inside(s.body, 1)
-        elif isinstance(s, If):
-            self.inside(s.then, 1)
-            self.inside(s.otherwise, 1)
+    @visits(Let)
+    def let(self, s: Let) -> None:
+        self.value(s.value)
+        self.level[s.var] = len(self.times) - 1
+        if s.value in self.address:
+            self.address.add(s.var)
+
+    @visits(Load, GatherLoad)
+    def load(self, s: Load | GatherLoad) -> None:
+        self.level[s.var] = len(self.times) - 1
+
+    @visits(Store)
+    def store(self, s: Store) -> None:
+        self.value(s.value)
+        self.total += self.times[-1] * s.value.lanes
+
+    @visits(Declare, Assign)
+    def set(self, s: Declare | Assign) -> None:
+        for value in s.operands():
+            self.value(value)
+
+    @visits(For)
+    def for_(self, s: For) -> None:
+        low, high = self.number(s.low), self.number(s.high)
+        trips = max(0, -(-(high - low) // s.step)) if low is not None and high is not None else 1
+        self.middle[s.var] = (low or 0) + trips // 2 * s.step
+        self.inside(s.body, trips, s.var)
 
     def inside(self, body: list[Stmt], trips: float, var: Expr | None = None) -> None:
         """The statements of a block, which run ``trips`` times in each run of what stands around it."""
@@ -149,17 +150,7 @@ class _Count:
 
     def number(self, root: Expr) -> int | None:
         """A bound of a loop in the middle of the loops around it; None where it depends on data."""
-        made: dict[Expr, int | None] = {}
-        stack = [root]
-        while stack:
-            x = stack[-1]
-            waiting = [a for a in x.args if a not in made]
-            if waiting:
-                stack.extend(waiting)
-                continue
-            stack.pop()
-            made[x] = self._number(x, [made[a] for a in x.args])
-        return made[root]
+        return fold(root, {}, self._number)
 
     def _number(self, x: Expr, args: list[int | None]) -> int | None:
         if x.op == "var":
@@ -228,7 +219,8 @@ def node_operations(node: Node) -> float:
     if node.op is hlo.convolution:
         declared = max(declared, _taps(node))
     if node.op is hlo.reduce_window:
-        taps = prod(node.attrs["window"].size) if "window" in node.attrs else 1
+        window = Windowed.of(node).window
+        taps = prod(window.size) if window is not None else 1
         declared = max(declared, result_elements(node) * taps * _body_operations(node.bodies[0]))
     if node.op is hlo.reduce:
         return max(declared, prod(dims_of(node.operands[0])) * _body_operations(node.bodies[0]))

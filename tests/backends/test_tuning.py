@@ -10,9 +10,9 @@ import irscope
 from irscope.backends.model import Model, compile_module, primitive
 from irscope.backends.tuning import Tuning
 from irscope.expand import bind_inputs
-from irscope.lower.families import Built, Problem
 from irscope.lower.lowering import lower
 from irscope.lower.options import Options
+from irscope.lower.templates import Built, Problem
 from tests.conftest import Cli
 from tests.lower.running import drawn, entry
 from tests.lower.whole import reference
@@ -32,14 +32,14 @@ TEXTS = {"dot": DOT, "convolution": CONVOLUTION}
 
 
 class Takes:
-    """A tuner that takes the way of one number, and remembers which families there were."""
+    """A tuner that takes the way of one number, and remembers which templates there were."""
 
     def __init__(self, number: int) -> None:
         self.number = number
-        self.families: list[str] = []
+        self.templates: list[str] = []
 
     def __call__(self, problem: Problem, ways: list[Built]) -> int:
-        self.families = [way.stages[-1].kernel.schedule["family"] for way in ways]
+        self.templates = [way.stages[-1].kernel.schedule["template"] for way in ways]
         return min(self.number, len(ways) - 1)
 
 
@@ -59,7 +59,7 @@ def test_every_way_gives_the_same_results(name: str, fixed: bool) -> None:
     while number < count:
         tuner = Takes(number)
         model, given, expected = built(TEXTS[name], tuner, fixed)
-        count = len(tuner.families)
+        count = len(tuner.templates)
         np.testing.assert_allclose(model(*given)[0], expected[0], rtol=1e-4, atol=1e-4)
         number += 1
     assert count > 3
@@ -68,7 +68,7 @@ def test_every_way_gives_the_same_results(name: str, fixed: bool) -> None:
 def test_a_winograd_convolution_may_be_done_directly() -> None:
     tuner = Takes(0)
     built(CONVOLUTION, tuner, fixed=True)
-    assert {"winograd", "convolution"} <= set(tuner.families)
+    assert {"winograd", "convolution"} <= set(tuner.templates)
 
 
 def test_without_a_tuner_the_rules_choose() -> None:

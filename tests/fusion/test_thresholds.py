@@ -12,7 +12,7 @@ from irscope.fusion import irscope as own
 from irscope.fusion.tvm import POLICY as TVM
 from irscope.fusion.tvm_kinds import KINDS, TvmKind
 from irscope.fusion.tvm_partition import MAX_DEPTH
-from tests.lower.test_families_attention import attention as attending
+from tests.lower.test_templates_attention import attention as attending
 from tests.lower.whole import ADD, entry, module_of
 
 

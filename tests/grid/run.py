@@ -64,7 +64,7 @@ def _run(case: Case) -> Outcome:
     except UserError as refused:
         return Outcome("refused", refused.message)
     outcome = _checked(case, module, apart, model, arrays, fixed)
-    outcome.families = sorted({str(k.schedule.get("family", "copies")) for k in model.program.kernels()})
+    outcome.families = sorted({str(k.schedule.get("template", "copies")) for k in model.program.kernels()})
     return outcome
 
 

@@ -1,4 +1,4 @@
-"""What tests of kernel families share: HLO text compiled here and compared with the reference, and which family took what."""
+"""What tests of kernel templates share: HLO text compiled here and compared with the reference, and which template took what."""
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -44,8 +44,8 @@ def compiled(text: str, fixed: Mapping[int, np.ndarray] | None = None, precision
     return program, Executable.of(program, ins, outs, use_cache=False)
 
 
-def check(text: str, fixed: tuple[int, ...] = (), tolerance: float = 5e-6, family: str = "", precision: str = "default") -> Program:
-    """Compile, run and compare with the reference; errors count relative to the largest value (at least 1). ``family`` must have built a kernel.
+def check(text: str, fixed: tuple[int, ...] = (), tolerance: float = 5e-6, template: str = "", precision: str = "default") -> Program:
+    """Compile, run and compare with the reference; errors count relative to the largest value (at least 1). ``template`` must have built a kernel.
 
     A second run on other inputs finds what is left behind by the first.
     """
@@ -60,6 +60,6 @@ def check(text: str, fixed: tuple[int, ...] = (), tolerance: float = 5e-6, famil
             scale = max(1.0, float(np.abs(np.asarray(wanted, np.float64)).max(initial=0)))
             error = float(np.abs(np.asarray(result, np.float64) - np.asarray(wanted, np.float64)).max(initial=0))
             assert error <= tolerance * scale, f"{error / scale:.2e} off with seed {seed}:\n{text}"
-    if family:
-        assert family in {k.schedule.get("family") for k in program.kernels()}, [k.schedule for k in program.kernels()]
+    if template:
+        assert template in {k.schedule.get("template") for k in program.kernels()}, [k.schedule for k in program.kernels()]
     return program

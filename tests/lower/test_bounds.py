@@ -15,12 +15,12 @@ from irscope.lower.contents import verify_contents
 from irscope.lower.lowering import lower
 from irscope.lower.options import Options
 from irscope.lower.program import Launch, Program
-from irscope.lower.tidy import walk
 from irscope.lower.tile import Store
+from irscope.lower.traversal import walk
 from irscope.lower.verify import verify_kernel, verify_program
 from tests.lower.running import compiled, drawn
-from tests.lower.test_families_interpreted import CASES
 from tests.lower.test_placements import NHWC, residual
+from tests.lower.test_templates_interpreted import CASES
 from tests.lower.whole import module_of
 
 Write = Callable[[KernelBuilder], None]
@@ -151,7 +151,7 @@ def test_what_cannot_be_known_is_told_by_its_kind() -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_kernels_of_every_family_touch_all_of_their_buffers_and_no_more(name: str) -> None:
+def test_kernels_of_every_template_touch_all_of_their_buffers_and_no_more(name: str) -> None:
     """A result that were one element smaller would be written behind its end, and that is found in every kernel."""
     text, fixed = CASES[name]
     arrays = drawn(load(text).module())

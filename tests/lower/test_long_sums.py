@@ -8,7 +8,7 @@ import pytest
 
 from irscope.backends.model import compile_module
 from irscope.lower.options import Options
-from tests.lower.whole import ADD, entry, families, module_of
+from tests.lower.whole import ADD, entry, module_of, templates
 
 Array = np.ndarray[Any, Any]
 CONSTANT, UNIFORM = 1e-6, 1e-7
@@ -16,9 +16,9 @@ CONSTANT, UNIFORM = 1e-6, 1e-7
 
 
 def run(text: str, *arrays: Array, precision: str = "default") -> tuple[list[Array], list[str]]:
-    """The outputs of a text, and the families of its kernels."""
+    """The outputs of a text, and the templates of its kernels."""
     model = compile_module(module_of(text), {}, Options(precision=precision), use_cache=False)
-    return model(*arrays), families(model)
+    return model(*arrays), templates(model)
 
 
 def terms(shape: tuple[int, ...], kind: str) -> Array:
@@ -43,7 +43,7 @@ def reduce_text(shape: tuple[int, ...], dims: tuple[int, ...], before: str = "")
 
 @pytest.mark.parametrize("precision", ["default", "exact"])
 @pytest.mark.parametrize("kind", ["constant", "uniform"])
-@pytest.mark.parametrize(("shape", "dims", "family"), [
+@pytest.mark.parametrize(("shape", "dims", "template"), [
     ((1 << 20,), (0,), "rows"),
     ((3, 200_003), (1,), "rows"),
     ((5, 700, 61), (1, 2), "rows"),
@@ -51,10 +51,10 @@ def reduce_text(shape: tuple[int, ...], dims: tuple[int, ...], before: str = "")
     ((100_003, 19), (0,), "reduction"),
     ((100, 7, 1000), (0, 2), "reduction"),
 ])
-def test_reduce(shape: tuple[int, ...], dims: tuple[int, ...], family: str, kind: str, precision: str) -> None:
+def test_reduce(shape: tuple[int, ...], dims: tuple[int, ...], template: str, kind: str, precision: str) -> None:
     x = terms(shape, kind)
     (got,), used = run(reduce_text(shape, dims), x, precision=precision)
-    assert family in used
+    assert template in used
     assert error(got, x.astype(np.float64).sum(dims)) <= (CONSTANT if kind == "constant" else UNIFORM)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 import irscope
 from irscope.lower.program import Copy, Launch
-from tests.lower.whole import ADD, MAX, check, entry, families
+from tests.lower.whole import ADD, MAX, check, entry, templates
 
 SOFTMAX = """
     x = f32[5,37] parameter(0)
@@ -47,12 +47,12 @@ LAYER_NORM = """
 
 def test_softmax_is_one_kernel_over_rows() -> None:
     model = check(entry(SOFTMAX, ADD + MAX))
-    assert families(model) == ["rows"]
+    assert templates(model) == ["rows"]
 
 
 def test_layer_norm_is_one_kernel_over_rows() -> None:
     model = check(entry(LAYER_NORM, ADD))
-    assert families(model) == ["rows"]
+    assert templates(model) == ["rows"]
 
 
 @pytest.mark.parametrize("shape", ["7", "16", "33", "3,5", "2,3,17", "4,1,16", "1", "64,3", "5000"])
@@ -67,7 +67,7 @@ def test_pointwise_chains_of_every_length(shape: str) -> None:
         m = f32[{shape}] multiply(t, kb)
         c = pred[{shape}] compare(m, y), direction=LT
         ROOT r = f32[{shape}] select(c, m, x)"""))
-    assert families(model) == ["map"]
+    assert templates(model) == ["map"]
 
 
 @pytest.mark.parametrize(("shape", "reduced", "result"), [
@@ -117,7 +117,7 @@ def test_movement_is_strides() -> None:
         y = f32[4] parameter(1)
         b = f32[9,4] broadcast(y), dimensions={1}
         ROOT r = f32[9,4] subtract(f, b)"""))
-    assert len(families(model)) <= 2  # a reshape of reversed memory takes a copy
+    assert len(templates(model)) <= 2  # a reshape of reversed memory takes a copy
 
 
 @pytest.mark.parametrize(("shape", "order"), [("33,50", "1,0"), ("4,70,16", "0,2,1"), ("3,20,5,7", "2,3,0,1"), ("17,3", "1,0"), ("64,64", "1,0")])
@@ -130,7 +130,7 @@ def test_inputs_that_are_read_across_are_turned_in_registers(shape: str, order: 
         y = {dtype}[{result}] parameter(1)
         t = {dtype}[{result}] transpose(x), dimensions={{{order}}}
         ROOT r = {dtype}[{result}] add(t, y)"""))
-    assert families(model) == ["transposition" if shape != "17,3" else "map"]
+    assert templates(model) == ["transposition" if shape != "17,3" else "map"]
 
 
 def test_concatenations_are_written_by_their_parts() -> None:
@@ -143,7 +143,7 @@ def test_concatenations_are_written_by_their_parts() -> None:
         d = f32[3,8] tanh(x)
         e = f32[3,40] concatenate(c, d), dimensions={1}
         ROOT r = f32[3,40] sqrt(e)"""))
-    assert families(model) == ["map"] * 4 and all(isinstance(s, Launch) for s in model.program.steps)
+    assert templates(model) == ["map"] * 4 and all(isinstance(s, Launch) for s in model.program.steps)
 
 
 @pytest.mark.parametrize("padding", ["1_2x0_3", "0_0x5_5", "2_1_1x1_1_2", "-1_2x3_-2", "4_4x4_4"])
@@ -202,7 +202,7 @@ def test_gather_in_vectors() -> None:
         p = f32[24] parameter(2)
         b = f32[3,4,24] broadcast(p), dimensions={2}
         ROOT r = f32[3,4,24] add(g, b)"""))
-    assert families(model) == ["map"]
+    assert templates(model) == ["map"]
 
 
 def test_gather_clamps() -> None:
@@ -250,7 +250,7 @@ def test_a_value_that_is_only_shown_is_written_as_it_is_shown() -> None:
         d = f32[2,4,8] dot(x, w), lhs_contracting_dims={2}, rhs_contracting_dims={0}
         t = f32[4,2,8] transpose(d), dimensions={1,0,2}
         ROOT r = f32[4,16] reshape(t)"""))
-    assert families(model) == ["contraction"] and not any(isinstance(s, Copy) for s in model.program.steps)
+    assert templates(model) == ["contraction"] and not any(isinstance(s, Copy) for s in model.program.steps)
 
 
 def test_reshapes_that_take_a_copy_get_one() -> None:

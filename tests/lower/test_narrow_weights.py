@@ -10,8 +10,8 @@ from irscope.backends.comparison import compare
 from irscope.graph import DTYPES
 from irscope.lower.verify import verify_program
 from tests.lower.running import compiled, drawn, entry
-from tests.lower.test_families_contraction import product
-from tests.lower.test_families_convolution import NHWC, conv
+from tests.lower.test_templates_contraction import product
+from tests.lower.test_templates_convolution import NHWC, conv
 
 NUMBERS = [d.name for d in DTYPES.values() if d.kind in ("int", "uint", "float") and d.name != "f8e8m0fnu"]
 """f8e8m0fnu has no zero to fill a panel with, and no sums worth testing."""
@@ -33,7 +33,7 @@ def test_packed_weights(dtype: str, name: str) -> None:
     assert verify_program(program) == []
     for got, expected in zip(executable(arrays[0], *arrays[2:]), flatten(evaluate(module.main(), arrays)), strict=True):
         assert compare(dtype, got, expected).fault is None
-    assert name != "winograd" or not DTYPES[dtype].is_float or dtype == "f64" or "winograd" in {k.schedule.get("family") for k in program.kernels()}
+    assert name != "winograd" or not DTYPES[dtype].is_float or dtype == "f64" or "winograd" in {k.schedule.get("template") for k in program.kernels()}
 
 
 def test_an_image_may_be_narrower_than_its_results() -> None:
@@ -43,7 +43,7 @@ def test_an_image_may_be_narrower_than_its_results() -> None:
     module = load(text).module()
     arrays = drawn(module)
     program, executable = compiled(text, {1: arrays[1]})
-    assert "winograd" in {k.schedule.get("family") for k in program.kernels()}
+    assert "winograd" in {k.schedule.get("template") for k in program.kernels()}
     np.testing.assert_allclose(executable(arrays[0])[0], flatten(evaluate(module.main(), arrays))[0], rtol=1e-5, atol=1e-5)
 
 

@@ -10,13 +10,13 @@ from irscope.api import load
 from irscope.backends.model import compile_module, primitive
 from irscope.fusion import Group, policy_named
 from irscope.fusion.drafts import dims_of
-from irscope.lower.families import Problem
-from irscope.lower.families.generic import FAMILY as GENERIC
 from irscope.lower.repeated import EXCEPTIONS, MOST_REPEATED, Work, work_of
+from irscope.lower.templates import Problem
+from irscope.lower.templates.generic import TEMPLATE as GENERIC
 from irscope.lower.work import SMALL
 from tests.lower import running
 from tests.lower.regrouped_graphs import regrouped_text
-from tests.lower.whole import ADD, MAX, check, entry, families, inputs_of, module_of, reference
+from tests.lower.whole import ADD, MAX, check, entry, inputs_of, module_of, reference, templates
 
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"
 VECTORS = 4096
@@ -227,7 +227,7 @@ def test_values_are_computed_once(name: str) -> None:
     text = entry(text, HEADER)
     assert not repeated(text)
     model = check(text)
-    assert not built or families(model) == built
+    assert not built or templates(model) == built
 
 
 @pytest.mark.parametrize("text", [
@@ -243,7 +243,7 @@ def test_reductions_of_odd_types_run(text: str) -> None:
 
 def test_exact_attention_is_three_kernels() -> None:
     program = running.check(entry(ATTENTION.replace("o = f32", "ROOT o = f32"), HEADER), precision="exact")
-    assert [launch.kernel.schedule["family"] for launch in program.launches()] == ["contraction", "rows", "contraction"]
+    assert [launch.kernel.schedule["template"] for launch in program.launches()] == ["contraction", "rows", "contraction"]
 
 
 def test_what_lies_channels_last_is_normalised_in_rows() -> None:

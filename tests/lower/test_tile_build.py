@@ -13,8 +13,8 @@ from irscope.lower.build import KernelBuilder
 from irscope.lower.inline import NoScalarMeaning
 from irscope.lower.interpret import interpret_kernel
 from irscope.lower.printer import print_kernel
-from irscope.lower.tidy import walk
 from irscope.lower.tile import Expr, For, If, Let, Load
+from irscope.lower.traversal import walk
 from irscope.ops import get
 
 

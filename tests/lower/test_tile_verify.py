@@ -55,7 +55,7 @@ PLANTS: dict[str, tuple[Plant, str]] = {
     "load of another type": (lambda k, n: add(k, Load(k.variable("s", S32), n.buffers[0], k.index(0))), "s of s32 is loaded from x"),
     "mixed types": (lambda k, n: add(k, store(k, Expr("add", (k.const(1, F32), k.const(1, F64)), F32))), "add(f32x1, f64x1) gives f32x1"),
     "mixed lanes": (lambda k, n: add(k, store(k, Expr("add", (k.const(1, F32), k.splat(k.const(1, F32), 4)), F32))), "lanes differ"),
-    "unknown word": (lambda k, n: add(k, store(k, Expr("twist", (k.const(1, F32),), F32))), "nobody knows the word"),
+    "unknown word": (lambda k, n: add(k, store(k, Expr("twist", (k.const(1, F32),), F32))), "unknown operation"),
     "arithmetic in bf16": (lambda k, n: add(k, Let(k.variable("b", BF16), Expr("neg", (k.const(1, BF16),), BF16))), "nothing computes"),
     "no step": (lambda k, n: add(k, For(k.variable("i9", S64), k.index(0), k.index(4), 0, "for")), "loop i9 has step 0"),
     "strange loop": (lambda k, n: add(k, For(k.variable("i9", S64), k.index(0), k.index(4), 1, "maybe")), "of kind maybe"),

@@ -71,9 +71,9 @@ def entry(instructions: str, header: str = "") -> str:
     return f"HloModule m\n\n{header}\nENTRY main {{\n{lines}\n}}\n"
 
 
-def families(model: Model) -> list[str]:
-    """The family that built each launch's kernel."""
-    return [str(launch.kernel.schedule.get("family")) for launch in model.program.launches()]
+def templates(model: Model) -> list[str]:
+    """The template that built each launch's kernel."""
+    return [str(launch.kernel.schedule.get("template")) for launch in model.program.launches()]
 
 
 ADD = "sum { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT r = f32[] add(a, b) }\n"

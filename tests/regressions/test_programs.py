@@ -26,7 +26,7 @@ def repeated(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 
     def and_count(self: Lowering) -> Lowered:
         program = run(self)
-        for problem, built in self.shop.built.values():
+        for problem, built in self.kernel_cache.built.values():
             anchor = problem.group.anchor.op.name if problem.group.anchor is not None else "map"
             done, needed = sum(operations(stage.kernel) for stage in built.stages), operations_of(problem.group) * padding(problem)
             if done > EXCEPTIONS.get(anchor, (MOST_REPEATED, ""))[0] * needed + VECTORS:

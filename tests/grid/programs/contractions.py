@@ -1,7 +1,7 @@
 """Products of matrices: every order of dimensions, batches, vectors, and results of another type than the operands."""
 from __future__ import annotations
 
-from irscope.lower.families.contraction import INNER_COLUMNS
+from irscope.lower.templates.contraction import INNER_COLUMNS
 from tests.grid.sizes import COLUMNS, DEEP, EDGES, LANES, NUMBERS, ROWS, along, each
 from tests.grid.template import Maker, template
 from tests.grid.text import Value, commas

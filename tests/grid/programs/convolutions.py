@@ -1,8 +1,8 @@
 """Convolutions: layouts, strides, holes, groups, and the algorithms that take them."""
 from __future__ import annotations
 
-from irscope.lower.families.convolution import FEW
-from irscope.lower.families.winograd import MIN_CHANNELS
+from irscope.lower.templates.convolution import FEW
+from irscope.lower.templates.winograd import MIN_CHANNELS
 from tests.grid.sizes import COLUMNS, EDGES, FLOATS, LANES, NUMBERS, along, each
 from tests.grid.template import Maker, template
 from tests.grid.text import Value

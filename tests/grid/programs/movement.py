@@ -1,7 +1,7 @@
 """Data that moves: transposes, slices, concatenations, paddings, and movement that strides cannot say."""
 from __future__ import annotations
 
-from irscope.lower.families.transposition import SMALLEST
+from irscope.lower.templates.transposition import SMALLEST
 from tests.grid.sizes import ARRAYS, EDGES, along, each
 from tests.grid.template import Maker, template
 from tests.grid.text import Value

@@ -1,7 +1,7 @@
 """Work on single elements: arithmetic, choices, functions, conversions between all types, and values that are counted or repeated."""
 from __future__ import annotations
 
-from irscope.lower.families.map import BLOCK
+from irscope.lower.templates.map import BLOCK
 from tests.grid.sizes import ARRAYS, COMPLEX, EDGES, FLOATS, INTEGERS, NUMBERS, REALS, SIGNED, along, each
 from tests.grid.template import Maker, template
 from tests.grid.text import Value

@@ -1,0 +1,192 @@
+"""Kernel templates: each turns groups of the kind that it knows into loops; the first that takes a group builds it.
+
+A template is a module in this folder with a ``TEMPLATE`` that follows the protocol below, and a row in ``TEMPLATES``. ``generic`` is the
+last row and takes everything, so that a template may refuse whatever it does not do well.
+
+What happens to a group, in order:
+
+1. ``layout_constraints(group, fixed)``: before buffers are assigned, a template asks for layouts of its inputs and outputs (order of
+   dimensions, halo, pitch). Constraints that agree are met where irscope owns the memory; the program's inputs and outputs stay row-major.
+   A template must do without (or refuse in ``match``) when its constraint is not met: it looks at the Storage that it got.
+   ``fixed(node)`` says whether the value of an input is known before the program runs (a weight).
+2. ``match(problem)``: now each input and output has a Storage. The template returns whatever it wants to remember (its own description of
+   the work), or None: not mine.
+3. ``schedule(problem, match)``: the choices, as data: a plain dict that prints and can be kept. A tuner, where there is one, measures
+   the template's ``alternatives`` too, and those of its rival (``RIVALS``), and takes what is fastest.
+4. ``build(problem, match, schedule)``: the kernels. Usually one Stage whose arguments are ``problem.arguments()``; a template that needs
+   several kernels, memory of its own between them, or weights in another order, says so with several stages, slots of its own and
+   :class:`Packed`.
+
+A kernel reads and writes through *operands*: :class:`Operand` says where one operand position of one kernel finds its value, as one thing
+(memory, offset, strides, bounds). A value that a kernel reads twice has an operand for each position: a convolution may read its image
+from a copy with room for the padding while its kernel, or what is added to its result, is read from where the value lies. Operands become
+buffers through :class:`irscope.lower.call.Call`, and nowhere else.
+
+Kernels are shared: two groups of the same structure (operators, attributes, types, strides; not names, not offsets) get one kernel. So a
+kernel must depend on nothing but what :func:`irscope.lower.kernels.key_of` covers.
+
+How the pointwise part of a group is written, whatever the template: :class:`irscope.lower.pull.Pull` gives the value of any node of the
+group at an index, and stores outputs; a template with an anchor first tells it the anchor's value at that index (``pull.give``).
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, Protocol, cast, runtime_checkable
+
+from irscope.fusion import Group
+from irscope.graph import DType, Node
+from irscope.lazy import np
+from irscope.lower.storage import LayoutConstraint, Storage
+from irscope.lower.tile import Kernel
+
+TEMPLATES: tuple[str, ...] = (
+    "attention", "winograd", "depthwise", "convolution", "contraction", "window",
+    "rows", "reduction", "update", "transposition", "map", "generic",
+)
+"""In order of asking. A row whose module does not exist is passed over."""
+
+
+@dataclass(slots=True, eq=False)
+class Problem:
+    """A group whose values have places.
+
+    ``ins`` holds the Storage of each input (``group.inputs``, and views of what lies behind them), ``outs`` that of each output.
+    ``constants`` has the arrays of the inputs that are known before the program runs. ``lanes`` is the number of f32 that a vector
+    of the machine holds, ``threads`` how many may work. ``in_place``: an output takes the memory of an input that is read element by
+    element, so each element must be read before it is written, and computed once. ``stream``: outputs so large that they should be
+    written past the caches, since nobody reads them soon. Options of the compiler stand in ``options``
+    (``precision``: exact, default, fast). ``apart``: outputs that are written into memory of the template's own, from where another stage
+    copies them.
+    """
+
+    group: Group
+    ins: dict[Node, Storage]
+    outs: dict[Node, Storage]
+    constants: dict[Node, np.ndarray[Any, Any]] = field(default_factory=dict)
+    name: str = "kernel"
+    lanes: int = 16
+    threads: int = 1
+    in_place: bool = False
+    stream: frozenset[Node] = frozenset()
+    options: Mapping[str, Any] = field(default_factory=dict)
+    apart: frozenset[Node] = frozenset()
+
+    def operand(self, node: Node) -> Operand:
+        """An input or an output where it lies."""
+        if node in self.apart:
+            return Operand(self.outs[node])
+        return Operand(self.outs[node] if node in self.outs else self.ins[node], node)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Operand:
+    """Where one operand position of one kernel finds (or leaves) its value.
+
+    ``node`` is the input or output of the problem whose own place ``storage`` is; None where the template made the memory: a slot of scope
+    ``temp`` that the stages of one group share and that lives as long as the group runs. ``around`` says that the zeros around the value
+    (``Storage.room``) are read too.
+
+    The kernel's buffer is a window of the slot: ``elements`` elements from ``begin`` on, which the launch passes. Element 0 of the value is
+    element ``first`` of the buffer.
+    """
+
+    storage: Storage
+    node: Node | None = None
+    around: bool = False
+
+    @property
+    def begin(self) -> int:
+        """The first element of the slot that the kernel may touch."""
+        return self.storage.base - (self.storage.lead if self.around else 0)
+
+    @property
+    def elements(self) -> int:
+        """How many elements from there on belong to the kernel."""
+        return self.storage.span_with_room if self.around else self.storage.span
+
+    @property
+    def first(self) -> int:
+        """Where element 0 of the value lies, counted from ``begin``."""
+        return self.storage.offset - self.begin
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Packed:
+    """A constant input in another order, made once before the first run: ``make`` gets the array (logical order) and gives a flat one,
+    whose elements are ``dtype`` (the type that is computed in, which may be wider than the input's).
+
+    Two requests with equal ``key`` for the same constant share one copy.
+    """
+
+    node: Node
+    dtype: DType
+    key: tuple[Any, ...]
+    make: Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]]
+
+
+Arg = Operand | Packed
+
+
+@dataclass(slots=True, eq=False)
+class Stage:
+    """One launch: the kernel, and its arguments in the order of ``kernel.params()``."""
+
+    kernel: Kernel
+    args: list[Arg]
+
+
+@dataclass(slots=True, eq=False)
+class Built:
+    """The launches of a group, in order."""
+
+    stages: list[Stage]
+
+
+Fixed = Callable[[Node], bool]
+
+
+class Template(Protocol):
+    """What a module of this folder offers as ``TEMPLATE``."""
+
+    name: str
+
+    def layout_constraints(self, group: Group, fixed: Fixed) -> dict[Node, LayoutConstraint]:
+        """How the template would like to find inputs and leave outputs; empty when it does not care."""
+
+    def match(self, problem: Problem) -> Any | None:
+        """The template's own description of the work, or None when it does not take the group."""
+
+    def schedule(self, problem: Problem, match: Any) -> dict[str, Any]:
+        """The choices by rule."""
+
+    def build(self, problem: Problem, match: Any, schedule: dict[str, Any]) -> Built:
+        """The kernels."""
+
+
+@runtime_checkable
+class Tunable(Protocol):
+    """A template that knows of other schedules worth trying."""
+
+    def alternatives(self, problem: Problem, match: Any, schedule: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Schedules that may be faster than the one by rule, the likeliest first."""
+
+
+RIVALS = {"winograd": "convolution"}
+"""Templates that do the same work in another way: where the first takes a group, a tuner tries the second too."""
+
+
+@cache
+def templates() -> tuple[Template, ...]:
+    """The templates that exist, in order of asking."""
+    found = []
+    for name in TEMPLATES:
+        module = f"{__name__}.{name}"
+        if find_spec(module) is not None:
+            offered = getattr(import_module(module), "TEMPLATE", None)
+            if offered is not None:
+                found.append(cast(Template, offered))
+    return tuple(found)

@@ -1,0 +1,214 @@
+"""Convolutions as contractions over the image where it lies: rows of results overlap in what they read, and nothing is gathered first.
+
+An image that does not have room for its padding is copied into memory that does; results that the caller wants in another order leave
+through memory of the nest's own order. Inside a net neither happens, since producers leave their results as the next convolution asks.
+"""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from irscope.fusion import Group
+from irscope.fusion.drafts import dims_of
+from irscope.graph import Node, TensorType
+from irscope.lower.build import KernelBuilder
+from irscope.lower.schedule import ContractionSchedule, machine_of
+from irscope.lower.storage import LayoutConstraint
+from irscope.lower.templates import Built, Fixed, Operand, Packed, Problem
+from irscope.lower.templates.affine import Affine, Axis, merged, swapped
+from irscope.lower.templates.dots import alternatives, choose, last, packing, sorted_axes, vector_axis
+from irscope.lower.templates.epilogue import Epilogue, walks
+from irscope.lower.templates.geometry import Geometry
+from irscope.lower.templates.lane_nest import LaneNest, lane_axis
+from irscope.lower.templates.micro import computing_type
+from irscope.lower.templates.nest import Nest
+from irscope.lower.templates.pack import panels
+from irscope.lower.templates.relayout import Edges
+from irscope.ops import hlo
+
+FEW = 4
+"""Result channels of a group that are too few for lanes."""
+
+
+@dataclass(slots=True)
+class Work:
+    """A convolution as a nest, between its edges. ``image`` is what the window slides over; ``order`` is that of its sum axes there.
+
+    ``flipped``: vectors walk the image instead of the result channels, and weights are broadcast. ``lane``: they walk the groups.
+    """
+
+    geometry: Geometry
+    edges: Edges
+    image: Operand
+    affine: Affine
+    order: tuple[int, ...]
+    fixed: bool
+    flipped: bool = False
+    lane: Axis | None = None
+
+
+class Convolution:
+    """See the module."""
+
+    name = "convolution"
+
+    def layout_constraints(self, group: Group, fixed: Fixed) -> dict[Node, LayoutConstraint]:
+        """Operand and results channels last, the operand with room for the padding."""
+        geometry = geometry_of(group)
+        if geometry is None:
+            return {}
+        constraints = {output: geometry.result_constraint() for output in group.outputs
+                       if group.anchor and dims_of(output) == dims_of(group.anchor)}
+        if not fixed(geometry.lhs):
+            constraints[geometry.lhs] = geometry.image_constraint()
+        if geometry.has_lanes_of_groups and not fixed(geometry.rhs) and geometry.rhs is not geometry.lhs:
+            constraints[geometry.rhs] = geometry.kernel_constraint()
+        return constraints
+
+    def match(self, problem: Problem) -> Work | None:
+        """A convolution of floats or integers whose results lie side by side along their channels, or along the image."""
+        geometry = geometry_of(problem.group)
+        if geometry is None:
+            return None
+        few = geometry.conv.outputs <= FEW * geometry.groups
+        flipped = _flipped(problem, geometry) if few else None
+        if flipped is None:
+            return _work(problem, geometry) or _by_groups(problem, geometry)
+        by_groups = _by_groups(problem, geometry)
+        if by_groups is None or by_groups.lane is None:
+            return flipped
+        along, lanes = flipped.affine.of("column")[-1].size, machine_of(problem.lanes).lanes(dtype_of(problem.group))
+        return by_groups if _filled(by_groups.lane.size, lanes) > _filled(along, lanes) else flipped
+
+    def schedule(self, problem: Problem, match: Work) -> dict[str, Any]:
+        dtype, machine = dtype_of(problem.group), machine_of(problem.lanes)
+        if match.lane is not None:
+            return {"by": "groups"}
+        return choose(match.affine, packing(match.affine, match.fixed, dtype, machine), dtype, machine, problem.threads).data()
+
+    def alternatives(self, problem: Problem, match: Work, schedule: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Other tiles and ways to walk them."""
+        if match.lane is not None:
+            return []
+        dtype, machine = dtype_of(problem.group), machine_of(problem.lanes)
+        return [s.data() for s in alternatives(match.affine, ContractionSchedule.of(schedule), dtype, machine, problem.threads)]
+
+    def build(self, problem: Problem, match: Work, schedule: dict[str, Any]) -> Built:
+        dtype, geometry, edges = dtype_of(problem.group), match.geometry, match.edges
+        chosen = ContractionSchedule.of({"rows": 1, "vectors": 1, **schedule})
+        lanes = machine_of(problem.lanes).lanes(dtype)
+        k = KernelBuilder(problem.name, lanes=lanes, tuned=True, precision=problem.options.get("precision", "default"))
+        epilogue = Epilogue(k, edges.problem, match.lane.out if match.lane is not None else match.affine.of("column")[-1].out)
+        call = epilogue.call
+        left, right = geometry.first_tap(call.bind(match.image, "in", "image")), geometry.first_weight(epilogue.views[geometry.rhs])
+        if match.flipped:
+            left, right = right, left
+        rank = len(dims_of(geometry.lhs))
+        if match.lane is not None:
+            LaneNest(k, match.affine, match.lane, left, right, dtype, lanes, rank, epilogue).write()
+            return Built([*edges.before, call.stage(k.finish(flops=match.affine.flops, schedule=schedule)), *edges.after])
+        if chosen.pack == "load":
+            width, order, numpy_type = chosen.vectors * lanes, match.order, dtype.numpy()
+            shape = (geometry.groups, -(-match.affine.of("column")[-1].size // width), match.affine.size("sum"), width)
+            packed = Packed(geometry.rhs, dtype, ("panels", geometry.conv, order, width, dtype.name),
+                            lambda array: panels(geometry.arranged(array, order), 1, width, numpy_type))
+            right = call.packed(packed, shape, "panels").origin
+        Nest(k, match.affine, left, right, dtype, lanes, rank, chosen, epilogue).write()
+        kernel = k.finish(flops=match.affine.flops, schedule=schedule)
+        return Built([*edges.before, call.stage(kernel), *edges.after])
+
+
+def _work(problem: Problem, geometry: Geometry) -> Work | None:
+    """Vectors along the result channels."""
+    between = edges_of(problem, geometry)
+    found = walks(between[0].problem) if between is not None else None
+    if between is None or found is None:
+        return None
+    (edges, image), (written, read) = between, found
+    lhs = image.storage
+    fixed = geometry.rhs in problem.constants
+    affine = sorted_axes(merged(geometry.affine(lhs, None if fixed else problem.ins[geometry.rhs], [*written, *read])))
+    column = vector_axis(affine, written)
+    return None if column is None else Work(geometry, edges, image, last(affine, column), geometry.order(lhs), fixed)
+
+
+def _flipped(problem: Problem, geometry: Geometry) -> Work | None:
+    """Vectors along the image, where it is read side by side or where there is nothing else for them to walk."""
+    between = edges_of(problem, geometry, in_place=True)
+    found = walks(between[0].problem) if between is not None else None
+    if between is None or found is None:
+        return None
+    (edges, image), (written, read) = between, found
+    lhs = image.storage
+    affine = sorted_axes(merged(swapped(geometry.affine(lhs, problem.ins[geometry.rhs], [*written, *read]))))
+    column = vector_axis(affine, written)
+    if column is None or (column.rhs != 1 and geometry.conv.outputs > geometry.groups):
+        return None
+    return Work(geometry, edges, image, last(affine, column), geometry.order(lhs), False, True)
+
+
+def _by_groups(problem: Problem, geometry: Geometry) -> Work | None:
+    """Vectors along groups of one result channel, where they lie side by side."""
+    between = edges_of(problem, geometry)
+    found = walks(between[0].problem) if between is not None else None
+    if between is None or found is None:
+        return None
+    (edges, image), (written, read) = between, found
+    lhs = image.storage
+    affine = sorted_axes(merged(geometry.affine(lhs, problem.ins[geometry.rhs], [*written, *read])))
+    axis = lane_axis(affine, written)
+    return None if axis is None else Work(geometry, edges, image, affine, geometry.order(lhs), False, lane=axis)
+
+
+def _filled(size: int, lanes: int) -> float:
+    """The part of the lanes that vectors along so many elements use."""
+    return size / (-(-size // lanes) * lanes)
+
+
+def geometry_of(group: Group) -> Geometry | None:
+    """The convolution that a group is built around, when register tiles can do it."""
+    anchor = group.anchor
+    if group.kind != "convolution" or anchor is None or anchor.op is not hlo.convolution or not isinstance(anchor.type, TensorType):
+        return None
+    return Geometry.of(anchor) if computing_type(anchor) is not None else None
+
+
+def dtype_of(group: Group) -> Any:
+    """The element type that the group's anchor is summed in."""
+    assert group.anchor is not None and isinstance(group.anchor.type, TensorType)
+    dtype = computing_type(group.anchor)
+    assert dtype is not None
+    return dtype
+
+
+def edges_of(problem: Problem, geometry: Geometry, tile: int = 1, channels_last: bool = False,
+             in_place: bool = False) -> tuple[Edges, Operand] | None:
+    """The copies around the nest, and what its window slides over; None where an output is of another shape than the anchor.
+
+    ``channels_last`` says that the operand must lie so; else it may lie in any order, and keeps it where it has few channels.
+    ``in_place``: order matters neither for the operand nor for the results.
+    """
+    anchor, dims = problem.group.anchor, geometry.conv.dims
+    assert anchor is not None
+    if geometry.lhs not in problem.ins or geometry.rhs not in problem.ins or any(dims_of(o) != dims_of(anchor) for o in problem.outs):
+        return None
+    edges = Edges(problem)
+    lhs = problem.ins[geometry.lhs]
+    image = Operand(lhs, geometry.lhs, around=True)
+    turned = channels_last and lhs.strides[dims.lhs_feature] != 1
+    if turned or not geometry.has_room(lhs, tile):
+        order = geometry.image_constraint().order
+        if in_place or (not channels_last and lhs.shape[dims.lhs_feature] < problem.lanes):
+            order = tuple(sorted(range(len(lhs.shape)), key=lambda d: (-abs(lhs.strides[d]), d)))
+        room = [(0, 0)] * len(lhs.shape)
+        for d, around in zip(dims.lhs_spatial, geometry.room(tile)):
+            room[d] = around
+        image = edges.frame(geometry.lhs, order, room, geometry.holes)
+    if not in_place and (channels_last or geometry.conv.outputs > geometry.groups or geometry.has_lanes_of_groups):
+        apart = [o for o, storage in problem.outs.items() if storage.strides[dims.out_feature] != 1]
+        edges.leave(dict.fromkeys(apart, geometry.result_constraint().order))
+    return edges, image
+
+
+TEMPLATE = Convolution()

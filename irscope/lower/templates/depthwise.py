@@ -1,0 +1,138 @@
+"""Depthwise convolutions, one result channel for each channel of the operand: lanes along the channels."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from irscope.fusion import Group
+from irscope.graph import DType, Node
+from irscope.lazy import np
+from irscope.lower.build import KernelBuilder
+from irscope.lower.schedule import Machine, machine_of
+from irscope.lower.storage import LayoutConstraint
+from irscope.lower.templates import Built, Fixed, Operand, Packed, Problem
+from irscope.lower.templates.convolution import dtype_of, edges_of, geometry_of
+from irscope.lower.templates.depthwise_nest import DepthwiseNest
+from irscope.lower.templates.epilogue import Epilogue, walks
+from irscope.lower.templates.geometry import Geometry
+from irscope.lower.templates.relayout import Edges
+from irscope.lower.tile import Expr
+from irscope.lower.view import Address, View
+
+Tap = Callable[[Any, int, Expr | None], Expr]
+
+MAX_TAPS = 49
+"""Windows up to 7 x 7; larger ones go as grouped contractions."""
+
+
+@dataclass(slots=True)
+class Work:
+    """A convolution between its edges; ``image`` is what the window slides over."""
+
+    geometry: Geometry
+    edges: Edges
+    image: Operand
+
+
+class Depthwise:
+    """See the module."""
+
+    name = "depthwise"
+
+    def layout_constraints(self, group: Group, fixed: Fixed) -> dict[Node, LayoutConstraint]:
+        """What the convolution template asks for is right here too."""
+        return {}
+
+    def match(self, problem: Problem) -> Work | None:
+        """Two spatial dimensions, as many groups as channels and results, floats."""
+        geometry = geometry_of(problem.group)
+        if geometry is None or not dtype_of(problem.group).is_float or geometry.rhs not in problem.ins:
+            return None
+        conv = geometry.conv
+        if len(conv.spatial) != 2 or conv.features != 1 or conv.outputs != conv.feature_groups or conv.outputs == 1:
+            return None
+        if prod(conv.window.size) > MAX_TAPS:
+            return None
+        between = edges_of(problem, geometry, channels_last=True)
+        found = walks(between[0].problem) if between is not None else None
+        if between is None or found is None or any(v[conv.dims.out_feature] != 1 for v in found[0]):
+            return None
+        return Work(geometry, *between) if between[1].storage.strides[conv.dims.lhs_feature] == 1 else None
+
+    def schedule(self, problem: Problem, match: Work) -> dict[str, Any]:
+        return {"pixels": _pixels(match.geometry, machine_of(problem.lanes))}
+
+    def build(self, problem: Problem, match: Work, schedule: dict[str, Any]) -> Built:
+        geometry, edges, dtype = match.geometry, match.edges, dtype_of(problem.group)
+        conv, dims, window = geometry.conv, geometry.conv.dims, geometry.conv.window
+        lanes = machine_of(problem.lanes).lanes(dtype)
+        k = KernelBuilder(problem.name, lanes=lanes, tuned=True, precision=problem.options.get("precision", "default"))
+        epilogue = Epilogue(k, edges.problem, dims.out_feature)
+        if geometry.rhs in problem.constants:
+            padded = -(-conv.outputs // lanes) * lanes
+            taps = epilogue.call.packed(_packed(geometry, padded, dtype), (*window.size, padded), "taps")
+            tap = _from_panel(taps.origin, padded, lanes)
+        else:
+            tap = _in_place(k, geometry, epilogue.views[geometry.rhs], dtype, lanes)
+        image = epilogue.call.bind(match.image, "in", "image")
+        y, x = dims.lhs_spatial
+        size, step, reach = ((pair[0], pair[1]) for pair in (window.size, window.stride, window.rhs_dilate))
+
+        def finish(value: Any, place: tuple[Any, Any, Any, Any], mask: Any) -> None:
+            index: list[Any] = [None] * 4
+            for d, i in zip((dims.out_batch, *dims.out_spatial, dims.out_feature), place):
+                index[d] = i
+            epilogue(value, index, mask)
+
+        DepthwiseNest(k, geometry.first_tap(image), tap, (image.strides[dims.lhs_batch], image.strides[y], image.strides[x]),
+                      (conv.batch, conv.out_spatial[0], conv.out_spatial[1]), conv.outputs, size, step, reach, schedule["pixels"],
+                      dtype, lanes, finish).write()
+        kernel = k.finish(flops=2.0 * prod(window.size) * conv.batch * prod(conv.out_spatial) * conv.outputs, schedule=schedule)
+        return Built([*edges.before, epilogue.call.stage(kernel), *edges.after])
+
+
+def _from_panel(taps: Address, padded: int, lanes: int) -> Tap:
+    """Taps that were put in order before the first run."""
+    return lambda channel, number, mask: (taps + (channel + number * padded)).load(lanes)
+
+
+def _in_place(k: KernelBuilder, geometry: Geometry, weights: View, dtype: DType, lanes: int) -> Tap:
+    """Taps of a kernel that is computed, wherever they lie."""
+    dims = geometry.conv.dims
+    down, across = ((-1 if turned else 1) * weights.strides[d] for d, turned in zip(dims.rhs_spatial, geometry.conv.window.rhs_reversal))
+    apart, first = weights.strides[dims.rhs_output], geometry.first_weight(weights)
+
+    def tap(channel: Any, number: int, mask: Expr | None) -> Expr:
+        y, x = divmod(number, geometry.conv.window.size[1])
+        place = first + (channel * apart + (y * down + x * across))
+        value = place.load(lanes, mask) if apart == 1 else place.gather(lanes, apart, mask)
+        return value if value.dtype is dtype else k.convert(value, dtype)
+
+    return tap
+
+
+def _packed(geometry: Geometry, padded: int, dtype: DType) -> Packed:
+    """The taps, [window y][window x][channel], zero beyond the last channel."""
+    numpy_type = dtype.numpy()
+
+    def make(array: Any) -> Any:
+        taps = geometry.arranged(array, (0, 1, -1))[:, :, :, 0, 0]  # [channel, y, x]
+        out = np.zeros((*taps.shape[1:], padded), numpy_type)
+        out[..., :taps.shape[0]] = np.moveaxis(taps, 0, -1)
+        return out.reshape(-1)
+
+    return Packed(geometry.rhs, dtype, ("taps", geometry.conv, padded, dtype.name), make)
+
+
+def _pixels(geometry: Geometry, machine: Machine) -> int:
+    """Results of a step: as many as have registers beside the taps, in even parts of the row."""
+    conv = geometry.conv
+    free = machine.registers - prod(conv.window.size) - 4
+    most = min(8, free) if free >= 4 else 6  # taps without a register are read from the first cache, as fast as they are used
+    parts = -(-conv.out_spatial[1] // most)
+    return -(-conv.out_spatial[1] // parts)
+
+
+TEMPLATE = Depthwise()

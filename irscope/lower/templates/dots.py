@@ -1,0 +1,111 @@
+"""Rules of contractions: which axis the vectors walk, in what order the others run, and how the loops are cut."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import ceil, prod
+
+from irscope.graph import DType
+from irscope.lower.schedule import ContractionSchedule, Machine, choose_tile, good_tiles
+from irscope.lower.templates.affine import Affine, Axis
+from irscope.lower.templates.micro import DEPTH_BLOCK, total_type
+from irscope.lower.templates.pack import is_run
+
+
+def vector_axis(affine: Affine, written: Sequence[tuple[int, ...]]) -> Axis | None:
+    """The column axis along which results lie side by side in all that is written."""
+    return next((a for a in affine.of("column") if a.out >= 0 and all(v[a.out] == 1 for v in written)), None)
+
+
+def last(affine: Affine, axis: Axis) -> Affine:
+    """The same with ``axis`` as the last of its role."""
+    return Affine([a for a in affine.axes if a is not axis] + [axis], affine.views)
+
+
+def sorted_axes(affine: Affine) -> Affine:
+    """Rows in the order of the left operand's memory, so that neighbours are inner loops."""
+    def key(axis: Axis) -> tuple[int, int]:
+        return ("batch", "row", "column", "sum").index(axis.role), -abs(axis.lhs) if axis.role == "row" else 0
+    return Affine(sorted(affine.axes, key=key), affine.views)
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """What the choice of tiles looks at. ``far``: the weights come from beyond the second cache; ``shared``: threads that share panels."""
+
+    rows: int
+    outer_rows: int
+    columns: int
+    depth: int
+    far: bool
+    shared: int
+
+    def tiles(self, machine: Machine, lanes: int, count: int) -> list[tuple[int, int, int]]:
+        """The tiles that should be fastest."""
+        return good_tiles(count, self.rows, self.columns, self.depth, machine, lanes, self.outer_rows, self.far, self.shared)
+
+
+def size_of(affine: Affine, pack: str, dtype: DType, machine: Machine, threads: int) -> Size:
+    """The extents of a merged contraction whose last column axis is the vectors'."""
+    rows = affine.of("row") or [Axis("row", 1, 0, 0)]
+    columns = affine.of("column")[-1].size
+    depth = prod(a.size for a in affine.of("sum"))
+    batches = prod(a.size for a in affine.axes if a.role == "batch")
+    far = pack == "load" and batches * depth * columns * max(4, dtype.storage) > machine.l2 // 4
+    shared = threads if batches * prod(a.size for a in affine.of("column")[:-1]) < 2 * threads else 1
+    return Size(rows[-1].size, rows[-2].size if len(rows) > 1 else 1, columns, depth, far, shared)
+
+
+def choose(affine: Affine, pack: str, dtype: DType, machine: Machine, threads: int = 1) -> ContractionSchedule:
+    """Tiles, blocks, prefetch and order of loops by rule, for a merged contraction whose last column axis is the vectors'."""
+    size = size_of(affine, pack, dtype, machine, threads)
+    tile = choose_tile(size.rows, size.columns, size.depth, machine, machine.lanes(dtype), size.outer_rows, size.far, size.shared)
+    return _around(affine, pack, dtype, machine, size, tile)
+
+
+def alternatives(affine: Affine, chosen: ContractionSchedule, dtype: DType, machine: Machine,
+                 threads: int = 1) -> list[ContractionSchedule]:
+    """Other schedules that may be faster than the chosen one where its figures miss something: near tiles, more or less prefetching."""
+    size = size_of(affine, chosen.pack, dtype, machine, threads)
+    found = [_around(affine, chosen.pack, dtype, machine, size, tile) for tile in size.tiles(machine, machine.lanes(dtype), 6)]
+    if chosen.pack == "load":
+        found += [replace(chosen, prefetch=lines) for lines in (0, 1, 2, 4)]
+    if chosen.pack in ("load", "none") and chosen.across == 1 and not chosen.sum_block:
+        found.append(replace(chosen, rows_outer=not chosen.rows_outer, prefetch=0))
+    return [schedule for schedule in dict.fromkeys(found) if schedule != chosen]
+
+
+def _around(affine: Affine, pack: str, dtype: DType, machine: Machine, size: Size, tile: tuple[int, int, int]) -> ContractionSchedule:
+    """The schedule of a tile."""
+    height, vectors, across = tile
+    lanes, width = machine.lanes(dtype), max(4, dtype.storage)
+    rows = affine.of("row") or [Axis("row", 1, 0, 0)]
+    weights = size.depth * size.columns * width
+    tiles = ceil(size.rows / height) * ceil(size.outer_rows / across) * prod(a.size for a in rows[:-2])
+    walked = prod(a.size for a in rows) * size.depth * width
+    panel = size.depth * vectors * lanes * width
+    block = 0
+    if tiles > 1 and panel > machine.l2 // 3 and pack != "none":
+        pieces = ceil(panel / (machine.l2 // 4))
+        block = ceil(size.depth / pieces)
+    if total_type(dtype, size.depth) is not None:
+        block = min(block or size.depth, DEPTH_BLOCK)
+    rows_outer = pack in ("load", "none") and across == 1 and not block and weights <= machine.l2 // 4 and walked > machine.l2 // 2
+    prefetch = min(4, ceil(vectors / tiles)) if size.far and not rows_outer else 0
+    if pack == "copy" and tiles >= vectors and weights > machine.l2 // 4:
+        prefetch = 1
+    return ContractionSchedule(height, vectors, across, block, 0, pack, prefetch, rows_outer)
+
+
+def packing(affine: Affine, fixed: bool, dtype: DType, machine: Machine) -> str:
+    """How the right operand is to be read."""
+    if fixed:
+        return "load"
+    column, sums = affine.of("column")[-1], affine.of("sum")
+    if column.rhs != 1:
+        return "transpose" if is_run(sums) else "gather"
+    rows, deep = prod(a.size for a in affine.of("row")), prod(a.size for a in sums)
+    size = max(4, dtype.storage)
+    spread = deep * min((abs(a.rhs) for a in sums if a.rhs), default=0) * size
+    # Read in place, a panel touches a line or a page of its own at every step: too many for the caches once rows come again and again.
+    return "copy" if rows >= 24 and spread > machine.l2 // 4 and deep >= 32 else "none"

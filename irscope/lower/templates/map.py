@@ -1,0 +1,152 @@
+"""Pointwise work over any number of inputs and outputs: vectors along the axis in which results lie side by side.
+
+    kernel gelu(in x: f32[128,3072], in bias: f32[3072], out y: f32[128,3072])
+      par i0 in 0..128 step 1:
+        for i1 in 0..3072 step 16:
+          v0 = load.16 x[i0*3072 + i1] ...
+"""
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import Any
+
+from irscope.fusion import Group
+from irscope.fusion.drafts import dims_of
+from irscope.fusion.views import VIEWS
+from irscope.graph import Node
+from irscope.lower.build import KernelBuilder
+from irscope.lower.call import Call
+from irscope.lower.emission import Emission, Values, tail_mask, width
+from irscope.lower.points import Point, Trace, merged, reordered, trace
+from irscope.lower.pull import Pull
+from irscope.lower.storage import LayoutConstraint
+from irscope.lower.templates import Built, Fixed, Problem
+from irscope.ops import hlo
+
+BLOCK = 4096
+"""Elements of one unit of work where there is a single loop to share out."""
+
+
+class Map:
+    """Groups without reductions."""
+
+    name = "map"
+
+    def layout_constraints(self, group: Group, fixed: Fixed) -> dict[Node, LayoutConstraint]:
+        return {}
+
+    def match(self, problem: Problem) -> Trace | str | None:
+        """The trace of the group where all movement is strides; ``pull`` where elements are gathered, but vectors still work."""
+        if problem.group.kind != "map":
+            return None
+        traced = trace(problem)
+        if traced is not None:
+            return merged(ordered(traced))
+        return "pull" if _can_pull(problem) else None
+
+    def schedule(self, problem: Problem, match: Trace | str) -> dict[str, Any]:
+        if isinstance(match, str):
+            return {"form": "pull", "lanes": problem.lanes}
+        longest = match.space[-1] if match.space else 1
+        return {"form": "points", "lanes": width(longest, problem.lanes), "block": BLOCK}
+
+    def build(self, problem: Problem, match: Trace | str, schedule: dict[str, Any]) -> Built:
+        k = KernelBuilder(problem.name, problem.lanes, tuned=True, precision=problem.options.get("precision", "default"))
+        if isinstance(match, str):
+            call = _build_pull(k, problem, schedule["lanes"])
+        else:
+            call = _build_points(k, problem, match, schedule["lanes"], schedule["block"])
+        return Built([call.stage(k.finish(schedule=schedule))])
+
+
+def ordered(traced: Trace) -> Trace:
+    """The axes by the strides of the first output, slowest first."""
+    strides = traced.outputs[-1][2].strides
+    order = tuple(sorted(range(len(strides)), key=lambda d: (-abs(strides[d]), d)))
+    return traced if order == tuple(range(len(order))) else reordered(traced, order)
+
+
+def _build_points(k: KernelBuilder, problem: Problem, match: Trace, lanes: int, block: int) -> Call:
+    axes = len(match.space)
+    e = Emission(k, problem, match, lanes, axes - 1)
+    values: Values = {}
+    levels: list[list[Point]] = [[p for p in match.points if p.level == level] for level in range(axes + 1)]
+    e.emit(levels[0], [0] * axes, values, lanes=1, keep=axes > 0)
+    e.starts(values)
+    if not axes:
+        _store(e, match, [], values, None, 1)
+        return e.call
+    index: list[Any] = []
+    with ExitStack() as loops:
+        for axis in range(axes - 1):
+            index.append(loops.enter_context(k.par(0, match.space[axis])))
+            e.emit(levels[axis + 1], [*index, *([0] * (axes - len(index)))], values, lanes=1, keep=True)
+        n = match.space[-1]
+        whole, rest = n // lanes * lanes, n % lanes
+
+        def body(i: Any, mask: Any = None) -> None:
+            inner = dict(values)
+            e.emit(levels[axes], [*index, i], inner, mask)
+            _store(e, match, [*index, i], inner, mask, lanes)
+
+        def tail() -> None:
+            if rest:
+                body(k.index(whole), tail_mask(k, lanes, rest))
+
+        if axes > 1 or whole <= block:
+            with k.loop(0, whole, lanes) as i:
+                body(i)
+            tail()
+            return e.call
+        blocks = -(-whole // block)
+        with k.par(0, blocks) as b:
+            end = k.binary("min", b * block + block, k.index(whole))
+            with k.loop(b * block, end, lanes) as i:
+                body(i)
+            if rest:
+                with k.when(k.compare("EQ", b, blocks - 1)):
+                    tail()
+    return e.call
+
+
+def _store(e: Emission, match: Trace, index: list[Any], values: Values, mask: Any, lanes: int) -> None:
+    for node, point, walk in match.outputs:
+        e.store(node, walk, index, values[point], mask, lanes)
+
+
+_PULLS = hlo.named("gather iota")
+
+
+def _can_pull(problem: Problem) -> bool:
+    """Whether every node of the group works on vectors of indices, and all outputs lie side by side along the last axis."""
+    group = problem.group
+    shapes = {dims_of(o) for o in group.outputs}
+    if len(shapes) != 1 or problem.in_place or not all(n.op.scalar or n.op in VIEWS or n.op in _PULLS for n in group.nodes):
+        return False
+    shape = next(iter(shapes))
+    return bool(shape) and shape[-1] >= 4 and all(s.strides[-1] == 1 for s in problem.outs.values())
+
+
+def _build_pull(k: KernelBuilder, problem: Problem, most: int) -> Call:
+    """Loops over the result, the last in vectors; the end of a row is done by a vector that overlaps the one before."""
+    pull = Pull(k, problem)
+    shape = dims_of(problem.group.outputs[0])
+    lanes = most
+    while lanes > shape[-1]:
+        lanes //= 2
+    with ExitStack() as loops:
+        index = [loops.enter_context(k.par(0, n)) for n in shape[:-1]]
+
+        def body(i: Any) -> None:
+            at = [*index, pull.lanes(i, lanes)]
+            for output in problem.outs:
+                pull.store(output, at, k.splat(pull.value(output, at), lanes))
+
+        with k.loop(0, shape[-1] // lanes * lanes, lanes) as i:
+            body(i)
+        if shape[-1] % lanes:
+            body(k.index(shape[-1] - lanes))
+    return pull.call
+
+
+TEMPLATE = Map()

@@ -1,0 +1,300 @@
+"""The loops around the register tile: panels, row tiles, blocks of the summed axis, and what happens to each result on its way out."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Any
+
+from irscope.graph import DType
+from irscope.lower.build import KernelBuilder
+from irscope.lower.schedule import ContractionSchedule
+from irscope.lower.templates.affine import Affine, Axis
+from irscope.lower.templates.micro import Ahead, Tile, accumulate, first_lanes, line_of, total_type
+from irscope.lower.templates.pack import in_panel, pack_copy, pack_gather, pack_transpose
+from irscope.lower.templates.shares import stepped
+from irscope.lower.tile import Expr
+from irscope.lower.view import Address
+
+Finish = Callable[[Any, list[Any], Expr | None], None]
+"""``finish(value, index, mask)``: the result at a logical index, lanes along the column axis, is stored, or worked on and stored."""
+
+
+PACKERS = {"copy": pack_copy, "transpose": pack_transpose, "gather": pack_gather}
+
+
+@dataclass(slots=True)
+class Nest:
+    """A contraction being written. ``affine`` is merged, its last column axis is the vectors'; ``rank`` counts the result's dimensions.
+
+    ``lhs`` and ``rhs`` are the operands' first elements, from where the strides in ``affine`` go on. Where ``schedule.pack`` is ``load``,
+    ``rhs`` lies in panels [batch...][panel][sum...][width] instead, as :func:`irscope.lower.templates.pack.panels` makes them.
+    ``parallel``: the outermost loops are ``par``. ``whole_columns``: the right operand has room for, and zeros in, the lanes beyond the
+    last column. ``packed_columns`` counts those of a packed operand of which this nest does a part (0: all of it).
+    """
+
+    k: KernelBuilder
+    affine: Affine
+    lhs: Address
+    rhs: Address
+    dtype: DType
+    lanes: int
+    rank: int
+    schedule: ContractionSchedule
+    finish: Finish
+    parallel: bool = True
+    whole_columns: bool = False
+    packed_columns: int = 0
+
+    # ---- the axes, by what they are to the loops
+
+    @property
+    def rows(self) -> list[Axis]:
+        return self.affine.of("row") or [Axis("row", 1, 0, 0)]
+
+    @property
+    def outer(self) -> list[Axis]:
+        """Batches, and columns that are not the vectors'."""
+        return self.affine.of("batch") + self.affine.of("column")[:-1]
+
+    @property
+    def column(self) -> Axis:
+        return self.affine.of("column")[-1]
+
+    @property
+    def sums(self) -> list[Axis]:
+        return self.affine.of("sum") or [Axis("sum", 1, 0, 0)]
+
+    @property
+    def width(self) -> int:
+        """Elements of a panel's row."""
+        return self.schedule.vectors * self.lanes
+
+    @property
+    def depth(self) -> int:
+        return prod(a.size for a in self.sums)
+
+    # ---- writing
+
+    def _par(self, low: Any, high: Any, step: int = 1) -> Any:
+        return (self.k.par if self.parallel else self.k.loop)(low, high, step)
+
+    def write(self) -> None:
+        """All loops."""
+        if self.schedule.rows_outer:
+            self._rows_then_panels()
+        else:
+            self._panels_then_rows()
+
+    def _panels_then_rows(self) -> None:
+        with ExitStack() as stack:
+            index, lhs, rhs = self._enter_outer(stack)
+            for j, columns in stepped(self.k, self.column.size, self.width, self.parallel):
+                self._panel(index, lhs, rhs, j, columns, None)
+
+    def _rows_then_panels(self) -> None:
+        k, s = self.k, self.schedule
+        *before, last = self.rows
+        zero: list[Any] = [k.index(0) for _ in range(self.rank)]
+        with ExitStack() as stack:
+            index, lhs, rhs = self._enter_outer(stack)
+            for axis in before:
+                i = stack.enter_context(self._par(0, axis.size))
+                lhs, index = lhs + i * axis.lhs, self._moved(index, axis, i)
+            for i, height in stepped(k, last.size, s.rows, self.parallel):
+                rows = (lhs + i * last.lhs, self._moved(zero, last, i), height)
+                for j, columns in stepped(k, self.column.size, self.width, False):
+                    self._panel(index, lhs, rhs, j, columns, rows)
+
+    def _enter_outer(self, stack: ExitStack) -> tuple[list[Any], Address, Address]:
+        """Loops over batches and outer columns: (index of the result, left address, right address)."""
+        k = self.k
+        index: list[Any] = [k.index(0) for _ in range(self.rank)]
+        lhs, rhs = self.lhs, self.rhs
+        batches = self.affine.of("batch")
+        packed = self.schedule.pack == "load"
+        step = prod(a.size for a in self.outer if a.rhs or a.role == "column") if packed else 0
+        panel_elements = -(-(self.packed_columns or self.column.size) // self.width) * self.depth * self.width
+        for axis in [*batches, *self.affine.of("column")[:-1]]:
+            i = stack.enter_context(self._par(0, axis.size))
+            lhs, index = lhs + i * axis.lhs, self._moved(index, axis, i)
+            if packed and axis.rhs:
+                step //= axis.size
+                rhs = rhs + i * (step * panel_elements)
+            elif not packed:
+                rhs = rhs + i * axis.rhs
+        return index, lhs, rhs
+
+    def _panel(self, index: list[Any], lhs: Address, rhs: Address, j: Any, columns: int,
+               rows: tuple[Address, list[Any], int] | None) -> None:
+        """One panel of columns, from ``j`` on: over all rows, or over the one tile ``rows`` (address, index, height)."""
+        k, s, lanes = self.k, self.schedule, self.lanes
+        vectors, rest = -(-columns // lanes), columns % lanes
+        mask = first_lanes(k, rest, lanes) if rest else None
+        sums, address = self.sums, rhs + j * self.column.rhs
+        if s.pack == "load":
+            sums, address = in_panel(self.sums, self.width), rhs + j * self.depth
+        tile = Tile(lhs, address, (), vectors, lanes, sums,
+                    mask if s.pack == "none" and not self.whole_columns else None)
+        # A panel that is summed in blocks is packed in blocks, where a block is a run of it.
+        in_blocks = s.pack in PACKERS and bool(s.sum_block) and (s.pack == "copy" or len(sums) == 1)
+        unpacked = tile
+        if s.pack in PACKERS and not in_blocks:
+            tile = self._with_panel(tile, columns)
+        at = self._moved(index, self.column, j)
+        if rows is not None:
+            self._tile(replace(tile, lhs=rows[0], rows=self._offsets(1, rows[2])), self._joined(rows[1], at), 1, rows[2], mask)
+        elif s.sum_block:
+            self._blocked(tile, at, mask, columns if in_blocks else 0)
+        else:
+            for base, where, across, height, number in self._row_tiles():
+                ahead = self._ahead(tile, unpacked, self.width * self.column.rhs, number) if s.prefetch else None
+                here = replace(tile, lhs=lhs + base, rows=self._offsets(across, height), ahead=ahead)
+                self._tile(here, self._joined(where, at), across, height, mask)
+
+    def _with_panel(self, tile: Tile, columns: int) -> Tile:
+        """The tile, reading a panel that is packed here."""
+        panel, sums = PACKERS[self.schedule.pack](self.k, tile.rhs, tile.sums, self.column, tile.vectors, tile.lanes, columns)
+        return replace(tile, rhs=panel, sums=sums)
+
+    def _row_tiles(self) -> Iterator[tuple[Any, list[Any], int, int, Any]]:
+        """(left address, index, across, height, number) of tiles that cover all rows; a loop is open while each is written."""
+        k, s = self.k, self.schedule
+        *before, second, last = [Axis("row", 1, 0, 0), *self.rows]
+        zero: list[Any] = [k.index(0) for _ in range(self.rank)]
+        with ExitStack() as stack:
+            base, where, number = k.index(0), zero, k.index(0)
+            per_group = -(-last.size // s.rows)
+            groups = -(-second.size // s.across)
+            for axis in before:
+                i = stack.enter_context(k.loop(0, axis.size))
+                base, where, number = base + i * axis.lhs, self._moved(where, axis, i), number * axis.size + i
+            for o_first, o_count, across in _runs(second.size, s.across):
+                with k.loop(o_first, o_first + o_count, across) as o:
+                    for i_first, i_count, height in _runs(last.size, s.rows):
+                        with k.loop(i_first, i_first + i_count, height) as i:
+                            here = self._moved(self._moved(where, second, o), last, i)
+                            count = (number * groups + o // s.across) * per_group + i // s.rows
+                            yield base + o * second.lhs + i * last.lhs, here, across, height, count
+
+    def _offsets(self, across: int, height: int) -> list[int]:
+        """The rows of a tile, as distances from the first in the left operand."""
+        *_, second, last = [Axis("row", 1, 0, 0), *self.rows]
+        return [o * second.lhs + i * last.lhs for o in range(across) for i in range(height)]
+
+    def _tile(self, tile: Tile, index: list[Any], across: int, height: int, mask: Expr | None) -> None:
+        acc = accumulate(self.k, tile, self.dtype)
+        for r, row in enumerate(acc):
+            for v, register in enumerate(row):
+                self._out(register.get(), index, divmod(r, height), v, tile.vectors, mask)
+
+    def _out(self, value: Any, index: list[Any], row: tuple[int, int], vector: int, vectors: int, mask: Expr | None) -> None:
+        """Hand out one vector of a tile whose first element is at ``index``."""
+        *_, second, last = [Axis("row", 1, 0, 0), *self.rows]
+        where = self._moved(self._moved(index, second, self.k.index(row[0])), last, self.k.index(row[1]))
+        where = self._moved(where, self.column, self.k.index(vector * self.lanes))
+        self.finish(value, where, mask if vector == vectors - 1 else None)
+
+    def _blocked(self, tile: Tile, at: list[Any], mask: Expr | None, pack: int) -> None:
+        """The summed axis in blocks: results wait in scratch memory, and leave it when all blocks are in.
+
+        A block goes on from what is there; where a sum is long, it begins from zero and is added to a total in f64.
+        ``pack``: so many columns of each block are packed first (0: none).
+        """
+        k, lanes, s = self.k, self.lanes, self.schedule
+        long = total_type(self.dtype, self.depth)
+        kept = long or self.dtype
+        partial = k.scratch(kept, (prod(a.size for a in self.rows), tile.vectors * lanes)).origin
+        width = tile.vectors * lanes
+
+        def place(number_of_row: Any, vector: int) -> Address:
+            address: Address = partial + (number_of_row * width + vector * lanes)
+            return address
+
+        with k.loop(0, prod(a.size for a in self.rows)) as i:
+            for v in range(tile.vectors):
+                place(i, v).store(k.splat(k.const(0, kept), lanes))
+        for lhs, rhs, sums, stack in _blocks(k, tile, s.sum_block):
+            with stack:
+                unpacked = block = replace(tile, rhs=rhs, sums=sums)
+                if pack:
+                    block = self._with_panel(block, pack)
+                for base, where, across, height, number in self._row_tiles():
+                    rows = self._row_numbers(where, across, height)
+                    here = replace(block, lhs=lhs + base, rows=self._offsets(across, height))
+                    if s.prefetch:
+                        here.ahead = self._ahead(block, unpacked, sums[0].size * sums[0].rhs, number)
+
+                    def before(r: int, v: int, rows: list[Any] = rows) -> Expr:
+                        return place(rows[r], v).load(lanes)
+
+                    acc = accumulate(k, here, self.dtype, None if long else before)
+                    for r, row in enumerate(acc):
+                        for v, register in enumerate(row):
+                            done = k.binary("add", before(r, v), k.convert(register.get(), long)) if long else register.get()
+                            place(rows[r], v).store(done)
+        for _, where, across, height, _ in self._row_tiles():
+            rows = self._row_numbers(where, across, height)
+            for r in range(across * height):
+                for v in range(tile.vectors):
+                    value = k.convert(place(rows[r], v).load(lanes), self.dtype)
+                    self._out(value, self._joined(where, at), divmod(r, height), v, tile.vectors, mask)
+
+    def _row_numbers(self, where: list[Any], across: int, height: int) -> list[Any]:
+        """The rows of a tile, counted through all row axes."""
+        first = self.k.index(0)
+        for axis in self.rows:
+            first = first * axis.size + (where[axis.out] // axis.step if axis.out >= 0 else 0)
+        return [first + (o * self.rows[-1].size + i) for o in range(across) for i in range(height)]
+
+    def _ahead(self, tile: Tile, unpacked: Tile, next_panel: int, number: Any) -> Ahead:
+        """What tile ``number`` of a panel asks for: its share of what is read next.
+
+        Panels that were packed before lie one behind the other. One that will be copied lies ``next_panel`` elements further, in rows
+        as wide as a panel: each tile asks for one line of every row.
+        """
+        line = line_of(self.rhs.dtype)
+        if self.schedule.pack != "load":
+            return Ahead(unpacked.rhs + next_panel + number % tile.vectors * line, [a.rhs for a in unpacked.sums], 1)
+        sizes, lines = [a.size for a in tile.sums], self.schedule.prefetch
+        address = tile.rhs + prod(sizes) * self.width + number * (prod(sizes) * line * lines)
+        return Ahead(address, [prod(sizes[i + 1:]) * line * lines for i in range(len(sizes))], lines)
+
+    def _moved(self, index: list[Any], axis: Axis, i: Any) -> list[Any]:
+        """The index after ``i`` steps along an axis."""
+        if axis.out < 0:
+            return index
+        return [x + i * axis.step if d == axis.out else x for d, x in enumerate(index)]
+
+    @staticmethod
+    def _joined(a: list[Any], b: list[Any]) -> list[Any]:
+        """Two indices that count along different dimensions, as one."""
+        return [x + y for x, y in zip(a, b)]
+
+
+def _runs(size: int, step: int) -> list[tuple[int, int, int]]:
+    """(first, count, step): whole steps, then what is left as one step."""
+    whole = size // step * step
+    return ([(0, whole, step)] if whole else []) + ([(whole, size - whole, size - whole)] if size > whole else [])
+
+
+def _blocks(k: KernelBuilder, tile: Tile, block: int) -> Iterator[tuple[Address, Address, Sequence[Axis], ExitStack]]:
+    """(left address, right address, axes, open loops) of blocks of about ``block`` steps.
+
+    Whole inner axes are kept together: the outermost axis is cut where what is inside it is small enough, else the innermost is.
+    """
+    axes = list(tile.sums)
+    cut = 0
+    while cut < len(axes) - 1 and prod(a.size for a in axes[cut + 1:]) > block:
+        cut += 1
+    inner = prod(a.size for a in axes[cut + 1:])
+    for first, count, step in _runs(axes[cut].size, min(axes[cut].size, max(1, block // inner))):
+        stack = ExitStack()
+        lhs, rhs = tile.lhs, tile.rhs
+        for axis in axes[:cut]:
+            i = stack.enter_context(k.loop(0, axis.size))
+            lhs, rhs = lhs + i * axis.lhs, rhs + i * axis.rhs
+        i = stack.enter_context(k.loop(first, first + count, step))
+        sums = [replace(axes[cut], size=step), *axes[cut + 1:]]
+        yield lhs + i * axes[cut].lhs, rhs + i * axes[cut].rhs, sums, stack

@@ -1,0 +1,137 @@
+"""The right operand in panels: [panel][sum][width], zero beyond the last column, so that the register tile reads it in order.
+
+Weights are packed once, before the first run; operands that are computed are packed a panel at a time by the kernel that needs them.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import prod
+from typing import Any
+
+from irscope.lazy import np
+from irscope.lower.build import KernelBuilder
+from irscope.lower.templates.affine import Axis
+from irscope.lower.templates.micro import first_lanes
+from irscope.lower.tile import Expr
+from irscope.lower.view import Address
+
+Panel = tuple[Address, list[Axis]]
+"""A panel in scratch memory, and the sum axes with their strides in it."""
+
+
+def panels(array: np.ndarray[Any, Any], outer: int, width: int, dtype: Any) -> np.ndarray[Any, Any]:
+    """A constant operand in panels, flat. Its axes are: ``outer`` batches, the sum axes, and last the columns; any view of them will do."""
+    *shape, columns = array.shape
+    whole, rest = divmod(columns, width)
+    batch, sums = shape[:outer], shape[outer:]
+    out = aligned_zeros((*batch, whole + (rest > 0), *sums, width), dtype)
+    if whole:
+        split = array[..., :whole * width].reshape(*shape, whole, width)  # splitting the last axis never copies
+        out[(slice(None),) * outer + (slice(0, whole),)] = np.moveaxis(split, -2, outer)
+    if rest:
+        out[(slice(None),) * outer + (whole, ..., slice(0, rest))] = array[..., whole * width:]
+    return out.reshape(-1)
+
+
+def aligned_zeros(shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
+    """Zeros that begin at a multiple of 64 bytes, as compiled code wants its constants: it takes them as they are."""
+    size = prod(shape) * np.dtype(dtype).itemsize
+    memory = np.zeros(size + 64, np.uint8)
+    start = -memory.__array_interface__["data"][0] % 64
+    made: np.ndarray[Any, Any] = memory[start:start + size].view(dtype).reshape(shape)
+    return made
+
+
+def in_panel(sums: Sequence[Axis], width: int) -> list[Axis]:
+    """Sum axes with the strides that they have in a panel, the last one fastest."""
+    step, out = width, []
+    for axis in reversed(sums):
+        out.append(replace(axis, rhs=step))
+        step *= axis.size
+    return out[::-1]
+
+
+def is_run(sums: Sequence[Axis]) -> bool:
+    """Whether sum axes, in some order, are one run of the right operand's memory."""
+    step = 1
+    for axis in sorted(sums, key=lambda a: a.rhs):
+        if axis.rhs != step:
+            return False
+        step *= axis.size
+    return True
+
+
+def pack_copy(k: KernelBuilder, source: Address, sums: Sequence[Axis], column: Axis, vectors: int, lanes: int, columns: int) -> Panel:
+    """Copy a panel whose columns are neighbours in memory: rows that lie far apart come close together."""
+    width = vectors * lanes
+    panel = k.scratch(source.dtype, (prod(a.size for a in sums), width)).origin
+    mask = first_lanes(k, columns - (vectors - 1) * lanes, lanes) if columns < width else None
+
+    def copy(at: Address, to: Address, left: Sequence[Axis]) -> None:
+        if not left:
+            for v in range(vectors):
+                (to + v * lanes).store((at + v * lanes).load(lanes, mask if v == vectors - 1 else None))
+            return
+        with k.loop(0, left[0].size) as i:
+            copy(at + i * left[0].rhs, to + i * (width * prod(a.size for a in left[1:])), left[1:])
+
+    copy(source, panel, sums)
+    return panel, in_panel(sums, width)
+
+
+def pack_transpose(k: KernelBuilder, source: Address, sums: Sequence[Axis], column: Axis, vectors: int, lanes: int, columns: int) -> Panel:
+    """Copy a panel whose sums are one run of memory: squares of lanes x lanes are transposed in registers."""
+    width, size = vectors * lanes, prod(a.size for a in sums)
+    panel = k.scratch(source.dtype, (size, width)).origin
+
+    def square(at: Any, v: int, rows: int) -> None:
+        steps = None if rows == lanes else first_lanes(k, rows, lanes)
+        have = min(lanes, columns - v * lanes)
+        lines = [(source + (v * lanes + c) * column.rhs + at).load(lanes, steps) if c < have
+                 else k.splat(k.const(0, source.dtype), lanes) for c in range(lanes)]
+        for r, line in enumerate(transposed(k, lines)[:rows]):
+            (panel + (at + r) * width + v * lanes).store(line)
+
+    whole = size // lanes * lanes
+    for v in range(vectors):  # one vector of columns after the other: their memory is read in as few streams at a time
+        with k.loop(0, whole, lanes) as i:
+            square(i, v, lanes)
+        if size > whole:
+            square(k.index(whole), v, size - whole)
+    return panel, [replace(a, rhs=a.rhs * width) for a in sums]
+
+
+def transposed(k: KernelBuilder, lines: Sequence[Expr]) -> list[Expr]:
+    """A square of vectors, its rows made columns, by log2(lanes) rounds of exchanges between pairs."""
+    lanes = len(lines)
+    rows, step = list(lines), lanes // 2
+    while step:
+        low = [lane if not lane & step else (lane ^ step) + lanes for lane in range(lanes)]
+        high = [lane | step if not lane & step else lane + lanes for lane in range(lanes)]
+        for a in range(lanes):
+            if not a & step:
+                b = a | step
+                rows[a], rows[b] = k.shuffle(rows[a], rows[b], low), k.shuffle(rows[a], rows[b], high)
+        step //= 2
+    return rows
+
+
+def pack_gather(k: KernelBuilder, source: Address, sums: Sequence[Axis], column: Axis, vectors: int, lanes: int, columns: int) -> Panel:
+    """Copy a panel that runs along memory in no direction, an element at a time."""
+    width = vectors * lanes
+    panel = k.scratch(source.dtype, (prod(a.size for a in sums), width)).origin
+
+    def copy(at: Address, to: Address, left: Sequence[Axis]) -> None:
+        if left:
+            with k.loop(0, left[0].size) as i:
+                copy(at + i * left[0].rhs, to + i * (width * prod(a.size for a in left[1:])), left[1:])
+            return
+        with k.loop(0, columns) as c:
+            (to + c).store((at + c * column.rhs).load())
+        if columns < width:
+            with k.loop(columns, width) as c:
+                (to + c).store(k.const(0, source.dtype))
+
+    copy(source, panel, sums)
+    return panel, in_panel(sums, width)

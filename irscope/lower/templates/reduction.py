@@ -1,0 +1,140 @@
+"""Reductions over leading or middle axes: vectors along the last axis that is kept, the reduced axes walked one after the other.
+
+Results of a block of vectors stay in registers until all their elements are in; the pointwise nodes behind the reduction finish them there.
+"""
+from __future__ import annotations
+
+from contextlib import ExitStack
+from math import prod
+from typing import Any
+
+from irscope.fusion import Group
+from irscope.graph import Node
+from irscope.lower.build import KernelBuilder
+from irscope.lower.emission import Emission, Values, tail_mask, width
+from irscope.lower.points import Trace, lies_across, merged, trace
+from irscope.lower.storage import LayoutConstraint
+from irscope.lower.templates import Built, Fixed, Problem
+from irscope.lower.templates.rows import operation_of
+from irscope.lower.tile import Expr
+from irscope.lower.values import tensor_of
+from irscope.ops import hlo
+from irscope.ops.nests import SUM_BLOCK, blocks, fold_type, widened
+
+
+class Reduction:
+    """Groups of kind ``reduction`` with one result, and sums over rows whose elements lie across memory."""
+
+    name = "reduction"
+
+    def layout_constraints(self, group: Group, fixed: Fixed) -> dict[Node, LayoutConstraint]:
+        return {}
+
+    def match(self, problem: Problem) -> Trace | None:
+        group = problem.group
+        if group.kind not in ("reduction", "rows") or group.anchor is None or len(group.anchor.operands) != 2 or problem.in_place:
+            return None
+        if operation_of(group.anchor) is None:
+            return None
+        traced = trace(problem)
+        if traced is None:
+            return None
+        found = merged(traced)
+        return found if found.rows and (group.kind == "reduction" or lies_across(found)) else None
+
+    def schedule(self, problem: Problem, match: Trace) -> dict[str, Any]:
+        kept = match.space[match.rows - 1]
+        lanes = width(kept, problem.lanes)
+        return {"lanes": lanes, "vectors": max(1, min(4, kept // lanes))}
+
+    def build(self, problem: Problem, match: Trace, schedule: dict[str, Any]) -> Built:
+        k = KernelBuilder(problem.name, problem.lanes, tuned=True, precision=problem.options.get("precision", "default"))
+        reduction = _Reduction(k, problem, match, schedule["lanes"], schedule["vectors"])
+        reduction.write()
+        return Built([reduction.e.call.stage(k.finish(schedule=schedule))])
+
+
+class _Reduction:
+    def __init__(self, k: KernelBuilder, problem: Problem, match: Trace, lanes: int, vectors: int) -> None:
+        self.k = k
+        self.match = match
+        self.lanes = lanes
+        self.vectors = vectors
+        self.rows = match.rows
+        self.columns = match.space[match.rows:]
+        self.e = Emission(k, problem, match, lanes, match.rows - 1)
+        self.reduce = next(p for p in match.points if p.kind == "reduce")
+        self.before = [p for p in match.points if p.stage == 0 and p.level <= self.rows]
+        self.inside = [p for p in match.points if p.level > self.rows]
+        self.results = [o for o in match.outputs if o[1].level <= self.rows]
+        self.beside = [o for o in match.outputs if o[1].level > self.rows]  # stored as the walk goes over them
+        self.after = [p for p in match.points if p.stage == 1 and p is not self.reduce]
+
+    def write(self) -> None:
+        """The whole kernel."""
+        k, rows, space = self.k, self.rows, self.match.space
+        values: Values = {}
+        index: list[Any] = []
+        self._emit(0, index, values)
+        self.e.starts(values)
+        with ExitStack() as loops:
+            for axis in range(rows - 1):
+                index.append(loops.enter_context(k.par(0, space[axis])))
+                self._emit(axis + 1, index, values)
+            n, block = space[rows - 1], self.lanes * self.vectors
+            whole = n // block * block
+            with k.par(0, whole, block) as j:
+                self._block(index, j, self.vectors, None, values)
+            left = (n - whole) // self.lanes
+            if left:
+                self._block(index, k.index(whole), left, None, values)
+            rest = n - whole - left * self.lanes
+            if rest:
+                self._block(index, k.index(n - rest), 1, tail_mask(k, self.lanes, rest), values)
+
+    def _emit(self, level: int, index: list[Any], values: Values) -> None:
+        self.e.emit([p for p in self.before if p.level == level], self._full(index), values, lanes=1, keep=True)
+
+    def _full(self, index: list[Any]) -> list[Any]:
+        return [*index, *([0] * (len(self.match.space) - len(index)))]
+
+    def _block(self, index: list[Any], j: Any, count: int, mask: Expr | None, values: Values) -> None:
+        """Several vectors of results: all reduced elements of them, then what follows."""
+        k, lanes = self.k, self.lanes
+        node = self.reduce.node
+        operation, dtype = operation_of(node), tensor_of(node).dtype
+        assert operation is not None
+        wide = widened(dtype) if operation in ("add", "mul") else dtype
+        mine: list[Values] = []
+        registers = []
+        for v in range(count):
+            held = dict(values)
+            self.e.emit(self.before, self._full([*index, j + v * lanes]), held, mask)
+            mine.append(held)
+            registers.append(k.reg(wide, k.splat(k.convert(held[self.reduce.args[1]], wide), lanes)))
+        long = operation == "add" and prod(self.columns) > SUM_BLOCK and (wide.is_float or wide.is_complex)
+        total_type = fold_type(dtype, hlo.add, prod(self.columns)) if long else wide
+        totals = [k.reg(total_type, k.splat(k.const(0, total_type), lanes)) for _ in registers] if long else []
+        for first, extents in blocks(k, self.columns, SUM_BLOCK if long else prod(self.columns)):
+            with ExitStack() as loops:
+                place = [start + loops.enter_context(k.loop(0, n)) for start, n in zip(first, extents)]
+                for v in range(count):
+                    inner = dict(mine[v])
+                    self.e.emit(self.inside, [*index, j + v * lanes, *place], inner, mask)
+                    for output, point, walk in self.beside:
+                        self.e.store(output, walk, [*index, j + v * lanes, *place], inner[point], mask, lanes)
+                    element = k.splat(k.convert(inner[self.reduce.args[0]], wide), lanes)
+                    registers[v].set(k.binary(operation, registers[v].get(), element))
+            for register, total in zip(registers, totals):
+                total.set(k.binary("add", total.get(), k.convert(register.get(), total_type)))
+                register.set(k.splat(k.const(0, wide), lanes))
+        for v in range(count):
+            held = mine[v]
+            held[self.reduce] = k.convert((totals or registers)[v].get(), dtype)
+            at = self._full([*index, j + v * lanes])
+            self.e.emit(self.after, at, held, mask)
+            for output, point, walk in self.results:
+                self.e.store(output, walk, at, held[point], mask, lanes)
+
+
+TEMPLATE = Reduction()

@@ -1,0 +1,130 @@
+"""Copies between orders of dimensions, for the edges of a net: an input into room for its padding, a result into the caller's order."""
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+
+from irscope.graph import DType, Node
+from irscope.lower.build import KernelBuilder
+from irscope.lower.call import Call
+from irscope.lower.program import Slot
+from irscope.lower.storage import LayoutConstraint, Storage
+from irscope.lower.templates import Operand, Problem, Stage
+from irscope.lower.templates.micro import first_lanes
+from irscope.lower.templates.pack import transposed
+from irscope.lower.view import Address, View
+
+
+@dataclass(slots=True)
+class Edges:
+    """What has to be copied around a kernel: stages before and after. ``problem`` is what is left for the kernel between them."""
+
+    problem: Problem
+    before: list[Stage] = field(default_factory=list)
+    after: list[Stage] = field(default_factory=list)
+
+    def frame(self, node: Node, order: tuple[int, ...], room: Sequence[tuple[int, int]], holes: Sequence[int]) -> Operand:
+        """An operand of its own for one position that reads an input: copied before, in another order, with zeros around it and between
+        its elements. Whoever else reads the input finds it where it was.
+
+        ``holes`` is how far elements are apart along each dimension (1: nothing between).
+        """
+        problem, storage = self.problem, self.problem.ins[node]
+        constraint = LayoutConstraint(order, tuple(low for low, _ in room), tuple(high for _, high in room))
+        shape = tuple((n - 1) * hole + 1 for n, hole in zip(storage.shape, holes))
+        made = _own(node.name, storage, shape, constraint, any(hole > 1 for hole in holes))
+        kept = replace(made, shape=storage.shape, strides=tuple(s * hole for s, hole in zip(made.strides, holes)))
+        self.before.append(_copying(f"{problem.name}_frame", problem, Operand(storage, node), "x", Operand(kept), "framed", node))
+        return Operand(made, around=True)
+
+    def leave(self, orders: Mapping[Node, tuple[int, ...]]) -> None:
+        """Let outputs be written into memory of their own, in other orders, and be copied from there to where they belong."""
+        problem, outs = self.problem, dict(self.problem.outs)
+        for node, order in orders.items():
+            storage = problem.outs[node]
+            outs[node] = _own(node.name, storage, storage.shape, LayoutConstraint.dense(order), False)
+            self.after.append(_copying(f"{problem.name}_relay", problem, Operand(outs[node]), "x", Operand(storage, node), "y", node))
+        self.problem = replace(problem, outs=outs, apart=problem.apart | frozenset(orders))
+
+
+def _copying(name: str, problem: Problem, source: Operand, source_name: str, target: Operand, target_name: str, node: Node) -> Stage:
+    """The stage that copies one place to another."""
+    k = KernelBuilder(name, lanes=problem.lanes, tuned=True)
+    call, dtype = Call(k), source.storage.dtype
+    copy(k, call.bind(source, "in", source_name), call.bind(target, "out", target_name), _lanes(dtype, problem.lanes))
+    return call.stage(k.finish(bytes=2.0 * source.storage.elements * dtype.storage, origin=(node.name,)))
+
+
+def _own(name: str, storage: Storage, shape: tuple[int, ...], constraint: LayoutConstraint, holes: bool) -> Storage:
+    """A place in memory of the template's own."""
+    strides, offset, elements = constraint.layout(shape)
+    slot = Slot(name, storage.dtype, elements, "temp", zeroed=holes or constraint.has_halo)
+    return Storage(slot, storage.dtype, shape, strides, offset, tuple(zip(constraint.low, constraint.high)))
+
+
+def copy(k: KernelBuilder, source: View, target: View, lanes: int) -> None:
+    """Copy an array: by vectors where both sides have a dimension in common that is side by side, by transposed squares where each has
+    its own, else element by element."""
+    dims = [d for d, n in enumerate(source.shape) if n > 1]
+    along = next((d for d in dims if source.strides[d] == target.strides[d] == 1), None)
+    if along is not None:
+        _runs(k, source, target, along, lanes)
+        return
+    across = next((d for d in dims if source.strides[d] == 1), None)
+    down = next((d for d in dims if target.strides[d] == 1), None)
+    if across is not None and down is not None and lanes > 1:
+        _squares(k, source, target, across, down, lanes)
+        return
+    with ExitStack() as stack:
+        at, to = _enter(k, stack, source, target, ())
+        to.store(at.load())
+
+
+def _enter(k: KernelBuilder, stack: ExitStack, source: View, target: View, without: Sequence[int]) -> tuple[Address, Address]:
+    """Loops over all dimensions but some, the target's slowest outside: where both are."""
+    at, to, shape = source.origin, target.origin, source.shape
+    for d in sorted((d for d in range(len(shape)) if d not in without), key=lambda d: -abs(target.strides[d])):
+        i = stack.enter_context(k.par(0, shape[d]))
+        at, to = at + i * source.strides[d], to + i * target.strides[d]
+    return at, to
+
+
+def _runs(k: KernelBuilder, source: View, target: View, along: int, lanes: int) -> None:
+    with ExitStack() as stack:
+        at, to = _enter(k, stack, source, target, (along,))
+        size = source.shape[along]
+        whole = size // lanes * lanes
+        with k.loop(0, whole, lanes) as i:
+            (to + i).store((at + i).load(lanes))
+        if whole < size:
+            mask = first_lanes(k, size - whole, lanes)
+            (to + whole).store((at + whole).load(lanes, mask), mask)
+
+
+def _squares(k: KernelBuilder, source: View, target: View, across: int, down: int, lanes: int) -> None:
+    """Lines of the source run along ``across``, those of the target along ``down``."""
+    shape = source.shape
+
+    def square(at: Address, to: Address, wide: int, high: int) -> None:
+        read = first_lanes(k, wide, lanes) if wide < lanes else None
+        write = first_lanes(k, high, lanes) if high < lanes else None
+        empty = k.splat(k.const(0, source.dtype), lanes)
+        lines = [(at + r * source.strides[down]).load(lanes, read) if r < high else empty for r in range(lanes)]
+        for c, line in enumerate(transposed(k, lines)[:wide]):
+            (to + c * target.strides[across]).store(line, write)
+
+    def pieces(size: int) -> list[tuple[int, int, int]]:
+        whole = size // lanes * lanes
+        return [p for p in ((0, whole, lanes), (whole, size - whole, size - whole)) if p[1]]
+
+    with ExitStack() as stack:
+        at, to = _enter(k, stack, source, target, (across, down))
+        for first_down, count_down, high in pieces(shape[down]):
+            for first, count, wide in pieces(shape[across]):
+                with k.loop(first_down, first_down + count_down, high) as r, k.loop(first, first + count, wide) as c:
+                    square(at + r * source.strides[down] + c, to + r + c * target.strides[across], wide, high)
+
+
+def _lanes(dtype: DType, lanes: int) -> int:
+    return max(1, 4 * lanes // dtype.storage) if dtype.storage >= 4 else lanes

@@ -1,0 +1,329 @@
+"""Reductions over trailing axes with everything around them, a row at a time: sums, softmax, layer normalisation.
+
+A row is gone through as often as reductions wait for each other (softmax: maximum, sum of exponentials, quotient). What is costly to
+compute and needed by a later pass is kept in a row of scratch memory, which stays in the first cache.
+"""
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+from math import nan, prod
+from typing import Any
+
+from irscope.fusion import Group
+from irscope.graph import DType, Node, Op, TensorType
+from irscope.graph.dtypes import F32, F64, PRED
+from irscope.lower.build import KernelBuilder
+from irscope.lower.emission import Emission, Values, tail_mask, width
+from irscope.lower.points import Point, Trace, lies_across, merged, trace
+from irscope.lower.storage import LayoutConstraint
+from irscope.lower.templates import Built, Fixed, Problem
+from irscope.lower.tile import Buffer, Expr
+from irscope.lower.values import tensor_of
+from irscope.ops import hlo
+from irscope.ops.bodies import COMBINERS, combiner, identity
+from irscope.ops.nests import SUM_BLOCK, blocks, fold_type, widened
+
+COSTLY = 8
+"""Simple operations an element from which on a value is kept for the next pass instead of computed again."""
+MAX_SCRATCH = 1 << 18
+"""Bytes of kept rows."""
+
+
+class Rows:
+    """Groups of kind ``rows``."""
+
+    name = "rows"
+
+    def layout_constraints(self, group: Group, fixed: Fixed) -> dict[Node, LayoutConstraint]:
+        return {}
+
+    def match(self, problem: Problem) -> Trace | None:
+        if problem.group.kind != "rows" or problem.in_place:
+            return None
+        traced = trace(problem)
+        found = merged(traced) if traced is not None else None
+        return None if found is None or lies_across(found) else found
+
+    def schedule(self, problem: Problem, match: Trace) -> dict[str, Any]:
+        columns = match.space[-1] if len(match.space) > match.rows else 1
+        simple = all(operation_of(p.node) is not None for p in match.points if p.kind == "reduce")
+        lanes = width(columns, problem.lanes) if simple else 1
+        return {"lanes": lanes, "sums": 4 if columns >= 4 * lanes and lanes > 1 else 1}
+
+    def build(self, problem: Problem, match: Trace, schedule: dict[str, Any]) -> Built:
+        k = KernelBuilder(problem.name, problem.lanes, tuned=True, precision=problem.options.get("precision", "default"))
+        rows = _Rows(k, problem, match, schedule["lanes"], schedule["sums"])
+        rows.write()
+        return Built([rows.e.call.stage(k.finish(schedule=schedule))])
+
+
+@dataclass(slots=True)
+class Sum:
+    """One running reduction: the registers of a pass, and how they become one value.
+
+    ``total`` is there where a long sum is kept in blocks: the registers are added to it, and start again from zero, after each block.
+    """
+
+    point: Point
+    operation: str | None
+    dtype: DType
+    registers: list[Any]
+    nan: Any = None
+    total: Any = None
+
+
+class _Rows:
+    def __init__(self, k: KernelBuilder, problem: Problem, match: Trace, lanes: int, sums: int) -> None:
+        self.k = k
+        self.match = match
+        self.lanes = lanes
+        self.sums = sums
+        self.exact = problem.options.get("precision") == "exact"
+        self.axes = len(match.space)
+        self.columns = match.space[match.rows:]
+        self.e = Emission(k, problem, match, lanes, self.axes - 1 if self.columns else -1)
+        self.kept: dict[Point, Buffer] = {}
+        self.passes = 1 + max((p.stage for p in match.points), default=0)
+
+    def write(self) -> None:
+        """The whole kernel."""
+        k, match = self.k, self.match
+        values: Values = {}
+        self.e.emit(self._at_level(0), [0] * self.axes, values, lanes=1, keep=True)
+        self.e.starts(values)
+        index: list[Any] = []
+        with ExitStack() as loops:
+            for axis in range(match.rows):
+                index.append(loops.enter_context(k.par(0, match.space[axis])))
+                self.e.emit(self._at_level(axis + 1), [*index, *([0] * (self.axes - len(index)))], values, lanes=1, keep=True)
+            for number in range(self.passes):
+                self._pass(number, index, values)
+            for node, point, walk in match.outputs:
+                if not self._is_full(point) and not any(walk.strides[match.rows:]):
+                    self.e.store(node, walk, [*index, *([0] * len(self.columns))], values[point], None, 1)
+
+    def _at_level(self, level: int) -> list[Point]:
+        """Points of a level that wait for no reduction."""
+        return [p for p in self.match.points if p.level == level and p.stage == 0 and p.kind != "reduce" and not self._is_full(p)]
+
+    def _is_full(self, point: Point) -> bool:
+        return point.level > self.match.rows
+
+    # ---- one pass over the row
+
+    def _pass(self, number: int, index: list[Any], values: Values) -> None:
+        """Go through the row: reductions that can be done now, and full outputs that are ready."""
+        match = self.match
+        rows = [p for p in match.points if not self._is_full(p) and p.stage == number and p not in values and p.kind != "reduce"]
+        self.e.emit(rows, [*index, *([0] * len(self.columns))], values, lanes=1, keep=True)
+        reduces = [p for p in match.points if p.kind == "reduce" and p.stage == number + 1]
+        outputs = [(n, p, w) for n, p, w in match.outputs if self._is_full(p) and p.stage == number]
+        spread = [(n, p, w) for n, p, w in match.outputs if not self._is_full(p) and p.stage == number and any(w.strides[match.rows:])]
+        if not reduces and not outputs and not spread:
+            return
+        wanted = [p.args[0] for p in reduces] + [p for _, p, _ in outputs]
+        body, keep = self._needed(wanted, number)
+        sums = [self._begin(p, values) for p in reduces]
+
+        def at(place: list[Any], slot: int, mask: Expr | None, lanes: int) -> None:
+            inner = dict(values)
+            flat = self._flat(place)
+            for point, buffer in self.kept.items():
+                if point in body and point not in keep:
+                    inner[point] = self.k.load(buffer, flat, lanes, mask)
+            self.e.emit(body, [*index, *place], inner, mask, lanes)
+            for point in keep:
+                self.k.store(self.kept[point], flat, self.k.splat(inner[point], lanes), mask)
+            for one in sums:
+                self._add(one, inner[one.point.args[0]], slot, mask, lanes, values)
+            for node, point, walk in [*outputs, *spread]:
+                self.e.store(node, walk, [*index, *place], inner[point], mask, lanes)
+        self._loops(at, self.sums if sums else 1, [one for one in sums if one.total is not None])
+        for one in sums:
+            values[one.point] = self._end(one, values)
+
+    def _loops(self, at: Any, unroll: int, totals: list[Sum]) -> None:
+        """Loops over a row, in blocks where sums have totals: after each block the registers are added to them."""
+        if not self.columns:
+            at([], 0, None, 1)
+            return
+        limit = SUM_BLOCK if totals else prod(self.columns)
+        for first, extents in blocks(self.k, self.columns, limit, self.lanes * unroll):
+            self._block(at, unroll, first, extents)
+            for one in totals:
+                self._add_block(one)
+
+    def _block(self, at: Any, unroll: int, first: list[Any], extents: list[int]) -> None:
+        """One block of a row: vectors along its last axis, several at a time where registers are to work side by side."""
+        k, lanes, n = self.k, self.lanes, extents[-1]
+        with ExitStack() as loops:
+            outer = [start + loops.enter_context(k.loop(0, size)) for start, size in zip(first[:-1], extents[:-1])]
+            begin = 0
+            if unroll > 1:
+                whole = n // (lanes * unroll) * lanes * unroll
+                with k.loop(0, whole, lanes * unroll) as i:
+                    for slot in range(unroll):
+                        at([*outer, first[-1] + i + slot * lanes], slot, None, lanes)
+                begin = whole
+            whole = n // lanes * lanes
+            with k.loop(begin, whole, lanes) as i:
+                at([*outer, first[-1] + i], 0, None, lanes)
+            if n % lanes:
+                at([*outer, first[-1] + whole], 0, tail_mask(k, lanes, n % lanes), lanes)
+
+    def _flat(self, place: list[Any]) -> Any:
+        flat: Any = self.k.index(0)
+        for i, n in zip(place, self.columns):
+            flat = flat * n + i
+        return flat
+
+    def _needed(self, wanted: list[Point], number: int) -> tuple[list[Point], list[Point]]:
+        """The full points that a pass computes (or loads from kept rows), and those whose values it keeps for later ones."""
+        needed: set[Point] = set()
+        stack = [p for p in wanted if self._is_full(p)]
+        while stack:
+            point = stack.pop()
+            if point in needed:
+                continue
+            needed.add(point)
+            if point not in self.kept:
+                stack.extend(a for a in point.args if self._is_full(a))
+        later: set[Point] = set()
+        for after in range(number + 1, self.passes):
+            stack = [p.args[0] for p in self.match.points if p.kind == "reduce" and p.stage == after + 1]
+            stack += [p for _, p, _ in self.match.outputs if p.stage == after]
+            while stack:
+                point = stack.pop()
+                if point in later or not self._is_full(point):
+                    continue
+                later.add(point)
+                if not (point in needed and point.cone >= COSTLY):
+                    stack.extend(point.args)
+        keep: list[Point] = []
+        for point in needed & later:
+            if point.kind == "scalar" and point.cone >= COSTLY and point not in self.kept and self._has_room(point):
+                dtype = tensor_of(point.node).dtype
+                if not dtype.is_complex:
+                    size = 1
+                    for n in self.columns:
+                        size *= n
+                    self.kept[point] = self.k.buffer("row", dtype, (size,), "scratch")
+                    keep.append(point)
+        order = {p: i for i, p in enumerate(self.match.points)}
+        return sorted(needed, key=order.__getitem__), sorted(keep, key=order.__getitem__)
+
+    def _has_room(self, point: Point) -> bool:
+        size = tensor_of(point.node).dtype.storage
+        for n in self.columns:
+            size *= n
+        held = sum(b.elements * b.dtype.storage for b in self.kept.values())
+        return held + size <= MAX_SCRATCH
+
+    # ---- reductions
+
+    def _begin(self, point: Point, values: Values) -> Sum:
+        node = point.node
+        operation, dtype = operation_of(node), tensor_of(node).dtype
+        if operation is None:
+            return Sum(point, None, dtype, [self.k.reg(dtype, values[point.args[1]])])
+        op = combiner(node.bodies[0])
+        assert op is not None
+        wide = widened(dtype) if operation in ("add", "mul") else dtype
+        neutral = self.k.const(_neutral(op, wide), wide)
+        registers = [self.k.reg(wide, self.k.splat(neutral, self.lanes)) for _ in range(self.sums)]
+        # The largest of two as HLO has it takes six instructions, because NaN must win. Here it takes two: whether there was a NaN is
+        # kept aside, and looked at when the row is done.
+        aside = operation in ("max", "min") and wide in (F32, F64) and not self.exact
+        total_type = fold_type(dtype, op, prod(self.columns))
+        steps = prod(self.columns[:-1]) * -(-self.columns[-1] // (self.lanes * self.sums)) if self.columns else 1
+        total = self.k.reg(total_type, self.k.splat(self.k.const(0, total_type), self.lanes)) \
+            if operation == "add" and steps > SUM_BLOCK and (wide.is_float or wide.is_complex) else None
+        nan_seen = self.k.reg(PRED, self.k.splat(self.k.pred(False), self.lanes)) if aside else None
+        return Sum(point, operation, wide, registers, nan_seen, total)
+
+    def _add_block(self, one: Sum) -> None:
+        """Add the registers of a block to the total; they start again from zero."""
+        k = self.k
+        one.total.set(k.binary("add", one.total.get(), k.convert(self._joined(one), one.total.get().dtype)))
+        for register in one.registers:
+            register.set(k.splat(k.const(0, one.dtype), self.lanes))
+
+    def _joined(self, one: Sum) -> Expr:
+        """The registers combined, lane by lane."""
+        total: Expr = one.registers[0].get()
+        for register in one.registers[1:]:
+            value = register.get()
+            total = self._better(one, total, value) if one.nan is not None else self.k.binary(str(one.operation), total, value)
+        return total
+
+    def _add(self, one: Sum, value: Expr, slot: int, mask: Expr | None, lanes: int, values: Values) -> None:
+        k = self.k
+        register = one.registers[slot]
+        if one.operation is None:
+            register.set(k.inline(one.point.node.bodies[0], [register.get(), value])[0])
+            return
+        value = k.splat(k.convert(value, one.dtype), lanes)
+        if mask is not None:
+            op = combiner(one.point.node.bodies[0])
+            assert op is not None
+            value = k.select(mask, value, k.splat(k.const(_tail_identity(op, one.dtype), one.dtype), lanes))
+        if one.nan is not None:
+            register.set(self._better(one, value, register.get()))
+            one.nan.set(k.binary("or", one.nan.get(), k.compare("NE", value, value)))
+            return
+        register.set(k.binary(one.operation, register.get(), value))
+
+    def _better(self, one: Sum, x: Expr, y: Expr) -> Expr:
+        """The larger (or smaller) of two values that are no NaN."""
+        return self.k.select(self.k.compare("GT" if one.operation == "max" else "LT", x, y), x, y)
+
+    def _end(self, one: Sum, values: Values) -> Expr:
+        """The reduced value: registers and lanes combined, then the init value, rounded to the result's type."""
+        k = self.k
+        if one.operation is None:
+            only: Expr = one.registers[0].get()
+            return k.let(only) if not only.dtype.is_complex else only
+        total = self._joined(one) if one.total is None else one.total.get()
+        if one.nan is not None:
+            while total.lanes > 1:
+                half = total.lanes // 2
+                low, high = (k.shuffle(total, total, tuple(range(begin, begin + half))) for begin in (0, half))
+                total = self._better(one, low, high)
+            total = k.select(k.reduce("or", one.nan.get()), k.const(nan, one.dtype), total)
+        else:
+            total = k.reduce(one.operation, total)
+        total = k.binary(one.operation, k.convert(values[one.point.args[1]], total.dtype), total)
+        total = k.convert(total, tensor_of(one.point.node).dtype)
+        return total if total.dtype.is_complex else k.let(total)
+
+
+def operation_of(node: Node) -> str | None:
+    """The scalar operation that a reduction combines by, where lanes can do it in any order; None for any other body."""
+    op = combiner(node.bodies[0])
+    if not isinstance(node.type, TensorType):
+        return None
+    dtype = node.type.dtype
+    if op is None or (dtype.is_complex and op is not hlo.add):
+        return None
+    return COMBINERS[op]
+
+
+def _neutral(op: Op, dtype: DType) -> Any:
+    """The value that changes nothing."""
+    value = identity(op, dtype.numpy())
+    return value.item() if hasattr(value, "item") else value
+
+
+def _tail_identity(op: Op, dtype: DType) -> Any:
+    """The value of the lanes beyond a tail: -0 for sums of floats, which -0 changes as little as 0 does.
+
+    Lanes that are masked off are loaded as 0, and a quotient of two such lanes is NaN. LLVM 22.1 takes it for 0 where the processor has no
+    AVX: it drops a select between the quotient and 0, and the sum is NaN. It keeps a select between the quotient and -0.
+    """
+    if op is hlo.add and (dtype.is_float or dtype.is_complex):
+        return complex(-0.0, -0.0) if dtype.is_complex else -0.0
+    return _neutral(op, dtype)
+
+
+TEMPLATE = Rows()

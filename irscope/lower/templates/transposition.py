@@ -1,0 +1,127 @@
+"""Pointwise work that reads some of its inputs across: squares of vectors are loaded along their rows and turned in registers.
+
+    x: f32[1024,768]  ->  transpose  ->  add y: f32[768,1024]
+
+Sixteen vectors of x are loaded side by side, turned by four rounds of shuffles, and then belong to sixteen rows of the result.
+"""
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import Any
+
+from irscope.fusion import Group
+from irscope.graph import Node
+from irscope.lower.build import KernelBuilder
+from irscope.lower.emission import Emission, Values
+from irscope.lower.points import Point, Trace, merged, trace
+from irscope.lower.storage import LayoutConstraint
+from irscope.lower.templates import Built, Fixed, Problem
+from irscope.lower.templates.map import ordered
+from irscope.lower.templates.pack import transposed
+from irscope.lower.values import tensor_of
+
+SMALLEST = 4
+"""Squares of fewer lanes gain nothing over single elements."""
+
+
+class Transposition:
+    """Maps with loads whose elements lie side by side along another axis than the results'."""
+
+    name = "transposition"
+
+    def layout_constraints(self, group: Group, fixed: Fixed) -> dict[Node, LayoutConstraint]:
+        return {}
+
+    def match(self, problem: Problem) -> tuple[Trace, int] | None:
+        """The trace, and the axis that the turned inputs lie along."""
+        if problem.group.kind != "map" or problem.in_place:
+            return None
+        traced = trace(problem)
+        if traced is None:
+            return None
+        found = merged(ordered(traced))
+        if len(found.space) < 2 or any(walk.strides[-1] != 1 for _, _, walk in found.outputs):
+            return None
+        axes = {_along(p) for p in found.points if _is_across(p)}
+        axis = next(iter(axes), None)
+        if len(axes) != 1 or axis is None or min(found.space[-1], found.space[axis]) < SMALLEST:
+            return None
+        return found, axis
+
+    def schedule(self, problem: Problem, match: tuple[Trace, int]) -> dict[str, Any]:
+        found, axis = match
+        lanes = problem.lanes
+        while lanes > min(found.space[-1], found.space[axis]):
+            lanes //= 2
+        return {"lanes": lanes}
+
+    def build(self, problem: Problem, match: tuple[Trace, int], schedule: dict[str, Any]) -> Built:
+        k = KernelBuilder(problem.name, problem.lanes, tuned=True, precision=problem.options.get("precision", "default"))
+        squares = _Squares(k, problem, *match, schedule["lanes"])
+        squares.write()
+        return Built([squares.e.call.stage(k.finish(schedule=schedule))])
+
+
+def _is_across(point: Point) -> bool:
+    """Whether a load goes through memory in steps from lane to lane."""
+    return point.kind == "load" and point.walk.strides[-1] not in (0, 1) and not tensor_of(point.node).dtype.is_complex
+
+
+def _along(point: Point) -> int | None:
+    """The axis along which a load's elements lie side by side."""
+    return next((d for d, s in enumerate(point.walk.strides) if s == 1 and point.walk.shape[d] > 1), None)
+
+
+class _Squares:
+    def __init__(self, k: KernelBuilder, problem: Problem, match: Trace, axis: int, lanes: int) -> None:
+        self.k = k
+        self.match = match
+        self.axis = axis
+        self.lanes = lanes
+        self.last = len(match.space) - 1
+        self.e = Emission(k, problem, match, lanes, self.last)
+        self.across = [p for p in match.points if _is_across(p)]
+        self.rest = [p for p in match.points if p not in self.across]
+
+    def write(self) -> None:
+        """Loops over squares; those at the end of an axis overlap the ones before."""
+        k, space = self.k, self.match.space
+        values: Values = {}
+        self.e.emit([p for p in self.rest if p.level == 0], [0] * len(space), values, lanes=1, keep=True)
+        self.e.starts(values)
+        with ExitStack() as loops:
+            index: list[Any] = [0] * len(space)
+            for d in range(self.last):
+                if d != self.axis:
+                    index[d] = loops.enter_context(k.par(0, space[d]))
+            count, width = -(-space[self.axis] // self.lanes), -(-space[-1] // self.lanes)
+            a = loops.enter_context(k.par(0, count))
+            b = loops.enter_context(k.loop(0, width))
+            index[self.axis] = self._begin(a, space[self.axis])
+            index[-1] = self._begin(b, space[-1])
+            self._square(index, values)
+
+    def _begin(self, number: Any, size: int) -> Any:
+        """Where a square begins along an axis."""
+        begin = number * self.lanes
+        return begin if size % self.lanes == 0 else self.k.binary("min", self.k.as_index(begin), self.k.index(size - self.lanes))
+
+    def _square(self, index: list[Any], values: Values) -> None:
+        k = self.k
+        turned: dict[Point, list[Any]] = {}
+        for point in self.across:
+            at, step = self.e.address(point.node, point.walk, index), point.walk.strides[-1]
+            lines = [(at + row * step).load(self.lanes) for row in range(self.lanes)]
+            turned[point] = transposed(k, lines)
+        for row in range(self.lanes):
+            here = list(index)
+            here[self.axis] = index[self.axis] + row
+            inner = dict(values)
+            for point, lines in turned.items():
+                inner[point] = lines[row]
+            self.e.emit(self.rest, here, inner)
+            for node, point, walk in self.match.outputs:
+                self.e.store(node, walk, here, inner[point], None, self.lanes)
+
+
+TEMPLATE = Transposition()

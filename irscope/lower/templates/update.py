@@ -1,0 +1,83 @@
+"""Writing a small array into a large one that is there already, at a place that is computed: ``dynamic-update-slice`` in place."""
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import Any
+
+from irscope.fusion import Group
+from irscope.fusion.drafts import dims_of
+from irscope.fusion.views import Strides
+from irscope.graph import Node
+from irscope.lower.build import KernelBuilder
+from irscope.lower.emission import Emission, Values, tail_mask, width
+from irscope.lower.points import Point, Trace, level_of, merged
+from irscope.lower.storage import LayoutConstraint
+from irscope.lower.templates import Built, Fixed, Problem
+from irscope.lower.values import is_scalar_constant
+from irscope.ops.nests import clamped
+
+
+class Update:
+    """Groups of kind ``update``: the inputs are what is written and where; what it is written into is the output's own memory."""
+
+    name = "update"
+
+    def layout_constraints(self, group: Group, fixed: Fixed) -> dict[Node, LayoutConstraint]:
+        return {}
+
+    def match(self, problem: Problem) -> Trace | None:
+        if problem.group.kind != "update":
+            return None
+        node = problem.group.nodes[0]
+        part, starts = node.operands[1], node.operands[2:]
+        shape = dims_of(part)
+        points = [_scalar(start, len(shape)) for start in starts]
+        source = problem.ins[part]
+        walk = Strides(shape, source.strides)
+        points.append(Point("load", part, (), walk, level=level_of(walk)))
+        out = problem.outs[node]
+        return merged(Trace(shape, len(shape), points, [(node, points[-1], Strides(shape, out.strides))]))
+
+    def schedule(self, problem: Problem, match: Trace) -> dict[str, Any]:
+        return {"lanes": width(match.space[-1] if match.space else 1, problem.lanes)}
+
+    def build(self, problem: Problem, match: Trace, schedule: dict[str, Any]) -> Built:
+        k = KernelBuilder(problem.name, problem.lanes, tuned=True)
+        lanes, axes = schedule["lanes"], len(match.space)
+        e = Emission(k, problem, match, lanes, axes - 1)
+        values: Values = {}
+        *starts, load = match.points
+        e.emit(starts, [0] * axes, values, lanes=1, keep=True)
+        node, _, walk = match.outputs[0]
+        out, size = problem.outs[node], dims_of(node.operands[1])
+        at: Any = k.index(0)
+        for start, stride, whole, part in zip(starts, out.strides, out.shape, size):
+            at = at + clamped(k, values[start], whole - part) * stride
+        place = k.let(k.as_index(at))
+
+        def body(index: list[Any], mask: Any = None) -> None:
+            inner = dict(values)
+            e.emit([load], index, inner, mask)
+            e.store(node, walk, index, inner[load], mask, lanes, place)
+
+        with ExitStack() as loops:
+            index = [loops.enter_context(k.loop(0, n)) for n in match.space[:-1]]
+            n = match.space[-1] if axes else 1
+            if not axes:
+                body([])
+            else:
+                with k.loop(0, n // lanes * lanes, lanes) as i:
+                    body([*index, i])
+                if n % lanes:
+                    body([*index, k.index(n // lanes * lanes)], tail_mask(k, lanes, n % lanes))
+        return Built([e.call.stage(k.finish(schedule=schedule))])
+
+
+def _scalar(start: Node, axes: int) -> Point:
+    """The point of a start index."""
+    if is_scalar_constant(start):
+        return Point("constant", start)
+    return Point("load", start, (), Strides((1,) * axes, (0,) * axes))
+
+
+TEMPLATE = Update()

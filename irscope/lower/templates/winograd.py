@@ -1,0 +1,155 @@
+"""3 x 3 convolutions of stride 1 with fixed weights by Winograd's algorithm: 2.25 times fewer multiplications at the same accuracy (m = 2).
+
+m = 4 saves four times, costs about three bits of accuracy, and reads four times the weights: it is chosen under ``--precision fast``, for
+images that are large against their channels.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+from typing import Any
+
+from irscope.fusion import Group
+from irscope.graph import DType, Node
+from irscope.graph.dtypes import F32
+from irscope.lower.build import KernelBuilder
+from irscope.lower.schedule import ContractionSchedule, Machine, choose_tile, machine_of
+from irscope.lower.storage import LayoutConstraint
+from irscope.lower.templates import Built, Fixed, Operand, Packed, Problem
+from irscope.lower.templates.convolution import dtype_of, edges_of, geometry_of
+from irscope.lower.templates.epilogue import Epilogue, walks
+from irscope.lower.templates.geometry import Geometry
+from irscope.lower.templates.pack import panels
+from irscope.lower.templates.relayout import Edges
+from irscope.lower.templates.transforms import weights
+from irscope.lower.templates.winograd_nest import Image, WinogradNest
+
+MIN_CHANNELS = 16
+"""With fewer channels the transforms cost more than the products they save."""
+MIN_TILES = 9
+"""With fewer tiles the weights, of which there are 16 for every 9, are read too seldom."""
+ENOUGH_TILES = 48
+"""So many tiles of a block make up for weights that are read from the third cache."""
+
+
+@dataclass(slots=True)
+class Work:
+    """A convolution between its edges; ``image`` is what the window slides over, ``m`` the results a side of a tile."""
+
+    geometry: Geometry
+    edges: Edges
+    image: Operand
+    m: int
+
+
+class Winograd:
+    """See the module."""
+
+    name = "winograd"
+
+    def layout_constraints(self, group: Group, fixed: Fixed) -> dict[Node, LayoutConstraint]:
+        """Room for whole tiles."""
+        geometry = geometry_of(group)
+        if geometry is None or not _suits(geometry) or not fixed(geometry.rhs) or fixed(geometry.lhs) or dtype_of(group) is not F32:
+            return {}
+        return {geometry.lhs: geometry.image_constraint(2)}
+
+    def match(self, problem: Problem) -> Work | None:
+        """Where it pays, and where results are not asked to be rounded as the definition rounds them."""
+        geometry = geometry_of(problem.group)
+        exact = problem.options.get("precision", "default") == "exact"
+        if geometry is None or exact or not _suits(geometry) or geometry.rhs not in problem.constants or dtype_of(problem.group) is not F32:
+            return None
+        m = _tile(geometry, problem)
+        between = edges_of(problem, geometry, m, channels_last=True)
+        found = walks(between[0].problem) if between is not None else None
+        if between is None or found is None:
+            return None
+        dims = geometry.conv.dims
+        if any(v[dims.out_feature] != 1 for v in found[0]) or between[1].storage.strides[dims.lhs_feature] != 1:
+            return None
+        return Work(geometry, *between, m)
+
+    def schedule(self, problem: Problem, match: Work) -> dict[str, Any]:
+        conv, machine = match.geometry.conv, machine_of(problem.lanes)
+        block = _block_rows(match.geometry, match.m, machine)
+        tiles = block * ceil(conv.out_spatial[1] / match.m)
+        far = (match.m + 2) ** 2 * conv.features * conv.outputs * 4 > machine.l2 // 2
+        rows, vectors, _ = choose_tile(tiles, conv.outputs, conv.features, machine, problem.lanes, 1, far)
+        prefetch = min(2, ceil(vectors / ceil(tiles / rows)))
+        panels, width = conv.outputs // (vectors * problem.lanes), vectors * problem.lanes
+        blocks = conv.batch * ceil(ceil(conv.out_spatial[0] / match.m) / block)
+        groups = 1
+        if blocks < problem.threads and panels * width == conv.outputs:
+            groups = max(g for g in range(1, problem.threads + 1) if panels % g == 0)
+        tile = ContractionSchedule(rows, vectors, pack="load", prefetch=prefetch)
+        return {"m": match.m, "block_rows": block, "groups": groups, **tile.data()}
+
+    def build(self, problem: Problem, match: Work, schedule: dict[str, Any]) -> Built:
+        geometry, edges, dtype, lanes = match.geometry, match.edges, dtype_of(problem.group), problem.lanes
+        conv, dims, m = geometry.conv, geometry.conv.dims, schedule["m"]
+        chosen = ContractionSchedule.of(schedule)
+        k = KernelBuilder(problem.name, lanes=lanes, tuned=True, precision=problem.options.get("precision", "default"))
+        epilogue = Epilogue(k, edges.problem, dims.out_feature)
+        packed, shape = _packed(geometry, m, chosen.vectors * lanes, dtype)
+        transformed = epilogue.call.packed(packed, shape, "transformed").origin
+        image = epilogue.call.bind(match.image, "in", "image")
+        y, x = dims.lhs_spatial
+
+        def finish(value: Any, place: tuple[Any, Any, Any, Any], mask: Any) -> None:
+            index: list[Any] = [None] * 4
+            for d, i in zip((dims.out_batch, *dims.out_spatial, dims.out_feature), place):
+                index[d] = i
+            epilogue(value, index, mask)
+
+        WinogradNest(k, geometry.first_tap(image), transformed, Image(image.strides[dims.lhs_batch], image.strides[y], image.strides[x]),
+                     conv.batch, conv.out_spatial[0], conv.out_spatial[1], conv.features, conv.outputs, m, schedule["block_rows"], chosen,
+                     dtype, lanes, finish, schedule["groups"]).write()
+        kernel = k.finish(flops=_flops(geometry), schedule=schedule)
+        return Built([*edges.before, epilogue.call.stage(kernel), *edges.after])
+
+
+def _suits(geometry: Geometry) -> bool:
+    conv, window = geometry.conv, geometry.conv.window
+    plain = window.size == (3, 3) and set(window.stride) == {1} and set(window.rhs_dilate) == {1} and geometry.groups == 1
+    if not plain or min(conv.features, conv.outputs) < MIN_CHANNELS or min(window.pad_low) < 0 or max(geometry.holes) > 1:
+        return False
+    return conv.batch * ceil(conv.out_spatial[0] / 2) * ceil(conv.out_spatial[1] / 2) >= MIN_TILES
+
+
+def _tile(geometry: Geometry, problem: Problem) -> int:
+    """4 only under ``fast``, where the image has many tiles for the 36 planes of weights that are read."""
+    conv = geometry.conv
+    tiles = conv.batch * ceil(conv.out_spatial[0] / 4) * ceil(conv.out_spatial[1] / 4)
+    return 4 if problem.options.get("precision") == "fast" and tiles >= 16 else 2
+
+
+def _block_rows(geometry: Geometry, m: int, machine: Machine) -> int:
+    """Rows of tiles whose transforms and products fit in half of the second cache; enough for the weights where those would not fit."""
+    conv, planes = geometry.conv, (m + 2) ** 2
+    across, down = ceil(conv.out_spatial[1] / m), ceil(conv.out_spatial[0] / m)
+    row = across * planes * (conv.features + conv.outputs + 32) * 4
+    weights_bytes = planes * conv.features * conv.outputs * 4
+    if weights_bytes > 2 * machine.l2:
+        return min(down, ceil(ENOUGH_TILES / across))
+    return max(1, min(down, machine.l2 // 2 // row))
+
+
+def _packed(geometry: Geometry, m: int, width: int, dtype: DType) -> tuple[Packed, tuple[int, ...]]:
+    """The transformed weights in panels, a plane after the other."""
+    numpy_type = dtype.numpy()
+    shape = ((m + 2) ** 2, ceil(geometry.conv.outputs / width), geometry.conv.features, width)
+
+    def make(array: Any) -> Any:
+        return panels(weights(geometry.arranged(array, (0, 1, -1))[0].astype(numpy_type, copy=False), m), 1, width, numpy_type)
+
+    return Packed(geometry.rhs, dtype, ("winograd", geometry.conv, m, width, dtype.name), make), shape
+
+
+def _flops(geometry: Geometry) -> float:
+    """Of the direct sum, so that figures compare."""
+    conv = geometry.conv
+    return 2.0 * 9 * conv.batch * conv.out_spatial[0] * conv.out_spatial[1] * conv.features * conv.outputs
+
+
+TEMPLATE = Winograd()

@@ -1,0 +1,164 @@
+"""The loops of a Winograd convolution: a block of tiles is transformed, multiplied window element by window element, and transformed back.
+
+    par block:                                     tiles of some rows of the image, and some of the outputs
+      for each tile, 16 channels: V = B^T d B      (m + 2)^2 planes [tile][channel]
+      for each plane: M = V U                      the register tile of contractions; U packed before the first run
+      for each tile, 16 channels: A^T M A          m x m results, handed to the epilogue
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from irscope.graph import DType
+from irscope.lower.build import KernelBuilder
+from irscope.lower.schedule import ContractionSchedule
+from irscope.lower.templates.affine import Affine, Axis
+from irscope.lower.templates.micro import first_lanes
+from irscope.lower.templates.nest import Nest
+from irscope.lower.templates.shares import stepped
+from irscope.lower.templates.transforms import INPUT, OUTPUT, both_sides
+from irscope.lower.tile import Expr
+from irscope.lower.view import Address
+
+Finish = Callable[[Any, tuple[Any, Any, Any, Any], Expr | None], None]
+"""``finish(value, (image, y, x, channel), mask)``, lanes along the channels."""
+
+
+@dataclass(slots=True)
+class Image:
+    """Strides of a channels-last image: batch, row, pixel. Channels are neighbours."""
+
+    batch: int
+    row: int
+    pixel: int
+
+
+@dataclass(slots=True)
+class WinogradNest:
+    """A 3 x 3 convolution of stride 1. ``source`` is the first tap of the first result; taps outside of the image read zeros.
+    ``groups`` parts of the outputs, each whole panels, are blocks of their own."""
+
+    k: KernelBuilder
+    source: Address
+    weights: Address
+    image: Image
+    images: int
+    height: int
+    width: int
+    inputs: int
+    outputs: int
+    m: int
+    block_rows: int
+    schedule: ContractionSchedule
+    dtype: DType
+    lanes: int
+    finish: Finish
+    groups: int = 1
+
+    @property
+    def planes(self) -> int:
+        return (self.m + 2) ** 2
+
+    @property
+    def down(self) -> int:
+        """Rows of tiles."""
+        return -(-self.height // self.m)
+
+    @property
+    def across(self) -> int:
+        """Tiles of a row."""
+        return -(-self.width // self.m)
+
+    @property
+    def tiles(self) -> int:
+        """Tiles of a block."""
+        return self.block_rows * self.across
+
+    @property
+    def pitch(self) -> tuple[int, int]:
+        """Elements from tile to tile in V and in M: padded, since planes a power of two apart share cache sets."""
+        return _padded(self.inputs, self.lanes), _padded(self.outputs // self.groups, self.lanes)
+
+    def write(self) -> None:
+        """All loops."""
+        k, planes = self.k, self.planes
+        transformed = k.scratch(self.dtype, (planes, self.tiles, self.pitch[0])).origin
+        products = k.scratch(self.dtype, (planes, self.tiles, self.pitch[1])).origin
+        cut = self.height % self.m != 0  # then the last rows of tiles are a block of their own
+        with k.par(0, self.images) as n, k.par(0, self.groups) as g:
+            for y, rows in stepped(k, self.down, self.block_rows, True, cut):
+                self._forward(transformed, n, y, rows)
+                self._multiply(transformed, products, rows * self.across, g)
+                self._backward(products, n, y, rows, g)
+
+    def _forward(self, transformed: Address, n: Any, y: Any, rows: int) -> None:
+        k, m, image, lanes = self.k, self.m, self.image, self.lanes
+        plane, pitch = self.tiles * self.pitch[0], self.pitch[0]
+        with k.loop(0, rows) as ty, k.loop(0, self.across) as tx:
+            base = self.source + (n * image.batch + (y + ty) * (m * image.row) + tx * (m * image.pixel))
+            to = transformed + (ty * self.across + tx) * pitch
+            for channel, mask in _channels(k, self.inputs, lanes):
+                d = [[k.convert((base + (i * image.row + j * image.pixel + channel)).load(lanes, mask), self.dtype) for j in range(m + 2)]
+                     for i in range(m + 2)]
+                for p, value in enumerate(v for line in both_sides(k, INPUT[m], d, m + 2, m + 2) for v in line):
+                    (to + (channel + p * plane)).store(value)
+
+    def _multiply(self, transformed: Address, products: Address, tiles: int, g: Any) -> None:
+        pitch_in, pitch_out = self.pitch
+        own = self.outputs // self.groups
+        affine = Affine([Axis("batch", self.planes, self.tiles * pitch_in, 1, 0), Axis("row", tiles, pitch_in, 0, 1),
+                         Axis("column", own, 0, 1, 2), Axis("sum", self.inputs, 1, 1)])
+
+        def keep(value: Any, index: list[Any], mask: Expr | None) -> None:
+            # Whole vectors: what lies beyond the last channel is zero, and there is room for it.
+            (products + (index[0] * (self.tiles * pitch_out) + index[1] * pitch_out + index[2])).store(value)
+
+        Nest(self.k, affine, transformed, self.weights + g * (own * self.inputs), self.dtype, self.lanes, 3, self.schedule, keep,
+             parallel=False, packed_columns=self.outputs).write()
+
+    def _backward(self, products: Address, n: Any, y: Any, rows: int, g: Any) -> None:
+        k, m = self.k, self.m
+        for rows_first, rows_count, high in self._parts(y, rows, self.height, self.down):
+            for first, count, wide in _split(self.across, self.width - (self.across - 1) * m, m):
+                with k.loop(rows_first, rows_first + rows_count) as ty, k.loop(first, first + count) as tx:
+                    self._one_back(products, n, y, ty, tx, high, wide, g)
+
+    def _parts(self, y: Any, rows: int, height: int, down: int) -> list[tuple[int, int, int]]:
+        """(first, count, results high) of the tile rows of a block; the image's last row of tiles may be cut off."""
+        left = height - (down - 1) * self.m
+        only = y.constant is not None and y.constant + rows == down
+        if left == self.m or not only:
+            return [(0, rows, self.m)]
+        return _split(rows, left, self.m)
+
+    def _one_back(self, products: Address, n: Any, y: Any, ty: Any, tx: Any, high: int, wide: int, g: Any) -> None:
+        k, m, lanes = self.k, self.m, self.lanes
+        plane, pitch = self.tiles * self.pitch[1], self.pitch[1]
+        base = products + (ty * self.across + tx) * pitch
+        own = self.outputs // self.groups
+        for channel, mask in _channels(k, own, lanes):
+            d = [[(base + ((i * (m + 2) + j) * plane + channel)).load(lanes) for j in range(m + 2)] for i in range(m + 2)]
+            for i, line in enumerate(both_sides(k, OUTPUT[m], d, high, wide)):
+                for j, value in enumerate(line):
+                    self.finish(value, (n, (y + ty) * m + i, tx * m + j, channel + g * own), mask)
+
+
+def _padded(channels: int, lanes: int) -> int:
+    return -(-channels // lanes) * lanes + lanes
+
+
+def _split(count: int, last: int, m: int) -> list[tuple[int, int, int]]:
+    """(first, count, results) of whole tiles, and of the last one where it is cut."""
+    return [(0, count, m)] if last == m else [p for p in ((0, count - 1, m), (count - 1, 1, last)) if p[1]]
+
+
+def _channels(k: KernelBuilder, channels: int, lanes: int) -> Iterator[tuple[Any, Expr | None]]:
+    """(first channel, mask) of each vector of channels; a loop is open while a whole one is written."""
+    whole = channels // lanes * lanes
+    if whole:
+        with k.loop(0, whole, lanes) as c:
+            yield c, None
+    if channels > whole:
+        yield k.index(whole), first_lanes(k, channels - whole, lanes)
