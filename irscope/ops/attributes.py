@@ -100,6 +100,12 @@ class Constant(Attributes):
     __slots__ = ()
     literal = attribute[Literal]()
 
+    @property
+    def known(self) -> Literal | None:
+        """The value, where the text does not leave it out."""
+        literal: Literal | None = self.attrs.get("literal")
+        return None if literal is None or literal.elided else literal
+
 
 class Parameter(Attributes):
     """The number of the parameter."""
@@ -161,6 +167,16 @@ class Dot(Attributes):
     rhs_batch_dims = attribute[Ints](())
     operand_precision = attribute[tuple[str, ...]](())
     algorithm = attribute[str]("")
+
+    @property
+    def contracting_dims(self) -> tuple[Ints, Ints]:
+        """The contracting dimensions of the left and of the right operand."""
+        return self.lhs_contracting_dims, self.rhs_contracting_dims
+
+    @property
+    def batch_dims(self) -> tuple[Ints, Ints]:
+        """The batch dimensions of the left and of the right operand."""
+        return self.lhs_batch_dims, self.rhs_batch_dims
 
 
 class RaggedDot(Dot):

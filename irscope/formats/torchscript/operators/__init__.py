@@ -78,5 +78,6 @@ def load() -> None:
     global _loaded
     if not _loaded:
         _loaded = True
+        import_module("irscope.formats.torchscript.structure")
         for family in FAMILIES:
             import_module(f"{__name__}.{family}")

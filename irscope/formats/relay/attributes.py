@@ -1,0 +1,84 @@
+"""The attributes of Relay's operators as typed records, as the text gives them: ``Transpose.of(node).axes``.
+
+Defaults are Relay's. What a record leaves to ``Any`` may be anything that a text says, and is looked at by whoever reads it;
+``Operator.bound`` fills in all defaults of a call.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from irscope.graph.attributes import Attributes, attribute
+
+
+class Transpose(Attributes):
+    """Dimension i of the result is dimension ``axes[i]`` of the operand; None reverses them all."""
+
+    __slots__ = ()
+    axes = attribute[list[int] | None](None)
+
+
+class LayoutTransform(Attributes):
+    """The layouts before and after."""
+
+    __slots__ = ()
+    src_layout = attribute[str]("")
+    dst_layout = attribute[str]("")
+
+
+class Reshape(Attributes):
+    """Sizes and codes of the new shape."""
+
+    __slots__ = ()
+    newshape = attribute[Any](None)
+    allowzero = attribute[bool](False)
+
+
+class StridedSlice(Attributes):
+    """Where the slice begins and ends along each axis, or along ``axes``."""
+
+    __slots__ = ()
+    begin = attribute[Any](None)
+    end = attribute[Any](None)
+    strides = attribute[Any](None)
+    axes = attribute[Any](None)
+    slice_mode = attribute[str]("end")
+
+
+class Pad(Attributes):
+    """Padding before and behind each dimension, and what is filled in."""
+
+    __slots__ = ()
+    pad_width = attribute[Any](None)
+    pad_value = attribute[float](0.0)
+    pad_mode = attribute[str]("constant")
+
+
+class ExpandDims(Attributes):
+    """Where the new dimensions begin."""
+
+    __slots__ = ()
+    axis = attribute[int]()
+
+
+class BiasAdd(Attributes):
+    """The axis of the bias."""
+
+    __slots__ = ()
+    axis = attribute[int](1)
+
+
+class Clip(Attributes):
+    """The limits."""
+
+    __slots__ = ()
+    a_min = attribute[float]()
+    a_max = attribute[float]()
+
+
+class DeviceCopy(Attributes):
+    """The devices that a value is copied from and to."""
+
+    __slots__ = ()
+    src_virtual_device = attribute[Any](None)
+    dst_virtual_device = attribute[Any](None)
