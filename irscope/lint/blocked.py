@@ -12,6 +12,7 @@ from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Rule
 from irscope.lint.savings import human_bytes, saving
 from irscope.lint.values import is_annotation, size, written
+from irscope.ops import hlo
 from irscope.source import Note
 
 LISTED = 3
@@ -49,7 +50,7 @@ def blocked(context: Context, rules: Collection[str] = ()) -> Iterator[Blocked]:
     if context.planned is None:
         return
     for plan in context.planned.plans:
-        bodies = [body for node in plan.graph.nodes if node.op.name == "fusion" for body in node.bodies]
+        bodies = [body for node in plan.graph.nodes if node.op is hlo.fusion for body in node.bodies]
         planned = {plan.graph, *bodies}
         for verdict in plan.unfused():
             if rules and verdict.rule not in rules:

@@ -33,7 +33,7 @@ def lint_primitives(context: Context, rules: Iterable[type[Rule]]) -> list[Findi
     found: dict[tuple[str, str, int], Finding] = {}
     for rule in rules:
         for finding in found_by(inner, rule):
-            if context.module.format != "hlo" and not rule.inside and _is_the_operators_own(finding, origins, works):
+            if not context.module.dialect.primitive and not rule.inside and _is_the_operators_own(finding, origins, works):
                 continue
             told = _told(context, finding, origins)
             found.setdefault((told.code, told.node, told.offset), told)

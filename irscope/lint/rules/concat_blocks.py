@@ -12,6 +12,8 @@ from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fix, Fixture, Rule
 from irscope.lint.savings import human_bytes, saving
 from irscope.lint.values import MOVES, behind, dims, size
+from irscope.ops import hlo
+from irscope.ops.attributes import Concatenate, Slice
 from irscope.source import Note, Severity
 
 MANY = 8
@@ -19,7 +21,8 @@ MANY = 8
 WORTH_BYTES = 64 * 1024
 MERGES = ("xla-cpu", "xla-gpu")
 """Policies whose compilers make one slice of neighbouring ones (algebraic_simplifier.cc, HandleConcatenate)."""
-PIECES = frozenset(("slice", "dynamic-slice"))
+PIECES = hlo.named("slice dynamic-slice")
+CUTS = MOVES | PIECES | hlo.named("get-tuple-element")
 
 
 class ConcatBlocks(Rule):
@@ -108,7 +111,7 @@ class ConcatBlocks(Rule):
 
     def check(self, context: Context) -> Iterator[RuleFinding]:
         apart: list[tuple[Node, Graph, Node]] = []
-        for node, graph in context.primitives("concatenate"):
+        for node, graph in context.primitives(hlo.concatenate):
             reader = _reader(context, graph, node) if len(node.operands) > MANY and size(node) >= WORTH_BYTES else None
             if reader is None:
                 continue
@@ -145,8 +148,8 @@ class ConcatBlocks(Rule):
 
 def _cut_from(node: Node) -> Node | None:
     """The one value that all pieces are slices of."""
-    sources = {behind(o, MOVES | PIECES | {"get-tuple-element"}) for o in node.operands}
-    cut = len(sources) == 1 and all(behind(o, MOVES).op.name in PIECES for o in node.operands)
+    sources = {behind(o, CUTS) for o in node.operands}
+    cut = len(sources) == 1 and all(behind(o, MOVES).op in PIECES for o in node.operands)
     return next(iter(sources)) if cut else None
 
 
@@ -156,14 +159,14 @@ def _moved(node: Node, source: Node, merged: bool) -> Make | None:
     Another order of single rows is a take, which costs what a reversal costs. None where the pieces are no plain slices along one axis,
     and where the compiler makes the longer slices itself (``merged``).
     """
-    axis = next(iter(node.attrs.get("dimensions", ())), -1)
+    axis = Concatenate.of(node).axis
     whole = dims(source)
     runs: list[tuple[int, int]] = []
     for operand in node.operands:
         piece = behind(operand, MOVES)
-        cut = piece.attrs.get("slice", ())
-        if piece.op.name != "slice" or piece.operands[0] is not source or dims(piece) != dims(operand) or not 0 <= axis < len(cut):
+        if piece.op is not hlo.slice or piece.operands[0] is not source or dims(piece) != dims(operand):
             return None
+        cut = Slice.of(piece).slice
         if any(part != (0, n, 1) for d, (part, n) in enumerate(zip(cut, whole, strict=True)) if d != axis) or cut[axis][2] != 1:
             return None
         begin, end, _ = cut[axis]
@@ -182,12 +185,12 @@ def _rebuilt(node: Node, source: Node, axis: int, runs: list[tuple[int, int]], s
     whole = site.new(source)
     assert isinstance(node.type, TensorType) and isinstance(source.type, TensorType)
     if len(runs) > MANY:
-        return site.op("reverse", whole, type=node.type, attrs={"dimensions": (axis,)})
+        return site.op(hlo.reverse, whole, type=node.type, attrs={"dimensions": (axis,)})
     pieces = []
     for begin, end in runs:
         shape = tuple(end - begin if d == axis else n for d, n in enumerate(dims(source)))
         cut = tuple((begin, end, 1) if d == axis else (0, n, 1) for d, n in enumerate(dims(source)))
-        pieces.append(site.op("slice", whole, type=TensorType(source.type.dtype, shape), attrs={"slice": cut}))
+        pieces.append(site.op(hlo.slice, whole, type=TensorType(source.type.dtype, shape), attrs={"slice": cut}))
     return pieces[0] if len(pieces) == 1 else site.copy(node, *pieces)
 
 
@@ -196,8 +199,8 @@ def _reader(context: Context, graph: Graph, node: Node) -> Node | None:
     todo = [node]
     for at in todo:
         for user in context.users(at, graph):
-            if user.op.kind is Kind.ELEMENTWISE and user.op.dialect == "hlo":
+            if user.op.kind is Kind.ELEMENTWISE and user.op.is_primitive:
                 return user
-            if user.op.name in MOVES and len(todo) < 8:
+            if user.op in MOVES and len(todo) < 8:
                 todo.append(user)
     return None

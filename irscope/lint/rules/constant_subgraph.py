@@ -12,12 +12,14 @@ from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fix, Fixture, Rule
 from irscope.lint.savings import human_bytes
 from irscope.lint.values import MOVES, cone, size
+from irscope.ops import hlo
 from irscope.source import Note, Severity
 
 GROWTH = 64 * 1024
 """A folded result larger than this makes the file grow too much for the time it saves, so that the finding is information."""
-FREE = MOVES | {"constant", "iota", "broadcast", "convert", "tuple", "get-tuple-element", "slice", "concatenate", "pad"}
+FREE = MOVES | hlo.named("constant iota broadcast convert tuple get-tuple-element slice concatenate pad")
 """Operators that are no work on constants: spelled out they would only be longer."""
+CALLS = hlo.named("fusion call")
 HEAVY = (Kind.CONTRACTION, Kind.REDUCTION)
 WORTH = 4096
 """Elements from which elementwise work is more than a speck."""
@@ -144,15 +146,15 @@ class ConstantSubgraph(Rule):
             if graph in context.inlined or not any(known):
                 continue
             for node in graph.nodes:
-                if not known[node.index] or node.op.name in FREE or node.op.dialect != "hlo":
+                if not known[node.index] or node.op in FREE or not node.op.is_primitive:
                     continue
                 users = context.users(node, graph)
-                if users and all(known[u.index] and u.op.name != "tuple" for u in users):
+                if users and all(known[u.index] and u.op is not hlo.tuple for u in users):
                     continue
                 yield from self._judge(context, graph, node)
 
     def _judge(self, context: Context, graph: Graph, node: Node) -> Iterator[RuleFinding]:
-        work = [n for n in cone(node) if n.op.name not in FREE and not _only_free(n)]
+        work = [n for n in cone(node) if n.op not in FREE and not _only_free(n)]
         uniform = context.uniform(graph)
         dear = [n for n in work if _elements(n) >= WORTH and len(uniform[n.index]) < _rank(n)]
         if not dear:
@@ -172,7 +174,7 @@ class ConstantSubgraph(Rule):
 
 def _only_free(node: Node) -> bool:
     """Whether the node is a fusion or call that holds nothing but free operators."""
-    return node.op.name in ("fusion", "call") and all(n.op.name in FREE or not n.operands for body in node.bodies for n in body.nodes)
+    return node.op in CALLS and all(n.op in FREE or not n.operands for body in node.bodies for n in body.nodes)
 
 
 def _elements(node: Node) -> int:

@@ -12,9 +12,11 @@ from irscope.lint.rule import Fixture, Rule
 from irscope.lint.savings import human_bytes, saving
 from irscope.lint.torch_nodes import TURNS
 from irscope.lint.values import behind, dims, size, written
+from irscope.ops import hlo
+from irscope.ops.attributes import Convolution, Transpose
 from irscope.source import Note, Severity
 
-BETWEEN = frozenset(("pad", "convert", "copy", "bitcast"))
+BETWEEN = hlo.named("pad convert copy bitcast")
 FAR = 8
 """Elementwise operators between a convolution and the transposition behind it, at most."""
 
@@ -150,11 +152,11 @@ class ConvLayoutMismatch(Rule):
     def check(self, context: Context) -> Iterator[RuleFinding]:
         found: dict[Graph, list[tuple[Node, Node, Node]]] = {}
         total: dict[Graph, int] = {}
-        for node, graph in context.primitives("convolution"):
+        for node, graph in context.primitives(hlo.convolution):
             total[graph] = total.get(graph, 0) + 1
             before = behind(node.operands[0], BETWEEN)
-            labels = node.attrs.get("dim_labels")
-            if labels is None or before.op.name != "transpose" or len(dims(before)) < 4 or not _moves(before, labels.lhs_feature):
+            labels = Convolution.of(node).dim_labels
+            if before.op is not hlo.transpose or len(dims(before)) < 4 or not _moves(before, labels.lhs_feature):
                 continue
             after = _transposed_later(context, node, graph)
             if after is not None and not _is_own(node, before) and not _is_own(node, after):
@@ -181,12 +183,12 @@ class ConvLayoutMismatch(Rule):
 def _is_own(node: Node, transpose: Node) -> bool:
     """Whether a convolution's operator in the text transposes by itself, which is no choice; torch's views are made where they are read."""
     text = written(node)
-    return text is written(transpose) and not any(operand.op.name in TURNS for operand in text.operands)
+    return text is written(transpose) and not any(operand.op in TURNS for operand in text.operands)
 
 
 def _moves(transpose: Node, axis: int) -> bool:
     """Whether the transposition brings another axis to place ``axis``."""
-    order = transpose.attrs.get("dimensions", ())
+    order = Transpose.of(transpose).dimensions
     return axis < len(order) and order[axis] != axis
 
 
@@ -198,8 +200,8 @@ def _transposed_later(context: Context, node: Node, graph: Graph) -> Node | None
         if len(users) != 1:
             return None
         at = users[0]
-        if at.op.name == "transpose":
-            return at if _moves(at, node.attrs["dim_labels"].out_feature) else None
-        if at.op.kind is not Kind.ELEMENTWISE and at.op.name not in BETWEEN:
+        if at.op is hlo.transpose:
+            return at if _moves(at, Convolution.of(node).dim_labels.out_feature) else None
+        if at.op.kind is not Kind.ELEMENTWISE and at.op not in BETWEEN:
             return None
     return None

@@ -9,6 +9,7 @@ from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
 from irscope.lint.values import dims
+from irscope.ops import hlo
 from irscope.source import Note, Severity
 
 HIGH_RANK = 6
@@ -92,9 +93,9 @@ class DegenerateDims(Rule):
     )
 
     def check(self, context: Context) -> Iterator[RuleFinding]:
-        for node, graph in context.primitives("reshape"):
+        for node, graph in context.primitives(hlo.reshape):
             first = node.operands[0] if node.operands else None
-            if first is not None and first.op.name == "reshape" and _only_ones(node) and _only_ones(first):
+            if first is not None and first.op is hlo.reshape and _only_ones(node) and _only_ones(first):
                 shapes = " -> ".join(str(list(dims(n))) for n in (first.operands[0], first, node))
                 yield context.finding(
                     self,

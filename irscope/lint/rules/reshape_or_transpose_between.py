@@ -11,9 +11,12 @@ from irscope.lint.edits import Edit, Site
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fix, Fixture, Rule
 from irscope.lint.values import dims, size
+from irscope.ops import hlo
+from irscope.ops.attributes import Transpose
 from irscope.source import Note, Severity
 
-ANCHORS = frozenset(("dot", "convolution", "reduce-window"))
+ANCHORS = (hlo.dot, hlo.convolution, hlo.reduce_window)
+MOVEMENT = hlo.named("reshape transpose")
 WORTH_BYTES = 64 * 1024
 """Values smaller than this stay in the caches on their way to the next kernel."""
 
@@ -181,7 +184,7 @@ def _between(context: Context, graph: Graph, anchor: Node) -> tuple[Node, Node] 
     if size(anchor) < WORTH_BYTES or graph in context.inlined:
         return None
     users = context.users(anchor, graph)
-    if len(users) != 1 or users[0].op.name not in ("reshape", "transpose"):
+    if len(users) != 1 or users[0].op not in MOVEMENT:
         return None
     work = context.users(users[0], graph)
     if len(work) != 1 or work[0].op.kind is not Kind.ELEMENTWISE or dims(work[0]) != dims(users[0]):
@@ -210,7 +213,7 @@ def _back(site: Site, value: Node, movement: Node) -> Node:
     source = movement.operands[0].type
     assert isinstance(source, TensorType) and isinstance(value.type, TensorType)
     shape = TensorType(value.type.dtype, source.shape)
-    if movement.op.name == "reshape":
-        return site.op("reshape", value, type=shape)
-    order = tuple(movement.attrs["dimensions"])
-    return site.op("transpose", value, type=shape, attrs={"dimensions": tuple(order.index(d) for d in range(len(order)))})
+    if movement.op is hlo.reshape:
+        return site.op(hlo.reshape, value, type=shape)
+    order = Transpose.of(movement).dimensions
+    return site.op(hlo.transpose, value, type=shape, attrs={"dimensions": tuple(order.index(d) for d in range(len(order)))})
