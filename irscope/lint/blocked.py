@@ -78,9 +78,7 @@ def told_by_producer(context: Context, rule: Rule, rules: Collection[str], say: 
         why = first.why[:1].lower() + first.why[1:].rstrip(".")
         numbers = f" ({first.numbers})" if first.numbers and first.numbers not in why else ""
         yield context.finding(
-            rule,
-            producer,
-            context.homes[producer],
+            rule, producer, context.homes[producer],
             f"%{producer.name} ({producer.op.name}, {human_bytes(size(producer))}) {said}: {why}{numbers}",
             notes=tuple(Note(f"%{edge.consumer.name} ({edge.consumer.op.name}) reads it", edge.consumer.loc) for edge in edges[:LISTED]),
             help=first.verdict.counterfactual,

@@ -93,6 +93,11 @@ class Context:
         """The nodes of ``graph`` that take the value of ``node``."""
         return self.all_users(graph)[node.index]
 
+    def only_user(self, node: Node, graph: Graph) -> Node | None:
+        """The one node that takes the value of ``node``; None where there are several, or none."""
+        users = self.users(node, graph)
+        return users[0] if len(users) == 1 else None
+
     @cached_property
     def machine(self) -> Machine:
         """What time costs. Raises UserError where there is no such table."""
@@ -272,18 +277,8 @@ class Context:
                 yield node, node.type
 
     def finding(
-        self,
-        rule: Rule,
-        node: Node,
-        graph: Graph,
-        message: str,
-        *,
-        severity: Severity | None = None,
-        notes: tuple[Note, ...] = (),
-        help: str = "",
-        saves: dict[str, float] | None = None,
-        edit: Edit | None = None,
-        timed: bool | None = None,
+        self, rule: Rule, node: Node, graph: Graph, message: str, *, severity: Severity | None = None, notes: tuple[Note, ...] = (),
+        help: str = "", saves: dict[str, float] | None = None, edit: Edit | None = None, timed: bool | None = None,
     ) -> RuleFinding:
         """A finding of ``rule`` at ``node``, with its place in the text and the user's own source line.
 
@@ -291,7 +286,7 @@ class Context:
         rule counted. ``timed``: whether the severity depends on what is saved (default: as the rule says).
         """
         stack = self.module.call_stack(node)
-        name_at = self.module.source.text.find(node.name, node.loc, node.loc + len(node.name) + 8) if node.loc >= 0 else -1
+        place = place_of(self.module, node)
         if (edit is not None or saves is not None) and rule.tidied and self.claims is not None and self.claims.tidies:
             saves = {"us": 0.0, "bytes": 0.0, "kernels": 0.0}
         elif edit is not None:
@@ -301,20 +296,12 @@ class Context:
             us = self.machine.move_us(saves["bytes"], 0.0) + saves["kernels"] * self.machine.launch(self.settings.policy)
             saves = {**saves, "us": round(us, 3)}
         return RuleFinding(
-            rule.code,
-            rule.name,
-            rule.severity if severity is None else severity,
-            message,
-            self.module.source,
-            name_at if name_at >= 0 else node.loc,
-            len(node.name) if name_at >= 0 else 1,
-            notes,
-            help,
-            node.name,
-            graph.name,
-            str(stack[0]) if stack else "",
-            saves,
-            (graph, node),
-            edit,
-            rule.timed if timed is None else timed,
+            rule.code, rule.name, rule.severity if severity is None else severity, message, self.module.source, *place, notes, help,
+            node.name, graph.name, str(stack[0]) if stack else "", saves, (graph, node), edit, rule.timed if timed is None else timed,
         )
+
+
+def place_of(module: Module, node: Node) -> tuple[int, int]:
+    """Offset and length of a node's name in the text; where its statement begins, if the name does not stand there."""
+    at = module.source.text.find(node.name, node.loc, node.loc + len(node.name) + 8) if node.loc >= 0 else -1
+    return (at, len(node.name)) if at >= 0 else (node.loc, 1)

@@ -6,12 +6,9 @@ from collections.abc import Iterator
 
 from irscope.graph import Graph, Node, TensorType
 from irscope.lint.context import Context
-from irscope.lint.values import CASTS_AND_MOVES, behind
+from irscope.lint.values import ARITHMETIC, CASTS_AND_MOVES, FILLS, LEAVES, behind
 from irscope.ops import hlo
 
-SCALES = hlo.named("multiply subtract add divide")
-FILLS = hlo.named("broadcast constant")
-LEAVES = hlo.named("parameter constant")
 STEPS = 16
 """Operators between a product and where its weights begin, at most."""
 
@@ -28,7 +25,7 @@ def dequantised(node: Node) -> Node | None:
             source, made = node.operands[0].type, node.type
             if isinstance(source, TensorType) and source.dtype.is_integer and source.dtype.bits <= 8:
                 return node if isinstance(made, TensorType) and made.dtype.is_float else None
-        elif node.op in SCALES:
+        elif node.op in ARITHMETIC:
             wide = [o for o in node.operands if behind(o, CASTS_AND_MOVES).op not in FILLS]
             if len(wide) != 1:
                 return None

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from irscope.fusion import Plan
 from irscope.graph import Graph, Node
 from irscope.lint.edits import Edit
+from irscope.lint.values import LEAVES
 from irscope.ops import hlo
 
 HOPS = 2
@@ -17,8 +18,6 @@ LIMIT = 120
 SHARED = 4
 """A value that more kernels compute for themselves (a mask, a broadcast number) does not make them neighbours; of a change to such a value
 the first few of its kernels tell."""
-
-LEAVES = hlo.named("parameter constant")
 
 
 @dataclass(frozen=True, slots=True)

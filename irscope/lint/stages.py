@@ -19,12 +19,10 @@ from irscope.lint.edits import Edit, built, together
 from irscope.lint.findings import RuleFinding
 from irscope.lint.planned import Planned
 from irscope.lint.rule import Fix, Rule, all_rules
-from irscope.lint.values import written
-from irscope.ops import hlo
+from irscope.lint.values import PLUMBING, written
 
 SAID = 3
 """Operators that are named where a policy computes them in several kernels."""
-MOVES_NOTHING = hlo.named("tuple get-tuple-element parameter constant")
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +115,7 @@ def _operators(graph: Graph, alone: bool) -> Iterable[Group]:
     users = graph.users()
     members: dict[int, list[Node]] = {}
     for node in graph.nodes:
-        if node.op not in MOVES_NOTHING and not is_free(node) and not is_free(written(node)):
+        if node.op not in PLUMBING and not is_free(node) and not is_free(written(node)):
             members.setdefault(node.index if alone else id(written(node)), []).append(node)
     for nodes in members.values():
         inside = set(nodes)

@@ -21,6 +21,14 @@ CASTS_AND_MOVES = MOVES | hlo.named("convert")
 
 FOLDED: dict[Op, Callable[[float, float], float]] = {hlo.add: operator.add, hlo.subtract: operator.sub, hlo.multiply: operator.mul}
 
+LEAVES = hlo.named("parameter constant")
+PLUMBING = LEAVES | hlo.named("tuple get-tuple-element")
+"""Operators that compute and move nothing."""
+
+ARITHMETIC = hlo.named("add subtract multiply divide")
+FILLS = hlo.named("broadcast constant")
+CALLS = hlo.named("fusion call")
+
 COPIES = hlo.named("copy convert")
 """Operators whose result element i is operand element i, in another place or type."""
 

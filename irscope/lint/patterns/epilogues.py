@@ -8,14 +8,13 @@ from irscope.graph import Graph, Node
 from irscope.lint.context import Context
 from irscope.lint.patterns.composite import Composite, Odd
 from irscope.lint.patterns.gates import gelus
-from irscope.lint.patterns.parts import product_behind
-from irscope.lint.values import CASTS_AND_MOVES, COPIES, MOVES, behind, dims, number
+from irscope.lint.patterns.parts import other, product_behind
+from irscope.lint.values import ARITHMETIC, CASTS_AND_MOVES, COPIES, MOVES, behind, dims, number
 from irscope.ops import hlo
 from irscope.ops.attributes import Broadcast, Convolution, Transpose
 
 LONGEST = 10
 """Operators between a convolution and its ReLU, at most: normalisation in primitives is four to six."""
-AFFINE = hlo.named("add subtract multiply divide")
 TURNS = hlo.named("convert transpose")
 BETWEEN = TURNS | hlo.named("reshape copy")
 
@@ -79,16 +78,15 @@ def _normalised(context: Context, graph: Graph, conv: Node) -> Iterator[Composit
     channel = Convolution.of(conv).dim_labels.out_feature
     at, affine, odd = conv, 0, None
     for _ in range(LONGEST):
-        users = context.users(at, graph)
-        if len(users) != 1:
+        user = context.only_user(at, graph)
+        if user is None:
             return
-        user = users[0]
         if user.op is hlo.maximum and any(number(o) == 0 for o in user.operands):
             if affine:
                 yield Composite("convolution, batch normalisation and ReLU", graph, user, (conv,), odd)
             return
-        if user.op in AFFINE and len(user.operands) == 2:
-            given = user.operands[1] if user.operands[0] is at else user.operands[0]
+        if user.op in ARITHMETIC and len(user.operands) == 2:
+            given = other(user, at)
             along = _along(given)
             if along is None and number(given) is None:
                 return  # a residual, or something of its own

@@ -114,12 +114,14 @@ def _swiglus(context: Context) -> Iterator[Composite]:
             mine = other(user, operand)
             for outer, by in readers(context, graph, user, COPIES):
                 if outer.op is hlo.multiply and len(outer.operands) == 2 and outer.operands[0] is not outer.operands[1]:
-                    yield from _gate(graph, node, gate if slope is None else gated, slope, mine, outer, other(outer, by))
+                    yield from _gate(graph, node, gate if slope is None else gated, slope, outer, (mine, other(outer, by)))
 
 
-def _gate(graph: Graph, node: Node, gate: Node, slope: float | None, mine: Node, outer: Node, twin: Node) -> Iterator[Composite]:
+def _gate(
+    graph: Graph, node: Node, gate: Node, slope: float | None, outer: Node, factors: tuple[Node, Node]
+) -> Iterator[Composite]:
     """The composite, if the three factors are a product, its sigmoid, and another product of the same input."""
-    for value, up in ((mine, twin), (twin, mine)):
+    for value, up in (factors, factors[::-1]):
         if behind(value, SPREADS) is not behind(gate, SPREADS):
             continue
         (first, _), (second, _) = product_behind(value), product_behind(up)

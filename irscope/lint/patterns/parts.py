@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import isnan, prod
 
 from irscope.graph import Graph, Node, Op
@@ -113,6 +113,6 @@ def product_behind(node: Node) -> tuple[Node | None, list[Node]]:
     return (node if node.op is hlo.dot else None), between
 
 
-def axes_text(axes: tuple[int, ...]) -> str:
+def axes_text(axes: Sequence[int]) -> str:
     """``axis 1``, ``axes 1, 2``."""
     return ("axis " if len(axes) == 1 else "axes ") + ", ".join(map(str, axes))

@@ -76,10 +76,9 @@ def _attention(context: Context, graph: Graph, softmax: Softmax) -> Iterator[Com
     """The product behind a softmax sums over the softmax's axis, and nothing scales in between."""
     at, scale = softmax.result, None
     for _ in range(STEPS):
-        users = context.users(at, graph)
-        if len(users) != 1:
+        user = context.only_user(at, graph)
+        if user is None:
             return
-        user = users[0]
         if user.op is hlo.dot:
             yield Composite("attention", graph, user, (softmax.result,), _product(softmax, at, user, scale))
             return

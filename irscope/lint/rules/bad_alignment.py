@@ -141,9 +141,7 @@ class BadAlignment(Rule):
             padded = -(-size // UNIT) * UNIT
             products_ = f"{len(seen.nodes)} products" if len(seen.nodes) > 1 else f"%{first.name}"
             yield context.finding(
-                self,
-                first,
-                seen.graph,
+                self, first, seen.graph,
                 f"the {seen.axis} of {products_} is {size}, no multiple of {MINIMUM.get(_bits(first), 8)}",
                 help=f"pad it to {padded}: {100 * (padded - size) / size:.1f} % more work in whole vectors",
             )

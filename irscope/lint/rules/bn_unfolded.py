@@ -9,16 +9,16 @@ from irscope.graph import Graph, Kind, Node
 from irscope.lint.context import Context
 from irscope.lint.edits import Edit, Site
 from irscope.lint.findings import RuleFinding
+from irscope.lint.patterns.parts import other
 from irscope.lint.quantised import products, stored
 from irscope.lint.rule import Fix, Fixture, Rule
 from irscope.lint.savings import counted, human_bytes
-from irscope.lint.values import MOVES, behind, dims, number, size
+from irscope.lint.values import ARITHMETIC, MOVES, behind, dims, number, size
 from irscope.ops import hlo
 from irscope.ops.attributes import Broadcast, Convolution
 from irscope.source import Note, Severity
 
 SCALES = hlo.named("multiply divide")
-AFFINE = SCALES | hlo.named("add subtract")
 LONGEST = 8
 
 
@@ -182,15 +182,13 @@ class BnUnfolded(Rule):
         scales: list[Node] = []
         at = node
         for _ in range(LONGEST):
-            users = context.users(at, graph)
-            user = users[0] if len(users) == 1 else None
-            if user is None or user.op not in AFFINE or dims(user) != dims(node) or user.operands[0] is user.operands[1]:
+            user = context.only_user(at, graph)
+            if user is None or user.op not in ARITHMETIC or dims(user) != dims(node) or user.operands[0] is user.operands[1]:
                 break
-            other = user.operands[1] if user.operands[0] is at else user.operands[0]
             if user.op is hlo.divide and user.operands[0] is not at:
                 break
-            if number(other) is None:
-                spread = behind(other, MOVES)
+            if number(other(user, at)) is None:
+                spread = behind(other(user, at), MOVES)
                 if spread.op is not hlo.broadcast or Broadcast.of(spread).dimensions not in ((channel,), _padded(spread, channel)):
                     break
                 if not fixed[spread.index]:

@@ -126,9 +126,7 @@ class BoolAsFloatMask(Rule):
                 if cast is None or number(other) is not None or _mask(other) is not None:
                     continue
                 yield context.finding(
-                    self,
-                    node,
-                    graph,
+                    self, node, graph,
                     f"the mask %{cast.operands[0].name} becomes {node.type.dtype} and is multiplied in: it hides no nan and no infinity",
                     notes=(Note(f"%{cast.name} converts it", cast.loc),),
                     help=f"select by %{cast.operands[0].name}: where(mask, x, 0)",

@@ -94,9 +94,7 @@ class BranchOnData(Rule):
                     continue
                 what = "both ways are in the graph" if at == 0 else "its end depends on data"
                 yield context.finding(
-                    self,
-                    node,
-                    graph,
+                    self, node, graph,
                     f"this graph is scripted, not traced: {node.op.name} waits for %{node.operands[at].name}, {what}, and kernels end here",
                     help="torch.where, where both ways are cheap" if at == 0 else "",
                 )

@@ -10,6 +10,7 @@ from irscope.graph import Node, TensorType
 from irscope.lint.context import Context
 from irscope.lint.edits import Edit, Site
 from irscope.lint.findings import RuleFinding
+from irscope.lint.patterns.parts import axes_text
 from irscope.lint.rule import Fix, Fixture, Rule
 from irscope.lint.savings import human_bytes
 from irscope.lint.values import body_operator, dims, number, size
@@ -146,10 +147,9 @@ class BroadcastThenReduce(Rule):
             known = same == over and not context.optimised  # compilers simplify that
             small = source.type.elements < WORTH  # type: ignore[attr-defined]
             yield context.finding(
-                self,
-                node,
-                graph,
-                f"{repeats} equal elements are reduced to one: %{source.name} ({human_bytes(size(source))}) repeats along {_axes(same)}",
+                self, node, graph,
+                f"{repeats} equal elements are reduced to one: %{source.name} ({human_bytes(size(source))}) repeats along "
+                f"{axes_text(same)}",
                 severity=Severity.INFO if small or known else None,
                 help=f"{says}, without the broadcast",
                 edit=Edit({node: partial(_counted, node, tuple(same))}, (source,)),
@@ -168,7 +168,3 @@ def _counted(node: Node, same: tuple[int, ...], site: Site) -> Node:
     if body_operator(node) is not hlo.add:
         return kept
     return site.op(hlo.multiply, kept, site.number(float(prod(dims(source)[d] for d in same)), node.type), type=node.type)
-
-
-def _axes(axes: list[int]) -> str:
-    return ("axis " if len(axes) == 1 else "axes ") + ", ".join(map(str, axes))

@@ -147,9 +147,7 @@ class CastBetween(Rule):
             changes = {user: partial(_as_it_is if undone else _before, user, cast, anchor) for user in work}
             names = " and ".join(f"%{user.name} ({user.op.name})" for user in work[:2])
             yield context.finding(
-                self,
-                cast,
-                graph,
+                self, cast, graph,
                 f"%{cast.name} converts what %{anchor.name} ({anchor.op.name}) gives, {anchor.type}, to {cast.type} before {names}: "
                 "without it they are fewer kernels",
                 notes=(Note(f"%{anchor.name} is here", anchor.loc),),

@@ -183,9 +183,7 @@ ENTRY e {
         what = "loses digits on the way" if lossy else "changes nothing"
         moves = _moves_between(node, first)
         return context.finding(
-            self,
-            node,
-            graph,
+            self, node, graph,
             f"{outer.dtype} -> {inner.dtype} -> {outer.dtype} {what} ({human_bytes(inner.bytes + outer.bytes)} written)",
             timed=not lossy,
             notes=(Note(f"the first conversion is %{first.name}", first.loc),),

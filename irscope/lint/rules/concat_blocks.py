@@ -110,35 +110,31 @@ class ConcatBlocks(Rule):
     )
 
     def check(self, context: Context) -> Iterator[RuleFinding]:
-        apart: list[tuple[Node, Graph, Node]] = []
+        apart: list[tuple[Node, Node]] = []
         for node, graph in context.primitives(hlo.concatenate):
             reader = _reader(context, graph, node) if len(node.operands) > MANY and size(node) >= WORTH_BYTES else None
             if reader is None:
                 continue
             source = _cut_from(node)
             if source is None:
-                apart.append((node, graph, reader))
+                apart.append((node, reader))
                 continue
             whence = f": all are slices of %{source.name}"
             help = "one roll, flip or take in place of the slices is part of the kernel"
             moved = _moved(node, source, context.settings.compiler in MERGES and not context.optimised)
             edit = Edit({node: moved}, (source,)) if moved is not None else None
-            yield self._finding(context, graph, node, reader, whence, help, edit, self.severity if edit is not None else Severity.INFO)
+            yield self._finding(context, node, reader, whence, help, edit)
         if apart:
-            node, graph, reader = max(apart, key=lambda a: size(a[0]))
+            node, reader = max(apart, key=lambda a: size(a[0]))
             more = f"; {len(apart) - 1} more like this" if len(apart) > 1 else ""
             help = f"do the {reader.op.name} on the pieces, where they are made"
-            yield self._finding(context, graph, node, reader, more, help, None, Severity.INFO)
+            yield self._finding(context, node, reader, more, help, None)
 
-    def _finding(
-        self, context: Context, graph: Graph, node: Node, reader: Node, more: str, help: str, edit: Edit | None, severity: Severity
-    ) -> RuleFinding:
+    def _finding(self, context: Context, node: Node, reader: Node, more: str, help: str, edit: Edit | None) -> RuleFinding:
         return context.finding(
-            self,
-            node,
-            graph,
+            self, node, context.homes[node],
             f"{len(node.operands)} pieces ({human_bytes(size(node))}) are put together for %{reader.name} ({reader.op.name}){more}",
-            severity=severity,
+            severity=self.severity if edit is not None else Severity.INFO,
             notes=(Note(f"%{reader.name} works on the whole", reader.loc),),
             help=help,
             saves=saving(bytes=2.0 * size(node), kernels=1.0) if edit is None else None,

@@ -11,7 +11,7 @@ from irscope.lint.edits import Edit
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fix, Fixture, Rule
 from irscope.lint.savings import human_bytes
-from irscope.lint.values import MOVES, cone, size
+from irscope.lint.values import CALLS, MOVES, cone, size
 from irscope.ops import hlo
 from irscope.source import Note, Severity
 
@@ -19,7 +19,6 @@ GROWTH = 64 * 1024
 """A folded result larger than this makes the file grow too much for the time it saves, so that the finding is information."""
 FREE = MOVES | hlo.named("constant iota broadcast convert tuple get-tuple-element slice concatenate pad")
 """Operators that are no work on constants: spelled out they would only be longer."""
-CALLS = hlo.named("fusion call")
 HEAVY = (Kind.CONTRACTION, Kind.REDUCTION)
 WORTH = 4096
 """Elements from which elementwise work is more than a speck."""
@@ -161,9 +160,7 @@ class ConstantSubgraph(Rule):
             return
         large = size(node) > GROWTH
         yield context.finding(
-            self,
-            node,
-            graph,
+            self, node, graph,
             f"%{node.name} is the same in every run: {len(work)} operations on constants give {human_bytes(size(node))}",
             severity=None if not large and (context.optimised or any(n.op.kind in HEAVY for n in dear)) else Severity.INFO,
             notes=tuple(Note(f"{n.op.name} %{n.name} is one of them", n.loc) for n in dear[:3] if n is not node),

@@ -99,9 +99,7 @@ class ContiguousAfterPermute(Rule):
                 given = not users or node is graph.root or any(user.op in RETURNS for user in users)
                 turned = node.operands[0]
                 yield context.finding(
-                    self,
-                    node,
-                    graph,
+                    self, node, graph,
                     f"{turned.op.name} is copied into order" + (f" ({human_bytes(size)} read and written)" if size else ""),
                     severity=Severity.INFO if given else None,
                     notes=(Note(f"it is turned by %{turned.name}", turned.loc),),

@@ -136,9 +136,7 @@ class ControlFlowBoundary(Rule):
                 continue
             moved = sum(leaf.bytes for leaf in node.type.leaves() if isinstance(leaf, TensorType))
             yield context.finding(
-                self,
-                node,
-                graph,
+                self, node, graph,
                 f"%{node.name} is a wall between kernels, which store what goes through it ({human_bytes(moved)} come out), and both of "
                 "its ways are cheap",
                 help="compute both ways and choose: jnp.where, torch.where",

@@ -169,9 +169,7 @@ class ConvLayoutMismatch(Rule):
             moves = 2 * sum(size(n) for n in moved)
             folded = context.settings.compiler in TIDY and not context.optimised
             yield context.finding(
-                self,
-                node,
-                graph,
+                self, node, graph,
                 f"{len(sites)} of {total[graph]} convolutions stand between transpositions, which move {human_bytes(moves)}",
                 notes=(Note(f"%{before.name} moves the channels before", before.loc), Note(f"%{after.name} moves them back", after.loc)),
                 help="keep one order of axes through the model, and transpose once at its edge",
@@ -196,12 +194,10 @@ def _transposed_later(context: Context, node: Node, graph: Graph) -> Node | None
     """The transposition that the result goes into, past elementwise work on values with one user."""
     at = node
     for _ in range(FAR):
-        users = context.users(at, graph)
-        if len(users) != 1:
+        user = context.only_user(at, graph)
+        if user is not None and user.op is hlo.transpose:
+            return user if _moves(user, Convolution.of(node).dim_labels.out_feature) else None
+        if user is None or (user.op.kind is not Kind.ELEMENTWISE and user.op not in BETWEEN):
             return None
-        at = users[0]
-        if at.op is hlo.transpose:
-            return at if _moves(at, Convolution.of(node).dim_labels.out_feature) else None
-        if at.op.kind is not Kind.ELEMENTWISE and at.op not in BETWEEN:
-            return None
+        at = user
     return None

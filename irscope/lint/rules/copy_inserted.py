@@ -9,14 +9,13 @@ from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
 from irscope.lint.savings import human_bytes, saving
-from irscope.lint.values import MOVES, behind, size
+from irscope.lint.values import LEAVES, MOVES, behind, size
 from irscope.ops import hlo
 from irscope.source import Note, Severity
 
 WORTH_BYTES = 64 * 1024
 """Less than this in all is information."""
 LISTED = 5
-LEAVES = hlo.named("parameter constant")
 PARTS = hlo.named("bitcast get-tuple-element")
 ONLY_MOVES = MOVES | hlo.named("parameter tuple")
 
@@ -116,9 +115,7 @@ class CopyInserted(Rule):
             such = "more such copy" if len(copies) == 2 else "more such copies"
             more = f"; {len(copies) - 1} {such}, {human_bytes(total)} in all" if len(copies) > 1 else ""
             yield context.finding(
-                self,
-                node,
-                graph,
+                self, node, graph,
                 f"{source.type} is copied to {node.type} ({human_bytes(size(node))}), because {_wanted(context, graph, node)}{more}",
                 severity=None if total >= WORTH_BYTES else Severity.INFO,
                 notes=(

@@ -139,9 +139,7 @@ class DeadCode(Rule):
                 written = sum(bytes_of(n.type) for n in kept)
                 more = f", with {counted(len(kept) - 1, 'more node')} kept for it" if len(kept) > 1 else ""
                 yield context.finding(
-                    self,
-                    node,
-                    graph,
+                    self, node, graph,
                     f"nobody uses %{node.name}{more}",
                     help="return it, or delete it in the model",
                     saves=saving(bytes=float(written), kernels=1.0),

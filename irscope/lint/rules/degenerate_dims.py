@@ -98,9 +98,7 @@ class DegenerateDims(Rule):
             if first is not None and first.op is hlo.reshape and _only_ones(node) and _only_ones(first):
                 shapes = " -> ".join(str(list(dims(n))) for n in (first.operands[0], first, node))
                 yield context.finding(
-                    self,
-                    node,
-                    graph,
+                    self, node, graph,
                     f"two reshapes in a row move axes of length 1 only: {shapes}",
                     notes=(Note(f"%{first.name} is the first", first.loc),),
                     help=f"reshape %{first.operands[0].name} once",
@@ -109,9 +107,7 @@ class DegenerateDims(Rule):
             crowded = [n for n, type in context.tensors(graph) if type.rank > HIGH_RANK and n.operands and n.op.kind is not Kind.TUPLE]
             if crowded:
                 yield context.finding(
-                    self,
-                    crowded[0],
-                    graph,
+                    self, crowded[0], graph,
                     f"{len(dims(crowded[0]))} axes; {len(crowded)} values of this graph have more than {HIGH_RANK}",
                     help="merge axes that always go together",
                 )

@@ -142,9 +142,7 @@ class DuplicateSubexpression(Rule):
                 size = bytes_of(node.type)
                 heavy = size >= WORTH_BYTES or node.op.kind == Kind.CONTRACTION
                 yield context.finding(
-                    self,
-                    node,
-                    graph,
+                    self, node, graph,
                     f"%{node.name} computes again what %{first.name} holds: {node.op.name}, {human_bytes(size)}",
                     severity=self.severity if heavy else Severity.INFO,
                     notes=(Note(f"%{first.name} is here", first.loc),),

@@ -122,9 +122,7 @@ class DynamicDimBlocks(Rule):
         inner = axes[-1] == type.rank - 1 and type.rank > 1
         where = "innermost axis" if inner else "axis " + ", ".join(map(str, axes))
         return context.finding(
-            self,
-            node,
-            graph,
+            self, node, graph,
             f"%{node.name} is {type}: its {where} is open, which reaches {counted(len(tainted), 'value')}",
             severity=Severity.WARNING if inner or summed is not None or axes != [0] else Severity.INFO,
             notes=(Note(f"%{summed.name} sums over an open dimension", summed.loc),) if summed is not None else (),

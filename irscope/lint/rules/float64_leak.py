@@ -175,9 +175,7 @@ class Float64Leak(Rule):
         wasted = sum(n.type.bytes // 2 for n in spread if isinstance(n.type, TensorType))
         dtype = node.type.dtype.name if isinstance(node.type, TensorType) else "f64"
         return context.finding(
-            self,
-            node,
-            graph,
+            self, node, graph,
             f"{dtype} begins here, in a graph without {dtype} inputs, and spreads to {counted(len(spread), 'node')}"
             f" ({human_bytes(wasted)} too much)",
             notes=tuple(Note(f"%{n.name} ({n.op.name}) meets it", n.loc) for n in [n for n in origins if n is not node][:LISTED]),

@@ -86,9 +86,7 @@ class GraphBreakRemnant(Rule):
             for node in graph.shown():
                 if is_python(node.op):
                     yield context.finding(
-                        self,
-                        node,
-                        graph,
+                        self, node, graph,
                         f"{node.op.name.removeprefix('^')} is a Python function: the graph cannot be saved, and no kernel crosses it",
                         help="write it with operators of torch, or register it with torch.library.custom_op",
                     )
@@ -98,9 +96,7 @@ class GraphBreakRemnant(Rule):
                 what = "goes back to the interpreter" if op in FALLBACKS else "calls what this text does not hold"
                 more = f", and so do {len(nodes) - 1} others" if len(nodes) > 1 else ""
                 yield context.finding(
-                    self,
-                    nodes[0],
-                    graph,
+                    self, nodes[0], graph,
                     f"{op.name} {what}{more}: nothing is seen of what is behind",
                     severity=Severity.INFO,
                     notes=tuple(Note(f"%{node.name} is another", node.loc) for node in nodes[1:LISTED]),

@@ -139,9 +139,7 @@ class HalfAccumulation(Rule):
         node = max(nodes, key=_terms)
         more = f"; {counted(len(nodes) - 1, 'more sum' if reduces else 'more product')} like it" if len(nodes) > 1 else ""
         return context.finding(
-            self,
-            node,
-            graph,
+            self, node, graph,
             f"{_terms(node)} terms are summed in {dtype}{more}",
             severity=self.severity if reduces else Severity.INFO,
             notes=tuple(Note(f"%{n.name} sums {_terms(n)}", n.loc) for n in [n for n in nodes if n is not node][:LISTED]),

@@ -104,9 +104,7 @@ class InplaceMutation(Rule):
         plain = functional(node.op).name.removeprefix("aten::")
         more = f"; so do {len(found) - 1} more" if len(found) > 1 else ""
         return context.finding(
-            self,
-            node,
-            graph,
+            self, node, graph,
             f"{node.op.name} writes in place: TorchScript's fuser does not join it with %{beside.name} ({beside.op.name}){more}",
             notes=tuple(Note(f"%{n.name} ({n.op.name}) is another", n.loc) for n, _ in found[:LISTED] if n is not node),
             help=f"use {plain} without underscore (inplace=False), if TorchScript fuses on your device",

@@ -193,9 +193,7 @@ class LoopInvariantInside(Rule):
                     continue
                 heavy = node.op.kind is Kind.CONTRACTION or any(o.op.kind is Kind.CONTRACTION and same[o.index] for o in node.operands)
                 yield context.finding(
-                    self,
-                    node,
-                    inside,
+                    self, node, inside,
                     f"%{node.name} ({node.op.name}, {human_bytes(size(node))}) is the same in every trip"
                     + (f" of {trips}" if trips is not None else ""),
                     severity=None if (heavy or size(node) >= LARGE_BYTES) and not hoisted else Severity.INFO,

@@ -182,11 +182,9 @@ class MaterialisedBroadcast(Rule):
                 if node.op is not hlo.broadcast or type.bytes < WORTH_BYTES or not node.operands:
                     continue
                 small = node.operands[0].type
-                if (
-                    not isinstance(small, TensorType)
-                    or small.elements * 2 > type.elements
-                    or (node.operands[0].op is hlo.constant and small.rank == 0)
-                ):
+                if not isinstance(small, TensorType) or small.elements * 2 > type.elements:
+                    continue
+                if node.operands[0].op is hlo.constant and not small.rank:
                     continue
                 reader, through = self._reader(context, graph, node)
                 edit = with_small(node, reader) if reader is not None else None
@@ -197,9 +195,7 @@ class MaterialisedBroadcast(Rule):
                 times = f"{type.elements // max(1, small.elements)} times its size ({human_bytes(type.bytes)})"
                 harm = f"written out as {type}, {times}, because {told} reads it from memory"
                 yield context.finding(
-                    self,
-                    node,
-                    graph,
+                    self, node, graph,
                     f"{small} is {harm if written else f'repeated to {type}, {times}, and {told} works on every copy'}",
                     help="use the small operand there, and broadcast afterwards",
                     severity=Severity.INFO if reader is node else None,

@@ -141,9 +141,7 @@ class MultiConsumerExpensive(Rule):
             if not 2 <= len(users) <= MOST_READERS or any(user.op is hlo.tuple for user in users):
                 continue
             yield context.finding(
-                self,
-                producer,
-                graph,
+                self, producer, graph,
                 f"%{producer.name} ({producer.op.name}, {human_bytes(size(producer))}) is stored for {len(users)} readers: {edges[0].why}",
                 notes=tuple(Note(f"%{user.name} ({user.op.name}) reads it", user.loc) for user in users),
                 help="compute it once for each reader, behind a barrier that keeps the copies apart",

@@ -98,9 +98,7 @@ class NoDonation(Rule):
         if not pairs or 2 * shared < everything:
             return
         yield context.finding(
-            self,
-            main.root,
-            main,
+            self, main.root, main,
             f"{len(pairs)} results have the type of a parameter ({human_bytes(shared)}), and none takes its memory",
             notes=tuple(Note(f"%{n.name} is {n.type}", n.loc) for n in pairs[:LISTED] if n is not main.root),
             help="donate the parameters that the call uses up: jax.jit(step, donate_argnums=...)",

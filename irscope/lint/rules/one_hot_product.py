@@ -145,9 +145,7 @@ class OneHotProduct(Rule):
                     continue
                 table = node.operands[1 - side]
                 yield context.finding(
-                    self,
-                    node,
-                    graph,
+                    self, node, graph,
                     f"a product with one-hot rows takes rows of %{table.name} {table.type}: {length} terms for each of which one counts",
                     notes=(Note(f"%{hot.name} compares the indices with a running number", hot.loc),),
                     help="look the rows up: jnp.take(table, indices, axis=0), an embedding",

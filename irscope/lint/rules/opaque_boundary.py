@@ -175,9 +175,7 @@ class OpaqueBoundary(Rule):
         others = len(context.users(anchor, graph)) > len(edges)
         moved = size(anchor) * (1.0 if others else 2.0)
         return context.finding(
-            self,
-            anchor,
-            graph,
+            self, anchor, graph,
             f"%{anchor.name} ({anchor.op.name}) goes through memory to %{first.consumer.name} ({first.consumer.op.name}), "
             f"{human_bytes(size(anchor))}: {first.why}",
             severity=None if moved > SHARE * traffic and _mendable(context, graph, anchor) else Severity.INFO,

@@ -112,9 +112,7 @@ class OptimizationBarrier(Rule):
                 through = sum(bytes_of(n.type) for n in barriers)
                 removable = context.module.dialect.primitive
                 yield context.finding(
-                    self,
-                    barriers[0],
-                    graph,
+                    self, barriers[0], graph,
                     f"{human_bytes(through)} go through {len(barriers)} barrier{'s' if len(barriers) > 1 else ''} ({barriers[0].op.name})",
                     notes=tuple(Note(f"%{n.name} is another", n.loc) for n in barriers[1:LISTED]),
                     help="remove it, if it is not there to keep a recomputation" if removable else "use the value as it is",

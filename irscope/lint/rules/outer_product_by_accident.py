@@ -183,9 +183,7 @@ class OuterProductByAccident(Rule):
             n = shape[0]
             names = " and ".join(f"%{source.name} {source.type}" for _, source in sources)  # type: ignore[misc]
             yield context.finding(
-                self,
-                node,
-                graph,
+                self, node, graph,
                 f"{names} are stretched to {n} x {n}, and all {n * n} pairs are summed up where {n} terms are the likely wish",
                 notes=tuple(Note(f"%{source.name} is {source.type}", source.loc) for _, source in sources),  # type: ignore[misc]
                 help="give both one shape before: squeeze the column, or keep its axis in the other",

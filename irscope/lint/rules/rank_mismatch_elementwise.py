@@ -9,7 +9,7 @@ from irscope.graph import Graph, Kind, Node, TensorType
 from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
-from irscope.lint.values import dims
+from irscope.lint.values import FILLS, dims
 from irscope.ops import hlo, sets
 from irscope.ops.attributes import Broadcast
 from irscope.source import Severity
@@ -157,18 +157,14 @@ class RankMismatchElementwise(Rule):
                     if {axis for axis, length in zip(axes, dims(small), strict=False) if length != 1} == {type.rank - 1}:
                         continue
                     yield context.finding(
-                        self,
-                        node,
-                        graph,
+                        self, node, graph,
                         f"{small.type} is stretched along axes {_others(axes, type.rank)} to meet {full[0].type}",
                         help="if it is meant, write the axes out in the model (keepdims, [:, None])",
                     )
                 elif len(stretched) == 2 and _outer(stretched[0][0], stretched[1][0]):
                     other = stretched[1][1]
                     yield context.finding(
-                        self,
-                        node,
-                        graph,
+                        self, node, graph,
                         f"{small.type} and {other.type} meet in an outer product {type}",
                         severity=Severity.WARNING,
                         help="if both should run along the same axis, squeeze or reshape one of them before",
@@ -196,7 +192,6 @@ STRETCHING = sets.relay("add subtract multiply divide maximum minimum power mod 
 )
 """Arithmetic of two operands in Relay and torch; comparisons and masks are stretched on purpose."""
 RESHAPES = hlo.named("reshape bitcast")
-FILLS = hlo.named("broadcast constant")
 CONSTANTS = hlo.named("iota constant")
 
 

@@ -122,9 +122,7 @@ class ReduceAfterReduce(Rule):
                 continue
             told.add(node)
             yield context.finding(
-                self,
-                node,
-                graph,
+                self, node, graph,
                 f"%{node.name} reduces what %{first.name} has reduced by the same operator: one reduction over both gives the same",
                 notes=(Note(f"%{first.name} is the first, of {first.operands[0].type}", first.loc),),
                 help="reduce over both sets of axes at once",
@@ -139,9 +137,7 @@ class ReduceAfterReduce(Rule):
             if edge.consumer in told:
                 continue
             yield context.finding(
-                self,
-                edge.consumer,
-                edge.graph,
+                self, edge.consumer, edge.graph,
                 f"%{edge.consumer.name} stands behind %{edge.producer.name} in a kernel of its own "
                 f"({human_bytes(size(edge.producer))}): {edge.why}",
                 severity=Severity.INFO,

@@ -168,9 +168,7 @@ class ReshapeOrTransposeBetween(Rule):
                 continue
             reshape, node = place
             yield context.finding(
-                self,
-                node,
-                graph,
+                self, node, graph,
                 f"%{node.name} ({node.op.name}) is kept out of the kernel of %{anchor.name} ({anchor.op.name}) by the {reshape.op.name} "
                 f"%{reshape.name} between them",
                 notes=(Note(f"%{reshape.name} makes {reshape.type} of {anchor.type}", reshape.loc),),
@@ -183,13 +181,13 @@ def _between(context: Context, graph: Graph, anchor: Node) -> tuple[Node, Node] 
     """The movement behind a large product that it alone feeds, and the elementwise work that it alone feeds."""
     if size(anchor) < WORTH_BYTES or graph in context.inlined:
         return None
-    users = context.users(anchor, graph)
-    if len(users) != 1 or users[0].op not in MOVEMENT:
+    moved = context.only_user(anchor, graph)
+    if moved is None or moved.op not in MOVEMENT:
         return None
-    work = context.users(users[0], graph)
-    if len(work) != 1 or work[0].op.kind is not Kind.ELEMENTWISE or dims(work[0]) != dims(users[0]):
+    work = context.only_user(moved, graph)
+    if work is None or work.op.kind is not Kind.ELEMENTWISE or dims(work) != dims(moved):
         return None
-    return users[0], work[0]
+    return moved, work
 
 
 def _moved(node: Node, movement: Node, site: Site) -> Node:

@@ -156,9 +156,7 @@ class ResidualKeepsAlive(Rule):
             total = sum(size(value) for value in dict.fromkeys(value for _, value, _ in found))
             more = f" and {len(found) - 1} others" if len(found) > 1 else ""
             yield context.finding(
-                self,
-                add,
-                graph,
+                self, add, graph,
                 f"%{kept.name} ({human_bytes(size(kept))}) stays alive across {between} products for this addition{more}: "
                 f"{human_bytes(total)} in all",
                 notes=tuple(Note(f"%{value.name} waits for %{node.name}", value.loc) for node, value, _ in found[1 : 1 + LISTED]),

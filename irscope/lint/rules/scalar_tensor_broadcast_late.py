@@ -128,9 +128,7 @@ class ScalarTensorBroadcastLate(Rule):
                     continue
                 n = node.type.elements  # type: ignore[attr-defined]
                 yield context.finding(
-                    self,
-                    node,
-                    graph,
+                    self, node, graph,
                     f"{node.op.name} gives {n} equal elements: its operands are scalars that were broadcast before",
                     help="do the arithmetic on the scalars, then broadcast",
                     edit=Edit({node: partial(_scalar, node)}),

@@ -98,9 +98,7 @@ class ScopeMismatch(Rule):
         notes = () if before is None else (Note(f"%{before.name} brings it there", before.loc),)
         what = "comes back to where it was before" if before is not None else "goes to another device between two operators"
         return context.finding(
-            self,
-            node,
-            graph,
+            self, node, graph,
             f"%{node.operands[0].name} {what} ({human_bytes(size)})",
             notes=notes,
             help="run what is between where its operands are" if before is not None else "run both operators on one device",

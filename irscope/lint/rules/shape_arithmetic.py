@@ -108,9 +108,7 @@ class ShapeArithmetic(Rule):
             if chains:
                 first, total = chains[0][0], sum(steps for _, steps in chains)
                 yield context.finding(
-                    self,
-                    first,
-                    graph,
+                    self, first, graph,
                     f"sizes that the types say are worked out: {len(chains)} of them, by {total} operators",
                     help="-1 in view or reshape, or the sizes of the configuration",
                 )

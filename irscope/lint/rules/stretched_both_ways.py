@@ -122,9 +122,7 @@ class StretchedBothWays(Rule):
                     continue
                 a, b = node.operands[0].type, node.operands[1].type
                 yield context.finding(
-                    self,
-                    node,
-                    graph,
+                    self, node, graph,
                     f"{a} and {b} meet in {type}: axes are aligned from the right, and both operands are stretched",
                     severity=None if _to_one_length(node, type) else Severity.INFO,
                     help="if both should run along the same axis, squeeze or reshape one of them before",

@@ -168,9 +168,7 @@ class TracedAwayBranch(Rule):
 
     def _finding(self, context: Context, node: Node, graph: Graph, evidence: str, severity: Severity | None = None) -> RuleFinding:
         return context.finding(
-            self,
-            node,
-            graph,
+            self, node, graph,
             f"this graph is traced, not scripted: {evidence}; the way that was taken then is taken for every input",
             severity=severity,
             help="torch.jit.script keeps both ways of an if; torch.where computes both",

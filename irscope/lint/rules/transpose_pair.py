@@ -152,9 +152,7 @@ class TransposePair(Rule):
                     else f"%{first.name} and %{node.name} are one transposition done in two"
                 )
                 yield context.finding(
-                    self,
-                    node,
-                    graph,
+                    self, node, graph,
                     f"{what} ({human_bytes(saved)} of traffic)",
                     notes=(Note(f"%{first.name} is here", first.loc),),
                     help="leave out both" if identity else "transpose once, with the product of the permutations",

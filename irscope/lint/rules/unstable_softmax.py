@@ -10,13 +10,12 @@ from irscope.lint.findings import RuleFinding
 from irscope.lint.patterns import norms
 from irscope.lint.rule import Fixture, Rule
 from irscope.lint.savings import human_bytes, saving
-from irscope.lint.values import SPREADS, behind, body_operator, cone, reduces, size, written
+from irscope.lint.values import CALLS, SPREADS, behind, body_operator, cone, reduces, size, written
 from irscope.ops import hlo
 from irscope.source import Note, Severity
 
 BOUNDED = hlo.named("tanh logistic clamp minimum sine cosine erf log is-finite sign")
 """What comes from these does not overflow an exponential, or is the inverse of one."""
-CALLS = hlo.named("fusion call")
 HIDDEN = CALLS | hlo.named("get-tuple-element while")
 PASSED = hlo.named("multiply divide add select")
 POSITIVE = hlo.named("abs exponential log-plus-one")
@@ -206,9 +205,7 @@ class UnstableSoftmax(Rule):
             what = _normalised(context, graph, node, total)
             if what:
                 yield context.finding(
-                    self,
-                    node,
-                    graph,
+                    self, node, graph,
                     f"{what} without the maximum subtracted first: exp overflows above {_limit(node.type)}",
                     notes=(Note(f"%{total.name} sums them up", total.loc),),
                     help="subtract the maximum over the same axes, or use the framework's softmax or logsumexp",
@@ -226,9 +223,7 @@ class UnstableSoftmax(Rule):
             if own or size(x) < WORTH_BYTES or _together(context, mean, spread):
                 continue
             yield context.finding(
-                self,
-                spread,
-                found.graph,
+                self, spread, found.graph,
                 f"the variance is a second walk over %{x.name} ({human_bytes(size(x))}), behind that of its mean",
                 severity=Severity.INFO,
                 notes=(Note(f"%{mean.name} is the mean's sum", mean.loc),),
@@ -277,9 +272,8 @@ def _bounded(node: Node) -> bool:
 
 
 def _is_maximum(node: Node) -> bool:
-    if node.op in CALLS:
-        return True  # its body may hold one
-    return node.op is hlo.reduce and body_operator(node) is hlo.maximum
+    """Whether a node is a maximum, or calls what may hold one."""
+    return node.op in CALLS or (node.op is hlo.reduce and body_operator(node) is hlo.maximum)
 
 
 def _limit(type: TensorType) -> str:
