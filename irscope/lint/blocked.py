@@ -12,6 +12,7 @@ from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Rule
 from irscope.lint.savings import human_bytes, saving
 from irscope.lint.values import is_annotation, size, written
+from irscope.ops import hlo
 from irscope.source import Note
 
 LISTED = 3
@@ -49,7 +50,7 @@ def blocked(context: Context, rules: Collection[str] = ()) -> Iterator[Blocked]:
     if context.planned is None:
         return
     for plan in context.planned.plans:
-        bodies = [body for node in plan.graph.nodes if node.op.name == "fusion" for body in node.bodies]
+        bodies = [body for node in plan.graph.nodes if node.op is hlo.fusion for body in node.bodies]
         planned = {plan.graph, *bodies}
         for verdict in plan.unfused():
             if rules and verdict.rule not in rules:
@@ -77,9 +78,7 @@ def told_by_producer(context: Context, rule: Rule, rules: Collection[str], say: 
         why = first.why[:1].lower() + first.why[1:].rstrip(".")
         numbers = f" ({first.numbers})" if first.numbers and first.numbers not in why else ""
         yield context.finding(
-            rule,
-            producer,
-            context.homes[producer],
+            rule, producer, context.homes[producer],
             f"%{producer.name} ({producer.op.name}, {human_bytes(size(producer))}) {said}: {why}{numbers}",
             notes=tuple(Note(f"%{edge.consumer.name} ({edge.consumer.op.name}) reads it", edge.consumer.loc) for edge in edges[:LISTED]),
             help=first.verdict.counterfactual,

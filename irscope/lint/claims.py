@@ -14,6 +14,7 @@ from irscope.lint.edits import Edit, built
 from irscope.lint.machine import Machine
 from irscope.lint.planned import Planned
 from irscope.lint.regions import Region, Shapes, Surroundings
+from irscope.ops.attributes import HloModule
 from irscope.ops.faults import TypeFault
 from irscope.passes import pass_named
 from irscope.source import UserError
@@ -64,7 +65,7 @@ class Claims:
 
     def __init__(self, whole: Planned, machine: Machine) -> None:
         self.whole, self.machine = whole, machine
-        self._as_written = not whole.module.attrs.get("is_scheduled") and not whole.fusion_of
+        self._as_written = not HloModule.of(whole.module).is_scheduled and not whole.fusion_of
         self.tidies = self._as_written and compiler_of(whole.policy) in TIDY
         self._plans = {plan.graph.name: plan for plan in whole.plans}
         self._surroundings: dict[Graph, Surroundings | None] = {}

@@ -14,12 +14,14 @@ from irscope.expand import expand
 from irscope.expand.expand import inline
 from irscope.expand.torchscript import Given, TypesSeen, types_of_run
 from irscope.expand.torchscript.constants import elided_constants
-from irscope.graph import Graph, Module, Node, TensorType, Type, callees_first
+from irscope.graph import Graph, Module, Node, Op, TensorType, Type, Typing, callees_first
 from irscope.lint.edits import Edit
 from irscope.lint.findings import RuleFinding
 from irscope.lint.machine import Machine
 from irscope.lint.settings import Settings
 from irscope.lint.values import uniform_axes
+from irscope.ops import hlo
+from irscope.ops.attributes import HloModule
 from irscope.source import Finding, Note, Severity, UserError
 
 if TYPE_CHECKING:
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 
 TRANSFORMS = frozenset(("main", "jvp()", "transpose(jvp())", "vmap()", "pjit", "closed_call", "while", "body", "cond", "checkpoint"))
 """Components of a scope that JAX's own transformations leave: they name no operator of the user's program."""
+CALLERS = hlo.named("while scan conditional call fusion async-start custom-call")
+"""Operators whose bodies work on whole arrays."""
 
 
 class Context:
@@ -56,12 +60,12 @@ class Context:
     @cached_property
     def graphs(self) -> list[Graph]:
         """Every graph of the module that runs, callees first. What XLA's passes leave behind in a text and nothing calls is none."""
-        return callees_first(self.module, self.module.main()) if self.module.format == "hlo" else callees_first(self.module)
+        return callees_first(self.module, self.module.main() if self.module.dialect.primitive else None)
 
     @cached_property
     def inlined(self) -> set[Graph]:
         """Bodies of fusions: the compiler has decided about what is inside them."""
-        return {body for graph in self.graphs for node in graph.nodes if node.op.name == "fusion" for body in node.bodies}
+        return {body for graph in self.graphs for node in graph.nodes if node.op is hlo.fusion for body in node.bodies}
 
     @cached_property
     def scalar_bodies(self) -> set[Graph]:
@@ -71,7 +75,7 @@ class Context:
             for graph in self.graphs
             for node in graph.nodes
             for body in node.bodies
-            if node.op.name not in ("while", "scan", "conditional", "call", "fusion", "async-start", "custom-call")
+            if node.op not in CALLERS
         }
 
     @cached_property
@@ -89,6 +93,11 @@ class Context:
         """The nodes of ``graph`` that take the value of ``node``."""
         return self.all_users(graph)[node.index]
 
+    def only_user(self, node: Node, graph: Graph) -> Node | None:
+        """The one node that takes the value of ``node``; None where there are several, or none."""
+        users = self.users(node, graph)
+        return users[0] if len(users) == 1 else None
+
     @cached_property
     def machine(self) -> Machine:
         """What time costs. Raises UserError where there is no such table."""
@@ -100,13 +109,12 @@ class Context:
 
         HLO stays as it is written, but for calls, which JAX leaves for each function under ``jit`` and compilers inline first of all.
         """
-        if self.module.attrs.get("primitive"):
-            return self.module
-        hlo = self.module.format == "hlo"
-        if hlo and (self.optimised or not any(node.op.name == "call" for graph in self.graphs for node in graph.nodes)):
+        written = self.module.dialect.primitive
+        calls = written and not self.optimised and any(node.op is hlo.call for graph in self.graphs for node in graph.nodes)
+        if self.module.is_primitive and not calls:
             return self.module
         try:
-            expanded = inline(self.module) if hlo else expand(self.module, True, self._seen.later if self._seen else None)
+            expanded = inline(self.module) if written else expand(self.module, True, self._seen.later if self._seen else None)
             expanded.main().result()
         except (UserError, ValueError):
             return None
@@ -115,7 +123,7 @@ class Context:
     @cached_property
     def _seen(self) -> TypesSeen | None:
         """What the run that makes the primitives tells of types; None where it makes up tensors that the text elides."""
-        runs = self.module.format == "torchscript" and not self.module.attrs.get("primitive")
+        runs = self.module.dialect.typing is Typing.EXECUTED and not self.module.is_primitive
         return TypesSeen() if runs and not elided_constants(self.module) else None
 
     @cached_property
@@ -143,7 +151,7 @@ class Context:
             return self.inner.planned
         try:
             # HLO has its calls written out only; other formats are expanded all the way.
-            expanded = self.module.format != "hlo" and bool(self.module.attrs.get("primitive"))
+            expanded = self.module.is_primitive and not self.module.dialect.primitive
             return Planned(self.primitive, self.settings.policy, self.settings.device, expanded)
         except (UserError, ValueError):
             return None
@@ -203,10 +211,10 @@ class Context:
 
         Inside a fusion of the text the kernels are made already: what is left out there saves neither a launch nor traffic.
         """
-        if self.module.format != "hlo" and self.inner is not self:
+        if not self.module.dialect.primitive and self.inner is not self:
             home = next((self.inner.homes[node] for node in edit.nodes if node in self.inner.homes), None)
             return self.inner.claim(home, edit) if home is not None else None
-        written = self.primitive is self.module or self.module.format == "hlo"  # HLO is its own primitives, but for calls
+        written = self.primitive is self.module or self.module.dialect.primitive  # HLO is its own primitives, but for calls
         if not written or self.claims is None or graph in self.inlined:
             return None
         found = self.claims.of(graph, self.all_users(graph), edit)
@@ -245,23 +253,22 @@ class Context:
         return self._uniform[graph]
 
     @cached_property
-    def _by_name(self) -> dict[str, list[tuple[Node, Graph]]]:
-        found: dict[str, list[tuple[Node, Graph]]] = {}
+    def _by_op(self) -> dict[Op, list[tuple[Node, Graph]]]:
+        found: dict[Op, list[tuple[Node, Graph]]] = {}
         for graph in self.array_graphs:
             for node in graph.nodes:
-                if node.op.dialect == "hlo":
-                    found.setdefault(node.op.name, []).append((node, graph))
+                found.setdefault(node.op, []).append((node, graph))
         return found
 
-    def primitives(self, *names: str) -> Iterator[tuple[Node, Graph]]:
-        """The HLO operations of these names, with their graph, in the graphs that work on whole arrays."""
-        for name in names:
-            yield from self._by_name.get(name, ())
+    def primitives(self, *ops: Op) -> Iterator[tuple[Node, Graph]]:
+        """The nodes of these operators, with their graph, in the graphs that work on whole arrays."""
+        for op in ops:
+            yield from self._by_op.get(op, ())
 
     @cached_property
     def optimised(self) -> bool:
         """Whether the text is what a compiler left: what it did not remove, it keeps."""
-        return bool(self.module.attrs.get("is_scheduled")) or bool(self.inlined)
+        return HloModule.of(self.module).is_scheduled or bool(self.inlined)
 
     def tensors(self, graph: Graph) -> Iterator[tuple[Node, TensorType]]:
         """The nodes of a graph that give one tensor, with their type."""
@@ -270,18 +277,8 @@ class Context:
                 yield node, node.type
 
     def finding(
-        self,
-        rule: Rule,
-        node: Node,
-        graph: Graph,
-        message: str,
-        *,
-        severity: Severity | None = None,
-        notes: tuple[Note, ...] = (),
-        help: str = "",
-        saves: dict[str, float] | None = None,
-        edit: Edit | None = None,
-        timed: bool | None = None,
+        self, rule: Rule, node: Node, graph: Graph, message: str, *, severity: Severity | None = None, notes: tuple[Note, ...] = (),
+        help: str = "", saves: dict[str, float] | None = None, edit: Edit | None = None, timed: bool | None = None,
     ) -> RuleFinding:
         """A finding of ``rule`` at ``node``, with its place in the text and the user's own source line.
 
@@ -289,7 +286,7 @@ class Context:
         rule counted. ``timed``: whether the severity depends on what is saved (default: as the rule says).
         """
         stack = self.module.call_stack(node)
-        name_at = self.module.source.text.find(node.name, node.loc, node.loc + len(node.name) + 8) if node.loc >= 0 else -1
+        place = place_of(self.module, node)
         if (edit is not None or saves is not None) and rule.tidied and self.claims is not None and self.claims.tidies:
             saves = {"us": 0.0, "bytes": 0.0, "kernels": 0.0}
         elif edit is not None:
@@ -299,20 +296,12 @@ class Context:
             us = self.machine.move_us(saves["bytes"], 0.0) + saves["kernels"] * self.machine.launch(self.settings.policy)
             saves = {**saves, "us": round(us, 3)}
         return RuleFinding(
-            rule.code,
-            rule.name,
-            rule.severity if severity is None else severity,
-            message,
-            self.module.source,
-            name_at if name_at >= 0 else node.loc,
-            len(node.name) if name_at >= 0 else 1,
-            notes,
-            help,
-            node.name,
-            graph.name,
-            str(stack[0]) if stack else "",
-            saves,
-            (graph, node),
-            edit,
-            rule.timed if timed is None else timed,
+            rule.code, rule.name, rule.severity if severity is None else severity, message, self.module.source, *place, notes, help,
+            node.name, graph.name, str(stack[0]) if stack else "", saves, (graph, node), edit, rule.timed if timed is None else timed,
         )
+
+
+def place_of(module: Module, node: Node) -> tuple[int, int]:
+    """Offset and length of a node's name in the text; where its statement begins, if the name does not stand there."""
+    at = module.source.text.find(node.name, node.loc, node.loc + len(node.name) + 8) if node.loc >= 0 else -1
+    return (at, len(node.name)) if at >= 0 else (node.loc, 1)

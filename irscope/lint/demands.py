@@ -5,9 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any
 
+from irscope.analysis.survey import Survey
 from irscope.graph import Module
+from irscope.lint.gates.expect_dtype import ExpectDtype
+from irscope.lint.gates.max_kernels import MaxKernels
+from irscope.lint.gates.max_memory import MaxMemory
+from irscope.lint.gates.max_traffic import MaxTraffic
+from irscope.lint.gates.require_fused import RequireFused
 from irscope.lint.planned import Planned
 from irscope.lint.settings import Settings
+from irscope.query import parse
 from irscope.source import Finding
 
 
@@ -47,12 +54,6 @@ class Demands:
 
     def judge(self, module: Module, planned: Planned | None = None) -> list[Finding]:
         """What in a module is against the demands. Raises UserError where that cannot be told."""
-        from irscope.lint.gates.expect_dtype import ExpectDtype
-        from irscope.lint.gates.max_kernels import MaxKernels
-        from irscope.lint.gates.max_memory import MaxMemory
-        from irscope.lint.gates.max_traffic import MaxTraffic
-        from irscope.lint.gates.require_fused import RequireFused
-
         findings: list[Finding] = []
         if self.plans:
             planned = planned or Planned(module, self.policy, self.device)
@@ -72,7 +73,4 @@ class Demands:
 def _picked(module: Module, where: str) -> list[Any] | None:
     if not where:
         return None
-    from irscope.analysis.survey import Survey
-    from irscope.query import parse
-
     return [node for _, node in parse(where).select(Survey(module))]

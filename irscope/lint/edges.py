@@ -15,6 +15,7 @@ from irscope.graph import Node, bytes_of
 from irscope.lint.asked import Kernel
 from irscope.lint.context import Context
 from irscope.lint.values import in_library
+from irscope.ops import hlo
 from irscope.source import Place
 
 _NUMBER = re.compile(r"\d+")
@@ -98,7 +99,7 @@ def folded(edges: Iterable[Edge]) -> list[list[Edge]]:
 
 def _operator(context: Context, node: Node) -> str:
     """The operator; of a kernel that the text holds, what its result is in the user's program: ``fusion (rsqrt)``."""
-    if node.op.name != "fusion" or not node.bodies:
+    if node.op is not hlo.fusion or not node.bodies:
         return node.op.name
     path = context.module.scope(node) or (context.module.scope(node.bodies[0].root) if node.bodies[0].root is not None else "")
     names = split_scope(path.partition(";")[0])

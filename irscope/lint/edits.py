@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from irscope.graph import Builder, Graph, Node, TensorType, Type, live, rewrite
+from irscope.graph import Builder, Graph, Node, Op, TensorType, Type, live, rewrite
 from irscope.graph.node import NO_ATTRS
 from irscope.graph.rewrite import copy_node
 from irscope.lazy import np
-from irscope.ops import get
+from irscope.ops import hlo
 from irscope.ops.attrs import Literal
 
 
@@ -37,14 +37,14 @@ class Site:
         """A number all over a shape."""
         scalar = TensorType(type.dtype, ())
         literal = Literal.of(np.asarray(value, type.dtype.numpy()), scalar)
-        one = self.op("constant", type=scalar, attrs={"literal": literal})
-        return one if not type.shape else self.op("broadcast", one, type=type, attrs={"dimensions": ()})
+        one = self.op(hlo.constant, type=scalar, attrs={"literal": literal})
+        return one if not type.shape else self.op(hlo.broadcast, one, type=type, attrs={"dimensions": ()})
 
     def op(
-        self, name: str, *operands: Node, type: Type | None = None, attrs: Mapping[str, Any] = NO_ATTRS, bodies: Sequence[Graph] = ()
+        self, op: Op, *operands: Node, type: Type | None = None, attrs: Mapping[str, Any] = NO_ATTRS, bodies: Sequence[Graph] = ()
     ) -> Node:
-        """Append an HLO operation over nodes of the copy; without ``type`` it is inferred."""
-        return self.builder.add(get(name), operands, attrs, type, bodies)
+        """Append an operation over nodes of the copy; without ``type`` it is inferred."""
+        return self.builder.add(op, operands, attrs, type, bodies)
 
     def copy(self, node: Node, *operands: Node, type: Type | None = None, attrs: Mapping[str, Any] | None = None) -> Node:
         """Append ``node`` over other operands; its type and attributes stay unless they are given."""
@@ -101,17 +101,17 @@ def built(
     chosen = dict.fromkeys(nodes)
 
     def absent(node: Node) -> Node:
-        if node not in chosen and node.op.name == "constant":
+        if node not in chosen and node.op is hlo.constant:
             return copy_node(builder, node, ())
         builder.at = (node,)
-        return builder.param(get("parameter"), node.type, node.name)
+        return builder.param(hlo.parameter, node.type, node.name)
 
     site = Site(builder, became, absent)
     changes = edit.changes if edit is not None else {}
     for node in chosen:
         if node in became:
             continue
-        if node.op.name == "parameter":
+        if node.op is hlo.parameter:
             became[node] = absent(node)
             continue
         make = changes.get(node)
@@ -122,5 +122,5 @@ def built(
             builder.at = (node,)
             became[node] = make(site)
     given = [site.new(node) for node in results]
-    made.root = given[0] if len(given) == 1 else site.op("tuple", *given)
+    made.root = given[0] if len(given) == 1 else site.op(hlo.tuple, *given)
     return made if all(live(made)) else rewrite(made, lambda builder, node, operands: None)

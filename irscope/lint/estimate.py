@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from math import log2
 
+from irscope.analysis.calls import is_fusion
 from irscope.analysis.classes import work_class
 from irscope.analysis.cost import is_free
-from irscope.graph import Graph, Kind, Node, TensorType
+from irscope.graph import Graph, Kind, Node, Op, TensorType
 from irscope.lint.machine import Machine
+from irscope.ops.sets import hlo, relay
 
-WEIGHTS: dict[str, float] = {
-    **dict.fromkeys(("divide", "sqrt", "remainder"), 8.0),
-    **dict.fromkeys(("exponential", "exponential-minus-one", "log", "log-plus-one", "tanh", "logistic", "rsqrt", "cbrt"), 16.0),
-    **dict.fromkeys(("sine", "cosine", "tan", "atan2", "power", "erf"), 20.0),
-}
+WEIGHTS = (
+    (hlo("divide sqrt remainder") | relay("divide sqrt"), 8.0),
+    (hlo("exponential exponential-minus-one log log-plus-one tanh logistic rsqrt cbrt") | relay("log tanh rsqrt"), 16.0),
+    (hlo("sine cosine tan atan2 power erf") | relay("tan power erf"), 20.0),
+)
 """Additions that one element of an operator costs: a vector unit divides in about 8 and evaluates a polynomial of degree 5 to 7 with its
 range reduction in 15 to 20."""
 
+SORTS = hlo("sort topk") | relay("sort topk")
+GATHERS = hlo("gather") | relay("gather")
+SCATTERS = hlo("scatter select-and-scatter") | relay("scatter")
 COMPARED = 100.0
 """Additions that one comparison of a sort costs: it branches on data, and no vector unit helps (XLA's CPU sort takes 14 ns for one)."""
 SCATTERED = 4.0
@@ -39,7 +44,7 @@ class Works:
         return known
 
     def _of(self, node: Node) -> float:
-        if node.op.name == "fusion" and node.bodies:
+        if is_fusion(node) and node.bodies:
             return self._body(node.bodies[0])
         if is_free(node):
             return 0.0
@@ -47,7 +52,7 @@ class Works:
 
     def _body(self, body: Graph) -> float:
         if body not in self._bodies:
-            self._bodies[body] = sum(self.us(node) for node in body.nodes if node.op.name != "fusion")
+            self._bodies[body] = sum(self.us(node) for node in body.nodes if not is_fusion(node))
         return self._bodies[body]
 
     def _own(self, node: Node) -> float:
@@ -57,19 +62,24 @@ class Works:
             return self.machine.product_us(float(node.op.cost(node)), of.dtype.name if of is not None else "f32")
         elements = _elements(node)
         bits = of.dtype.bits if of is not None else 32
-        if node.op.name in ("sort", "topk"):
+        if node.op in SORTS:
             return self.machine.vector_us(elements * max(1.0, log2(max(2, _longest(of)))) * COMPARED, bits)
         if node.op.kind in (Kind.ELEMENTWISE, Kind.REDUCTION) or node.op.cost is not None:
             flops = float(node.op.cost(node)) if node.op.cost is not None and node.op.kind is not Kind.ELEMENTWISE else elements
-            return self.machine.vector_us(flops * WEIGHTS.get(node.op.name, 1.0), bits)
+            return self.machine.vector_us(flops * weight(node.op), bits)
         return 0.0
+
+
+def weight(op: Op) -> float:
+    """Additions that one element of an operator costs."""
+    return next((cost for ops, cost in WEIGHTS if op in ops), 1.0)
 
 
 def scattered(node: Node) -> float:
     """Bytes that a node moves beyond what it wants, because it finds them one by one."""
-    if node.op.name not in ("gather", "scatter", "select-and-scatter"):
+    if node.op not in GATHERS and node.op not in SCATTERS:
         return 0.0
-    wanted = node.type if node.op.name == "gather" or len(node.operands) < 3 else node.operands[2].type
+    wanted = node.type if node.op in GATHERS or len(node.operands) < 3 else node.operands[2].type
     return (SCATTERED - 1) * wanted.bytes if isinstance(wanted, TensorType) else 0.0
 
 

@@ -13,6 +13,7 @@ from irscope.lint.context import Context
 from irscope.lint.estimate import Works
 from irscope.lint.findings import RuleFinding
 from irscope.lint.values import written
+from irscope.ops.sets import hlo, torchscript
 from irscope.source import Finding, Step
 
 MAX_PATH = 8
@@ -22,7 +23,7 @@ OPERANDS = 3
 TYPE_WIDTH = 60
 """Characters of a type: a tuple of a thousand parts is cut."""
 _NAME = re.compile(r"%([\w.\-]+)")
-_LEAVES = ("constant", "prim::Constant", "prim::GetAttr", "prim::ListConstruct")
+_LEAVES = hlo("constant") | torchscript("prim::Constant prim::GetAttr prim::ListConstruct")
 """Operands that are no step of a path: literals, and what TorchScript fetches or packs."""
 
 
@@ -59,11 +60,11 @@ class Evidence:
         found += [written(node) for node in (edit.nodes if edit is not None else ())]
         nodes = list(dict.fromkeys(node for node in found if node is not None and node in self._places))
         if len(nodes) == 1:
-            nodes += list(dict.fromkeys(o for o in nodes[0].operands if o.op.name not in _LEAVES and o in self._places))[:OPERANDS]
+            nodes += list(dict.fromkeys(o for o in nodes[0].operands if o.op not in _LEAVES and o in self._places))[:OPERANDS]
         return sorted(nodes[:MAX_PATH], key=lambda node: self._places[node])
 
     def _step(self, node: Node, here: bool) -> Step:
-        made = describe_type(self._types.get(node, node.type) if self.context.module.format != "hlo" else node.type)
+        made = describe_type(self._types.get(node, node.type) if not self.context.module.dialect.primitive else node.type)
         kind = made if len(made) <= TYPE_WIDTH else made[: TYPE_WIDTH - 3] + "..."
         return Step(node.name, node.op.name, kind, node.loc, source_line(self.context.module, node), here)
 

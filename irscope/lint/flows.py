@@ -6,14 +6,15 @@ from collections.abc import Collection, Iterable
 
 from irscope.fusion.plan import Group
 from irscope.graph import Kind, Node, TensorType, bytes_of
+from irscope.ops import hlo, sets
 
-PARTS = frozenset(("slice", "dynamic-slice", "gather"))
+PARTS = sets.hlo("slice dynamic-slice gather") | sets.relay("gather")
 """Operators that look at a part of their first operand."""
 
 
 def has_body(node: Node) -> bool:
     """Whether a node is a fusion of the text with its body."""
-    return node.op.name == "fusion" and bool(node.bodies)
+    return node.op is hlo.fusion and bool(node.bodies)
 
 
 class Flows:
@@ -43,16 +44,16 @@ class Flows:
             for place, operand in enumerate(self._operands(user, wanted)):
                 if operand in wanted or (place == 0 and user in updates):
                     continue
-                if operand not in given and (operand.op.name == "constant" or not self._given):
+                if operand not in given and (operand.op is hlo.constant or not self._given):
                     continue
-                if place == 0 and user.op.name in PARTS:
+                if place == 0 and user.op in PARTS:
                     parts[operand] = parts.get(operand, 0.0) + share * bytes_of(user.type)
                 elif share:
                     much = (share if user.op.kind is Kind.ELEMENTWISE else 1.0) * bytes_of(operand.type)
                     whole[operand] = max(whole.get(operand, 0.0), much)
         total = 0.0
         for node in {**parts, **whole}:
-            if node.op.name != "constant" or not isinstance(node.type, TensorType) or node.type.shape:
+            if node.op is not hlo.constant or not isinstance(node.type, TensorType) or node.type.shape:
                 total += min(bytes_of(node.type), parts.get(node, 0.0) + whole.get(node, 0.0))
         return total
 
@@ -66,7 +67,7 @@ class Flows:
         known = {*group.nodes, *group.outputs, *group.inputs}
         direct = {operand for user in (*group.nodes, *group.outputs) for operand in self._operands(user, known)}
         hidden = any(node.op.kind is not Kind.LEAF and node not in known for node in direct)
-        return hidden and any(node not in direct and node.op.name != "constant" for node in group.inputs)
+        return hidden and any(node not in direct and node.op is not hlo.constant for node in group.inputs)
 
     def written(self, group: Group) -> float:
         """Bytes of the values that leave a kernel; of a buffer that it updates in place, the update."""
@@ -75,7 +76,7 @@ class Flows:
 
     def _updates(self, group: Group, inside: Collection[Node]) -> set[Node]:
         """The results of a kernel that are another kernel's buffer with a part written anew."""
-        found = (node for node in group.outputs if node.op.name == "dynamic-update-slice" and len(node.operands) > 1)
+        found = (node for node in group.outputs if node.op is hlo.dynamic_update_slice and len(node.operands) > 1)
         return {node for node in found if self._source(node.operands[0], inside) not in inside}
 
     def wanted(self, group: Group) -> dict[Node, float]:
@@ -95,7 +96,7 @@ class Flows:
                 share = 1.0 if inside[node] else 0.0
                 if node.op.kind is Kind.ELEMENTWISE:
                     share = inside[node]
-                elif place == 0 and node.op.name in PARTS and bytes_of(operand.type):
+                elif place == 0 and node.op in PARTS and bytes_of(operand.type):
                     share = inside[node] * bytes_of(node.type) / bytes_of(operand.type)
                 inside[operand] = min(1.0, inside[operand] + share)
         return inside
@@ -103,7 +104,7 @@ class Flows:
     def _inside(self, group: Group) -> dict[Node, float]:
         """What a kernel computes: a part that it picks out of another's several results is an input."""
         nodes = dict.fromkeys(group.nodes, 0.0)
-        picks = [node for node in nodes if node.op.name == "get-tuple-element" and self._source(node.operands[0], nodes) not in nodes]
+        picks = [node for node in nodes if node.op is hlo.get_tuple_element and self._source(node.operands[0], nodes) not in nodes]
         for node in picks:
             del nodes[node]
         return nodes
@@ -134,7 +135,7 @@ class Flows:
     def _source(self, node: Node, inside: Collection[Node]) -> Node:
         """What stands behind parameters of the bodies of fusions, and for a fusion whose result the kernel computes, that result."""
         while True:
-            if node.op.name == "parameter" and node in self._given:
+            if node.op is hlo.parameter and node in self._given:
                 node = self._given[node]
             elif has_body(node) and node not in inside and (root := node.bodies[0].root) is not None and root in inside:
                 node = root

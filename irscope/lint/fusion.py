@@ -10,7 +10,7 @@ from irscope.expand import expand
 from irscope.expand.torchscript.constants import elided_constants
 from irscope.fusion import AsWritten, EdgeVerdict, Plan, compiler_of, policy_named
 from irscope.fusion.logs.events import FusionLog
-from irscope.graph import Module, Node, callees_first
+from irscope.graph import Module, Node, Typing, callees_first
 from irscope.lint.asked import Kernel, kernels_of, must_exist, not_joined
 from irscope.lint.context import Context
 from irscope.lint.settings import Settings
@@ -43,7 +43,7 @@ def plans(module: Module, policy: str, device: str | None = None, expanded: bool
 def _reads(policy: str, module: Module) -> bool:
     """Whether a policy judges the operators of the text, rather than its primitives. HLO is its own primitives, but for what it calls."""
     chosen = policy_named(policy)
-    return module.format in getattr(chosen, "reads", ("hlo",)) if isinstance(chosen, AsWritten) else module.format == "hlo"
+    return module.format in getattr(chosen, "reads", ("hlo",)) if isinstance(chosen, AsWritten) else module.dialect.primitive
 
 
 def version_of(policy: str) -> str:
@@ -60,7 +60,7 @@ def remarks(module: Module, policy: str, device: str | None = None) -> list[str]
 
 def elided(module: Module) -> list[str]:
     """That some tensors are known by their types alone; empty where all values are in the text."""
-    if module.format != "torchscript":
+    if module.dialect.typing is not Typing.EXECUTED:
         return []
     hidden = [f"%{node.name}" for node in elided_constants(module)]
     names = ", ".join(hidden[:3])
@@ -86,7 +86,7 @@ def answer(
     if pair is None:
         return told, {}
     kernels = kernels_of(module, made, told)
-    if module.format == "hlo":
+    if module.dialect.primitive:
         # What is called is judged where it stands, and becomes part of kernels where it is called.
         context = Context(module, Settings(policy, device))
         if context.primitive is not module and context.planned is not None:
@@ -108,7 +108,7 @@ def _in_the_text(module: Module, plan: Plan) -> Iterable[EdgeVerdict]:
 
     Where several edges join two operators, the one that keeps them furthest apart is told.
     """
-    if module.format == "hlo" or any(plan.graph is graph for graph in module.graphs.values()):
+    if module.dialect.primitive or any(plan.graph is graph for graph in module.graphs.values()):
         return plan.verdicts
     text = {node.name: written(node).name for node in plan.graph.nodes}
     found: dict[tuple[Node, Node], EdgeVerdict] = {}

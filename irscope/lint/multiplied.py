@@ -40,7 +40,7 @@ class Kernels:
 
     def __init__(self, context: Context) -> None:
         latest = context.settings.policy in ("xla-gpu", f"xla-gpu@{GPU_LATEST.name}")
-        self._asked = latest and context.module.format == "hlo"
+        self._asked = latest and context.module.dialect.primitive
         self._context = context
         self._known: dict[Node, list[Edge]] | None = None
 

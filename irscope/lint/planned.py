@@ -17,12 +17,13 @@ from irscope.lint.flows import Flows, has_body
 from irscope.lint.fusion import plans
 from irscope.lint.machine import Machine
 from irscope.lint.values import written as origin
+from irscope.ops import hlo
 from irscope.source import UserError
 
 
 def runs_bodies(node: Node) -> bool:
     """Whether a node does nothing itself but run its bodies: a loop, a branch, a call."""
-    return bool(node.bodies) and body_use(node) is not BodyUse.ELEMENT and node.op.name != "fusion"
+    return bool(node.bodies) and body_use(node) is not BodyUse.ELEMENT and node.op is not hlo.fusion
 
 
 class Planned:
@@ -69,7 +70,7 @@ class Planned:
         """Whether a group is no kernel that anything starts: it names values, or runs bodies whose kernels count by themselves."""
         known = self._idle.get(group)
         if known is None:
-            known = self._idle[group] = all(is_free(n) or origin(n).op.name == "bitcast" or self._runs(n) for n in group.nodes)
+            known = self._idle[group] = all(is_free(n) or origin(n).op is hlo.bitcast or self._runs(n) for n in group.nodes)
         return known
 
     @cached_property

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from irscope.graph import Kind, Node
-from irscope.lint.context import Context
+from irscope.lint.context import Context, place_of
 from irscope.lint.rule import Rule
 from irscope.lint.values import written
 from irscope.lint.weigh import found_by
@@ -33,7 +33,7 @@ def lint_primitives(context: Context, rules: Iterable[type[Rule]]) -> list[Findi
     found: dict[tuple[str, str, int], Finding] = {}
     for rule in rules:
         for finding in found_by(inner, rule):
-            if context.module.format != "hlo" and not rule.inside and _is_the_operators_own(finding, origins, works):
+            if not context.module.dialect.primitive and not rule.inside and _is_the_operators_own(finding, origins, works):
                 continue
             told = _told(context, finding, origins)
             found.setdefault((told.code, told.node, told.offset), told)
@@ -60,7 +60,7 @@ def _told(context: Context, finding: Finding, origins: dict[str, Node]) -> Findi
     node = origins.get(finding.node)
     if node is None or node.loc < 0:
         return finding
-    at = module.source.text.find(node.name, node.loc, node.loc + len(node.name) + 8)
+    offset, length = place_of(module, node)
     return replace(
         finding,
         message=_NAME.sub(named, finding.message),
@@ -68,6 +68,6 @@ def _told(context: Context, finding: Finding, origins: dict[str, Node]) -> Findi
         notes=tuple(Note(_NAME.sub(named, note.text), note.offset) for note in finding.notes),
         node=node.name,
         graph=context.homes[node].name if node in context.homes else finding.graph,
-        offset=at if at >= 0 else node.loc,
-        length=len(node.name) if at >= 0 else 1,
+        offset=offset,
+        length=length,
     )

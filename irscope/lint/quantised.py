@@ -6,32 +6,32 @@ from collections.abc import Iterator
 
 from irscope.graph import Graph, Node, TensorType
 from irscope.lint.context import Context
-from irscope.lint.values import CASTS_AND_MOVES, behind
+from irscope.lint.values import ARITHMETIC, CASTS_AND_MOVES, FILLS, LEAVES, behind
+from irscope.ops import hlo
 
-SCALES = frozenset(("multiply", "subtract", "add", "divide"))
 STEPS = 16
 """Operators between a product and where its weights begin, at most."""
 
 
 def products(context: Context) -> Iterator[tuple[Node, Graph]]:
     """Every matrix product and convolution."""
-    return context.primitives("dot", "convolution")
+    return context.primitives(hlo.dot, hlo.convolution)
 
 
 def dequantised(node: Node) -> Node | None:
     """The conversion from 8 bits or fewer that the value comes from, past a scale and a zero point; None where there is none."""
     for _ in range(STEPS):
-        if node.op.name == "convert" and node.operands:
+        if node.op is hlo.convert and node.operands:
             source, made = node.operands[0].type, node.type
             if isinstance(source, TensorType) and source.dtype.is_integer and source.dtype.bits <= 8:
                 return node if isinstance(made, TensorType) and made.dtype.is_float else None
-        elif node.op.name in SCALES:
-            wide = [o for o in node.operands if behind(o, CASTS_AND_MOVES).op.name not in ("broadcast", "constant")]
+        elif node.op in ARITHMETIC:
+            wide = [o for o in node.operands if behind(o, CASTS_AND_MOVES).op not in FILLS]
             if len(wide) != 1:
                 return None
             node = wide[0]
             continue
-        elif node.op.name not in CASTS_AND_MOVES:
+        elif node.op not in CASTS_AND_MOVES:
             return None
         if not node.operands:
             return None
@@ -42,9 +42,9 @@ def dequantised(node: Node) -> Node | None:
 def stored(node: Node) -> Node | None:
     """The parameter or constant that the value is, but for its type, shape and order; None where it is computed."""
     at = behind(node, CASTS_AND_MOVES)
-    if at.op.name == "get-tuple-element" and at.operands[0].op.name == "parameter":
+    if at.op is hlo.get_tuple_element and at.operands[0].op is hlo.parameter:
         return at
-    return at if at.op.name in ("parameter", "constant") else None
+    return at if at.op in LEAVES else None
 
 
 def narrow(node: Node) -> bool:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from irscope.fusion import Plan
 from irscope.graph import Graph, Node
 from irscope.lint.edits import Edit
+from irscope.lint.values import LEAVES
+from irscope.ops import hlo
 
 HOPS = 2
 """Kernels between the change and the edge of its region: with one, what a neighbour would join instead is not seen."""
@@ -16,8 +18,6 @@ LIMIT = 120
 SHARED = 4
 """A value that more kernels compute for themselves (a mask, a broadcast number) does not make them neighbours; of a change to such a value
 the first few of its kernels tell."""
-
-LEAVES = frozenset(("parameter", "constant"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Surroundings:
         self.graph, self.users = graph, users
         self.kernels: list[list[Node]] = []
         self._of: list[list[int]] = [[] for _ in graph.nodes]
-        owners = {id(inner): node for node in graph.nodes if node.op.name == "fusion" and node.bodies for inner in node.bodies[0].nodes}
+        owners = {id(inner): node for node in graph.nodes if node.op is hlo.fusion and node.bodies for inner in node.bodies[0].nodes}
         names = {} if plan.graph is graph else {node.name: node for node in graph.nodes}
         for group in plan.groups:
             mine = list(dict.fromkeys(node for node in (self._own(n, owners, names) for n in group.nodes) if node is not None))
@@ -73,7 +73,7 @@ class Surroundings:
         self._join(inside)
         nodes = tuple(sorted(inside, key=lambda n: n.index))
         leaving = (n for n in nodes if n is self.graph.root or any(u not in inside for u in self.users[n.index]))
-        results = tuple(n for n in leaving if n.op.name not in LEAVES)
+        results = tuple(n for n in leaving if n.op not in LEAVES)
         return Region(self.graph, nodes, results or nodes[-1:])
 
     def _beside(self, nodes: list[Node]) -> list[int]:
@@ -82,14 +82,14 @@ class Surroundings:
         A number that these kernels hold, as thousands may, and what many compute for themselves, makes no kernel a neighbour.
         """
         found: dict[int, None] = {}
-        nodes = [node for node in nodes if node.op.name not in LEAVES and len(self._of[node.index]) <= SHARED]
+        nodes = [node for node in nodes if node.op not in LEAVES and len(self._of[node.index]) <= SHARED]
         for step in (lambda n: n.operands, lambda n: self.users[n.index]):
             seen = set(nodes)
             todo = list(nodes)
             while todo:
                 for other in step(todo.pop()):
                     homes = self._of[other.index]
-                    if other in seen or other.op.name in LEAVES or other.op.name == "tuple":
+                    if other in seen or other.op in LEAVES or other.op is hlo.tuple:
                         continue
                     seen.add(other)
                     if not homes:
@@ -103,7 +103,7 @@ class Surroundings:
         todo = list(inside)
         while todo:
             for operand in todo.pop().operands:
-                if operand not in inside and not self._of[operand.index] and operand.op.name not in LEAVES and operand.operands:
+                if operand not in inside and not self._of[operand.index] and operand.op not in LEAVES and operand.operands:
                     inside[operand] = None
                     todo.append(operand)
 
@@ -136,7 +136,7 @@ class Shapes:
 
     def of(self, node: Node) -> int:
         """The class of a node: operator, type, attributes, the types of its operands, its bodies."""
-        attrs = "" if node.op.name == "parameter" else self._attributes(node)
+        attrs = "" if node.op is hlo.parameter else self._attributes(node)
         types = tuple([o.type for o in node.operands])
         return self._numbers.setdefault((node.op, node.type, attrs, types, tuple(map(self._body, node.bodies))), len(self._numbers))
 

@@ -29,7 +29,7 @@ class Rewriter:
 
     def __init__(self, context: Context) -> None:
         latest = context.settings.compiler == "xla-gpu" and policy_named(context.settings.policy) is policy_named("xla-gpu")
-        self._asked = latest and context.module.format == "hlo"
+        self._asked = latest and context.module.dialect.primitive
         self._device = device_named(context.settings.device) if self._asked else None
         self._context = context
         self._known: dict[Node, Decision] | None = None

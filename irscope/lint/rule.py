@@ -12,6 +12,7 @@ from functools import cache
 from textwrap import dedent
 from typing import TYPE_CHECKING, ClassVar
 
+from irscope.graph import Dialect
 from irscope.lint.settings import POLICY
 from irscope.source import Finding, Severity, did_you_mean
 from irscope.source.errors import UserError
@@ -84,7 +85,8 @@ class Rule:
     wrote none of them) unless the rule looks ``inside``. What a ``timed`` rule finds is as severe as it says only where mending it saves
     enough time, and information elsewhere; the others find what is wrong, or may be. A rule with ``only_gains`` is silent where mending
     saves nothing. What a ``tidied`` rule finds compilers mend themselves in text from before optimisation: there it saves nothing.
-    ``policies`` names those whose refusals a rule tells; it is silent under others (empty: it looks under all). ``fix`` says
+    ``policies`` names those whose refusals a rule tells; it is silent under others (empty: it looks under all). A rule with a ``dialect``
+    looks at texts of that one alone. ``fix`` says
     how far irscope can help, ``passes`` which passes of ``irscope opt`` make the change in some of the cases.
     A rule that ``judges_types`` sees a text with faults as it stands; the others find nodes whose types do not hold made opaque
     (``add?``), and may rest on all others.
@@ -97,6 +99,7 @@ class Rule:
     structural: ClassVar[bool] = False
     inside: ClassVar[bool] = False
     policies: ClassVar[tuple[str, ...]] = ()
+    dialect: ClassVar[Dialect | None] = None
     fix: ClassVar[Fix] = Fix.HINT
     passes: ClassVar[tuple[str, ...]] = ()
     timed: ClassVar[bool] = True

@@ -8,6 +8,8 @@ from functools import partial
 from irscope.graph import Node, TensorType
 from irscope.lint.edits import Edit, Site
 from irscope.lint.values import dims
+from irscope.ops import hlo
+from irscope.ops.attributes import Broadcast, Dot, Sort
 
 SIDES = ("lhs", "rhs")
 Axis = tuple[int, int]
@@ -22,25 +24,25 @@ def with_small(wide: Node, reader: Node) -> Edit | None:
     small = wide.operands[0]
     if reader is wide:
         return Edit.use(wide, small)
-    if reader.op.name == "sort" and reader.operands == (wide,) and _sorted_axis(reader) in wide.attrs.get("dimensions", ()):
+    if reader.op is hlo.sort and reader.operands == (wide,) and _sorted_axis(reader) in Broadcast.of(wide).dimensions:
         return Edit({reader: partial(_sorted_before, reader)}, (small,))
-    if reader.op.name != "dot" or reader.operands[0] is reader.operands[1]:
+    if reader.op is not hlo.dot or reader.operands[0] is reader.operands[1]:
         return None
     product = _product_over(wide, reader)
     return Edit({reader: partial(_multiplied, product)}, (small,)) if product is not None else None
 
 
 def _sorted_axis(sort: Node) -> int:
-    return int(next(iter(sort.attrs.get("dimensions", ())), -1))
+    return next(iter(Sort.of(sort).dimensions), -1)
 
 
 def _sorted_before(sort: Node, site: Site) -> Node:
     """One of the equal rows sorted, and then repeated."""
     wide = sort.operands[0]
     small = wide.operands[0]
-    axis = wide.attrs["dimensions"].index(_sorted_axis(sort))
+    axis = Broadcast.of(wide).dimensions.index(_sorted_axis(sort))
     one = site.copy(sort, site.new(small), type=small.type, attrs={**sort.attrs, "dimensions": (axis,)})
-    return site.op("broadcast", one, type=sort.type, attrs=wide.attrs)
+    return site.op(hlo.broadcast, one, type=sort.type, attrs=wide.attrs)
 
 
 @dataclass(slots=True)
@@ -58,7 +60,7 @@ class _Product:
 def _product_over(wide: Node, dot: Node) -> _Product | None:
     """The product, where it sums over no repeats; None where it does, or what lies between is no reshape of repeats in a batch."""
     operands = list(dot.operands[:2])
-    side = next((i for i, o in enumerate(operands) if o is wide or (o.op.name == "reshape" and o.operands[0] is wide)), None)
+    side = next((i for i, o in enumerate(operands) if o is wide or (o.op is hlo.reshape and o.operands[0] is wide)), None)
     if side is None:
         return None
     found = _Product(
@@ -66,8 +68,8 @@ def _product_over(wide: Node, dot: Node) -> _Product | None:
         side,
         wide,
         [list(dims(o)) for o in operands],
-        [tuple(dot.attrs.get(f"{name}_batch_dims", ())) for name in SIDES],
-        [tuple(dot.attrs.get(f"{name}_contracting_dims", ())) for name in SIDES],
+        list(Dot.of(dot).batch_dims),
+        list(Dot.of(dot).contracting_dims),
     )
     if operands[side] is not wide:
         merged = _merged(dims(wide), dims(operands[side]))
@@ -76,7 +78,7 @@ def _product_over(wide: Node, dot: Node) -> _Product | None:
         place = found.batches[side].index(merged)
         for one in (0, 1):
             _split(found, one, found.batches[one][place], dims(wide)[merged])
-    kept = wide.attrs.get("dimensions", ())
+    kept = Broadcast.of(wide).dimensions
     return None if any(d not in kept for d in found.summed[side]) else found
 
 
@@ -101,7 +103,7 @@ def _split(product: _Product, side: int, at: int, first: int) -> None:
 
 def _multiplied(product: _Product, site: Site) -> Node:
     """The product with the small operand: repeats in a batch are free dimensions of the other operand, free ones are repeated behind it."""
-    dot, side, kept = product.dot, product.side, tuple(product.wide.attrs["dimensions"])
+    dot, side, kept = product.dot, product.side, Broadcast.of(product.wide).dimensions
     other = 1 - side
     stays = [i for i, d in enumerate(product.batches[side]) if d in kept]
     batches = [tuple(b[i] for i in stays) for b in product.batches]
@@ -124,10 +126,10 @@ def _multiplied(product: _Product, site: Site) -> Node:
     there = [axis for axis in before if axis in after]
     if after != there:
         order = tuple(after.index(axis) for axis in there)
-        made = site.op("transpose", made, type=TensorType(dot.type.dtype, tuple(length[a] for a in there)), attrs={"dimensions": order})
+        made = site.op(hlo.transpose, made, type=TensorType(dot.type.dtype, tuple(length[a] for a in there)), attrs={"dimensions": order})
     if there != before:
         places = tuple(before.index(axis) for axis in there)
-        made = site.op("broadcast", made, type=TensorType(dot.type.dtype, tuple(length[a] for a in before)), attrs={"dimensions": places})
+        made = site.op(hlo.broadcast, made, type=TensorType(dot.type.dtype, tuple(length[a] for a in before)), attrs={"dimensions": places})
     return _shaped(site, made, dims(dot))
 
 
@@ -147,4 +149,4 @@ def _shaped(site: Site, node: Node, shape: tuple[int, ...]) -> Node:
     if dims(node) == shape:
         return node
     assert isinstance(node.type, TensorType)
-    return site.op("reshape", node, type=TensorType(node.type.dtype, shape))
+    return site.op(hlo.reshape, node, type=TensorType(node.type.dtype, shape))

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from irscope.analysis.calls import Calls
 from irscope.analysis.cost import is_free
 from irscope.expand.expand import inline
+from irscope.formats.torchscript.names import is_library_call
 from irscope.fusion import Group, Plan
-from irscope.graph import Graph, Kind, Module, Node, TensorType, callees_first
+from irscope.graph import Graph, Kind, Module, Node, TensorType, Typing, callees_first
 from irscope.graph.collector import collector_paused
 from irscope.lint.claims import CANNOT
 from irscope.lint.context import Context
@@ -18,11 +19,10 @@ from irscope.lint.edits import Edit, built, together
 from irscope.lint.findings import RuleFinding
 from irscope.lint.planned import Planned
 from irscope.lint.rule import Fix, Rule, all_rules
-from irscope.lint.values import written
+from irscope.lint.values import PLUMBING, written
 
 SAID = 3
 """Operators that are named where a policy computes them in several kernels."""
-MOVES_NOTHING = frozenset(("tuple", "get-tuple-element", "parameter", "constant"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +101,12 @@ def _split(apart: Planned, planned: Planned) -> list[str]:
 
 def _apart(module: Module) -> Planned:
     """The module with a kernel for each operator of the text, as a framework runs it; kernels that a text of HLO holds are taken apart."""
-    apart = inline(module, keep=("copy",)) if module.format == "hlo" else module
+    apart = inline(module, keep=("copy",)) if module.dialect.primitive else module
     plans = []
     scalar = Context(apart).scalar_bodies
     for graph in callees_first(apart, apart.main()):
         if graph not in scalar:
-            plans.append(Plan(graph, list(_operators(graph, apart.format == "hlo"))))
+            plans.append(Plan(graph, list(_operators(graph, apart.dialect.primitive))))
     return Planned.of(apart, plans, "")
 
 
@@ -115,7 +115,7 @@ def _operators(graph: Graph, alone: bool) -> Iterable[Group]:
     users = graph.users()
     members: dict[int, list[Node]] = {}
     for node in graph.nodes:
-        if node.op.name not in MOVES_NOTHING and not is_free(node) and not is_free(written(node)):
+        if node.op not in PLUMBING and not is_free(node) and not is_free(written(node)):
             members.setdefault(node.index if alone else id(written(node)), []).append(node)
     for nodes in members.values():
         inside = set(nodes)
@@ -127,11 +127,11 @@ def _operators(graph: Graph, alone: bool) -> Iterable[Group]:
 
 def _calls(module: Module, apart: Planned) -> float:
     """Operators that Python calls: of TorchScript also views, which have no kernel."""
-    if module.format != "torchscript":
+    if module.dialect.typing is not Typing.EXECUTED:
         return apart.launches
     calls = Calls(module)
     return sum(
-        calls.times[graph] * sum(1 for node in graph.nodes if node.op.name.startswith(("aten::", "quantized::")) and not node.synthetic)
+        calls.times[graph] * sum(is_library_call(node.op) for node in graph.shown())
         for graph in calls.order
     )
 

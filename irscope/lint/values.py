@@ -3,21 +3,34 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 
-from irscope.graph import Graph, Kind, Node, TensorType
-from irscope.ops.attrs import Literal
+from irscope.graph import Graph, Kind, Node, Op, TensorType
+from irscope.ops import hlo
+from irscope.ops.attributes import Broadcast, Constant, CustomCall
+from irscope.ops.sets import OpSet
 
-MOVES = frozenset(("reshape", "bitcast", "copy", "transpose"))
+MOVES = hlo.named("reshape bitcast copy transpose")
 """Operators that give the same elements under another shape or order."""
 
-SPREADS = MOVES | {"broadcast", "convert", "opt-barrier"}
+SPREADS = MOVES | hlo.named("broadcast convert opt-barrier")
 """Operators behind which a filled value is still filled with the same number."""
 
-CASTS_AND_MOVES = MOVES | {"convert"}
+CASTS_AND_MOVES = MOVES | hlo.named("convert")
 
 
-FOLDED: dict[str, Callable[[float, float], float]] = {"add": operator.add, "subtract": operator.sub, "multiply": operator.mul}
+FOLDED: dict[Op, Callable[[float, float], float]] = {hlo.add: operator.add, hlo.subtract: operator.sub, hlo.multiply: operator.mul}
+
+LEAVES = hlo.named("parameter constant")
+PLUMBING = LEAVES | hlo.named("tuple get-tuple-element")
+"""Operators that compute and move nothing."""
+
+ARITHMETIC = hlo.named("add subtract multiply divide")
+FILLS = hlo.named("broadcast constant")
+CALLS = hlo.named("fusion call")
+
+COPIES = hlo.named("copy convert")
+"""Operators whose result element i is operand element i, in another place or type."""
 
 INSTALLED = ("site-packages/", "dist-packages/")
 LIBRARIES = ("torch/", "jax/", "flax/", "keras/", "transformers/", "timm/")
@@ -35,12 +48,12 @@ ANNOTATIONS = ("Sharding", "SPMD", "Shard", "annotate_device", "MoveTo", "xla.sd
 
 def is_annotation(node: Node) -> bool:
     """Whether a custom call computes nothing, and only says where its operand lies."""
-    return node.op.name == "custom-call" and str(node.attrs.get("custom_call_target", "")).startswith(ANNOTATIONS)
+    return node.op is hlo.custom_call and CustomCall.of(node).custom_call_target.startswith(ANNOTATIONS)
 
 
-def behind(node: Node, names: Collection[str]) -> Node:
-    """The first node, going up first operands, whose operator is none of ``names``."""
-    while node.op.name in names and node.operands:
+def behind(node: Node, ops: frozenset[Op] | OpSet) -> Node:
+    """The first node, going up first operands, whose operator is none of ``ops``."""
+    while node.op in ops and node.operands:
         node = node.operands[0]
     return node
 
@@ -53,11 +66,11 @@ def number(node: Node, steps: int = 3) -> float | None:
     node = behind(node, SPREADS)
     if not isinstance(node.type, TensorType) or node.type.elements != 1:
         return None
-    if node.op.name in FOLDED and steps and len(node.operands) == 2:
+    if node.op in FOLDED and steps and len(node.operands) == 2:
         one, two = (number(operand, steps - 1) for operand in node.operands)
-        return FOLDED[node.op.name](one, two) if one is not None and two is not None else None
-    literal = node.attrs.get("literal") if node.op.name == "constant" else None
-    if not isinstance(literal, Literal) or literal.elided:
+        return FOLDED[node.op](one, two) if one is not None and two is not None else None
+    literal = Constant.of(node).known if node.op is hlo.constant else None
+    if literal is None:
         return None
     if literal.text is None:  # it was made while the graph was expanded
         value = literal.value().reshape(()).item()
@@ -86,15 +99,15 @@ def size(node: Node) -> int:
     return node.type.bytes if isinstance(node.type, TensorType) else 0
 
 
-def body_operator(node: Node) -> str:
-    """The operator at the root of a reducer (``add``, ``maximum``); empty where there is none."""
+def body_operator(node: Node) -> Op | None:
+    """The operator at the root of a reducer (``add``, ``maximum``); None where there is none."""
     root = node.bodies[0].root if node.bodies else None
-    return root.op.name if root is not None and len(node.bodies[0].nodes) == 3 else ""
+    return root.op if root is not None and len(node.bodies[0].nodes) == 3 else None
 
 
-def reduces(node: Node, operator: str) -> bool:
+def reduces(node: Node, operator: Op) -> bool:
     """Whether the node is a reduction of one tensor by this operator."""
-    return node.op.name == "reduce" and body_operator(node) == operator and len(node.operands) == 2
+    return node.op is hlo.reduce and body_operator(node) is operator and len(node.operands) == 2
 
 
 def uniform_axes(graph: Graph) -> list[frozenset[int]]:
@@ -106,12 +119,12 @@ def uniform_axes(graph: Graph) -> list[frozenset[int]]:
     found: list[frozenset[int]] = []
     for node in graph.nodes:
         axes = none
-        if node.op.dialect != "hlo" or not node.operands:
+        if not node.op.is_primitive or not node.operands:
             pass
-        elif node.op.name == "broadcast":
-            kept = set(node.attrs.get("dimensions", ()))
+        elif node.op is hlo.broadcast:
+            kept = Broadcast.of(node).dimensions
             axes = frozenset(i for i, d in enumerate(dims(node)) if d > 1 and i not in kept)
-        elif node.op.kind is Kind.ELEMENTWISE or node.op.name in ("copy", "convert"):
+        elif node.op.kind is Kind.ELEMENTWISE or node.op in COPIES:
             axes = found[node.operands[0].index]
             for operand in node.operands[1:]:
                 if not axes:

@@ -21,7 +21,7 @@ LISTED = 3
 
 def found_by(context: Context, rule: type[Rule]) -> list[Finding]:
     """What one rule finds: the places of one user operator made one finding, as severe as what mending it saves."""
-    if rule.policies and context.settings.compiler not in rule.policies:
+    if (rule.policies and context.settings.compiler not in rule.policies) or rule.dialect not in (None, context.module.dialect):
         return []
     found = merged(context, context.checked(rule))
     if rule.only_gains:

@@ -9,8 +9,8 @@ from irscope.fusion.xla.gpu_cost import CostModel
 from irscope.fusion.xla.gpu_device import DEVICES
 from irscope.fusion.xla.gpu_outputs import join_kernels
 from irscope.fusion.xla.instructions import Computation, Instruction
-from irscope.graph.users import FEW, Users
 from irscope.graph import DTYPES, TensorType
+from irscope.graph.users import FEW, Users
 from irscope.ops import hlo
 from tests.fusion.xla_texts import ADD, module
 

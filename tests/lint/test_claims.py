@@ -17,6 +17,7 @@ from irscope.lint.regions import Region
 from irscope.lint.rule import find_rule
 from irscope.lint.run import lint_module
 from irscope.lint.settings import Settings
+from irscope.ops import hlo
 
 SORTED = """HloModule m
 
@@ -100,7 +101,7 @@ def edits(nodes: dict[str, Node], i: int) -> dict[str, Edit]:
         return site.copy(nodes[f"e{i}"], site.new(nodes[f"g{i}"]))
 
     def unreshaped(site: Site) -> Node:
-        return site.op("maximum", site.new(nodes[f"a{i}"]), site.new(nodes[f"a{i}"]))
+        return site.op(hlo.maximum, site.new(nodes[f"a{i}"]), site.new(nodes[f"a{i}"]))
 
     return {
         "casts": Edit.use(nodes[f"g{i}"], nodes[f"s{i}"]),

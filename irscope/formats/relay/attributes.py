@@ -138,3 +138,11 @@ class Clip(Attributes):
     __slots__ = ()
     a_min = attribute[float]()
     a_max = attribute[float]()
+
+
+class DeviceCopy(Attributes):
+    """The devices that a value is copied from and to."""
+
+    __slots__ = ()
+    src_virtual_device = attribute[Any](None)
+    dst_virtual_device = attribute[Any](None)

@@ -35,7 +35,7 @@ def audit(module: Module) -> Table:
                 continue
             dtype = node.type.dtype.name
             source = node.operands[0].type if node.operands else None
-            if node.op.name in CASTS and isinstance(source, TensorType):
+            if node.op in CASTS and isinstance(source, TensorType):
                 pair = source.dtype.name, dtype
                 casts[pair] += 1
                 fused[pair] += not alone

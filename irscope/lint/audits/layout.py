@@ -8,9 +8,13 @@ from irscope.analysis.survey import Survey
 from irscope.graph import Graph, Module, Node, TensorType
 from irscope.lint.audits.table import Table
 from irscope.lint.savings import human_bytes
+from irscope.ops import hlo, sets
 
-MOVES = frozenset("transpose copy aten::permute aten::transpose aten::t aten::contiguous aten::to_dense layout_transform".split())
-MOVES_WORDS = frozenset(("transpose", "layout_transform", "copy", "contiguous", "permute"))
+MOVES = (
+    sets.hlo("transpose copy")
+    | sets.relay("transpose copy layout_transform")
+    | sets.torchscript("permute transpose t contiguous to_dense copy")
+)
 MAX_ROWS = 40
 
 
@@ -32,7 +36,7 @@ def audit(module: Module) -> Table:
                 order = _order(node.type)
                 layouts[order] += 1
                 sizes[order] += node.type.bytes
-            if node.op.name in MOVES or node.op.name.rpartition("::")[2] in MOVES_WORDS:
+            if node.op in MOVES:
                 if alone:
                     moves.append((survey.costs.traffic(node, graph) * survey.calls.times[graph], graph, node))
                 else:
@@ -45,12 +49,12 @@ def audit(module: Module) -> Table:
         table.rows.append((order, None, f"{n} values", human_bytes(sizes[order])))
     for moved, graph, node in moves[:MAX_ROWS]:
         operand = node.operands[0] if node.operands else None
-        why = "of a parameter, on every run" if operand is not None and operand.op.name == "parameter" else _shapes(operand, node)
+        why = "of a parameter, on every run" if operand is not None and operand.op is hlo.parameter else _shapes(operand, node)
         users = ", ".join(dict.fromkeys(user.op.name for user in survey.users(graph)[node.index])) or "the result"
         table.rows.append((node.op.name, f"%{node.name}", f"{why}, for {users}", human_bytes(moved)))
     if len(moves) > MAX_ROWS:
         table.notes.append(f"{len(moves) - MAX_ROWS} smaller moves are not shown")
-    if module.format != "hlo":
+    if not module.dialect.primitive:
         table.notes.append(f"{module.format} does not write layouts: all values are taken to lie in the order of their axes")
     return table
 

@@ -9,6 +9,7 @@ from irscope.analysis.survey import Survey
 from irscope.graph import Module, TensorType, bytes_of
 from irscope.lint.audits.table import Table
 from irscope.lint.savings import human_bytes
+from irscope.ops.attributes import HloModule
 
 MAX_ROWS = 25
 
@@ -48,8 +49,7 @@ def audit(module: Module) -> Table:
     spaces = _spaces(module)
     if len(spaces) > 1:
         table.notes.append("by memory space: " + ", ".join(f"S({space}) {human_bytes(n)}" for space, n in sorted(spaces.items())))
-    scheduled = str(module.attrs.get("is_scheduled", "")).lower() == "true"
-    order = "the compiler's own" if scheduled else "that of the text: the compiler may choose a better one"
+    order = "the compiler's own" if HloModule.of(module).is_scheduled else "that of the text: the compiler may choose a better one"
     table.notes.append(f"the order is {order}")
     return table
 

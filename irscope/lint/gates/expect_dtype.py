@@ -5,20 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from irscope.analysis.classes import work_class
+from irscope.formats.torchscript.names import functional
 from irscope.graph import Graph, Kind, Module, Node, TensorType
 from irscope.lint.context import Context
 from irscope.lint.gate import Gate
 from irscope.lint.savings import human_bytes
+from irscope.ops import hlo, sets
 from irscope.source import Finding, Note, UserError, did_you_mean
 
 DTYPES = ("f32", "f16", "bf16", "int8")
 HALF = frozenset(("f16", "bf16"))
-CASTS = frozenset(("convert", "cast", "aten::to", "aten::type_as", "aten::float", "aten::half", "aten::_to_copy", "aten::bfloat16"))
-ACCUMULATE = frozenset(
-    "softmax log_softmax _softmax _log_softmax layer_norm native_layer_norm batch_norm group_norm instance_norm rms_norm norm sum mean var "
-    "std logsumexp cross_entropy_loss nll_loss mse_loss cumsum".split()
+CASTS = sets.hlo("convert") | sets.relay("cast") | sets.torchscript("to type_as float half _to_copy bfloat16")
+ACCUMULATE = (
+    sets.hlo("reduce reduce-window all-reduce")
+    | sets.relay("nn.softmax nn.log_softmax nn.layer_norm nn.batch_norm nn.group_norm nn.instance_norm sum mean nn.nll_loss cumsum")
+    | sets.torchscript(
+        "softmax log_softmax _softmax _log_softmax layer_norm native_layer_norm batch_norm group_norm instance_norm rms_norm norm sum mean "
+        "var std logsumexp cross_entropy_loss nll_loss mse_loss cumsum"
+    )
 )
 """Operators that hold wide accumulators by design: normalisations, sums, losses."""
+SOURCES = sets.hlo("parameter constant") | sets.torchscript("prim::Constant")
 MAX_SHOWN = 20
 
 
@@ -72,11 +79,11 @@ class ExpectDtype(Gate):
 
     @classmethod
     def _told(cls, module: Module, graph: Graph, island: list[Node], expected: str, context: Context) -> Finding:
-        first = next((node for node in island if node.op.name not in CASTS), island[0])
+        first = next((node for node in island if node.op not in CASTS), island[0])
         inside = {id(node) for node in island}
         dtypes = sorted({_dtype(node) for node in island} if expected != "int8" else {_dtype(o) for n in island for o in n.operands} - {""})
-        into = sum(node.op.name in CASTS for node in island)
-        out = sum(u.op.name in CASTS for node in island for u in context.users(node, graph) if id(u) not in inside)
+        into = sum(node.op in CASTS for node in island)
+        out = sum(u.op in CASTS for node in island for u in context.users(node, graph) if id(u) not in inside)
         if expected == "int8":
             message = f"%{first.name} ({first.op.name}) takes {', '.join(dtypes)}, int8 is expected"
         else:
@@ -85,7 +92,7 @@ class ExpectDtype(Gate):
         notes = tuple(
             Note(f"%{o.name} ({o.op.name}) brings {_dtype(o)} in", o.loc)
             for o in dict.fromkeys(o for node in island for o in node.operands)
-            if id(o) not in inside and _dtype(o) in dtypes and o.op.name in ("parameter", "constant", "prim::Constant")
+            if id(o) not in inside and _dtype(o) in dtypes and o.op in SOURCES
         )[:3]
         if into or out:
             notes += (Note(f"casts: {into} into it, {out} out of it"),)
@@ -98,7 +105,7 @@ def _dtype(node: Node) -> str:
 
 def _is_odd(node: Node, expected: str) -> bool:
     """Whether a node works in a floating type that is not the expected one. Leaves and single numbers do not count."""
-    if not isinstance(node.type, TensorType) or node.op.kind is Kind.LEAF or node.op.name in ("parameter", "constant"):
+    if not isinstance(node.type, TensorType) or node.op.kind is Kind.LEAF:
         return False
     if expected == "int8":
         taken = [operand.type.dtype for operand in node.operands[:2] if isinstance(operand.type, TensorType)]
@@ -133,19 +140,15 @@ def _allowed(island: list[Node], graph: Graph, expected: str, context: Context) 
         return True  # the fusion that runs this body is reported, or not, in its own graph
     if expected not in HALF or any(_dtype(node) != "f32" for node in island):
         return False
-    working = [node for node in island if node.op.name not in CASTS]
+    working = [node for node in island if node.op not in CASTS]
     products = [node for node in working if work_class(node) == "contraction"]
     if products:
         narrow = all(_dtype(o) == expected for node in products for o in node.operands[:2])
-        back = all(u.op.name in CASTS for node in island for u in context.users(node, graph) if u not in island)
+        back = all(u.op in CASTS for node in island for u in context.users(node, graph) if u not in island)
         return narrow and back and len(working) == len(products)
-    sums = any(node.op.name in ("reduce", "reduce-window", "all-reduce") or _word(node) in ACCUMULATE for node in working)
-    inside = any(body in context.inlined and any(n.op.name == "reduce" for n in body.nodes) for node in working for body in node.bodies)
+    sums = any(functional(node.op) in ACCUMULATE for node in working)
+    inside = any(body in context.inlined and any(n.op is hlo.reduce for n in body.nodes) for node in working for body in node.bodies)
     return sums or inside or not working
-
-
-def _word(node: Node) -> str:
-    return node.op.name.rpartition("::")[2].removeprefix("nn.").rstrip("_")
 
 
 def _bytes(island: list[Node]) -> int:

@@ -11,9 +11,11 @@ from irscope.graph import Graph, Kind, Node
 from irscope.lint.gate import Gate
 from irscope.lint.planned import Planned
 from irscope.lint.values import written
+from irscope.ops import hlo, sets
+from irscope.ops.attributes import GetTupleElement
 from irscope.source import Finding, Note, UserError, did_you_mean
 
-SEEN_THROUGH = frozenset("broadcast reshape bitcast copy convert transpose get-tuple-element".split())
+SEEN_THROUGH = sets.hlo("broadcast reshape bitcast copy convert transpose get-tuple-element") | sets.relay("reshape copy transpose")
 """What may stand between two operators of a chain without being named: it computes nothing."""
 MAX_SHOWN = 20
 LISTED = 12
@@ -120,7 +122,7 @@ class _Atoms:
     def _work(self, node: Node, graph: Graph, numbers: dict[Node, set[int]], values: dict[Node, _Value]) -> None:
         """Find who makes the value of a node. A policy names the fusion, or the nodes of its body; fusions do not stand in fusions."""
         kernels = frozenset(numbers.get(node, ()))
-        if node.op.name != "fusion" or not node.bodies:
+        if node.op is not hlo.fusion or not node.bodies:
             values[node] = self._made(node, graph, kernels, node, [values.get(operand) for operand in node.operands])
             return
         body = node.bodies[0]
@@ -132,10 +134,10 @@ class _Atoms:
         values[node] = inner.get(body.root) if body.root is not None else None
 
     def _made(self, node: Node, graph: Graph, kernels: frozenset[int], outer: Node, given: list[_Value]) -> _Value:
-        if node.op.name == "tuple":
+        if node.op is hlo.tuple:
             return tuple(given)
-        if node.op.name == "get-tuple-element" and isinstance(given[0], tuple):
-            index = node.attrs.get("index", 0)
+        if node.op is hlo.get_tuple_element and isinstance(given[0], tuple):
+            index = GetTupleElement.of(node).index
             return given[0][index] if index < len(given[0]) else None
         atom = _Atom(node, graph, kernels, outer, [])
         for before in given:
@@ -201,7 +203,7 @@ def _next(atom: _Atom) -> list[_Atom]:
             continue
         seen.add(id(after))
         found.append(after)
-        if after.node.op.name in SEEN_THROUGH:
+        if after.node.op in SEEN_THROUGH:
             waiting += after.feeds
     return sorted(found, key=lambda a: a.node.index)
 

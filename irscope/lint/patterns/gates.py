@@ -8,8 +8,9 @@ from math import isclose, pi, sqrt
 from irscope.graph import Graph, Kind, Node
 from irscope.lint.context import Context
 from irscope.lint.patterns.composite import Composite, Odd
-from irscope.lint.patterns.parts import CASTS, other, product_behind, readers, scaled, sigmoid
-from irscope.lint.values import SPREADS, behind, cone, number
+from irscope.lint.patterns.parts import other, product_behind, readers, scaled, sigmoid
+from irscope.lint.values import COPIES, SPREADS, behind, cone, number
+from irscope.ops import hlo
 
 CLOSE = 2e-3
 """How far a constant may be from what a pattern has: half-precision literals are rounded."""
@@ -31,9 +32,9 @@ def found(context: Context) -> Iterator[Composite]:
 
 def gelus(context: Context) -> Iterator[Composite]:
     """Every ``tanh(a * (x + b * x^3))`` and every ``1 + erf(a * x)`` that is multiplied by ``x``; ``nodes`` are the function and ``x``."""
-    for node, graph in context.primitives("tanh"):
+    for node, graph in context.primitives(hlo.tanh):
         scale, inner = scaled(node.operands[0])
-        if scale is None or inner.op.name != "add" or len(inner.operands) != 2:
+        if scale is None or inner.op is not hlo.add or len(inner.operands) != 2:
             continue
         for x, term in (inner.operands, inner.operands[::-1]):
             weight, cube = scaled(term)
@@ -41,11 +42,11 @@ def gelus(context: Context) -> Iterator[Composite]:
                 odd = _constant(node, "scale", scale, sqrt(2 / pi)) or _constant(node, "cubic term", weight, CUBIC)
                 yield Composite("GELU", graph, node, (node, x), odd)
                 break
-    for node, graph in context.primitives("erf"):
+    for node, graph in context.primitives(hlo.erf):
         scale, x = scaled(node.operands[0])
         if scale is not None and _weighs(context, graph, node, x):
             yield Composite("GELU", graph, node, (node, x), _constant(node, "scale", scale, sqrt(0.5)))
-    for node, graph in context.primitives("constant"):
+    for node, graph in context.primitives(hlo.constant):
         if isclose(number(node) or 0.0, ERFC, rel_tol=1e-6):
             yield from _written_out(context, graph, node)
 
@@ -54,16 +55,16 @@ def _written_out(context: Context, graph: Graph, marker: Node) -> Iterator[Compo
     """``x/2 * erfc(-x * sqrt(1/2))`` with erfc as JAX writes it out: a polynomial in the square of its argument and two in its inverse."""
     uses = [(user, spread) for spread in context.users(marker, graph) for user in context.users(spread, graph)]
     squares = [operand for user, spread in uses for operand in user.operands if operand is not spread]
-    if not squares or squares[0].op.name != "multiply" or squares[0].operands[0] is not squares[0].operands[1]:
+    if not squares or squares[0].op is not hlo.multiply or squares[0].operands[0] is not squares[0].operands[1]:
         return
     scale, negated = scaled(squares[0].operands[0])
-    if scale is None or (negated.op.name != "negate" and scale > 0):
+    if scale is None or (negated.op is not hlo.negate and scale > 0):
         return
-    x = negated.operands[0] if negated.op.name == "negate" else negated
+    x = negated.operands[0] if negated.op is hlo.negate else negated
     reached, todo = {squares[0]}, [squares[0]]
     while todo and len(reached) < WRITTEN_OUT:
         for user in context.users(todo.pop(), graph):
-            if user.op.name == "multiply" and any(scaled(o)[1] is x and scaled(o)[0] is not None for o in user.operands):
+            if user.op is hlo.multiply and any(scaled(o)[1] is x and scaled(o)[0] is not None for o in user.operands):
                 yield Composite("GELU", graph, user, (user, x), _constant(user, "scale", abs(scale), sqrt(0.5)))
                 return
             if user not in reached and user.op.kind is Kind.ELEMENTWISE:
@@ -74,9 +75,9 @@ def _written_out(context: Context, graph: Graph, marker: Node) -> Iterator[Compo
 def _weighs(context: Context, graph: Graph, erf: Node, x: Node) -> bool:
     """Whether ``1 + erf`` is multiplied by the value itself."""
     for plus in context.users(erf, graph):
-        if plus.op.name == "add" and any(number(o) == 1 for o in plus.operands):
+        if plus.op is hlo.add and any(number(o) == 1 for o in plus.operands):
             for user in context.users(plus, graph):
-                if user.op.name == "multiply" and any(x is behind(o, SPREADS) or x in cone(o, 4) for o in user.operands if o is not plus):
+                if user.op is hlo.multiply and any(x is behind(o, SPREADS) or x in cone(o, 4) for o in user.operands if o is not plus):
                     return True
     return False
 
@@ -89,36 +90,38 @@ def _constant(node: Node, what: str, value: float, wanted: float) -> Odd | None:
 
 def _is_cube(node: Node, x: Node) -> bool:
     """Whether the value is ``x`` to the third power, in one of its spellings."""
-    node = behind(node, CASTS)
-    if node.op.name == "power":
+    node = behind(node, COPIES)
+    if node.op is hlo.power:
         return node.operands[0] is x and number(node.operands[1]) == 3
-    if node.op.name != "multiply" or len(node.operands) != 2:
+    if node.op is not hlo.multiply or len(node.operands) != 2:
         return False
     for one, two in (node.operands, node.operands[::-1]):
-        if one is x and two.op.name == "multiply" and two.operands[0] is x and two.operands[1] is x:
+        if one is x and two.op is hlo.multiply and two.operands[0] is x and two.operands[1] is x:
             return True
     return False
 
 
 def _swiglus(context: Context) -> Iterator[Composite]:
     """``a * sigmoid(a) * b`` where ``a`` and ``b`` are products with the same left side."""
-    for node, graph in context.primitives("logistic", "divide"):
+    for node, graph in context.primitives(hlo.logistic, hlo.divide):
         gate = sigmoid(node)
         if gate is None or graph in context.inlined:
             continue
         slope, gated = scaled(gate)
-        for user, operand in readers(context, graph, node, frozenset(CASTS)):
-            if user.op.name != "multiply" or len(user.operands) != 2:
+        for user, operand in readers(context, graph, node, COPIES):
+            if user.op is not hlo.multiply or len(user.operands) != 2:
                 continue
             mine = other(user, operand)
-            for outer, by in readers(context, graph, user, frozenset(CASTS)):
-                if outer.op.name == "multiply" and len(outer.operands) == 2 and outer.operands[0] is not outer.operands[1]:
-                    yield from _gate(graph, node, gate if slope is None else gated, slope, mine, outer, other(outer, by))
+            for outer, by in readers(context, graph, user, COPIES):
+                if outer.op is hlo.multiply and len(outer.operands) == 2 and outer.operands[0] is not outer.operands[1]:
+                    yield from _gate(graph, node, gate if slope is None else gated, slope, outer, (mine, other(outer, by)))
 
 
-def _gate(graph: Graph, node: Node, gate: Node, slope: float | None, mine: Node, outer: Node, twin: Node) -> Iterator[Composite]:
+def _gate(
+    graph: Graph, node: Node, gate: Node, slope: float | None, outer: Node, factors: tuple[Node, Node]
+) -> Iterator[Composite]:
     """The composite, if the three factors are a product, its sigmoid, and another product of the same input."""
-    for value, up in ((mine, twin), (twin, mine)):
+    for value, up in (factors, factors[::-1]):
         if behind(value, SPREADS) is not behind(gate, SPREADS):
             continue
         (first, _), (second, _) = product_behind(value), product_behind(up)
@@ -135,7 +138,7 @@ def _odd_gate(node: Node, value: Node, gate: Node, slope: float | None, first: N
     if sources[0] is not sources[1] and behind(first.operands[1], SPREADS) is not behind(second.operands[1], SPREADS):
         says = f"%{first.name} is a product of %{sources[0].name} and %{second.name} one of %{sources[1].name}"
         return Odd(second, says, "take both products of the same value, or of stacked weights at once", others=((first, "is the gate"),))
-    if value is not gate and value.op.name in CASTS:
+    if value is not gate and value.op in COPIES:
         says = f"%{value.name} converts the gate for the product, and its sigmoid is of the other type"
         return Odd(value, says, "take the sigmoid and the product in one type")
     return None

@@ -10,6 +10,8 @@ from irscope.lint.context import Context
 from irscope.lint.patterns.composite import Composite, Odd
 from irscope.lint.patterns.parts import NEAR, axes_text, long_axes
 from irscope.lint.values import SPREADS, behind, cone, dims, reduces
+from irscope.ops import hlo
+from irscope.ops.attributes import Dot, Reduce
 
 STEPS = 4
 """Operators between a softmax and the product that reads it, at most."""
@@ -31,16 +33,16 @@ class Softmax:
 
 def softmaxes(context: Context) -> Iterator[tuple[Softmax, Graph]]:
     """Every softmax, with its graph."""
-    for node, graph in context.primitives("divide"):
+    for node, graph in context.primitives(hlo.divide):
         if len(node.operands) != 2:
             continue
         total = behind(node.operands[1], SPREADS)
         top = behind(node.operands[0], SPREADS)
-        if top.op.name == "exponential" and top.operands and reduces(total, "add") and behind(total.operands[0], SPREADS) is top:
+        if top.op is hlo.exponential and top.operands and reduces(total, hlo.add) and behind(total.operands[0], SPREADS) is top:
             shift = behind(top.operands[0], SPREADS)
             largest = None
-            if shift.op.name == "subtract" and len(shift.operands) == 2:
-                near = (n for n in cone(shift.operands[1], NEAR) if reduces(n, "maximum"))
+            if shift.op is hlo.subtract and len(shift.operands) == 2:
+                near = (n for n in cone(shift.operands[1], NEAR) if reduces(n, hlo.maximum))
                 largest = next((n for n in near if dims(n.operands[0]) == dims(top)), None)
             yield Softmax(node, top, total, largest), graph
 
@@ -59,8 +61,8 @@ def _shift(softmax: Softmax) -> Odd | None:
     """A maximum that is taken over other axes than the sum."""
     if softmax.largest is None:
         return None
-    shift = tuple(sorted(softmax.largest.attrs.get("dimensions", ())))
-    axes = tuple(sorted(softmax.total.attrs.get("dimensions", ())))
+    shift = tuple(sorted(Reduce.of(softmax.largest).dimensions))
+    axes = tuple(sorted(Reduce.of(softmax.total).dimensions))
     if shift == axes:
         return None
     wrong = not set(axes) <= set(shift)
@@ -74,24 +76,22 @@ def _attention(context: Context, graph: Graph, softmax: Softmax) -> Iterator[Com
     """The product behind a softmax sums over the softmax's axis, and nothing scales in between."""
     at, scale = softmax.result, None
     for _ in range(STEPS):
-        users = context.users(at, graph)
-        if len(users) != 1:
+        user = context.only_user(at, graph)
+        if user is None:
             return
-        user = users[0]
-        if user.op.name == "dot":
+        if user.op is hlo.dot:
             yield Composite("attention", graph, user, (softmax.result,), _product(softmax, at, user, scale))
             return
-        if user.op.name == "multiply" and any(behind(o, SPREADS).op.kind is Kind.LEAF for o in user.operands):
+        if user.op is hlo.multiply and any(behind(o, SPREADS).op.kind is Kind.LEAF for o in user.operands):
             scale = user
-        elif user.op.name != "convert":
+        elif user.op is not hlo.convert:
             return
         at = user
 
 
 def _product(softmax: Softmax, at: Node, product: Node, scale: Node | None) -> Odd | None:
     others = ((softmax.result, "is the softmax"),)
-    side = "lhs" if product.operands[0] is at else "rhs"
-    summed = tuple(sorted(product.attrs.get(f"{side}_contracting_dims", ())))
+    summed = tuple(sorted(Dot.of(product).contracting_dims[product.operands[0] is not at]))
     if dims(at) == dims(softmax.result) and len(summed) == 1 and len(softmax.axes) == 1 and summed != softmax.axes:
         says = f"the softmax is over {axes_text(softmax.axes)} and the product sums over {axes_text(summed)}"
         return Odd(product, says, "take the softmax over the axis of the keys, which the product with the values sums over", True, others)

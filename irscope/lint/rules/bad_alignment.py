@@ -11,6 +11,8 @@ from irscope.lint.findings import RuleFinding
 from irscope.lint.quantised import products, stored
 from irscope.lint.rule import Fixture, Rule
 from irscope.lint.values import dims
+from irscope.ops import hlo
+from irscope.ops.attributes import Convolution, Dot
 from irscope.source import Severity
 
 UNIT = 64
@@ -139,9 +141,7 @@ class BadAlignment(Rule):
             padded = -(-size // UNIT) * UNIT
             products_ = f"{len(seen.nodes)} products" if len(seen.nodes) > 1 else f"%{first.name}"
             yield context.finding(
-                self,
-                first,
-                seen.graph,
+                self, first, seen.graph,
                 f"the {seen.axis} of {products_} is {size}, no multiple of {MINIMUM.get(_bits(first), 8)}",
                 help=f"pad it to {padded}: {100 * (padded - size) / size:.1f} % more work in whole vectors",
             )
@@ -157,13 +157,13 @@ def _weight_axes(node: Node) -> Iterator[tuple[str, int, int]]:
     if len(node.operands) < 2 or stored(node.operands[1]) is None:
         return
     shape, bits = dims(node.operands[1]), _bits(node)
-    if node.op.name == "dot":
-        summed, batch = node.attrs.get("rhs_contracting_dims", ()), node.attrs.get("rhs_batch_dims", ())
+    if node.op is hlo.dot:
+        summed, batch = Dot.of(node).rhs_contracting_dims, Dot.of(node).rhs_batch_dims
         for i, size in enumerate(shape):
             if i not in batch:
                 yield ("depth" if i in summed else "width"), size, bits
-    elif "dim_labels" in node.attrs and len(shape) > 2:
-        labels = node.attrs["dim_labels"]
+    elif len(shape) > 2:
+        labels = Convolution.of(node).dim_labels
         if max(labels.rhs_input, labels.rhs_output) >= len(shape):
             return  # SHP006 tells that the labels are not those of the weights
         yield "input channels", shape[labels.rhs_input], bits

@@ -9,13 +9,16 @@ from irscope.graph import Graph, Kind, Node
 from irscope.lint.context import Context
 from irscope.lint.edits import Edit, Site
 from irscope.lint.findings import RuleFinding
+from irscope.lint.patterns.parts import other
 from irscope.lint.quantised import products, stored
 from irscope.lint.rule import Fix, Fixture, Rule
 from irscope.lint.savings import counted, human_bytes
-from irscope.lint.values import MOVES, behind, dims, number, size
+from irscope.lint.values import ARITHMETIC, MOVES, behind, dims, number, size
+from irscope.ops import hlo
+from irscope.ops.attributes import Broadcast, Convolution
 from irscope.source import Note, Severity
 
-AFFINE = frozenset(("multiply", "divide", "add", "subtract"))
+SCALES = hlo.named("multiply divide")
 LONGEST = 8
 
 
@@ -166,7 +169,7 @@ class BnUnfolded(Rule):
             chain[-1],
             main,
             f"%{node.name} ({node.op.name}) is scaled channel by channel, on {human_bytes(size(node))}, where its weights could be{more}",
-            severity=None if weights is not None and weights.op.name == "constant" else Severity.INFO,
+            severity=None if weights is not None and weights.op is hlo.constant else Severity.INFO,
             notes=(Note(f"%{node.name} is here", node.loc), *(Note(f"%{s.name} scales", s.loc) for s in scales)),
             help="fold the scale into the weights when the model is exported",
             edit=Edit({scale: partial(_unscaled, scale, fixed) for _, _, all_scales in found for scale in all_scales}),
@@ -174,25 +177,23 @@ class BnUnfolded(Rule):
 
     def _chain(self, context: Context, graph: Graph, node: Node, fixed: list[bool]) -> tuple[list[Node], list[Node]]:
         """The affine operators behind the product, and those of them that scale."""
-        channel = node.attrs["dim_labels"].out_feature if "dim_labels" in node.attrs else len(dims(node)) - 1
+        channel = Convolution.of(node).dim_labels.out_feature if node.op is hlo.convolution else len(dims(node)) - 1
         chain: list[Node] = []
         scales: list[Node] = []
         at = node
         for _ in range(LONGEST):
-            users = context.users(at, graph)
-            user = users[0] if len(users) == 1 else None
-            if user is None or user.op.name not in AFFINE or dims(user) != dims(node) or user.operands[0] is user.operands[1]:
+            user = context.only_user(at, graph)
+            if user is None or user.op not in ARITHMETIC or dims(user) != dims(node) or user.operands[0] is user.operands[1]:
                 break
-            other = user.operands[1] if user.operands[0] is at else user.operands[0]
-            if user.op.name == "divide" and user.operands[0] is not at:
+            if user.op is hlo.divide and user.operands[0] is not at:
                 break
-            if number(other) is None:
-                spread = behind(other, MOVES)
-                if spread.op.name != "broadcast" or spread.attrs.get("dimensions", ()) not in ((channel,), _padded(spread, channel)):
+            if number(other(user, at)) is None:
+                spread = behind(other(user, at), MOVES)
+                if spread.op is not hlo.broadcast or Broadcast.of(spread).dimensions not in ((channel,), _padded(spread, channel)):
                     break
                 if not fixed[spread.index]:
                     break
-                if user.op.name in ("multiply", "divide"):
+                if user.op in SCALES:
                     scales.append(user)
             chain.append(user)
             at = user
@@ -206,19 +207,19 @@ def _unscaled(scale: Node, fixed: list[bool], site: Site) -> Node:
 
 def _padded(broadcast: Node, channel: int) -> tuple[int, ...]:
     """The dimensions of a broadcast whose operand has the channel and axes of length 1 beside it; empty for another."""
-    kept, shape = broadcast.attrs.get("dimensions", ()), dims(broadcast.operands[0])
+    kept, shape = Broadcast.of(broadcast).dimensions, dims(broadcast.operands[0])
     long = tuple(k for k, d in zip(kept, shape, strict=False) if d != 1)
-    return tuple(kept) if long == (channel,) else ()
+    return kept if long == (channel,) else ()
 
 
 def _small_and_stored(graph: Graph) -> list[bool]:
     """For each node, by index, whether it comes from vectors among the parameters, and constants, alone."""
     found: list[bool] = []
     for node in graph.nodes:
-        if node.op.name == "parameter":
+        if node.op is hlo.parameter:
             shape = dims(node)
             found.append(bool(shape) and sum(d > 1 for d in shape) <= 1)
-        elif node.op.name == "constant":
+        elif node.op is hlo.constant:
             found.append(True)
         else:
             found.append(

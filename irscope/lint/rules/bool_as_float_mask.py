@@ -9,7 +9,10 @@ from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
 from irscope.lint.values import MOVES, behind, number
+from irscope.ops import hlo
 from irscope.source import Note, Severity
+
+UNCHANGED = MOVES | hlo.named("broadcast")
 
 
 class BoolAsFloatMask(Rule):
@@ -115,7 +118,7 @@ class BoolAsFloatMask(Rule):
     )
 
     def check(self, context: Context) -> Iterator[RuleFinding]:
-        for node, graph in context.primitives("multiply"):
+        for node, graph in context.primitives(hlo.multiply):
             if not isinstance(node.type, TensorType) or not node.type.dtype.is_float or len(node.operands) != 2:
                 continue
             for mask, other in (node.operands, node.operands[::-1]):
@@ -123,9 +126,7 @@ class BoolAsFloatMask(Rule):
                 if cast is None or number(other) is not None or _mask(other) is not None:
                     continue
                 yield context.finding(
-                    self,
-                    node,
-                    graph,
+                    self, node, graph,
                     f"the mask %{cast.operands[0].name} becomes {node.type.dtype} and is multiplied in: it hides no nan and no infinity",
                     notes=(Note(f"%{cast.name} converts it", cast.loc),),
                     help=f"select by %{cast.operands[0].name}: where(mask, x, 0)",
@@ -135,8 +136,8 @@ class BoolAsFloatMask(Rule):
 
 def _mask(node: Node) -> Node | None:
     """The conversion from booleans that the value comes from."""
-    at = behind(node, MOVES | {"broadcast"})
-    if at.op.name == "convert" and at.operands:
+    at = behind(node, UNCHANGED)
+    if at.op is hlo.convert and at.operands:
         source = at.operands[0].type
         if isinstance(source, TensorType) and source.dtype.kind == "pred" and number(at) is None:
             return at

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from irscope.formats.torchscript.dialect import TORCHSCRIPT
 from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
-from irscope.lint.torch_nodes import READS, whole_graphs, written
+from irscope.lint.torch_nodes import READS
+from irscope.ops.sets import torchscript
 from irscope.source import Severity
+
+IF = torchscript("prim::If")
+LOOP = torchscript("prim::Loop")
 
 
 class BranchOnData(Rule):
@@ -34,6 +39,7 @@ class BranchOnData(Rule):
     """
 
     code, name, severity = "CTL006", "branch-on-data", Severity.INFO
+    dialect = TORCHSCRIPT
     bad = (
         Fixture.torchscript(
             """
@@ -81,16 +87,14 @@ class BranchOnData(Rule):
     )
 
     def check(self, context: Context) -> Iterator[RuleFinding]:
-        for graph in whole_graphs(context):
-            for node in written(graph):
-                at = {"prim::If": 0, "prim::Loop": 1}.get(node.op.name)
-                if at is None or len(node.operands) <= at or node.operands[at].op.name not in READS:
+        for graph in context.graphs:
+            for node in graph.shown():
+                at = 0 if node.op in IF else 1 if node.op in LOOP else None
+                if at is None or len(node.operands) <= at or node.operands[at].op not in READS:
                     continue
                 what = "both ways are in the graph" if at == 0 else "its end depends on data"
                 yield context.finding(
-                    self,
-                    node,
-                    graph,
+                    self, node, graph,
                     f"this graph is scripted, not traced: {node.op.name} waits for %{node.operands[at].name}, {what}, and kernels end here",
                     help="torch.where, where both ways are cheap" if at == 0 else "",
                 )

@@ -10,18 +10,21 @@ from irscope.graph import Node, TensorType
 from irscope.lint.context import Context
 from irscope.lint.edits import Edit, Site
 from irscope.lint.findings import RuleFinding
+from irscope.lint.patterns.parts import axes_text
 from irscope.lint.rule import Fix, Fixture, Rule
 from irscope.lint.savings import human_bytes
 from irscope.lint.values import body_operator, dims, number, size
+from irscope.ops import hlo
+from irscope.ops.attributes import Reduce
 from irscope.source import Severity
 
 SAYS = {
-    "add": "multiply by the number of terms",
-    "maximum": "the maximum of equal elements is the element",
-    "minimum": "the minimum of equal elements is the element",
-    "and": "equal elements stay what they are",
-    "or": "equal elements stay what they are",
-    "multiply": "raise to the number of factors",
+    hlo.add: "multiply by the number of terms",
+    hlo.maximum: "the maximum of equal elements is the element",
+    hlo.minimum: "the minimum of equal elements is the element",
+    hlo.and_: "equal elements stay what they are",
+    hlo.or_: "equal elements stay what they are",
+    hlo.multiply: "raise to the number of factors",
 }
 WORTH = 1024
 """Below so many elements the repeated sum costs nothing."""
@@ -130,12 +133,13 @@ class BroadcastThenReduce(Rule):
     )
 
     def check(self, context: Context) -> Iterator[RuleFinding]:
-        for node, graph in context.primitives("reduce"):
-            says = SAYS.get(body_operator(node))
+        for node, graph in context.primitives(hlo.reduce):
+            operator = body_operator(node)
+            says = SAYS.get(operator) if operator is not None else None
             if says is None or len(node.operands) != 2 or number(node.operands[0]) is not None:
                 continue
             source, shape = node.operands[0], dims(node.operands[0])
-            over = [d for d in node.attrs.get("dimensions", ()) if d < len(shape) and shape[d] > 1]
+            over = [d for d in Reduce.of(node).dimensions if d < len(shape) and shape[d] > 1]
             same = [d for d in over if d in context.uniform(graph)[source.index]]
             if not same:
                 continue
@@ -143,10 +147,9 @@ class BroadcastThenReduce(Rule):
             known = same == over and not context.optimised  # compilers simplify that
             small = source.type.elements < WORTH  # type: ignore[attr-defined]
             yield context.finding(
-                self,
-                node,
-                graph,
-                f"{repeats} equal elements are reduced to one: %{source.name} ({human_bytes(size(source))}) repeats along {_axes(same)}",
+                self, node, graph,
+                f"{repeats} equal elements are reduced to one: %{source.name} ({human_bytes(size(source))}) repeats along "
+                f"{axes_text(same)}",
                 severity=Severity.INFO if small or known else None,
                 help=f"{says}, without the broadcast",
                 edit=Edit({node: partial(_counted, node, tuple(same))}, (source,)),
@@ -159,13 +162,9 @@ def _counted(node: Node, same: tuple[int, ...], site: Site) -> Node:
     assert isinstance(source.type, TensorType) and isinstance(node.type, TensorType)
     limits = tuple(1 if d in same else n for d, n in enumerate(dims(source)))
     attrs = {"slice": tuple((0, n, 1) for n in limits)}
-    one = site.op("slice", site.new(source), type=TensorType(source.type.dtype, limits), attrs=attrs)
-    rest = any(limits[d] > 1 for d in node.attrs["dimensions"])
-    kept = site.copy(node, one, site.new(node.operands[1])) if rest else site.op("reshape", one, type=node.type)
-    if body_operator(node) != "add":
+    one = site.op(hlo.slice, site.new(source), type=TensorType(source.type.dtype, limits), attrs=attrs)
+    rest = any(limits[d] > 1 for d in Reduce.of(node).dimensions)
+    kept = site.copy(node, one, site.new(node.operands[1])) if rest else site.op(hlo.reshape, one, type=node.type)
+    if body_operator(node) is not hlo.add:
         return kept
-    return site.op("multiply", kept, site.number(float(prod(dims(source)[d] for d in same)), node.type), type=node.type)
-
-
-def _axes(axes: list[int]) -> str:
-    return ("axis " if len(axes) == 1 else "axes ") + ", ".join(map(str, axes))
+    return site.op(hlo.multiply, kept, site.number(float(prod(dims(source)[d] for d in same)), node.type), type=node.type)

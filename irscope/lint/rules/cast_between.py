@@ -11,9 +11,10 @@ from irscope.lint.edits import Edit, Site
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fix, Fixture, Rule
 from irscope.lint.values import dims, is_annotation
+from irscope.ops import hlo
 from irscope.source import Note, Severity
 
-ANCHORS = ("dot", "convolution", "reduce-window", "reduce", "custom-call")
+ANCHORS = hlo.named("dot convolution reduce-window reduce custom-call")
 
 _PRODUCT = """
             ENTRY e {{
@@ -134,21 +135,19 @@ class CastBetween(Rule):
     )
 
     def check(self, context: Context) -> Iterator[RuleFinding]:
-        for cast, graph in context.primitives("convert"):
+        for cast, graph in context.primitives(hlo.convert):
             anchor = _anchor(context, graph, cast)
             if anchor is None or graph in context.inlined:
                 continue
             users = context.users(cast, graph)
-            work = [u for u in users if u.op.kind is Kind.ELEMENTWISE and u.op.name != "convert" and dims(u) == dims(cast)]
+            work = [u for u in users if u.op.kind is Kind.ELEMENTWISE and u.op is not hlo.convert and dims(u) == dims(cast)]
             if not work or len(work) < len(users):
                 continue
             undone = cast.type == anchor.type
             changes = {user: partial(_as_it_is if undone else _before, user, cast, anchor) for user in work}
             names = " and ".join(f"%{user.name} ({user.op.name})" for user in work[:2])
             yield context.finding(
-                self,
-                cast,
-                graph,
+                self, cast, graph,
                 f"%{cast.name} converts what %{anchor.name} ({anchor.op.name}) gives, {anchor.type}, to {cast.type} before {names}: "
                 "without it they are fewer kernels",
                 notes=(Note(f"%{anchor.name} is here", anchor.loc),),
@@ -160,12 +159,12 @@ class CastBetween(Rule):
 def _anchor(context: Context, graph: Graph, cast: Node) -> Node | None:
     """The product whose result the conversion reads, directly or as the second of a pair that nobody else reads."""
     source = cast.operands[0]
-    if source.op.name == "convert" and len(context.users(source, graph)) == 1:
+    if source.op is hlo.convert and len(context.users(source, graph)) == 1:
         inner = source.operands[0]
         source = inner if inner.type == cast.type else source
     if is_annotation(source):
         return None
-    return source if source.op.name in ANCHORS and len(context.users(source, graph)) == 1 else None
+    return source if source.op in ANCHORS and len(context.users(source, graph)) == 1 else None
 
 
 def _as_it_is(user: Node, cast: Node, anchor: Node, site: Site) -> Node:
@@ -181,9 +180,9 @@ def _before(user: Node, cast: Node, anchor: Node, site: Site) -> Node:
         if operand is cast:
             given.append(site.new(anchor))
         elif isinstance(operand.type, TensorType) and operand.type.dtype is cast.type.dtype:
-            given.append(site.op("convert", site.new(operand), type=operand.type.with_dtype(wide)))
+            given.append(site.op(hlo.convert, site.new(operand), type=operand.type.with_dtype(wide)))
         else:
             given.append(site.new(operand))
     if user.type.dtype is not cast.type.dtype:
         return site.copy(user, *given)
-    return site.op("convert", site.copy(user, *given, type=user.type.with_dtype(wide)), type=user.type)
+    return site.op(hlo.convert, site.copy(user, *given, type=user.type.with_dtype(wide)), type=user.type)

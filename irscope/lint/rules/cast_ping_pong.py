@@ -11,13 +11,13 @@ from irscope.lint.edits import Edit, Site
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fix, Fixture, Rule
 from irscope.lint.savings import human_bytes
+from irscope.ops.sets import hlo, relay
 from irscope.source import Note, Severity
 
-MOVEMENT = frozenset(("reshape", "transpose", "broadcast", "slice", "reverse", "copy", "bitcast"))
+MOVEMENT = hlo("reshape transpose broadcast slice reverse copy bitcast") | relay("reshape transpose reverse copy")
 """Operators that give elements on as they are."""
 
-CASTS = ("convert", "cast")
-"""HLO's word and Relay's."""
+CASTS = hlo("convert") | relay("cast")
 
 
 class CastPingPong(Rule):
@@ -183,9 +183,7 @@ ENTRY e {
         what = "loses digits on the way" if lossy else "changes nothing"
         moves = _moves_between(node, first)
         return context.finding(
-            self,
-            node,
-            graph,
+            self, node, graph,
             f"{outer.dtype} -> {inner.dtype} -> {outer.dtype} {what} ({human_bytes(inner.bytes + outer.bytes)} written)",
             timed=not lossy,
             notes=(Note(f"the first conversion is %{first.name}", first.loc),),
@@ -196,12 +194,12 @@ ENTRY e {
 
 def _earlier_convert(node: Node) -> Node | None:
     """The conversion that ``node`` undoes, looking through movement."""
-    if node.op.name not in CASTS or not node.operands or not isinstance(node.type, TensorType):
+    if node.op not in CASTS or not node.operands or not isinstance(node.type, TensorType):
         return None
     at = node.operands[0]
-    while at.op.name in MOVEMENT and at.operands:
+    while at.op in MOVEMENT and at.operands:
         at = at.operands[0]
-    if at.op.name not in CASTS or not isinstance(at.type, TensorType):
+    if at.op not in CASTS or not isinstance(at.type, TensorType):
         return None
     source = at.operands[0].type
     if isinstance(source, TensorType) and source.dtype is node.type.dtype and at.type.dtype is not node.type.dtype:

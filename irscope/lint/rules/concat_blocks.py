@@ -12,6 +12,8 @@ from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fix, Fixture, Rule
 from irscope.lint.savings import human_bytes, saving
 from irscope.lint.values import MOVES, behind, dims, size
+from irscope.ops import hlo
+from irscope.ops.attributes import Concatenate, Slice
 from irscope.source import Note, Severity
 
 MANY = 8
@@ -19,7 +21,8 @@ MANY = 8
 WORTH_BYTES = 64 * 1024
 MERGES = ("xla-cpu", "xla-gpu")
 """Policies whose compilers make one slice of neighbouring ones (algebraic_simplifier.cc, HandleConcatenate)."""
-PIECES = frozenset(("slice", "dynamic-slice"))
+PIECES = hlo.named("slice dynamic-slice")
+CUTS = MOVES | PIECES | hlo.named("get-tuple-element")
 
 
 class ConcatBlocks(Rule):
@@ -107,35 +110,31 @@ class ConcatBlocks(Rule):
     )
 
     def check(self, context: Context) -> Iterator[RuleFinding]:
-        apart: list[tuple[Node, Graph, Node]] = []
-        for node, graph in context.primitives("concatenate"):
+        apart: list[tuple[Node, Node]] = []
+        for node, graph in context.primitives(hlo.concatenate):
             reader = _reader(context, graph, node) if len(node.operands) > MANY and size(node) >= WORTH_BYTES else None
             if reader is None:
                 continue
             source = _cut_from(node)
             if source is None:
-                apart.append((node, graph, reader))
+                apart.append((node, reader))
                 continue
             whence = f": all are slices of %{source.name}"
             help = "one roll, flip or take in place of the slices is part of the kernel"
             moved = _moved(node, source, context.settings.compiler in MERGES and not context.optimised)
             edit = Edit({node: moved}, (source,)) if moved is not None else None
-            yield self._finding(context, graph, node, reader, whence, help, edit, self.severity if edit is not None else Severity.INFO)
+            yield self._finding(context, node, reader, whence, help, edit)
         if apart:
-            node, graph, reader = max(apart, key=lambda a: size(a[0]))
+            node, reader = max(apart, key=lambda a: size(a[0]))
             more = f"; {len(apart) - 1} more like this" if len(apart) > 1 else ""
             help = f"do the {reader.op.name} on the pieces, where they are made"
-            yield self._finding(context, graph, node, reader, more, help, None, Severity.INFO)
+            yield self._finding(context, node, reader, more, help, None)
 
-    def _finding(
-        self, context: Context, graph: Graph, node: Node, reader: Node, more: str, help: str, edit: Edit | None, severity: Severity
-    ) -> RuleFinding:
+    def _finding(self, context: Context, node: Node, reader: Node, more: str, help: str, edit: Edit | None) -> RuleFinding:
         return context.finding(
-            self,
-            node,
-            graph,
+            self, node, context.homes[node],
             f"{len(node.operands)} pieces ({human_bytes(size(node))}) are put together for %{reader.name} ({reader.op.name}){more}",
-            severity=severity,
+            severity=self.severity if edit is not None else Severity.INFO,
             notes=(Note(f"%{reader.name} works on the whole", reader.loc),),
             help=help,
             saves=saving(bytes=2.0 * size(node), kernels=1.0) if edit is None else None,
@@ -145,8 +144,8 @@ class ConcatBlocks(Rule):
 
 def _cut_from(node: Node) -> Node | None:
     """The one value that all pieces are slices of."""
-    sources = {behind(o, MOVES | PIECES | {"get-tuple-element"}) for o in node.operands}
-    cut = len(sources) == 1 and all(behind(o, MOVES).op.name in PIECES for o in node.operands)
+    sources = {behind(o, CUTS) for o in node.operands}
+    cut = len(sources) == 1 and all(behind(o, MOVES).op in PIECES for o in node.operands)
     return next(iter(sources)) if cut else None
 
 
@@ -156,14 +155,14 @@ def _moved(node: Node, source: Node, merged: bool) -> Make | None:
     Another order of single rows is a take, which costs what a reversal costs. None where the pieces are no plain slices along one axis,
     and where the compiler makes the longer slices itself (``merged``).
     """
-    axis = next(iter(node.attrs.get("dimensions", ())), -1)
+    axis = Concatenate.of(node).axis
     whole = dims(source)
     runs: list[tuple[int, int]] = []
     for operand in node.operands:
         piece = behind(operand, MOVES)
-        cut = piece.attrs.get("slice", ())
-        if piece.op.name != "slice" or piece.operands[0] is not source or dims(piece) != dims(operand) or not 0 <= axis < len(cut):
+        if piece.op is not hlo.slice or piece.operands[0] is not source or dims(piece) != dims(operand):
             return None
+        cut = Slice.of(piece).slice
         if any(part != (0, n, 1) for d, (part, n) in enumerate(zip(cut, whole, strict=True)) if d != axis) or cut[axis][2] != 1:
             return None
         begin, end, _ = cut[axis]
@@ -182,12 +181,12 @@ def _rebuilt(node: Node, source: Node, axis: int, runs: list[tuple[int, int]], s
     whole = site.new(source)
     assert isinstance(node.type, TensorType) and isinstance(source.type, TensorType)
     if len(runs) > MANY:
-        return site.op("reverse", whole, type=node.type, attrs={"dimensions": (axis,)})
+        return site.op(hlo.reverse, whole, type=node.type, attrs={"dimensions": (axis,)})
     pieces = []
     for begin, end in runs:
         shape = tuple(end - begin if d == axis else n for d, n in enumerate(dims(source)))
         cut = tuple((begin, end, 1) if d == axis else (0, n, 1) for d, n in enumerate(dims(source)))
-        pieces.append(site.op("slice", whole, type=TensorType(source.type.dtype, shape), attrs={"slice": cut}))
+        pieces.append(site.op(hlo.slice, whole, type=TensorType(source.type.dtype, shape), attrs={"slice": cut}))
     return pieces[0] if len(pieces) == 1 else site.copy(node, *pieces)
 
 
@@ -196,8 +195,8 @@ def _reader(context: Context, graph: Graph, node: Node) -> Node | None:
     todo = [node]
     for at in todo:
         for user in context.users(at, graph):
-            if user.op.kind is Kind.ELEMENTWISE and user.op.dialect == "hlo":
+            if user.op.kind is Kind.ELEMENTWISE and user.op.is_primitive:
                 return user
-            if user.op.name in MOVES and len(todo) < 8:
+            if user.op in MOVES and len(todo) < 8:
                 todo.append(user)
     return None

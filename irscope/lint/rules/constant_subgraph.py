@@ -11,12 +11,13 @@ from irscope.lint.edits import Edit
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fix, Fixture, Rule
 from irscope.lint.savings import human_bytes
-from irscope.lint.values import MOVES, cone, size
+from irscope.lint.values import CALLS, MOVES, cone, size
+from irscope.ops import hlo
 from irscope.source import Note, Severity
 
 GROWTH = 64 * 1024
 """A folded result larger than this makes the file grow too much for the time it saves, so that the finding is information."""
-FREE = MOVES | {"constant", "iota", "broadcast", "convert", "tuple", "get-tuple-element", "slice", "concatenate", "pad"}
+FREE = MOVES | hlo.named("constant iota broadcast convert tuple get-tuple-element slice concatenate pad")
 """Operators that are no work on constants: spelled out they would only be longer."""
 HEAVY = (Kind.CONTRACTION, Kind.REDUCTION)
 WORTH = 4096
@@ -144,24 +145,22 @@ class ConstantSubgraph(Rule):
             if graph in context.inlined or not any(known):
                 continue
             for node in graph.nodes:
-                if not known[node.index] or node.op.name in FREE or node.op.dialect != "hlo":
+                if not known[node.index] or node.op in FREE or not node.op.is_primitive:
                     continue
                 users = context.users(node, graph)
-                if users and all(known[u.index] and u.op.name != "tuple" for u in users):
+                if users and all(known[u.index] and u.op is not hlo.tuple for u in users):
                     continue
                 yield from self._judge(context, graph, node)
 
     def _judge(self, context: Context, graph: Graph, node: Node) -> Iterator[RuleFinding]:
-        work = [n for n in cone(node) if n.op.name not in FREE and not _only_free(n)]
+        work = [n for n in cone(node) if n.op not in FREE and not _only_free(n)]
         uniform = context.uniform(graph)
         dear = [n for n in work if _elements(n) >= WORTH and len(uniform[n.index]) < _rank(n)]
         if not dear:
             return
         large = size(node) > GROWTH
         yield context.finding(
-            self,
-            node,
-            graph,
+            self, node, graph,
             f"%{node.name} is the same in every run: {len(work)} operations on constants give {human_bytes(size(node))}",
             severity=None if not large and (context.optimised or any(n.op.kind in HEAVY for n in dear)) else Severity.INFO,
             notes=tuple(Note(f"{n.op.name} %{n.name} is one of them", n.loc) for n in dear[:3] if n is not node),
@@ -172,7 +171,7 @@ class ConstantSubgraph(Rule):
 
 def _only_free(node: Node) -> bool:
     """Whether the node is a fusion or call that holds nothing but free operators."""
-    return node.op.name in ("fusion", "call") and all(n.op.name in FREE or not n.operands for body in node.bodies for n in body.nodes)
+    return node.op in CALLS and all(n.op in FREE or not n.operands for body in node.bodies for n in body.nodes)
 
 
 def _elements(node: Node) -> int:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from irscope.formats.torchscript.dialect import TORCHSCRIPT
 from irscope.graph import TensorType
 from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
 from irscope.lint.savings import human_bytes, saving
-from irscope.lint.torch_nodes import TURNS, whole_graphs, written
+from irscope.lint.torch_nodes import TURNS
+from irscope.ops import sets
 from irscope.source import Note, Severity
 
-ORDERED = frozenset(("aten::view", "aten::reshape", "aten::_unsafe_view", "aten::flatten", "aten::view_as", "aten::reshape_as"))
+ORDERED = sets.torchscript("view reshape _unsafe_view flatten view_as reshape_as")
 """Who joins axes that were turned apart needs the elements in order: the copy is made in any case."""
-RETURNS = frozenset(("tuple", "prim::TupleConstruct", "prim::ListConstruct"))
+RETURNS = sets.hlo("tuple") | sets.torchscript("prim::TupleConstruct prim::ListConstruct")
+COPIES = sets.torchscript("contiguous clone")
 
 
 class ContiguousAfterPermute(Rule):
@@ -41,6 +44,7 @@ class ContiguousAfterPermute(Rule):
     """
 
     code, name, severity = "LAY004", "contiguous-after-permute", Severity.WARNING
+    dialect = TORCHSCRIPT
     bad = (
         Fixture.torchscript(
             """
@@ -84,20 +88,18 @@ class ContiguousAfterPermute(Rule):
     )
 
     def check(self, context: Context) -> Iterator[RuleFinding]:
-        for graph in whole_graphs(context):
-            for node in written(graph):
-                if node.op.name not in ("aten::contiguous", "aten::clone") or node.operands[0].op.name not in TURNS:
+        for graph in context.graphs:
+            for node in graph.shown():
+                if node.op not in COPIES or node.operands[0].op not in TURNS:
                     continue
                 users = context.users(node, graph)
-                if any(user.op.name in ORDERED for user in users):
+                if any(user.op in ORDERED for user in users):
                     continue
                 size = node.type.bytes if isinstance(node.type, TensorType) and node.type.is_static else 0
-                given = not users or node is graph.root or any(user.op.name in RETURNS for user in users)
+                given = not users or node is graph.root or any(user.op in RETURNS for user in users)
                 turned = node.operands[0]
                 yield context.finding(
-                    self,
-                    node,
-                    graph,
+                    self, node, graph,
                     f"{turned.op.name} is copied into order" + (f" ({human_bytes(size)} read and written)" if size else ""),
                     severity=Severity.INFO if given else None,
                     notes=(Note(f"it is turned by %{turned.name}", turned.loc),),

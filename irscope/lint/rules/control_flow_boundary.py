@@ -11,12 +11,13 @@ from irscope.lint.edits import Edit, Site
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fix, Fixture, Rule
 from irscope.lint.savings import human_bytes
+from irscope.ops import hlo
 from irscope.source import Severity
 
 PRED = DTYPES["pred"]
 LARGEST = 32
 """Operators of both ways together: more than these are not cheap."""
-CHEAP = frozenset(("parameter", "constant", "tuple", "get-tuple-element", "iota", "copy", "bitcast"))
+CHEAP = hlo.named("parameter constant tuple get-tuple-element iota copy bitcast")
 
 _BRANCH = """
             plus {{
@@ -130,14 +131,12 @@ class ControlFlowBoundary(Rule):
     )
 
     def check(self, context: Context) -> Iterator[RuleFinding]:
-        for node, graph in context.primitives("conditional"):
+        for node, graph in context.primitives(hlo.conditional):
             if len(node.bodies) != 2 or len(node.operands) != 3 or not _cheap(node.bodies):
                 continue
             moved = sum(leaf.bytes for leaf in node.type.leaves() if isinstance(leaf, TensorType))
             yield context.finding(
-                self,
-                node,
-                graph,
+                self, node, graph,
                 f"%{node.name} is a wall between kernels, which store what goes through it ({human_bytes(moved)} come out), and both of "
                 "its ways are cheap",
                 help="compute both ways and choose: jnp.where, torch.where",
@@ -151,7 +150,7 @@ def _cheap(bodies: tuple[Graph, ...]) -> bool:
     return len(nodes) <= LARGEST and all(
         node.op.effect is Effect.PURE
         and not node.bodies
-        and (node.op.kind in (Kind.ELEMENTWISE, Kind.BROADCAST, Kind.INJECTIVE) or node.op.name in CHEAP)
+        and (node.op.kind in (Kind.ELEMENTWISE, Kind.BROADCAST, Kind.INJECTIVE) or node.op in CHEAP)
         for node in nodes
     )
 
@@ -161,23 +160,24 @@ def _selected(node: Node, site: Site) -> Node:
     choice = node.operands[0]
     ways = [_inlined(body, site.new(operand), site) for body, operand in zip(node.bodies, node.operands[1:], strict=True)]
     assert isinstance(choice.type, TensorType)
-    yes = site.new(choice) if choice.type.dtype.kind == "pred" else site.op("convert", site.new(choice), type=choice.type.with_dtype(PRED))
+    yes = site.new(choice)
     if choice.type.dtype.kind != "pred":
+        yes = site.op(hlo.convert, yes, type=choice.type.with_dtype(PRED))
         ways.reverse()
     if not isinstance(node.type, TupleType):
         return _select(yes, ways[0], ways[1], site)
     parts = []
     for i, type in enumerate(node.type.elements):
-        one, two = (site.op("get-tuple-element", way, type=type, attrs={"index": i}) for way in ways)
+        one, two = (site.op(hlo.get_tuple_element, way, type=type, attrs={"index": i}) for way in ways)
         parts.append(_select(yes, one, two, site) if isinstance(type, TensorType) else one)
-    return site.op("tuple", *parts, type=node.type)
+    return site.op(hlo.tuple, *parts, type=node.type)
 
 
 def _select(yes: Node, one: Node, two: Node, site: Site) -> Node:
     assert isinstance(one.type, TensorType)
     mask = TensorType(PRED, one.type.shape)
-    wide = yes if not one.type.shape else site.op("broadcast", yes, type=mask, attrs={"dimensions": ()})
-    return site.op("select", wide, one, two, type=one.type)
+    wide = yes if not one.type.shape else site.op(hlo.broadcast, yes, type=mask, attrs={"dimensions": ()})
+    return site.op(hlo.select, wide, one, two, type=one.type)
 
 
 def _inlined(body: Graph, operand: Node, site: Site) -> Node:

@@ -12,9 +12,11 @@ from irscope.lint.rule import Fixture, Rule
 from irscope.lint.savings import human_bytes, saving
 from irscope.lint.torch_nodes import TURNS
 from irscope.lint.values import behind, dims, size, written
+from irscope.ops import hlo
+from irscope.ops.attributes import Convolution, Transpose
 from irscope.source import Note, Severity
 
-BETWEEN = frozenset(("pad", "convert", "copy", "bitcast"))
+BETWEEN = hlo.named("pad convert copy bitcast")
 FAR = 8
 """Elementwise operators between a convolution and the transposition behind it, at most."""
 
@@ -150,11 +152,11 @@ class ConvLayoutMismatch(Rule):
     def check(self, context: Context) -> Iterator[RuleFinding]:
         found: dict[Graph, list[tuple[Node, Node, Node]]] = {}
         total: dict[Graph, int] = {}
-        for node, graph in context.primitives("convolution"):
+        for node, graph in context.primitives(hlo.convolution):
             total[graph] = total.get(graph, 0) + 1
             before = behind(node.operands[0], BETWEEN)
-            labels = node.attrs.get("dim_labels")
-            if labels is None or before.op.name != "transpose" or len(dims(before)) < 4 or not _moves(before, labels.lhs_feature):
+            labels = Convolution.of(node).dim_labels
+            if before.op is not hlo.transpose or len(dims(before)) < 4 or not _moves(before, labels.lhs_feature):
                 continue
             after = _transposed_later(context, node, graph)
             if after is not None and not _is_own(node, before) and not _is_own(node, after):
@@ -167,9 +169,7 @@ class ConvLayoutMismatch(Rule):
             moves = 2 * sum(size(n) for n in moved)
             folded = context.settings.compiler in TIDY and not context.optimised
             yield context.finding(
-                self,
-                node,
-                graph,
+                self, node, graph,
                 f"{len(sites)} of {total[graph]} convolutions stand between transpositions, which move {human_bytes(moves)}",
                 notes=(Note(f"%{before.name} moves the channels before", before.loc), Note(f"%{after.name} moves them back", after.loc)),
                 help="keep one order of axes through the model, and transpose once at its edge",
@@ -181,12 +181,12 @@ class ConvLayoutMismatch(Rule):
 def _is_own(node: Node, transpose: Node) -> bool:
     """Whether a convolution's operator in the text transposes by itself, which is no choice; torch's views are made where they are read."""
     text = written(node)
-    return text is written(transpose) and not any(operand.op.name in TURNS for operand in text.operands)
+    return text is written(transpose) and not any(operand.op in TURNS for operand in text.operands)
 
 
 def _moves(transpose: Node, axis: int) -> bool:
     """Whether the transposition brings another axis to place ``axis``."""
-    order = transpose.attrs.get("dimensions", ())
+    order = Transpose.of(transpose).dimensions
     return axis < len(order) and order[axis] != axis
 
 
@@ -194,12 +194,10 @@ def _transposed_later(context: Context, node: Node, graph: Graph) -> Node | None
     """The transposition that the result goes into, past elementwise work on values with one user."""
     at = node
     for _ in range(FAR):
-        users = context.users(at, graph)
-        if len(users) != 1:
+        user = context.only_user(at, graph)
+        if user is not None and user.op is hlo.transpose:
+            return user if _moves(user, Convolution.of(node).dim_labels.out_feature) else None
+        if user is None or (user.op.kind is not Kind.ELEMENTWISE and user.op not in BETWEEN):
             return None
-        at = users[0]
-        if at.op.name == "transpose":
-            return at if _moves(at, node.attrs["dim_labels"].out_feature) else None
-        if at.op.kind is not Kind.ELEMENTWISE and at.op.name not in BETWEEN:
-            return None
+        at = user
     return None

@@ -9,12 +9,15 @@ from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
 from irscope.lint.savings import human_bytes, saving
-from irscope.lint.values import behind, size
+from irscope.lint.values import LEAVES, MOVES, behind, size
+from irscope.ops import hlo
 from irscope.source import Note, Severity
 
 WORTH_BYTES = 64 * 1024
 """Less than this in all is information."""
 LISTED = 5
+PARTS = hlo.named("bitcast get-tuple-element")
+ONLY_MOVES = MOVES | hlo.named("parameter tuple")
 
 
 class CopyInserted(Rule):
@@ -101,7 +104,7 @@ class CopyInserted(Rule):
 
     def check(self, context: Context) -> Iterator[RuleFinding]:
         found: dict[str, list[tuple[Node, Graph]]] = {}
-        for node, graph in context.primitives("copy"):
+        for node, graph in context.primitives(hlo.copy):
             if _reorders(node) and not _own(context, node) and (graph not in context.inlined or _only_copies(graph)):
                 found.setdefault(_advice(node), []).append((node, graph))
         for advice, copies in found.items():
@@ -112,9 +115,7 @@ class CopyInserted(Rule):
             such = "more such copy" if len(copies) == 2 else "more such copies"
             more = f"; {len(copies) - 1} {such}, {human_bytes(total)} in all" if len(copies) > 1 else ""
             yield context.finding(
-                self,
-                node,
-                graph,
+                self, node, graph,
                 f"{source.type} is copied to {node.type} ({human_bytes(size(node))}), because {_wanted(context, graph, node)}{more}",
                 severity=None if total >= WORTH_BYTES else Severity.INFO,
                 notes=(
@@ -133,7 +134,7 @@ def _own(context: Context, node: Node) -> bool:
 
 def _only_copies(body: Graph) -> bool:
     """Whether a fusion does nothing else; in another, the copy is another way to read what is read anyway."""
-    return all(node.op.name in ("parameter", "copy", "bitcast", "reshape", "transpose", "tuple") for node in body.nodes)
+    return all(node.op in ONLY_MOVES for node in body.nodes)
 
 
 def _reorders(node: Node) -> bool:
@@ -157,6 +158,6 @@ def _wanted(context: Context, graph: Graph, node: Node) -> str:
 
 
 def _advice(node: Node) -> str:
-    if behind(node.operands[0], ("bitcast", "get-tuple-element")).op.name in ("parameter", "constant"):
+    if behind(node.operands[0], PARTS).op in LEAVES:
         return "store the parameter in the order that its reader wants"
     return "let both sides use one order of axes"

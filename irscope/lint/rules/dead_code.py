@@ -9,9 +9,10 @@ from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
 from irscope.lint.savings import counted, saving
+from irscope.ops import hlo
 from irscope.source import Severity
 
-CHEAP = frozenset(("constant", "iota", "tuple", "get-tuple-element", "broadcast", "parameter"))
+CHEAP = hlo.named("constant iota tuple get-tuple-element broadcast parameter")
 """What costs nothing where nobody uses it: parts of tuples that a loop or a library call gives beside what is wanted."""
 LISTED = 5
 
@@ -130,17 +131,15 @@ class DeadCode(Rule):
     def check(self, context: Context) -> Iterator[RuleFinding]:
         for graph in context.graphs:
             alive = live(graph)
-            dead = [n for n in graph.nodes if not alive[n.index] and n.op.name != "after-all"]
+            dead = [n for n in graph.nodes if not alive[n.index] and n.op is not hlo.after_all]
             for node in [n for n in dead if not context.users(n, graph)]:
                 kept = _kept_for(node, alive)
-                if all(n.op.name in CHEAP for n in kept):
+                if all(n.op in CHEAP for n in kept):
                     continue
                 written = sum(bytes_of(n.type) for n in kept)
                 more = f", with {counted(len(kept) - 1, 'more node')} kept for it" if len(kept) > 1 else ""
                 yield context.finding(
-                    self,
-                    node,
-                    graph,
+                    self, node, graph,
                     f"nobody uses %{node.name}{more}",
                     help="return it, or delete it in the model",
                     saves=saving(bytes=float(written), kernels=1.0),
@@ -165,4 +164,4 @@ def _kept_for(end: Node, alive: list[bool]) -> list[Node]:
         more = {operand for operand in stack.pop().operands if not alive[operand.index]} - kept
         kept |= more
         stack += more
-    return sorted((node for node in kept if node.op.name != "after-all"), key=lambda node: node.index)
+    return sorted((node for node in kept if node.op is not hlo.after_all), key=lambda node: node.index)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irscope.analysis.verify.faults import finding
-from irscope.graph import TensorType, Type
+from irscope.graph import TensorType, Type, Typing
 from irscope.lint.context import Context
 from irscope.lint.rule import Fix, Fixture, Rule
-from irscope.lint.torch_nodes import is_torchscript
 from irscope.ops.infer import plain
 from irscope.source import Finding, Severity, UserError
 
@@ -119,7 +118,7 @@ class DeclaredType(Rule):
             told = finding(context.module, graph, fault)
             told.code, told.name = self.code, self.name
             yield told
-        if is_torchscript(context.module):
+        if context.module.dialect.typing is Typing.EXECUTED:
             yield from self._run(context)
 
     def _run(self, context: Context) -> Iterator[Finding]:

@@ -9,6 +9,7 @@ from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
 from irscope.lint.values import dims
+from irscope.ops import hlo
 from irscope.source import Note, Severity
 
 HIGH_RANK = 6
@@ -92,14 +93,12 @@ class DegenerateDims(Rule):
     )
 
     def check(self, context: Context) -> Iterator[RuleFinding]:
-        for node, graph in context.primitives("reshape"):
+        for node, graph in context.primitives(hlo.reshape):
             first = node.operands[0] if node.operands else None
-            if first is not None and first.op.name == "reshape" and _only_ones(node) and _only_ones(first):
+            if first is not None and first.op is hlo.reshape and _only_ones(node) and _only_ones(first):
                 shapes = " -> ".join(str(list(dims(n))) for n in (first.operands[0], first, node))
                 yield context.finding(
-                    self,
-                    node,
-                    graph,
+                    self, node, graph,
                     f"two reshapes in a row move axes of length 1 only: {shapes}",
                     notes=(Note(f"%{first.name} is the first", first.loc),),
                     help=f"reshape %{first.operands[0].name} once",
@@ -108,9 +107,7 @@ class DegenerateDims(Rule):
             crowded = [n for n, type in context.tensors(graph) if type.rank > HIGH_RANK and n.operands and n.op.kind is not Kind.TUPLE]
             if crowded:
                 yield context.finding(
-                    self,
-                    crowded[0],
-                    graph,
+                    self, crowded[0], graph,
                     f"{len(dims(crowded[0]))} axes; {len(crowded)} values of this graph have more than {HIGH_RANK}",
                     help="merge axes that always go together",
                 )

@@ -142,9 +142,7 @@ class DequantOutside(Rule):
                 source = first.operands[0]
                 told = (Note(answer.says, node.loc),) if answer is not None else ()
                 yield context.finding(
-                    self,
-                    node,
-                    graph,
+                    self, node, graph,
                     f"%{source.name} {source.type} becomes {operand.type} before {node.op.name} reads it: "
                     f"{human_bytes(size(source))} grow to {human_bytes(size(operand))}",
                     severity=None if size(node) * FEW <= size(operand) else Severity.INFO,

@@ -11,9 +11,11 @@ from irscope.lint.edits import Edit
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fix, Fixture, Rule
 from irscope.lint.values import number
+from irscope.ops import hlo
 from irscope.source import Severity
 
 POWERS = {2.0: "x * x", 3.0: "x * x * x", 0.5: "sqrt(x)", -0.5: "rsqrt(x)", -1.0: "1 / x"}
+INVERSE = {hlo.log: hlo.exponential, hlo.exponential: hlo.log}
 WORTH = 1024
 """Elements from which the arithmetic is worth a word."""
 
@@ -106,7 +108,7 @@ class DivisionByConstant(Rule):
     )
 
     def check(self, context: Context) -> Iterator[RuleFinding]:
-        for node, graph in context.primitives("divide", "power", "log", "exponential"):
+        for node, graph in context.primitives(hlo.divide, hlo.power, hlo.log, hlo.exponential):
             if not isinstance(node.type, TensorType) or not node.type.dtype.is_float or node.type.elements < WORTH:
                 continue
             cheaper = _cheaper(node)
@@ -118,26 +120,25 @@ class DivisionByConstant(Rule):
 def _edit(node: Node) -> Edit | None:
     """The cheaper operator in the node's place; None for powers that several make."""
     x = node.operands[0]
-    if node.op.name in ("log", "exponential"):
+    if node.op in INVERSE:
         return Edit.use(node, x.operands[0])
     value, type = number(node.operands[1]), node.type
     assert value is not None and isinstance(type, TensorType)
-    if node.op.name == "divide":
-        return Edit({node: lambda site: site.op("multiply", site.new(x), site.number(1 / value, type), type=type)})
+    if node.op is hlo.divide:
+        return Edit({node: lambda site: site.op(hlo.multiply, site.new(x), site.number(1 / value, type), type=type)})
     if value == 2:
-        return Edit({node: lambda site: site.op("multiply", site.new(x), site.new(x), type=node.type)})
-    return Edit({node: lambda site: site.op("sqrt", site.new(x), type=node.type)}) if value == 0.5 else None
+        return Edit({node: lambda site: site.op(hlo.multiply, site.new(x), site.new(x), type=node.type)})
+    return Edit({node: lambda site: site.op(hlo.sqrt, site.new(x), type=node.type)}) if value == 0.5 else None
 
 
 def _cheaper(node: Node) -> str:
     """What gives the same for less, in words; empty when nothing does."""
-    if node.op.name in ("log", "exponential"):
-        inverse = "exponential" if node.op.name == "log" else "log"
-        return f"%{node.operands[0].operands[0].name} is the same" if node.operands[0].op.name == inverse else ""
+    if node.op in INVERSE:
+        return f"%{node.operands[0].operands[0].name} is the same" if node.operands[0].op is INVERSE[node.op] else ""
     value = number(node.operands[1])
-    if value is None or (node.op.name == "divide" and value in (0.0, 1.0)):
+    if value is None or (node.op is hlo.divide and value in (0.0, 1.0)):
         return ""
-    if node.op.name == "power":
+    if node.op is hlo.power:
         return f"{POWERS[value]} is the same" if value in POWERS else ""
     exact = abs(frexp(value)[0]) == 0.5
     return f"x * {1 / value:.9g} is " + ("the same to the last bit" if exact else "the same but for the last digit")

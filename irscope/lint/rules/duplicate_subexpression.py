@@ -11,6 +11,7 @@ from irscope.lint.edits import Edit
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fix, Fixture, Rule
 from irscope.lint.savings import human_bytes
+from irscope.ops import hlo
 from irscope.source import Note, Severity
 
 WORTH_BYTES = 64 * 1024
@@ -133,7 +134,7 @@ class DuplicateSubexpression(Rule):
             copies = Counter(map(id, twins))
             for node in graph.nodes:
                 first = twins[node.index]
-                if first is node or node.op.kind in (Kind.LEAF, Kind.TUPLE, Kind.BROADCAST) or node.op.name == "iota":
+                if first is node or node.op.kind in (Kind.LEAF, Kind.TUPLE, Kind.BROADCAST) or node.op is hlo.iota:
                     continue
                 users = context.users(node, graph)
                 if users and all(copies[id(twins[u.index])] > 1 for u in users):
@@ -141,9 +142,7 @@ class DuplicateSubexpression(Rule):
                 size = bytes_of(node.type)
                 heavy = size >= WORTH_BYTES or node.op.kind == Kind.CONTRACTION
                 yield context.finding(
-                    self,
-                    node,
-                    graph,
+                    self, node, graph,
                     f"%{node.name} computes again what %{first.name} holds: {node.op.name}, {human_bytes(size)}",
                     severity=self.severity if heavy else Severity.INFO,
                     notes=(Note(f"%{first.name} is here", first.loc),),
@@ -157,7 +156,7 @@ def _twins(graph: Graph) -> list[Node]:
     seen: dict[object, Node] = {}
     first: list[Node] = []
     for node in graph.nodes:
-        if node.op.effect is not Effect.PURE or node.op.name == "parameter" or not node.op.known:
+        if node.op.effect is not Effect.PURE or node.op is hlo.parameter or not node.op.known:
             first.append(node)
             continue
         attrs = tuple(sorted([(key, repr(value)) for key, value in node.attrs.items()])) if node.attrs else ()

@@ -9,6 +9,8 @@ from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
 from irscope.lint.savings import counted
+from irscope.ops import hlo
+from irscope.ops.attributes import Dot
 from irscope.source import Note, Severity
 
 
@@ -116,13 +118,11 @@ class DynamicDimBlocks(Rule):
 
     def _finding(self, context: Context, graph: Graph, node: Node, type: TensorType, tainted: list[Node]) -> RuleFinding:
         axes = [i for i, d in enumerate(type.shape) if isinstance(d, DynamicDim)]
-        summed = next((n for n in tainted if n.op.name == "dot" and _sums_open(n)), None)
+        summed = next((n for n in tainted if n.op is hlo.dot and _sums_open(n)), None)
         inner = axes[-1] == type.rank - 1 and type.rank > 1
         where = "innermost axis" if inner else "axis " + ", ".join(map(str, axes))
         return context.finding(
-            self,
-            node,
-            graph,
+            self, node, graph,
             f"%{node.name} is {type}: its {where} is open, which reaches {counted(len(tainted), 'value')}",
             severity=Severity.WARNING if inner or summed is not None or axes != [0] else Severity.INFO,
             notes=(Note(f"%{summed.name} sums over an open dimension", summed.loc),) if summed is not None else (),
@@ -148,5 +148,5 @@ def _is_static(node: Node) -> bool:
 
 def _sums_open(node: Node) -> bool:
     left = node.operands[0].type
-    axes = node.attrs.get("lhs_contracting_dims", ())
+    axes = Dot.of(node).lhs_contracting_dims
     return isinstance(left, TensorType) and any(isinstance(left.shape[d], DynamicDim) for d in axes if d < left.rank)

@@ -11,12 +11,16 @@ from irscope.lint.edits import Edit, Site
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fix, Fixture, Rule
 from irscope.lint.savings import counted, human_bytes
+from irscope.lint.torch_nodes import CONSTANT
 from irscope.lint.values import written
+from irscope.ops import hlo, sets
 from irscope.source import Note, Severity
 
 DOUBLE = {"f64": "f32", "c128": "c64"}
 """Double precision, and what it is in single."""
-CONVERSIONS = frozenset(("convert", "cast", "aten::to", "aten::type_as", "aten::double"))
+CONVERSIONS = sets.hlo("convert") | sets.relay("cast") | sets.torchscript("to type_as double")
+PASSED = hlo.named("parameter get-tuple-element tuple")
+"""Values that begin elsewhere."""
 LISTED = 3
 """Other beginnings that are named."""
 
@@ -154,26 +158,24 @@ class Float64Leak(Rule):
         for graph in context.array_graphs:
             for spread in _spreads(context, graph):
                 origins = [node for node in spread if self._begins(node)]
-                if origins and not any(node.op.name == "parameter" for node in spread):  # that one begins where it is called
+                if origins and not any(node.op is hlo.parameter for node in spread):  # that one begins where it is called
                     yield self._finding(context, graph, spread, origins)
 
     @staticmethod
     def _begins(node: Node) -> bool:
-        if not _is_double(node.type) or node.op.name in ("parameter", "get-tuple-element", "tuple"):
+        if not _is_double(node.type) or node.op in PASSED:
             return False
-        if node.op.name == "prim::Constant" and isinstance(node.type, TensorType) and not node.type.rank:
+        if node.op in CONSTANT and isinstance(node.type, TensorType) and not node.type.rank:
             return False  # a trace writes Python numbers so; they take the type of their neighbours
         return not node.bodies and not any(_is_double(leaf) for o in node.operands for leaf in o.type.leaves())
 
     def _finding(self, context: Context, graph: Graph, spread: list[Node], origins: list[Node]) -> RuleFinding:
         # What is converted was converted to meet what is wide by itself.
-        node = next((n for n in origins if n.op.name not in CONVERSIONS), origins[0])
+        node = next((n for n in origins if n.op not in CONVERSIONS), origins[0])
         wasted = sum(n.type.bytes // 2 for n in spread if isinstance(n.type, TensorType))
         dtype = node.type.dtype.name if isinstance(node.type, TensorType) else "f64"
         return context.finding(
-            self,
-            node,
-            graph,
+            self, node, graph,
             f"{dtype} begins here, in a graph without {dtype} inputs, and spreads to {counted(len(spread), 'node')}"
             f" ({human_bytes(wasted)} too much)",
             notes=tuple(Note(f"%{n.name} ({n.op.name}) meets it", n.loc) for n in [n for n in origins if n is not node][:LISTED]),
@@ -190,7 +192,7 @@ def _is_number(type: Type) -> bool:
 
 def _computed(context: Context, spread: list[Node]) -> list[Node]:
     """The nodes that are planned: these of HLO, in other formats the primitives of the program that are made of them."""
-    if context.module.format == "hlo" or context.primitive is None:
+    if context.module.dialect.primitive or context.primitive is None:
         return spread
     wide = set(spread)
     return [node for node in context.primitive.main().nodes if written(node) in wide and _is_double(node.type)]
@@ -214,7 +216,7 @@ def _as(site: Site, node: Node, type: Type) -> Node:
     """The value in an element type, converted where it has another."""
     if not isinstance(type, TensorType) or node.type == type:
         return node
-    return site.op("convert", node, type=type)
+    return site.op(hlo.convert, node, type=type)
 
 
 def _has_narrower(context: Context) -> bool:

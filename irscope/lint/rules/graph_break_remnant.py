@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from irscope.graph import Node
+from irscope.formats.torchscript.dialect import TORCHSCRIPT
+from irscope.formats.torchscript.names import is_python
+from irscope.graph import Node, Op
 from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
-from irscope.lint.torch_nodes import whole_graphs, written
+from irscope.ops.sets import torchscript
 from irscope.source import Note, Severity
 
-CALLS = frozenset(("prim::CallFunction", "prim::CallMethod"))
-FALLBACKS = frozenset(("prim::FallbackGraph", "prim::fallback_function", "prim::BailOut", "prim::BailoutTemplate"))
+CALLS = torchscript("prim::CallFunction prim::CallMethod")
+FALLBACKS = torchscript("prim::FallbackGraph prim::fallback_function prim::BailOut prim::BailoutTemplate")
 LISTED = 3
 
 
@@ -42,6 +44,7 @@ class GraphBreakRemnant(Rule):
 
     code, name, severity, default = "CTL004", "graph-break-remnant", Severity.WARNING, False
     timed = False
+    dialect = TORCHSCRIPT
     bad = (
         Fixture.torchscript(
             """
@@ -78,28 +81,24 @@ class GraphBreakRemnant(Rule):
     )
 
     def check(self, context: Context) -> Iterator[RuleFinding]:
-        for graph in whole_graphs(context):
-            calls: dict[str, list[Node]] = {}
-            for node in written(graph):
-                if node.op.name.startswith("^") or node.op.name == "prim::PythonOp":
+        for graph in context.graphs:
+            calls: dict[Op, list[Node]] = {}
+            for node in graph.shown():
+                if is_python(node.op):
                     yield context.finding(
-                        self,
-                        node,
-                        graph,
+                        self, node, graph,
                         f"{node.op.name.removeprefix('^')} is a Python function: the graph cannot be saved, and no kernel crosses it",
                         help="write it with operators of torch, or register it with torch.library.custom_op",
                     )
-                elif node.op.name in CALLS | FALLBACKS:
-                    calls.setdefault(node.op.name, []).append(node)
-            for name, nodes in calls.items():
-                what = "goes back to the interpreter" if name in FALLBACKS else "calls what this text does not hold"
+                elif node.op in CALLS or node.op in FALLBACKS:
+                    calls.setdefault(node.op, []).append(node)
+            for op, nodes in calls.items():
+                what = "goes back to the interpreter" if op in FALLBACKS else "calls what this text does not hold"
                 more = f", and so do {len(nodes) - 1} others" if len(nodes) > 1 else ""
                 yield context.finding(
-                    self,
-                    nodes[0],
-                    graph,
-                    f"{name} {what}{more}: nothing is seen of what is behind",
+                    self, nodes[0], graph,
+                    f"{op.name} {what}{more}: nothing is seen of what is behind",
                     severity=Severity.INFO,
                     notes=tuple(Note(f"%{node.name} is another", node.loc) for node in nodes[1:LISTED]),
-                    help="" if name in FALLBACKS else "print inlined_graph instead of graph",
+                    help="" if op in FALLBACKS else "print inlined_graph instead of graph",
                 )

@@ -10,6 +10,8 @@ from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
 from irscope.lint.savings import counted
+from irscope.ops import hlo
+from irscope.ops.attributes import Convolution, Dot, Reduce
 from irscope.source import Note, Severity
 
 LONG = 1024
@@ -128,7 +130,7 @@ class HalfAccumulation(Rule):
             found: dict[tuple[str, bool], list[Node]] = {}
             for node in graph.nodes:
                 if _terms(node) >= LONG and isinstance(node.type, TensorType) and node.type.dtype.name in HALF:
-                    found.setdefault((node.type.dtype.name, node.op.name == "reduce"), []).append(node)
+                    found.setdefault((node.type.dtype.name, node.op is hlo.reduce), []).append(node)
             for (dtype, reduces), nodes in found.items():
                 yield self._finding(context, graph, nodes, dtype, reduces)
 
@@ -137,9 +139,7 @@ class HalfAccumulation(Rule):
         node = max(nodes, key=_terms)
         more = f"; {counted(len(nodes) - 1, 'more sum' if reduces else 'more product')} like it" if len(nodes) > 1 else ""
         return context.finding(
-            self,
-            node,
-            graph,
+            self, node, graph,
             f"{_terms(node)} terms are summed in {dtype}{more}",
             severity=self.severity if reduces else Severity.INFO,
             notes=tuple(Note(f"%{n.name} sums {_terms(n)}", n.loc) for n in [n for n in nodes if n is not node][:LISTED]),
@@ -154,17 +154,15 @@ def _terms(node: Node) -> int:
     if not node.operands or not isinstance(node.operands[0].type, TensorType) or not node.operands[0].type.is_static:
         return 0
     dims = node.operands[0].type.dims()
-    if node.op.name == "reduce":
+    if node.op is hlo.reduce:
         root = node.bodies[0].root if node.bodies else None
-        adds = root is not None and root.op.name == "add"
-        return prod(dims[d] for d in node.attrs.get("dimensions", ()) if d < len(dims)) if adds else 0
-    if node.op.name == "dot":
-        return prod(dims[d] for d in node.attrs.get("lhs_contracting_dims", ()) if d < len(dims))
-    if node.op.name == "convolution" and "window" in node.attrs and "dim_labels" in node.attrs:
+        adds = root is not None and root.op is hlo.add
+        return prod(dims[d] for d in Reduce.of(node).dimensions if d < len(dims)) if adds else 0
+    if node.op is hlo.dot:
+        return prod(dims[d] for d in Dot.of(node).lhs_contracting_dims if d < len(dims))
+    if node.op is hlo.convolution and (window := Convolution.of(node).window) is not None:
         kernel = node.operands[1].type
-        labels = node.attrs["dim_labels"]
+        labels = Convolution.of(node).dim_labels
         if isinstance(kernel, TensorType) and kernel.is_static and labels.rhs_input < kernel.rank:
-            channels: int = kernel.dims()[labels.rhs_input]
-            window: int = prod(node.attrs["window"].size)
-            return window * channels
+            return prod(window.size) * kernel.dims()[labels.rhs_input]
     return 0

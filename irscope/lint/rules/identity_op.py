@@ -10,9 +10,11 @@ from irscope.lint.edits import Edit
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fix, Fixture, Rule
 from irscope.lint.values import dims, number
+from irscope.ops import hlo
+from irscope.ops.attributes import Pad, Transpose
 from irscope.source import Severity
 
-SAME_TYPE = {"reshape": "reshapes to the same shape", "convert": "converts to the same type"}
+SAME_TYPE = {hlo.reshape: "reshapes to the same shape", hlo.convert: "converts to the same type"}
 
 
 class IdentityOp(Rule):
@@ -124,7 +126,7 @@ class IdentityOp(Rule):
     def check(self, context: Context) -> Iterator[RuleFinding]:
         for graph in context.array_graphs:
             for node in graph.nodes:
-                judge = _JUDGES.get(node.op.name) if node.op.dialect == "hlo" and node.operands else None
+                judge = _JUDGES.get(node.op) if node.operands else None
                 if judge is None or not isinstance(node.type, TensorType) or not node.type.is_static:
                     continue
                 why, kept = judge(node)
@@ -137,7 +139,7 @@ class IdentityOp(Rule):
 
 def _same_type(node: Node) -> tuple[str, Node]:
     same = node.operands[0].type == node.type
-    return (SAME_TYPE[node.op.name] if same else ""), node.operands[0]
+    return (SAME_TYPE[node.op] if same else ""), node.operands[0]
 
 
 def _product(node: Node) -> tuple[str, Node]:
@@ -171,12 +173,12 @@ def _slice(node: Node) -> tuple[str, Node]:
 
 
 def _pad(node: Node) -> tuple[str, Node]:
-    return ("pads by nothing" if not any(any(p) for p in node.attrs.get("padding", ((1,),))) else ""), node.operands[0]
+    return ("pads by nothing" if not any(map(any, Pad.of(node).padding)) else ""), node.operands[0]
 
 
 def _transpose(node: Node) -> tuple[str, Node]:
-    order = node.attrs.get("dimensions", (1,))
-    return ("keeps the order of axes" if tuple(order) == tuple(range(len(order))) else ""), node.operands[0]
+    order = Transpose.of(node).dimensions
+    return ("keeps the order of axes" if order == tuple(range(len(order))) else ""), node.operands[0]
 
 
 def _concatenate(node: Node) -> tuple[str, Node]:
@@ -188,7 +190,7 @@ def _select(node: Node) -> tuple[str, Node]:
 
 
 _JUDGES = {
-    "reshape": _same_type, "convert": _same_type, "multiply": _product, "divide": _quotient, "power": _power,
-    "add": _sum, "subtract": _difference, "slice": _slice, "pad": _pad, "transpose": _transpose, "concatenate": _concatenate,
-    "select": _select,
+    hlo.reshape: _same_type, hlo.convert: _same_type, hlo.multiply: _product, hlo.divide: _quotient, hlo.power: _power,
+    hlo.add: _sum, hlo.subtract: _difference, hlo.slice: _slice, hlo.pad: _pad, hlo.transpose: _transpose, hlo.concatenate: _concatenate,
+    hlo.select: _select,
 }

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from irscope.formats.torchscript.dialect import TORCHSCRIPT
+from irscope.formats.torchscript.names import functional, is_in_place
 from irscope.graph import Graph, Node
 from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
 from irscope.lint.savings import saving
-from irscope.lint.torch_nodes import POINTWISE, in_place, plain_name, whole_graphs, written
+from irscope.lint.torch_nodes import POINTWISE
 from irscope.lint.values import size
 from irscope.source import Note, Severity
 
@@ -42,6 +44,7 @@ class InplaceMutation(Rule):
     """
 
     code, name, severity = "FUS009", "inplace-mutation", Severity.INFO
+    dialect = TORCHSCRIPT
     bad = (
         Fixture.torchscript(
             """
@@ -78,10 +81,10 @@ class InplaceMutation(Rule):
     )
 
     def check(self, context: Context) -> Iterator[RuleFinding]:
-        for graph in whole_graphs(context):
+        for graph in context.graphs:
             found = []
-            for node in written(graph):
-                if in_place(node) and plain_name(node) in POINTWISE:
+            for node in graph.shown():
+                if is_in_place(node.op) and functional(node.op) in POINTWISE:
                     beside = self._beside(context, graph, node)
                     if beside is not None:
                         found.append((node, beside))
@@ -91,20 +94,19 @@ class InplaceMutation(Rule):
     @staticmethod
     def _beside(context: Context, graph: Graph, node: Node) -> Node | None:
         """An elementwise operator that gives the operand or takes the result."""
-        if node.operands and plain_name(node.operands[0]) in POINTWISE:
+        if node.operands and functional(node.operands[0].op) in POINTWISE:
             return node.operands[0]
-        return next((user for user in context.users(node, graph) if plain_name(user) in POINTWISE), None)
+        return next((user for user in context.users(node, graph) if functional(user.op) in POINTWISE), None)
 
     def _finding(self, context: Context, graph: Graph, found: list[tuple[Node, Node]]) -> RuleFinding:
         """One finding for all writes of a graph, at the largest."""
         node, beside = max(found, key=lambda pair: size(pair[0]))
+        plain = functional(node.op).name.removeprefix("aten::")
         more = f"; so do {len(found) - 1} more" if len(found) > 1 else ""
         return context.finding(
-            self,
-            node,
-            graph,
+            self, node, graph,
             f"{node.op.name} writes in place: TorchScript's fuser does not join it with %{beside.name} ({beside.op.name}){more}",
             notes=tuple(Note(f"%{n.name} ({n.op.name}) is another", n.loc) for n, _ in found[:LISTED] if n is not node),
-            help=f"use {plain_name(node).removeprefix('aten::')} without underscore (inplace=False), if TorchScript fuses on your device",
+            help=f"use {plain} without underscore (inplace=False), if TorchScript fuses on your device",
             saves=saving(bytes=2.0 * sum(size(n) for n, _ in found), kernels=float(len(found))),
         )

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from irscope.graph import Kind, Node, TensorType
+from irscope.graph import Graph, Kind, Node, TensorType
 from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
 from irscope.lint.savings import human_bytes, saving
-from irscope.lint.torch_nodes import whole_graphs, written
 from irscope.lint.values import CASTS_AND_MOVES, behind, size
+from irscope.ops import hlo
+from irscope.ops.sets import torchscript
 from irscope.source import Note, Severity
 
-ARITHMETIC = frozenset("aten::" + name for name in "add sub mul floor_divide remainder cumsum rsub div arange bucketize".split())
-READERS = {"aten::embedding": 1, "aten::gather": 2, "aten::index_select": 2, "aten::take": 1, "aten::scatter": 2, "aten::scatter_add": 2,
-           "aten::index_add": 2, "aten::take_along_dim": 1}
-"""Operators that take indices, and which operand they are."""
+ARITHMETIC = torchscript("add sub mul floor_divide remainder cumsum rsub div arange bucketize")
+READERS = ((1, torchscript("embedding take take_along_dim")), (2, torchscript("gather index_select scatter scatter_add index_add")))
+"""Operators that take indices, behind which operand these are."""
+SAME_NUMBERS = CASTS_AND_MOVES | hlo.named("broadcast")
 WORTH_BYTES = 4096
 """Fewer indices than this cost nothing, however wide."""
 
@@ -105,45 +106,35 @@ class Int64Indices(Rule):
     )
 
     def check(self, context: Context) -> Iterator[RuleFinding]:
-        yield from self._primitives(context)
+        where = "int32 where the table has fewer than 2^31 rows"
+        help = f"{where} (jax.numpy without x64 does so)" if context.module.dialect.primitive else f"torch.{where}"
         told: set[Node] = set()
-        for graph in whole_graphs(context):
-            for node in written(graph):
-                at = READERS.get(node.op.name)
-                if at is None or at >= len(node.operands):
-                    continue
-                index = node.operands[at]
-                if index in told or index.op.name not in ARITHMETIC or not isinstance(index.type, TensorType):
-                    continue
-                few = index.type.is_static and size(index) < WORTH_BYTES
-                if index.type.dtype.name == "s64" and index.type.rank and not few:
-                    told.add(index)
-                    bytes = size(index)
-                    yield context.finding(
-                        self,
-                        index,
-                        graph,
-                        f"the indices of {node.op.name} are worked out in 64 bits" + (f" ({human_bytes(bytes)})" if bytes else ""),
-                        notes=(Note(f"%{node.name} reads them", node.loc),),
-                        help="torch.int32 where the table has fewer than 2^31 rows",
-                        saves=saving(bytes=bytes / 2),
-                    )
-
-    def _primitives(self, context: Context) -> Iterator[RuleFinding]:
-        """The same of HLO: gathers and scatters by arithmetic on s64 or u64."""
-        told: set[Node] = set()
-        for node, graph in context.primitives("gather", "scatter") if context.module.format == "hlo" else ():
-            index = behind(node.operands[1], CASTS_AND_MOVES | {"broadcast"}) if len(node.operands) > 1 else node
-            wide = isinstance(index.type, TensorType) and index.type.dtype.name in ("s64", "u64")
-            if not wide or index in told or index.op.kind is not Kind.ELEMENTWISE or size(index) < WORTH_BYTES:
+        for index, node, graph in _indices(context):
+            type, bytes = index.type, size(index)
+            if index in told or not isinstance(type, TensorType) or type.dtype.name not in ("s64", "u64") or not type.rank:
+                continue
+            if bytes < WORTH_BYTES and (type.is_static or index.op.is_primitive):
                 continue
             told.add(index)
             yield context.finding(
-                self,
-                index,
-                graph,
-                f"the indices of {node.op.name} are worked out in 64 bits ({human_bytes(size(index))})",
+                self, index, graph,
+                f"the indices of {node.op.name} are worked out in 64 bits" + (f" ({human_bytes(bytes)})" if bytes else ""),
                 notes=(Note(f"%{node.name} reads them", node.loc),),
-                help="int32 where the table has fewer than 2^31 rows (jax.numpy without x64 does so)",
-                saves=saving(bytes=size(index) / 2),
+                help=help,
+                saves=saving(bytes=bytes / 2),
             )
+
+
+def _indices(context: Context) -> Iterator[tuple[Node, Node, Graph]]:
+    """Indices that arithmetic gives, who reads them, and the graph: in HLO behind changes of shape and type, in TorchScript at once."""
+    if context.module.dialect.primitive:
+        for node, graph in context.primitives(hlo.gather, hlo.scatter):
+            index = behind(node.operands[1], SAME_NUMBERS)
+            if index.op.kind is Kind.ELEMENTWISE:
+                yield index, node, graph
+        return
+    for graph in context.graphs:
+        for node in graph.shown():
+            at = next((place for place, ops in READERS if node.op in ops), None)
+            if at is not None and at < len(node.operands) and node.operands[at].op in ARITHMETIC:
+                yield node.operands[at], node, graph

@@ -9,11 +9,12 @@ from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
 from irscope.lint.savings import human_bytes
 from irscope.lint.values import size
+from irscope.ops.sets import hlo, torchscript
 from irscope.source import Note, Severity
 
 LARGE = 1 << 20
 """1 MiB: as text such a constant is several times as long."""
-CONSTANTS = ("constant", "prim::Constant")
+CONSTANTS = hlo("constant") | torchscript("prim::Constant")
 FROZEN = "self."
 """How `torch.jit.freeze` names what was an attribute."""
 LISTED = 5
@@ -117,12 +118,12 @@ class LargeConstantInline(Rule):
 
     def check(self, context: Context) -> Iterator[RuleFinding]:
         for graph in context.array_graphs:
-            large = [n for n in graph.nodes if n.op.name in CONSTANTS and size(n) >= LARGE and not n.name.startswith(FROZEN)]
+            large = [n for n in graph.nodes if n.op in CONSTANTS and size(n) >= LARGE and not n.name.startswith(FROZEN)]
             if large:
                 node = max(large, key=size)
                 more = f"; {len(large) - 1} more, {human_bytes(sum(map(size, large)))} in all" if len(large) > 1 else ""
                 said = f"{human_bytes(size(node))} of constants stand in the graph: {node.type}{more}"
                 notes = tuple(Note(f"%{n.name} is another", n.loc) for n in large[:LISTED] if n is not node)
                 # Relay and TorchScript keep values beside the text, and fold what is constant.
-                severity = None if context.module.format == "hlo" else Severity.INFO
+                severity = None if context.module.dialect.primitive else Severity.INFO
                 yield context.finding(self, node, graph, said, severity=severity, notes=notes, help="make it a parameter")

@@ -106,9 +106,7 @@ class LaunchBound(Rule):
             return
         main = context.module.main()
         yield context.finding(
-            self,
-            main.result(),
-            main,
+            self, main.result(), main,
             f"{kernels:.0f} kernels cost {human_us(launch)} to start at {each:g} us each on {context.machine.name}, and the whole is "
             f"{human_us(context.total_us)} ({human_bytes(planned.traffic)}): {100 * launch / context.total_us:.0f} % is starting",
             help="make them larger or fewer: a larger batch, an unrolled loop, what --why-not-fused names",

@@ -14,9 +14,15 @@ from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fix, Fixture, Rule
 from irscope.lint.savings import human_bytes
 from irscope.lint.values import size
+from irscope.ops import hlo
+from irscope.ops.attributes import GetTupleElement
 from irscope.source import Note, Severity
 
-FREE = frozenset(("get-tuple-element", "tuple", "constant", "broadcast", "iota", "bitcast", "reshape", "parameter", "copy", "slice"))
+FREE = hlo.named("get-tuple-element tuple constant broadcast iota bitcast reshape parameter copy slice")
+CONSTANTS = hlo.named("constant iota")
+COPIES = hlo.named("copy opt-barrier")
+OPEN = hlo.named("tuple while parameter")
+"""Operators whose value is not counted among those that no trip changes."""
 WORTH_BYTES = 4096
 """Smaller results are not worth a place among what the loop carries."""
 LARGE_BYTES = 64 * 1024
@@ -166,7 +172,7 @@ class LoopInvariantInside(Rule):
     )
 
     def check(self, context: Context) -> Iterator[RuleFinding]:
-        for node, graph in context.primitives("while"):
+        for node, graph in context.primitives(hlo.while_):
             if len(node.bodies) == 2 and node.bodies[1].root is not None:
                 yield from self._body(context, node, graph, node.bodies[1])
 
@@ -177,19 +183,17 @@ class LoopInvariantInside(Rule):
         todo = [(body, *_invariant(body, _kept(body), frozenset()))]
         for inside, same, constant in todo:
             for node in inside.nodes:
-                if node.op.name == "call" and len(node.bodies) == 1 and not same[node.index] and node.bodies[0] not in seen:
+                if node.op is hlo.call and len(node.bodies) == 1 and not same[node.index] and node.bodies[0] not in seen:
                     seen.add(node.bodies[0])
                     todo.append((node.bodies[0], *_entered(node, same, constant)))
-                if not same[node.index] or node.op.name in FREE or size(node) < WORTH_BYTES:
+                if not same[node.index] or node.op in FREE or size(node) < WORTH_BYTES:
                     continue
                 users = context.users(node, inside)
-                if users and all(same[u.index] and u.op.name not in FREE for u in users):
+                if users and all(same[u.index] and u.op not in FREE for u in users):
                     continue
                 heavy = node.op.kind is Kind.CONTRACTION or any(o.op.kind is Kind.CONTRACTION and same[o.index] for o in node.operands)
                 yield context.finding(
-                    self,
-                    node,
-                    inside,
+                    self, node, inside,
                     f"%{node.name} ({node.op.name}, {human_bytes(size(node))}) is the same in every trip"
                     + (f" of {trips}" if trips is not None else ""),
                     severity=None if (heavy or size(node) >= LARGE_BYTES) and not hoisted else Severity.INFO,
@@ -210,9 +214,9 @@ def _kept(body: Graph) -> frozenset[Node]:
     return frozenset(
         node
         for node in body.nodes
-        if node.op.name == "get-tuple-element"
-        and node.operands[0].op.name == "parameter"
-        and root.op.name == "tuple"
+        if node.op is hlo.get_tuple_element
+        and node.operands[0].op is hlo.parameter
+        and root.op is hlo.tuple
         and _passed_on(root.operands, node)
     )
 
@@ -235,8 +239,8 @@ def _invariant(graph: Graph, given: frozenset[Node], fixed: frozenset[Node]) -> 
             same.append(node in given)
             constant.append(node in fixed)
             continue
-        leaf = node.op.name in ("constant", "iota")
-        pure = node.op.effect is Effect.PURE and bool(node.operands) and node.op.name not in ("tuple", "while", "parameter")
+        leaf = node.op in CONSTANTS
+        pure = node.op.effect is Effect.PURE and bool(node.operands) and node.op not in OPEN
         known = pure and all(same[o.index] or constant[o.index] for o in node.operands)
         varies = any(same[o.index] for o in node.operands)
         constant.append(leaf or (known and not varies))
@@ -246,12 +250,12 @@ def _invariant(graph: Graph, given: frozenset[Node], fixed: frozenset[Node]) -> 
 
 def _passed_on(results: tuple[Node, ...], node: Node) -> bool:
     """Whether the loop value comes out of the body where, and as, it went in."""
-    index = node.attrs.get("index")
-    if not isinstance(index, int) or index >= len(results):
+    index = GetTupleElement.of(node).index
+    if index >= len(results):
         return False
     result = results[index]
-    while result.op.name in ("copy", "opt-barrier") and result.operands:
+    while result.op in COPIES and result.operands:
         result = result.operands[0]
     return result is node or (
-        result.op.name == "get-tuple-element" and result.attrs.get("index") == index and result.operands == node.operands
+        result.op is hlo.get_tuple_element and GetTupleElement.of(result).index == index and result.operands == node.operands
     )

@@ -120,9 +120,7 @@ class LoopNotVectorised(Rule):
             node, graph = known[-1]
             end = ", and its end depends on data" if waits else ""
             yield context.finding(
-                self,
-                node,
-                graph,
+                self, node, graph,
                 f"the kernel {kernel} of %{node.name} ({node.op.name}) works element by element: {steps} steps without a vector{end}",
                 notes=tuple(Note(f"%{other.name} ({other.op.name}) is in it", other.loc) for other, _ in known[:-1][:LISTED]),
                 help="compile-and-run --emit loops prints it",

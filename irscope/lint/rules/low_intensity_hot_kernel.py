@@ -140,9 +140,7 @@ ENTRY e {
             flops = sum(planned.survey.costs.flops(n, plan.graph) for n in own)
             balance = machine.vector_gflops / machine.read_gbs
             yield context.finding(
-                self,
-                node,
-                context.homes[node],
+                self, node, context.homes[node],
                 f"the kernel of %{node.name} moves {human_bytes(read + written)} in about {human_us(us)}, "
                 f"{100 * us / context.total_us:.0f} % of all: {flops / max(1.0, read + written):.2g} operations "
                 f"a byte, where {machine.name} could do {balance:.2g}",

@@ -10,7 +10,8 @@ from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fix, Fixture, Rule
 from irscope.lint.savings import human_bytes, saving
 from irscope.lint.smaller import with_small
-from irscope.lint.values import is_annotation
+from irscope.lint.values import CASTS_AND_MOVES, is_annotation
+from irscope.ops import hlo
 from irscope.source import Severity
 
 WORTH_BYTES = 64 * 1024
@@ -18,10 +19,7 @@ WORTH_BYTES = 64 * 1024
 
 FAR = 32
 """Changes of shape between a broadcast and its reader, at most."""
-PASS_ON = frozenset(("reshape", "transpose", "bitcast", "copy", "convert"))
-READ_MEMORY = frozenset(
-    ("sort", "concatenate", "custom-call", "fft", "cholesky", "triangular-solve", "scatter", "gather", "while", "conditional")
-)
+READ_MEMORY = hlo.named("sort concatenate custom-call fft cholesky triangular-solve scatter gather while conditional")
 """Who wants a whole tensor in memory. A call does not: compilers write it out where it stands."""
 
 
@@ -181,14 +179,12 @@ class MaterialisedBroadcast(Rule):
             if graph in context.inlined:
                 continue
             for node, type in context.tensors(graph):
-                if node.op.name != "broadcast" or type.bytes < WORTH_BYTES or not node.operands:
+                if node.op is not hlo.broadcast or type.bytes < WORTH_BYTES or not node.operands:
                     continue
                 small = node.operands[0].type
-                if (
-                    not isinstance(small, TensorType)
-                    or small.elements * 2 > type.elements
-                    or (node.operands[0].op.name == "constant" and small.rank == 0)
-                ):
+                if not isinstance(small, TensorType) or small.elements * 2 > type.elements:
+                    continue
+                if node.operands[0].op is hlo.constant and not small.rank:
                     continue
                 reader, through = self._reader(context, graph, node)
                 edit = with_small(node, reader) if reader is not None else None
@@ -199,9 +195,7 @@ class MaterialisedBroadcast(Rule):
                 times = f"{type.elements // max(1, small.elements)} times its size ({human_bytes(type.bytes)})"
                 harm = f"written out as {type}, {times}, because {told} reads it from memory"
                 yield context.finding(
-                    self,
-                    node,
-                    graph,
+                    self, node, graph,
                     f"{small} is {harm if written else f'repeated to {type}, {times}, and {told} works on every copy'}",
                     help="use the small operand there, and broadcast afterwards",
                     severity=Severity.INFO if reader is node else None,
@@ -219,8 +213,8 @@ class MaterialisedBroadcast(Rule):
             if at is graph.root and graph is context.module.main():
                 return node, seen
             for user in context.users(at, graph):
-                passes = user.op.name in PASS_ON or is_annotation(user)
-                if not passes and (user.op.kind == Kind.CONTRACTION or user.op.name in READ_MEMORY):
+                passes = user.op in CASTS_AND_MOVES or is_annotation(user)
+                if not passes and (user.op.kind == Kind.CONTRACTION or user.op in READ_MEMORY):
                     return user, seen
                 if passes and user not in seen and len(seen) < FAR:
                     seen.append(user)

@@ -8,12 +8,14 @@ from irscope.graph import Graph, Kind, Node, TensorType
 from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
+from irscope.ops import hlo
 from irscope.source import Severity
 
 SHORT = 4
 """An axis of fewer elements than this fills no vector of any machine."""
 LONG = 64
 WORTH = 1 << 14
+SPARED = hlo.named("reshape bitcast fusion pad")
 MOVERS = (Kind.INJECTIVE, Kind.REDUCTION, Kind.OPAQUE, Kind.CONTRACTION)
 
 
@@ -97,7 +99,7 @@ class MinorDimSmall(Rule):
                 continue
             found: dict[tuple[object, ...], list[Node]] = {}
             for node, type in context.tensors(graph):
-                if node.op.dialect == "hlo" and node.op.kind in MOVERS and node.op.name not in ("reshape", "bitcast", "fusion", "pad"):
+                if node.op.is_primitive and node.op.kind in MOVERS and node.op not in SPARED:
                     if _narrow(type):
                         found.setdefault(type.shape, []).append(node)
             yield from (self._finding(context, graph, nodes) for nodes in found.values())

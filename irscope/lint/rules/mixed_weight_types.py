@@ -140,9 +140,7 @@ class MixedWeightTypes(Rule):
             table = ", ".join(f"{len({w for _, w in found})} in {t} ({human_bytes(sum(size(w) for _, w in found))})"
                               for t, found in types.items())
             yield context.finding(
-                self,
-                node,
-                homes[node],
+                self, node, homes[node],
                 f"weights of {kind} have several types: {table}",
                 notes=(Note(f"%{weight.name} is {weight.type}", weight.loc),),
                 help="store all of them in one type",

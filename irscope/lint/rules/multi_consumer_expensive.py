@@ -9,11 +9,12 @@ from irscope.graph import Node
 from irscope.lint.blocked import Blocked, blocked
 from irscope.lint.context import Context
 from irscope.lint.edits import Edit, Site
-from irscope.lint.estimate import WEIGHTS
+from irscope.lint.estimate import weight
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fix, Fixture, Rule
 from irscope.lint.savings import human_bytes
 from irscope.lint.values import size
+from irscope.ops import hlo
 from irscope.source import Note, Severity
 
 MOST_READERS = 4
@@ -132,17 +133,15 @@ class MultiConsumerExpensive(Rule):
     def check(self, context: Context) -> Iterator[RuleFinding]:
         found: dict[Node, list[Blocked]] = {}
         for edge in blocked(context, ("expensive-twice", "can-not-duplicate")):
-            if edge.producer.op.name in WEIGHTS:
+            if weight(edge.producer.op) > 1:
                 found.setdefault(edge.producer, []).append(edge)
         for producer, edges in found.items():
             graph = context.homes[producer]
             users = context.users(producer, graph)
-            if not 2 <= len(users) <= MOST_READERS or any(user.op.name == "tuple" for user in users):
+            if not 2 <= len(users) <= MOST_READERS or any(user.op is hlo.tuple for user in users):
                 continue
             yield context.finding(
-                self,
-                producer,
-                graph,
+                self, producer, graph,
                 f"%{producer.name} ({producer.op.name}, {human_bytes(size(producer))}) is stored for {len(users)} readers: {edges[0].why}",
                 notes=tuple(Note(f"%{user.name} ({user.op.name}) reads it", user.loc) for user in users),
                 help="compute it once for each reader, behind a barrier that keeps the copies apart",

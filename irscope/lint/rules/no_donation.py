@@ -11,6 +11,8 @@ from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
 from irscope.lint.savings import human_bytes
 from irscope.lint.values import size
+from irscope.ops import hlo
+from irscope.ops.attributes import HloModule
 from irscope.source import Note, Severity
 
 WORTH_BYTES = 64 * 1024
@@ -81,24 +83,22 @@ class NoDonation(Rule):
     )
 
     def check(self, context: Context) -> Iterator[RuleFinding]:
-        attrs, main = context.module.attrs, context.module.main()
-        if context.module.format != "hlo" or attrs.get("input_output_alias") or attrs.get("buffer_donor") or main.root is None:
+        told, main = HloModule.of(context.module), context.module.main()
+        if not context.module.dialect.primitive or told.input_output_alias or told.buffer_donor or main.root is None:
             return
         free = Counter(_key(p.type) for p in main.params)
-        results = main.root.operands if main.root.op.name == "tuple" else (main.root,)
+        results = main.root.operands if main.root.op is hlo.tuple else (main.root,)
         pairs: list[Node] = []
         for result in results:
             key = _key(result.type)
-            if result.op.name != "parameter" and size(result) >= WORTH_BYTES and free[key] > 0:
+            if result.op is not hlo.parameter and size(result) >= WORTH_BYTES and free[key] > 0:
                 free[key] -= 1
                 pairs.append(result)
         shared, everything = sum(map(size, pairs)), sum(map(size, results))
         if not pairs or 2 * shared < everything:
             return
         yield context.finding(
-            self,
-            main.root,
-            main,
+            self, main.root, main,
             f"{len(pairs)} results have the type of a parameter ({human_bytes(shared)}), and none takes its memory",
             notes=tuple(Note(f"%{n.name} is {n.type}", n.loc) for n in pairs[:LISTED] if n is not main.root),
             help="donate the parameters that the call uses up: jax.jit(step, donate_argnums=...)",

@@ -11,8 +11,11 @@ from irscope.lint.edits import Edit, Site
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fix, Fixture, Rule
 from irscope.lint.values import SPREADS, behind, dims, number
+from irscope.ops import hlo
+from irscope.ops.attributes import Compare, Dot
 from irscope.source import Note, Severity
 
+CASTS = hlo.named("convert")
 FEWEST = 32
 """A product over fewer rows costs about what looking them up does."""
 
@@ -127,24 +130,22 @@ class OneHotProduct(Rule):
     )
 
     def check(self, context: Context) -> Iterator[RuleFinding]:
-        for node, graph in context.primitives("dot"):
-            for side, name in enumerate(("lhs", "rhs")):
-                summed = node.attrs.get(f"{name}_contracting_dims", ())
-                if len(summed) != 1 or node.attrs.get("lhs_batch_dims") or len(node.operands) != 2:
+        for node, graph in context.primitives(hlo.dot):
+            attrs = Dot.of(node)
+            for side, summed in enumerate(attrs.contracting_dims):
+                if len(summed) != 1 or attrs.lhs_batch_dims or len(node.operands) != 2:
                     continue
                 other = dims(node.operands[1 - side])
                 if not other:
                     continue  # a size that is not known
                 hot = _comparison(node.operands[side])
-                length = other[node.attrs[f"{('rhs', 'lhs')[side]}_contracting_dims"][0]]
+                length = other[attrs.contracting_dims[1 - side][0]]
                 indices = _indices(context, graph, hot, summed[0]) if length >= FEWEST else None
                 if indices is None:
                     continue
                 table = node.operands[1 - side]
                 yield context.finding(
-                    self,
-                    node,
-                    graph,
+                    self, node, graph,
                     f"a product with one-hot rows takes rows of %{table.name} {table.type}: {length} terms for each of which one counts",
                     notes=(Note(f"%{hot.name} compares the indices with a running number", hot.loc),),
                     help="look the rows up: jnp.take(table, indices, axis=0), an embedding",
@@ -154,20 +155,20 @@ class OneHotProduct(Rule):
 
 def _comparison(node: Node) -> Node:
     """What says where the ones are: behind conversions, and a choice between one and zero."""
-    at = behind(node, ("convert",))
-    if at.op.name == "select" and (number(at.operands[1]), number(at.operands[2])) == (1.0, 0.0):
-        at = behind(at.operands[0], ("convert",))
+    at = behind(node, CASTS)
+    if at.op is hlo.select and (number(at.operands[1]), number(at.operands[2])) == (1.0, 0.0):
+        at = behind(at.operands[0], CASTS)
     return at
 
 
 def _indices(context: Context, graph: Graph, hot: Node, axis: int) -> Node | None:
     """The operand of a comparison that holds the indices, repeated along ``axis``, where the other one counts along it."""
-    if hot.op.name != "compare" or hot.attrs.get("direction") != "EQ" or not dims(hot):
+    if hot.op is not hlo.compare or Compare.of(hot).direction != "EQ" or not dims(hot):
         return None
     uniform = context.uniform(graph)
     others = {d for d, n in enumerate(dims(hot)) if d != axis and n > 1}
     for indices, counted in (hot.operands, hot.operands[::-1]):
-        counts = behind(counted, SPREADS).op.name == "iota" and axis not in uniform[counted.index]
+        counts = behind(counted, SPREADS).op is hlo.iota and axis not in uniform[counted.index]
         if counts and _stays(counted, others, uniform[counted.index]) and axis in uniform[indices.index]:
             return indices
     return None
@@ -175,7 +176,7 @@ def _indices(context: Context, graph: Graph, hot: Node, axis: int) -> Node | Non
 
 def _stays(counted: Node, others: set[int], uniform: frozenset[int]) -> bool:
     """Whether a running number is the same along all other axes."""
-    return others <= uniform or (counted.op.name == "iota")
+    return others <= uniform or (counted.op is hlo.iota)
 
 
 def _edit(node: Node, side: int, indices: Node, axis: int) -> Edit | None:
@@ -191,8 +192,8 @@ def _looked_up(node: Node, indices: Node, site: Site) -> Node:
     assert isinstance(indices.type, TensorType) and isinstance(node.type, TensorType) and isinstance(table.type, TensorType)
     shape = dims(indices)[:-1]
     cut = (*((0, n, 1) for n in shape), (0, 1, 1))
-    column = site.op("slice", site.new(indices), type=TensorType(indices.type.dtype, (*shape, 1)), attrs={"slice": cut})
-    (along,) = node.attrs["rhs_contracting_dims"]
+    column = site.op(hlo.slice, site.new(indices), type=TensorType(indices.type.dtype, (*shape, 1)), attrs={"slice": cut})
+    (along,) = Dot.of(node).rhs_contracting_dims
     width = dims(table)[1 - along]
     attrs = {
         "offset_dims": (len(shape),),
@@ -201,5 +202,5 @@ def _looked_up(node: Node, indices: Node, site: Site) -> Node:
         "index_vector_dim": len(shape),
         "slice_sizes": (1, width) if along == 0 else (width, 1),
     }
-    rows = site.op("gather", site.new(table), column, type=TensorType(table.type.dtype, (*shape, width)), attrs=attrs)
-    return rows if table.type.dtype is node.type.dtype else site.op("convert", rows, type=node.type)
+    rows = site.op(hlo.gather, site.new(table), column, type=TensorType(table.type.dtype, (*shape, width)), attrs=attrs)
+    return rows if table.type.dtype is node.type.dtype else site.op(hlo.convert, rows, type=node.type)

@@ -11,12 +11,14 @@ from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
 from irscope.lint.savings import human_bytes, saving
 from irscope.lint.values import size
+from irscope.ops import hlo
+from irscope.ops.attributes import CustomCall
 from irscope.source import Note, Severity
 
-EPILOGUES = {"irscope": ("dot", "convolution", "reduce-window"), "tvm": ("dot", "convolution")}
+EPILOGUES = {"irscope": hlo.named("dot convolution reduce-window"), "tvm": hlo.named("dot convolution")}
 """Per policy, the operators whose kernels may end in elementwise work. XLA's CPU compiler hands products to a library before it fuses, and
 Inductor calls one; where a back end has no such kernels, nothing can be done about it."""
-CALLS = {"__cublas$lt$matmul": ("add", "maximum"), "__cudnn$convForward": ("add", "maximum")}
+CALLS = dict.fromkeys(("__cublas$lt$matmul", "__cudnn$convForward"), hlo.named("add maximum"))
 """Library calls of XLA's GPU compiler that take a bias and an activation, and what those are in HLO."""
 INHERENT = ("one-anchor",)
 """Refusals that nothing can be done about: a sum of two products is the end of one of them, and reads the other."""
@@ -173,9 +175,7 @@ class OpaqueBoundary(Rule):
         others = len(context.users(anchor, graph)) > len(edges)
         moved = size(anchor) * (1.0 if others else 2.0)
         return context.finding(
-            self,
-            anchor,
-            graph,
+            self, anchor, graph,
             f"%{anchor.name} ({anchor.op.name}) goes through memory to %{first.consumer.name} ({first.consumer.op.name}), "
             f"{human_bytes(size(anchor))}: {first.why}",
             severity=None if moved > SHARE * traffic and _mendable(context, graph, anchor) else Severity.INFO,
@@ -196,7 +196,7 @@ def _mendable(context: Context, graph: Graph, anchor: Node) -> bool:
     for at in todo:
         for user in context.users(at, graph):
             if user.op.kind is Kind.CONTRACTION:
-                if reduced and anchor.op.name == "dot" and user.op.name == "dot":
+                if reduced and anchor.op is hlo.dot and user.op is hlo.dot:
                     return True
             elif user not in todo and len(todo) < REACH and user.op.kind in ALONG:
                 reduced = reduced or user.op.kind is Kind.REDUCTION
@@ -207,5 +207,5 @@ def _mendable(context: Context, graph: Graph, anchor: Node) -> bool:
 def _takes(context: Context, anchor: Node, consumer: Node) -> bool:
     """Whether the kernel of the anchor may end in the work of the consumer."""
     if context.settings.compiler != "xla-gpu":
-        return anchor.op.name in EPILOGUES[context.settings.compiler]
-    return consumer.op.name in CALLS.get(str(anchor.attrs.get("custom_call_target", "")), ())
+        return anchor.op in EPILOGUES[context.settings.compiler]
+    return consumer.op in CALLS.get(CustomCall.of(anchor).custom_call_target, ())

@@ -11,10 +11,12 @@ from irscope.lint.edits import Edit, Site
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fix, Fixture, Rule
 from irscope.lint.savings import human_bytes, saving
+from irscope.ops import hlo, sets
 from irscope.source import Note, Severity
 
 LISTED = 5
-BARRIERS = frozenset(("opt-barrier", "annotation.stop_fusion"))
+BARRIERS = sets.hlo("opt-barrier") | sets.relay("annotation.stop_fusion")
+CLONE, DETACH = sets.torchscript("clone"), sets.torchscript("detach")
 
 
 class OptimizationBarrier(Rule):
@@ -108,27 +110,23 @@ class OptimizationBarrier(Rule):
             barriers = [node for node in graph.nodes if _is_barrier(node)]
             if barriers:
                 through = sum(bytes_of(n.type) for n in barriers)
-                hlo = context.module.format == "hlo"
+                removable = context.module.dialect.primitive
                 yield context.finding(
-                    self,
-                    barriers[0],
-                    graph,
+                    self, barriers[0], graph,
                     f"{human_bytes(through)} go through {len(barriers)} barrier{'s' if len(barriers) > 1 else ''} ({barriers[0].op.name})",
                     notes=tuple(Note(f"%{n.name} is another", n.loc) for n in barriers[1:LISTED]),
-                    help="remove it, if it is not there to keep a recomputation" if hlo else "use the value as it is",
-                    edit=Edit({n: partial(_opened, n) for n in barriers}) if hlo else None,
-                    saves=None if hlo else saving(bytes=2.0 * through, kernels=float(len(barriers))),
+                    help="remove it, if it is not there to keep a recomputation" if removable else "use the value as it is",
+                    edit=Edit({n: partial(_opened, n) for n in barriers}) if removable else None,
+                    saves=None if removable else saving(bytes=2.0 * through, kernels=float(len(barriers))),
                 )
 
 
 def _is_barrier(node: Node) -> bool:
     """A barrier of HLO or Relay, and a copy in torch that only leaves the gradient behind."""
-    if node.op.name in BARRIERS:
-        return True
-    return node.op.name == "aten::clone" and node.operands[0].op.name == "aten::detach"
+    return node.op in BARRIERS or (node.op in CLONE and node.operands[0].op in DETACH)
 
 
 def _opened(barrier: Node, site: Site) -> Node:
     """What goes through the barrier, as it is."""
     given = [site.new(operand) for operand in barrier.operands]
-    return given[0] if len(given) == 1 else site.op("tuple", *given, type=barrier.type)
+    return given[0] if len(given) == 1 else site.op(hlo.tuple, *given, type=barrier.type)

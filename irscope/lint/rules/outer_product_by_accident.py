@@ -10,9 +10,11 @@ from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
 from irscope.lint.savings import saving
 from irscope.lint.values import MOVES, behind, dims, reduces, size
+from irscope.ops import hlo
+from irscope.ops.attributes import Broadcast, Reduce
 from irscope.source import Note, Severity
 
-JOINS = ("subtract", "add", "multiply", "divide")
+JOINS = (hlo.subtract, hlo.add, hlo.multiply, hlo.divide)
 SHORTEST = 4
 """Vectors shorter than this may well be crossed on purpose."""
 
@@ -181,9 +183,7 @@ class OuterProductByAccident(Rule):
             n = shape[0]
             names = " and ".join(f"%{source.name} {source.type}" for _, source in sources)  # type: ignore[misc]
             yield context.finding(
-                self,
-                node,
-                graph,
+                self, node, graph,
                 f"{names} are stretched to {n} x {n}, and all {n * n} pairs are summed up where {n} terms are the likely wish",
                 notes=tuple(Note(f"%{source.name} is {source.type}", source.loc) for _, source in sources),  # type: ignore[misc]
                 help="give both one shape before: squeeze the column, or keep its axis in the other",
@@ -193,11 +193,11 @@ class OuterProductByAccident(Rule):
 
 def _vector(node: Node) -> tuple[int, Node] | None:
     """The axis along which a broadcast vector lies, and the value as it was before reshapes."""
-    kept = node.attrs.get("dimensions", ())
-    if node.op.name != "broadcast" or len(kept) != 1:
+    kept = Broadcast.of(node).dimensions if node.op is hlo.broadcast else ()
+    if len(kept) != 1:
         return None
     source = behind(node.operands[0], MOVES)
-    while source.op.name == "broadcast" and dims(source) == dims(source.operands[0]):  # as JAX aligns ranks
+    while source.op is hlo.broadcast and dims(source) == dims(source.operands[0]):  # as JAX aligns ranks
         source = behind(source.operands[0], MOVES)
     if not any(d > 1 for d in dims(source)) or len(dims(source)) > 2:
         return None
@@ -211,7 +211,7 @@ def _summed_whole(context: Context, node: Node, graph: Graph) -> bool:
         if len(at) > 16:
             return False
         for user in context.users(step, graph):
-            if reduces(user, "add") and len(user.attrs.get("dimensions", ())) == 2:
+            if reduces(user, hlo.add) and len(Reduce.of(user).dimensions) == 2:
                 summed = True
             elif user.op.kind is Kind.ELEMENTWISE and dims(user) == dims(node):
                 if user not in at:

@@ -150,9 +150,7 @@ class PatternNearMiss(Rule):
                 yield from self._apart(context, rewriter, found)
                 continue
             yield context.finding(
-                self,
-                odd.node,
-                found.graph,
+                self, odd.node, found.graph,
                 f"this is {found.article} {found.what}, but {odd.says}",
                 severity=None if odd.wrong else Severity.INFO,
                 notes=tuple(Note(f"%{node.name} {role}", node.loc) for node, role in odd.others) + rewriter.notes(found),
@@ -165,9 +163,7 @@ class PatternNearMiss(Rule):
         if answer is None or answer.refused is None:
             return
         yield context.finding(
-            self,
-            answer.node,
-            found.graph,
+            self, answer.node, found.graph,
             f"XLA's softmax rewriter does not make one kernel of this {found.what}: {answer.refused}",
             severity=Severity.INFO,
             notes=(Note(f"%{answer.reduce.name} is the reduction", answer.reduce.loc),),

@@ -149,9 +149,7 @@ class QuantisationIncomplete(Rule):
             node = left[0][0]
             total = sum(size(w) for _, w in left)
             yield context.finding(
-                self,
-                node,
-                homes[node],
+                self, node, homes[node],
                 f"{len(quantised[kind])} of {len(quantised[kind]) + len(left)} {kind} operations are quantised; "
                 f"{len(left)} with {human_bytes(total)} of weights are not",
                 notes=tuple(Note(f"%{n.name} reads %{w.name} {w.type}", n.loc) for n, w in left[:LISTED]),

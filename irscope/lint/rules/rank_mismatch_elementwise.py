@@ -9,7 +9,9 @@ from irscope.graph import Graph, Kind, Node, TensorType
 from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
-from irscope.lint.values import dims
+from irscope.lint.values import FILLS, dims
+from irscope.ops import hlo, sets
+from irscope.ops.attributes import Broadcast
 from irscope.source import Severity
 
 
@@ -138,10 +140,10 @@ class RankMismatchElementwise(Rule):
 
     def check(self, context: Context) -> Iterator[RuleFinding]:
         for graph in context.array_graphs:
-            if graph in context.inlined or (context.optimised and context.module.format == "hlo"):
+            if graph in context.inlined or (context.optimised and context.module.dialect.primitive):
                 continue  # what a compiler has simplified no longer says how the program wrote its axes
             for node, type in context.tensors(graph):
-                if node.op.dialect in ("relay", "torchscript"):
+                if not node.op.is_primitive:
                     yield from self._by_itself(context, graph, node, type)
                     continue
                 if node.op.kind is not Kind.ELEMENTWISE or len(node.operands) < 2 or type.rank < 2:
@@ -149,24 +151,20 @@ class RankMismatchElementwise(Rule):
                 stretched = [(o, s) for o in node.operands if (s := _stretched(o)) is not None]
                 if not stretched:
                     continue
-                (first, small), full = stretched[0], [o for o in node.operands if o.op.name != "broadcast"]
-                axes = first.attrs.get("dimensions", ())
+                (first, small), full = stretched[0], [o for o in node.operands if o.op is not hlo.broadcast]
+                axes = Broadcast.of(first).dimensions
                 if full:
                     if {axis for axis, length in zip(axes, dims(small), strict=False) if length != 1} == {type.rank - 1}:
                         continue
                     yield context.finding(
-                        self,
-                        node,
-                        graph,
+                        self, node, graph,
                         f"{small.type} is stretched along axes {_others(axes, type.rank)} to meet {full[0].type}",
                         help="if it is meant, write the axes out in the model (keepdims, [:, None])",
                     )
                 elif len(stretched) == 2 and _outer(stretched[0][0], stretched[1][0]):
                     other = stretched[1][1]
                     yield context.finding(
-                        self,
-                        node,
-                        graph,
+                        self, node, graph,
                         f"{small.type} and {other.type} meet in an outer product {type}",
                         severity=Severity.WARNING,
                         help="if both should run along the same axis, squeeze or reshape one of them before",
@@ -174,7 +172,7 @@ class RankMismatchElementwise(Rule):
 
     def _by_itself(self, context: Context, graph: Graph, node: Node, type: TensorType) -> Iterator[RuleFinding]:
         """Relay's and torch's operators stretch their operands themselves."""
-        if node.op.name not in STRETCHING or len(node.operands) < 2 or type.rank < 2:
+        if node.op not in STRETCHING or len(node.operands) < 2 or type.rank < 2:
             return
         a, b = (o.type for o in node.operands[:2])
         if not (isinstance(a, TensorType) and isinstance(b, TensorType)) or a.rank == b.rank:
@@ -189,27 +187,28 @@ class RankMismatchElementwise(Rule):
             yield context.finding(self, node, graph, said, help=fix)
 
 
-STRETCHING = frozenset(
-    "add subtract multiply divide maximum minimum power mod floor_divide floor_mod "
-    "aten::add aten::sub aten::mul aten::div aten::maximum aten::minimum aten::pow aten::remainder".split()
+STRETCHING = sets.relay("add subtract multiply divide maximum minimum power mod floor_divide floor_mod") | sets.torchscript(
+    "add sub mul div maximum minimum pow remainder"
 )
 """Arithmetic of two operands in Relay and torch; comparisons and masks are stretched on purpose."""
+RESHAPES = hlo.named("reshape bitcast")
+CONSTANTS = hlo.named("iota constant")
 
 
 def _stretched(node: Node) -> Node | None:
     """The tensor of lower rank that ``node`` broadcasts; None for scalars, results of reductions, and everything else."""
-    if node.op.name != "broadcast" or not node.operands or not isinstance(node.type, TensorType):
+    if node.op is not hlo.broadcast or not node.operands or not isinstance(node.type, TensorType):
         return None
     small = node.operands[0]
     if not isinstance(small.type, TensorType) or not 0 < small.type.rank < node.type.rank or small.type.elements <= 1:
         return None
     at = small
-    while at.op.kind is Kind.ELEMENTWISE or at.op.name in ("reshape", "bitcast"):
-        inner = [o for o in at.operands if o.op.name not in ("broadcast", "constant")]
+    while at.op.kind is Kind.ELEMENTWISE or at.op in RESHAPES:
+        inner = [o for o in at.operands if o.op not in FILLS]
         if len(inner) != 1:
             break
         at = inner[0]
-    if at.op.kind is Kind.REDUCTION or at.op.name in ("iota", "constant"):
+    if at.op.kind is Kind.REDUCTION or at.op in CONSTANTS:
         return None
     return None if _has_all_axes(small, node.type) else small
 
@@ -220,7 +219,7 @@ def _has_all_axes(small: Node, full: TensorType) -> bool:
     Axes of length one in front may be what aligning ranks has put there; those elsewhere somebody wrote (``keepdims``, ``[:, None]``).
     """
     at = small
-    while at.op.name in ("reshape", "bitcast", "broadcast") and at.operands:
+    while (at.op in RESHAPES or at.op is hlo.broadcast) and at.operands:
         at = at.operands[0]
         type = at.type
         if not isinstance(type, TensorType) or not isinstance(small.type, TensorType) or type.elements != small.type.elements:
@@ -233,7 +232,7 @@ def _has_all_axes(small: Node, full: TensorType) -> bool:
 
 def _outer(a: Node, b: Node) -> bool:
     """Whether two broadcasts of vectors run along different axes."""
-    x, y = a.attrs.get("dimensions", ()), b.attrs.get("dimensions", ())
+    x, y = Broadcast.of(a).dimensions, Broadcast.of(b).dimensions
     return len(x) == len(y) == 1 and x != y
 
 

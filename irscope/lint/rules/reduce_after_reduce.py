@@ -13,9 +13,11 @@ from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fix, Fixture, Rule
 from irscope.lint.savings import human_bytes
 from irscope.lint.values import body_operator, dims, number, size
+from irscope.ops import hlo
+from irscope.ops.attributes import Reduce
 from irscope.source import Note, Severity
 
-NEUTRAL = {"add": 0.0, "multiply": 1.0, "maximum": float("-inf"), "minimum": float("inf"), "or": 0.0, "and": 1.0}
+NEUTRAL = {hlo.add: 0.0, hlo.multiply: 1.0, hlo.maximum: float("-inf"), hlo.minimum: float("inf"), hlo.or_: 0.0, hlo.and_: 1.0}
 """Where a reduction by each operator begins."""
 
 
@@ -114,15 +116,13 @@ class ReduceAfterReduce(Rule):
 
     def check(self, context: Context) -> Iterator[RuleFinding]:
         told = set()
-        for node, graph in context.primitives("reduce"):
+        for node, graph in context.primitives(hlo.reduce):
             first = _first(context, graph, node)
             if first is None or graph in context.inlined:
                 continue
             told.add(node)
             yield context.finding(
-                self,
-                node,
-                graph,
+                self, node, graph,
                 f"%{node.name} reduces what %{first.name} has reduced by the same operator: one reduction over both gives the same",
                 notes=(Note(f"%{first.name} is the first, of {first.operands[0].type}", first.loc),),
                 help="reduce over both sets of axes at once",
@@ -137,9 +137,7 @@ class ReduceAfterReduce(Rule):
             if edge.consumer in told:
                 continue
             yield context.finding(
-                self,
-                edge.consumer,
-                edge.graph,
+                self, edge.consumer, edge.graph,
                 f"%{edge.consumer.name} stands behind %{edge.producer.name} in a kernel of its own "
                 f"({human_bytes(size(edge.producer))}): {edge.why}",
                 severity=Severity.INFO,
@@ -152,10 +150,10 @@ class ReduceAfterReduce(Rule):
 def _first(context: Context, graph: Graph, node: Node) -> Node | None:
     """The reduction by the same operator that a reduction reads, where nobody else reads it and both begin with the neutral element."""
     operator = body_operator(node)
-    if operator not in NEUTRAL or len(node.operands) != 2:
+    if operator is None or operator not in NEUTRAL or len(node.operands) != 2:
         return None
     first = node.operands[0]
-    if first.op.name != "reduce" or len(first.operands) != 2 or body_operator(first) != operator:
+    if first.op is not hlo.reduce or len(first.operands) != 2 or body_operator(first) is not operator:
         return None
     begins = [number(one.operands[1]) for one in (node, first)]
     alone = len(context.users(first, graph)) == 1 and first is not graph.root
@@ -164,7 +162,7 @@ def _first(context: Context, graph: Graph, node: Node) -> Node | None:
 
 def _at_once(node: Node, first: Node, site: Site) -> Node:
     """One reduction over the axes of both."""
-    gone = set(first.attrs["dimensions"])
+    gone = set(Reduce.of(first).dimensions)
     kept = [d for d in range(len(dims(first.operands[0]))) if d not in gone]
-    both = tuple(sorted(gone | {kept[d] for d in node.attrs["dimensions"]}))
+    both = tuple(sorted(gone | {kept[d] for d in Reduce.of(node).dimensions}))
     return site.copy(node, site.new(first.operands[0]), site.new(node.operands[1]), attrs={**node.attrs, "dimensions": both})

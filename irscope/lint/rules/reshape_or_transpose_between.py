@@ -11,9 +11,12 @@ from irscope.lint.edits import Edit, Site
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fix, Fixture, Rule
 from irscope.lint.values import dims, size
+from irscope.ops import hlo
+from irscope.ops.attributes import Transpose
 from irscope.source import Note, Severity
 
-ANCHORS = frozenset(("dot", "convolution", "reduce-window"))
+ANCHORS = (hlo.dot, hlo.convolution, hlo.reduce_window)
+MOVEMENT = hlo.named("reshape transpose")
 WORTH_BYTES = 64 * 1024
 """Values smaller than this stay in the caches on their way to the next kernel."""
 
@@ -165,9 +168,7 @@ class ReshapeOrTransposeBetween(Rule):
                 continue
             reshape, node = place
             yield context.finding(
-                self,
-                node,
-                graph,
+                self, node, graph,
                 f"%{node.name} ({node.op.name}) is kept out of the kernel of %{anchor.name} ({anchor.op.name}) by the {reshape.op.name} "
                 f"%{reshape.name} between them",
                 notes=(Note(f"%{reshape.name} makes {reshape.type} of {anchor.type}", reshape.loc),),
@@ -180,13 +181,13 @@ def _between(context: Context, graph: Graph, anchor: Node) -> tuple[Node, Node] 
     """The movement behind a large product that it alone feeds, and the elementwise work that it alone feeds."""
     if size(anchor) < WORTH_BYTES or graph in context.inlined:
         return None
-    users = context.users(anchor, graph)
-    if len(users) != 1 or users[0].op.name not in ("reshape", "transpose"):
+    moved = context.only_user(anchor, graph)
+    if moved is None or moved.op not in MOVEMENT:
         return None
-    work = context.users(users[0], graph)
-    if len(work) != 1 or work[0].op.kind is not Kind.ELEMENTWISE or dims(work[0]) != dims(users[0]):
+    work = context.only_user(moved, graph)
+    if work is None or work.op.kind is not Kind.ELEMENTWISE or dims(work) != dims(moved):
         return None
-    return users[0], work[0]
+    return moved, work
 
 
 def _moved(node: Node, movement: Node, site: Site) -> Node:
@@ -210,7 +211,7 @@ def _back(site: Site, value: Node, movement: Node) -> Node:
     source = movement.operands[0].type
     assert isinstance(source, TensorType) and isinstance(value.type, TensorType)
     shape = TensorType(value.type.dtype, source.shape)
-    if movement.op.name == "reshape":
-        return site.op("reshape", value, type=shape)
-    order = tuple(movement.attrs["dimensions"])
-    return site.op("transpose", value, type=shape, attrs={"dimensions": tuple(order.index(d) for d in range(len(order)))})
+    if movement.op is hlo.reshape:
+        return site.op(hlo.reshape, value, type=shape)
+    order = Transpose.of(movement).dimensions
+    return site.op(hlo.transpose, value, type=shape, attrs={"dimensions": tuple(order.index(d) for d in range(len(order)))})

@@ -10,6 +10,7 @@ from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fix, Fixture, Rule
 from irscope.lint.savings import human_bytes
 from irscope.lint.values import size
+from irscope.ops.sets import hlo, relay
 from irscope.source import Note, Severity
 
 APART = 2
@@ -18,6 +19,8 @@ WORTH_BYTES = 64 * 1024
 SEARCHED = 400
 """Nodes that are looked at on the way back from an addition to the value."""
 LISTED = 3
+ADDS = hlo("add") | relay("add")
+KEPT_ANYWAY = hlo("parameter constant broadcast")
 
 _CONV = "convolution({0}, {1}), window={{size=3x3 pad=1_1x1_1}}, dim_labels=b01f_01io->b01f"
 
@@ -153,9 +156,7 @@ class ResidualKeepsAlive(Rule):
             total = sum(size(value) for value in dict.fromkeys(value for _, value, _ in found))
             more = f" and {len(found) - 1} others" if len(found) > 1 else ""
             yield context.finding(
-                self,
-                add,
-                graph,
+                self, add, graph,
                 f"%{kept.name} ({human_bytes(size(kept))}) stays alive across {between} products for this addition{more}: "
                 f"{human_bytes(total)} in all",
                 notes=tuple(Note(f"%{value.name} waits for %{node.name}", value.loc) for node, value, _ in found[1 : 1 + LISTED]),
@@ -169,11 +170,11 @@ def _skips(graph: Graph) -> Iterator[tuple[Node, Node, int]]:
     for node in graph.nodes:
         own = max((depth[o.index] for o in node.operands), default=0)
         depth.append(own + (node.op.kind is Kind.CONTRACTION))
-        if node.op.name != "add" or len(node.operands) != 2 or size(node) < WORTH_BYTES:
+        if node.op not in ADDS or len(node.operands) != 2 or size(node) < WORTH_BYTES:
             continue
         early, late = sorted(node.operands, key=lambda o: o.index)
         between = depth[late.index] - depth[early.index]
-        if between >= APART and early.op.name not in ("parameter", "constant", "broadcast") and _comes_from(late, early):
+        if between >= APART and early.op not in KEPT_ANYWAY and _comes_from(late, early):
             yield node, early, between
 
 

@@ -10,8 +10,8 @@ from irscope.lint.context import Context
 from irscope.lint.edits import Edit, Site
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fix, Fixture, Rule
-from irscope.lint.values import dims, number
-from irscope.ops import get
+from irscope.lint.values import COPIES, dims, number
+from irscope.ops import hlo
 from irscope.source import Severity
 
 WORTH = 1024
@@ -128,9 +128,7 @@ class ScalarTensorBroadcastLate(Rule):
                     continue
                 n = node.type.elements  # type: ignore[attr-defined]
                 yield context.finding(
-                    self,
-                    node,
-                    graph,
+                    self, node, graph,
                     f"{node.op.name} gives {n} equal elements: its operands are scalars that were broadcast before",
                     help="do the arithmetic on the scalars, then broadcast",
                     edit=Edit({node: partial(_scalar, node)}),
@@ -140,13 +138,13 @@ class ScalarTensorBroadcastLate(Rule):
 def _scalar(node: Node, site: Site) -> Node:
     """The same number, broadcast once: its arithmetic is that of one element."""
     assert isinstance(node.type, TensorType)
-    one = site.builder.param(get("parameter"), TensorType(node.type.dtype, ()), node.name)
-    return site.op("broadcast", one, type=node.type, attrs={"dimensions": ()})
+    one = site.builder.param(hlo.parameter, TensorType(node.type.dtype, ()), node.name)
+    return site.op(hlo.broadcast, one, type=node.type, attrs={"dimensions": ()})
 
 
 def _filled(node: Node, uniform: list[frozenset[int]]) -> bool:
     """Whether an elementwise operator gives one number all over a large tensor."""
-    if node.op.kind is not Kind.ELEMENTWISE or not node.operands or node.op.name in ("convert", "copy"):
+    if node.op.kind is not Kind.ELEMENTWISE or not node.operands or node.op in COPIES:
         return False
     shape = dims(node)
     axes = uniform[node.index]

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from irscope.formats.relay.attributes import DeviceCopy
 from irscope.graph import Graph, Node, TensorType
 from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
 from irscope.lint.savings import human_bytes, saving
+from irscope.ops import hlo
+from irscope.ops.sets import relay
 from irscope.source import Note, Severity
 
-COPIES = frozenset(("device_copy", "annotation.copy"))
+COPIES = relay("device_copy annotation.copy")
 
 
 class ScopeMismatch(Rule):
@@ -84,10 +87,10 @@ class ScopeMismatch(Rule):
 
     def check(self, context: Context) -> Iterator[RuleFinding]:
         for graph in context.array_graphs:
-            copies = [node for node in graph.nodes if node.op.name in COPIES and node.operands]
+            copies = [node for node in graph.nodes if node.op in COPIES and node.operands]
             paired = {before for node in copies if (before := _there(node)) is not None}
             for node in copies:
-                if node not in paired and node.operands[0].op.name != "parameter" and node is not graph.root:
+                if node not in paired and node.operands[0].op is not hlo.parameter and node is not graph.root:
                     yield self._finding(context, graph, node, _there(node))
 
     def _finding(self, context: Context, graph: Graph, node: Node, before: Node | None) -> RuleFinding:
@@ -95,9 +98,7 @@ class ScopeMismatch(Rule):
         notes = () if before is None else (Note(f"%{before.name} brings it there", before.loc),)
         what = "comes back to where it was before" if before is not None else "goes to another device between two operators"
         return context.finding(
-            self,
-            node,
-            graph,
+            self, node, graph,
             f"%{node.operands[0].name} {what} ({human_bytes(size)})",
             notes=notes,
             help="run what is between where its operands are" if before is not None else "run both operators on one device",
@@ -108,9 +109,9 @@ class ScopeMismatch(Rule):
 def _there(node: Node) -> Node | None:
     """The copy that brought the value to the device that this one takes it from, past elementwise work."""
     at = node.operands[0]
-    while at.op.name not in COPIES:
+    while at.op not in COPIES:
         if len(at.operands) != 1:
             return None
         at = at.operands[0]
-    same = at.attrs.get("src_virtual_device") == node.attrs.get("dst_virtual_device")
-    return at if same and at.attrs.get("src_virtual_device") is not None else None
+    source = DeviceCopy.of(at).src_virtual_device
+    return at if source is not None and source == DeviceCopy.of(node).dst_virtual_device else None

@@ -8,12 +8,12 @@ from irscope.graph import Graph, Node, TensorType
 from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
-from irscope.lint.torch_nodes import whole_graphs, written
+from irscope.ops.sets import relay, torchscript
 from irscope.source import Severity
 
-ARITHMETIC = frozenset(("prim::NumToTensor", "aten::Int", "aten::mul", "aten::floor_divide", "aten::add", "aten::sub", "aten::remainder",
-                        "aten::floordiv", "aten::div"))
-ASKS = frozenset(("shape_of", "vm.shape_of", "ndarray_size"))
+ARITHMETIC = torchscript("prim::NumToTensor Int mul floor_divide add sub remainder floordiv div")
+SIZE = torchscript("size")
+ASKS = relay("shape_of vm.shape_of ndarray_size")
 
 
 class ShapeArithmetic(Rule):
@@ -101,37 +101,34 @@ class ShapeArithmetic(Rule):
     )
 
     def check(self, context: Context) -> Iterator[RuleFinding]:
-        yield from self._asked(context)
-        for graph in whole_graphs(context):
-            starts = [node for node in written(graph) if _known_size(node)]
+        for graph in context.graphs if not context.module.is_primitive else ():
+            yield from self._asked(context, graph)
+            starts = [node for node in graph.shown() if _known_size(node)]
             chains = [(node, steps) for node in starts if (steps := _steps(context, graph, node))]
             if chains:
                 first, total = chains[0][0], sum(steps for _, steps in chains)
                 yield context.finding(
-                    self,
-                    first,
-                    graph,
+                    self, first, graph,
                     f"sizes that the types say are worked out: {len(chains)} of them, by {total} operators",
                     help="-1 in view or reshape, or the sizes of the configuration",
                 )
 
-    def _asked(self, context: Context) -> Iterator[RuleFinding]:
+    def _asked(self, context: Context, graph: Graph) -> Iterator[RuleFinding]:
         """Relay asks for a shape as a tensor, which others take apart."""
-        for graph in context.graphs if context.module.format == "relay" else ():
-            asked = [node for node in graph.nodes if _asks(node) and context.users(node, graph)]
-            if asked:
-                said = f"{len(asked)} shapes that the types say are asked for when the program runs"
-                yield context.finding(self, asked[0], graph, said, help="write the shape: reshape(x, newshape=[...])")
+        asked = [node for node in graph.nodes if _asks(node) and context.users(node, graph)]
+        if asked:
+            said = f"{len(asked)} shapes that the types say are asked for when the program runs"
+            yield context.finding(self, asked[0], graph, said, help="write the shape: reshape(x, newshape=[...])")
 
 
 def _asks(node: Node) -> bool:
     """Whether a node of Relay asks for a shape that the types say."""
     source = node.operands[0].type if node.operands else None
-    return node.op.name in ASKS and isinstance(source, TensorType) and source.is_static
+    return node.op in ASKS and isinstance(source, TensorType) and source.is_static
 
 
 def _known_size(node: Node) -> bool:
-    if node.op.name != "aten::size" or not node.operands:
+    if node.op not in SIZE or not node.operands:
         return False
     x = node.operands[0].type
     return isinstance(x, TensorType) and x.is_static
@@ -144,7 +141,7 @@ def _steps(context: Context, graph: Graph, start: Node) -> int:
     while stack:
         for user in context.users(stack.pop(), graph):
             small = not (isinstance(user.type, TensorType) and user.type.rank)
-            if user.op.name in ARITHMETIC and small and user not in seen:
+            if user.op in ARITHMETIC and small and user not in seen:
                 seen.add(user)
                 stack.append(user)
     return len(seen)

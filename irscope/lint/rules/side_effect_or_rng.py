@@ -9,12 +9,18 @@ from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
 from irscope.lint.values import is_annotation
+from irscope.ops import hlo
+from irscope.ops.attributes import CustomCall, GetTupleElement
+from irscope.ops.sets import relay, torchscript
 from irscope.source import Note, Severity
 
-DRAWS = frozenset("aten::" + name for name in "rand rand_like randn randn_like randint bernoulli normal".split())
-PRINTS = frozenset(("prim::Print", "debug"))
+KEYED = relay("random.uniform random.normal random.multinomial random.threefry_generate random.threefry_split")
+"""What gives the next key beside the numbers."""
+DRAWS = torchscript("rand rand_like randn randn_like randint bernoulli normal") | KEYED
+PRINTS = torchscript("prim::Print") | relay("debug")
 LISTED = 3
-HOST = frozenset(("outfeed", "infeed", "send", "recv"))
+NEEDED = "is it needed in every run?"
+HOST = (hlo.infeed, hlo.outfeed, hlo.recv, hlo.send)
 
 
 class SideEffectOrRng(Rule):
@@ -125,37 +131,38 @@ class SideEffectOrRng(Rule):
     )
 
     def check(self, context: Context) -> Iterator[RuleFinding]:
-        if context.module.format != "hlo":
+        if not context.module.dialect.primitive:
             yield from self._as_written(context)
             return
-        for node, graph in context.primitives("rng", "custom-call", *sorted(HOST)):
+        for node, graph in context.primitives(hlo.rng, hlo.custom_call, *HOST):
             evidence = self._evidence(context, graph, node)
             if evidence:
+                help = "draw for each use: split the key" if node.op is hlo.rng else NEEDED
                 notes = tuple(Note(f"%{o.name} ends in memory for it", o.loc) for o in node.operands if o.op.kind is Kind.ELEMENTWISE)
-                yield context.finding(self, node, graph, evidence, notes=notes, help=_HELP.get(node.op.name, "is it needed in every run?"))
+                yield context.finding(self, node, graph, evidence, notes=notes, help=help)
 
     def _evidence(self, context: Context, graph: Graph, node: Node) -> str:
         """What the node does that keeps others apart, in words; empty for nothing."""
         users = context.users(node, graph)
-        if node.op.name == "rng":
+        if node.op is hlo.rng:
             return f"%{node.name} is drawn once and used by {len(users)} operations, so it is stored" if len(users) > 1 else ""
         if not any(o.op.kind is Kind.ELEMENTWISE for o in node.operands):
             return ""
-        if node.op.name in HOST:
+        if node.op in HOST:
             return f"{node.op.name} speaks with the host, and nothing fuses across it"
-        target = str(node.attrs.get("custom_call_target", "a custom call"))
-        if node.attrs.get("custom_call_has_side_effect") is True and not is_annotation(node):
-            return f"{target} has a side effect, and nothing fuses across it"
+        call = CustomCall.of(node)
+        if call.custom_call_has_side_effect and not is_annotation(node):
+            return f"{call.custom_call_target} has a side effect, and nothing fuses across it"
         return ""
 
     def _as_written(self, context: Context) -> Iterator[RuleFinding]:
         """Numbers drawn once and used by several, and prints, of TorchScript and Relay."""
         for graph in context.graphs:
             for node in graph.nodes:
-                if node.op.name in PRINTS and any(isinstance(o.type, TensorType) and o.operands for o in node.operands):
+                if node.op in PRINTS and any(isinstance(o.type, TensorType) and o.operands for o in node.operands):
                     said = f"{node.op.name} shows tensors in every run"
-                    yield context.finding(self, node, graph, said, help="is it needed in every run?")
-                elif node.op.name in DRAWS or node.op.name.startswith("random."):
+                    yield context.finding(self, node, graph, said, help=NEEDED)
+                elif node.op in DRAWS:
                     users = _users(context, graph, node)
                     if len(users) > 1:
                         said = f"%{node.name} is drawn once and used by {len(users)} operations, so it is stored"
@@ -166,10 +173,8 @@ class SideEffectOrRng(Rule):
 def _users(context: Context, graph: Graph, node: Node) -> list[Node]:
     """Who takes the numbers, past the parts of a tuple (of Relay's, the first is the next key)."""
     users = context.users(node, graph)
-    if node.op.name.startswith("random."):
-        parts = [user for user in users if user.op.name == "get-tuple-element" and user.attrs.get("index") == 1]
+    if node.op in KEYED:
+        parts = [user for user in users if user.op is hlo.get_tuple_element and GetTupleElement.of(user).index == 1]
         users = [user for part in parts for user in context.users(part, graph)]
     return users
 
-
-_HELP = {"rng": "draw for each use: split the key"}

@@ -80,9 +80,7 @@ class SmallWrappedKernels(Rule):
                 total = sum(moved for _, moved in run)
                 node = run[0][0].outputs[0]
                 yield context.finding(
-                    self,
-                    node,
-                    plan.graph,
+                    self, node, plan.graph,
                     f"{len(run)} kernels in a row from here move {human_bytes(total)} together",
                     notes=tuple(Note(f"%{g.root.name} moves {human_bytes(moved)}", g.root.loc) for g, moved in run[1 : 1 + LISTED]),
                     help="do them together: one flat array, vmap over equal shapes",

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from irscope.formats.torchscript.names import functional
 from irscope.graph import Node, TensorType
 from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
 from irscope.lint.values import behind, dims
+from irscope.ops.sets import relay, torchscript
 from irscope.source import Severity
 
-ARITHMETIC = frozenset(
-    ("add", "subtract", "multiply", "divide", "maximum", "minimum", "power", "mod", "floor_divide", "floor_mod",
-     "aten::add", "aten::add_", "aten::sub", "aten::sub_", "aten::rsub", "aten::mul", "aten::mul_", "aten::div", "aten::div_",
-     "aten::maximum", "aten::minimum", "aten::pow", "aten::remainder", "aten::floor_divide")
-)  # fmt: skip
+ARITHMETIC = relay("add subtract multiply divide maximum minimum power mod floor_divide floor_mod") | torchscript(
+    "add sub rsub mul div maximum minimum pow remainder floor_divide"
+)
 """Arithmetic of two operands, as Relay and TorchScript spell it; comparisons and masks are stretched on purpose."""
 
-INSERTED = ("aten::unsqueeze", "expand_dims")
+INSERTED = torchscript("unsqueeze") | relay("expand_dims")
 """Who inserts an axis of length 1 wants the operand stretched along it."""
-CASTS = ("aten::to", "aten::type_as", "cast")
+CASTS = torchscript("to type_as") | relay("cast")
 
 
 class StretchedBothWays(Rule):
@@ -116,15 +116,13 @@ class StretchedBothWays(Rule):
     def check(self, context: Context) -> Iterator[RuleFinding]:
         for graph in context.array_graphs:
             for node, type in context.tensors(graph):
-                if node.op.name not in ARITHMETIC or node.op.dialect == "hlo" or not _both_stretched(node, type):
+                if functional(node.op) not in ARITHMETIC or not _both_stretched(node, type):
                     continue
-                if any(behind(operand, CASTS).op.name in INSERTED for operand in node.operands[:2]):
+                if any(behind(operand, CASTS).op in INSERTED for operand in node.operands[:2]):
                     continue
                 a, b = node.operands[0].type, node.operands[1].type
                 yield context.finding(
-                    self,
-                    node,
-                    graph,
+                    self, node, graph,
                     f"{a} and {b} meet in {type}: axes are aligned from the right, and both operands are stretched",
                     severity=None if _to_one_length(node, type) else Severity.INFO,
                     help="if both should run along the same axis, squeeze or reshape one of them before",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from irscope.formats.relay.dialect import RELAY
+from irscope.formats.relay.strict import liberties
 from irscope.lint.context import Context
 from irscope.lint.rule import Fixture, Rule
 from irscope.source import Finding, Severity
@@ -38,6 +40,7 @@ class StrictRelay(Rule):
 
     code, name, severity, default = "RLY030", "strict-relay", Severity.WARNING, False
     timed = False
+    dialect = RELAY
     bad = (
         Fixture("relay", '#[version = "0.0.5"]\ndef @main(%x: float32) {\n  %0 = nn.relu(%x);\n  return %0;\n}\n'),
         Fixture("relay", '#[version = "0.0.5"]\ndef @main(%x: float32) {\n  %hidden = nn.relu(%x);\n  %hidden\n}\n'),
@@ -49,10 +52,6 @@ class StrictRelay(Rule):
 
     def check(self, context: Context) -> Iterator[Finding]:
         module = context.module
-        if module.format != "relay" or module.attrs.get("primitive") or not module.source.text:
-            return
-        from irscope.formats.relay.strict import liberties
-
-        for liberty in liberties(module.source.text):
+        for liberty in liberties(module.source.text) if not module.is_primitive and module.source.text else ():
             said = f"TVM does not read this: {liberty.said}"
             yield Finding(self.code, self.name, self.severity, said, module.source, liberty.offset, liberty.length, (), liberty.instead)

@@ -6,20 +6,25 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator
 
+from irscope.formats.torchscript.dialect import TORCHSCRIPT
 from irscope.formats.torchscript.origin import is_function, origin
 from irscope.graph import Graph, Node, TensorType
 from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
-from irscope.lint.torch_nodes import READS, is_torchscript, written
+from irscope.lint.torch_nodes import CONSTANT, READS
 from irscope.lint.values import in_library
+from irscope.ops import hlo
+from irscope.ops.attributes import GetTupleElement
+from irscope.ops.sets import torchscript
 from irscope.source import Severity
 
 NUMBER = re.compile("[0-9]{1,9}")
-COMPARISONS = frozenset(("aten::gt", "aten::lt", "aten::ge", "aten::le", "aten::eq", "aten::ne", "aten::all", "aten::any"))
-SHAPES = READS | {"aten::floor_divide", "aten::div", "aten::mul", "aten::add", "aten::sub", "aten::rsub", "aten::remainder", "aten::neg",
-                  "aten::ceil", "aten::floor", "aten::to", "prim::NumToTensor", *COMPARISONS}  # fmt: skip
+COMPARISONS = torchscript("gt lt ge le eq ne all any")
+SHAPES = READS | COMPARISONS | torchscript("floor_divide div mul add sub rsub remainder neg ceil floor to prim::NumToTensor")
 """What torch computes on sizes while it traces."""
+SIZE, PACK, UNPACK = torchscript("size"), torchscript("prim::TupleConstruct"), torchscript("prim::TupleUnpack")
+INDEXING = torchscript("slice select index narrow")
 FEWEST = 2
 """Values that a decision leaves behind, at least: what is compared, and the comparison."""
 FAR = 32
@@ -53,6 +58,7 @@ class TracedAwayBranch(Rule):
 
     code, name, severity = "CTL001", "traced-away-branch", Severity.WARNING
     timed = False
+    dialect = TORCHSCRIPT
     bad = (
         Fixture.torchscript(
             """
@@ -142,11 +148,11 @@ class TracedAwayBranch(Rule):
     )
 
     def check(self, context: Context) -> Iterator[RuleFinding]:
-        if not is_torchscript(context.module) or origin(context.module) != "traced":
+        if origin(context.module) != "traced":
             return
         main = context.module.main()
-        if is_function(main) and not any(context.module.scope(node) for node in written(main)):
-            reads_sizes = any(node.op.name == "aten::size" for node in main.nodes)
+        if is_function(main) and not any(context.module.scope(node) for node in main.shown()):
+            reads_sizes = any(node.op in SIZE for node in main.nodes)
             for node, missing in _gaps(main):
                 line = _line(context, main, node)
                 if not line or in_library(line) or _indexes(main, node):
@@ -155,16 +161,14 @@ class TracedAwayBranch(Rule):
                 evidence = f"{what} missing before %{node.name}: they decided something in Python"
                 yield self._finding(context, node, main, evidence, Severity.INFO if reads_sizes else None)
         for graph in context.graphs:
-            for node in written(graph):
+            for node in graph.shown():
                 if _looked_at(node) and not context.users(node, graph) and node is not graph.root:
                     evidence = f"%{node.name} was looked at by Python, and nothing in the graph uses it"
                     yield self._finding(context, node, graph, evidence, Severity.INFO if _of_shapes(node) else None)
 
     def _finding(self, context: Context, node: Node, graph: Graph, evidence: str, severity: Severity | None = None) -> RuleFinding:
         return context.finding(
-            self,
-            node,
-            graph,
+            self, node, graph,
             f"this graph is traced, not scripted: {evidence}; the way that was taken then is taken for every input",
             severity=severity,
             help="torch.jit.script keeps both ways of an if; torch.where computes both",
@@ -177,7 +181,7 @@ def _gaps(graph: Graph) -> Iterator[tuple[Node, int]]:
     A number that is read later is made later, and stands where the value is known: `aten::Int` of a size. Such nodes say nothing.
     """
     params = set(graph.params)
-    counted = [n for n in graph.nodes if n not in params and not n.name.startswith("(") and not (n.op.name == "tuple" and n.synthetic)]
+    counted = [n for n in graph.nodes if n not in params and not n.name.startswith("(") and not (n.op is hlo.tuple and n.synthetic)]
     numbers = [int(n.name) if NUMBER.fullmatch(n.name) else None for n in counted]
     ahead = []
     least = 10**9
@@ -209,14 +213,14 @@ def _line(context: Context, graph: Graph, node: Node) -> str:
 
 def _indexes(graph: Graph, node: Node) -> bool:
     """Whether the next operator takes a part of a tensor: torch asks for lengths on the way, and forgets them."""
-    following = (n for n in graph.nodes[node.index :] if n.op.name != "prim::Constant")
-    return next((n.op.name for n in following), "") in ("aten::slice", "aten::select", "aten::index", "aten::narrow")
+    following = (n for n in graph.nodes[node.index :] if n.op not in CONSTANT)
+    return (first := next(following, None)) is not None and first.op in INDEXING
 
 
 def _looked_at(node: Node) -> bool:
-    if node.op.name in READS:
+    if node.op in READS:
         return True
-    return node.op.name in COMPARISONS and isinstance(node.type, TensorType) and node.type.dtype.name == "pred"
+    return node.op in COMPARISONS and isinstance(node.type, TensorType) and node.type.dtype.name == "pred"
 
 
 def _of_shapes(node: Node) -> bool:
@@ -224,20 +228,20 @@ def _of_shapes(node: Node) -> bool:
     todo, sizes = [node], False
     for given in todo:
         at = _unpacked(given)
-        if at.op.name == "aten::size":
+        if at.op in SIZE:
             sizes = True
-        elif at.op.name in SHAPES and len(todo) < FAR:
+        elif at.op in SHAPES and len(todo) < FAR:
             todo += [operand for operand in at.operands if operand not in todo]
-        elif at.op.name != "prim::Constant":
+        elif at.op not in CONSTANT:
             return False
     return sizes
 
 
 def _unpacked(node: Node) -> Node:
     """What a part of a tuple was before it was put into the tuple."""
-    while node.op.name == "get-tuple-element" and node.operands[0].op.name == "prim::TupleUnpack":
+    while node.op is hlo.get_tuple_element and node.operands[0].op in UNPACK:
         pack = node.operands[0].operands[0]
-        if pack.op.name != "prim::TupleConstruct":
+        if pack.op not in PACK:
             break
-        node = pack.operands[node.attrs["index"]]
+        node = pack.operands[GetTupleElement.of(node).index]
     return node

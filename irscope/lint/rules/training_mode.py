@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from irscope.formats.torchscript.dialect import TORCHSCRIPT
+from irscope.formats.torchscript.names import functional
 from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fix, Fixture, Rule
-from irscope.lint.torch_nodes import constant, whole_graphs, written
+from irscope.lint.torch_nodes import constant
+from irscope.ops.sets import torchscript
 from irscope.source import Severity
 
-FLAGS = {
-    "aten::dropout": 2, "aten::dropout_": 2, "aten::feature_dropout": 2, "aten::alpha_dropout": 2, "aten::feature_alpha_dropout": 2,
-    "aten::batch_norm": 5, "aten::native_batch_norm": 5, "aten::native_dropout": 2,
-}
-"""Operators that do something else in training, and which operand says so."""
+DROPOUTS = torchscript("dropout feature_dropout alpha_dropout feature_alpha_dropout native_dropout")
+NORMS = torchscript("batch_norm native_batch_norm")
+"""Operators that do something else in training: operand 2 or 5 says so."""
 
 
 class TrainingMode(Rule):
@@ -42,6 +43,7 @@ class TrainingMode(Rule):
     code, name, severity = "ALG008", "training-mode", Severity.WARNING
     fix = Fix.NONE
     timed = False
+    dialect = TORCHSCRIPT
     bad = (
         Fixture.torchscript(
             """
@@ -82,13 +84,14 @@ class TrainingMode(Rule):
     )
 
     def check(self, context: Context) -> Iterator[RuleFinding]:
-        for graph in whole_graphs(context):
-            for node in written(graph):
-                at = FLAGS.get(node.op.name)
-                if at is None or at >= len(node.operands) or constant(node.operands[at]) not in (1, True):
+        for graph in context.graphs:
+            for node in graph.shown():
+                drops = functional(node.op) in DROPOUTS
+                at = 2 if drops else 5
+                if not (drops or node.op in NORMS) or at >= len(node.operands) or constant(node.operands[at]) not in (1, True):
                     continue
-                if "dropout" in node.op.name and constant(node.operands[1]) == 0:
+                if drops and constant(node.operands[1]) == 0:
                     continue  # nothing is dropped
-                what = "draws" if "dropout" in node.op.name else "takes the statistics of the batch"
+                what = "draws" if drops else "takes the statistics of the batch"
                 message = f"{node.op.name} {what}, as in training"
                 yield context.finding(self, node, graph, message, help="model.eval() before the graph is made")

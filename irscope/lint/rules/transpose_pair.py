@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from irscope.analysis.classes import work_class
+from irscope.formats.relay.attributes import Transpose as RelayTranspose
 from irscope.graph import Kind, Node, TensorType, bytes_of
 from irscope.lint.context import Context
 from irscope.lint.edits import Edit, Site
@@ -13,7 +14,11 @@ from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fix, Fixture, Rule
 from irscope.lint.savings import human_bytes
 from irscope.lint.values import written
+from irscope.ops import hlo, sets
+from irscope.ops.attributes import Broadcast, Transpose
 from irscope.source import Note, Severity
+
+TRANSPOSES = sets.hlo("transpose") | sets.relay("transpose")
 
 
 class TransposePair(Rule):
@@ -131,7 +136,7 @@ class TransposePair(Rule):
     def check(self, context: Context) -> Iterator[RuleFinding]:
         for graph in context.array_graphs:
             for node in graph.nodes:
-                if node.op.name != "transpose" or not node.operands:
+                if node.op not in TRANSPOSES or not node.operands:
                     continue
                 first, direct = _earlier_transpose(node)
                 if first is None or work_class(written(node)) == "contraction":
@@ -147,9 +152,7 @@ class TransposePair(Rule):
                     else f"%{first.name} and %{node.name} are one transposition done in two"
                 )
                 yield context.finding(
-                    self,
-                    node,
-                    graph,
+                    self, node, graph,
                     f"{what} ({human_bytes(saved)} of traffic)",
                     notes=(Note(f"%{first.name} is here", first.loc),),
                     help="leave out both" if identity else "transpose once, with the product of the permutations",
@@ -160,7 +163,7 @@ class TransposePair(Rule):
 def _earlier_transpose(node: Node) -> tuple[Node | None, bool]:
     """The transposition whose result, through elementwise operators only, ``node`` transposes; and whether nothing lies between."""
     at, direct = node.operands[0], True
-    while at.op.name != "transpose":
+    while at.op not in TRANSPOSES:
         if at.op.kind is not Kind.ELEMENTWISE:
             return None, False
         varying = [o for o in at.operands if not _uniform(o)]
@@ -194,7 +197,7 @@ def _turned_less(node: Node, first: Node, identity: bool, site: Site) -> Node:
     if identity:
         return at
     inner, outer = _order(first), _order(node)
-    return site.op("transpose", at, type=node.type, attrs={"dimensions": tuple(inner[d] for d in outer)})
+    return site.op(hlo.transpose, at, type=node.type, attrs={"dimensions": tuple(inner[d] for d in outer)})
 
 
 def _filled(node: Node, like: TensorType, site: Site) -> Node:
@@ -205,13 +208,13 @@ def _filled(node: Node, like: TensorType, site: Site) -> Node:
 
 def _order(node: Node) -> tuple[int, ...]:
     """Dimension i of the result is dimension order[i] of the operand; Relay counts from the end too, and None turns all around."""
-    if node.op.dialect != "relay":
-        return tuple(node.attrs.get("dimensions", ()))
+    if node.op is hlo.transpose:
+        return Transpose.of(node).dimensions
     rank = node.type.rank if isinstance(node.type, TensorType) else 0
-    axes = node.attrs.get("axes")
+    axes = RelayTranspose.of(node).axes
     return tuple(a % rank for a in axes) if axes and rank else tuple(reversed(range(rank)))
 
 
 def _uniform(node: Node) -> bool:
     """Whether all elements are one value, so that no order of axes matters."""
-    return node.op.name == "broadcast" and not node.attrs.get("dimensions")
+    return node.op is hlo.broadcast and not Broadcast.of(node).dimensions

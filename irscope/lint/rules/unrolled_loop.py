@@ -9,6 +9,7 @@ from irscope.graph import Graph, Node, Structure
 from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
+from irscope.lint.values import PLUMBING
 from irscope.source import Note, Severity
 
 TIMES = 8
@@ -16,7 +17,6 @@ TIMES = 8
 SHORTEST = 2
 SMALLEST = 64
 """Operations that the copies have together, at least."""
-UNTOLD = frozenset(("parameter", "constant", "tuple", "get-tuple-element"))
 
 
 class UnrolledLoop(Rule):
@@ -123,9 +123,9 @@ class UnrolledLoop(Rule):
         for graph in context.array_graphs:
             if len(graph.nodes) < SMALLEST or graph in context.inlined:
                 continue
-            counted = [n for n in graph.nodes if n.op.name not in UNTOLD and not n.synthetic]
+            counted = [n for n in graph.nodes if n.op not in PLUMBING and not n.synthetic]
             numbers: dict[object, int] = {}
-            sequence = [numbers.setdefault((n.op.name, n.type, structure.attrs(n.attrs)), len(numbers)) for n in counted]
+            sequence = [numbers.setdefault((n.op, n.type, structure.attrs(n.attrs)), len(numbers)) for n in counted]
             for repeat in repeats(sequence):
                 if repeat.times >= TIMES and repeat.period >= SHORTEST and repeat.times * repeat.period >= SMALLEST:
                     yield self._finding(context, graph, counted, repeat)
@@ -134,9 +134,7 @@ class UnrolledLoop(Rule):
         first, second = counted[repeat.begin], counted[repeat.begin + repeat.period]
         share = 100 * repeat.times * repeat.period / max(1, len(counted))
         return context.finding(
-            self,
-            first,
-            graph,
+            self, first, graph,
             f"{repeat.times} equal stretches of {repeat.period} operations follow each other from here: {share:.0f} % of the graph",
             notes=(Note(f"the second begins with %{second.name}", second.loc),),
             help="a loop over stacked weights has one body: lax.scan, fori_loop",

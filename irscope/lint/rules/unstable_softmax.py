@@ -10,11 +10,15 @@ from irscope.lint.findings import RuleFinding
 from irscope.lint.patterns import norms
 from irscope.lint.rule import Fixture, Rule
 from irscope.lint.savings import human_bytes, saving
-from irscope.lint.values import SPREADS, behind, body_operator, cone, reduces, size, written
+from irscope.lint.values import CALLS, SPREADS, behind, body_operator, cone, reduces, size, written
+from irscope.ops import hlo
 from irscope.source import Note, Severity
 
-BOUNDED = frozenset(("tanh", "logistic", "clamp", "minimum", "sine", "cosine", "erf", "log", "is-finite", "sign"))
+BOUNDED = hlo.named("tanh logistic clamp minimum sine cosine erf log is-finite sign")
 """What comes from these does not overflow an exponential, or is the inverse of one."""
+HIDDEN = CALLS | hlo.named("get-tuple-element while")
+PASSED = hlo.named("multiply divide add select")
+POSITIVE = hlo.named("abs exponential log-plus-one")
 NEAR = 24
 """How many operators before the exponential are looked at for the maximum."""
 
@@ -192,18 +196,16 @@ class UnstableSoftmax(Rule):
     )
 
     def check(self, context: Context) -> Iterator[RuleFinding]:
-        for node, graph in context.primitives("exponential"):
+        for node, graph in context.primitives(hlo.exponential):
             if graph in context.inlined or not node.operands or not isinstance(node.type, TensorType) or not node.type.rank:
                 continue
-            total = next((u for u in context.users(node, graph) if reduces(u, "add")), None)
+            total = next((u for u in context.users(node, graph) if reduces(u, hlo.add)), None)
             if total is None or _bounded(node.operands[0]):
                 continue
             what = _normalised(context, graph, node, total)
             if what:
                 yield context.finding(
-                    self,
-                    node,
-                    graph,
+                    self, node, graph,
                     f"{what} without the maximum subtracted first: exp overflows above {_limit(node.type)}",
                     notes=(Note(f"%{total.name} sums them up", total.loc),),
                     help="subtract the maximum over the same axes, or use the framework's softmax or logsumexp",
@@ -221,9 +223,7 @@ class UnstableSoftmax(Rule):
             if own or size(x) < WORTH_BYTES or _together(context, mean, spread):
                 continue
             yield context.finding(
-                self,
-                spread,
-                found.graph,
+                self, spread, found.graph,
                 f"the variance is a second walk over %{x.name} ({human_bytes(size(x))}), behind that of its mean",
                 severity=Severity.INFO,
                 notes=(Note(f"%{mean.name} is the mean's sum", mean.loc),),
@@ -244,11 +244,11 @@ def _normalised(context: Context, graph: Graph, node: Node, total: Node) -> str:
     todo = [total]
     for at in todo:
         for user in context.users(at, graph):
-            if user.op.name == "log":
+            if user.op is hlo.log:
                 return "the logarithm of a sum of exponentials"
-            if user.op.name == "divide" and behind(user.operands[1], SPREADS) is total and behind(user.operands[0], SPREADS) is node:
+            if user.op is hlo.divide and behind(user.operands[1], SPREADS) is total and behind(user.operands[0], SPREADS) is node:
                 return "a softmax"
-            if user.op.name in SPREADS and len(todo) < 16:
+            if user.op in SPREADS and len(todo) < 16:
                 todo.append(user)
     return ""
 
@@ -257,24 +257,23 @@ def _bounded(node: Node) -> bool:
     """Whether the argument cannot be large: a difference from a maximum, a bounded function, a negated square or absolute value."""
     at = behind(node, SPREADS)
     for _ in range(NEAR):
-        if at.op.name in BOUNDED or at.op.name in ("get-tuple-element", "fusion", "call", "while"):
+        if at.op in BOUNDED or at.op in HIDDEN:
             return True  # what a body computes is not seen here, so nothing is said
-        if at.op.name == "subtract":
+        if at.op is hlo.subtract:
             return any(_is_maximum(n) for n in cone(at.operands[1], NEAR))
-        if at.op.name == "negate":
+        if at.op is hlo.negate:
             inner = behind(at.operands[0], SPREADS)
-            square = inner.op.name == "multiply" and inner.operands[0] is inner.operands[1]
-            return square or inner.op.name in ("abs", "exponential", "log-plus-one")
-        if at.op.name not in ("multiply", "divide", "add", "select"):
+            square = inner.op is hlo.multiply and inner.operands[0] is inner.operands[1]
+            return square or inner.op in POSITIVE
+        if at.op not in PASSED:
             return False
-        at = behind(at.operands[1] if at.op.name == "select" else at.operands[0], SPREADS)
+        at = behind(at.operands[1] if at.op is hlo.select else at.operands[0], SPREADS)
     return True
 
 
 def _is_maximum(node: Node) -> bool:
-    if node.op.name in ("fusion", "call"):
-        return True  # its body may hold one
-    return node.op.name == "reduce" and body_operator(node) == "maximum"
+    """Whether a node is a maximum, or calls what may hold one."""
+    return node.op in CALLS or (node.op is hlo.reduce and body_operator(node) is hlo.maximum)
 
 
 def _limit(type: TensorType) -> str:

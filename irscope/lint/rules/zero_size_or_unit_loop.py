@@ -10,6 +10,7 @@ from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
 from irscope.lint.values import dims
+from irscope.ops import hlo
 from irscope.source import Severity
 
 
@@ -161,7 +162,7 @@ class ZeroSizeOrUnitLoop(Rule):
                     continue  # a list of sizes or indices that happens to be empty
                 if 0 in type.shape and node.op.kind not in (Kind.LEAF, Kind.TUPLE) and not any(_empty(o) for o in node.operands):
                     yield context.finding(self, node, graph, f"{type} has no elements", help="is the slice or the batch meant to be empty?")
-        for node, graph in context.primitives("while"):
+        for node, graph in context.primitives(hlo.while_):
             trips = trip_count(context.module, node)
             if trips is not None and trips <= 1:
                 how = "never runs" if trips == 0 else "runs once"
