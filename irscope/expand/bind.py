@@ -75,7 +75,9 @@ def bind_inputs(module: Module, values: Mapping[int, Array]) -> Module:
         new.append(made)
     made_graph.params = [new[p.index] for p in main.params if p.index not in fixed]
     made_graph.root = new[main.result().index]
-    return _with_main(module, made_graph)
+    made_module = module.derived()
+    made_module.graphs = {**module.graphs, module.entry: made_graph}
+    return made_module
 
 
 def bind_constants(module: Module, values: Mapping[str, Array]) -> Module:
@@ -91,13 +93,6 @@ def elided_constants(module: Module) -> list[Node]:
     """The constants, in every graph, whose values the text left out."""
     constants = (node for graph in module.graphs.values() for node in graph.nodes if node.op is hlo.constant)
     return [node for node in constants if Constant.of(node).literal.elided]
-
-
-def _with_main(module: Module, graph: Graph) -> Module:
-    made = module.derived()
-    made.graphs = dict(module.graphs)
-    made.graphs[module.entry] = graph
-    return made
 
 
 def _retyped(graph: Graph, bound: Mapping[int, Type], became: Mapping[Graph, Graph]) -> Graph:

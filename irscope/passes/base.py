@@ -10,6 +10,7 @@ from irscope.graph.collector import collector_paused
 
 if TYPE_CHECKING:
     from irscope.passes.analyses import Analyses
+    from irscope.passes.visitor import GraphMutator
 
 Rule = Callable[[Builder, Node, Sequence[Node]], Node | None]
 
@@ -49,6 +50,12 @@ class Pass:
     def run(self, module: Module) -> Module:
         """The module after the pass."""
         return self.rewrite(module) if not self.dialects or module.dialect in self.dialects else module
+
+    def mutated(self, mutator: GraphMutator, module: Module) -> Module:
+        """The module as a mutator rebuilds it, which tells what it declined."""
+        made = mutator.run(module)
+        self.declined = mutator.declined
+        return made
 
     def rewrite(self, module: Module) -> Module:
         """The module, which is of one of ``dialects``, after the pass."""

@@ -4,15 +4,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from irscope.formats.relay.dialect import RELAY
 from irscope.graph import Module, Node, TensorType
 from irscope.ops import get
-from irscope.passes.base import Pass
+from irscope.passes.relay_pass import RelayPass
 from irscope.passes.simplify_inference import along, bound
 from irscope.passes.visitor import GraphMutator
 
 
-class CanonicalizeOps(Pass):
+class CanonicalizeOps(RelayPass):
     """Write a bias as the sum that it is, as TVM's CanonicalizeOps.
 
         nn.bias_add(%x, %b)         ->         %0 = expand_dims(%b, axis=1, num_newaxis=2);
@@ -23,8 +22,6 @@ class CanonicalizeOps(Pass):
 
     name: ClassVar[str] = "canonicalize-ops"
     opt_level: ClassVar[int] = 3
-    dialects = (RELAY,)
-    requires = ("infer-types",)
 
     def rewrite(self, module: Module) -> Module:
         return _Writing().run(module)

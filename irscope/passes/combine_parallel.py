@@ -5,19 +5,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from irscope.formats.relay.dialect import RELAY
 from irscope.graph import Effect, Graph, Module, Node, TensorType
 from irscope.graph.rewrite import copy_node
 from irscope.ops import hlo
-from irscope.passes.base import Pass
 from irscope.passes.combine_parallel_followers import BATCHED, CONVOLUTION, DENSE, Stacked, Wide, of
+from irscope.passes.relay_pass import RelayPass
 from irscope.passes.simplify_inference import bound
 from irscope.passes.visitor import GraphMutator
 
 MEMBERS = DENSE | CONVOLUTION | BATCHED
 
 
-class CombineParallel(Pass):
+class CombineParallel(RelayPass):
     """Concatenate the weights of dense layers, convolutions or batched products that read the same value, and slice the result.
 
         %0 = nn.dense(%x, %q, units=8);              %0 = (%q, %k, %v);
@@ -31,9 +30,7 @@ class CombineParallel(Pass):
     """
 
     name: ClassVar[str] = "combine-parallel"
-    requires = ("infer-types",)
     opt_level: ClassVar[int] = 4
-    dialects = (RELAY,)
 
     def __init__(self, min_branches: int = 3, to_batch: bool = False) -> None:
         self.min_branches = min_branches

@@ -203,7 +203,7 @@ def other_operand(step: Node, chain: Node) -> Node:
 
 def joined(mutator: GraphMutator, name: str, parts: Sequence[Node], axis: int) -> Node:
     """``concatenate`` or ``stack``."""
-    return mutator.add(name, [mutator.builder.add(hlo.tuple, parts)], axis=axis)
+    return mutator.add(name, [mutator.tuple(parts)], axis=axis)
 
 
 def repeated(mutator: GraphMutator, x: Node, axis: int, times: int) -> Node:

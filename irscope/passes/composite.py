@@ -52,7 +52,6 @@ class _PuttingTogether(GraphMutator):
 
     def __init__(self, recipes: Sequence[Recipe]) -> None:
         self.recipes = recipes
-        self.declined: list[str] = []
         self.found_any = False
         self.kernels: set[Graph] = set()
 

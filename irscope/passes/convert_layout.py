@@ -5,23 +5,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from irscope.formats.relay.dialect import RELAY
 from irscope.graph import UNKNOWN, Graph, Module, Node, Op, TensorType, TupleType, Type
 from irscope.graph.rewrite import copy_node
 from irscope.ops import hlo
 from irscope.ops.attributes import GetTupleElement
-from irscope.passes.base import Pass
 from irscope.passes.canonicalize_ops import CanonicalizeOps
 from irscope.passes.layout_rules import Call, Known, rule_of
 from irscope.passes.layout_wishes import Wishes, operator_for, wanted, wishes
 from irscope.passes.layouts import Layout, laid, types_of
+from irscope.passes.relay_pass import RelayPass
 from irscope.passes.visitor import GraphMutator
 
 KEPT = ("Primitive", "Compiler", "Composite")
 """Functions that are marked as one kernel, or as somebody else's, are left as they are."""
 
 
-class ConvertLayout(Pass):
+class ConvertLayout(RelayPass):
     """Let operators read and write the layouts asked for, and what follows them too, as TVM's ConvertLayout.
 
         %0 = nn.conv2d(%x, %w);          ->      %0 = layout_transform(%x, src_layout="NCHW", dst_layout="NHWC");
@@ -38,8 +37,6 @@ class ConvertLayout(Pass):
 
     name: ClassVar[str] = "convert-layout"
     opt_level: ClassVar[int] = 3
-    dialects = (RELAY,)
-    requires = ("infer-types",)
 
     def __init__(self, layout: str = "NHWC") -> None:
         self.wishes = wishes(layout)
@@ -48,10 +45,7 @@ class ConvertLayout(Pass):
         if any(data.is_packed for data, _ in self.wishes.values()):
             # A bias along a split axis is a sum: it has no axis of its own to name.
             module = CanonicalizeOps().run(module)
-        converting = _Converting(self.wishes)
-        made = converting.run(module)
-        self.declined = converting.declined
-        return made
+        return self.mutated(_Converting(self.wishes), module)
 
 
 @dataclass(slots=True, eq=False)
@@ -121,7 +115,6 @@ class _Converting(GraphMutator):
 
     def __init__(self, wishes: Wishes) -> None:
         self.wishes = wishes
-        self.declined: list[str] = []
         self.plans: dict[Any, Plan | str] = {}
         """By operator, types, layouts and attributes: layers of a net are alike."""
         self.numbers: dict[Type, int] = {}
@@ -181,7 +174,7 @@ class _Converting(GraphMutator):
         values = [self._value(k, b, a) for k, b, a in zip(given, found.were, found.inputs, strict=True)]
         if several:
             rest = iter(values)
-            values = [self._tuple([next(rest) for _ in o.operands]) if o.op is hlo.tuple else next(rest) for o in node.operands]
+            values = [self.tuple([next(rest) for _ in o.operands]) if o.op is hlo.tuple else next(rest) for o in node.operands]
         made = self.builder.add(found.op, values, found.attrs, found.type, name=node.name)
         if found.parts:
             self.laid[node] = [Laid(self.builder.add(hlo.get_tuple_element, [made], {"index": i}, type), was, here)
@@ -189,9 +182,6 @@ class _Converting(GraphMutator):
         else:
             self.laid[node] = Laid(made, *found.result)
         return made
-
-    def _tuple(self, values: list[Node]) -> Node:
-        return self.builder.add(hlo.tuple, values, {}, TupleType(tuple(v.type for v in values)))
 
     # ------------------------------------------------------------------ values
 
@@ -210,7 +200,7 @@ class _Converting(GraphMutator):
 
     def _as_written(self, known: Laid | list[Laid]) -> Node:
         if isinstance(known, list):
-            return self._tuple([self._as_written(field) for field in known])
+            return self.tuple([self._as_written(field) for field in known])
         return known.value if known.old is None or known.new is None else self._turned(known.value, known.new, known.old)
 
     def _turned(self, value: Node, old: Layout, new: Layout) -> Node:

@@ -4,14 +4,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from irscope.formats.relay.dialect import RELAY
 from irscope.graph import UNKNOWN, Graph, Module, Node, Type
 from irscope.ops import TypeFault, get, hlo
 from irscope.ops.attributes import GetTupleElement
 from irscope.ops.sets import relay
-from irscope.passes.base import Pass
 from irscope.passes.early_values import EarlyValues
 from irscope.passes.op_table import OpTable
+from irscope.passes.relay_pass import RelayPass
 from irscope.passes.visitor import GraphMutator
 
 ATTRIBUTES: dict[str, dict[int, str]] = {
@@ -42,7 +41,7 @@ NUMBERS = frozenset((
 """Attributes that are one number; the others are lists."""
 
 
-class DynamicToStatic(Pass):
+class DynamicToStatic(RelayPass):
     """Write known operands of ``dyn.*`` operators as the attributes of the operators that take them so.
 
         %0 = shape_of(%y);
@@ -54,20 +53,12 @@ class DynamicToStatic(Pass):
 
     name: ClassVar[str] = "dynamic-to-static"
     opt_level: ClassVar[int] = 3
-    dialects = (RELAY,)
-    requires = ("infer-types",)
 
     def rewrite(self, module: Module) -> Module:
-        making = _Making()
-        made = making.run(module)
-        self.declined = making.declined
-        return made
+        return self.mutated(_Making(), module)
 
 
 class _Making(GraphMutator):
-    def __init__(self) -> None:
-        self.declined: list[str] = []
-
     def begin(self, graph: Graph) -> None:
         self.known = EarlyValues()
 

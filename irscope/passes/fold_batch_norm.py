@@ -4,16 +4,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from irscope.formats.relay.dialect import RELAY
 from irscope.graph import Module, Node, TensorType
 from irscope.ops.attributes import GetTupleElement
-from irscope.passes.base import Pass
 from irscope.passes.fold_scale_axes import BIAS, CONTRACTIONS, channels
+from irscope.passes.relay_pass import RelayPass
 from irscope.passes.simplify_inference import BATCH_NORM, bound, scale_and_shift
 from irscope.passes.visitor import GraphMutator
 
 
-class FoldBatchNorm(Pass):
+class FoldBatchNorm(RelayPass):
     """Multiply the weights by a batch normalisation's scale, and add its shift as a bias.
 
         %0 = nn.conv2d(%x, %w);                              %0 = multiply(%w, reshape(scale));
@@ -25,21 +24,13 @@ class FoldBatchNorm(Pass):
     """
 
     name: ClassVar[str] = "fold-batch-norm"
-    requires = ("infer-types",)
     opt_level: ClassVar[int] = 3
-    dialects = (RELAY,)
 
     def rewrite(self, module: Module) -> Module:
-        folding = _Folding()
-        made = folding.run(module)
-        self.declined = folding.declined
-        return made
+        return self.mutated(_Folding(), module)
 
 
 class _Folding(GraphMutator):
-    def __init__(self) -> None:
-        self.declined: list[str] = []
-
     def visit_get_tuple_element(self, node: Node, operands: Sequence[Node]) -> Node | None:
         norm = node.operands[0]
         if norm.op not in BATCH_NORM or GetTupleElement.of(node).index != 0:

@@ -185,6 +185,28 @@ def without(mutator: GraphMutator, scale: Node, dropped: Axes) -> Node:
     return mutator.add("squeeze", [scale], left, axis=list(dropped)) if dropped else scale
 
 
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """What a product multiplies by: ``value``, its dimensions in ``dropped`` left out; wanted along ``axes`` by whoever takes it."""
+
+    product: Node
+    value: Node
+    dropped: Axes
+    axes: Axes
+
+
+class ScaleMutator(GraphMutator):
+    """Rebuilds graphs with scales in other places."""
+
+    scales: dict[Node, Node]
+
+    def scale(self, scale: Scale) -> Node:
+        """The scale of a product in the new graph, made once."""
+        if scale.product not in self.scales:
+            self.scales[scale.product] = without(self, self.new(scale.value), scale.dropped)
+        return self.scales[scale.product]
+
+
 def sign(node: Node) -> Sign:
     """What is known of a scale's numbers. Movement in between is looked through."""
     while node.op in RESHAPED and node.operands:

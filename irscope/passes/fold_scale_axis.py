@@ -3,18 +3,17 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from irscope.formats.relay.dialect import RELAY
 from irscope.graph import Module
-from irscope.passes.base import Pass
 from irscope.passes.fold_scale import FoldScale
 from irscope.passes.fold_scale_backward import Backward
 from irscope.passes.fold_scale_forward import Forward
+from irscope.passes.relay_pass import RelayPass
 from irscope.source import UserError
 
 DIRECTIONS = ("both", "backward", "forward")
 
 
-class FoldScaleAxis(Pass):
+class FoldScaleAxis(RelayPass):
     """Multiply weights by the scales along the channels that a convolution or dense layer reads or makes, as TVM's FoldScaleAxis.
 
         %0 = nn.conv2d(%x, %w);                          %0 = expand_dims(%s, axis=1, num_newaxis=3);
@@ -30,9 +29,7 @@ class FoldScaleAxis(Pass):
     """
 
     name: ClassVar[str] = "fold-scale-axis"
-    requires = ("infer-types",)
     opt_level: ClassVar[int] = 3
-    dialects = (RELAY,)
 
     def __init__(self, direction: str = "both") -> None:
         if direction not in DIRECTIONS:
@@ -43,7 +40,10 @@ class FoldScaleAxis(Pass):
         return FoldScale().run(module) if module.is_primitive else super().run(module)
 
     def rewrite(self, module: Module) -> Module:
-        self.declined = declined = list[str]()
-        if self.direction != "forward":
-            module = Backward(declined).run(module)
-        return Forward(declined).run(module) if self.direction != "backward" else module
+        declined: list[str] = []
+        for direction, mutator in (("backward", Backward()), ("forward", Forward())):
+            if self.direction in ("both", direction):
+                module = self.mutated(mutator, module)
+                declined += mutator.declined
+        self.declined = declined
+        return module

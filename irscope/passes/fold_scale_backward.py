@@ -7,24 +7,8 @@ from dataclasses import dataclass, replace
 
 from irscope.formats.relay.attributes import BiasAdd
 from irscope.graph import Graph, Node, TensorType
-from irscope.passes.fold_scale_axes import (
-    BIAS,
-    HOMOGENEOUS,
-    MULTIPLY,
-    SUMS,
-    UNKNOWN,
-    Axes,
-    Channels,
-    Sign,
-    channels,
-    dropped,
-    fitted,
-    sign,
-    there_early,
-    without,
-)
+from irscope.passes import fold_scale_axes as scales
 from irscope.passes.fold_scale_order import in_order
-from irscope.passes.visitor import GraphMutator
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,26 +18,13 @@ class Open:
     ``through`` is a function in between that only a positive scale may pass.
     """
 
-    axes: Axes
+    axes: scales.Axes
     source: Node
     through: Node | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Scale:
-    """What a product multiplies by: ``value``, its dimensions in ``dropped`` left out; wanted along ``axes`` by whoever takes it."""
-
-    product: Node
-    value: Node
-    dropped: Axes
-    axes: Axes
-
-
-class Backward(GraphMutator):
+class Backward(scales.ScaleMutator):
     """``%2 = multiply(nn.relu(nn.conv2d(%x, %w)), %s)`` becomes ``%2 = nn.relu(nn.conv2d(%x, multiply(%w, %s)))``."""
-
-    def __init__(self, declined: list[str]) -> None:
-        self.declined = declined
 
     def _mutated(self, graph: Graph, became: dict[Graph, Graph]) -> Graph:
         told = self._plan(graph)
@@ -70,35 +41,35 @@ class Backward(GraphMutator):
         uses = Counter(operand.index for node in graph.nodes for operand in node.operands)
         if graph.root is not None:
             uses[graph.root.index] += 1
-        early = there_early(graph.nodes)
+        early = scales.there_early(graph.nodes)
         self.open: dict[Node, Open] = {}
-        self.channels: dict[Node, Channels] = {}
+        self.channels: dict[Node, scales.Channels] = {}
         for node in graph.nodes:
             if uses[node.index] == 1 and (found := self._opened(node)) is not None:
                 self.open[node] = found
-        self.takes: dict[Node, Scale] = {}
+        self.takes: dict[Node, scales.Scale] = {}
         self.gone: dict[Node, Node] = {}
         self.scales: dict[Node, Node] = {}
         told = []
         for node in reversed(graph.nodes):
             scale = self.takes.get(node)
             if scale is not None:
-                for operand in node.operands if node.op in SUMS else node.operands[:1]:
+                for operand in node.operands if node.op in scales.SUMS else node.operands[:1]:
                     if operand in self.open and node not in self.channels:
                         self.takes[operand] = replace(scale, axes=self.open[operand].axes)
-            elif node.op in MULTIPLY:
+            elif node.op in scales.MULTIPLY:
                 told += self._multiplied(node, early)
         return told[::-1]
 
     def _opened(self, node: Node) -> Open | None:
-        if (found := channels(node)) is not None:
+        if (found := scales.channels(node)) is not None:
             self.channels[node] = found
             return Open(found.result, node)
-        if node.op in HOMOGENEOUS and (before := self.open.get(node.operands[0])) is not None:
+        if node.op in scales.HOMOGENEOUS and (before := self.open.get(node.operands[0])) is not None:
             return replace(before, through=before.through or node)
-        if node.op in BIAS and (before := self.open.get(node.operands[0])) is not None:
+        if node.op in scales.BIAS and (before := self.open.get(node.operands[0])) is not None:
             return before if before.axes == (BiasAdd.of(node).axis % _rank(node),) else None
-        if node.op in SUMS:
+        if node.op in scales.SUMS:
             return self._sum(node)
         return None
 
@@ -112,7 +83,7 @@ class Backward(GraphMutator):
             return replace(a, through=a.through or b.through) if same else None
         for one, wide, narrow in ((a, x, y), (b, y, x)):
             if one is not None:
-                return one if dropped(wide, narrow, one.axes) is not None else None
+                return one if scales.dropped(wide, narrow, one.axes) is not None else None
         return None
 
     def _multiplied(self, node: Node, early: list[bool]) -> list[str]:
@@ -121,18 +92,18 @@ class Backward(GraphMutator):
             found = self.open.get(kept)
             if found is None or not isinstance(kept.type, TensorType) or not isinstance(scale.type, TensorType):
                 continue
-            left = dropped(kept.type, scale.type, found.axes)
+            left = scales.dropped(kept.type, scale.type, found.axes)
             if left is None:
                 if scale.type.elements >= kept.type.elements:
                     return []
                 return [f"left %{node.name} behind %{found.source.name}: %{scale.name} runs along other axes than the channels"]
             if not early[scale.index] or scale.type.dtype is not kept.type.dtype:
                 return [f"left %{node.name} behind %{found.source.name}: %{scale.name} is computed from data"]
-            if found.through is not None and (known := sign(scale)) is not Sign.POSITIVE:
-                why = UNKNOWN if known is Sign.UNKNOWN else "is not positive everywhere"
+            if found.through is not None and (known := scales.sign(scale)) is not scales.Sign.POSITIVE:
+                why = scales.UNKNOWN if known is scales.Sign.UNKNOWN else "is not positive everywhere"
                 return [f"left %{node.name} behind %{found.source.name}: %{scale.name} {why}, and {found.through.op.name} lies between"]
             self.gone[node] = kept
-            self.takes[kept] = Scale(node, scale, left, found.axes)
+            self.takes[kept] = scales.Scale(node, scale, left, found.axes)
             return []
         return []
 
@@ -143,28 +114,22 @@ class Backward(GraphMutator):
         if kept is not None:
             return self.new(kept)
         scale = self.takes.get(node)
-        if scale is None or node.op in HOMOGENEOUS:
+        if scale is None or node.op in scales.HOMOGENEOUS:
             return None
         values = [self.new(o) for o in node.operands]
         if node in self.channels:
             weight = node.operands[1].type
             assert isinstance(weight, TensorType), "its channels are known"
-            values[1] = self.add("multiply", [values[1], fitted(self, self._scale(scale), weight, self.channels[node].made)], weight)
-        elif node.op in BIAS:
-            values[1] = self.add("multiply", [values[1], self._scale(scale)])
+            values[1] = self.add("multiply", [values[1], scales.fitted(self, self.scale(scale), weight, self.channels[node].made)], weight)
+        elif node.op in scales.BIAS:
+            values[1] = self.add("multiply", [values[1], self.scale(scale)])
         else:
             for at, operand in enumerate(node.operands):
                 if operand not in self.open:
                     other = node.operands[1 - at].type
                     assert isinstance(other, TensorType), "it is open"
-                    values[at] = self.add("multiply", [values[at], fitted(self, self._scale(scale), other, scale.axes)])
+                    values[at] = self.add("multiply", [values[at], scales.fitted(self, self.scale(scale), other, scale.axes)])
         return self.builder.add(node.op, values, node.attrs, node.type, name=node.name)
-
-    def _scale(self, scale: Scale) -> Node:
-        """The scale of a product in the new graph, made once."""
-        if scale.product not in self.scales:
-            self.scales[scale.product] = without(self, self.new(scale.value), scale.dropped)
-        return self.scales[scale.product]
 
 
 def _rank(node: Node) -> int:

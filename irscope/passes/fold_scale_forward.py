@@ -6,23 +6,7 @@ from dataclasses import dataclass, replace
 
 from irscope.formats.relay.attributes import BiasAdd
 from irscope.graph import Graph, Node, TensorType
-from irscope.passes.fold_scale_axes import (
-    BIAS,
-    HOMOGENEOUS,
-    MULTIPLY,
-    SUMS,
-    UNKNOWN,
-    Axes,
-    Channels,
-    Sign,
-    channels,
-    dropped,
-    fitted,
-    sign,
-    there_early,
-    without,
-)
-from irscope.passes.visitor import GraphMutator
+from irscope.passes import fold_scale_axes as scales
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +16,7 @@ class Wanted:
     ``through`` is a function on the way that only a positive scale may pass, ``divided`` a sum whose other side is divided by the scale.
     """
 
-    axes: Axes
+    axes: scales.Axes
     sink: Node
     through: Node | None = None
     divided: Node | None = None
@@ -44,21 +28,8 @@ class Wanted:
         return replace(self, through=self.through or other.through, divided=self.divided or other.divided)
 
 
-@dataclass(frozen=True, slots=True)
-class Scaled:
-    """A value that lacks the factor ``value`` (dimensions in ``dropped`` left out) of ``product``, along ``axes``."""
-
-    product: Node
-    value: Node
-    dropped: Axes
-    axes: Axes
-
-
-class Forward(GraphMutator):
+class Forward(scales.ScaleMutator):
     """``nn.conv2d(nn.relu(multiply(%x, %s)), %w)`` becomes ``nn.conv2d(nn.relu(%x), multiply(%w, %s))``."""
-
-    def __init__(self, declined: list[str]) -> None:
-        self.declined = declined
 
     def _mutated(self, graph: Graph, became: dict[Graph, Graph]) -> Graph:
         self._plan(graph)
@@ -67,19 +38,19 @@ class Forward(GraphMutator):
     def _plan(self, graph: Graph) -> None:
         """Which products go: what is wanted goes against the data, what is scaled goes with it."""
         self.scales: dict[Node, Node] = {}
-        self.channels: dict[Node, Channels] = {}
+        self.channels: dict[Node, scales.Channels] = {}
         self.kept: dict[Node, Node] = {}
-        self.scaled: dict[Node, Scaled] = {}
+        self.scaled: dict[Node, scales.Scale] = {}
         wants: dict[Node, Wanted | None] = {} if graph.root is None else {graph.root: None}
         for node in reversed(graph.nodes):
             for operand, want in zip(node.operands, self._asked(node, wants.get(node)), strict=True):
                 wants[operand] = want and want.and_also(wants[operand]) if operand in wants else want
-        early = there_early(graph.nodes)
+        early = scales.there_early(graph.nodes)
         for node in graph.nodes:
             want = wants.get(node)
             if want is None:
                 continue
-            if node.op in MULTIPLY:
+            if node.op in scales.MULTIPLY:
                 self._multiplied(node, want, early)
             else:
                 # Whoever reads a scaled value had asked for it, so it is no weight, and no other side of a sum.
@@ -90,22 +61,22 @@ class Forward(GraphMutator):
     def _asked(self, node: Node, want: Wanted | None) -> Sequence[Wanted | None]:
         """What a node wants of its operands, when its own readers want ``want``."""
         nothing: list[Wanted | None] = [None] * len(node.operands)
-        if (found := channels(node)) is not None and found.read is not None:
+        if (found := scales.channels(node)) is not None and found.read is not None:
             self.channels[node] = found
             return [Wanted(found.data, node), None]
         if want is None:
             return nothing
-        if node.op in HOMOGENEOUS:
+        if node.op in scales.HOMOGENEOUS:
             return [replace(want, through=want.through or node)]
-        if node.op in BIAS and isinstance(node.type, TensorType) and want.axes == (BiasAdd.of(node).axis % node.type.rank,):
+        if node.op in scales.BIAS and isinstance(node.type, TensorType) and want.axes == (BiasAdd.of(node).axis % node.type.rank,):
             return [replace(want, divided=want.divided or node), None]
-        if node.op in SUMS:
+        if node.op in scales.SUMS:
             x, y = (o.type for o in node.operands)
             if isinstance(x, TensorType) and isinstance(y, TensorType):
                 divided = replace(want, divided=want.divided or node)
-                if dropped(x, y, want.axes) is not None:
+                if scales.dropped(x, y, want.axes) is not None:
                     return [divided, None]
-                if dropped(y, x, want.axes) is not None:
+                if scales.dropped(y, x, want.axes) is not None:
                     return [None, divided]
         return nothing
 
@@ -113,7 +84,7 @@ class Forward(GraphMutator):
         for kept, scale in (node.operands, node.operands[::-1]):
             if not isinstance(kept.type, TensorType) or not isinstance(scale.type, TensorType):
                 return
-            left = dropped(kept.type, scale.type, want.axes)
+            left = scales.dropped(kept.type, scale.type, want.axes)
             if left is None or not early[scale.index] or kept.type != node.type:
                 continue
             why = _forbidden(scale, want)
@@ -121,7 +92,7 @@ class Forward(GraphMutator):
                 self.declined.append(f"left %{node.name} in front of %{want.sink.name}: %{scale.name} {why}")
                 return
             self.kept[node] = kept
-            self.scaled[node] = Scaled(node, scale, left, want.axes)
+            self.scaled[node] = scales.Scale(node, scale, left, want.axes)
             return
 
     # ------------------------------------------------------------------ rebuilding
@@ -130,7 +101,7 @@ class Forward(GraphMutator):
         if node in self.kept:
             return self.new(self.kept[node])
         scaled = [self.scaled.get(o) for o in node.operands]
-        if not any(scaled) or node.op in HOMOGENEOUS:
+        if not any(scaled) or node.op in scales.HOMOGENEOUS:
             return None
         at = next(i for i, s in enumerate(scaled) if s is not None)
         scale, values = scaled[at], list(operands)
@@ -138,33 +109,27 @@ class Forward(GraphMutator):
         if node in self.channels:
             weight, read = node.operands[1].type, self.channels[node].read
             assert isinstance(weight, TensorType) and read is not None, "its channels are known"
-            values[1] = self.add("multiply", [values[1], fitted(self, self._scale(scale), weight, read)], weight)
-        elif node.op in BIAS:
-            values[1] = self.add("divide", [values[1], self._scale(scale)])
+            values[1] = self.add("multiply", [values[1], scales.fitted(self, self.scale(scale), weight, read)], weight)
+        elif node.op in scales.BIAS:
+            values[1] = self.add("divide", [values[1], self.scale(scale)])
         else:
             whole = node.operands[at].type
             assert isinstance(whole, TensorType), "it is scaled"
-            values[1 - at] = self.add("divide", [values[1 - at], fitted(self, self._scale(scale), whole, scale.axes)])
+            values[1 - at] = self.add("divide", [values[1 - at], scales.fitted(self, self.scale(scale), whole, scale.axes)])
         return self.builder.add(node.op, values, node.attrs, node.type, name=node.name)
-
-    def _scale(self, scale: Scaled) -> Node:
-        """The scale of a product in the new graph, made once."""
-        if scale.product not in self.scales:
-            self.scales[scale.product] = without(self, self.new(scale.value), scale.dropped)
-        return self.scales[scale.product]
 
 
 def _forbidden(scale: Node, want: Wanted) -> str:
     """Why a scale may not go all the way; empty when it may."""
     if want.through is None and want.divided is None:
         return ""
-    known = sign(scale)
-    if known is Sign.POSITIVE or (known is Sign.NO_ZERO and want.through is None):
+    known = scales.sign(scale)
+    if known is scales.Sign.POSITIVE or (known is scales.Sign.NO_ZERO and want.through is None):
         return ""
-    if known is Sign.UNKNOWN:
+    if known is scales.Sign.UNKNOWN:
         between = want.through or want.divided
         assert between is not None, "one of them is there"
-        return f"{UNKNOWN}, and {between.op.name} lies between"
+        return f"{scales.UNKNOWN}, and {between.op.name} lies between"
     if want.through is not None:
         return f"is not positive everywhere, and {want.through.op.name} lies between"
     assert want.divided is not None

@@ -43,10 +43,7 @@ class FuseConvRelu(Pass):
             if any(node.op is hlo.convolution for graph in module.graphs.values() for node in graph.nodes):
                 self.declined = ["HLO has no operator for a convolution with its rectifier: fuse-patterns makes one computation of the two"]
             return module
-        mutator = _Fusing(module.dialect.writes_in_place)
-        made = mutator.run(module)
-        self.declined = mutator.declined
-        return made
+        return self.mutated(_Fusing(), module)
 
 
 class _Fusing(GraphMutator):
@@ -54,10 +51,6 @@ class _Fusing(GraphMutator):
 
     Where lines may write in place, those that nobody reads stay, because they might do something.
     """
-
-    def __init__(self, writes_in_place: bool) -> None:
-        self.writes_in_place = writes_in_place
-        self.declined: list[str] = []
 
     def begin(self, graph: Graph) -> None:
         self.before: dict[Node, Node] = {}
@@ -69,16 +62,16 @@ class _Fusing(GraphMutator):
                 source = first if first.op in CONVOLUTIONS else self.before.get(first)
                 if source is not None:
                     self.before[node] = source
-        writes = writes_before(graph.nodes) if self.writes_in_place else []
+        writes = writes_before(graph.nodes) if self.dialect.writes_in_place else []
         for node in graph.nodes:
             if node.op in RECTIFIERS and node.operands and self._may_fuse(node, node.operands[0], writes):
                 self.gone.add(node)
-                if self.writes_in_place:
+                if self.dialect.writes_in_place:
                     self.absorbed.add(node.operands[0])
 
     def _mutated(self, graph: Graph, became: dict[Graph, Graph]) -> Graph:
         made = super()._mutated(graph, became)
-        if self.writes_in_place and self.gone:
+        if self.dialect.writes_in_place and self.gone:
             made.nodes = without_unused_values(made.nodes)
         return made
 

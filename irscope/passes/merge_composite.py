@@ -5,19 +5,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from irscope.formats.relay.dialect import RELAY
 from irscope.graph import Module, Node
 from irscope.ops import hlo
 from irscope.ops.attributes import GetTupleElement
 from irscope.passes import split_outside
-from irscope.passes.base import Pass
 from irscope.passes.composite import Recipe, put_together
 from irscope.passes.pattern import Match, Pattern, is_constant
 from irscope.passes.pattern_text import pattern_of
+from irscope.passes.relay_pass import RelayPass
 from irscope.source import UserError
 
 
-class MergeComposite(Pass):
+class MergeComposite(RelayPass):
     """Put what patterns find into functions that are marked with names, as TVM's MergeComposite does for a backend that has such kernels.
 
         %0 = nn.conv2d(%x, %w);                 %1 = fn (%p0, %p1, Composite="my.conv_relu", PartitionedFromPattern="nn.conv2d_nn.relu_") {
@@ -33,8 +32,6 @@ class MergeComposite(Pass):
     """
 
     name: ClassVar[str] = "merge-composite"
-    requires = ("infer-types",)
-    dialects = (RELAY,)
 
     def __init__(self, patterns: str = "", file: str = "") -> None:
         lines = [line for line in _read(file).splitlines() if line.strip() and not line.lstrip().startswith("#")] if file else []

@@ -22,7 +22,6 @@ from irscope.passes.base import Pass, rewritten
 from irscope.passes.op_table import OpTable
 
 RULES: Rules = {**movement.RULES, **padding.RULES, **arithmetic.RULES}
-POINTWISE = arithmetic.POINTWISE
 RELAY_RULES: relay.Rules = OpTable(*relay_movement.RULES.rows, *relay_padding.RULES.rows, *relay_like.RULES.rows, *relay_casts.RULES.rows,
                                    *relay_arithmetic.RULES.rows)
 ROUNDS = 16
@@ -59,7 +58,7 @@ class SimplifyAlgebra(Pass):
             return super().run(module)
 
         def rule(builder: Builder, node: Node, operands: Sequence[Node]) -> Node | None:
-            return Simplifier(builder, RULES, POINTWISE, node).node(node, operands)
+            return Simplifier(builder, RULES, arithmetic.POINTWISE, node).node(node, operands)
         return rewritten(module, rule)
 
     def rewrite(self, module: Module) -> Module:

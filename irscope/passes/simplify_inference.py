@@ -4,19 +4,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from irscope.formats.relay.dialect import RELAY
 from irscope.formats.relay.operators import declared
 from irscope.graph import Module, Node, TensorType
 from irscope.ops.attributes import GetTupleElement
 from irscope.ops.building import constant
 from irscope.ops.sets import relay
-from irscope.passes.base import Pass
+from irscope.passes.relay_pass import RelayPass
 from irscope.passes.visitor import GraphMutator
 
 BATCH_NORM, DROPOUT = relay("nn.batch_norm"), relay("nn.dropout")
 
 
-class SimplifyInference(Pass):
+class SimplifyInference(RelayPass):
     """Write batch, layer, instance, group and L2 normalisation as arithmetic that can be folded, and leave dropout out.
 
         %0 = nn.batch_norm(%x, %g, %b, %m, %v);              %0 = add(%v, 1e-05f);    %4 = negative(%m);
@@ -28,8 +27,6 @@ class SimplifyInference(Pass):
     """
 
     name: ClassVar[str] = "simplify-inference"
-    requires = ("infer-types",)
-    dialects = (RELAY,)
 
     def rewrite(self, module: Module) -> Module:
         return _Simplifying().run(module)

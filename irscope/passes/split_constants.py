@@ -40,9 +40,8 @@ class Split:
             return builder.add(hlo.constant, (), {"literal": Literal.of(found[node.index], node.type)}, node.type, name=node.name)
         main = self.module.main()
         made = see_through(rewrite(main, rule), main)
-        module = self.module.derived()
-        module.graphs = dict(self.module.graphs)
-        module.graphs[module.entry] = see_through(rewrite(made, lambda builder, node, operands: None), made)
+        module, main = self.module.derived(), see_through(rewrite(made, lambda builder, node, operands: None), made)
+        module.graphs = {**self.module.graphs, module.entry: main}
         return module
 
 
@@ -143,8 +142,7 @@ def _moved(module: Module) -> Module:
     if not changed:
         return module
     made = module.derived()
-    made.graphs = dict(module.graphs)
-    made.graphs[made.entry] = see_through(rewrite(graph, lambda builder, node, operands: None), graph)
+    made.graphs = {**module.graphs, made.entry: see_through(rewrite(graph, lambda builder, node, operands: None), graph)}
     return made
 
 

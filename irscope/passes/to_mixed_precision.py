@@ -4,15 +4,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from irscope.formats.relay.dialect import RELAY
 from irscope.formats.relay.operators import declared, names
 from irscope.graph import DTYPES, Graph, Module, Node, TensorType, TupleType, Type
 from irscope.graph.rewrite import copy_node
 from irscope.ops import get, hlo
 from irscope.ops.sets import OpSet, relay
-from irscope.passes.base import Pass
 from irscope.passes.op_table import OpTable
 from irscope.passes.precision_lists import ALWAYS, FOLLOWING, MOVING
+from irscope.passes.relay_pass import RelayPass
 from irscope.passes.visitor import GraphMutator
 from irscope.source import UserError, did_you_mean
 
@@ -21,7 +20,7 @@ SINGLE = "float32"
 INPUTS = hlo.named("parameter constant")
 
 
-class ToMixedPrecision(Pass):
+class ToMixedPrecision(RelayPass):
     """Convert what heavy operators read, sum in single precision, and let cheap operators follow what they read.
 
         %0 = nn.conv2d(%x, %w);                %0 = cast(%x, dtype="float16");    %3 = cast(%2, dtype="float16");
@@ -36,8 +35,6 @@ class ToMixedPrecision(Pass):
     """
 
     name: ClassVar[str] = "to-mixed-precision"
-    requires = ("infer-types",)
-    dialects = (RELAY,)
 
     def __init__(self, dtype: str = "float16", accumulate: str = SINGLE, always: str = "", follow: str = "",
                  never: str = "") -> None:
@@ -96,7 +93,7 @@ class _Narrowing(GraphMutator):
         if kind == "always" and not any(self._is_single(o) for o in flat):
             return None
         values = iter([self._as_half(o) for o in flat])
-        taken = [self._tuple([next(values) for _ in o.operands]) if o.op is hlo.tuple else next(values) for o in node.operands]
+        taken = [self.tuple([next(values) for _ in o.operands]) if o.op is hlo.tuple else next(values) for o in node.operands]
         attrs, type = node.attrs, self._narrowed(node.type)
         if kind == "always" and _says_type(node.op.name):
             attrs = {**attrs, "out_dtype": self.accumulate}
@@ -111,9 +108,6 @@ class _Narrowing(GraphMutator):
         if made.type != node.type:
             self.half[node] = made
         return made
-
-    def _tuple(self, values: list[Node]) -> Node:
-        return self.builder.add(hlo.tuple, values, {}, TupleType(tuple(v.type for v in values)))
 
     def _moved_for_heavy_ones(self, graph: Graph) -> list[bool]:
         """By index, what is only moved on its way into heavy operators: converting it first moves half as much, and costs nothing more."""
@@ -168,7 +162,7 @@ class _Narrowing(GraphMutator):
         if isinstance(type, TupleType):
             elements = value.type.elements if isinstance(value.type, TupleType) else ()
             parts = [self.builder.add(hlo.get_tuple_element, [value], {"index": i}, have) for i, have in enumerate(elements)]
-            return self._tuple([self._widened(p, t) for p, t in zip(parts, type.elements, strict=True)])
+            return self.tuple([self._widened(p, t) for p, t in zip(parts, type.elements, strict=True)])
         return value if value.type == type else self.builder.add(get("cast", "relay"), [value], {"dtype": SINGLE}, type)
 
 

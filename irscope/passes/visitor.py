@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from irscope.graph import Builder, Dialect, Graph, Module, Node, Type, callees_first, live, rewrite, see_through
+from irscope.graph import Builder, Dialect, Graph, Module, Node, TupleType, Type, callees_first, live, rewrite, see_through
 from irscope.graph.rewrite import copy_node
 from irscope.ops import all_ops, hlo, lookup
 from irscope.passes.base import per_graph
@@ -54,12 +54,14 @@ class GraphMutator:
     users: list[list[Node]]
     builder: Builder
     dialect: Dialect
+    declined: list[str]
+    """What was left alone although it looks alike, and why: sentences for the user."""
     became: dict[Graph, Graph]
     """What the graphs that this one calls have become."""
 
     def run(self, module: Module) -> Module:
         """The module rebuilt; the given one is not touched."""
-        self.dialect = module.dialect
+        self.dialect, self.declined = module.dialect, []
         return per_graph(module, self._mutated)
 
     def visit(self, node: Node, operands: Sequence[Node]) -> Node | None:
@@ -91,6 +93,10 @@ class GraphMutator:
             names = [known.name for known in all_ops(self.dialect.name)]
             raise UserError(f"there is no operator {op!r} in {self.dialect}", did_you_mean(op, names))
         return self.builder.add(declaration, operands, attrs, type, name=self._name)
+
+    def tuple(self, parts: Sequence[Node]) -> Node:
+        """Append a tuple."""
+        return self.builder.add(hlo.tuple, parts, type=TupleType(tuple(part.type for part in parts)))
 
     def needed_elsewhere(self, node: Node, by: Node) -> list[str]:
         """Who else needs a node's value than ``by``: names, and ``the result`` when it leaves the graph. Empty: it may be taken apart.

@@ -284,7 +284,8 @@ class Program:
             near = did_you_mean(node.op.name, _names())
             raise UserError(f"{node.op.name} has no meaning that irscope could compile{self.where(node)}", near)
         try:
-            return self._placed(built(found, self.t, node.attrs, values))
+            made = built(found, self.t, node.attrs, values)
+            return list(made) if isinstance(made, tuple) else made
         except TypeFault as fault:
             raise UserError(f"{fault.message}{self.where(node)}", fault.help) from None
 
@@ -307,10 +308,6 @@ class Program:
         if not isinstance(node.type, TupleType):
             return node
         return [self.parts(self.t.part(node, i)) for i in range(len(node.type.elements))]
-
-    @staticmethod
-    def _placed(value: Any) -> Any:
-        return list(value) if isinstance(value, tuple) else value
 
     def _constant(self, node: Node) -> Any:
         literal, meta = Constant.of(node).literal, Constant.of(node).meta

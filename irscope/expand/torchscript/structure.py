@@ -136,19 +136,10 @@ def _set_attr(program: Program, node: Node, values: list[Any]) -> Any:
     return None
 
 
-@node("prim::ListConstruct")
-def _list(program: Program, node: Node, values: list[Any]) -> Any:
-    return list(values)
-
-
-@node("prim::TupleConstruct")
-def _tuple(program: Program, node: Node, values: list[Any]) -> Any:
-    return tuple(values)
-
-
-@node("prim::DictConstruct")
-def _dict(program: Program, node: Node, values: list[Any]) -> Any:
-    return dict(zip(values[::2], values[1::2], strict=True))
+node("prim::ListConstruct")(lambda program, node, values: list(values))
+node("prim::TupleConstruct")(lambda program, node, values: tuple(values))
+node("prim::DictConstruct")(lambda program, node, values: dict(zip(values[::2], values[1::2], strict=True)))
+node("prim::TupleIndex")(lambda program, node, values: values[0][values[1]])
 
 
 @node("prim::ListUnpack", "prim::TupleUnpack")
@@ -156,11 +147,6 @@ def _unpack(program: Program, node: Node, values: list[Any]) -> Any:
     parts = list(values[0])
     names = node.name.startswith("(")
     return parts if names else parts[0]
-
-
-@node("prim::TupleIndex")
-def _tuple_index(program: Program, node: Node, values: list[Any]) -> Any:
-    return values[0][values[1]]
 
 
 @node("prim::TupleSlice")
@@ -171,11 +157,6 @@ def _tuple_slice(program: Program, node: Node, values: list[Any]) -> Any:
 @node("prim::CreateObject")
 def _create(program: Program, node: Node, values: list[Any]) -> Any:
     return ModuleRef(f"%{node.name}", str(node.type))
-
-
-@node("prim::Uninitialized")
-def _uninitialized(program: Program, node: Node, values: list[Any]) -> Any:
-    return UNINITIALIZED
 
 
 @node("aten::_unwrap_optional")
@@ -212,9 +193,7 @@ def _same(program: Program, node: Node, values: list[Any]) -> Any:
     return values[0] if values else None
 
 
-@node("prim::data")
-def _data(program: Program, node: Node, values: list[Any]) -> Any:
-    return program.operator(node, "aten::detach", values)
+node("prim::data")(lambda program, node, values: program.operator(node, "aten::detach", values))
 
 
 @node("prim::isinstance")
@@ -230,31 +209,23 @@ def _dtype(program: Program, node: Node, values: list[Any]) -> Any:
     return NUMBERS[program.t.dtype(values[0].get()).name]
 
 
-@node("prim::device")
-def _device(program: Program, node: Node, values: list[Any]) -> Any:
-    return "cpu"
-
-
-@node("prim::layout", "aten::layout")
-def _layout(program: Program, node: Node, values: list[Any]) -> Any:
-    return 0
-
-
 @node("prim::shape")
 def _shape(program: Program, node: Node, values: list[Any]) -> Any:
     return list(program.t.shape(values[0].get()))
 
 
-@node("prim::is_cuda", "prim::requires_grad", "prim::is_quantized", "prim::is_sparse", "prim::is_mkldnn", "prim::is_meta", "prim::is_mps",
-      "prim::is_xpu", "prim::is_nested", "aten::is_grad_enabled", "aten::is_autocast_enabled", "aten::is_autocast_cpu_enabled",
-      "aten::is_scripting_fake")
-def _false(program: Program, node: Node, values: list[Any]) -> Any:
-    return False
-
-
-@node("prim::is_cpu")
-def _true(program: Program, node: Node, values: list[Any]) -> Any:
-    return True
+ALWAYS: tuple[tuple[object, str], ...] = (
+    (UNINITIALIZED, "prim::Uninitialized"),
+    ("cpu", "prim::device"),
+    (0, "prim::layout aten::layout"),
+    (True, "prim::is_cpu"),
+    (False, "prim::is_cuda prim::requires_grad prim::is_quantized prim::is_sparse prim::is_mkldnn prim::is_meta prim::is_mps prim::is_xpu "
+            "prim::is_nested aten::is_grad_enabled aten::is_autocast_enabled aten::is_autocast_cpu_enabled aten::is_scripting_fake"),
+    (None, "prim::Print aten::warn prim::Guard aten::_assert_async prim::EnterScope aten::manual_seed"),
+)
+"""What nodes give, whatever they are given."""
+for _value, _names in ALWAYS:
+    node(*_names.split())(lambda program, node, values, always=_value: always)  # type: ignore[misc]
 
 
 @node("prim::NumToTensor", "aten::scalar_tensor", "prim::TupleToTensor")
@@ -267,11 +238,6 @@ def _num_to_tensor(program: Program, node: Node, values: list[Any]) -> Any:
     own = program.t.result_type(value) if node.op in SCALAR_TENSOR or not isinstance(value, float) else F64
     dtype = program.t.dtype_number(values[1] if len(values) > 1 else None, own)
     return known(program, np.asarray(value), TensorType(dtype, ()))
-
-
-@node("prim::Print", "aten::warn", "prim::Guard", "aten::_assert_async", "prim::EnterScope", "aten::manual_seed")
-def _nothing(program: Program, node: Node, values: list[Any]) -> Any:
-    return None
 
 
 def _number(kind: str) -> Callable[[Program, Node, list[Any]], Any]:
@@ -295,10 +261,10 @@ def _number(kind: str) -> Callable[[Program, Node, list[Any]], Any]:
 
 
 DTYPE_OF = {"int": S64, "float": F64, "bool": PRED}
-for _names, _kind in ((("aten::Int", "aten::IntImplicit"), "int"), (("aten::Float", "aten::FloatImplicit"), "float"),
+for _number_names, _kind in ((("aten::Int", "aten::IntImplicit"), "int"), (("aten::Float", "aten::FloatImplicit"), "float"),
                       (("aten::Bool", "aten::is_nonzero"), "bool"),
                       (("aten::item", "aten::ScalarImplicit", "aten::_local_scalar_dense"), "")):
-    node(*_names)(_number(_kind))
+    node(*_number_names)(_number(_kind))
 
 
 MOST_ITEMS = 4096
@@ -353,17 +319,12 @@ def _call_method(program: Program, node: Node, values: list[Any]) -> Any:
 
 
 @node("prim::DifferentiableGraph", "prim::TensorExprGroup", "prim::FunctionalGraph", "prim::FusionGroup", "prim::CudaFusionGroup",
-      "prim::FallbackGraph", "prim::StaticSubgraph", "prim::LlgaFusionGroup", "prim::oneDNNFusionGroup")
+      "prim::FallbackGraph", "prim::StaticSubgraph", "prim::LlgaFusionGroup", "prim::oneDNNFusionGroup", "prim::fork")
 def _group(program: Program, node: Node, values: list[Any]) -> Any:
     if not node.bodies:
         raise UserError(f"%{node.name} is a group whose graph is not in the text", "print the whole text, with its 'with ... = graph('")
     got = program.call(node.bodies[0], values)
     return got if node.name.startswith("(") else got[0]
-
-
-@node("prim::fork")
-def _fork(program: Program, node: Node, values: list[Any]) -> Any:
-    return _group(program, node, values)
 
 
 @node("aten::wait", "prim::awaitable_wait")
