@@ -70,7 +70,7 @@ def softmax_of(rows: Group) -> Softmax | None:
     if weights.op is not hlo.divide or not dims_of(weights) or (empty is not None and not _same_along_rows(empty)):
         return None
     exponential, total = weights.operands[0], _row_value(weights.operands[1], dims_of(weights))
-    if exponential.op is not hlo.exponential or total is None or not _reduces(total, "add", 0.0, exponential):
+    if exponential.op is not hlo.exponential or total is None or not _reduces(total, hlo.add, 0.0, exponential):
         return None
     difference = exponential.operands[0]
     if difference.op is not hlo.subtract:
@@ -79,7 +79,7 @@ def softmax_of(rows: Group) -> Softmax | None:
     if highest is not None and highest.op is hlo.maximum:
         highest = next((o for o, other in zip(highest.operands, highest.operands[::-1]) if _is_constant(other, float("-inf"))), None)
         highest = None if highest is None else stored(highest)
-    if highest is None or not _reduces(highest, "maximum", float("-inf"), scores) or dims_of(scores) != dims_of(weights):
+    if highest is None or not _reduces(highest, hlo.maximum, float("-inf"), scores) or dims_of(scores) != dims_of(weights):
         return None
     return Softmax(scores, written, empty)
 
@@ -149,9 +149,9 @@ def _same_along_rows(node: Node) -> bool:
     return walked is not None and walked.shape == shape and walked.strides[-1] == 0
 
 
-def _reduces(node: Node, opcode: str, init: float, operand: Node) -> bool:
+def _reduces(node: Node, op: Op, init: float, operand: Node) -> bool:
     """Whether a node is this reduction of ``operand`` along its last dimension."""
-    return (node.op is hlo.reduce and len(node.operands) == 2 and node.operands[0] is operand and combiner(node.bodies[0]) == opcode
+    return (node.op is hlo.reduce and len(node.operands) == 2 and node.operands[0] is operand and combiner(node.bodies[0]) == op.name
             and Reduce.of(node).dimensions == (len(dims_of(operand)) - 1,) and _is_constant(node.operands[1], init))
 
 

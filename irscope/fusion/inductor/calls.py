@@ -13,12 +13,13 @@ from irscope.fusion.inductor.values import Buffer, Storage, Tensor, strides_of
 from irscope.graph import Node, TensorType
 from irscope.ops import hlo
 from irscope.ops.attributes import Convolution, Dot, Transpose
+from irscope.ops.sets import torchscript
 
 CHANNELS_LAST = (1, 3, 2, 0)
 """The dimensions of an image (N, C, H, W) from the innermost outwards, as oneDNN's convolutions want them."""
 
 
-FILLED = frozenset(("zeros", "ones", "full", "zeros_like", "ones_like", "full_like", "new_zeros", "new_ones", "new_full"))
+FILLED = torchscript("zeros ones full zeros_like ones_like full_like new_zeros new_ones new_full")
 """Operators that make a tensor of one number: a tensor of that shape, not a number that is repeated."""
 ONE_RESULT = hlo.named("dot convolution scatter")
 """Calls that write their result themselves; of any other each result is taken out of the call, which is an operation more."""

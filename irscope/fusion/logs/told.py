@@ -17,13 +17,14 @@ from irscope.fusion.logs import torch_log, xla_dump, xla_vlog
 from irscope.fusion.logs.events import FusionLog, Step
 from irscope.fusion.logs.torch_replay import matched, replayed
 from irscope.fusion.logs.xla_replay import Replay
-from irscope.fusion.plan import EdgeVerdict
+from irscope.fusion.plan import APPLIED, EdgeVerdict, applied_bodies
 from irscope.fusion.policy import AsWritten, policy_named
 from irscope.graph import Module, Node, callees_first
+from irscope.ops import hlo
 from irscope.source import UserError
 from irscope.source.files import read_bytes
 
-INSIDE = frozenset(("fusion", "reduce", "reduce-window", "map", "scatter", "sort", "select-and-scatter", "all-reduce", "reduce-scatter"))
+INSIDE = APPLIED | {hlo.fusion}
 """Operators whose bodies the pass does not look into: kernels of the text, and functions of elements."""
 UNSEEN = "the log's operations here were not found again: this is the policy's own answer"
 READERS = (xla_dump, xla_vlog, torch_log)
@@ -53,8 +54,8 @@ def verdicts_by_log(module: Module, log: FusionLog, device: str | None = None) -
     if log.policy == "inductor":
         return _by_inductor(module, log)
     own = [v for plan in policy.plan_module(module, device or log.device or None) for v in plan.verdicts]
-    bodies = {id(body) for g in module.graphs.values() for n in g.nodes if n.op.name in INSIDE for body in n.bodies}
-    graphs = [g for g in callees_first(module, module.main()) if id(g) not in bodies]
+    bodies = applied_bodies(module, INSIDE)
+    graphs = [g for g in callees_first(module, module.main()) if g not in bodies]
     runs = [Replay(graphs, steps) for steps in log.runs]
     run = max(runs, key=lambda r: len(r.known) - len(r.unknown))
     looked_at = {graph.name for graph in graphs}

@@ -1,15 +1,14 @@
 """At which point of XLA's pipeline a text was written, as far as it shows."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from irscope.fusion.xla.releases import RELEASES
-from irscope.graph import Graph, Module, Node, TensorType, callees_first
+from irscope.graph import Graph, Module, Node, Op, TensorType, callees_first
 from irscope.ops import hlo
 from irscope.ops.attributes import Fusion, HloModule
 
-REWRITTEN = frozenset(
-    "logistic batch-norm-inference batch-norm-training batch-norm-grad opt-barrier dynamic-reshape call".split())
+REWRITTEN = hlo.named("logistic batch-norm-inference batch-norm-training batch-norm-grad opt-barrier dynamic-reshape call")
 """What XLA's passes replace before they fuse."""
 
 
@@ -24,10 +23,15 @@ def computations(module: Module) -> list[Graph]:
     return [graph for graph in graphs if id(graph) not in applied and graph.root is not None]
 
 
+def names_of(nodes: Iterable[Node], ops: frozenset[Op]) -> list[str]:
+    """Which of these operators some nodes have, by name, in order."""
+    return sorted(op.name for op in {node.op for node in nodes} & ops)
+
+
 HOW = "(XLA_FLAGS=--xla_dump_hlo_pass_re=.*)"
 
 
-def remarks(module: Module, version: str, dump: str, kept: frozenset[str] = frozenset()) -> list[str]:
+def remarks(module: Module, version: str, dump: str, kept: frozenset[Op] = frozenset()) -> list[str]:
     """What to know of the verdicts on a module that was judged as written: whether it is fused already, or far from what the pass sees.
 
     ``kept`` are operators that this compiler does not replace before.
@@ -42,7 +46,7 @@ def remarks(module: Module, version: str, dump: str, kept: frozenset[str] = froz
     if fused:
         told.append(f"the text already holds {fused} fusion{'s' if fused != 1 else ''}: what is inside them is fused; the edges "
                     f"between them are explained by what {version} makes of the text with its kernels taken apart")
-    raw = sorted({n.op.name for n in nodes} & (REWRITTEN - kept))
+    raw = names_of(nodes, REWRITTEN - kept)
     if raw or (nodes and not any(_has_layout(n) for n in nodes)):
         why = f"it has {', '.join(raw)}" if raw else "it has no layouts"
         told.append(f"the text looks like HLO before XLA's own rewriting ({why}): names and edges may change before the fusion pass; "
