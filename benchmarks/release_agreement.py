@@ -18,7 +18,7 @@ from pathlib import Path
 
 from irscope.api import load
 from irscope.fusion import EdgeVerdict
-from irscope.fusion.logs.told import INSIDE, load_log
+from irscope.fusion.logs.verdicts import INSIDE, load_log
 from irscope.fusion.logs.xla_replay import Replay
 from irscope.fusion.xla_cpu import RELEASES, XlaCpuPolicy
 from irscope.graph import Graph, Module, callees_first

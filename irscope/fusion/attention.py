@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from irscope.fusion.drafts import dims_of
 from irscope.fusion.plan import Group
 from irscope.fusion.views import VIEWS, Chain, Strides, row_major, seen_through, stored
-from irscope.graph import Graph, Node
+from irscope.graph import Graph, Node, Op
 from irscope.graph.dtypes import F32
 from irscope.graph.types import TensorType
 from irscope.ops import hlo

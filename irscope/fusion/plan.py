@@ -10,6 +10,8 @@ from irscope.ops import hlo
 
 APPLIED = hlo.named("reduce reduce-window scatter select-and-scatter sort map all-reduce reduce-scatter")
 """Operators whose bodies work on elements."""
+UNREPORTED = hlo.named("parameter constant tuple get-tuple-element")
+"""Nodes whose edges are no fusion that anybody asks about."""
 
 
 def applied_bodies(module: Module, ops: frozenset[Op] = APPLIED) -> set[Graph]:

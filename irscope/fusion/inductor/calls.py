@@ -4,12 +4,13 @@ from __future__ import annotations
 from itertools import pairwise
 from math import prod
 
-from irscope.fusion.inductor.forms import row_major, variables_of
+from irscope.fusion.inductor.forms import variables_of
 from irscope.fusion.inductor.program import Unit, is_number, operator_of
 from irscope.fusion.inductor.state import State, itemsize_of, whole
 from irscope.fusion.inductor.strides import channels_last, ordered_strides, shape_of, viewed
 from irscope.fusion.inductor.units import is_mask, read_in_order
 from irscope.fusion.inductor.values import Buffer, Storage, Tensor, strides_of
+from irscope.fusion.views import row_major
 from irscope.graph import Node, TensorType
 from irscope.ops import hlo
 from irscope.ops.attributes import Convolution, Dot, Transpose

@@ -13,9 +13,9 @@ from irscope.fusion.inductor.cpp import Cpp
 from irscope.fusion.inductor.limits import CPU, Limits
 from irscope.fusion.inductor.lowering import lowered
 from irscope.fusion.inductor.program import Program
+from irscope.fusion.inductor.report import Report
 from irscope.fusion.inductor.scheduler import Scheduler
 from irscope.fusion.inductor.state import State
-from irscope.fusion.inductor.told import Told
 from irscope.fusion.inductor.units import program_of
 from irscope.fusion.inductor.values import Buffer
 from irscope.fusion.plan import Plan, applied_bodies
@@ -32,9 +32,9 @@ class Prepared(NamedTuple):
     state: State
     scheduler: Scheduler
 
-    def told(self) -> Told:
+    def report(self) -> Report:
         """What the scheduler has made so far, to be told."""
-        return Told(self.program, self.state, self.scheduler)
+        return Report(self.program, self.state, self.scheduler)
 
 
 class InductorPolicy:
@@ -50,7 +50,7 @@ class InductorPolicy:
         """The kernels of one primitive graph."""
         prepared = self.prepared(graph)
         prepared.scheduler.run()
-        return prepared.told().plan()
+        return prepared.report().plan()
 
     def prepared(self, graph: Graph, limits: Limits = CPU) -> Prepared:
         """A primitive graph, lowered, before anything is joined."""

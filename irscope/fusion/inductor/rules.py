@@ -6,7 +6,7 @@ from itertools import product
 from math import prod
 
 from irscope.fusion.inductor.calls import lower_call
-from irscope.fusion.inductor.forms import Form, coordinates, loaded, number, replaced, row_major, span, unflattened, variable, weighted
+from irscope.fusion.inductor.forms import Form, coordinates, loaded, number, replaced, span, unflattened, variable, weighted
 from irscope.fusion.inductor.indexing import gathered, scattered
 from irscope.fusion.inductor.joining import joined
 from irscope.fusion.inductor.program import Unit
@@ -14,6 +14,7 @@ from irscope.fusion.inductor.state import State, whole
 from irscope.fusion.inductor.strides import shape_of, viewed
 from irscope.fusion.inductor.units import elements_read
 from irscope.fusion.inductor.values import Expression, Step, Storage, Tensor
+from irscope.fusion.views import row_major
 from irscope.graph import Node, Op, TensorType, TupleType
 from irscope.ops import hlo
 from irscope.ops.attributes import Broadcast, Constant, GetTupleElement, Iota, Pad, Reduce, Reverse, Slice, Transpose, Windowed

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from irscope.fusion.inductor.forms import row_major
+from irscope.fusion.views import row_major
 from irscope.graph import DynamicDim, Graph, Kind, Node, TensorType
 from irscope.ops import hlo
 from irscope.ops.attributes import Broadcast, Slice, Transpose
