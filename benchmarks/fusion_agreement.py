@@ -22,8 +22,8 @@ from pathlib import Path
 import irscope
 from irscope.expand import expand
 from irscope.fusion.inductor.policy import POLICY
-from irscope.fusion.logs.told import load_log
 from irscope.fusion.logs.torch_replay import matched
+from irscope.fusion.logs.verdicts import load_log
 from irscope.source import UserError
 
 CASES = Path(__file__).parent.parent / "tests" / "data" / "fusion_logs"

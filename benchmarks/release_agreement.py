@@ -18,7 +18,7 @@ from pathlib import Path
 
 from irscope.api import load
 from irscope.fusion import EdgeVerdict
-from irscope.fusion.logs.told import INSIDE, load_log
+from irscope.fusion.logs.verdicts import INSIDE, load_log
 from irscope.fusion.logs.xla_replay import Replay
 from irscope.fusion.xla_cpu import RELEASES, XlaCpuPolicy
 from irscope.graph import Graph, Module, callees_first
@@ -101,7 +101,7 @@ def compare(folder: Path, policy: XlaCpuPolicy) -> Tally:
 
 def replay(module: Module, log: Path) -> Replay:
     """The run of the log that fits the module, done again. An empty log is a pass that found nothing to consider."""
-    bodies = {id(body) for g in module.graphs.values() for n in g.nodes if n.op.name in INSIDE for body in n.bodies}
+    bodies = {id(body) for g in module.graphs.values() for n in g.nodes if n.op in INSIDE for body in n.bodies}
     graphs = [g for g in callees_first(module, module.main()) if id(g) not in bodies]
     runs = [Replay(graphs, steps) for steps in load_log(str(log)).runs]
     return max(runs, key=lambda r: len(r.known) - len(r.unknown))
@@ -139,7 +139,7 @@ def replayed_kernels(run: Replay) -> Counter[str]:
 
 def dumped_kernels(after: Module) -> Counter[str]:
     """The operators of each fusion of a dump; those inside functions of elements, where jaxlib 0.4.38 fuses too, are no kernels."""
-    applied = {id(body) for g in after.graphs.values() for n in g.nodes if n.op.name in INSIDE for body in n.bodies}
+    applied = {id(body) for g in after.graphs.values() for n in g.nodes if n.op in INSIDE for body in n.bodies}
     graphs = [g for g in after.graphs.values() if id(g) not in applied]
     bodies = [n.bodies[0] for g in graphs for n in g.nodes if n.op.name == "fusion" and n.attrs.get("kind") != "kCustom"]
     return Counter(_operators(body) for body in bodies)

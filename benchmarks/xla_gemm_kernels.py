@@ -28,7 +28,7 @@ from irscope.fusion.xla.gemm.hoist import hoist_bitcasts
 from irscope.fusion.xla.gemm.products import PRODUCTS, Product, Settings, rewrite
 from irscope.fusion.xla.gpu_device import Device, device_named
 from irscope.fusion.xla.instructions import Computation, Instruction
-from irscope.fusion.xla.multiplied import told_of
+from irscope.fusion.xla.multiplied import products_of
 from irscope.fusion.xla.stage import computations
 from irscope.fusion.xla_gpu import marked
 from irscope.ops import hlo
@@ -64,7 +64,7 @@ def is_alike_early(raw: Path, device: Device, theirs: list[Computation]) -> bool
     """Whether the kernels of a text from before XLA's rewriting compute what XLA's compute."""
     module = irscope.load(raw.read_text()).module()
     _, canonical = rewritten(module, device)
-    told = told_of(module, device, canonical.module if canonical is not None else None)
+    told = products_of(module, device, canonical.module if canonical is not None else None)
     ours = Counter(arithmetic(p.kernel.body) for p in told.products if p.is_made and p.kernel is not None)
     made = [i.body for computation in theirs for i in computation.instructions if i.body is not None]
     return ours == Counter(arithmetic(body) for body in made if any(i.op in PRODUCTS for i in body.instructions))

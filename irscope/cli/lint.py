@@ -145,7 +145,7 @@ def command(
     options = Options(_words(select), _words(ignore), level, demands, baseline, why, pair, track_fusion, statistics)
     options.fresh, options.loops = write_baseline is not None, scalar_loops
     if fusion_log:
-        from irscope.fusion.logs.told import load_log
+        from irscope.fusion.logs.verdicts import load_log
 
         options.log = load_log(fusion_log)
     session = Session(options, config)

@@ -14,36 +14,22 @@ from typing import ClassVar
 
 from irscope.analysis.soundness import Use
 from irscope.formats.relay import structure
+from irscope.formats.relay.dialect import RELAY
 from irscope.fusion.tvm_partition import MAX_DEPTH, Member, Partition
-from irscope.graph import FunctionType, Graph, Module, Node, callees_first
+from irscope.graph import Dialect, FunctionType, Graph, Module, Node, callees_first
 from irscope.graph.collector import collector_paused
-from irscope.ops import get
+from irscope.ops import hlo
+from irscope.ops.sets import hlo as hlo_set
+from irscope.ops.sets import relay
 from irscope.passes.base import Pass, enter_bodies, rejoin
 
-UNWRAPPED = frozenset(
-    (
-        "tuple",
-        "get-tuple-element",
-        "call",
-        "fn",
-        "if",
-        "match",
-        "global",
-        "constructor",
-        "field",
-        "ref",
-        "ref_read",
-        "ref_write",
-        "constant",
-        "primfn",
-    )
-)
-"""What never becomes a function of its own."""
-
-ALONE = frozenset(("fn", "global", "constant"))
+ALONE = hlo_set("constant") | relay("fn global")
 """What stands in the function itself, whatever group needs it."""
 
-BARRIER = "annotation.stop_fusion"
+UNWRAPPED = ALONE | hlo_set("tuple get-tuple-element") | relay("call if match constructor field ref ref_read ref_write primfn")
+"""What never becomes a function of its own."""
+
+BARRIERS = relay("annotation.stop_fusion")
 
 
 class FuseOps(Pass):
@@ -55,13 +41,14 @@ class FuseOps(Pass):
     name: ClassVar[str] = "fuse-ops"
     needs: ClassVar[Use] = Use.GROUPING
     requires = ("infer-types",)
+    dialects: ClassVar[tuple[Dialect, ...]] = (RELAY,)
 
     def __init__(self, max_depth: int = MAX_DEPTH, link_params: bool = False) -> None:
         self.max_depth = max_depth
         self.link_params = link_params
 
     def run(self, module: Module) -> Module:
-        if module.format != "relay":
+        if module.dialect not in self.dialects:
             return module
         made = module.derived()
         became: dict[Graph, Graph] = {}
@@ -88,7 +75,6 @@ class _Fusion:
         self.made = Graph(graph.name, loc=graph.loc, notes={key: value for key, value in graph.notes.items() if key != "lets"})
         self.new: dict[Node, Node] = {}
         self.count = 0
-        self.parameter = get("parameter")
 
     def run(self) -> Graph:
         for param in self.graph.params:
@@ -96,7 +82,7 @@ class _Fusion:
             self.new[param] = self.made.add(new)
             self.made.params.append(new)
         for node in self.order:
-            if node not in self.new and self._leaves_group(node) and node.op.name != "constant":
+            if node not in self.new and self._leaves_group(node) and node.op is not hlo.constant:
                 self.new[node] = self._emit(node)
         self.made.root = self._outer(self.graph.result())
         kept = [self.new[n] for n in self.graph.notes.get("lets", ()) if n in self.new]
@@ -114,13 +100,12 @@ class _Fusion:
     def _leaves_group(self, node: Node) -> bool:
         """Whether the node is written in the function itself: the root of its group, or what is in no group."""
         member = self.groups[node.index]
-        return (member is not None and member.root_node is node) or node.op.name in ALONE
+        return (member is not None and member.root_node is node) or node.op in ALONE
 
     def _emit(self, node: Node) -> Node:
-        name = node.op.name
-        if name == BARRIER:
+        if node.op in BARRIERS:
             return self._outer(node.operands[0])
-        if name not in UNWRAPPED or (name == "get-tuple-element" and self._ends_group(node)):
+        if node.op not in UNWRAPPED or (node.op is hlo.get_tuple_element and self._ends_group(node)):
             return self._function(node)
         return self._copied(node)
 
@@ -169,13 +154,12 @@ class _Fusion:
         return self.made.add(Node(structure.CALL, root.name, root.type, (function, *outer), {}, (), root.loc, origin=(root,)))
 
     def _is_inside(self, operand: Node, member: Member | None) -> bool:
-        name = operand.op.name
-        if name == "constant" and self.link_params:
+        if operand.op is hlo.constant and self.link_params:
             return True
-        return self.groups[operand.index] is member and name != "parameter" and name != BARRIER
+        return self.groups[operand.index] is member and operand.op is not hlo.parameter and operand.op not in BARRIERS
 
     def _parameter(self, body: Graph, operand: Node) -> Node:
         number = len(body.params)
-        node = Node(self.parameter, f"p{number}", operand.type, (), {"number": number}, (), operand.loc, synthetic=True)
+        node = Node(hlo.parameter, f"p{number}", operand.type, (), {"number": number}, (), operand.loc, synthetic=True)
         body.params.append(node)
         return node

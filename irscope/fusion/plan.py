@@ -1,11 +1,28 @@
 """What a fusion policy decides: which nodes make one kernel, and for every edge what became of it and why."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 
 from irscope.fusion.views import Chain
-from irscope.graph import Graph, Node
+from irscope.graph import Graph, Module, Node, Op
+from irscope.ops import hlo
+
+APPLIED = hlo.named("reduce reduce-window scatter select-and-scatter sort map all-reduce reduce-scatter")
+"""Operators whose bodies work on elements."""
+UNREPORTED = hlo.named("parameter constant tuple get-tuple-element")
+"""Nodes whose edges are no fusion that anybody asks about."""
+
+
+def applied_bodies(module: Module, ops: frozenset[Op] = APPLIED) -> set[Graph]:
+    """The graphs that operators apply to elements: parts of kernels, which no policy plans by themselves."""
+    return {body for graph in module.graphs.values() for node in graph.nodes if node.op in ops for body in node.bodies}
+
+
+def inputs_of(nodes: Collection[Node]) -> list[Node]:
+    """The nodes outside whose values some nodes read, in order."""
+    inside = set(nodes)
+    return list(dict.fromkeys(o for n in nodes for o in n.operands if o not in inside))
 
 
 @dataclass(slots=True, eq=False)

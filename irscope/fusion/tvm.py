@@ -3,15 +3,16 @@ from __future__ import annotations
 
 from itertools import islice
 
-from irscope.fusion.plan import EdgeVerdict, Group, Plan
-from irscope.fusion.tvm_kinds import KINDS, TvmKind
+from irscope.formats.hlo.dialect import HLO
+from irscope.formats.relay.dialect import RELAY
+from irscope.fusion.plan import EdgeVerdict, Group, Plan, applied_bodies, inputs_of
+from irscope.fusion.tvm_kinds import TvmKind
 from irscope.fusion.tvm_partition import Member, Partition
 from irscope.graph import UNKNOWN, Graph, Module, Node, callees_first
+from irscope.ops.sets import hlo, relay
 
-APPLIED = frozenset(("reduce", "reduce-window", "scatter", "select-and-scatter", "sort", "map", "all-reduce", "reduce-scatter"))
-"""Operators of HLO whose bodies work on scalars."""
-
-NO_OPERATORS = frozenset(("parameter", "constant", "fn", "global"))
+FUNCTIONS = relay("fn global")
+NO_OPERATORS = hlo("parameter constant") | FUNCTIONS
 """Nodes that are in no group."""
 
 
@@ -20,21 +21,20 @@ class Tvm:
 
     name = "tvm"
     version = "tvm@0.19"
-
-    reads = ("relay", "hlo")
+    dialect = RELAY
+    reads = (RELAY.name, HLO.name)
 
     def plan_module(self, module: Module, device: str | None = None) -> list[Plan]:
         """A plan for each function that the entry runs; one that is a kernel already (``Primitive=1``) has none."""
-        applied = [n for g in module.graphs.values() for n in g.nodes if n.op.name in APPLIED and n.op.dialect == "hlo"]
-        scalar = {id(b) for n in applied for b in n.bodies}
+        applied = applied_bodies(module)
         return [self.plan(g) for g in callees_first(module, module.main())
-                if id(g) not in scalar and not {"Primitive", "Compiler"} & g.notes.get("attrs", {}).keys()]
+                if g not in applied and not {"Primitive", "Compiler"} & g.notes.get("attrs", {}).keys()]
 
     def remarks(self, module: Module, device: str | None = None) -> list[str]:
         """What is not as TVM would see it."""
-        if module.format != "relay":
+        if module.dialect is not self.dialect:
             return [f"TVM fuses Relay; the kinds of {module.format} operators stand in for those of Relay's"]
-        open_ = sum(n.type is UNKNOWN for g in module.graphs.values() for n in g.nodes if n.op.name not in ("fn", "global"))
+        open_ = sum(n.type is UNKNOWN for g in module.graphs.values() for n in g.nodes if n.op not in FUNCTIONS)
         return [f"{open_} values have no type: broadcasts among them are taken for ones that change the shape"] if open_ else []
 
     def plan(self, graph: Graph) -> Plan:
@@ -42,19 +42,17 @@ class Tvm:
         partition = Partition(graph)
         groups: dict[Member, list[Node]] = {}
         for node in partition.walk.nodes:
-            if node.op.name not in NO_OPERATORS:
+            if node.op not in NO_OPERATORS:
                 groups.setdefault(partition.group_of(node), []).append(node)
         made = [self._group(member, nodes) for member, nodes in groups.items()]
         lets = set(graph.notes.get("lets", ()))
         return Plan(graph, made, [self._verdict(partition, o, n, lets) for nodes in groups.values() for n in nodes for o in n.operands
-                                  if o.op.name not in NO_OPERATORS])
+                                  if o.op not in NO_OPERATORS])
 
     @staticmethod
     def _group(member: Member, nodes: list[Node]) -> Group:
-        inside = set(nodes)
-        inputs = list(dict.fromkeys(o for n in nodes for o in n.operands if o not in inside))
         kind = "contraction" if member.anchor is not None else "whole" if member.kind is TvmKind.OPAQUE else "map"
-        return Group(kind, nodes, [member.root_node], inputs, member.anchor)
+        return Group(kind, nodes, [member.root_node], inputs_of(nodes), member.anchor)
 
     @staticmethod
     def _verdict(partition: Partition, producer: Node, consumer: Node, lets: set[Node]) -> EdgeVerdict:
@@ -97,8 +95,7 @@ def why_not(partition: Partition, producer: Node, consumer: Node, lets: set[Node
     dominator = partition.dominators[at]
     for node, kind in ((producer, mine), (consumer, other)):
         if kind is TvmKind.OPAQUE:
-            known = node.op.known or node.op.name in KINDS
-            return ("opaque" if known else "unknown-op"), f"{node.op.name} %{node.name} is opaque: nothing fuses into or out of it"
+            return ("opaque" if node.op.known else "unknown-op"), f"{node.op.name} %{node.name} is opaque: nothing fuses into or out of it"
     if producer in lets:
         return "let", f"%{producer.name} is bound by let, and fusion does not cross it"
     if walk.extern[at]:

@@ -4,20 +4,24 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from irscope.fusion.tvm_kinds import KINDS, TvmKind
-from irscope.graph import Effect, Graph, Kind, NamedType, Node, TensorType, TupleType, Type, reachable
+from irscope.fusion.tvm_kinds import TvmKind, tvm_kind
+from irscope.graph import Effect, Graph, NamedType, Node, TensorType, TupleType, Type, reachable
+from irscope.ops import hlo
+from irscope.ops.sets import hlo as hlo_set
+from irscope.ops.sets import relay
 
 SIMPLE_CONSTANTS = frozenset(("s32", "s64", "f32", "f64", "pred"))
 """Element types whose scalars are written into the kernel."""
 
-OTHERS = {
-    Kind.ELEMENTWISE: TvmKind.ELEMWISE, Kind.BROADCAST: TvmKind.BROADCAST, Kind.INJECTIVE: TvmKind.INJECTIVE,
-    Kind.REDUCTION: TvmKind.COMM_REDUCE, Kind.CONTRACTION: TvmKind.OUT_ELEMWISE_FUSABLE,
-}
-"""The kind of an operator that is not Relay's, by its own place in fusion."""
-
-NEEDED = frozenset(("fn", "if", "match", "ref", "ref_read", "ref_write", "constructor", "field"))
+NEEDED = relay("fn if match ref ref_read ref_write constructor field")
 """Nodes whose operands must be there as values: nothing fuses into them."""
+
+CALLS = hlo_set("call") | relay("call")
+"""Nodes whose first operand is a function."""
+
+DYNAMIC = relay("dyn.broadcast_to dyn.expand_dims dyn.full dyn.image.resize2d dyn.nn.pad dyn.nn.upsampling dyn.nn.upsampling3d dyn.one_hot "
+                "dyn.ones dyn.reshape dyn.squeeze dyn.strided_slice dyn.tile dyn.zeros")
+"""Operators whose results have a shape that is computed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,7 +51,7 @@ def walk(graph: Graph) -> Walk:
     for at, node in enumerate(nodes):
         place[node.index] = at
     kinds = [_kind(node) for node in nodes]
-    extern = [node.op.name == "parameter" for node in nodes]
+    extern = [node.op is hlo.parameter for node in nodes]
     outputs: list[list[tuple[int, TvmKind]]] = [[] for _ in nodes]
     for at, node in enumerate(nodes):
         for operand, kind in _edges(node, kinds[at]):
@@ -91,30 +95,28 @@ def depth_first(graph: Graph) -> list[Node]:
 
 
 def _kind(node: Node) -> TvmKind:
-    name = node.op.name
-    if name == "constant":
+    op = node.op
+    if op is hlo.constant:
         type = node.type
         simple = isinstance(type, TensorType) and not type.shape and type.dtype.name in SIMPLE_CONSTANTS
         return TvmKind.ELEMWISE if simple else TvmKind.OPAQUE
-    if name == "tuple":
+    if op is hlo.tuple:
         return TvmKind.TUPLE
-    if name == "get-tuple-element":
+    if op is hlo.get_tuple_element:
         return TvmKind.INJECTIVE if _all_tensors(node.operands[0]) else TvmKind.OPAQUE
-    if name.startswith("dyn.") and _is_dynamic(node.type):
-        return TvmKind.OPAQUE
-    return KINDS.get(name, TvmKind.OPAQUE) if node.op.dialect == "relay" else OTHERS.get(node.op.kind, TvmKind.OPAQUE)
+    return TvmKind.OPAQUE if op in DYNAMIC and _is_dynamic(node.type) else tvm_kind(op)
 
 
 def _edges(node: Node, kind: TvmKind) -> Iterable[tuple[Node, TvmKind | None]]:
     """The operands and the kind of each edge; None: the value is needed outside of fusion."""
-    name = node.op.name
-    if name in NEEDED:
+    op = node.op
+    if op in NEEDED:
         return [(operand, None) for operand in node.operands]
-    if name == "tuple":
+    if op is hlo.tuple:
         return [(o, TvmKind.INJECTIVE if not isinstance(o.type, TupleType | NamedType) else None) for o in node.operands]
-    if name == "get-tuple-element":
+    if op is hlo.get_tuple_element:
         return [(node.operands[0], TvmKind.INJECTIVE if kind is TvmKind.INJECTIVE else None)]
-    if name == "call" and "callee" not in node.attrs and node.operands:
+    if op in CALLS and node.operands:
         return [(node.operands[0], None), *((o, TvmKind.OPAQUE) for o in node.operands[1:])]
     if kind is TvmKind.BROADCAST:
         return [(o, _edge_of_broadcast(node.type, o.type)) for o in node.operands]

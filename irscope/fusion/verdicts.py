@@ -4,11 +4,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from enum import Enum
 
-from irscope.fusion.plan import EdgeVerdict, Group, Plan
+from irscope.fusion.plan import UNREPORTED, EdgeVerdict, Group, Plan
 from irscope.graph import Graph, Node, live
 from irscope.ops import hlo
-
-_UNTOLD = hlo.named("parameter constant tuple get-tuple-element")
 
 
 class Refusal(Enum):
@@ -98,10 +96,10 @@ def verdicts(plan: Plan, refusals: Mapping[tuple[Node, Group], Refusal], apart: 
     for (node, group), refusal in refusals.items():
         why.setdefault(node, {})[group] = refusal
     for consumer in graph.nodes:
-        if not alive[consumer.index] or consumer.op in _UNTOLD:
+        if not alive[consumer.index] or consumer.op in UNREPORTED:
             continue
         for producer in dict.fromkeys(consumer.operands):
-            if producer.op in _UNTOLD:
+            if producer.op in UNREPORTED:
                 continue
             mine, theirs = homes.get(consumer), homes.get(producer, [])
             if mine and not any(group in theirs for group in mine):
@@ -117,11 +115,11 @@ def _apart(graph: Graph, producer: Node, consumer: Node, mine: list[Group], why:
     refusal = [*here, *reasons.values(), Refusal.READ_WHOLE][0]
     anchor = mine[0].anchor
     if refusal is Refusal.READ_WHOLE and anchor is not None and anchor is not consumer:
-        told = f"the kernel of %{consumer.name} also holds %{anchor.name}, a {anchor.op.name}, which reads %{producer.name} from memory"
+        words = f"the kernel of %{consumer.name} also holds %{anchor.name}, a {anchor.op.name}, which reads %{producer.name} from memory"
         edit = way_out(refusal, producer, anchor)
-        return EdgeVerdict(graph, producer, consumer, "none", None, refusal.value, told, edit)
-    told, edit = cause(refusal, producer, consumer), way_out(refusal, producer, consumer)
-    return EdgeVerdict(graph, producer, consumer, "none", None, refusal.value, told, edit)
+        return EdgeVerdict(graph, producer, consumer, "none", None, refusal.value, words, edit)
+    words, edit = cause(refusal, producer, consumer), way_out(refusal, producer, consumer)
+    return EdgeVerdict(graph, producer, consumer, "none", None, refusal.value, words, edit)
 
 
 def _source(node: Node) -> Node:

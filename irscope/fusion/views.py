@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import NamedTuple
 
+from irscope.fusion.dimensions import inverse
 from irscope.graph import Node, TensorType
 from irscope.ops import hlo
 from irscope.ops.attributes import Broadcast, Reverse, Slice, Transpose
@@ -151,8 +152,7 @@ def before(node: Node, wanted: Strides) -> Strides | None:
         case hlo.reshape:
             return wanted.reshaped(operand.dims())
         case hlo.transpose:
-            order = Transpose.of(node).dimensions
-            return wanted.transposed([order.index(d) for d in range(len(order))])
+            return wanted.transposed(inverse(Transpose.of(node).dimensions))
         case _:
             return None
 

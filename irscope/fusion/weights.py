@@ -2,13 +2,14 @@
 from __future__ import annotations
 
 from irscope.graph import Node
+from irscope.ops import hlo
 
-_HEAVY = dict.fromkeys(
-    ("exponential", "exponential-minus-one", "log", "log-plus-one", "logistic", "tanh", "sine", "cosine", "tan", "sinh", "cosh", "asin",
-     "acos", "atan", "asinh", "acosh", "atanh", "atan2", "power", "erf", "cbrt", "remainder"), 12,
-) | dict.fromkeys(("divide", "sqrt", "rsqrt", "reduce-precision", "map"), 4)
+HEAVY = dict.fromkeys(hlo.named(
+    "exponential exponential-minus-one log log-plus-one logistic tanh sine cosine tan sinh cosh asin acos atan asinh acosh atanh atan2 "
+    "power erf cbrt remainder"), 12) | dict.fromkeys(hlo.named("divide sqrt rsqrt reduce-precision map"), 4)
+"""Simple operations an element, of those that take more than one."""
 
 
 def weight(node: Node) -> int:
     """Simple operations an element; complex and 64-bit values count double."""
-    return _HEAVY.get(node.op.name, 1)
+    return HEAVY.get(node.op, 1)

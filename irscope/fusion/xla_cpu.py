@@ -6,13 +6,13 @@ its own operators. Every computation that runs is fused by itself, bodies of loo
 """
 from __future__ import annotations
 
-from irscope.fusion.canonicalise import Canonical, canonicalise, early_signs, is_rewritten, may_be_early, told_in_text, unfollowed
+from irscope.fusion.canonicalise import Canonical, attribute_plans, canonicalise, early_signs, is_rewritten, may_be_early, unfollowed
 from irscope.fusion.plan import Plan
 from irscope.fusion.xla.cpu import run
 from irscope.fusion.xla.instructions import Computation
 from irscope.fusion.xla.releases import CPU_RELEASES, LATEST, CpuRelease
+from irscope.fusion.xla.report import from_text, opened, plan_of, taken_apart
 from irscope.fusion.xla.stage import computations, early_remarks, other_release, remarks
-from irscope.fusion.xla.told import from_text, opened, plan_of, taken_apart
 from irscope.graph import Graph, Module
 from irscope.graph.collector import collector_paused
 
@@ -47,7 +47,7 @@ class XlaCpuPolicy:
         _, canonical = self._rewritten(module)
         if canonical is None:
             return self.plan_as_written(module)
-        return told_in_text(canonical, self.plan_as_written(canonical.module), computations(module))
+        return attribute_plans(canonical, self.plan_as_written(canonical.module), computations(module))
 
     def plan_as_written(self, module: Module, device: str | None = None) -> list[Plan]:
         """The same without any rewriting: for texts that stand where XLA's pass finds them."""
@@ -57,10 +57,10 @@ class XlaCpuPolicy:
     def remarks(self, module: Module, device: str | None = None) -> list[str]:
         """See :mod:`irscope.fusion.xla.stage`."""
         signs, canonical = self._rewritten(module)
-        told = other_release(module, self.version)
+        found = other_release(module, self.version)
         if canonical is not None:
-            return told + early_remarks(module, self.version, "before_fusion", signs, unfollowed(module), NEAR, self._rewriting)
-        return told + remarks(module, self.version, "before_fusion")
+            return found + early_remarks(module, self.version, "before_fusion", signs, unfollowed(module), NEAR, self._rewriting)
+        return found + remarks(module, self.version, "before_fusion")
 
     @property
     def _rewriting(self) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from operator import is_
 
-from irscope.fusion.canonicalise import KEPT_ON_GPU, Canonical, told_in_text, unfollowed
+from irscope.fusion.canonicalise import KEPT_ON_GPU, Canonical, attribute_plans, unfollowed
 from irscope.fusion.plan import Plan
 from irscope.fusion.xla import gpu, older_gpu
 from irscope.fusion.xla.copying import fuse_copies
@@ -23,12 +23,12 @@ from irscope.fusion.xla.gpu_cycles import CYCLES, UNMEASURED
 from irscope.fusion.xla.gpu_device import Device, device_named
 from irscope.fusion.xla.gpu_outputs import join_kernels
 from irscope.fusion.xla.instructions import Computation, Instruction
-from irscope.fusion.xla.multiplied import is_to_come, multiplications, tell_products, told_of
+from irscope.fusion.xla.multiplied import is_to_come, multiplications, products_of, report_products
 from irscope.fusion.xla.normalised import normalisations
 from irscope.fusion.xla.older_cost import EarlierCost, MergerCost
 from irscope.fusion.xla.releases import GPU_LATEST, GPU_RELEASES, GpuRelease
+from irscope.fusion.xla.report import from_text, groups_of, opened, plan_of, taken_apart
 from irscope.fusion.xla.stage import computations, early_remarks, other_release, remarks
-from irscope.fusion.xla.told import from_text, groups_of, opened, plan_of, taken_apart
 from irscope.graph import Graph, Module, Node
 from irscope.graph.collector import collector_paused
 
@@ -53,7 +53,7 @@ class XlaGpuPolicy:
 
     def plan(self, graph: Graph) -> Plan:
         """The kernels of one graph on an H100."""
-        return _tell_joined(self._planned(graph, Computation.of(graph), device_named(None)))
+        return _report_joined(self._planned(graph, Computation.of(graph), device_named(None)))
 
     def plan_module(self, module: Module, device: str | None = None) -> list[Plan]:
         """A plan for every computation that runs on the device. The last ones are kept: who lints a text asks for them more than once."""
@@ -64,11 +64,11 @@ class XlaGpuPolicy:
         with collector_paused():
             _, canonical = self._rewritten(module, chosen)
             if canonical is not None:
-                plans = told_in_text(*self.plan_rewritten(canonical, chosen), graphs)
+                plans = attribute_plans(*self.plan_rewritten(canonical, chosen), graphs)
             else:
                 plans = self.plan_as_written(module, chosen)
             if self.release is GPU_LATEST:
-                plans = tell_products(plans, module, chosen, canonical.module if canonical is not None else None)
+                plans = report_products(plans, module, chosen, canonical.module if canonical is not None else None)
         self._last = (graphs, chosen, plans)
         return list(plans)
 
@@ -76,7 +76,7 @@ class XlaGpuPolicy:
         """The same of a module that is rewritten: the kernels that XLA makes of products and normalisations before are put in place."""
         with collector_paused():
             made, prepared = with_kernels(canonical, device, self.release.by_priority)
-            return made, [_tell_joined(self._planned(graph, computation, device, graph is made.module.main()))
+            return made, [_report_joined(self._planned(graph, computation, device, graph is made.module.main()))
                           for graph, computation in prepared]
 
     def plan_as_written(self, module: Module, device: Device) -> list[Plan]:
@@ -99,7 +99,7 @@ class XlaGpuPolicy:
         plan = self._planned(graph, computation, device, graph is module.main())
         if any(opened(node) for node in graph.nodes):
             from_text(plan, self.fuse(marked(module, taken_apart(graph)), device))
-        return _tell_joined(plan)
+        return _report_joined(plan)
 
     def _planned(self, graph: Graph, computation: Computation, device: Device, entry: bool = False) -> Plan:
         plan = plan_of(graph, self.fuse(computation, device))
@@ -135,26 +135,26 @@ class XlaGpuPolicy:
     def remarks(self, module: Module, device: str | None = None) -> list[str]:
         """See :mod:`irscope.fusion.xla.stage`; of the latest release what XLA's rewriters of normalisations and products take before; how
         sure an older one is; what is not known of a device."""
-        told, chosen = other_release(module, self.version), device_named(device)
+        found, chosen = other_release(module, self.version), device_named(device)
         signs, canonical = self._rewritten(module, chosen)
         if canonical is not None:
-            told += early_remarks(module, self.version, self.release.dump, signs, unfollowed(module), NEAR, MORE + self._rewriting)
+            found += early_remarks(module, self.version, self.release.dump, signs, unfollowed(module), NEAR, MORE + self._rewriting)
         else:
-            told += remarks(module, self.version, self.release.dump, KEPT_ON_GPU)
+            found += remarks(module, self.version, self.release.dump, KEPT_ON_GPU)
         if self.release is GPU_LATEST:
-            made = told_of(module, chosen, canonical.module if canonical is not None else None).products
+            made = products_of(module, chosen, canonical.module if canonical is not None else None).products
             placed = canonical is not None or (is_to_come(module) and any(product.is_made for product in made))
-            told += normalisations(module, chosen, placed)
-            told += multiplications(module, chosen, canonical.module if canonical is not None else None)
+            found += normalisations(module, chosen, placed)
+            found += multiplications(module, chosen, canonical.module if canonical is not None else None)
         if self.release.more:
-            told.append(f"{self.version}: {self.release.more}")
+            found.append(f"{self.version}: {self.release.more}")
         if chosen.capability not in CYCLES:
-            told.append(f"{chosen.name} ({chosen.capability}): XLA has measured no cycles of instructions on it and takes those of "
+            found.append(f"{chosen.name} ({chosen.capability}): XLA has measured no cycles of instructions on it and takes those of "
                         f"{UNMEASURED}, as here")
-        return told
+        return found
 
 
-def _tell_joined(plan: Plan) -> Plan:
+def _report_joined(plan: Plan) -> Plan:
     """Say of the edges that the first pass left and the second put into one kernel that they are in one now; XLA's words stay."""
     kernels: dict[Node, set[int]] = {}
     for number, group in enumerate(plan.groups):

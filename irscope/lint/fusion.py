@@ -97,7 +97,7 @@ def answer(
 def judge_by_log(module: Module, log: FusionLog, device: str | None = None,
                  pair: tuple[str, str] | None = None) -> tuple[list[EdgeVerdict], list[str]]:
     """The same by a compiler's own log, and remarks on how far it fits this text."""
-    from irscope.fusion.logs.told import verdicts_by_log
+    from irscope.fusion.logs.verdicts import verdicts_by_log
 
     verdicts, notes = verdicts_by_log(module, log, device)
     return _asked(module, verdicts, log.name, pair), notes

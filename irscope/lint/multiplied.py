@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from irscope.fusion.xla.gpu_device import device_named
-from irscope.fusion.xla.multiplied import Edge, told_of
+from irscope.fusion.xla.multiplied import Edge, products_of
 from irscope.fusion.xla.releases import GPU_LATEST
 from irscope.graph import Graph, Node
 from irscope.lint.context import Context
@@ -61,6 +61,6 @@ class Kernels:
     def _edges(self) -> dict[Node, list[Edge]]:
         if self._known is None:
             self._known = {}
-            for edge in told_of(self._context.module, device_named(self._context.settings.device)).edges:
+            for edge in products_of(self._context.module, device_named(self._context.settings.device)).edges:
                 self._known.setdefault(edge.dot, []).append(edge)
         return self._known

@@ -9,7 +9,7 @@ from irscope.api import load
 from irscope.fusion import EdgeVerdict
 from irscope.fusion.logs import torch_log, xla_dump, xla_vlog
 from irscope.fusion.logs.events import Step
-from irscope.fusion.logs.told import load_log, read_log, verdicts_by_log
+from irscope.fusion.logs.verdicts import load_log, read_log, verdicts_by_log
 from irscope.source import UserError
 
 DATA = Path(__file__).parent.parent / "data" / "fusion_logs"

@@ -7,11 +7,12 @@ import pytest
 
 import irscope
 from irscope.expand import expand
-from irscope.fusion import attention, fits, policy_named, tvm_kinds, weights
+from irscope.fusion import attention, fits, policy_named, tvm_walk, weights
 from irscope.fusion import irscope as own
 from irscope.fusion.tvm import POLICY as TVM
-from irscope.fusion.tvm_kinds import KINDS, TvmKind
+from irscope.fusion.tvm_kinds import TvmKind, tvm_kind
 from irscope.fusion.tvm_partition import MAX_DEPTH
+from irscope.ops import get
 from tests.lower.test_templates_attention import attention as attending
 from tests.lower.whole import ADD, entry, module_of
 
@@ -89,9 +90,9 @@ def test_what_an_operation_weighs_decides_what_is_repeated(monkeypatch: pytest.M
     one, two = ["map"], ["map", "map"]
     assert kinds(repeated("divide")) == one and kinds(repeated("divide", "negate")) == two and kinds(repeated("exponential")) == two
     for heavy in ("exponential", "divide"):
-        monkeypatch.setitem(weights._HEAVY, heavy, 1)
+        monkeypatch.setitem(weights.HEAVY, get(heavy), 1)
     assert kinds(repeated("divide", "negate")) == one and kinds(repeated("exponential")) == one
-    monkeypatch.setitem(weights._HEAVY, "divide", 5)
+    monkeypatch.setitem(weights.HEAVY, get("divide"), 5)
     assert kinds(repeated("divide")) == two
 
 
@@ -133,8 +134,8 @@ def test_each_kind_is_fused_into_what_tvm_fuses_it_into() -> None:
 def test_every_kind_matters(kind: TvmKind, other: TvmKind, monkeypatch: pytest.MonkeyPatch) -> None:
     """An operator taken for one of another kind is noticed; but an elementwise one is a broadcast that keeps the shape."""
     name = REPRESENTATIVES[kind].partition("(")[0]
-    assert KINDS.get(name, TvmKind.OPAQUE) is kind
-    monkeypatch.setitem(tvm_kinds.KINDS, name, other)
+    assert tvm_kind(get(name, "relay")) is kind
+    monkeypatch.setattr(tvm_walk, "tvm_kind", lambda op: other if op.name == name else tvm_kind(op))
     same = kind is other or (kind, other) == (TvmKind.ELEMWISE, TvmKind.BROADCAST)
     assert (fused() == FUSED) == same
 

@@ -8,7 +8,7 @@ import pytest
 
 from irscope.api import load
 from irscope.fusion import policy_named, releases_of
-from irscope.fusion.logs.told import load_log
+from irscope.fusion.logs.verdicts import load_log
 from irscope.fusion.logs.xla_replay import Replay
 from irscope.fusion.logs.xla_vlog import read
 from irscope.fusion.policy import POLICIES

@@ -1,9 +1,9 @@
 """Broadcasts: merged, made of less, and moved behind the arithmetic that can be done before it."""
 from __future__ import annotations
 
-from irscope.fusion.canonicalise.dimensions import inserted_or_deleted, inverse, is_sorted
 from irscope.fusion.canonicalise.terms import Body, Term, tensor_type
 from irscope.fusion.canonicalise.values import array_of
+from irscope.fusion.dimensions import inserted_or_deleted, inverse, is_sorted
 from irscope.fusion.xla.opcodes import ELEMENTWISE
 from irscope.lazy import np
 from irscope.ops import hlo

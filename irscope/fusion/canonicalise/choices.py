@@ -94,15 +94,7 @@ def is_least(term: Term, of_maximum: bool) -> bool:
     if dtype is None or constant.op is not hlo.constant or constant.elements != 1:
         return False
     value = scalar_of(constant)
-    if value is None or dtype.kind == "complex":
-        return False
-    if dtype.kind == "float":
-        return bool(value == (float("-inf") if of_maximum else float("inf")))
-    if dtype.kind in ("int", "uint"):
-        low = -(1 << (dtype.bits - 1)) if dtype.kind == "int" else 0
-        high = (1 << (dtype.bits - (dtype.kind == "int"))) - 1
-        return bool(value == (low if of_maximum else high))
-    return False
+    return value is not None and (dtype.is_float or dtype.is_integer) and bool(value == (dtype.lowest if of_maximum else dtype.highest))
 
 
 def _as_clamp(body: Body, term: Term) -> bool:
@@ -150,8 +142,8 @@ def _around_binary(body: Body, term: Term) -> bool:
     if any(o.op is not hlo.convert or len(o.users) != 1 for o in op.operands):
         return False
     a, b = (o.operands[0] for o in op.operands)
-    kinds = {DTYPES[d].kind for d in (a.dtype, op.dtype) if d in DTYPES}
-    if a.dtype != term.dtype or b.dtype != term.dtype or len(kinds) != 1 or not kinds <= {"int", "uint"} or bits(a.dtype) < 8:
+    alike = is_integral(a.dtype) and is_integral(op.dtype) and is_unsigned(a.dtype) == is_unsigned(op.dtype)
+    if a.dtype != term.dtype or b.dtype != term.dtype or not alike or bits(a.dtype) < 8:
         return False
     return preserves(a.dtype, op.dtype) and body.become(term, op.op, (a, b))
 

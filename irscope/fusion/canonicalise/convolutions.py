@@ -3,9 +3,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from irscope.fusion.canonicalise.dimensions import inverse, is_sorted
 from irscope.fusion.canonicalise.terms import Body, Term
 from irscope.fusion.canonicalise.values import is_all
+from irscope.fusion.dimensions import inverse, is_sorted
 from irscope.ops import hlo
 from irscope.ops.attributes import Convolution, Pad
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from irscope.fusion.canonicalise.dimensions import inverse, is_sorted
 from irscope.fusion.canonicalise.terms import Body, Term, tensor_type
 from irscope.fusion.canonicalise.values import is_all
+from irscope.fusion.dimensions import inverse, is_sorted
 from irscope.fusion.xla.gpu_device import Device
 from irscope.graph import TupleType
 from irscope.ops import hlo

@@ -4,8 +4,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import prod
 
-from irscope.fusion.canonicalise.dimensions import is_sorted
 from irscope.fusion.canonicalise.terms import Body, Term, tensor_type
+from irscope.fusion.dimensions import is_sorted
 from irscope.ops import hlo
 from irscope.ops.attributes import Dot, Transpose
 

@@ -6,10 +6,10 @@ from collections import defaultdict
 from dataclasses import dataclass
 from math import ceil, prod
 
-from irscope.fusion.canonicalise.dimensions import is_sorted
 from irscope.fusion.canonicalise.dots import Places, free, places, with_places
 from irscope.fusion.canonicalise.terms import Body, Term, tensor_type
 from irscope.fusion.canonicalise.values import bits
+from irscope.fusion.dimensions import is_sorted
 from irscope.fusion.xla.gemm.products import REDUCED
 from irscope.fusion.xla.gpu_device import Device
 from irscope.fusion.xla.opcodes import ELEMENTWISE

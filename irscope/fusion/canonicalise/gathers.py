@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from math import prod
 
-from irscope.fusion.canonicalise.dimensions import is_sorted
 from irscope.fusion.canonicalise.terms import Body, Term, tensor_type
+from irscope.fusion.dimensions import is_sorted
 from irscope.ops import hlo
 from irscope.ops.attributes import Gather, Scatter
 

@@ -7,9 +7,9 @@ for the default layout before, which is not followed but told by the readers. Al
 """
 from __future__ import annotations
 
-from irscope.fusion.canonicalise.dimensions import inverse, is_sorted
 from irscope.fusion.canonicalise.terms import Body, Term
 from irscope.fusion.canonicalise.values import is_floating
+from irscope.fusion.dimensions import inverse, is_sorted
 from irscope.fusion.xla.opcodes import ELEMENTWISE
 from irscope.graph import Layout, TensorType, TupleType, Type
 from irscope.ops import hlo

@@ -1,9 +1,9 @@
 """Layouts of XLA's GPU compiler: it writes every array row by row, so that a transpose is one and a reshape is a bitcast."""
 from __future__ import annotations
 
-from irscope.fusion.canonicalise.dimensions import is_sorted
 from irscope.fusion.canonicalise.layouts import default_layout
 from irscope.fusion.canonicalise.terms import Body, Term
+from irscope.fusion.dimensions import is_sorted
 from irscope.fusion.xla.opcodes import ELEMENTWISE
 from irscope.ops import hlo
 from irscope.ops.attributes import Broadcast, Transpose

@@ -3,9 +3,9 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from irscope.fusion.canonicalise.dimensions import common_factors, inserted_or_deleted, inverse, is_sorted, unmodified_places
 from irscope.fusion.canonicalise.dots import places
 from irscope.fusion.canonicalise.terms import Body, Term, tensor_type
+from irscope.fusion.dimensions import common_factors, inserted_or_deleted, inverse, is_sorted, unmodified_places
 from irscope.fusion.xla.opcodes import ELEMENTWISE
 from irscope.ops import hlo
 from irscope.ops.attributes import Broadcast, Iota, Transpose

@@ -3,9 +3,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from irscope.fusion.canonicalise.dimensions import is_sorted, unmodified, without
 from irscope.fusion.canonicalise.terms import Body, Term, tensor_type
 from irscope.fusion.canonicalise.values import combiner, is_all, is_floating, scalar_of
+from irscope.fusion.dimensions import is_sorted, unmodified, without
 from irscope.graph import Op
 from irscope.ops import hlo
 from irscope.ops.attributes import Broadcast, Concatenate, Pad, Reduce, Transpose, Windowed

@@ -7,28 +7,25 @@ from collections.abc import Iterable
 from irscope.fusion.canonicalise.calls import SHARDING
 from irscope.fusion.canonicalise.simplify import simplify_instruction
 from irscope.fusion.canonicalise.terms import Body
-from irscope.fusion.xla.stage import computations
+from irscope.fusion.xla.stage import computations, names_of
 from irscope.graph import Graph, Module, Node, Op, TensorType
 from irscope.ops import hlo
 from irscope.ops.attributes import CustomCall, HloModule
 
-EARLY = frozenset((
-    "reshape logistic batch-norm-inference batch-norm-training batch-norm-grad opt-barrier dynamic-reshape rng-bit-generator topk "
-    "cholesky").split())
+EARLY = hlo.named("reshape logistic batch-norm-inference batch-norm-training batch-norm-grad opt-barrier dynamic-reshape rng-bit-generator "
+                  "topk cholesky")
 """What XLA replaces before it fuses: reshapes become bitcasts, batch normalisations are written out."""
-KEPT_ON_GPU = frozenset(("opt-barrier",))
+KEPT_ON_GPU = hlo.named("opt-barrier")
 """What its GPU compiler keeps until it has fused."""
 LATE = hlo.named("fusion bitcast")
 """What only XLA's own passes write."""
-UNFOLLOWED = frozenset((
-    "rng rng-bit-generator cholesky triangular-solve reduce-window scan custom-call all-gather all-reduce "
-    "all-to-all collective-permute reduce-scatter fft map dynamic-reshape set-dimension-size").split())
+UNFOLLOWED = hlo.named("rng rng-bit-generator cholesky triangular-solve reduce-window scan custom-call all-gather all-reduce all-to-all "
+                       "collective-permute reduce-scatter fft map dynamic-reshape set-dimension-size")
 """What XLA may expand or rewrite in ways that are not followed here."""
 DOUBTED = hlo.named("copy dot tuple get-tuple-element")
 """Operators whose rules also apply to what XLA leaves before its fusion pass, and so are no sign."""
 REARRANGED = hlo.named("parameter copy tuple get-tuple-element")
 """Operators that come and go without arithmetic being rewritten; one of them less is no sign."""
-COMPLEX = frozenset(("c64", "c128"))
 
 
 def early_signs(module: Module, on_gpu: bool = False) -> list[str]:
@@ -44,7 +41,7 @@ def early_signs(module: Module, on_gpu: bool = False) -> list[str]:
         return ["the name of the dump"]
     graphs = computations(module)
     nodes = [node for graph in graphs for node in graph.nodes]
-    signs = sorted({node.op.name for node in nodes} & (EARLY - KEPT_ON_GPU if on_gpu else EARLY))
+    signs = names_of(nodes, EARLY - KEPT_ON_GPU if on_gpu else EARLY)
     if any(_is_inlined(module, node) for node in nodes):
         signs.append("call")
     if on_gpu and any(node.op is hlo.custom_call and CustomCall.of(node).custom_call_target in SHARDING for node in nodes):
@@ -78,7 +75,7 @@ def is_rewritten(module: Module, made: Module) -> bool:
 
 def unfollowed(module: Module) -> list[str]:
     """The operators of a module that XLA may expand or rewrite in ways that are not followed here."""
-    return sorted({node.op.name for graph in computations(module) for node in graph.nodes} & UNFOLLOWED)
+    return names_of((node for graph in computations(module) for node in graph.nodes), UNFOLLOWED)
 
 
 def _is_inlined(module: Module, node: Node) -> bool:
@@ -87,7 +84,7 @@ def _is_inlined(module: Module, node: Node) -> bool:
 
 
 def _has_complex(nodes: Iterable[Node]) -> bool:
-    return any(isinstance(node.type, TensorType) and node.type.dtype.name in COMPLEX for node in nodes)
+    return any(isinstance(node.type, TensorType) and node.type.dtype.is_complex for node in nodes)
 
 
 def _counted(graphs: Iterable[Graph]) -> Counter[Op]:

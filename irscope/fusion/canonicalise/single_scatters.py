@@ -14,14 +14,14 @@ def expand_single_scatters(body: Body) -> bool:
     for term in [t for t in body.instructions if t.op is hlo.scatter and len(t.operands) == 3 and t.is_array]:
         target, places, update = term.operands
         graph = term.bodies[0] if term.bodies else None
-        if places.rank != 2 or places.dims[0] != 1 or update.rank != target.rank + 1 or not _told(graph):
+        if places.rank != 2 or places.dims[0] != 1 or update.rank != target.rank + 1 or not _is_followed(graph):
             continue
         _expand(body, term, target, places, update, graph)
         changed = True
     return changed
 
 
-def _told(graph: Graph | None) -> bool:
+def _is_followed(graph: Graph | None) -> bool:
     """Whether what is written is the update, or one operation of the element that stands there and the update."""
     return graph is not None and (combiner(graph) is not None or (graph.root is not None and graph.root in graph.params[1:]))
 

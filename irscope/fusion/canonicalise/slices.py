@@ -1,9 +1,9 @@
 """Slices, updates, paddings, concatenations and reversals: merged and moved to where there is less to cut."""
 from __future__ import annotations
 
-from irscope.fusion.canonicalise.dimensions import inserted_or_deleted, inverse, unmodified
 from irscope.fusion.canonicalise.terms import Body, Term, tensor_type
 from irscope.fusion.canonicalise.values import is_all, scalar_of
+from irscope.fusion.dimensions import inserted_or_deleted, inverse, unmodified
 from irscope.fusion.xla.opcodes import ELEMENTWISE
 from irscope.ops import hlo
 from irscope.ops.attributes import Broadcast, Concatenate, Pad, Reverse, Slice, Transpose

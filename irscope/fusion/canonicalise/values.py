@@ -15,7 +15,7 @@ MAX_LOOKED_AT = 1 << 20
 
 def is_integral(dtype: str) -> bool:
     """Whether an element type is one of whole numbers; truth values are not."""
-    return dtype in DTYPES and DTYPES[dtype].kind in ("int", "uint")
+    return dtype in DTYPES and DTYPES[dtype].is_integer
 
 
 def is_unsigned(dtype: str) -> bool:
@@ -23,7 +23,7 @@ def is_unsigned(dtype: str) -> bool:
 
 
 def is_floating(dtype: str) -> bool:
-    return dtype in DTYPES and DTYPES[dtype].kind == "float"
+    return dtype in DTYPES and DTYPES[dtype].is_float
 
 
 def bits(dtype: str) -> int:

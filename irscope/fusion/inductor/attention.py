@@ -12,10 +12,13 @@ from irscope.fusion.inductor.strides import shape_of, viewed
 from irscope.graph import Node
 from irscope.ops import hlo
 from irscope.ops.attributes import Dot, Reduce, Transpose
+from irscope.ops.sets import torchscript
 
 TURNED = (0, 2, 1, 3)
 """(batch, length, heads, size) seen as (batch, heads, length, size)."""
-SOFTMAX = frozenset(("softmax", "_softmax"))
+SOFTMAX = torchscript("softmax _softmax")
+ADDITION = torchscript("add")
+PRODUCTS = torchscript("matmul bmm")
 
 
 def written_out(program: Program, nodes: list[Node], alive: list[bool]) -> list[Unit]:
@@ -33,31 +36,31 @@ def _attention(program: Program, last: Node, alive: list[bool]) -> Unit | None:
     if scores is None or not _only_read_in(program, inside, (last,), alive):
         return None
     found: list[Node] = [last, *inside]
-    masked = scores.op is hlo.add and operator_of(scores) == "add"
+    masked = scores.op is hlo.add and operator_of(scores) in ADDITION
     if masked:
         found.append(scores)
         scores = scores.operands[0]
-    scaled = scores.op.name if scores.op in (hlo.divide, hlo.multiply) and is_number(scores.operands[1]) else ""
-    if scaled:
+    scaled = scores.op if scores.op in (hlo.divide, hlo.multiply) and is_number(scores.operands[1]) else None
+    if scaled is not None:
         found.append(scores)
         scores = scores.operands[0]
     found.append(scores)
     if not _is_product(scores, 3) or not _only_read_in(program, found[len(inside) + 1:], found, alive):
         return None
     form = _laid_out(program, (scores.operands[0], scores.operands[1], last.operands[1]))
-    known = form and (scaled == "divide" or (scaled == "multiply" and not masked) or (not scaled and form == "turned"))
+    known = form and (scaled is hlo.divide or (scaled is hlo.multiply and not masked) or (scaled is None and form == "turned"))
     return Unit(sorted(found, key=lambda n: n.index), call=True, attention=True) if known else None
 
 
 def _is_product(node: Node, contracted: int) -> bool:
     """A product of (batch, heads, ...) matrices as ``matmul`` makes them, over dimension ``contracted`` of the second unturned."""
-    if node.op is not hlo.dot or operator_of(node) not in ("matmul", "bmm") or len(shape_of(node)) != 4:
+    if node.op is not hlo.dot or operator_of(node) not in PRODUCTS or len(shape_of(node)) != 4:
         return False
     if 1 in shape_of(node)[2:]:
         return False  # has been taken apart into a multiplication and a sum before (decompositions.py)
     batches, sums = Dot.of(node).batch_dims, Dot.of(node).contracting_dims
     turned = contracted == 3 and node.operands[1].op is not hlo.transpose
-    return all(tuple(b) == (0, 1) for b in batches) and tuple(sums[0]) == (3,) and tuple(sums[1]) == (3 if turned else 2,)
+    return batches == ((0, 1), (0, 1)) and sums == ((3,), (3 if turned else 2,))
 
 
 def _same_operator(node: Node) -> list[Node]:

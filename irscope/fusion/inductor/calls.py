@@ -4,21 +4,23 @@ from __future__ import annotations
 from itertools import pairwise
 from math import prod
 
-from irscope.fusion.inductor.forms import row_major, variables_of
+from irscope.fusion.inductor.forms import variables_of
 from irscope.fusion.inductor.program import Unit, is_number, operator_of
 from irscope.fusion.inductor.state import State, itemsize_of, whole
 from irscope.fusion.inductor.strides import channels_last, ordered_strides, shape_of, viewed
 from irscope.fusion.inductor.units import is_mask, read_in_order
 from irscope.fusion.inductor.values import Buffer, Storage, Tensor, strides_of
+from irscope.fusion.views import row_major
 from irscope.graph import Node, TensorType
 from irscope.ops import hlo
 from irscope.ops.attributes import Convolution, Dot, Transpose
+from irscope.ops.sets import torchscript
 
 CHANNELS_LAST = (1, 3, 2, 0)
 """The dimensions of an image (N, C, H, W) from the innermost outwards, as oneDNN's convolutions want them."""
 
 
-FILLED = frozenset(("zeros", "ones", "full", "zeros_like", "ones_like", "full_like", "new_zeros", "new_ones", "new_full"))
+FILLED = torchscript("zeros ones full zeros_like ones_like full_like new_zeros new_ones new_full")
 """Operators that make a tensor of one number: a tensor of that shape, not a number that is repeated."""
 ONE_RESULT = hlo.named("dot convolution scatter")
 """Calls that write their result themselves; of any other each result is taken out of the call, which is an operation more."""

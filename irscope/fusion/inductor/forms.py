@@ -12,6 +12,8 @@ from collections.abc import Hashable, Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from irscope.fusion.views import row_major
+
 
 class Digit(NamedTuple):
     """``(variable // low) % extent``; with low 1 and the extent of the loop, the variable itself."""
@@ -222,15 +224,6 @@ def variables_of(form: Form) -> set[int]:
 def coordinates(shape: tuple[int, ...]) -> tuple[Form, ...]:
     """A variable for each dimension of a shape."""
     return tuple(variable(i, size) for i, size in enumerate(shape))
-
-
-def row_major(shape: Sequence[int]) -> tuple[int, ...]:
-    """The strides of a value without gaps."""
-    strides, step = [], 1
-    for size in reversed(shape):
-        strides.append(step)
-        step *= max(size, 1)
-    return tuple(reversed(strides))
 
 
 def unflattened(flat: Form, shape: Sequence[int]) -> tuple[Form, ...]:

@@ -1,10 +1,11 @@
 """Concatenation: each piece computed where it belongs in the result, so that the concatenation itself does nothing (``ConcatKernel``)."""
 from __future__ import annotations
 
-from irscope.fusion.inductor.forms import coordinates, digit_of, row_major
+from irscope.fusion.inductor.forms import coordinates, digit_of
 from irscope.fusion.inductor.state import State, itemsize_of, whole
 from irscope.fusion.inductor.strides import channels_last, ordered_strides, shape_of
 from irscope.fusion.inductor.values import Buffer, Tensor, strides_of
+from irscope.fusion.views import row_major
 from irscope.graph import Node
 from irscope.ops.attributes import Concatenate
 

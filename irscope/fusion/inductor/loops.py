@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from functools import cmp_to_key
 from typing import NamedTuple
 
-from irscope.fusion.inductor.forms import Atom, Digit, Form, Loaded, Part, form_of, row_major, steps, variables_of, weighted
+from irscope.fusion.inductor.forms import Atom, Digit, Form, Loaded, Part, form_of, steps, variables_of, weighted
+from irscope.fusion.views import row_major
 
 
 class Nest(NamedTuple):

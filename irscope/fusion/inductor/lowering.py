@@ -15,13 +15,14 @@ from irscope.fusion.inductor.program import Program, Unit, operator_of
 from irscope.fusion.inductor.rules import RULES, adaptive, copying_view, elementwise, upsampled, view
 from irscope.fusion.inductor.state import State, elements
 from irscope.fusion.inductor.strides import shape_of
-from irscope.fusion.inductor.units import ADAPTIVE, UPSAMPLED, is_view
+from irscope.fusion.inductor.units import ADAPTIVE, DEVIATIONS, elements_read, is_view
 from irscope.fusion.inductor.values import Buffer, Expression, Tensor
 from irscope.graph import Kind, Node, TensorType
 from irscope.ops import hlo
 from irscope.ops.attributes import GetTupleElement
+from irscope.ops.sets import torchscript
 
-AT_ONCE = frozenset(("mean", "addcmul", "addcdiv", "avg_pool1d", "avg_pool2d", "avg_pool3d"))
+AT_ONCE = torchscript("mean addcmul addcdiv avg_pool1d avg_pool2d avg_pool3d")
 """Operators of several primitives that PyTorch does not take apart."""
 
 
@@ -44,7 +45,7 @@ def _lower(state: State, unit: Unit) -> None:
     if unit.call and operator_of(node) in ADAPTIVE and isinstance(node.type, TensorType):
         adaptive(state, unit)
         _settle(state, node, state.tensors[node])
-    elif unit.call and UPSAMPLED.get(operator_of(node)):
+    elif unit.call and elements_read(node):
         upsampled(state, unit)
         _settle(state, node, state.tensors[node])
     elif unit.call and taken_apart(state, unit):
@@ -132,7 +133,7 @@ def _is_inside(program: Program, node: Node) -> bool:
 def _is_needed(state: State, node: Node, expression: Expression) -> bool:
     """Whether something that reads the value wants it in memory."""
     program = state.program
-    if node in program.means and operator_of(node) not in ("var", "std"):
+    if node in program.means and operator_of(node) not in DEVIATIONS:
         return True
     again = program.uses[node.index] > 1
     return again and ((node in program.given and bool(expression.loads)) or (node in program.called and expression.moving() > 1))

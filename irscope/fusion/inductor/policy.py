@@ -8,18 +8,18 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from irscope.expand import expand
+from irscope.formats.torchscript.dialect import TORCHSCRIPT
 from irscope.fusion.inductor.cpp import Cpp
 from irscope.fusion.inductor.limits import CPU, Limits
 from irscope.fusion.inductor.lowering import lowered
 from irscope.fusion.inductor.program import Program
+from irscope.fusion.inductor.report import Report
 from irscope.fusion.inductor.scheduler import Scheduler
 from irscope.fusion.inductor.state import State
-from irscope.fusion.inductor.told import Told
 from irscope.fusion.inductor.units import program_of
 from irscope.fusion.inductor.values import Buffer
-from irscope.fusion.plan import Plan
+from irscope.fusion.plan import Plan, applied_bodies
 from irscope.graph import Graph, Module, callees_first
-from irscope.ops import hlo
 
 VERSION = "torch-2.13"
 """The release whose decisions these are."""
@@ -32,9 +32,9 @@ class Prepared(NamedTuple):
     state: State
     scheduler: Scheduler
 
-    def told(self) -> Told:
+    def report(self) -> Report:
         """What the scheduler has made so far, to be told."""
-        return Told(self.program, self.state, self.scheduler)
+        return Report(self.program, self.state, self.scheduler)
 
 
 class InductorPolicy:
@@ -42,6 +42,7 @@ class InductorPolicy:
 
     name = "inductor"
     version = f"inductor@{VERSION}"
+    dialect = TORCHSCRIPT
     elsewhere = "it decides as torch.compile does on a CPU; for a GPU run the program with TORCH_LOGS=fusion, and give that log by " \
         "--fusion-log (docs/fusion/logs.md), or ask --policy xla-gpu"
     """What to do for devices that are not simulated."""
@@ -49,7 +50,7 @@ class InductorPolicy:
         """The kernels of one primitive graph."""
         prepared = self.prepared(graph)
         prepared.scheduler.run()
-        return prepared.told().plan()
+        return prepared.report().plan()
 
     def prepared(self, graph: Graph, limits: Limits = CPU) -> Prepared:
         """A primitive graph, lowered, before anything is joined."""
@@ -66,17 +67,14 @@ class InductorPolicy:
         """A plan for the primitives of each computation that runs."""
         # HLO may be inlined further; what is made of other formats is expanded all the way.
         primitive = module if module.is_primitive and not module.dialect.primitive else expand(module, outline=True)
-        applied = {id(body) for g in primitive.graphs.values() for node in g.nodes if node.op in APPLIED for body in node.bodies}
-        return [self.plan(graph) for graph in callees_first(primitive, primitive.main()) if id(graph) not in applied]
+        applied = applied_bodies(primitive)
+        return [self.plan(graph) for graph in callees_first(primitive, primitive.main()) if graph not in applied]
 
     def remarks(self, module: Module, device: str | None = None) -> list[str]:
         """What about this text torch.compile would see otherwise."""
-        if module.format != "torchscript":
+        if module.dialect is not self.dialect:
             return [f"{module.format} operators stand in for those of PyTorch"]
         return []
 
-
-APPLIED = hlo.named("reduce reduce-window scatter select-and-scatter sort map all-reduce reduce-scatter")
-"""Operators whose bodies work on elements."""
 
 POLICY = InductorPolicy()

@@ -3,12 +3,13 @@ from __future__ import annotations
 
 from math import prod
 
-from irscope.fusion.inductor.forms import Form, coordinates, number, row_major, variable
+from irscope.fusion.inductor.forms import Form, coordinates, number, variable
 from irscope.fusion.inductor.program import VIEWS, Unit
 from irscope.fusion.inductor.rules import elementwise, view
 from irscope.fusion.inductor.state import State, whole
 from irscope.fusion.inductor.strides import shape_of
 from irscope.fusion.inductor.values import Expression, Tensor
+from irscope.fusion.views import row_major
 from irscope.graph import Node
 from irscope.ops import hlo
 from irscope.ops.attributes import Dot

@@ -4,11 +4,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from irscope.fusion.inductor.strides import shape_of
-from irscope.graph import Graph, Node
-from irscope.ops import hlo
+from irscope.graph import Graph, Node, Op
+from irscope.ops import hlo, lookup
 
 VIEWS = hlo.named("reshape transpose slice reverse broadcast")
-ATTENTION = "scaled_dot_product_attention"
 
 
 @dataclass(slots=True, eq=False)
@@ -48,10 +47,10 @@ class Program:
     home: dict[Node, Unit] = field(default_factory=dict)
 
 
-def operator_of(node: Node) -> str:
-    """The name of the operator of PyTorch that a primitive belongs to, or the empty string."""
-    name = node.origin[0].op.name if node.origin else ""
-    return name[6:].rstrip("_") if name.startswith("aten::") else ""
+def operator_of(node: Node) -> Op:
+    """The operator that a primitive belongs to, of one that works in place the one that does not; its own where it belongs to none."""
+    op = node.origin[0].op if node.origin else node.op
+    return lookup(op.name.rstrip("_"), op.dialect) or op
 
 
 def seen_through(node: Node) -> Node:

@@ -11,7 +11,7 @@ from irscope.graph import Node
 from irscope.ops import hlo
 
 if TYPE_CHECKING:
-    from irscope.fusion.inductor.told import Told
+    from irscope.fusion.inductor.report import Report
 
 RULES = {
     BETWEEN: "intermediate-node", DIFFERENT_ACCESS: "index-mismatch", NO_SHARED_DATA: "no-shared-data", ORDER: "order", CYCLE: "cycle",
@@ -41,38 +41,38 @@ class Reason(NamedTuple):
     counterfactual: str = ""
 
 
-def reason(told: Told, producer: Node, consumer: Node) -> Reason:
+def reason(report: Report, producer: Node, consumer: Node) -> Reason:
     """The first thing that keeps an edge from being fused."""
-    first, second = _stored(told, producer), _reading(told, producer, consumer)
+    first, second = _stored(report, producer), _reading(report, producer, consumer)
     for node, buffer in ((producer, first), (consumer, second)):
         if buffer is not None and buffer.kind == "extern":
-            return _call(told, node, producer)
+            return _call(report, node, producer)
     if first is not None and first.kind == "nop":
         return Reason(None, "concatenation", f"{named(producer)} is put together in memory from pieces that are written one by one",
                       f"read the pieces of {named(producer)} instead")
     if first is None or second is None:
         return Reason(None, "not-tried", f"{named(producer)} and {named(consumer)} are not computed by loops of their own",
                       "none: no loops of the two stand in the program")
-    refused = told.scheduler.refused.get((first.number, second.number))
+    refused = report.scheduler.refused.get((first.number, second.number))
     test = refused.test if refused is not None else ""
     numbers = refused.numbers if refused is not None else ""
-    home, reader = told.scheduler.home[first.name], told.scheduler.home[second.name]
-    cause, edit = _explained(told, test, numbers, (producer, consumer), (home, reader))
+    home, reader = report.scheduler.home[first.name], report.scheduler.home[second.name]
+    cause, edit = _explained(report, test, numbers, (producer, consumer), (home, reader))
     return Reason(refused.words if refused is not None else None, RULES.get(test, test), cause, edit)
 
 
-def _stored(told: Told, node: Node) -> Buffer | None:
+def _stored(report: Report, node: Node) -> Buffer | None:
     """The buffer that holds a node's value, or else one of those that compute it."""
-    if node in told.stored and told.stored[node].name in told.scheduler.home:
-        return told.stored[node]
-    kernels = told.homes.get(node, ())
+    if node in report.stored and report.stored[node].name in report.scheduler.home:
+        return report.stored[node]
+    kernels = report.homes.get(node, ())
     return next((b for kernel in kernels for b in kernel.buffers if node in b.members), None)
 
 
-def _reading(told: Told, producer: Node, consumer: Node) -> Buffer | None:
+def _reading(report: Report, producer: Node, consumer: Node) -> Buffer | None:
     """The first buffer that computes the consumer and reads the producer."""
-    held = _stored(told, producer)
-    found = [b for kernel in told.homes.get(consumer, ()) for b in kernel.buffers if consumer in b.members]
+    held = _stored(report, producer)
+    found = [b for kernel in report.homes.get(consumer, ()) for b in kernel.buffers if consumer in b.members]
     reading = [b for b in found if held is not None and (any(load is held for load, _ in b.expression.loads) or held in b.reads)]
     return next(iter(reading or found), None)
 
@@ -87,24 +87,24 @@ def named(node: Node) -> str:
     return f"%{written(node).name}"
 
 
-def _call(told: Told, node: Node, producer: Node) -> Reason:
+def _call(report: Report, node: Node, producer: Node) -> Reason:
     """``node`` is a call of a library, the producer of the edge or what reads it."""
     name = written(node).op.name
     edit = f"none while {named(node)} is a call of a library"
     if node is producer and node.op in (hlo.dot, hlo.add) and "conv" not in name:
         edit = "torch.compile(mode='max-autotune') has products made from templates, which take pointwise operators behind them"
-    main = next((n for n in told.program.home[node].nodes if n.op in OF_A_LIBRARY), node)
+    main = next((n for n in report.program.home[node].nodes if n.op in OF_A_LIBRARY), node)
     part = "" if written(main) is written(node) else f" is part of {written(main).op.name} {named(main)}, which"
     cause = f"{name} {named(node)}{part} is a call of a library: Inductor fuses nothing into it and nothing behind it"
     return Reason(None, "extern-kernel", cause, edit)
 
 
-def _explained(told: Told, test: str, numbers: str, ends: tuple[Node, Node], kernels: tuple[Kernel, Kernel]) -> tuple[str, str]:
+def _explained(report: Report, test: str, numbers: str, ends: tuple[Node, Node], kernels: tuple[Kernel, Kernel]) -> tuple[str, str]:
     """A sentence with the names and numbers of this edge, and the smallest edit (empty: none is known)."""
     (producer, consumer), (first, second) = ends, kernels
     a, b = named(producer), named(consumer)
     if test == BETWEEN:
-        between = _between(told, first, second)
+        between = _between(report, first, second)
         other = f"{named(between)} ({written(between).op.name})" if between is not None else "another kernel"
         return (f"the kernel of {b} also needs {other}, which needs {a} and is not part of it",
                 f"compute {b} without {other}, and bring {other} in behind it")
@@ -127,17 +127,17 @@ def _explained(told: Told, test: str, numbers: str, ends: tuple[Node, Node], ker
                 f"let {b} not need what stands between, or compute it from something else than {a}")
     if test:
         return f"the scheduler refuses {a} and {b}: {test} {numbers}".strip(), WAYS.get(test, "none is known")
-    attempts = told.scheduler.limits.attempts
+    attempts = report.scheduler.limits.attempts
     return (f"{a} and {b} were not tried together: each reader of a buffer is tried with the {attempts} that follow it",
             "none in the graph: torch._inductor.config.max_fusion_buffer_group_pairwise_attempts")
 
 
-def _between(told: Told, first: Kernel, second: Kernel) -> Node | None:
+def _between(report: Report, first: Kernel, second: Kernel) -> Node | None:
     """What the second kernel needs that needs the first."""
     for need in second.needs:
-        home = told.scheduler.home[need.buffer]
-        if home is not first and home is not second and told.scheduler.ancestors.before(first, home):
-            return told.scheduler.buffers[need.buffer].node
+        home = report.scheduler.home[need.buffer]
+        if home is not first and home is not second and report.scheduler.ancestors.before(first, home):
+            return report.scheduler.buffers[need.buffer].node
     return None
 
 

@@ -3,11 +3,12 @@ from __future__ import annotations
 
 from math import prod
 
-from irscope.fusion.inductor.forms import Form, coordinates, row_major
+from irscope.fusion.inductor.forms import Form, coordinates
 from irscope.fusion.inductor.limits import Limits
 from irscope.fusion.inductor.program import Program
 from irscope.fusion.inductor.strides import shape_of
 from irscope.fusion.inductor.values import Buffer, Expression, Storage, Tensor
+from irscope.fusion.views import row_major
 from irscope.graph import Node, TensorType
 
 

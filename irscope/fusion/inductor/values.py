@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from irscope.fusion.inductor.forms import Form, coordinates, is_indirect, replaced, row_major, steps, weighted
+from irscope.fusion.inductor.forms import Form, coordinates, is_indirect, replaced, steps, weighted
 from irscope.fusion.inductor.loops import picked_order
 from irscope.fusion.inductor.strides import ordered_strides
+from irscope.fusion.views import row_major
 from irscope.graph import Node
 
 Load = tuple["Buffer", tuple[Form, ...]]

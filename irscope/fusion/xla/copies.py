@@ -79,3 +79,11 @@ def reader_count(instruction: Instruction) -> int:
     for user in instruction.users:
         total += len(user.body.params[user.operands.index(instruction)].users) if user.body is not None else 1
     return total
+
+
+class AllCopies(dict[Instruction, Copies]):
+    """The copies of each fusion, counted when it is first asked for."""
+
+    def __missing__(self, fusion: Instruction) -> Copies:
+        found = self[fusion] = Copies(fusion)
+        return found

@@ -1,14 +1,14 @@
 """The tests of XLA's CPU fusion pass in the order in which it makes them (cpu_instruction_fusion.cc, instruction_fusion.cc)."""
 from __future__ import annotations
 
-from irscope.fusion.xla.copies import Copies
+from irscope.fusion.xla.copies import AllCopies
 from irscope.fusion.xla.inplace import WORDS, conflict
 from irscope.fusion.xla.instructions import Computation, Instruction, fuse_into
 from irscope.fusion.xla.opcodes import CHEAP_WHEN_REAL, CPU_CHEAP, CPU_LOOP_FUSIBLE
 from irscope.fusion.xla.refusal import Refusal, Rule
 from irscope.fusion.xla.releases import LATEST, CpuRelease
 from irscope.fusion.xla.reuse import ReusedOperands
-from irscope.graph import DTYPES, TensorType
+from irscope.graph import TensorType
 from irscope.ops import hlo
 from irscope.ops.attributes import Concatenate, Dot, Reduce
 
@@ -114,14 +114,14 @@ class CpuRules:
         self.computation = computation
         self.release = release
         self.reused = ReusedOperands()
-        self.copies: dict[Instruction, Copies] = {}
+        self.copies = AllCopies()
         self.easy: dict[Instruction, bool] = {}
 
     def refusal(self, consumer: Instruction, producer: Instruction, number: int) -> Refusal | None:
         """Why an operand does not go into ``consumer``; None when it does. ``number`` is its place in anything but a fusion."""
         if consumer.kind == "kLoop" and consumer.body is not None and consumer.body.root.op not in WRITES_IN_PLACE \
                 and self._is_easy(producer) and producer is not self.computation.root:
-            numbers = self._copies(consumer).too_many(producer)
+            numbers = self.copies[consumer].too_many(producer)
             return Refusal(TOO_MANY_COPIES, numbers) if numbers else None
         if consumer.kind == "kCustom":
             return Refusal(CUSTOM)
@@ -172,7 +172,7 @@ class CpuRules:
             return Refusal(LONE_CONSTANT)
         if producer.op is hlo.fusion:
             return Refusal(PRODUCER_IS_FUSION)
-        if consumer.body is not None and (numbers := self._copies(consumer).too_many(producer)):
+        if consumer.body is not None and (numbers := self.copies[consumer].too_many(producer)):
             return Refusal(TOO_MANY_COPIES, numbers)
         if consumer.op is hlo.dot and len(consumer.dims) <= 1 and number < 2:
             vector = consumer.operands[1 - number]
@@ -192,16 +192,10 @@ class CpuRules:
         else:
             fusion, fusion.kind = consumer, kind
         self.reused.fusing(producer, fusion)
-        copies = self._copies(fusion)
+        copies = self.copies[fusion]
         readers = copies.take_operand(producer)
         copies.add(fuse_into(fusion, producer), readers)
         return fusion
-
-    def _copies(self, fusion: Instruction) -> Copies:
-        found = self.copies.get(fusion)
-        if found is None:
-            found = self.copies[fusion] = Copies(fusion)
-        return found
 
 
 def loop_fusible(instruction: Instruction) -> bool:
@@ -267,8 +261,8 @@ def _bytes(instruction: Instruction) -> int:
 
 
 def _is_complex(instruction: Instruction) -> bool:
-    return instruction.dtype in ("c64", "c128")
+    return isinstance(instruction.type, TensorType) and instruction.type.dtype.is_complex
 
 
 def _is_integral(instruction: Instruction) -> bool:
-    return instruction.dtype in DTYPES and instruction.dtype[:1] in ("s", "u")
+    return isinstance(instruction.type, TensorType) and instruction.type.dtype.is_integer

@@ -214,11 +214,11 @@ class _Queue:
                 self.computation.remove(constant)
         for instruction in self.computation.instructions:
             for consumer in instruction.users:
-                refusal = self._told(instruction, consumer)
+                refusal = self._final_refusal(instruction, consumer)
                 if refusal is not None:
                     self.outcome.refusals[instruction.name, consumer] = refusal
 
-    def _told(self, producer: Instruction, consumer: Instruction) -> Refusal | None:
+    def _final_refusal(self, producer: Instruction, consumer: Instruction) -> Refusal | None:
         """Why two kernels are apart: by themselves, or because another reader cannot take the producer."""
         whole = self.whole.get(producer)
         if whole is not None and (whole.rule is ONLY_BITCASTS or is_free_bitcast(consumer)):

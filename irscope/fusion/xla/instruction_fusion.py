@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from math import prod
 
-from irscope.fusion.xla.copies import Copies
+from irscope.fusion.xla.copies import AllCopies
 from irscope.fusion.xla.cpu_rules import always_duplicable, is_expensive
 from irscope.fusion.xla.gpu_device import Device
 from irscope.fusion.xla.gpu_kinds import earlier_kind, members, traits_of_both
@@ -74,7 +74,7 @@ class InstructionRules:
         self.device = device
         self.may_duplicate = may_duplicate
         self.reused = ReusedOperands()
-        self.copies: dict[Instruction, Copies] = {}
+        self.copies = AllCopies()
 
     def refusal(self, consumer: Instruction, producer: Instruction, number: int) -> Refusal | None:
         """Why an operand does not go into ``consumer``; None when it does."""
@@ -97,7 +97,7 @@ class InstructionRules:
             return Refusal(EXPENSIVE_TWICE if self.may_duplicate else SHARED, f"{producer.op} with {len(producer.users)} readers")
         if refusal := budget_refusal(producer, consumer, self.device):
             return refusal
-        if consumer.body is not None and (numbers := self._copies(consumer).too_many(producer)):
+        if consumer.body is not None and (numbers := self.copies[consumer].too_many(producer)):
             return Refusal(COPIES, numbers)
         return None
 
@@ -106,17 +106,11 @@ class InstructionRules:
         kind = earlier_kind(consumer, producer)
         fusion = self.computation.wrap(consumer, kind) if consumer.body is None else consumer
         self.reused.fusing(producer, fusion)
-        copies, both = self._copies(fusion), traits_of_both(producer, fusion)
+        copies, both = self.copies[fusion], traits_of_both(producer, fusion)
         readers = copies.take_operand(producer)
         copies.add(fuse_into(fusion, producer), readers)
         fusion.kind, fusion.traits = kind, both
         return fusion
-
-    def _copies(self, fusion: Instruction) -> Copies:
-        found = self.copies.get(fusion)
-        if found is None:
-            found = self.copies[fusion] = Copies(fusion)
-        return found
 
 
 def costs_much(instruction: Instruction) -> bool:

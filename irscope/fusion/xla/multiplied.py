@@ -31,7 +31,7 @@ HERE = "the kernels told here are those with it"
 ELSEWHERE = "the kernels told here are those without it"
 THEN = ("afterwards XLA's autotuner times each of these kernels on the device, and may have cuBLAS compute the product, with what is "
         "around it in kernels of its own, which is not simulated")
-UNTOLD = hlo.named("parameter constant broadcast")
+UNNAMED = hlo.named("parameter constant broadcast")
 """What is not named among what a kernel takes in: it costs nothing."""
 
 
@@ -71,7 +71,7 @@ class Edge:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Multiplied:
     """What becomes of the products of a module, in the order of the text, and of the edges around them."""
 
     products: tuple[Product, ...]
@@ -79,7 +79,7 @@ class Told:
 
 
 @lru_cache(maxsize=2)
-def told_of(module: Module, device: Device, rewritten: Module | None = None) -> Told:
+def products_of(module: Module, device: Device, rewritten: Module | None = None) -> Multiplied:
     """What the pass makes of a module; nothing where it has no products, where XLA has run the pass already, where it does not run on the
     device, and where the text leaves out what decides.
 
@@ -87,9 +87,9 @@ def told_of(module: Module, device: Device, rewritten: Module | None = None) -> 
     target.
     """
     if not module.dialect.primitive or any(sign in module.source.text for sign in RUN_BEFORE) or bails_out(device):
-        return Told((), ())
+        return Multiplied((), ())
     if not any(node.op is hlo.dot for graph in module.graphs.values() for node in graph.nodes):
-        return Told((), ())
+        return Multiplied((), ())
     products: list[Product] = []
     edges: list[Edge] = []
     try:
@@ -100,8 +100,8 @@ def told_of(module: Module, device: Device, rewritten: Module | None = None) -> 
                     products.append(product)
                     edges += _edges(graph.name, product)
     except UserError:
-        return Told((), ())
-    return Told(tuple(products), tuple(edges))
+        return Multiplied((), ())
+    return Multiplied(tuple(products), tuple(edges))
 
 
 def is_to_come(module: Module) -> bool:
@@ -136,21 +136,21 @@ def _node(instruction: Instruction) -> Node | None:
     return in_text(instruction.node) if instruction.node is not None else None
 
 
-def tell_products(plans: list[Plan], module: Module, device: Device, rewritten: Module | None = None) -> list[Plan]:
+def report_products(plans: list[Plan], module: Module, device: Device, rewritten: Module | None = None) -> list[Plan]:
     """Say of the edges that stay apart next to a product what the pass before decides of them; XLA's words of this pass stay.
 
     An instruction that several products ask about counts as outside where one of them leaves it there.
     """
     known: dict[tuple[str, str, str], Edge] = {}
-    for edge in told_of(module, device, rewritten).edges:
+    for edge in products_of(module, device, rewritten).edges:
         names = ((edge.producer.name, edge.consumer.name), *(edge.also if rewritten is not None else ()))
         for key in ((edge.graph, *pair) for pair in dict.fromkeys(names)):
             if key not in known or (known[key].no is None and edge.no is not None):
                 known[key] = edge
-    return [replace(plan, verdicts=[_told(verdict, known) for verdict in plan.verdicts]) for plan in plans] if known else plans
+    return [replace(plan, verdicts=[_with_cause(verdict, known) for verdict in plan.verdicts]) for plan in plans] if known else plans
 
 
-def _told(verdict: EdgeVerdict, known: dict[tuple[str, str, str], Edge]) -> EdgeVerdict:
+def _with_cause(verdict: EdgeVerdict, known: dict[tuple[str, str, str], Edge]) -> EdgeVerdict:
     edge = known.get((verdict.graph.name, *verdict.names))
     if edge is None or verdict.fused != "none":
         return verdict
@@ -159,7 +159,7 @@ def _told(verdict: EdgeVerdict, known: dict[tuple[str, str, str], Edge]) -> Edge
 
 def multiplications(module: Module, device: Device, rewritten: Module | None = None) -> list[str]:
     """One remark on which products become Triton kernels, with what; none where the text has no products or XLA has run the pass."""
-    products = told_of(module, device, rewritten).products
+    products = products_of(module, device, rewritten).products
     if not products:
         return []
     made = [p for p in products if p.is_made]
@@ -181,7 +181,7 @@ def _shown(product: Product) -> str:
     for asked in product.asked:
         if asked.no is None:
             node = _node(asked.consumer if asked.behind else asked.producer)
-            if node is not None and node.op not in UNTOLD and node is not dot:
+            if node is not None and node.op not in UNNAMED and node is not dot:
                 (behind if asked.behind else before)[node.name] = None
     parts = [f"{_named(list(names))} {where}" for names, where in ((before, "in front"), (behind, "behind")) if names]
     return f"%{_name(product)} with {' and '.join(parts)}" if parts else f"%{_name(product)} alone"

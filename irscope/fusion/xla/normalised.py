@@ -70,11 +70,11 @@ def normalisations(module: Module, device: Device, placed: bool = False) -> list
     if words := bails_out(device):
         return [f"XLA's softmax rewriter makes no kernel of a normalisation on {device.name}: {words}"]
     try:
-        told = decisions(module)
+        found = decisions(module)
     except UserError:
         return []
-    taken = [decision for _, decision in told if isinstance(decision, Diamond)]
-    left = [(reduce, decision) for reduce, decision in told if isinstance(decision, Refused)]
+    taken = [decision for _, decision in found if isinstance(decision, Diamond)]
+    left = [(reduce, decision) for reduce, decision in found if isinstance(decision, Refused)]
     if not taken and not left:
         return []
     parts = [f"XLA's softmax rewriter (SoftmaxRewriterTriton), which runs before this pass, takes {len(taken)} of "

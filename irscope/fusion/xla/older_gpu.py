@@ -31,13 +31,13 @@ def run(computation: Computation, device: Device) -> Outcome:
     for producer in computation.instructions:
         whole = merger.refusal(producer) if producer.body is not None and producer.users else None
         for consumer in producer.users:
-            refusal = whole or second.refusals.get((producer.name, consumer)) or _told(rules, producer, consumer)
+            refusal = whole or second.refusals.get((producer.name, consumer)) or _refusal(rules, producer, consumer)
             if refusal is not None:
                 outcome.refusals[producer.name, consumer] = refusal
     return outcome
 
 
-def _told(rules: InstructionRules, producer: Instruction, consumer: Instruction) -> Refusal | None:
+def _refusal(rules: InstructionRules, producer: Instruction, consumer: Instruction) -> Refusal | None:
     """Why an instruction is not in a kernel that the merger made or changed."""
     return rules.refusal(consumer, producer, consumer.operands.index(producer)) if producer.body is None else None
 

@@ -317,7 +317,7 @@ def rewrite(computation: Computation, device: Device) -> list[Instruction]:
 def of_reductions(computation: Computation) -> dict[Instruction, Decision]:
     """For each reduction that is broadcast back, the diamond that takes it, or the refusal that came nearest to one."""
     matcher = Matcher()
-    told: dict[Instruction, Decision] = {}
+    decided: dict[Instruction, Decision] = {}
     for reduce in computation.post_order():
         if reduce.op is not hlo.reduce:
             continue
@@ -332,8 +332,8 @@ def of_reductions(computation: Computation) -> dict[Instruction, Decision]:
             if found.reduce in (None, reduce) and (best is None or RULES.index(found.rule) > best[0]):
                 best = RULES.index(found.rule), found
         if best is not None:
-            told[reduce] = best[1]
-    return told
+            decided[reduce] = best[1]
+    return decided
 
 
 def _roots(reduce: Instruction) -> Iterator[Instruction]:

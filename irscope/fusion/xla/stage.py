@@ -1,15 +1,14 @@
 """At which point of XLA's pipeline a text was written, as far as it shows."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from irscope.fusion.xla.releases import RELEASES
-from irscope.graph import Graph, Module, Node, TensorType, callees_first
+from irscope.graph import Graph, Module, Node, Op, TensorType, callees_first
 from irscope.ops import hlo
 from irscope.ops.attributes import Fusion, HloModule
 
-REWRITTEN = frozenset(
-    "logistic batch-norm-inference batch-norm-training batch-norm-grad opt-barrier dynamic-reshape call".split())
+REWRITTEN = hlo.named("logistic batch-norm-inference batch-norm-training batch-norm-grad opt-barrier dynamic-reshape call")
 """What XLA's passes replace before they fuse."""
 
 
@@ -24,10 +23,15 @@ def computations(module: Module) -> list[Graph]:
     return [graph for graph in graphs if id(graph) not in applied and graph.root is not None]
 
 
+def names_of(nodes: Iterable[Node], ops: frozenset[Op]) -> list[str]:
+    """Which of these operators some nodes have, by name, in order."""
+    return sorted(op.name for op in {node.op for node in nodes} & ops)
+
+
 HOW = "(XLA_FLAGS=--xla_dump_hlo_pass_re=.*)"
 
 
-def remarks(module: Module, version: str, dump: str, kept: frozenset[str] = frozenset()) -> list[str]:
+def remarks(module: Module, version: str, dump: str, kept: frozenset[Op] = frozenset()) -> list[str]:
     """What to know of the verdicts on a module that was judged as written: whether it is fused already, or far from what the pass sees.
 
     ``kept`` are operators that this compiler does not replace before.
@@ -38,16 +42,16 @@ def remarks(module: Module, version: str, dump: str, kept: frozenset[str] = froz
         return [f"{version} judges the primitives of this {module.format} graph; XLA would first rewrite and lay them out"]
     nodes = [n for g in module.graphs.values() for n in g.nodes]
     fused = sum(n.op is hlo.fusion and Fusion.of(n).kind in ("kLoop", "kInput", "kOutput") for n in nodes)
-    told = []
+    found = []
     if fused:
-        told.append(f"the text already holds {fused} fusion{'s' if fused != 1 else ''}: what is inside them is fused; the edges "
+        found.append(f"the text already holds {fused} fusion{'s' if fused != 1 else ''}: what is inside them is fused; the edges "
                     f"between them are explained by what {version} makes of the text with its kernels taken apart")
-    raw = sorted({n.op.name for n in nodes} & (REWRITTEN - kept))
+    raw = names_of(nodes, REWRITTEN - kept)
     if raw or (nodes and not any(_has_layout(n) for n in nodes)):
         why = f"it has {', '.join(raw)}" if raw else "it has no layouts"
-        told.append(f"the text looks like HLO before XLA's own rewriting ({why}): names and edges may change before the fusion pass; "
+        found.append(f"the text looks like HLO before XLA's own rewriting ({why}): names and edges may change before the fusion pass; "
                     f"exact answers need the dump named {dump} {HOW}")
-    return told
+    return found
 
 
 def other_release(module: Module, version: str) -> list[str]:
@@ -78,13 +82,13 @@ def early_remarks(module: Module, version: str, dump: str, signs: Sequence[str],
     ``signs`` show that XLA has not done so yet; ``unfollowed`` are its operators that XLA rewrites in ways of its own; ``near`` is how
     often the rewriting was right, ``more`` is to be known of it.
     """
-    told = [f"the text is HLO from before XLA's own rewriting ({', '.join(signs)}): {version} judges it rewritten as XLA would, and tells "
+    found = [f"the text is HLO from before XLA's own rewriting ({', '.join(signs)}): {version} judges it rewritten as XLA would, and tells "
             f"that in its own operators; confidence: near ({near}); exact answers need the dump named {dump} {HOW}{more}"]
     if unfollowed:
-        told.append(f"confidence: low around {', '.join(unfollowed)}, which XLA may write out in ways that are not followed here")
+        found.append(f"confidence: low around {', '.join(unfollowed)}, which XLA may write out in ways that are not followed here")
     if isinstance(parts := HloModule.of(module).num_partitions, int) and parts > 1:
-        told.append(f"confidence: low, for XLA divides the program among {parts} devices first, which is not followed here")
-    return told
+        found.append(f"confidence: low, for XLA divides the program among {parts} devices first, which is not followed here")
+    return found
 
 
 def _has_layout(node: Node) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 
-from irscope.fusion.canonicalise.dimensions import common_factors
+from irscope.fusion.dimensions import common_factors, inverse
 from irscope.fusion.xla.instructions import Instruction
 from irscope.graph import Layout, TensorType
 from irscope.ops import hlo
@@ -102,11 +102,6 @@ def transpose_above_bitcast(transpose: Instruction, source: Form) -> Moved | Non
     """``transpose(bitcast(x))`` with ``x`` of form ``source`` as ``bitcast(transpose(x))``: the form and permutation of the transpose."""
     back = inverse(Transpose.of(transpose).dimensions)
     return _turned(transpose, source, form_of(transpose.operands[0]), form_of(transpose), back)
-
-
-def inverse(permutation: tuple[int, ...]) -> tuple[int, ...]:
-    """The permutation that undoes another."""
-    return tuple(sorted(range(len(permutation)), key=permutation.__getitem__))
 
 
 def _turned(transpose: Instruction, result: Form, turned: Form, source: Form, permutation: tuple[int, ...]) -> Moved | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from irscope.fusion.canonicalise.dimensions import common_factors
+from irscope.fusion.dimensions import common_factors
 from irscope.fusion.xla.gemm.bitcasts import form_of
 from irscope.fusion.xla.instructions import Instruction
 from irscope.ops import hlo

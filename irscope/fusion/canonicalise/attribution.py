@@ -1,16 +1,14 @@
-"""What a policy makes of a rewritten module, told in the nodes of the text that it was made of."""
+"""Attribution: the plans of a rewritten module as plans of the text that it was made of."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from irscope.fusion.canonicalise.canonical import Canonical
-from irscope.fusion.plan import EdgeVerdict, Group, Plan
+from irscope.fusion.plan import UNREPORTED, EdgeVerdict, Group, Plan
 from irscope.graph import Graph, Kind, Node
 from irscope.ops import hlo
 
-UNTOLD = hlo.named("parameter constant get-tuple-element tuple")
-"""Nodes whose edges are no fusion that anybody asks for."""
 SIMPLIFIED = "simplified"
 """The rule of an edge that XLA's simplification removes before anything is fused."""
 MOVED = frozenset((Kind.ELEMENTWISE, Kind.BROADCAST, Kind.INJECTIVE))
@@ -19,7 +17,7 @@ MAX_STEPS = 64
 """Nodes that are looked at between two nodes whose edge XLA made a path of."""
 
 
-def told_in_text(canonical: Canonical, plans: Sequence[Plan], graphs: Iterable[Graph]) -> list[Plan]:
+def attribute_plans(canonical: Canonical, plans: Sequence[Plan], graphs: Iterable[Graph]) -> list[Plan]:
     """Plans of the graphs of the text, from plans of the rewritten graphs.
 
     An edge of the text whose ends XLA merges or drops counts as fused; one that became a path is fused when the whole path is. Edges that
@@ -28,28 +26,28 @@ def told_in_text(canonical: Canonical, plans: Sequence[Plan], graphs: Iterable[G
     edges: dict[tuple[Node, Node], EdgeVerdict] = {}
     for plan in plans:
         edges |= {(v.producer, v.consumer): v for v in plan.verdicts if v.graph is plan.graph}
-    told: list[Plan] = []
+    attributed: list[Plan] = []
     used: set[tuple[Node, Node]] = set()
     for graph in graphs:
         made = Plan(graph)
         for consumer in graph.nodes:
-            if consumer.op not in UNTOLD:
+            if consumer.op not in UNREPORTED:
                 for producer in dict.fromkeys(consumer.operands):
-                    if producer.op not in UNTOLD:
+                    if producer.op not in UNREPORTED:
                         made.verdicts.append(_verdict(graph, producer, consumer, canonical, edges, used))
-        told.append(made)
-    homes = {plan.graph.name: plan for plan in told}
+        attributed.append(made)
+    homes = {plan.graph.name: plan for plan in attributed}
     for plan in plans:
-        home = homes.get(plan.graph.name, told[-1])
+        home = homes.get(plan.graph.name, attributed[-1])
         home.decisions += plan.decisions
         home.verdicts += [v for v in plan.verdicts if v.graph is plan.graph and (v.producer, v.consumer) not in used]
-    _tell_groups(plans, told)
-    return told
+    _attribute_groups(plans, attributed)
+    return attributed
 
 
-def _tell_groups(plans: Sequence[Plan], told: Sequence[Plan]) -> None:
+def _attribute_groups(plans: Sequence[Plan], attributed: Sequence[Plan]) -> None:
     """Give every kernel to the graph of the text that its result comes from; copies of what several calls share are one there."""
-    home_of = {node: plan for plan in told for node in plan.graph.nodes}
+    home_of = {node: plan for plan in attributed for node in plan.graph.nodes}
     seen: set[tuple[Node, ...]] = set()
     for plan in plans:
         for group in plan.groups:

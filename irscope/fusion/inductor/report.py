@@ -1,6 +1,6 @@
-"""What Inductor did, told as a plan: kernels, and a verdict on each edge between two operators as the user wrote them.
+"""What Inductor did, as a plan: kernels, and a verdict on each edge between two operators as the user wrote them.
 
-Views are no operators here: they cost nothing, and an edge goes through them. Primitives of one written operator are told as that
+Views are no operators here: they cost nothing, and an edge goes through them. Primitives of one written operator count as that
 operator; an edge of which some primitives are fused and others are not is fused ``some``.
 """
 from __future__ import annotations
@@ -12,15 +12,14 @@ from irscope.fusion.inductor.program import VIEWS, Program
 from irscope.fusion.inductor.reasons import Reason, reason, written
 from irscope.fusion.inductor.scheduler import Scheduler
 from irscope.fusion.inductor.state import State
+from irscope.fusion.inductor.units import STRUCTURE
 from irscope.fusion.inductor.values import Buffer
-from irscope.fusion.plan import EdgeVerdict, Group, Plan
+from irscope.fusion.plan import EdgeVerdict, Group, Plan, inputs_of
 from irscope.graph import Node
 from irscope.ops import hlo
 
-STRUCTURE = hlo.named("parameter constant tuple get-tuple-element after-all")
 
-
-class Told:
+class Report:
     """The kernels of one graph, and which nodes each computes. ``homes``: for each node its kernels."""
 
     def __init__(self, program: Program, state: State, scheduler: Scheduler) -> None:
@@ -62,14 +61,13 @@ class Told:
 
     def _group(self, kernel: Kernel, nodes: list[Node]) -> Group:
         inside = set(nodes)
-        inputs = list(dict.fromkeys(o for n in nodes for o in n.operands if o not in inside))
         outputs = [b.node for b in kernel.buffers if self._leaves(b, kernel)] or [kernel.buffers[-1].node]
         kept = [n for n in dict.fromkeys(outputs) if n in inside] or [nodes[-1]]
         kind = "whole" if kernel.extern else "reduction" if kernel.reduces else "map"
         dot = next((n for n in nodes if n.op in (hlo.dot, hlo.convolution)), None)
         if kernel.extern and dot is not None:
             kind = "contraction" if dot.op is hlo.dot else "convolution"
-        return Group(kind, nodes, kept, inputs, dot)
+        return Group(kind, nodes, kept, inputs_of(nodes), dot)
 
     def _leaves(self, buffer: Buffer, kernel: Kernel) -> bool:
         """Whether a buffer is read by another kernel, or given back."""
@@ -78,12 +76,12 @@ class Told:
     # ------------------------------------------------------------------ verdicts
 
     def _verdicts(self) -> Iterator[EdgeVerdict]:
-        told: dict[tuple[Node, Node], list[tuple[str, Reason | None]]] = {}
+        found: dict[tuple[Node, Node], list[tuple[str, Reason | None]]] = {}
         for producer, consumer in self._edges():
             ends = (written(producer), written(consumer))
             if ends[0] is not ends[1]:
-                told.setdefault(ends, []).append(self._judged(producer, consumer))
-        for (first, second), judged in told.items():
+                found.setdefault(ends, []).append(self._judged(producer, consumer))
+        for (first, second), judged in found.items():
             yield self._verdict(first, second, judged)
 
     def _edges(self) -> Iterator[tuple[Node, Node]]:

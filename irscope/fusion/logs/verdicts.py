@@ -17,13 +17,14 @@ from irscope.fusion.logs import torch_log, xla_dump, xla_vlog
 from irscope.fusion.logs.events import FusionLog, Step
 from irscope.fusion.logs.torch_replay import matched, replayed
 from irscope.fusion.logs.xla_replay import Replay
-from irscope.fusion.plan import EdgeVerdict
+from irscope.fusion.plan import APPLIED, EdgeVerdict, applied_bodies
 from irscope.fusion.policy import AsWritten, policy_named
 from irscope.graph import Module, Node, callees_first
+from irscope.ops import hlo
 from irscope.source import UserError
 from irscope.source.files import read_bytes
 
-INSIDE = frozenset(("fusion", "reduce", "reduce-window", "map", "scatter", "sort", "select-and-scatter", "all-reduce", "reduce-scatter"))
+INSIDE = APPLIED | {hlo.fusion}
 """Operators whose bodies the pass does not look into: kernels of the text, and functions of elements."""
 UNSEEN = "the log's operations here were not found again: this is the policy's own answer"
 READERS = (xla_dump, xla_vlog, torch_log)
@@ -53,17 +54,17 @@ def verdicts_by_log(module: Module, log: FusionLog, device: str | None = None) -
     if log.policy == "inductor":
         return _by_inductor(module, log)
     own = [v for plan in policy.plan_module(module, device or log.device or None) for v in plan.verdicts]
-    bodies = {id(body) for g in module.graphs.values() for n in g.nodes if n.op.name in INSIDE for body in n.bodies}
-    graphs = [g for g in callees_first(module, module.main()) if id(g) not in bodies]
+    bodies = applied_bodies(module, INSIDE)
+    graphs = [g for g in callees_first(module, module.main()) if g not in bodies]
     runs = [Replay(graphs, steps) for steps in log.runs]
     run = max(runs, key=lambda r: len(r.known) - len(r.unknown))
     looked_at = {graph.name for graph in graphs}
-    told = [_xla(v, run, module, policy.version) if v.graph.name in looked_at else v for v in own]
+    logged = [_xla(v, run, module, policy.version) if v.graph.name in looked_at else v for v in own]
     remarks = [f"{log.name} is the truth; causes and edits are those of {policy.version} where it agrees"]
     if run.unknown:
         some = ", ".join(f"%{name}" for name in sorted(run.unknown)[:3])
         remarks.append(f"{len(run.unknown)} instructions of the log are not in this text ({some}): it may not be what the pass saw")
-    return told, remarks + _agreement(own, told, policy.version)
+    return logged, remarks + _agreement(own, logged, policy.version)
 
 
 def _xla(own: EdgeVerdict, run: Replay, module: Module, version: str) -> EdgeVerdict:
@@ -118,10 +119,10 @@ def _places(module: Module, *ends: Node) -> str:
     return ", ".join(said)
 
 
-def _agreement(own: Sequence[EdgeVerdict], told: Sequence[EdgeVerdict], version: str) -> list[str]:
+def _agreement(own: Sequence[EdgeVerdict], logged: Sequence[EdgeVerdict], version: str) -> list[str]:
     """How many edges the policy sees as the log does, and how many of those that are apart: most edges fuse, whoever is asked."""
-    right = sum(a.fused == b.fused for a, b in zip(own, told))
-    apart = [a.fused for a, b in zip(own, told) if b.fused == "none"]
+    right = sum(a.fused == b.fused for a, b in zip(own, logged))
+    apart = [a.fused for a, b in zip(own, logged) if b.fused == "none"]
     kept = f", and keeps apart {apart.count('none')} of the {len(apart)} that the log does" if apart else ""
     return [f"{version} agrees with the log on {right} of {len(own)} edges{kept}"] if own else []
 
@@ -132,14 +133,14 @@ def _by_inductor(module: Module, log: FusionLog) -> tuple[list[EdgeVerdict], lis
     policy = InductorPolicy()
     graph = expand(module, outline=True).main()
     own = policy.plan(graph).verdicts
-    told = policy.prepared(graph)
-    kernels = told.scheduler.kernels
+    prepared = policy.prepared(graph)
+    kernels = prepared.scheduler.kernels
     found, place = max(((matched(operations, kernels), -i) for i, operations in enumerate(log.operations)), key=lambda f: (len(f[0]), f[1]))
     operations, steps = log.operations[-place], log.runs[-place]
     again = set(found.values())
     seen = {written(node) for kernel in kernels if kernel.buffers[0].name in again for node in kernel.buffers[0].members}
-    replayed(told.scheduler, found, steps)
-    by_log = {(v.producer, v.consumer): v for v in told.told().plan().verdicts}
+    replayed(prepared.scheduler, found, steps)
+    by_log = {(v.producer, v.consumer): v for v in prepared.report().plan().verdicts}
     merged: list[EdgeVerdict] = []
     covered: list[tuple[EdgeVerdict, EdgeVerdict]] = []
     for verdict in own:

@@ -1,9 +1,9 @@
-"""What an XLA fusion pass did, told as a plan: kernels, and a verdict on each edge of the text."""
+"""What an XLA fusion pass did, as a plan: kernels, and a verdict on each edge of the text."""
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from irscope.fusion.plan import EdgeVerdict, Group, Plan
+from irscope.fusion.plan import UNREPORTED, EdgeVerdict, Group, Plan, inputs_of
 from irscope.fusion.xla.cpu import Outcome
 from irscope.fusion.xla.horizontal_loops import sliced_out
 from irscope.fusion.xla.instructions import Computation, Instruction, has_body
@@ -12,8 +12,8 @@ from irscope.graph import Graph, Node
 from irscope.ops import hlo
 from irscope.ops.attributes import Fusion
 
-UNTOLD = hlo.named("parameter constant get-tuple-element")
-"""Producers whose edges are no fusion that anybody asks for."""
+PRODUCERS = UNREPORTED - {hlo.tuple}
+"""Producers whose edges are no fusion that anybody asks about."""
 NO_KERNEL = hlo.named("parameter constant tuple get-tuple-element bitcast while conditional call after-all")
 """What launches nothing by itself."""
 
@@ -38,9 +38,9 @@ def plan_of(graph: Graph, outcome: Outcome) -> Plan:
             if consumer.op is hlo.tuple or consumer not in homes:
                 continue
             for producer in dict.fromkeys(consumer.operands):
-                if producer.op not in UNTOLD:
+                if producer.op not in PRODUCERS:
                     plan.verdicts.append(_verdict(owner, producer, consumer, homes, outcome))
-                elif producer.op is hlo.get_tuple_element and producer.operands[0].op not in UNTOLD and producer in homes:
+                elif producer.op is hlo.get_tuple_element and producer.operands[0].op not in PRODUCERS and producer in homes:
                     plan.verdicts.append(_through(owner, producer, consumer, homes, outcome))
     return plan
 
@@ -74,7 +74,7 @@ def from_text(plan: Plan, unfused: Outcome) -> None:
         for reader in _readers(producer, consumer):
             refusal = unfused.refusals.get((source.name, homes[reader])) if reader in homes else None
             if refusal is not None:
-                plan.verdicts[place] = told(verdict.graph, producer, consumer, "none", refusal, (source, reader))
+                plan.verdicts[place] = refused_edge(verdict.graph, producer, consumer, "none", refusal, (source, reader))
                 break
 
 
@@ -109,10 +109,9 @@ def _with_bodies(graph: Graph) -> Iterable[Graph]:
 def _group(kernel: Instruction, members: list[Instruction]) -> Group:
     """A kernel as a group. Several copies of one node count once."""
     nodes = list(dict.fromkeys(m.node for m in members if m.node is not None))
-    inside = set(nodes)
     root = kernel if kernel.body is None else kernel.body.root
     outputs = [n for o in (root.operands if root.op is hlo.tuple else (root,)) if (n := sliced_out(o).node) is not None]
-    inputs = list(dict.fromkeys(o for n in nodes for o in n.operands if o not in inside and o.op is not hlo.constant))
+    inputs = [node for node in inputs_of(nodes) if node.op is not hlo.constant]
     reductions = [n for n in nodes if n.op is hlo.reduce]
     kind = "whole" if kernel.body is None and not kernel.is_elementwise else "reduction" if reductions else "map"
     return Group(kind, nodes, outputs or nodes[-1:], inputs, reductions[-1] if reductions else None, kernel.dims)
@@ -134,7 +133,7 @@ def _verdict(graph: Graph, producer: Node, consumer: Node, homes: Homes, outcome
     verdict = "some" if fused else "none"
     if refusal is None:
         return EdgeVerdict(graph, producer, consumer, verdict)
-    return told(graph, producer, consumer, verdict, refusal)
+    return refused_edge(graph, producer, consumer, verdict, refusal)
 
 
 def _through(graph: Graph, part: Node, consumer: Node, homes: Homes, outcome: Outcome) -> EdgeVerdict:
@@ -143,10 +142,10 @@ def _through(graph: Graph, part: Node, consumer: Node, homes: Homes, outcome: Ou
     refusal = outcome.refusals.get((source.name, kernel))
     if refusal is None:
         return EdgeVerdict(graph, source, consumer, "none")
-    return told(graph, source, consumer, "none", refusal)
+    return refused_edge(graph, source, consumer, "none", refusal)
 
 
-def told(graph: Graph, producer: Node, consumer: Node, fused: str, refusal: Refusal,
+def refused_edge(graph: Graph, producer: Node, consumer: Node, fused: str, refusal: Refusal,
          pair: tuple[Node, Node] | None = None) -> EdgeVerdict:
     """A refusal in the words of the compiler and in ours; ``pair`` are the instructions inside the two kernels, where they are known."""
     inside = pair or (producer, consumer)
