@@ -5,11 +5,12 @@ import re
 from collections import Counter
 
 from irscope.analysis.calls import BodyUse, body_use, is_fusion
+from irscope.analysis.classes import is_leaflike
 from irscope.analysis.cost import Costs, is_kernel
 from irscope.analysis.outline import Folder, Section, add_up, run_title
 from irscope.analysis.repeats import repeats
-from irscope.analysis.structure import Structure, is_leaflike
 from irscope.graph import Graph, Node
+from irscope.graph.numbering import Numbering
 from irscope.ops import hlo
 
 _NUMBER = re.compile(r"\d+")
@@ -19,7 +20,7 @@ MAX_SECTIONS = 20_000
 """More sections than this say nothing; bodies beyond stay closed."""
 
 
-def outline_by_graph(title: str, start: Graph, costs: Costs, structure: Structure, see_through: bool = True) -> Section:
+def outline_by_graph(title: str, start: Graph, costs: Costs, structure: Numbering, see_through: bool = True) -> Section:
     """The section of ``start``: its repeating stretches, and the bodies of its calls, loops and branches, each under its caller.
 
     Bodies of fusions are their kernel's own affair and stay closed; calls of equal bodies are folded. Without ``see_through`` all bodies
@@ -94,7 +95,7 @@ def _bodies(node: Node, times: float, costs: Costs) -> list[tuple[Section, float
     return found
 
 
-def _stretches(graph: Graph, nodes: list[Node], structure: Structure) -> tuple[list[list[list[Node]]], list[Node]]:
+def _stretches(graph: Graph, nodes: list[Node], structure: Numbering) -> tuple[list[list[list[Node]]], list[Node]]:
     """The repeating stretches as lists of copies, and the nodes that are in none. A leaf goes where its first user is."""
     classes = structure.nodes[graph]
     steps = [node for node in nodes if not is_leaflike(node)]

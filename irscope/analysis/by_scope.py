@@ -5,18 +5,19 @@ import re
 from collections.abc import Callable, Iterable
 
 from irscope.analysis.calls import is_fusion
+from irscope.analysis.classes import is_leaflike
 from irscope.analysis.cost import Costs, is_kernel
 from irscope.analysis.outline import Folder, Section, add_up, bottom_up
 from irscope.analysis.scopes import Scope
-from irscope.analysis.structure import Structure, is_leaflike
 from irscope.graph import Graph
+from irscope.graph.numbering import Numbering
 from irscope.ops import hlo
 
 MANY_CHILDREN = 12
 _HEAD = re.compile(r"[^\d/()]*\d+(?=[_./\-])")
 
 
-def outline_by_scope(title: str, graphs: Iterable[Graph], costs: Costs, structure: Structure, scopes: Callable[[Graph], list[Scope]],
+def outline_by_scope(title: str, graphs: Iterable[Graph], costs: Costs, structure: Numbering, scopes: Callable[[Graph], list[Scope]],
                      see_through: bool = True) -> Section:
     """Sections after the name paths of all nodes of ``graphs``, reducers left out.
 

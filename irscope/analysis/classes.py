@@ -105,6 +105,18 @@ def drawn_class(node: Node) -> str:
     return next((name for name in CLASSES if name in inside and name not in _LIGHT), "fusion")
 
 
+def is_leaflike(node: Node) -> bool:
+    """Leaves, and the broadcast of a scalar constant: compilers hoist and share them, so that they stand in one copy of a layer only."""
+    if _is_leaf(node.op):
+        return True
+    return node.op is hlo.broadcast and bool(node.operands) and node.operands[0].op is hlo.constant
+
+
+@lru_cache(maxsize=4096)
+def _is_leaf(op: Op) -> bool:
+    return op.kind is Kind.LEAF or op is hlo.iota or op in VALUES
+
+
 def is_scalar(node: Node) -> bool:
     """Whether the node gives a single number."""
     return isinstance(node.type, TensorType) and not node.type.shape

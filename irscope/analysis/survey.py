@@ -12,8 +12,8 @@ from irscope.analysis.levels import Levels, levels
 from irscope.analysis.memory import Memory
 from irscope.analysis.outline import Section
 from irscope.analysis.scopes import Scope, scopes
-from irscope.analysis.structure import Structure
 from irscope.graph import Graph, Kind, Module, Node, TensorType, Type, Typing, bytes_of
+from irscope.graph.numbering import STEPS, Numbering
 
 # Below this share of named operations the scopes say less than the computations do.
 ENOUGH_SCOPES = 0.4
@@ -59,8 +59,9 @@ class Survey:
         return Memory(self.calls, self.costs)
 
     @cached_property
-    def structure(self) -> Structure:
-        return Structure(self.calls.order)
+    def structure(self) -> Numbering:
+        """Which nodes do the same work, and which graphs are the same but for names."""
+        return Numbering(STEPS, self.calls.order)
 
     @cached_property
     def totals(self) -> Totals:

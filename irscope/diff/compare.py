@@ -5,8 +5,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from irscope.analysis.survey import Survey
-from irscope.diff.identity import Identity
-from irscope.graph import Graph, Module, Node, bytes_of, live
+from irscope.graph import Graph, Module, Node, Op, Typing, bytes_of, callees_first, live
+from irscope.graph.numbering import Equality, Numbering, by_value, plain
+from irscope.ops import hlo
 
 METRICS = ("nodes", "kernels", "flops", "bytes", "peak_bytes", "parameter_bytes")
 """What is counted on both sides, for the entry and all it runs."""
@@ -56,13 +57,20 @@ class Comparison:
 
 def compare(before: Module, after: Module) -> Comparison:
     """Compare two modules, whatever their names and the order of independent lines."""
-    identity = Identity()
-    identity.add(before)
-    identity.add(after)
-    pairs = [_pair(identity, a, b) for a, b in _partners(identity, before, after)]
-    same = bool(before.entry and after.entry) and identity.of_graph[before.main()] == identity.of_graph[after.main()]
+    numbers = Numbering(_equality(before, after), [*callees_first(before), *callees_first(after)])
+    pairs = [_pair(numbers, a, b) for a, b in _partners(numbers, before, after)]
+    same = bool(before.entry and after.entry) and numbers.graphs[before.main()] == numbers.graphs[after.main()]
     first, second = Survey(before), Survey(after)
     return Comparison(same, pairs, _metrics(first), _metrics(second), first.ops, second.ops)
+
+
+def _equality(before: Module, after: Module) -> Equality:
+    """Names, places, layouts and fingerprints do not count; types do where both texts state them, and of constants in any text."""
+    stated = before.dialect.typing is after.dialect.typing is Typing.STATED
+
+    def typed(op: Op) -> bool:
+        return stated or op is hlo.constant or op is hlo.iota
+    return Equality(frozenset(("control_predecessors", "hash", "callee")), plain, typed, by_value, elided=True, across=True)
 
 
 def _metrics(survey: Survey) -> dict[str, float]:
@@ -74,7 +82,7 @@ def _metrics(survey: Survey) -> dict[str, float]:
             "peak_bytes": float(peak), "parameter_bytes": float(sum(bytes_of(p.type) for p in params))}
 
 
-def _partners(identity: Identity, before: Module, after: Module) -> list[tuple[Graph | None, Graph | None]]:
+def _partners(numbers: Numbering, before: Module, after: Module) -> list[tuple[Graph | None, Graph | None]]:
     """Which graph stands for which: the entries, equal ones, those of one name, and what is left alone."""
     pairs: list[tuple[Graph | None, Graph | None]] = []
     left, right = list(before.graphs.values()), list(after.graphs.values())
@@ -84,10 +92,10 @@ def _partners(identity: Identity, before: Module, after: Module) -> list[tuple[G
         right.remove(after.main())
     waiting: dict[int, list[Graph]] = {}
     for graph in right:
-        waiting.setdefault(identity.of_graph[graph], []).append(graph)
+        waiting.setdefault(numbers.graphs[graph], []).append(graph)
     rest = []
     for graph in left:
-        equal = waiting.get(identity.of_graph[graph])
+        equal = waiting.get(numbers.graphs[graph])
         if equal:
             pairs.append((graph, equal.pop(0)))
         else:
@@ -100,17 +108,17 @@ def _partners(identity: Identity, before: Module, after: Module) -> list[tuple[G
     return pairs
 
 
-def _pair(identity: Identity, before: Graph | None, after: Graph | None) -> GraphPair:
+def _pair(numbers: Numbering, before: Graph | None, after: Graph | None) -> GraphPair:
     if before is None or after is None:
         return GraphPair(before, after, False)
-    if identity.of_graph[before] == identity.of_graph[after]:
+    if numbers.graphs[before] == numbers.graphs[after]:
         return GraphPair(before, after, True)
-    return GraphPair(before, after, False, _changes(identity, before, after))
+    return GraphPair(before, after, False, _changes(numbers, before, after))
 
 
-def _changes(identity: Identity, before: Graph, after: Graph) -> list[Change]:
+def _changes(numbers: Numbering, before: Graph, after: Graph) -> list[Change]:
     """Nodes without an equal on the other side. From the results upwards, pairs of one operator are told as changed."""
-    left, right = _unmatched(identity, before, after), _unmatched(identity, after, before)
+    left, right = _unmatched(numbers, before, after), _unmatched(numbers, after, before)
     partner: dict[Node, Node] = {}
     taken: set[Node] = set()
     stack = [(before.root, after.root)] if before.root is not None and after.root is not None else []
@@ -143,15 +151,16 @@ def _changes(identity: Identity, before: Graph, after: Graph) -> list[Change]:
     return changes + [Change(None, node) for node in right if node not in taken]
 
 
-def _unmatched(identity: Identity, graph: Graph, other: Graph) -> dict[Node, None]:
+def _unmatched(numbers: Numbering, graph: Graph, other: Graph) -> dict[Node, None]:
     """The live nodes of a graph for which the other has no equal left."""
     alive, there = live(graph), live(other)
-    stock = Counter(identity.of_node[n] for n in other.nodes if there[n.index])
+    mine, theirs = numbers.nodes[graph], numbers.nodes[other]
+    stock = Counter(theirs[n.index] for n in other.nodes if there[n.index])
     found: dict[Node, None] = {}
     for node in graph.nodes:
         if alive[node.index]:
-            if stock[identity.of_node[node]] > 0:
-                stock[identity.of_node[node]] -= 1
+            if stock[mine[node.index]] > 0:
+                stock[mine[node.index]] -= 1
             else:
                 found[node] = None
     return found
@@ -163,12 +172,12 @@ def _difference(a: Node, b: Node) -> str:
     if str(a.type) != str(b.type):
         told.append(f"{a.type} became {b.type}")
     keys = sorted(a.attrs.keys() | b.attrs.keys())
-    told += [f"{k}: {_short(a.attrs.get(k))} became {_short(b.attrs.get(k))}" for k in keys if str(a.attrs.get(k)) != str(b.attrs.get(k))]
+    both = [(k, *(str({**node.attrs}.get(k)) for node in (a, b))) for k in keys]
+    told += [f"{k}: {_short(mine)} became {_short(theirs)}" for k, mine, theirs in both if mine != theirs]
     if len(a.operands) != len(b.operands):
         told.append(f"{len(a.operands)} operands became {len(b.operands)}")
     return "; ".join(told)
 
 
-def _short(value: object) -> str:
-    text = str(value)
+def _short(text: str) -> str:
     return text if len(text) <= 60 else text[:57] + "..."

@@ -7,7 +7,6 @@ from irscope.graph.node import NO_ATTRS, Graph, Module, Node, Reading
 from irscope.graph.op import Effect, Kind, Op, unknown_op
 from irscope.graph.provenance import NoProvenance, Provenance, SourceLine
 from irscope.graph.rewrite import copy_node, rewrite, rewrite_module, see_through
-from irscope.graph.structure import Structure
 from irscope.graph.types import (
     OPAQUE,
     TOKEN,
@@ -28,7 +27,7 @@ from irscope.graph.walk import bodies_of, callees_first, live, reachable
 
 __all__ = [
     "DTYPES", "NO_ATTRS", "OPAQUE", "TOKEN", "UNKNOWN", "Builder", "DType", "Dialect", "Dim", "DynamicDim", "Effect", "FunctionType",
-    "Graph", "Kind", "Layout", "Module", "NamedType", "NoProvenance", "Node", "Op", "Provenance", "Reading", "SourceLine", "Structure",
+    "Graph", "Kind", "Layout", "Module", "NamedType", "NoProvenance", "Node", "Op", "Provenance", "Reading", "SourceLine",
     "TensorType", "TupleType", "Type", "Typing", "bodies_of", "bytes_of", "callees_first", "copy_node", "dtype_of", "dump", "dump_node",
     "live", "reachable", "rewrite", "rewrite_module", "same_type", "see_through", "tensor", "unknown_op",
 ]

@@ -7,7 +7,8 @@ from typing import Any
 
 from irscope.fusion import Group
 from irscope.fusion.views import VIEWS, Chain
-from irscope.graph import Node, Structure, TensorType
+from irscope.graph import Node, TensorType
+from irscope.graph.numbering import Numbering
 from irscope.lower.program import Slot
 from irscope.lower.storage import Storage
 from irscope.lower.templates import RIVALS, Arg, Built, Operand, Packed, Problem, Stage, Template, Tunable, templates
@@ -25,13 +26,13 @@ class KernelCache:
 
     def __init__(self, tuner: Tuner | None = None) -> None:
         self.tuner = tuner
-        self.structure = Structure()
+        self.numbering = Numbering()
         self.built: dict[Hashable, tuple[Problem, Built]] = {}
         self._names: dict[str, int] = {}
 
     def build(self, problem: Problem) -> Built | None:
         """The launches of a problem; None when no template takes the group as one, or none without computing values again and again."""
-        key = key_of(problem, self.structure)
+        key = key_of(problem, self.numbering)
         found = self.built.get(key)
         if found is not None:
             return _renamed(found[1], found[0], problem)
@@ -90,7 +91,7 @@ def _ways(template: Template, problem: Problem, match: Any, schedule: dict[str, 
                 yield from _ways(rival, problem, found, by_rule)
 
 
-def key_of(problem: Problem, structure: Structure) -> Hashable:
+def key_of(problem: Problem, numbering: Numbering) -> Hashable:
     """What a kernel depends on: equal keys, equal kernels."""
     group = problem.group
     number: dict[Node, int] = {}
@@ -100,9 +101,9 @@ def key_of(problem: Problem, structure: Structure) -> Hashable:
         number.setdefault(node, len(number))
 
     def operand(node: Node) -> Hashable:
-        return number[node] if node in number else ("constant", node.type, structure.attrs(node.attrs))
+        return number[node] if node in number else ("constant", node.type, numbering.attrs(node.attrs))
 
-    nodes = tuple((number[n], structure.shape_of(n), tuple(operand(o) for o in n.operands)) for n in group.nodes)
+    nodes = tuple((number[n], numbering.shape_of(n), tuple(operand(o) for o in n.operands)) for n in group.nodes)
     ins = tuple((_place(s), n in problem.constants) for n, s in problem.ins.items())
     outs = tuple((number[n], _place(s), _chain(group.chains.get(n), number)) for n, s in problem.outs.items())
     anchor = number.get(group.anchor, -1) if group.anchor is not None else -1

@@ -4,7 +4,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from irscope.graph import Builder, Effect, Graph, Module, Node, Structure, rewrite, see_through
+from irscope.graph import Builder, Effect, Graph, Module, Node, copy_node, rewrite, see_through
+from irscope.graph.numbering import Numbering
 from irscope.ops import hlo
 from irscope.passes.base import Pass, per_graph
 
@@ -27,36 +28,31 @@ class ShareEqual(Pass):
         self.skip = frozenset(skip.split("+"))
 
     def run(self, module: Module) -> Module:
-        structure = Structure()
+        numbering = Numbering()
         canonical: dict[int, Graph] = {}
 
         def change(graph: Graph, became: dict[Graph, Graph]) -> Graph:
-            shared = {old: canonical[structure.graph(new)] for old, new in became.items()}
-            made = see_through(rewrite(graph, _Sharing(structure, shared, self.skip).rule, shared), graph)
-            canonical.setdefault(structure.graph(made), made)
+            shared = {old: canonical[numbering.graph(new)] for old, new in became.items()}
+            made = see_through(rewrite(graph, _Sharing(numbering.values(graph, self._is_alone, shared), shared).rule, shared), graph)
+            canonical.setdefault(numbering.graph(made), made)
             return made
         return per_graph(module, change)
 
+    def _is_alone(self, node: Node) -> bool:
+        return node.op is hlo.parameter or node.op.effect is not Effect.PURE or node.op.name in self.skip
+
 
 class _Sharing:
-    """The nodes seen in one graph, by what they do."""
+    """The first node of each number that was made in one graph."""
 
-    def __init__(self, structure: Structure, bodies: dict[Graph, Graph], skip: frozenset[str] = frozenset()) -> None:
-        self.structure = structure
+    def __init__(self, numbers: list[int], bodies: dict[Graph, Graph]) -> None:
+        self.numbers = numbers
         self.bodies = bodies
-        self.skip = skip
-        self.seen: dict[object, Node] = {}
+        self.made: dict[int, Node] = {}
 
-    def rule(self, builder: Builder, node: Node, operands: Sequence[Node]) -> Node | None:
-        if node.op.effect is not Effect.PURE or node.op is hlo.parameter or node.op.name in self.skip:
-            return None
-        bodies = tuple(self.structure.graph(self.bodies.get(b, b)) for b in node.bodies)
-        key = (id(node.op), node.type, self.structure.attrs(node.attrs), tuple(o.index for o in operands), bodies)
-        found = self.seen.get(key)
-        if found is not None:
-            return found
-        called = [self.bodies.get(b, b) for b in node.bodies]
-        made = builder.add(node.op, operands, node.attrs, node.type, called, node.name, node.synthetic)
-        made.loc, made.origin = node.loc, (node,)
-        self.seen[key] = made
+    def rule(self, builder: Builder, node: Node, operands: Sequence[Node]) -> Node:
+        number = self.numbers[node.index]
+        made = self.made.get(number)
+        if made is None:
+            made = self.made[number] = copy_node(builder, node, operands, [self.bodies.get(b, b) for b in node.bodies])
         return made

@@ -10,7 +10,8 @@ import pytest
 import irscope
 from irscope.diff import compare
 from irscope.formats.relay import print_module
-from irscope.graph import Effect, Module, Structure
+from irscope.graph import Graph, Module
+from irscope.graph.numbering import Numbering
 from irscope.passes import PASSES, pass_named, share_equal
 from irscope.passes.manager import run_passes
 from tests.lower.whole import inputs_of, module_of, reference
@@ -87,16 +88,10 @@ def test_all_passes_one_after_the_other() -> None:
 
 def test_a_key_without_operands_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """share-equal that calls nodes equal whatever they read. One program in fifteen has two such nodes of one type, and shows it."""
-    class Wrong(share_equal._Sharing):
-        def rule(self, builder: Any, node: Any, operands: Any) -> Any:
-            if node.op.effect is not Effect.PURE or node.op.name == "parameter":
-                return None
-            key = (id(node.op), node.type, Structure().attrs(node.attrs))
-            if key not in self.seen:
-                made = super().rule(builder, node, operands)
-                assert made is not None, "it is pure"
-                self.seen[key] = made
-            return self.seen[key]
-    monkeypatch.setattr(share_equal, "_Sharing", Wrong)
+    class Wrong(Numbering):
+        def values(self, graph: Graph, alone: Any, bodies: Any = None) -> list[int]:
+            numbers: dict[object, int] = {}
+            return [numbers.setdefault(n if alone(n) else self.shape_of(n), len(numbers)) for n in graph.nodes]
+    monkeypatch.setattr(share_equal, "Numbering", Wrong)
     modules = (irscope.load(relay_text(seed)).module() for seed in range(60))
     assert not all(keeps(module, "share-equal") for module in modules)

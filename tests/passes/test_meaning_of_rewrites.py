@@ -15,7 +15,8 @@ import irscope
 from irscope.diff import compare
 from irscope.formats.relay import print_module
 from irscope.formats.relay.attributes import StridedSlice
-from irscope.graph import Effect, Module, Structure
+from irscope.graph import Graph, Module
+from irscope.graph.numbering import Numbering
 from irscope.ops.sets import relay
 from irscope.passes import combine_parallel_followers, fold_constants_branches, share_equal
 from irscope.passes.algebra import relay_casts, relay_movement
@@ -109,15 +110,11 @@ def caught(name: str) -> bool:
 
 
 def test_a_key_without_operands_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Wrong(share_equal._Sharing):
-        def rule(self, builder: Any, node: Any, operands: Any) -> Any:
-            if node.op.effect is not Effect.PURE or node.op.name == "parameter":
-                return None
-            key = (id(node.op), node.type, Structure().attrs(node.attrs))
-            if key not in self.seen:
-                self.seen[key] = super().rule(builder, node, operands)  # type: ignore[assignment]
-            return self.seen[key]
-    monkeypatch.setattr(share_equal, "_Sharing", Wrong)
+    class Wrong(Numbering):
+        def values(self, graph: Graph, alone: Any, bodies: Any = None) -> list[int]:
+            numbers: dict[object, int] = {}
+            return [numbers.setdefault(n if alone(n) else self.shape_of(n), len(numbers)) for n in graph.nodes]
+    monkeypatch.setattr(share_equal, "Numbering", Wrong)
     assert caught("share-equal")
 
 

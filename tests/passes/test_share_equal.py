@@ -27,6 +27,21 @@ def test_what_is_done_once(name: str, first: str, second: str, left: list[str]) 
     meaning_stays(module, made)
 
 
+def test_weights_that_the_text_elides_stay_apart() -> None:
+    """Nothing is known of them but their type: two of one type are not one."""
+    module = irscope.load("""HloModule m
+ENTRY e {
+  a = f32[64] constant({...})
+  b = f32[64] constant({...})
+  x = f32[64] parameter(0)
+  y = f32[64] multiply(x, a)
+  z = f32[64] multiply(x, b)
+  ROOT r = (f32[64], f32[64]) tuple(y, z)
+}
+""").module()
+    assert len(pass_named("share-equal").run(module).main().nodes) == len(module.main().nodes)
+
+
 def test_levels_are_those_of_tvm() -> None:
     levels = {"share-equal": 3, "fold-constants": 2, "combine-parallel": 4, "simplify-algebra": 0, "simplify-inference": 0, "canonicalize-cast": 3,
               "fast-math": 4}

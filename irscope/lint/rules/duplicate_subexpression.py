@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from irscope.graph import Effect, Graph, Kind, Node, bytes_of
+from irscope.graph.numbering import numbering
 from irscope.lint.context import Context
 from irscope.lint.edits import Edit
 from irscope.lint.findings import RuleFinding
@@ -153,13 +154,6 @@ class DuplicateSubexpression(Rule):
 
 def _twins(graph: Graph) -> list[Node]:
     """For each node, by index, the first node of the graph with the same value."""
-    seen: dict[object, Node] = {}
-    first: list[Node] = []
-    for node in graph.nodes:
-        if node.op.effect is not Effect.PURE or node.op is hlo.parameter or not node.op.known:
-            first.append(node)
-            continue
-        attrs = tuple(sorted([(key, repr(value)) for key, value in node.attrs.items()])) if node.attrs else ()
-        key = (node.op, node.type, tuple([first[o.index].index for o in node.operands]), attrs, tuple(map(id, node.bodies)))
-        first.append(seen.setdefault(key, node))
-    return first
+    first: dict[int, Node] = {}
+    numbers = numbering(graph, alone=lambda node: node.op is hlo.parameter or node.op.effect is not Effect.PURE)
+    return [first.setdefault(number, node) for number, node in zip(numbers, graph.nodes, strict=True)]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irscope.analysis.repeats import Repeat, repeats
-from irscope.graph import Graph, Node, Structure
+from irscope.graph import Graph, Node
+from irscope.graph.numbering import Numbering
 from irscope.lint.context import Context
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fixture, Rule
@@ -119,13 +120,13 @@ class UnrolledLoop(Rule):
     )
 
     def check(self, context: Context) -> Iterator[RuleFinding]:
-        structure = Structure()
+        numbering = Numbering()
         for graph in context.array_graphs:
             if len(graph.nodes) < SMALLEST or graph in context.inlined:
                 continue
             counted = [n for n in graph.nodes if n.op not in PLUMBING and not n.synthetic]
             numbers: dict[object, int] = {}
-            sequence = [numbers.setdefault((n.op, n.type, structure.attrs(n.attrs)), len(numbers)) for n in counted]
+            sequence = [numbers.setdefault((n.op, n.type, numbering.attrs(n.attrs)), len(numbers)) for n in counted]
             for repeat in repeats(sequence):
                 if repeat.times >= TIMES and repeat.period >= SHORTEST and repeat.times * repeat.period >= SMALLEST:
                     yield self._finding(context, graph, counted, repeat)

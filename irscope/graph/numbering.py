@@ -1,0 +1,208 @@
+"""Value numbering: nodes, and graphs, that are equal get one number.
+
+What counts as equal is stated: common-subexpression elimination asks for equal values, the search for repeated layers for equal steps
+whatever they read, a diff for equal results of two texts.
+
+    a = f32[2] negate(x)                    1
+    b = f32[2] negate(x)                    1
+    c = f32[2] add(a, x)                    2
+    d = f32[2] add(b, x)                    2
+"""
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from irscope.graph.node import Graph, Node
+from irscope.graph.op import Effect, Op
+from irscope.graph.types import FunctionType, TensorType, TupleType, Type
+from irscope.graph.walk import callees_first_of, live
+
+LONGEST_TEXT = 200
+"""A literal with more text than this is compared by identity: equal weights are rare, and reading them is not free."""
+FEW = 16
+"""A literal without text is compared by its elements when it has no more than these."""
+
+
+def by_text(literal: Any) -> Hashable:
+    """A literal by its type and text, by its elements where no text wrote it; long ones by identity."""
+    if literal.text is None:
+        array = literal._value
+        few = getattr(array, "size", FEW + 1) <= FEW
+        return (str(literal.type), str(array.dtype), array.tobytes()) if few else id(literal)
+    type = getattr(literal, "type", None)  # TorchScript's tensors in a text do not say theirs
+    return (str(type), literal.text) if len(literal.text) <= LONGEST_TEXT else id(literal)
+
+
+def as_written(literal: Any) -> Hashable:
+    """A literal by what its text says, elided or not."""
+    return str(literal)
+
+
+def by_value(literal: Any) -> Hashable:
+    """A literal by the bytes of its arrays, however they are written; elided ones are all alike; those of which a text shows rounded
+    digits alone go by it."""
+    if not hasattr(literal, "value"):
+        return by_text(literal)
+    if literal.elided:
+        return "elided"
+    value = literal.value()
+    parts = value if isinstance(value, tuple) else (value,)
+    return tuple((part.dtype.name, part.shape, part.tobytes()) for part in parts if hasattr(part, "tobytes"))
+
+
+def plain(type: Type) -> str:
+    """A type without its layout."""
+    if isinstance(type, TensorType):
+        return f"{type.dtype.name}[{','.join(map(str, type.shape))}]"
+    if isinstance(type, TupleType):
+        return f"({','.join(map(plain, type.elements))})"
+    if isinstance(type, FunctionType):
+        return f"fn({','.join(map(plain, type.params))})->{plain(type.result)}"
+    return str(type)
+
+
+@dataclass(frozen=True, slots=True)
+class Equality:
+    """What counts when nodes are compared, beside the operator and its bodies.
+
+    ``ignored`` are attributes that do not count. ``type`` gives what counts of a type, ``typed`` says of which operators (None: of all).
+    ``literal`` gives what counts of a constant; with ``elided``, those whose values the text leaves out may be equal. ``steps``: operands
+    count by their types alone. ``across``: graphs of several modules are compared: the order of independent nodes and what is dead do not
+    count, and a call of an enclosing function is like any other.
+    """
+
+    ignored: frozenset[str] = frozenset(("control_predecessors",))
+    type: Callable[[Type], Hashable] = lambda type: type
+    typed: Callable[[Op], bool] | None = None
+    literal: Callable[[Any], Hashable] = by_text
+    elided: bool = False
+    steps: bool = False
+    across: bool = False
+
+
+VALUES = Equality()
+"""Equal values, in one module: what may be computed once."""
+STEPS = Equality(frozenset(("number", "control_predecessors", "channel_id")), plain, literal=as_written, elided=True, steps=True)
+"""Equal work on whatever values of the same types: the steps of repeated layers."""
+
+
+class Numbering:
+    """Numbers of nodes and graphs, which all graphs that are compared share. Each graph is looked at once.
+
+    ``nodes[graph][i]`` is the number of a node, ``graphs[graph]`` that of a graph.
+    """
+
+    def __init__(self, equality: Equality = VALUES, graphs: Iterable[Graph] = ()) -> None:
+        """Number ``graphs``, which stand callees first."""
+        self.equality = equality
+        self.nodes: dict[Graph, list[int]] = {}
+        self.graphs: dict[Graph, int] = {}
+        self._numbers: dict[Hashable, int] = {}
+        self._ops: dict[Op, int] = {}
+        # Types and attributes are shared: their keys are found once an object, which the table keeps alive.
+        self._types: dict[int, tuple[Type, int]] = {}
+        self._attrs: dict[int, tuple[Mapping[str, Any], int]] = {}
+        self._unknown: set[int] = set()  # attributes with a value that the text elides, which many nodes share
+        for graph in graphs:
+            self._add(graph)
+
+    def graph(self, graph: Graph) -> int:
+        """The number that equal graphs share."""
+        if graph not in self.graphs:
+            for inner in callees_first_of([graph]):
+                if inner not in self.graphs:
+                    self._add(inner)
+        return self.graphs[graph]
+
+    def attrs(self, attrs: Mapping[str, Any]) -> int:
+        """The number of a node's attributes."""
+        found = self._attrs.get(id(attrs))
+        if found is None:
+            key = self._attrs_key(attrs)
+            found = self._attrs[id(attrs)] = attrs, self._number(key) if key else -1
+            if not self.equality.elided and any(getattr(value, "elided", False) for value in attrs.values()):
+                self._unknown.add(found[1])
+        return found[1]
+
+    def shape_of(self, node: Node) -> Hashable:
+        """What a node does, without its operands and its name."""
+        return self._key(node, (), tuple([self.graph(body) for body in node.bodies]))
+
+    def values(self, graph: Graph, alone: Callable[[Node], bool], bodies: Mapping[Graph, Graph] | None = None) -> list[int]:
+        """The number of each node, by index, where nodes that are ``alone`` equal themselves only. ``bodies`` stand for those that are
+        called."""
+        found: list[int] = []
+        for node in graph.nodes:
+            if alone(node):
+                found.append(self._number(node))
+            else:
+                called = tuple([self.graph(bodies.get(b, b) if bodies else b) for b in node.bodies])
+                found.append(self._number(self._key(node, tuple([found[o.index] for o in node.operands]), called)))
+        return found
+
+    def _add(self, graph: Graph) -> None:
+        place = {param.index: number for number, param in enumerate(graph.params)}
+        equality, table = self.equality, self._numbers
+        numbers: list[int] = []
+        types = [self._type(node.type) for node in graph.nodes]
+        read = types if equality.steps else numbers
+        for node, type in zip(graph.nodes, types, strict=True):
+            if node.index in place:
+                key: Hashable = "parameter", type, -1 if equality.steps else place[node.index]
+            else:
+                # In one module, a function that calls itself by whatever way is like no other.
+                called = tuple([self.graphs.get(b, -1 if equality.across else b) for b in node.bodies]) if node.bodies else ()
+                key = self._key(node, tuple([read[o.index] for o in node.operands]), called)
+            numbers.append(table.setdefault(key, len(table)))
+        self.nodes[graph] = numbers
+        self.graphs[graph] = self._number(self._across(graph) if equality.across else self._in_order(graph))
+
+    def _in_order(self, graph: Graph) -> Hashable:
+        edges = tuple([tuple([o.index for o in node.operands]) for node in graph.nodes]) if self.equality.steps else ()
+        return tuple(self.nodes[graph]), edges, graph.root.index if graph.root is not None else -1
+
+    def _across(self, graph: Graph) -> Hashable:
+        numbers, alive = self.nodes[graph], live(graph)
+        effects = tuple(numbers[n.index] for n in graph.nodes if n.op.effect in (Effect.WRITES, Effect.CONTROL))
+        values = Counter(number for number, lives in zip(numbers, alive, strict=True) if lives)
+        attrs = tuple(sorted((k, str(v)) for k, v in graph.notes.get("attrs", {}).items() if k not in self.equality.ignored))
+        params = tuple(self._type(p.type) for p in graph.params)
+        root = numbers[graph.root.index] if graph.root is not None else -1
+        return "graph", params, root, effects, frozenset(values.items()), attrs
+
+    def _key(self, node: Node, operands: tuple[int, ...], bodies: tuple[Hashable, ...]) -> Hashable:
+        op = self._ops.get(node.op)
+        if op is None:
+            op = self._ops[node.op] = self._number((node.op.dialect, node.op.name))
+        attrs = self.attrs(node.attrs) if node.attrs else -1
+        if attrs in self._unknown:
+            return node
+        typed = self.equality.typed
+        return op, self._type(node.type) if typed is None or typed(node.op) else -1, attrs, operands, bodies
+
+    def _attrs_key(self, attrs: Mapping[str, Any]) -> Hashable:
+        # Where a text keeps the value of a constant counts only while the value is not known.
+        literal = attrs.get("literal")
+        ignored = self.equality.ignored | {"meta"} if literal is not None and not literal.elided else self.equality.ignored
+        return tuple([(name, self._value_key(value)) for name, value in sorted(attrs.items()) if name not in ignored])
+
+    def _value_key(self, value: Any) -> Hashable:
+        # Replica groups have a text too. The text of a number says its type: 1, 1.0 and True are not the same.
+        return self.equality.literal(value) if hasattr(value, "elided") else repr(value)
+
+    def _type(self, type: Type) -> int:
+        found = self._types.get(id(type))
+        if found is None:
+            found = self._types[id(type)] = type, self._number(self.equality.type(type))
+        return found[1]
+
+    def _number(self, key: Hashable) -> int:
+        return self._numbers.setdefault(key, len(self._numbers))
+
+
+def numbering(graph: Graph, equality: Equality = VALUES, alone: Callable[[Node], bool] = lambda node: False) -> list[int]:
+    """For each node, by index, a number that equal nodes share; nodes that are ``alone`` equal themselves only."""
+    return Numbering(equality).values(graph, alone)
