@@ -97,10 +97,8 @@ class BufferAssignment:
             self.claim(x, self.known[node], number)
 
     def _assign_control(self, node: Node, number: int) -> None:
-        """Assign buffers to the results of a loop or a branch (group ``number``).
-
-        A loop's first values are written there where only it reads them.
-        """
+        """Assign buffers to the results of a loop or a branch (group ``number``), and alias a loop's first values to them where only it
+        reads them."""
         if node.op is hlo.conditional:
             for path, _ in leaf_paths(node.type):
                 for part in self.parts.at(node, path):

@@ -6,69 +6,31 @@
         k.store(y, i, k.binary("mul", k.load(x, i, 16), 2.0))
     kernel = k.finish()
 
-It is the :class:`irscope.ops.meaning.Emitter`: values come from :mod:`irscope.lower.arithmetic`, statements from here.
+It is the :class:`irscope.ops.meaning.Emitter`: values come from :mod:`irscope.lower.arithmetic`, statements from
+:mod:`irscope.lower.statements`.
 Unrolling and tails are Python loops of the caller. A loop with constant bounds and one trip leaves no loop, one without trips leaves
 nothing, and so do conditions that are known. Loads are remembered as long as no store can lie between, and loads from memory that is
 never written move out of the loops they do not depend on.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
 from irscope.fusion.views import Strides
 from irscope.graph import DType, Graph
-from irscope.graph.dtypes import PRED, S32, S64
 from irscope.lazy import np
-from irscope.lower.arithmetic import Arithmetic
 from irscope.lower.inline import evaluate
 from irscope.lower.register import ComplexReg, Reg
+from irscope.lower.statements import StatementBuilder
 from irscope.lower.tidy import tidy
-from irscope.lower.tile import (
-    Buffer,
-    Comment,
-    Declare,
-    Expr,
-    For,
-    GatherLoad,
-    If,
-    Kernel,
-    Let,
-    Load,
-    Prefetch,
-    Register,
-    Stmt,
-    Store,
-    While,
-)
+from irscope.lower.tile import Buffer, Declare, Expr, Kernel, Register
 from irscope.lower.view import View
 
 
-@dataclass(slots=True, eq=False)
-class Scope:
-    """Statements being written. ``barrier``: loads must not move out of it, since it may run never."""
-
-    kind: str
-    body: list[Stmt] = field(default_factory=list)
-    barrier: bool = True
-    loads: dict[tuple[Any, ...], Expr] = field(default_factory=dict)
-    stored: set[Buffer] = field(default_factory=set)
-    when: If | bool | None = None
-
-
-class KernelBuilder(Arithmetic):
+class KernelBuilder(StatementBuilder):
     """Writes one kernel."""
-
-    def __init__(self, name: str, lanes: int = 16, tuned: bool = False, precision: str = "default") -> None:
-        super().__init__()
-        self.kernel = Kernel(name, lanes=lanes, tuned=tuned, precision=precision)
-        self.lanes = lanes
-        self._scopes = [Scope("kernel", self.kernel.body)]
-        self._depth: dict[Expr, int] = {}
-        self._names: dict[str, int] = {}
 
     def finish(self, flops: float = 0.0, bytes: float = 0.0, origin: tuple[str, ...] = (),
                schedule: dict[str, Any] | None = None) -> Kernel:
@@ -104,101 +66,7 @@ class KernelBuilder(Arithmetic):
         array = np.ascontiguousarray(np.asarray(values, dtype=dtype.numpy()))
         return self.view(self.buffer("table", dtype, array.shape, "const", data=array))
 
-    # ---- statements
-
-    def loop(self, low: Any, high: Any, step: int = 1) -> Any:
-        """``with k.loop(0, n) as i``: iterations one after the other."""
-        return self._loop(low, high, step, "for")
-
-    def par(self, low: Any, high: Any, step: int = 1) -> Any:
-        """``with k.par(0, n) as i``: independent iterations. Inside anything but ``par`` it is a plain loop."""
-        return self._loop(low, high, step, "par" if all(s.kind in ("kernel", "par") for s in self._scopes) else "for")
-
-    @contextmanager
-    def _loop(self, low: Any, high: Any, step: int, kind: str) -> Iterator[Expr]:
-        low, high = self.as_index(low), self.as_index(high)
-        if step <= 0:
-            raise ValueError(f"a loop with step {step}")
-        trips = -(-(high.value - low.value) // step) if low.op == high.op == "const" else None
-        if trips is not None and trips <= 0:
-            with self._nowhere():
-                yield low
-            return
-        if trips == 1:
-            yield low
-            return
-        known = (low.range[0], max(low.range[0], high.range[1] - 1)) if low.range and high.range else None
-        if trips is not None:
-            known = (low.value, low.value + (trips - 1) * step)
-        var = self.variable(self._fresh("i"), S64, known=known)
-        scope = self._push(kind, barrier=trips is None)
-        self._depth[var] = len(self._scopes) - 1
-        try:
-            yield var
-        finally:
-            self._pop(scope)
-        self.emit(For(var, low, high, step, kind, scope.body))
-
-    @contextmanager
-    def while_(self, condition: Callable[[], Expr]) -> Iterator[None]:
-        """``with k.while_(lambda: ...)``: the condition is computed before each round."""
-        head = self._push("while")
-        try:
-            holds = condition()
-            if holds.dtype is not PRED or holds.lanes != 1:
-                raise TypeError(f"a condition of {holds.dtype}x{holds.lanes}")
-            body = self._push("body")
-            try:
-                yield
-            finally:
-                self._pop(body)
-        finally:
-            self._pop(head)
-        self.emit(While(head.body, holds, body.body))
-
-    @contextmanager
-    def when(self, condition: Expr) -> Iterator[None]:
-        """``with k.when(c)``; ``with k.otherwise()`` may follow."""
-        if condition.dtype is not PRED or condition.lanes != 1:
-            raise TypeError(f"a condition of {condition.dtype}x{condition.lanes}")
-        if condition.op == "const":
-            here = self._scopes[-1]
-            if condition.value:
-                yield
-            else:
-                with self._nowhere():
-                    yield
-            here.when = bool(condition.value)
-            return
-        scope = self._push("if")
-        try:
-            yield
-        finally:
-            self._pop(scope)
-        statement = If(condition, scope.body)
-        self.emit(statement)
-        self._scopes[-1].when = statement
-
-    @contextmanager
-    def otherwise(self) -> Iterator[None]:
-        """What happens where the condition of the ``when`` just before does not hold."""
-        here = self._scopes[-1]
-        before, here.when = here.when, None
-        if before is None or (isinstance(before, If) and here.body[-1] is not before):
-            raise ValueError("otherwise() follows when() directly")
-        if isinstance(before, bool):
-            if before:
-                with self._nowhere():
-                    yield
-            else:
-                yield
-            return
-        scope = self._push("if")
-        try:
-            yield
-        finally:
-            self._pop(scope)
-        before.otherwise.extend(scope.body)
+    # ---- registers and bodies
 
     def reg(self, dtype: DType, init: Any, lanes: int | None = None) -> Any:
         """A variable with ``get()`` and ``set(value)``; as many lanes as its first value."""
@@ -217,146 +85,6 @@ class KernelBuilder(Arithmetic):
         self.emit(Declare(register, first))
         return Reg(self, register)
 
-    def let(self, value: Expr) -> Expr:
-        """The value, computed here and named; a register's value at this moment."""
-        var = self.variable(self._fresh("v" if value.lanes > 1 else "s"), value.dtype, value.lanes, value.range)
-        self._depth[var] = len(self._scopes) - 1
-        self.emit(Let(var, value))
-        return var
-
-    def load(self, buffer: Buffer, index: Any, lanes: int = 1, mask: Expr | None = None, here: bool = False) -> Expr:
-        """One element, or ``lanes`` consecutive ones; where ``mask`` is false nothing is read and the lane is 0.
-        ``here``: read in this place and anew, whatever was read before."""
-        index = self.as_index(index)
-        if mask is not None:
-            mask = self.splat(mask, lanes)
-        key = (buffer, index, lanes, mask)
-        return self._read(buffer, key, (index, mask), lambda var: Load(var, buffer, index, mask), lanes, here)
-
-    def gather(self, buffer: Buffer, indices: Expr, mask: Expr | None = None) -> Expr:
-        """One element a lane, each at its own index (s64 or s32)."""
-        if indices.lanes == 1:
-            return self.load(buffer, indices, 1, mask)
-        if indices.dtype not in (S64, S32):
-            raise TypeError(f"gather by {indices.dtype}")
-        if mask is not None:
-            mask = self.splat(mask, indices.lanes)
-        key = (buffer, indices, "gather", mask)
-        return self._read(buffer, key, (indices, mask), lambda var: GatherLoad(var, buffer, indices, mask), indices.lanes, False)
-
-    def store(self, buffer: Buffer, index: Any, value: Any, mask: Expr | None = None, nontemporal: bool = False) -> None:
-        """Write one element, or as many consecutive ones as the value has lanes."""
-        if buffer.scope in ("in", "const"):
-            raise ValueError(f"store to {buffer.name}, which is only read")
-        if not isinstance(value, Expr):
-            value = self.const(value, buffer.dtype)
-        if value.dtype is not buffer.dtype:
-            raise TypeError(f"store of {value.dtype} to {buffer.name}, which holds {buffer.dtype}")
-        if mask is not None:
-            value = self.splat(value, max(mask.lanes, value.lanes))
-            mask = self.splat(mask, value.lanes)
-        self.emit(Store(buffer, self.as_index(index), value, mask, nontemporal))
-        for scope in self._scopes:
-            scope.stored.add(buffer)
-            for key in [key for key in scope.loads if key[0] is buffer]:
-                del scope.loads[key]
-
-    def prefetch(self, buffer: Buffer, index: Any) -> None:
-        """Ask for the cache line of an element; an index outside the buffer does no harm."""
-        self.emit(Prefetch(buffer, self.as_index(index)))
-
-    def comment(self, text: str) -> None:
-        """A line for whoever reads the kernel."""
-        self.emit(Comment(text))
-
     def inline(self, graph: Graph, args: Sequence[Any]) -> list[Any]:
         """Evaluate a body on scalars (or on lanes): its result, or the leaves of its result tuple."""
         return evaluate(self, graph, args)
-
-    # ---- scopes
-
-    def _fresh(self, stem: str) -> str:
-        n = self._names.get(stem, -1) + 1
-        self._names[stem] = n
-        return f"{stem}{n}" if stem in ("i", "r", "v", "s") or n else stem
-
-    def emit(self, statement: Stmt) -> None:
-        """Append a statement here."""
-        self._scopes[-1].body.append(statement)
-
-    def scope_token(self) -> Scope:
-        """Which block is being written; only for comparing."""
-        return self._scopes[-1]
-
-    def is_open(self, scope: Scope) -> bool:
-        """Whether a block that was being written when :meth:`scope_token` gave it still is."""
-        return scope in self._scopes
-
-    def _push(self, kind: str, barrier: bool = True) -> Scope:
-        scope = Scope(kind, barrier=barrier)
-        self._scopes.append(scope)
-        return scope
-
-    def _pop(self, scope: Scope) -> None:
-        if self._scopes[-1] is not scope:
-            raise ValueError("loops are closed in the order they were opened")
-        self._scopes.pop()
-
-    @contextmanager
-    def _nowhere(self) -> Iterator[None]:
-        """Statements that are dropped."""
-        scope = self._push("nowhere")
-        stored = [set(s.stored) for s in self._scopes[:-1]]
-        try:
-            yield
-        finally:
-            self._pop(scope)
-            for outer, before in zip(self._scopes, stored):
-                outer.stored = before
-
-    def _level(self, x: Expr | None) -> int:
-        """The innermost scope that an expression's variables stand in."""
-        if x is None or x.op == "const":
-            return 0
-        found = self._depth.get(x)
-        if found is not None:
-            return found
-        if x.op == "reg":
-            return len(self._scopes) - 1
-        stack = [x]
-        while stack:
-            top = stack[-1]
-            waiting = [a for a in top.args if a not in self._depth and a.op != "reg"]
-            if waiting:
-                stack.extend(waiting)
-                continue
-            if top not in self._depth:
-                inner = len(self._scopes) - 1 if any(a.op == "reg" for a in top.args) else 0
-                self._depth[top] = max([self._depth.get(a, inner) for a in top.args], default=0)
-            stack.pop()
-        return self._depth[x]
-
-    def _read(self, buffer: Buffer, key: tuple[Any, ...], inputs: tuple[Expr | None, ...], make: Callable[[Expr], Stmt], lanes: int,
-              here: bool) -> Expr:
-        fixed = buffer.scope in ("in", "const")
-        innermost = len(self._scopes) - 1
-        level = innermost
-        if not here:
-            # Memory that may be written is remembered within its own scope, and in conditions nested there, since those do not repeat.
-            reach = level
-            while reach > 0 and (fixed or (self._scopes[reach].kind == "if" and buffer not in self._scopes[reach].stored)):
-                reach -= 1
-            for depth in range(innermost, reach - 1, -1):
-                found = self._scopes[depth].loads.get(key)
-                if found is not None:
-                    return found
-            if fixed:
-                lowest = max(self._level(x) for x in inputs)
-                while level > lowest and not self._scopes[level].barrier:
-                    level -= 1
-        var = self.variable(self._fresh("v" if lanes > 1 else "s"), buffer.dtype, lanes)
-        self._depth[var] = level
-        self._scopes[level].body.append(make(var))
-        if not here:
-            self._scopes[level].loads[key] = var
-        return var

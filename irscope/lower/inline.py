@@ -2,16 +2,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from irscope.graph import Graph, Node, TensorType, TupleType
+from irscope.lower.arithmetic import Arithmetic
 from irscope.lower.tile import Expr
 from irscope.lower.values import scalar_value
 from irscope.ops import hlo
 from irscope.ops.attributes import GetTupleElement
-
-if TYPE_CHECKING:
-    from irscope.lower.build import KernelBuilder
 
 _SAME = hlo.named("reshape copy bitcast broadcast transpose opt-barrier domain add-dependency")
 _CALLS = hlo.named("call fusion map")
@@ -26,13 +24,13 @@ class NoScalarMeaning(Exception):
         self.graph, self.node, self.why = graph, node, why
 
 
-def evaluate(k: KernelBuilder, graph: Graph, args: Sequence[Any]) -> Values:
+def evaluate(k: Arithmetic, graph: Graph, args: Sequence[Any]) -> Values:
     """The leaves of a body's result. ``args`` are the leaves of its parameters, in order."""
     return _Evaluation(k).run(graph, list(args))
 
 
 class _Evaluation:
-    def __init__(self, builder: KernelBuilder) -> None:
+    def __init__(self, builder: Arithmetic) -> None:
         self.k = builder
 
     def run(self, graph: Graph, args: Values) -> Values:

@@ -1,12 +1,10 @@
 """Handles of variables of the generated code."""
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from irscope.lower.statements import StatementBuilder
 from irscope.lower.tile import Assign, Expr, Register
-
-if TYPE_CHECKING:
-    from irscope.lower.build import KernelBuilder
 
 
 class Reg:
@@ -14,7 +12,7 @@ class Reg:
 
     __slots__ = ("_builder", "_snapshot", "register")
 
-    def __init__(self, builder: KernelBuilder, register: Register) -> None:
+    def __init__(self, builder: StatementBuilder, register: Register) -> None:
         self._builder = builder
         self.register = register
         self._snapshot: tuple[Any, Expr] | None = None
@@ -45,7 +43,7 @@ class ComplexReg:
 
     __slots__ = ("_builder", "im", "re")
 
-    def __init__(self, builder: KernelBuilder, re: Reg, im: Reg) -> None:
+    def __init__(self, builder: StatementBuilder, re: Reg, im: Reg) -> None:
         self._builder, self.re, self.im = builder, re, im
 
     @property

@@ -6,7 +6,7 @@ Indices are ``s64`` expressions counting elements of a flat buffer.
 """
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
@@ -131,9 +131,9 @@ class Stmt:
         """The expressions that the statement itself evaluates, in order."""
         return [x for name in self.operand_fields if (x := getattr(self, name)) is not None]
 
-    def blocks(self) -> list[list[Stmt]]:
+    def blocks(self) -> Sequence[list[Stmt]]:
         """The blocks of statements inside the statement, in text order."""
-        return [getattr(self, name) for name in self.block_fields]
+        return [getattr(self, name) for name in self.block_fields] if self.block_fields else ()
 
     @property
     def result(self) -> Expr | Register | None:

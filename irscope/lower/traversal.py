@@ -84,8 +84,10 @@ def walk(body: Sequence[N]) -> Iterator[N]:
     while stack:
         node = stack.pop()
         yield node
-        for block in reversed(node.blocks()):
-            stack.extend(reversed(block))
+        blocks = node.blocks()
+        if blocks:
+            for block in reversed(blocks):
+                stack.extend(reversed(block))
 
 
 def assigned(body: Sequence[Stmt]) -> list[Register]:
@@ -110,7 +112,17 @@ def subexpressions(roots: Iterable[Expr], seen: set[Expr] | None = None) -> Iter
 
 def leaves(roots: Iterable[Expr], seen: set[Expr] | None = None) -> list[Expr]:
     """The ``var`` and ``reg`` expressions below some expressions, each once."""
-    return [x for x in subexpressions(roots, seen) if x.op in ("var", "reg")]
+    seen = set() if seen is None else seen
+    found, stack = [], list(roots)
+    while stack:  # subexpressions() written out: the builder asks this of every statement
+        x = stack.pop()
+        if x not in seen:
+            seen.add(x)
+            if x.op in ("var", "reg"):
+                found.append(x)
+            else:
+                stack.extend(x.args)
+    return found
 
 
 def fold(root: Expr, known: dict[Expr, T], make: Callable[[Expr, list[T]], T]) -> T:

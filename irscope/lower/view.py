@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from irscope.graph import DType
+from irscope.lower.statements import StatementBuilder
 from irscope.lower.tile import Buffer, Expr
-
-if TYPE_CHECKING:
-    from irscope.lower.build import KernelBuilder
 
 
 def row_major(shape: Sequence[int]) -> tuple[int, ...]:
@@ -29,7 +27,7 @@ def row_major(shape: Sequence[int]) -> tuple[int, ...]:
 class Address:
     """Element ``index`` of a buffer. ``address + n`` is the address ``n`` elements further; the buffer comes along."""
 
-    builder: KernelBuilder
+    builder: StatementBuilder
     buffer: Buffer
     index: Expr
 
@@ -64,14 +62,14 @@ class Address:
 class View:
     """Element ``index`` lies at ``offset + sum(index * strides)`` of ``buffer``."""
 
-    builder: KernelBuilder
+    builder: StatementBuilder
     buffer: Buffer
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     offset: int = 0
 
     @staticmethod
-    def over(builder: KernelBuilder, buffer: Buffer, shape: Sequence[int] | None = None, strides: Sequence[int] | None = None,
+    def over(builder: StatementBuilder, buffer: Buffer, shape: Sequence[int] | None = None, strides: Sequence[int] | None = None,
              offset: int = 0) -> View:
         """A view, row-major over the buffer's own shape unless said otherwise."""
         shape = tuple(buffer.shape if shape is None else shape)
