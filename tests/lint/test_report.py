@@ -83,7 +83,7 @@ def test_the_json_follows_the_schema_that_is_shipped(report: Report, samples: Pa
 
 def test_the_command_offers_exactly_the_formats_that_there_are() -> None:
     from irscope.cli.lint import AUDITS as OFFERED
-    from irscope.cli.lint import FORMATS as NAMES
+    from irscope.cli.reporting import FORMATS as NAMES
 
     assert set(NAMES) == set(FORMATS)
     assert set(OFFERED) == set(AUDITS)
