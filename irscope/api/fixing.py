@@ -51,10 +51,14 @@ def fix(what: Source, options: LintOptions | None = None) -> FixResult:
 
     Raises :class:`irscope.UserError` for a dump that has faults, and as :func:`irscope.lint` does.
 
-    >>> text = "ENTRY main { p = f32[2,2] parameter(0)\\n ROOT t = f32[2,2] transpose(p), dimensions={0,1} }"
+    >>> text = '''ENTRY main {
+    ...   p = f32[2,2] parameter(0)
+    ...   t = f32[2,2] transpose(p), dimensions={1,0}
+    ...   ROOT u = f32[2,2] transpose(t), dimensions={1,0}
+    ... }'''
     >>> fixed = fix(text, LintOptions(isolated=True))
     >>> print(fixed)
-    mended by simplify-algebra: ALG004 1
+    mended by cancel-transposes: LAY001 1
     """
     options = options or LintOptions()
     file, session = name_of(what), session_of(options)

@@ -76,9 +76,14 @@ def lint(what: Paths, options: LintOptions | None = None, *, watch: Watcher = SI
     ``what`` is a dump or several; a path may be a folder, which stands for the dumps in it. Raises :class:`irscope.UserError` for options
     that exclude each other, for rules and settings that are not there, and where the only file cannot be used.
 
-    >>> text = "ENTRY main { p = f32[2,2] parameter(0)\\n ROOT t = f32[2,2] transpose(p), dimensions={0,1} }"
+    >>> text = '''ENTRY main {
+    ...   p = f32[2,3] parameter(0)
+    ...   a = f32[2,3] exponential(p)
+    ...   b = f32[2,3] exponential(p)
+    ...   ROOT u = f32[2,3] add(a, b)
+    ... }'''
     >>> [finding.code for finding in lint(text, LintOptions(isolated=True)).findings]
-    ['ALG004']
+    ['ALG002']
     """
     options = options or LintOptions()
     session = session_of(options)

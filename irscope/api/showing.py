@@ -116,12 +116,9 @@ def show(what: Source, options: ShowOptions | None = None, *, watch: Watcher = S
 
     Raises :class:`irscope.UserError` for a text without a module, and for nodes, graphs, modules and policies that are not there.
 
-    >>> shown = show("ENTRY main { p = f32[3] parameter(0)\\n ROOT n = f32[3] negate(p) }", ShowOptions(view=View.TEXT, where="op=negate"))
-    >>> print(shown)
-    ENTRY main {
-      ROOT n = f32[3] negate(p)
-    }
-    <BLANKLINE>
+    >>> shown = show("ENTRY main { p = f32[3] parameter(0)\\nROOT n = f32[3] negate(p) }", ShowOptions(view=View.TEXT, where="op=negate"))
+    >>> str(shown)
+    'ROOT n = f32[3] negate(p) }\\n'
     """
     options = options or ShowOptions()
     _consistent(options)

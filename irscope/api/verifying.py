@@ -112,7 +112,7 @@ class Verifier:
         with self.watch.stage("compiling"):
             model = compile_module(made, options=Options(threads=available_threads()))
         with self.watch.stage("running"):
-            return list(model(*[self._input(port.name) for port in model.inputs]))
+            return list(model(*[self._input(port) for port in model.inputs]))
 
     def _prepare(self) -> None:
         """Draw the inputs, once, for the first graph."""
@@ -128,16 +128,19 @@ class Verifier:
         if shared and not small:
             self._note = f"the compiler runs {', '.join(shared)} too, on both graphs: a fault in it would not show"
 
-    def _input(self, name: str) -> Array:
+    def _input(self, port: Port) -> Array:
         assert self._inputs is not None
-        if name not in self._inputs:
-            raise UserError(f"the graph after the passes takes %{name}, which the graph before does not")
-        return self._inputs[name]
+        if port.name not in self._inputs:
+            raise UserError(f"the graph after the passes takes %{port.name}, which the graph before does not")
+        array = self._inputs[port.name]
+        if not port.takes(array.shape) or array.dtype != port.dtype.numpy():
+            raise UserError(f"%{port.name} is {port.dtype}{list(port.shape)} in one graph, and {array.dtype}{list(array.shape)} in the other")
+        return array
 
     def _reference(self, made: Module) -> list[Array]:
         require_sound(made)
         with self.watch.stage("interpreting"):
-            return reference_results(made, [self._input(port.name) for port in ports_of(made)[0]])
+            return reference_results(made, [self._input(port) for port in ports_of(made)[0]])
 
     def _filled(self, module: Module) -> Module:
         """The module with a value for every constant that the text leaves out."""
