@@ -24,7 +24,7 @@ def conforms(value: Any, schema: dict[str, Any], root: dict[str, Any], at: str =
         faults.append(f"{at}: {value!r} is none of {schema['enum']}")
     if "anyOf" in schema:
         each: list[list[str]] = [conforms(value, one, root, at) for one in schema["anyOf"]]
-        faults += [] if [] in each else min(each, key=lambda found: len(found))
+        faults += [] if [] in each else sorted(each, key=len)[0]
     wanted = schema.get("type", [])
     wanted = [wanted] if isinstance(wanted, str) else wanted
     if wanted and not any(_is(value, name) for name in wanted):

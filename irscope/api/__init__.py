@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from irscope.api.linting import LintResult, audit, lint
     from irscope.api.listing import listed
     from irscope.api.loading import load, whole
-    from irscope.api.optimising import OptResult, PassWatcher, opt
+    from irscope.api.optimising import OptResult, opt
     from irscope.api.options import (
         CheckOptions,
         DiffOptions,
@@ -30,8 +30,9 @@ if TYPE_CHECKING:
     )
     from irscope.api.running import RunResult, run
     from irscope.api.showing import ShowResult, show
-    from irscope.api.verifying import Verification, verify
-    from irscope.api.watching import Watcher
+    from irscope.api.verification import Verification
+    from irscope.api.verifying import verify
+    from irscope.api.watching import PassWatcher, Watcher
 
 LAZY = {
     name: f"irscope.api.{module}" for module, names in {
@@ -46,12 +47,13 @@ LAZY = {
         "listing": "listed",
         "loading": "load whole",
         "environment": "machine",
-        "optimising": "OptResult PassWatcher opt",
+        "optimising": "OptResult opt",
         "options": "CheckOptions DiffOptions InputOptions LintOptions OptOptions RunOptions ShowOptions StatsOptions View",
         "running": "RunResult run",
         "showing": "ShowResult show",
-        "verifying": "Verification verify",
-        "watching": "Watcher",
+        "verification": "Verification",
+        "verifying": "verify",
+        "watching": "PassWatcher Watcher",
     }.items() for name in names.split()
 }
 """Each public name, and the module that defines it."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from irscope.api.fixing import NEEDS_OPTIONS
 from irscope.lint.gate import Gate, all_documented
 from irscope.lint.rule import Fix, Rule, find_rule
 
+NEEDS_OPTIONS = frozenset(("convert-layout",))
+"""Passes that correct nothing before somebody says how."""
 FIXES = {
     Fix.REWRITE: "irscope makes it on a copy of the graph, and tells what the copy saves",
     Fix.HINT: "a change of the program: what to write instead stands above",

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from irscope.analysis.soundness import Use, require
+from irscope.api.explaining import NEEDS_OPTIONS
 from irscope.api.linting import read_bound, session_of
 from irscope.api.loading import Source, load, name_of
 from irscope.api.optimising import printed
@@ -16,9 +17,6 @@ from irscope.lint.report import FileReport
 from irscope.lint.rule import Rule
 from irscope.passes import pass_named
 from irscope.source import Finding, UserError
-
-NEEDS_OPTIONS = frozenset(("convert-layout",))
-"""Passes that mend nothing before somebody says how."""
 
 
 @dataclass(slots=True)

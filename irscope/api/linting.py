@@ -13,10 +13,8 @@ from irscope.api.options import InputOptions, LintOptions
 from irscope.api.watching import SILENT, Watcher
 from irscope.expand.bind import bind_types
 from irscope.fleet.files import find_files, no_dump
-from irscope.fusion.logs.told import load_log
 from irscope.graph import Module, Reading
 from irscope.lazy import LazyModule
-from irscope.lint.audits import FileAudit, auditor
 from irscope.lint.baseline import write_baseline
 from irscope.lint.config import Config, find_config, read_config
 from irscope.lint.demands import Demands
@@ -29,8 +27,11 @@ from irscope.source.budget import fresh_budget
 
 if TYPE_CHECKING:
     from irscope.api import compiling
+    from irscope.fusion.logs import told as logs
+    from irscope.lint import audits as tables
 else:
     compiling = LazyModule("irscope.api.compiling")
+    logs, tables = LazyModule("irscope.fusion.logs.told"), LazyModule("irscope.lint.audits")
 
 DEMANDS = tuple(Demands.__dataclass_fields__)
 Paths = Source | Sequence[Source]
@@ -96,7 +97,7 @@ def lint(what: Paths, options: LintOptions | None = None, *, watch: Watcher = SI
 
 
 def audit(what: Paths, name: str, options: InputOptions | None = None, *,
-          watch: Watcher = SILENT) -> tuple[list[FileAudit], dict[str, UserError]]:
+          watch: Watcher = SILENT) -> tuple[list[tables.FileAudit], dict[str, UserError]]:
     """The tables of one audit (dtype, shape, layout, memory, parallel), and the files of several that could not be used.
 
     Raises :class:`irscope.UserError` where there is no such audit, and where the only file cannot be used.
@@ -105,11 +106,11 @@ def audit(what: Paths, name: str, options: InputOptions | None = None, *,
     >>> audits[0].tables[0].audit
     'dtype'
     """
-    look = auditor(name)
-    audits: list[FileAudit] = []
+    look = tables.auditor(name)
+    audits: list[tables.FileAudit] = []
 
     def add(file: str, reading: Reading) -> None:
-        audits.append(FileAudit(file, [look(held_together(module)) for module in whole(reading).modules if module.entry]))
+        audits.append(tables.FileAudit(file, [look(held_together(module)) for module in whole(reading).modules if module.entry]))
 
     errors = each_dump(what, options or InputOptions(), add, watch)
     return audits, errors
@@ -132,7 +133,7 @@ def session_of(options: LintOptions) -> Session:
                     options.why, options.pair, options.track_fusion, options.statistics)
     asked.fresh, asked.loops = options.write_baseline is not None, scalar_loops
     if options.fusion_log:
-        asked.log = load_log(options.fusion_log)
+        asked.log = logs.load_log(options.fusion_log)
     return Session(asked, config)
 
 

@@ -3,17 +3,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
+from typing import TYPE_CHECKING
 
-from irscope.backends import llvm_compile
 from irscope.formats import FORMATS, TITLES, readable
-from irscope.formats.relay.operators import load as load_relay
-from irscope.formats.torchscript.operators import load as load_torchscript
-from irscope.fusion import POLICIES, releases_of
-from irscope.lint.rule import all_rules
-from irscope.ops import all_ops
-from irscope.passes import PASSES, pass_named
-from irscope.passes.own import imported, installed
+from irscope.lazy import LazyModule
 from irscope.source import UserError, did_you_mean
+
+if TYPE_CHECKING:
+    from irscope import fusion, ops, passes
+    from irscope.backends import llvm_compile
+    from irscope.formats.relay import operators as relay
+    from irscope.formats.torchscript import operators as torchscript
+    from irscope.lint import rule
+    from irscope.passes import own
+else:  # each is of use for one kind
+    fusion, ops, passes = LazyModule("irscope.fusion"), LazyModule("irscope.ops"), LazyModule("irscope.passes")
+    relay, torchscript = LazyModule("irscope.formats.relay.operators"), LazyModule("irscope.formats.torchscript.operators")
+    llvm_compile, rule, own = LazyModule("irscope.backends.llvm_compile"), LazyModule("irscope.lint.rule"), LazyModule("irscope.passes.own")
 
 Row = dict[str, str]
 
@@ -35,25 +41,25 @@ def _formats() -> list[Row]:
 
 def _ops() -> list[Row]:
     """The operators, with their place in fusion and the first sentence of their documentation."""
-    load_torchscript()
-    load_relay()
-    return [{"name": op.name, "dialect": op.dialect, "kind": op.kind.name.lower(), "doc": _first_line(op.doc)} for op in all_ops()]
+    torchscript.load()
+    relay.load()
+    return [{"name": op.name, "dialect": op.dialect, "kind": op.kind.name.lower(), "doc": _first_line(op.doc)} for op in ops.all_ops()]
 
 
 def _rules() -> list[Row]:
     """The lint rules; ``irscope rule CODE`` explains one."""
-    return [{"name": rule.code, "rule": rule.name, "severity": str(rule.severity), "doc": rule.title()} for rule in all_rules()]
+    return [{"name": each.code, "rule": each.name, "severity": str(each.severity), "doc": each.title()} for each in rule.all_rules()]
 
 
 def _passes() -> list[Row]:
     """The passes over graphs, each with what is true afterwards; those of installed packages behind irscope's own."""
-    rows = [{"name": name, "doc": _first_line(type(pass_named(name)).__doc__)} for name in PASSES]
-    for name, point in installed().items():
+    rows = [{"name": name, "doc": _first_line(type(passes.pass_named(name)).__doc__)} for name in passes.PASSES]
+    for name, point in own.installed().items():
         try:
-            doc = _first_line(imported(point).__doc__)
+            doc = _first_line(own.imported(point).__doc__)
         except UserError as error:
             doc = error.message
-        if name not in PASSES:
+        if name not in passes.PASSES:
             rows.append({"name": name, "doc": doc})
     return rows
 
@@ -61,9 +67,9 @@ def _passes() -> list[Row]:
 def _policies() -> list[Row]:
     """Whose fusion decisions irscope can tell; ``irscope lint --why-not-fused --policy NAME``."""
     rows: list[Row] = []
-    for name, module in POLICIES.items():
+    for name, module in fusion.POLICIES.items():
         rows.append({"name": name, "doc": _first_line(import_module(module).__doc__)})
-        latest, *older = [f"{name}@{release}" for release in releases_of(name)] or [""]
+        latest, *older = [f"{name}@{release}" for release in fusion.releases_of(name)] or [""]
         rows += [{"name": release, "doc": f"The same as of an older release; {name} means {latest}."} for release in older]
     return rows
 

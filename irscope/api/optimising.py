@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Protocol, cast
 from irscope.analysis.soundness import Use, require
 from irscope.api.loading import Source, first_module, whole
 from irscope.api.options import OptOptions
-from irscope.api.watching import Watcher
+from irscope.api.verification import Verification
+from irscope.api.watching import PassWatcher
 from irscope.expand import bind_types, expand
 from irscope.formats import format_named
 from irscope.graph import Module
@@ -29,25 +30,6 @@ ALL = "all"
 """Stands for every pass in the options that name passes to print around."""
 
 
-class PassWatcher(Watcher):
-    """Hears of each pass as it runs."""
-
-    def before(self, name: str, module: Module) -> None:
-        """The module right before a pass that ``print_before`` names."""
-
-    def after(self, name: str, module: Module) -> None:
-        """The module right after a pass that ``print_after`` names."""
-
-    def step(self, step: Step) -> None:
-        """What a pass did."""
-
-    def done(self, result: OptResult) -> None:
-        """All passes have run; the last comparison is still to come."""
-
-    def verified(self, step: Step | None, found: verifying.Verification) -> None:
-        """Whether a step left the numbers as they were; None: whether all passes together did."""
-
-
 @dataclass(slots=True)
 class OptResult:
     """What passes made of a module.
@@ -61,7 +43,7 @@ class OptResult:
     module: Module
     steps: list[Step] = field(default_factory=list)
     broken: list[str] = field(default_factory=list)
-    verification: verifying.Verification | None = None
+    verification: Verification | None = None
     text: str = ""
 
     @property
@@ -105,7 +87,7 @@ def opt(what: Source, options: OptOptions | None = None, *, watch: PassWatcher |
         result.steps.append(step)
         result.module = step.after
     result.text = printed(result.module, options.to, options.style, options.types or options.infer)
-    watch.done(result)
+    watch.done(result.text, result.steps, result.broken)
     if options.verify and verifier is not None:
         result.verification = verifier.compare(first, result.module)
         watch.verified(None, result.verification)

@@ -5,29 +5,34 @@ import io
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
-from irscope.analysis.soundness import Use, require
 from irscope.api.folders import Folder, memory_told, open_folder
 from irscope.api.loading import Source, read_source
 from irscope.api.options import ShowOptions, View
 from irscope.api.snapshots import log_lines, looked_at
 from irscope.api.watching import SILENT, Watcher
-from irscope.expand.bind import bind_types
 from irscope.fleet.dump_folder import reports_beside
 from irscope.formats.detect import called
 from irscope.graph import Reading
-from irscope.lint.asked import kernels_by_node
-from irscope.lint.fusion import plans, version_of
-from irscope.lint.run import lint_module
+from irscope.lazy import LazyModule
 from irscope.query.choose import Choice, Wanted, choose, choose_modules
-from irscope.render.drawing import DrawingOptions, drawing
-from irscope.render.html import html_page
 from irscope.render.json import write_json
 from irscope.render.paint import Paint
 from irscope.render.screen import ScreenOptions, screen
 from irscope.render.text import text_lines
 from irscope.source import Finding, Severity, UserError
+
+if TYPE_CHECKING:
+    from irscope.analysis import soundness
+    from irscope.expand import bind
+    from irscope.lint import asked, fusion
+    from irscope.lint import run as rules
+    from irscope.render import drawing, html
+else:  # of use for some views and options only
+    asked, fusion, rules = LazyModule("irscope.lint.asked"), LazyModule("irscope.lint.fusion"), LazyModule("irscope.lint.run")
+    bind, soundness = LazyModule("irscope.expand.bind"), LazyModule("irscope.analysis.soundness")
+    drawing, html = LazyModule("irscope.render.drawing"), LazyModule("irscope.render.html")
 
 PLAIN = Paint(120, False, True)
 """Without colours, 120 columns wide."""
@@ -81,28 +86,28 @@ class ShowResult:
         """The file of a view that is a drawing or a page: dot, svg, png, pdf or html."""
         choice = self.choices[0]
         if self.options.view is View.HTML:
-            return html_page(choice.survey, self.reading.findings).encode()
-        asked = self.options
-        options = DrawingOptions(asked.color_by, asked.dark, asked.max_nodes, asked.depth)
-        if asked.policy is not None:
+            return html.html_page(choice.survey, self.reading.findings).encode()
+        mine = self.options
+        options = drawing.DrawingOptions(mine.color_by, mine.dark, mine.max_nodes, mine.depth)
+        if mine.policy is not None:
             module = choice.survey.module
-            require(self.reading, module, Use.POLICIES)
-            kernels = kernels_by_node(module, plans(module, asked.policy, asked.device))
-            options = replace(options, kernels=kernels, kernels_of=version_of(asked.policy))
+            soundness.require(self.reading, module, soundness.Use.POLICIES)
+            kernels = asked.kernels_by_node(module, fusion.plans(module, mine.policy, mine.device))
+            options = replace(options, kernels=kernels, kernels_of=fusion.version_of(mine.policy))
         with watch.stage("drawing"):
-            return drawing(self.reading, choice, asked.view.value, options)
+            return drawing.drawing(self.reading, choice, mine.view.value, options)
 
     def _text(self) -> Iterator[str]:
         for choice in self.choices:
             yield from text_lines(choice.survey, choice.graph, choice.picked, explicit=self.options.graph is not None)
 
     def _tree(self, paint: Paint, open_ended: bool) -> Iterator[str]:
-        asked = self.options
-        if self.folder is not None and not _wanted(asked).picks:
+        mine = self.options
+        if self.folder is not None and not _wanted(mine).picks:
             yield from self.folder.lines(self.choices[0].survey, paint)
         if self.log is not None:
-            yield from (*log_lines(self.log, paint, asked.everything), "", *self.changes, *([""] if self.changes else []))
-        options = ScreenOptions(asked.depth, asked.by, asked.everything, open_ended, asked.graph is not None)
+            yield from (*log_lines(self.log, paint, mine.everything), "", *self.changes, *([""] if self.changes else []))
+        options = ScreenOptions(mine.depth, mine.by, mine.everything, open_ended, mine.graph is not None)
         for i, choice in enumerate(self.choices):
             if i:
                 yield ""
@@ -159,10 +164,10 @@ def _choices(options: ShowOptions, reading: Reading) -> list[Choice]:
     if options.shapes or options.dtypes:
         if any(not module.entry for module in modules):
             raise UserError(f"{reading.source.name} has no entry, whose inputs --shape and --dtype bind")
-        modules = [bind_types(module, options.shapes, options.dtypes) for module in modules]
+        modules = [bind.bind_types(module, options.shapes, options.dtypes) for module in modules]
     # What the rules find stands with what the reader found, and is shown wherever that is.
     if options.lint or options.color_by == "findings":
-        reading.findings += [finding for module in modules for finding in lint_module(module, whole=reading.ok)]
+        reading.findings += [finding for module in modules for finding in rules.lint_module(module, whole=reading.ok)]
     return [choose(module, wanted, several_graphs=options.view in (View.TREE, View.JSON)) for module in modules]
 
 

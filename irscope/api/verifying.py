@@ -2,10 +2,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from irscope.analysis.soundness import Use, require
 from irscope.api.loading import Source, first_module, whole
+from irscope.api.verification import RTOL, Verification
 from irscope.api.watching import SILENT, Watcher
 from irscope.backends.arguments import draw, drawn
 from irscope.backends.executable import Port
@@ -29,35 +29,6 @@ MAX_REFERENCE = 2e8
 
 FIRST_CONSTANT = 1_000_000
 """Inputs are drawn by their number; constants by numbers from here on."""
-
-RTOL = 1e-4
-
-
-@dataclass(frozen=True, slots=True)
-class Verification:
-    """How far the results of a graph are from those of the graph before.
-
-    ``squared`` is the mean squared error over all results; ``largest`` is the largest error, relative to the largest value of its
-    result. ``fault`` says why they cannot be compared. They are the same within ``rtol``. ``note`` limits what this says.
-    """
-
-    squared: float = 0.0
-    largest: float = 0.0
-    fault: str = ""
-    rtol: float = RTOL
-    note: str = ""
-
-    @property
-    def same(self) -> bool:
-        """Whether the results agree within ``rtol``."""
-        return not self.fault and self.largest <= self.rtol
-
-    def __str__(self) -> str:
-        verdict = "the same" if self.same else "NOT the same"
-        note = f"\nnote: {self.note}" if self.note else ""
-        if self.fault:
-            return f"verify: {self.fault}: {verdict}{note}"
-        return f"verify: mean squared error {self.squared:.3g}, largest {self.largest:.3g} of the largest value: {verdict}{note}"
 
 
 def verify(before: Source, after: Source, *, rtol: float = RTOL, seed: int = 0, watch: Watcher = SILENT) -> Verification:
@@ -134,7 +105,8 @@ class Verifier:
             raise UserError(f"the graph after the passes takes %{port.name}, which the graph before does not")
         array = self._inputs[port.name]
         if not port.takes(array.shape) or array.dtype != port.dtype.numpy():
-            raise UserError(f"%{port.name} is {port.dtype}{list(port.shape)} in one graph, and {array.dtype}{list(array.shape)} in the other")
+            types = f"{port.dtype}{list(port.shape)} in one graph, and {array.dtype}{list(array.shape)} in the other"
+            raise UserError(f"%{port.name} is {types}")
         return array
 
     def _reference(self, made: Module) -> list[Array]:

@@ -3,9 +3,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
+from irscope.api.verification import Verification
+from irscope.graph import Module
 from irscope.source import UserError
+
+if TYPE_CHECKING:
+    from irscope.passes.manager import Step
 
 T = TypeVar("T")
 
@@ -34,6 +39,25 @@ class Watcher:
             for item in items:
                 yield item
                 advance()
+
+
+class PassWatcher(Watcher):
+    """Hears of each pass as it runs."""
+
+    def before(self, name: str, module: Module) -> None:
+        """The module right before a pass that ``print_before`` names."""
+
+    def after(self, name: str, module: Module) -> None:
+        """The module right after a pass that ``print_after`` names."""
+
+    def step(self, step: Step) -> None:
+        """What a pass did."""
+
+    def done(self, text: str, steps: list[Step], broken: list[str]) -> None:
+        """All passes have run: the text of the result, the steps and those that broke something. The last comparison is still to come."""
+
+    def verified(self, step: Step | None, found: Verification) -> None:
+        """Whether a step left the numbers as they were; None: whether all passes together did."""
 
 
 SILENT = Watcher()

@@ -2,16 +2,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import click
 
 from irscope import api
-from irscope.api.checking import CheckResult, shown
 from irscope.api.options import CheckOptions, option
 from irscope.cli.errors import FINDINGS, OK, USAGE
 from irscope.cli.options import options
 from irscope.cli.reporting import FORMATS, format_of, print_report
 from irscope.cli.terminal import TERMINAL, say
+
+if TYPE_CHECKING:
+    from irscope.api import CheckResult
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,5 +60,7 @@ def _accepted(result: CheckResult) -> str:
     """What the baseline kept out of the report, and what it holds that is mended: a broken demand that was accepted is said to be so."""
     if not result.accepted and not result.stale:
         return ""
+    from irscope.api.checking import shown
+
     stale = f", and {result.stale} more that are gone: --write-baseline makes it anew" if result.stale else ""
     return f"; accepted by {shown(result.baseline or '')}: {result.accepted}{stale}"

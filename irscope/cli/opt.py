@@ -2,22 +2,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import click
 
 from irscope import api
-from irscope.api.optimising import OptResult, PassWatcher, printed
 from irscope.api.options import OptOptions, option
-from irscope.api.verifying import Verification
+from irscope.api.verification import Verification
+from irscope.api.watching import PassWatcher
 from irscope.cli.errors import FINDINGS, OK
 from irscope.cli.input import path_of
 from irscope.cli.options import options
 from irscope.cli.output import opened
 from irscope.cli.terminal import Terminal, say
-from irscope.diff import compare
-from irscope.diff.report import as_text
-from irscope.graph import Module
-from irscope.passes.manager import Step
+
+if TYPE_CHECKING:
+    from irscope.graph import Module
+    from irscope.passes.manager import Step
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,23 +68,27 @@ class _Told(PassWatcher, Terminal):
         if step.after is step.before:
             say(f"{step.name} changed nothing")
         else:
+            from irscope.diff import compare
+            from irscope.diff.report import as_text
+
             say(as_text(compare(step.before, step.after), f"before {step.name}", f"after {step.name}"))
 
     def verified(self, step: Step | None, found: Verification) -> None:
         say((f"{step.name}: " if step is not None else "") + str(found))
 
-    def done(self, result: OptResult) -> None:
+    def done(self, text: str, steps: list[Step], broken: list[str]) -> None:
         with opened(self.output.output, (self.file,), verbatim=True) as stream:
-            stream.write(result.text)
+            stream.write(text)
         if self.output.timing:
-            _tell_times(result.steps)
+            _tell_times(steps)
         if self.asked.bisect:
-            broken = result.broken
             say(f"bisect: {broken[0]} is the first pass that breaks the graph" if broken else "bisect: no pass breaks the graph")
 
 
 def _print_module(when: str, name: str, module: Module) -> None:
     """The graph around a pass, as TVM's PassPrintingInstrument prints it: such a log is read back by ``irscope show``."""
+    from irscope.api.optimising import printed
+
     say(f"Print IR {when}: {name}\n{printed(module)}\n")
 
 

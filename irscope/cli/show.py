@@ -3,18 +3,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from irscope import api
 from irscope.api.options import ShowOptions, View, option
-from irscope.api.showing import ShowResult
 from irscope.cli.errors import OK, USAGE
 from irscope.cli.input import once_stdin, path_of
 from irscope.cli.options import options
 from irscope.cli.output import opened, paint_for, write_bytes
 from irscope.cli.terminal import TERMINAL, say
 from irscope.source import UserError
+
+if TYPE_CHECKING:
+    from irscope.api import ShowResult
 
 FORMATS = tuple(view.value for view in View)
 SUFFIXES = {".txt": "text", ".json": "json", ".dot": "dot", ".gv": "dot", ".svg": "svg", ".png": "png", ".pdf": "pdf", ".html": "html",

@@ -35,7 +35,6 @@ def command(paths: tuple[str, ...], output: StatsOutput, asked: StatsOptions) ->
       irscope stats dumps/ --format jsonl
       irscope stats model.hlo --signature --format json
     """
-    from irscope.api.folders import folder_timelines
     from irscope.render.stats import writer
     from irscope.render.units import plural
 
@@ -47,6 +46,8 @@ def command(paths: tuple[str, ...], output: StatsOutput, asked: StatsOptions) ->
         write.end()
         for path in paths if output.form == "table" else ():
             if path != "-" and os.path.isdir(path):
+                from irscope.api.folders import folder_timelines
+
                 stream.writelines(line + "\n" for line in folder_timelines(path, paint_for(stream)))
     if counted.skipped:
         say(f"{plural(len(counted.skipped), 'file')} in folders skipped: no dumps")
